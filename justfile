@@ -13,7 +13,7 @@ test NAME='':
 
 # Check the format and the lints
 lint:
-    cargo fmt --check
+    cargo fmt --all --check
     cargo clippy --locked --all-targets -- -D warnings
 
 # Run everything that must pass before a merge

@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    ExitCode::from(campaign::cli::main(std::env::args_os()))
+    ExitCode::from(campaign::main(std::env::args_os()))
 }

@@ -354,17 +354,17 @@ fn command_reference_is_the_help_of_every_command() {
 
 /// The files that connect to another process, each with what `docs/security.md` says of it.
 const CONNECTING: [(&str, &str); 11] = [
-    ("src/cli/serve.rs", "| the address of the dashboard |"),
-    ("src/connector/approval.rs", "| `campaign connector` on this machine |"),
-    ("src/gateway/webhook_urls.rs", "| your own `hook: { public_url }` |"),
-    ("src/gateway/json_api/http.rs", "| the gateway: `base_url` |"),
-    ("src/ledger/postgres/opening.rs", "| the ledger: `postgres://…` |"),
-    ("src/ledger/postgres/transfer.rs", "| the ledger: `postgres://…` |"),
-    ("src/ledger/postgres/transaction.rs", "| the ledger: `postgres://…` |"),
-    ("src/notify/post.rs", "| a receiver of notifications: `notify: { url }` |"),
-    ("src/runs/fetch/query.rs", "| a database: `recipients: { sql, from }` |"),
-    ("src/runs/fetch/url.rs", "| a list: `recipients: { url }`"),
-    ("src/sandbox/server/webhook_client.rs", "| webhook receivers of a rehearsal |"),
+    ("src/serve.rs", "| the address of the dashboard |"),
+    ("crates/server/src/connector/approval.rs", "| `campaign connector` on this machine |"),
+    ("crates/gateway/src/webhook_urls.rs", "| your own `hook: { public_url }` |"),
+    ("crates/gateway/src/json_api/http.rs", "| the gateway: `base_url` |"),
+    ("crates/ledger/src/postgres/opening.rs", "| the ledger: `postgres://…` |"),
+    ("crates/ledger/src/postgres/transfer.rs", "| the ledger: `postgres://…` |"),
+    ("crates/ledger/src/postgres/transaction.rs", "| the ledger: `postgres://…` |"),
+    ("crates/runs/src/notify/post.rs", "| a receiver of notifications: `notify: { url }` |"),
+    ("crates/runs/src/fetch/query.rs", "| a database: `recipients: { sql, from }` |"),
+    ("crates/runs/src/fetch/url.rs", "| a list: `recipients: { url }`"),
+    ("crates/sandbox/src/server/webhook_client.rs", "| webhook receivers of a rehearsal |"),
 ];
 
 /// The source of a file without comments and tests.
@@ -396,6 +396,7 @@ fn security_page_lists_everything_that_connects() {
     let root = repository();
     let mut files = Vec::new();
     sources(&root.join("src"), &mut files);
+    sources(&root.join("crates"), &mut files);
     let connects = regex::Regex::new(
         r"http_client::(plain_)?builder\(|TcpStream::connect|UnixStream::connect|UdpSocket|Pg\w+::connect|MySql\w+::connect|connect_lazy|\.connect\(\)|\bClient::new\(",
     )
@@ -420,7 +421,7 @@ fn security_page_lists_everything_that_connects() {
             );
         }
         // SQLite connects to a file.
-        if connects.is_match(&code) && !name.starts_with("src/ledger/sqlite/") {
+        if connects.is_match(&code) && !name.starts_with("crates/ledger/src/sqlite/") {
             connecting.insert(name);
         }
     }

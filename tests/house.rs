@@ -1,4 +1,4 @@
-//! Rules for `src`: allowed dependencies between modules, and the size of files.
+//! Rules that Cargo does not check: the layers of crates and modules, and the size of files.
 
 mod debug_forms;
 mod opened_files;
@@ -7,53 +7,48 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use campaign::domain::{Channel, OperationKind};
+use campaign_core::domain::{Channel, OperationKind};
 use regex::Regex;
 
-/// The layers, from the top. A module uses only modules of lower layers.
-const LAYERS: &[&[&str]] = &[
-    &["cli"],
-    &["webhook", "scheduler", "connector", "web"],
+/// The crates in layers, from the top. A crate uses only crates of lower layers; Cargo itself would also allow others.
+const CRATES: &[&[&str]] = &[
+    &["campaign"],
+    &["server"],
     &["runs"],
-    &["notify"],
-    &["report"],
-    &["delivery"],
-    &["check", "sandbox", "draft"],
-    &["manifest", "audience", "message", "gateway", "ledger"],
-    &[
-        "calendar",
-        "domain",
-        "finding",
-        "net",
-        "metrics",
-        "failpoint",
-        "private",
-        "http_client",
-        "panics",
-        "regular_file",
-    ],
+    &["engine"],
+    &["sandbox"],
+    &["manifest", "content", "gateway", "ledger"],
+    &["core", "net"],
 ];
 
-/// The modules that the sandbox may use. It shares no wire types with the client, so that one mistake cannot hide on both
-/// sides. `manifest` reads scenario files, `private` opens the journal, `net` accepts clients and `http_client` posts
-/// webhooks; none of them knows the contract.
-const SANDBOX_MAY_USE: &[&str] = &["domain", "finding", "manifest", "private", "net", "http_client"];
+/// The crates that the sandbox may use. It shares no wire types with the client, so that one mistake cannot hide on both
+/// sides. `manifest` reads scenario files; none of them knows the contract.
+const SANDBOX_MAY_USE: [&str; 3] = ["core", "net", "manifest"];
 
-/// Names of arguments, terminals and exit codes, which only `cli` may use.
+/// The modules of a crate in layers, from the top. A module uses only modules of lower layers.
+const MODULES: &[(&str, &[&[&str]])] = &[
+    ("server", &[&["webhook", "scheduler", "connector", "web"]]),
+    ("runs", &[&["notify", "draft"]]),
+    ("engine", &[&["report"], &["delivery"], &["check"]]),
+    ("content", &[&["audience", "message"]]),
+    ("core", &[&["calendar", "domain", "finding", "failpoint", "private", "panics", "regular_file"]]),
+    ("net", &[&["metrics", "http_client"]]),
+];
+
+/// Names of arguments, terminals and exit codes, which only the command line may use.
 const OF_THE_COMMAND_LINE: [&str; 9] =
     ["clap", "console", "indicatif", "ExitCode", "exit", "IsTerminal", "stdin", "stdout", "std::process"];
 
-/// Exceptions below `cli`: file, name and reason.
-const NAMED_BELOW: [(&str, &str, &str); 9] = [
-    ("failpoint.rs", "std::process", "a test ends the process here"),
-    ("report/results.rs", "std::process", "a temporary file is named after its process"),
-    ("notify/command.rs", "std::process", "the streams of a notification program"),
-    ("notify/command.rs", "stdin", "the standard input of a notification program"),
-    ("notify/command.rs", "stdout", "the standard output of a notification program"),
-    ("runs/fetch/command.rs", "std::process", "the streams of a program that prints a list"),
-    ("runs/fetch/command.rs", "stdin", "a program that prints a list has no input"),
-    ("runs/fetch/command.rs", "stdout", "the list that the program prints"),
-    ("ledger/sqlite/schema.rs", "exit", "a column of earlier versions that a migration removes"),
+/// Exceptions below the command line: file, name and reason.
+const NAMED_BELOW: [(&str, &str, &str); 8] = [
+    ("crates/engine/src/report/results.rs", "std::process", "a temporary file is named after its process"),
+    ("crates/runs/src/notify/command.rs", "std::process", "the streams of a notification program"),
+    ("crates/runs/src/notify/command.rs", "stdin", "the standard input of a notification program"),
+    ("crates/runs/src/notify/command.rs", "stdout", "the standard output of a notification program"),
+    ("crates/runs/src/fetch/command.rs", "std::process", "the streams of a program that prints a list"),
+    ("crates/runs/src/fetch/command.rs", "stdin", "a program that prints a list has no input"),
+    ("crates/runs/src/fetch/command.rs", "stdout", "the list that the program prints"),
+    ("crates/ledger/src/sqlite/schema.rs", "exit", "a column of earlier versions that a migration removes"),
 ];
 
 /// The names of the copies of runs in the state folder.
@@ -63,8 +58,39 @@ const OF_THE_COPIES: [&str; 4] =
 /// The most lines of a file, its inline tests aside.
 const LONGEST: usize = 650;
 
-fn source() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+pub(crate) fn repository() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The folder with the sources of a crate; the command line is `campaign`.
+fn source_of(name: &str) -> PathBuf {
+    match name {
+        "campaign" => repository().join("src"),
+        name => repository().join("crates").join(name).join("src"),
+    }
+}
+
+/// The names of the crates, the command line included.
+fn crates() -> Vec<String> {
+    let entries = fs::read_dir(repository().join("crates")).expect("a folder").map(|entry| entry.expect("an entry"));
+    let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.push("campaign".to_owned());
+    names
+}
+
+/// The Rust files of all crates.
+pub(crate) fn source_files() -> Vec<PathBuf> {
+    crates().iter().flat_map(|name| files(&source_of(name))).collect()
+}
+
+/// The path of a file in the repository.
+fn within(file: &Path) -> String {
+    file.strip_prefix(repository()).expect("in the repository").to_string_lossy().into_owned()
+}
+
+/// The path of a file as the documents write it: below `crates`, without `src`.
+fn short(file: &Path) -> String {
+    within(file).replacen("crates/", "", 1).replacen("/src/", "/", 1)
 }
 
 /// The Rust files in a folder and its subfolders.
@@ -73,13 +99,6 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     let (folders, files): (Vec<PathBuf>, Vec<PathBuf>) = entries.partition(|path| path.is_dir());
     let rust = files.into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "rs"));
     rust.chain(folders.iter().flat_map(|folder| self::files(folder))).collect()
-}
-
-/// The top module of a file; `main` or `lib` for these two files.
-fn module(file: &Path) -> String {
-    let within = file.strip_prefix(source()).expect("in src");
-    let first = within.components().next().expect("a name").as_os_str().to_string_lossy();
-    first.trim_end_matches(".rs").to_owned()
 }
 
 /// The top modules in the `crate::` paths of a text, comments aside.
@@ -122,27 +141,49 @@ fn names_in(group: &str) -> Vec<String> {
     names
 }
 
-fn layer(module: &str) -> Option<usize> {
-    LAYERS.iter().position(|layer| layer.contains(&module))
+/// Whether one of some layers may use another: it is below.
+fn may_use(layers: &[&[&str]], user: &str, used: &str) -> bool {
+    let layer = |name: &str| layers.iter().position(|layer| layer.contains(&name));
+    user == used || layer(user).zip(layer(used)).is_some_and(|(user, used)| used > user)
 }
 
-fn may_use(user: &str, used: &str) -> bool {
-    let below = layer(user).zip(layer(used)).is_some_and(|(user, used)| used > user);
-    user == used || (below && (user != "sandbox" || SANDBOX_MAY_USE.contains(&used)))
+/// The crates of this workspace among the dependencies of a crate, those of its tests aside.
+fn dependencies(name: &str) -> Vec<String> {
+    let folder = source_of(name);
+    let manifest = fs::read_to_string(folder.with_file_name("Cargo.toml")).expect("a manifest");
+    let section =
+        manifest.split("\n[").find_map(|section| section.strip_prefix("dependencies]")).expect("dependencies");
+    let names = section.lines().filter_map(|line| line.strip_prefix("campaign-")?.split_once('.'));
+    names.map(|(name, _)| name.to_owned()).collect()
 }
 
 #[test]
-fn modules_use_only_lower_layers() {
+fn crates_use_only_lower_layers() {
     let mut broken = Vec::new();
-    for file in files(&source()) {
-        let user = module(&file);
-        if matches!(user.as_str(), "main" | "lib") {
-            continue;
-        }
-        assert!(layer(&user).is_some(), "`{user}` is in no layer; add it to `LAYERS`");
-        for used in used_modules(&fs::read_to_string(&file).expect("a file")) {
-            if !may_use(&user, &used) {
-                broken.push(format!("{}: `{user}` uses `{used}`", file.display()));
+    for user in crates().iter().filter(|name| *name != "testing") {
+        let is_listed = CRATES.iter().any(|layer| layer.contains(&user.as_str()));
+        assert!(is_listed, "`{user}` is in no layer; add it to `CRATES`");
+        let used = dependencies(user);
+        assert!(!used.is_empty() || ["core", "net"].contains(&user.as_str()), "{user}");
+        let wrong = |used: &String| !may_use(CRATES, user, used);
+        broken.extend(used.into_iter().filter(wrong).map(|used| format!("`{user}` uses `{used}`")));
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+    let used = dependencies("sandbox");
+    assert!(used.iter().all(|used| SANDBOX_MAY_USE.contains(&used.as_str())), "the sandbox uses {used:?}");
+}
+
+#[test]
+fn modules_use_only_lower_layers_of_their_crate() {
+    let mut broken = Vec::new();
+    for (name, layers) in MODULES {
+        for module in layers.iter().flat_map(|layer| layer.iter()) {
+            let (folder, file) = (source_of(name).join(module), source_of(name).join(module).with_extension("rs"));
+            let files = if folder.exists() { files(&folder) } else { vec![file] };
+            for file in files {
+                let used = used_modules(&fs::read_to_string(&file).expect("a file"));
+                let wrong = used.iter().filter(|used| !may_use(layers, module, used));
+                broken.extend(wrong.map(|used| format!("{}: `{module}` uses `{used}`", within(&file))));
             }
         }
     }
@@ -155,13 +196,10 @@ fn layers_are_found_in_every_form_of_a_path() {
                 fn f(x: crate::message::Text) {} // crate::sandbox\npub(in crate::cli) fn g() {}\n";
     let expected = ["cli", "domain", "gateway", "ledger", "message", "report"];
     assert_eq!(used_modules(text), expected.map(str::to_owned).into());
-    assert!(
-        may_use("cli", "runs") && may_use("runs", "report") && !may_use("report", "runs") && !may_use("runs", "cli")
-    );
-    assert!(may_use("report", "delivery") && may_use("cli", "sandbox") && may_use("sandbox", "domain"));
-    assert!(!may_use("delivery", "report") && !may_use("manifest", "audience") && !may_use("sandbox", "gateway"));
-    assert!(!may_use("sandbox", "check") && !may_use("check", "sandbox") && !may_use("sandbox", "message"));
-    assert!(!may_use("domain", "finding") && !may_use("domain", "cli") && !may_use("check", "nothing"));
+    assert!(may_use(CRATES, "campaign", "runs") && may_use(CRATES, "runs", "engine") && may_use(CRATES, "net", "net"));
+    assert!(!may_use(CRATES, "engine", "runs") && !may_use(CRATES, "manifest", "content"));
+    assert!(!may_use(CRATES, "sandbox", "engine") && !may_use(CRATES, "core", "net"));
+    assert!(!may_use(CRATES, "runs", "nothing") && !may_use(CRATES, "nothing", "core"));
 }
 
 /// Whether a line contains a name as a whole word.
@@ -176,8 +214,8 @@ fn names_word(line: &str, word: &str) -> bool {
 #[test]
 fn only_the_command_line_uses_arguments_and_terminals() {
     let mut found = Vec::new();
-    for file in files(&source()).into_iter().filter(|file| !matches!(module(file).as_str(), "cli" | "main" | "lib")) {
-        let within = file.strip_prefix(source()).expect("in src").to_string_lossy().into_owned();
+    for file in source_files().into_iter().filter(|file| !file.starts_with(source_of("campaign"))) {
+        let within = within(&file);
         let text = fs::read_to_string(&file).expect("a file");
         if within.contains("tests/") {
             continue;
@@ -191,30 +229,31 @@ fn only_the_command_line_uses_arguments_and_terminals() {
             );
         }
     }
-    assert!(found.is_empty(), "only `cli` may use these:\n{}", found.join("\n"));
+    assert!(found.is_empty(), "only the command line may use these:\n{}", found.join("\n"));
 }
 
 #[test]
 fn only_the_file_adapter_of_copies_knows_their_paths() {
     let mut named = BTreeSet::new();
-    for file in files(&source()).into_iter().filter(|file| !is_test(file)) {
+    for file in source_files().into_iter().filter(|file| !is_test(file)) {
         let text = fs::read_to_string(&file).expect("a file");
         let code = without_tests(&text);
         // The list of a new campaign has the same name.
         let code = code.replace("include_str!(\"recipients.csv\")", "");
         if OF_THE_COPIES.iter().any(|name| code.contains(name)) {
-            named.insert(file.strip_prefix(source()).expect("in src").to_string_lossy().into_owned());
+            named.insert(within(&file));
         }
     }
-    assert_eq!(named, ["ledger/sqlite/copies.rs".to_owned()].into(), "copies are opened through the ledger");
+    assert_eq!(named, ["crates/ledger/src/sqlite/copies.rs".to_owned()].into(), "copies are opened through the ledger");
 }
 
 #[test]
 fn files_named_in_architecture_and_contributing_exist() {
-    let repository = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let repository = repository();
     let there: Vec<PathBuf> =
-        ["src", "tests", "benches"].iter().flat_map(|name| files(&repository.join(name))).collect();
-    let is_there = |name: &str| there.iter().any(|path| path.ends_with(name));
+        ["src", "crates", "tests", "benches"].iter().flat_map(|name| files(&repository.join(name))).collect();
+    let is_there =
+        |name: &str| there.iter().any(|path| path.ends_with(name) || Path::new(&short(path)).ends_with(name));
     let mut named = 0;
     for document in ["ARCHITECTURE.md", "CONTRIBUTING.md"] {
         let text = fs::read_to_string(repository.join(document)).expect("a document");
@@ -230,7 +269,7 @@ fn files_named_in_architecture_and_contributing_exist() {
 
 #[test]
 fn no_file_is_too_long() {
-    let long: Vec<String> = files(&source())
+    let long: Vec<String> = source_files()
         .into_iter()
         .map(|file| (without_tests(&fs::read_to_string(&file).expect("a file")).lines().count(), file))
         .filter(|(lines, _)| *lines > LONGEST)
@@ -260,38 +299,40 @@ fn code(text: &str) -> String {
 
 /// Whether a file contains only tests.
 fn is_test(file: &Path) -> bool {
-    let mut ways = file.ancestors().take_while(|way| *way != source());
+    let mut ways = file.ancestors().take_while(|way| !way.ends_with("src"));
     ways.any(|way| {
         let name = way.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let above = fs::read_to_string(way.with_file_name("mod.rs")).unwrap_or_default();
+        let above = ["mod.rs", "lib.rs"].map(|name| fs::read_to_string(way.with_file_name(name)).unwrap_or_default());
         // Declared in `mod.rs`, or in the file next to the folder.
         let beside = way.parent().map(|folder| fs::read_to_string(folder.with_extension("rs")).unwrap_or_default());
         let declared = format!("#[cfg(test)]\nmod {name};");
-        above.contains(&declared) || beside.is_some_and(|beside| beside.contains(&declared))
+        above.iter().any(|above| above.contains(&declared)) || beside.is_some_and(|beside| beside.contains(&declared))
     })
 }
 
 /// Files with facts about single channels, which a new channel does not touch.
 const SPECIAL: &[(&str, &[&str])] = &[
+    // Runs for tests.
+    ("crates/testing/src/lib.rs", &["Sms", "Viber"]),
     // Single gateway commands.
-    ("src/delivery/single.rs", &["Hlr", "CallOtp"]),
+    ("crates/engine/src/delivery/single.rs", &["Hlr", "CallOtp"]),
     // Tools of the connector send on one channel.
-    ("src/connector/tools/send.rs", &["Sms", "Viber", "Rcs"]),
+    ("crates/server/src/connector/tools/send.rs", &["Sms", "Viber", "Rcs"]),
     // Only a code call has such an answer.
-    ("src/gateway/json_api/reply.rs", &["CallOtp"]),
+    ("crates/gateway/src/json_api/reply.rs", &["CallOtp"]),
     // The list of sender names might contain SMS senders only.
-    ("src/check/rules/environment.rs", &["Sms"]),
+    ("crates/engine/src/check/rules/environment.rs", &["Sms"]),
     // An account might have no route for WhatsApp.
-    ("src/sandbox/platform/account.rs", &["Whatsapp"]),
+    ("crates/sandbox/src/platform/account.rs", &["Whatsapp"]),
     // Operations that are answered at once.
-    ("src/sandbox/platform/operations.rs", &["Hlr", "CallOtp"]),
+    ("crates/sandbox/src/platform/operations.rs", &["Hlr", "CallOtp"]),
     // A webhook reports the result of a call.
-    ("src/sandbox/webhooks.rs", &["Voice"]),
+    ("crates/sandbox/src/webhooks.rs", &["Voice"]),
 ];
 
 #[test]
 fn new_channel_touches_the_files_that_contributing_lists() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = repository();
     let contributing = fs::read_to_string(root.join("CONTRIBUTING.md")).expect("CONTRIBUTING.md");
     let chapter =
         contributing.split("**A channel.**").nth(1).and_then(|rest| rest.split("\n**").next()).expect("its chapter");
@@ -300,46 +341,53 @@ fn new_channel_touches_the_files_that_contributing_lists() {
     assert!((3..=8).contains(&listed.len()), "{listed:?}");
     let variants: Vec<String> = Channel::ALL.iter().map(|channel| format!("{channel:?}")).collect();
     let (mut named, mut foreign) = (BTreeSet::new(), Vec::new());
-    for file in files(&source()).into_iter().filter(|file| !is_test(file)) {
+    for file in source_files().into_iter().filter(|file| !is_test(file)) {
         let code = code(&fs::read_to_string(&file).expect("a file"));
         let words: BTreeSet<&str> = code.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect();
         let found: Vec<&str> = variants.iter().map(String::as_str).filter(|variant| words.contains(variant)).collect();
-        let path = file.strip_prefix(root).expect("below the root").to_string_lossy().into_owned();
+        let path = within(&file);
         let special = SPECIAL.iter().find(|(file, _)| *file == path).map_or(&[][..], |(_, variants)| variants);
         if found.is_empty() || found.iter().all(|variant| special.contains(variant)) {
             continue;
         }
-        let path =
-            if found.len() == 1 && path.starts_with("src/domain/channel/") { CHANNEL_FILE.to_owned() } else { path };
+        let path = if found.len() == 1 && path.starts_with("crates/core/src/domain/channel/") {
+            CHANNEL_FILE.to_owned()
+        } else {
+            path
+        };
+        let path = if path == CHANNEL_FILE { path } else { short(&file) };
         if !listed.contains(path.as_str()) {
             foreign.push(format!("{path}: {found:?}"));
         }
         named.insert(path);
     }
     assert!(foreign.is_empty(), "missing in the list of CONTRIBUTING:\n{}", foreign.join("\n"));
-    let idle: Vec<&&str> = listed.iter().filter(|file| file.starts_with("src/") && !named.contains(**file)).collect();
+    let idle: Vec<&&str> = listed
+        .iter()
+        .filter(|file| !file.starts_with("tests/") && file.ends_with(".rs") && !named.contains(**file))
+        .collect();
     assert!(idle.is_empty(), "listed in CONTRIBUTING, but without a channel: {idle:?}");
 }
 
 /// The path of a channel in CONTRIBUTING.
-const CHANNEL_FILE: &str = "src/domain/channel/NAME.rs";
+const CHANNEL_FILE: &str = "core/domain/channel/NAME.rs";
 
 #[test]
 fn new_rule_is_a_static_and_a_line_in_the_list() {
-    let folder = source().join("check/rules");
+    let folder = source_of("engine").join("check/rules");
     let list = fs::read_to_string(folder.join("mod.rs")).expect("the list");
     let mut rules = 0;
-    for file in files(&source()) {
+    for file in source_files() {
         let text = code(&fs::read_to_string(&file).expect("a file"));
         let made = ["error", "warning", "note"]
             .iter()
             .map(|form| text.matches(&format!("Rule::{form}(")).count())
             .sum::<usize>();
-        if file.starts_with(source().join("finding")) || made == 0 {
+        if file.starts_with(source_of("core").join("finding")) || made == 0 {
             continue;
         }
         let shown = file.display();
-        assert!(file.parent() == Some(&folder), "{shown}: rules belong to `check/rules` or `finding/rules`");
+        assert!(file.parent() == Some(&folder), "{shown}: rules belong to `engine/check/rules` or `core/finding/rules`");
         let topic = file.file_stem().expect("a name").to_string_lossy().into_owned();
         let whole = fs::read_to_string(&file).expect("a file");
         let statics = text.split("static ").skip(1).filter_map(|rest| Some(rest.split_once(": Rule =")?.0));
@@ -375,7 +423,7 @@ fn suggested_commands_are_built_only_with_output_command() {
     const COMMANDS: [&str; 11] =
         ["check", "preview", "run", "stop", "status", "results", "reconcile", "resolve", "retry", "show", "gateway"];
     let mut found = Vec::new();
-    for file in files(&source()) {
+    for file in source_files() {
         let text = fs::read_to_string(&file).expect("a file");
         let code = without_tests(&text);
         for line in code.lines().filter(|line| !line.trim_start().starts_with("//")) {

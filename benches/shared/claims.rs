@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use campaign::domain::{Endpoint, OperationKind, Row};
-use campaign::ledger::{
+use campaign_core::domain::{Endpoint, OperationKind, Row};
+use campaign_ledger::{
     ExcludedRows, Ledger, NewRun, PostgresAddress, PostgresLedger, Run, RunFilter, ShardDraw, SqliteLedger,
     SuppressionPolicy,
 };

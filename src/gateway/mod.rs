@@ -1,306 +1,335 @@
-//! The messaging gateway as a port, and its JSON API as the only adapter.
-//!
-//! The port takes encoded operations and returns an outcome for each, and a signal for the run. Pure functions here
-//! decide what a reply means. The engine decides whether to retry.
+//! `campaign gateway`: balance, sender names, delivery status, webhook address and trusted host of an account.
 
-mod json_api;
-mod webhook_urls;
+mod add;
+mod templates;
 
-use std::future::Future;
-use std::pin::Pin;
-use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
-use sha2::{Digest, Sha256};
+use serde::Serialize;
+use serde_json::{Value, json};
 
-use crate::domain::{
-    Amount, Chain, GatewayMessageId, MessageId, Operation, OperationKind, OperationOutcome, Phone, ReportedChannel,
-    Row, Status,
+use super::args::{GatewayCommand, GatewayOption, HookArgs, MessageArgs};
+use super::context::Context;
+use super::exit::CommandFailure;
+use super::output::minute;
+use super::question::{CANCELLED, ConfirmationPrompt, ExpectedAnswer};
+use super::text::{
+    Span, SpanMeaning, StyledLine, StyledText, TableCell, TerminalTable, bad, copyable, dim, plain, span, strong,
 };
-
-pub use json_api::{
-    AnswerRules, AskBalance, AskSenders, AskStatus, Balance, CheckKey, CreateSmsTemplate, CreateViberTemplate,
-    DeleteSmsTemplate, DeleteViberTemplate, FailureCause, GatewayAddress, IdentifiedReceipt, Inquiry, InquiryFailure,
-    JsonApi, JsonApiError, ListSmsTemplates, ListViberTemplates, MessageRecord, OperationForm, RedactingReader,
-    SenderName, SmsTemplate, UnreadableReceipt, ViberTemplate, encode_operation, read_receipts,
-};
-#[cfg(test)]
-pub(crate) use json_api::{HttpExchange, read_reply, read_status_answers};
-pub use webhook_urls::{
-    RunWebhookUrls, WEBHOOK_TEST_HEADER, WebhookSecretError, WebhookSecrets, WebhookTestAnswer, WebhookUrls,
+use super::{exit, output};
+use campaign_core::domain::{Amount, DeliveryState, GatewayMessageId};
+use campaign_engine::delivery::SingleKind;
+use campaign_engine::report::{message_json, sender_json};
+use campaign_gateway::{
+    AskBalance, AskSenders, AskStatus, FailureCause, InquiryFailure, MessageRecord, WebhookTestAnswer, WebhookUrls,
     test_webhook,
 };
+use campaign_runs::{
+    GatewayAccount, WeakerRule, describe_host, find_weaker_rules, has_other_secret, load_hook, record_rule,
+};
 
-/// A boxed future. The network is slow enough for one indirection.
-pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+/// The timeout of a request to the gateway.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Whether an envelope may still leave, checked as late as possible.
-pub type MayLeave = Arc<dyn Fn() -> bool + Send + Sync>;
-
-/// The gateway port.
-pub trait Gateway: Send + Sync {
-    /// Sends an envelope once and returns an outcome for each operation, in order. `None` if the envelope was no longer
-    /// allowed to leave when its first byte was due; then nothing was sent.
-    fn submit<'a>(&'a self, envelope: &'a Envelope, may_leave: MayLeave) -> BoxFuture<'a, Option<GatewayReply>>;
-
-    /// Asks for the status of messages by our identifiers (contract 4.3 `status`), one answer each.
-    fn ask_statuses<'a>(&'a self, ids: &'a [MessageId]) -> BoxFuture<'a, Vec<StatusAnswer>>;
+pub(super) async fn run_gateway_command(context: &Context, command: GatewayCommand) -> Result<u8, CommandFailure> {
+    match command {
+        GatewayCommand::Balance(through) => show_balance(context, &through).await,
+        GatewayCommand::Senders(through) => list_senders(context, &through).await,
+        GatewayCommand::Status(args) => show_delivery_status(context, &args).await,
+        GatewayCommand::Lookup(args) => super::single::run_single_operation(context, SingleKind::Lookup, args).await,
+        GatewayCommand::Otp(args) => super::single::run_single_operation(context, SingleKind::CodeCall, args).await,
+        GatewayCommand::Templates(command) => templates::run_sms_templates_command(context, command).await,
+        GatewayCommand::ViberTemplates(command) => templates::run_viber_templates_command(context, command).await,
+        GatewayCommand::Add(args) => add::add_profile(context, args).await,
+        GatewayCommand::Hook(args) => show_hook(context, &args).await,
+        GatewayCommand::Trust { name } => trust_host(context, &name).await,
+    }
 }
 
-/// An operation, encoded as an item of `data[]`.
-#[derive(Clone, PartialEq, Eq)]
-pub struct EncodedOperation {
-    /// The recipient's row.
-    pub row: Row,
-    /// Our identifier.
-    pub id: MessageId,
-    /// The recipient.
-    pub phone: Phone,
-    /// The kind of the operation.
-    pub kind: OperationKind,
-    /// The channels to try.
-    pub chain: Chain,
-    /// The first eight bytes of the SHA-256 of `json`.
-    pub digest: [u8; 8],
-    /// The operation as JSON.
-    pub json: Vec<u8>,
-    /// The cost on its most expensive channel. `None` if the prices are unknown.
-    pub cost: Option<Amount>,
-    /// The time before which it must leave. `None` if there is no limit.
-    pub leave_before: Option<Timestamp>,
-    /// Whether the row had an earlier message, whose delivery can be reported while this one waits.
-    pub repeats: bool,
+/// Opens the account of the named profile, without a request to the gateway.
+async fn open_account(context: &Context, through: &GatewayOption) -> Result<GatewayAccount, CommandFailure> {
+    let profile = context.profiles().find_for_query(through.gateway.as_deref(), &context.observer)?;
+    let adapters = context.adapters(context.open_ledger().await?)?;
+    Ok(GatewayAccount::open(&adapters, &profile, ANSWER_TIMEOUT).await?)
 }
 
-impl EncodedOperation {
-    /// Encodes an operation for the recipient in `row`.
-    #[must_use]
-    pub fn encode(row: Row, operation: &Operation<'_>) -> Self {
-        let Operation { id, phone, content } = operation;
-        let json = encode_operation(operation);
-        Self::with_digest(row, *id, *phone, content.kind, content.channel_chain(), json)
-    }
+/// The JSON output of `balance`. The amount keeps the gateway's digits.
+#[derive(Serialize)]
+struct BalanceObject<'a> {
+    gateway: &'a str,
+    amount: Amount,
+    currency: &'a str,
+    exit: u8,
+}
 
-    /// Encodes an operation of this form for the recipient in `row`. `text` returns the rendered text at a place.
-    #[must_use]
-    pub fn from_form<'t>(
-        row: Row,
-        id: MessageId,
-        phone: Phone,
-        form: &OperationForm,
-        text: impl Fn(usize) -> &'t str,
-    ) -> Self {
-        Self::with_digest(row, id, phone, form.kind, form.chain, form.encode_operation(id, phone, text))
+async fn show_balance(context: &Context, through: &GatewayOption) -> Result<u8, CommandFailure> {
+    let account = open_account(context, through).await?;
+    let waiting = context.output.show_spinner("Asking the gateway…");
+    let balance = account.ask(&AskBalance).await?;
+    drop(waiting);
+    let gateway = &account.profile.name;
+    if context.output.json {
+        let (amount, currency) = (balance.amount, balance.currency.as_str());
+        context.output.print_object(&BalanceObject { gateway, amount, currency, exit: exit::SUCCESS });
+    } else {
+        let amount = format!("{} {}", balance.amount, balance.currency);
+        context.output.print_result(StyledLine::new([plain(format!("{gateway}: ")), strong(amount.trim_end())]));
     }
+    Ok(exit::SUCCESS)
+}
 
-    fn with_digest(row: Row, id: MessageId, phone: Phone, kind: OperationKind, chain: Chain, json: Vec<u8>) -> Self {
-        let hash = Sha256::digest(&json);
-        let mut digest = [0; 8];
-        digest.copy_from_slice(&hash[..8]);
-        Self { row, id, phone, kind, chain, digest, json, cost: None, leave_before: None, repeats: false }
+async fn list_senders(context: &Context, through: &GatewayOption) -> Result<u8, CommandFailure> {
+    let account = open_account(context, through).await?;
+    let waiting = context.output.show_spinner("Asking the gateway…");
+    let senders = account.ask(&AskSenders).await?;
+    drop(waiting);
+    let gateway = &account.profile.name;
+    if context.output.json {
+        let senders: Vec<Value> = senders.iter().map(sender_json).collect();
+        context.output.print_object(&json!({ "gateway": gateway, "senders": senders, "exit": exit::SUCCESS }));
+    } else if senders.is_empty() {
+        context.output.print_result(format!("{gateway} has no sender names\n"));
+    } else {
+        let rows = senders.into_iter().map(|sender| [strong(sender.name), plain(sender.status)]);
+        context.output.print_result(TerminalTable::new(["sender", "status"], rows));
     }
+    Ok(exit::SUCCESS)
+}
 
-    /// The operation with its cost.
-    #[must_use]
-    pub fn with_cost(self, cost: Option<Amount>) -> Self {
-        Self { cost, ..self }
-    }
-
-    /// The operation with the time before which it must leave.
-    #[must_use]
-    pub fn with_leave_before(self, leave_by: Option<Timestamp>) -> Self {
-        Self { leave_before: leave_by, ..self }
-    }
-
-    /// The operation with the flag for an earlier message of the row.
-    #[must_use]
-    pub fn with_repeats(self, repeats: bool) -> Self {
-        Self { repeats, ..self }
-    }
-
-    /// The operation with the address of its webhook (contract 4.3 `hook`), which is not part of its digest.
-    #[must_use]
-    pub fn with_hook(mut self, address: &str) -> Self {
-        // An operation is an object with its type at least.
-        if self.json.pop().is_some() {
-            self.json.extend_from_slice(br#","hook":"#);
-            serde_json::to_writer(&mut self.json, address).expect("a string is written to memory");
-            self.json.push(b'}');
+async fn show_delivery_status(context: &Context, args: &MessageArgs) -> Result<u8, CommandFailure> {
+    let asked = args.ids.iter().map(|id| status_question(id, args.msg_id)).collect::<Result<Vec<_>, _>>()?;
+    let account = open_account(context, &args.through).await?;
+    let waiting = context.output.show_spinner("Asking the gateway…");
+    let answers = account.ask_all(&asked).await?;
+    drop(waiting);
+    let code = exit_code(&answers);
+    let answered = || asked.iter().zip(&answers);
+    if context.output.json {
+        let statuses: Vec<Value> = answered().map(|(asked, answer)| message_json(asked, answer)).collect();
+        let mut object_of_all = json!({ "gateway": account.profile.name, "statuses": statuses, "exit": code });
+        if let Some(failed) = answers.iter().find_map(|answer| answer.as_ref().err()) {
+            object_of_all["error"] = failed.reason.as_str().into();
         }
-        self
+        context.output.print_object(&object_of_all);
+    } else {
+        let header = ["id", "msg_id", "type", "status", "updated"];
+        context
+            .output
+            .print_result(TerminalTable::new(header, answered().map(|(asked, answer)| status_row(asked, answer))));
+    }
+    Ok(code)
+}
+
+/// The status request for a typed message identifier.
+fn status_question(typed: &str, is_gateways: bool) -> Result<AskStatus, CommandFailure> {
+    match is_gateways {
+        true => {
+            AskStatus::from_gateway_id(typed).ok_or_else(|| CommandFailure::invalid("the message identifier is empty"))
+        }
+        false => AskStatus::from_own_id(typed).ok_or_else(|| {
+            CommandFailure::invalid(format!("`{typed}` is not a number from the `id` column of the results"))
+                .with_help("add `--msg-id` if it is the gateway's own identifier")
+        }),
     }
 }
 
-impl std::fmt::Debug for EncodedOperation {
-    /// Does not show the content, which can be personal data.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("EncodedOperation").field("row", &self.row).field("id", &self.id).finish_non_exhaustive()
+/// The exit code of the worst answer. A missing answer is worse than a rejection.
+fn exit_code(answers: &[Result<MessageRecord, InquiryFailure>]) -> u8 {
+    let failures: Vec<&InquiryFailure> = answers.iter().filter_map(|answer| answer.as_ref().err()).collect();
+    match failures.iter().all(|failed| failed.cause == FailureCause::Refused) {
+        true if failures.is_empty() => exit::SUCCESS,
+        true => exit::REJECTIONS,
+        false => exit::STOPPED,
     }
 }
 
-/// Operations of one kind in one request. Never empty.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Envelope {
-    kind: OperationKind,
-    operations: Vec<EncodedOperation>,
+/// The status of a message, coloured by its meaning.
+fn status_span(record: &MessageRecord) -> Span {
+    let meaning = match record.status.delivery_state() {
+        DeliveryState::Delivered | DeliveryState::Read => SpanMeaning::Good,
+        DeliveryState::Failed => SpanMeaning::Bad,
+        DeliveryState::Pending => SpanMeaning::Plain,
+    };
+    span(meaning, record.status.to_string())
 }
 
-impl Envelope {
-    /// An envelope of these operations. `None` without operations (contract 2.1: at least one).
-    ///
-    /// # Panics
-    /// If the operations have different kinds: what an answer proves depends on the kind.
-    #[must_use]
-    pub fn new(operations: Vec<EncodedOperation>) -> Option<Self> {
-        let kind = operations.first()?.kind;
-        assert!(operations.iter().all(|operation| operation.kind == kind), "an envelope is of one kind");
-        Some(Self { kind, operations })
-    }
-
-    /// The kind of all its operations.
-    #[must_use]
-    pub fn kind(&self) -> OperationKind {
-        self.kind
-    }
-
-    /// The operations in the order of sending.
-    #[must_use]
-    pub fn operations(&self) -> &[EncodedOperation] {
-        &self.operations
-    }
-
-    /// The operations, to be sent in another envelope.
-    #[must_use]
-    pub fn into_operations(self) -> Vec<EncodedOperation> {
-        self.operations
+fn status_row(asked: &AskStatus, answer: &Result<MessageRecord, InquiryFailure>) -> [TableCell; 5] {
+    let (ours, theirs) = (asked.own_id(), asked.gateway_id());
+    match answer {
+        Ok(record) => [
+            strong(format_id(record.id.as_ref().or(ours.as_ref()))).into(),
+            format_id(record.msg_id.as_ref().or(theirs.as_ref())).into(),
+            record.channel.clone().unwrap_or_default().into(),
+            status_span(record).into(),
+            dim(format_time(record.updated.as_deref())).into(),
+        ],
+        Err(failed) => [
+            strong(format_id(ours.as_ref())).into(),
+            format_id(theirs.as_ref()).into(),
+            plain("").into(),
+            bad(failed.reason.as_str()).into(),
+            plain("").into(),
+        ],
     }
 }
 
-/// Why a run must stop, independently of the circuit breaker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StopCause {
-    /// The gateway rejected the key.
-    KeyRefused,
-    /// The connection cannot be trusted: the TLS handshake failed, or there was a redirect.
-    Connection,
-    /// The gateway rejected the whole envelope.
-    EnvelopeRefused,
-    /// The gateway's answer does not follow the contract.
-    OffContract,
-    /// A fatal error according to the profile.
-    FatalError,
+async fn show_hook(context: &Context, args: &HookArgs) -> Result<u8, CommandFailure> {
+    let name = &args.name;
+    let profile = context.profiles().find_profile(name, None, &context.observer)?;
+    let Some(hook) = load_hook(&profile)? else {
+        return Err(CommandFailure::invalid(format!(
+            "the profile `{name}` has no `hook`; add `hook: {{ public_url: …, secret: {{ env: NAME }} }}`"
+        )));
+    };
+    if args.test {
+        return test_hook(context, name, &hook).await;
+    }
+    let address = hook.account_url();
+    if context.output.json {
+        context.output.print_object(&json!({ "gateway": name, "address": address, "exit": exit::SUCCESS }));
+    } else {
+        let mut text = StyledText::new();
+        text.push(StyledLine::new([strong(address)]).unbroken());
+        text.push(StyledLine::from_prose(
+            "Enter this as the notification address in the gateway's settings. It contains a secret: do not share it.",
+        ));
+        context.output.print_result(text);
+    }
+    Ok(exit::SUCCESS)
 }
 
-/// The meaning of an answer for the run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Signal {
-    /// Continue.
-    Go,
-    /// Continue, and warn the user.
-    Warn(String),
-    /// The gateway is unreachable, and nothing was sent. Wait, then resend the same operations.
-    Unreachable(String),
-    /// A timeout or broken connection, after the envelope may have been read.
-    Broken(String),
-    /// An answer outside the contract (HTML, another HTTP status, too long).
-    Strange(String),
-    /// The gateway asks to slow down.
-    Slow {
-        /// The reason that it gave.
-        reason: String,
-        /// The requested wait.
-        retry_after: Option<Duration>,
-    },
-    /// One operation spoils the envelope; send its halves separately.
-    Split(String),
-    /// Stop after this envelope.
-    Stop(StopCause, String),
+/// Sends a test request to the public address.
+async fn test_hook(context: &Context, name: &str, hook: &WebhookUrls) -> Result<u8, CommandFailure> {
+    let answer = test_webhook(hook, &format!("{:032x}", rand::random::<u128>())).await;
+    if answer == WebhookTestAnswer::Ours {
+        let public = hook.public_url();
+        if context.output.json {
+            let object = json!({ "gateway": name, "public_url": public, "reached": true, "exit": exit::SUCCESS });
+            context.output.print_object(&object);
+        } else {
+            let reached = format!(" reaches `campaign serve`, and the secret matches the profile `{name}`");
+            context.output.print_result(StyledLine::success([copyable(public.to_string()), plain(reached)]));
+        }
+        return Ok(exit::SUCCESS);
+    }
+    let code = if matches!(answer, WebhookTestAnswer::Somebody(_)) { exit::INVALID } else { exit::STOPPED };
+    let other_secret = match context.open_existing_ledger().await? {
+        Some(ledger) => has_other_secret(ledger.as_ref(), hook).await?,
+        None => false,
+    };
+    Err(CommandFailure::new(code, format!("{}: {}", hook.public_url(), describe_hook_answer(&answer, other_secret))))
 }
 
-/// A deviation from the contract that does not weaken the proof.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ContractDeviation {
-    /// A numeric `request_id` (contract 2.3: a string).
-    NumericRequestId,
-    /// A negative `msg_id` (contract 2.2: a string or a number).
-    NegativeMsgId,
-    /// A `msg_id` that another message also has.
-    RepeatedMsgId,
-    /// An HTTP status that asks to slow down and that `trust_status` of the profile does not list: the message is in
-    /// doubt.
-    UntrustedStatus(u16),
-}
-
-/// The outcomes of an envelope's operations, in order, and their meaning for the run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GatewayReply {
-    /// One outcome per operation.
-    pub outcomes: Vec<OperationOutcome>,
-    /// The signal for the run.
-    pub signal: Signal,
-    /// The body of the answer, if a person must look at it.
-    pub evidence: Option<String>,
-    /// The deviations from the contract, as often as they occur.
-    pub deviations: Vec<ContractDeviation>,
-}
-
-impl GatewayReply {
-    /// A reply without evidence or deviations.
-    #[must_use]
-    pub fn new(outcomes: Vec<OperationOutcome>, signal: Signal) -> Self {
-        Self { outcomes, signal, evidence: None, deviations: Vec::new() }
-    }
-
-    /// A reply with the same outcome on all `count` operations.
-    #[must_use]
-    pub fn for_all(count: usize, outcome: &OperationOutcome, signal: Signal) -> Self {
-        Self::new(vec![outcome.clone(); count], signal)
-    }
-
-    /// Whether the gateway certainly accepted or rejected at least one operation.
-    #[must_use]
-    pub fn has_proof(&self) -> bool {
-        self.outcomes
-            .iter()
-            .any(|outcome| !matches!(outcome, OperationOutcome::InDoubt { .. } | OperationOutcome::NotSent { .. }))
-    }
-
-    /// Whether the reply proves that no operation was executed.
-    #[must_use]
-    pub fn is_unsent(&self) -> bool {
-        self.outcomes.iter().all(|outcome| matches!(outcome, OperationOutcome::NotSent { .. }))
-    }
-
-    /// The number of operations without a proven outcome.
-    #[must_use]
-    pub fn count_in_doubt(&self) -> usize {
-        self.outcomes.iter().filter(|outcome| matches!(outcome, OperationOutcome::InDoubt { .. })).count()
-    }
-
-    /// Whether no outcome is proven.
-    #[must_use]
-    pub fn is_doubtful(&self) -> bool {
-        self.outcomes.iter().all(|outcome| matches!(outcome, OperationOutcome::InDoubt { .. }))
+/// Describes the answer of the public address, and the remedy.
+fn describe_hook_answer(answer: &WebhookTestAnswer, other_secret: bool) -> String {
+    match answer {
+        WebhookTestAnswer::Ours => "it reaches `campaign serve`".to_owned(),
+        WebhookTestAnswer::Somebody(_) if other_secret => {
+            "`campaign serve` has a different secret than this profile; use the same secret in both, or restart `serve`"
+                .to_owned()
+        }
+        WebhookTestAnswer::Somebody(404) => {
+            "the response was 404: another server answered, a proxy does not forward `/n/` and `/h/` to `campaign serve \
+             --hooks`, or `serve` uses a different secret"
+                .to_owned()
+        }
+        WebhookTestAnswer::Somebody(429) => {
+            "the response was 429: this machine sent too many requests with a wrong secret; try again in a minute"
+                .to_owned()
+        }
+        WebhookTestAnswer::Somebody(status @ 300..=399) => format!(
+            "the response was {status}, a redirect that the gateway might not follow; set `public_url` to its target"
+        ),
+        WebhookTestAnswer::Somebody(status @ (502..=504)) => format!(
+            "the response was {status}, from a proxy without a server behind it; start `campaign serve` and forward \
+             requests to its `--hooks` address"
+        ),
+        WebhookTestAnswer::Somebody(status) => format!(
+            "the response was {status} and did not come from `campaign serve`; check which server or proxy responds there"
+        ),
+        WebhookTestAnswer::NoName(cause) => {
+            format!("unknown host name ({cause}); correct `public_url` or add the name to your DNS")
+        }
+        WebhookTestAnswer::NoConnection(cause) => {
+            format!(
+                "connection refused ({cause}); start `campaign serve` and the proxy in front of it, and open the port"
+            )
+        }
+        WebhookTestAnswer::NoHandshake(cause) => format!(
+            "the TLS handshake failed ({cause}); use a valid certificate for this name from a public certificate authority"
+        ),
+        WebhookTestAnswer::Silence => "no response within 10 seconds; a firewall might be blocking the connection".to_owned(),
+        WebhookTestAnswer::Broken(cause) => format!("the connection was lost ({cause}); see the proxy's log"),
     }
 }
 
-/// The gateway's answer to a status query.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StatusAnswer {
-    /// The gateway knows the message.
-    Known {
-        /// Its status.
-        status: Status,
-        /// The gateway's identifier.
-        msg_id: Option<GatewayMessageId>,
-        /// The channel, if it is reported and known.
-        channel: Option<ReportedChannel>,
-        /// When the status changed, by the gateway's clock.
-        updated: Option<Timestamp>,
-    },
-    /// The gateway does not know the message; with its text.
-    Denied(String),
-    /// No usable answer.
-    Unclear(String),
+async fn trust_host(context: &Context, name: &str) -> Result<u8, CommandFailure> {
+    let profile = context.profiles().find_profile(name, None, &context.observer)?;
+    let host = profile.trusted_hosts();
+    let ledger = context.open_ledger().await?;
+    let adapters = context.adapters(ledger.clone())?;
+    let changes = find_weaker_rules(&adapters, &profile).await?;
+    if !changes.is_empty() {
+        confirm_weaker_approval(context, &changes).await?;
+    }
+    ledger.trust_host(name, &host).await?;
+    record_rule(&adapters, &profile).await?;
+    if context.output.json {
+        context.output.print_object(&serde_json::json!({ "gateway": name, "host": host, "exit": exit::SUCCESS }));
+    } else {
+        context.output.print_done(format!("`{name}` is trusted {}\n", describe_host(&host)), exit::SUCCESS);
+    }
+    Ok(exit::SUCCESS)
+}
+
+/// Asks the operator at the terminal to accept a weaker `approval`. No option answers this question.
+async fn confirm_weaker_approval(context: &Context, changes: &[WeakerRule]) -> Result<(), CommandFailure> {
+    if !context.output.can_ask() {
+        let needs: Vec<String> =
+            changes.iter().map(|WeakerRule { account, known, .. }| format!("`{account}` needs {known}")).collect();
+        let now = changes.first().map_or("", |change| &change.now);
+        return Err(CommandFailure::invalid(format!(
+            "the account {}, but the profile now has {now}; nothing was changed",
+            needs.join(" and the account ")
+        ))
+        .with_help("restore `approval`, or accept the change at a terminal"));
+    }
+    let mut question =
+        ConfirmationPrompt::new("Accept a weaker approval rule?", ExpectedAnswer::Word("weaken"), "accept");
+    for WeakerRule { account, known, by, at, .. } in changes {
+        let before = format!("{known} for account `{account}`, recorded by {by} at {}", minute(*at));
+        question.add_fact("before", [before.into()]);
+    }
+    if let Some(WeakerRule { now, .. }) = changes.first() {
+        question.add_fact("now", [now.as_str().into()]);
+    }
+    match question.with_note("Your name and the time are recorded.").ask_operator(&context.output).await? {
+        true => Ok(()),
+        false => Err(CommandFailure::invalid(format!("{CANCELLED}Nothing was changed."))),
+    }
+}
+
+/// Formats a time of the gateway (ISO 8601 with offset) as local time. Returns other texts unchanged.
+fn format_time(text: Option<&str>) -> String {
+    output::format_program_time(text.unwrap_or_default())
+}
+
+/// Formats an identifier. Empty without one.
+fn format_id(id: Option<&GatewayMessageId>) -> String {
+    id.map(GatewayMessageId::to_string).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gateway_time_is_shown_on_the_local_clock() {
+        let shown = format_time(Some("2026-11-21T10:00:00+02:00"));
+        assert!(shown.starts_with("2026-11-2") && shown.len() == "2026-11-21 10:00:00".len(), "{shown}");
+        for text in ["soon", "2026-11-21", ""] {
+            assert_eq!(format_time(Some(text)), text);
+        }
+        assert_eq!(format_time(None), "");
+    }
 }

@@ -319,7 +319,7 @@ fn verbosity_logs_more_without_keys_texts_or_numbers() {
         ("debug", 4),
         ("trace,hyper=off", 5),
         ("hyper=trace", 0),
-        ("campaign::gateway=info", 1),
+        ("campaign_gateway=info", 1),
         ("no such level=", 0),
     ] {
         assert_eq!(known(&logged(&[], Some(filter))), expected, "{filter}");

@@ -5,8 +5,8 @@ use serde_json::json;
 use super::{SECOND, message_ids, result_cell, sale_in_doubt, states, with_ledger};
 use crate::support::{Folder, Results, phone, telling};
 
-use campaign::domain::{GatewayMessageId, Row};
-use campaign::ledger::{NewRowEvent, Ownership, RowChange, RunFilter};
+use campaign_core::domain::{GatewayMessageId, Row};
+use campaign_ledger::{NewRowEvent, Ownership, RowChange, RunFilter};
 
 /// Records that the gateway knows the message of row 4 in envelope 2.
 fn record_late_proof(sale: &Folder) {

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::sync::{Arc, Mutex};
 
-use campaign::ledger::{Ledger, PostgresAddress, PostgresLedger, SqliteLedger};
+use campaign_ledger::{Ledger, PostgresAddress, PostgresLedger, SqliteLedger};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use sqlx::sqlite::SqliteConnectOptions;

@@ -104,7 +104,7 @@ fn state_folder_behind_a_symbolic_link_is_the_same_ledger() {
     let sale = campaign().to(10).through(&gateway).write();
     sale.run(&["--limit", "4"]).exits(0);
     std::os::unix::fs::symlink(sale.path("state"), sale.path("elsewhere")).expect("a link");
-    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_campaign"));
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_campaign-with-failpoints"));
     command.current_dir(sale.path("")).env_clear().env(KEY_VARIABLE, KEY).arg("--state-dir").arg("elsewhere");
     command.args(["run", "sale.yaml"]);
     Process::start(command).finish().exits(0);

@@ -3,11 +3,19 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use super::{code, files, is_test, names_word, source};
+use super::{code, files, is_test, names_word, repository, within};
 
-/// The modules that handle campaigns, or the paths that a campaign names.
-const MODULES: [&str; 9] =
-    ["manifest", "audience", "message", "check", "delivery", "report", "notify", "runs", "connector"];
+/// The folders that handle campaigns, or the paths that a campaign names.
+const FOLDERS: [&str; 5] = [
+    "crates/manifest/src",
+    "crates/content/src",
+    "crates/engine/src",
+    "crates/runs/src",
+    "crates/server/src/connector",
+];
+
+/// The first files of a campaign: a person names where they are written.
+const DRAFTS: &str = "crates/runs/src/draft";
 
 /// Names without which code cannot open or inspect a file.
 const WORDS: [&str; 15] = [
@@ -28,70 +36,78 @@ const WORDS: [&str; 15] = [
     "open_workbook",
 ];
 
-/// Files of these modules that use such words, and what they open. None of it is a path that a campaign names.
+/// Files of these folders that use such words, and what they open. None of it is a path that a campaign names.
 const OPENING: [(&str, &[&str], &str); 25] = [
-    ("audience/decoding/mod.rs", &["fs", "metadata"], "a temporary file without a name"),
-    ("audience/workbook/mod.rs", &["fs"], "a temporary file without a name"),
-    ("audience/workbook/xlsx.rs", &["fs"], "a temporary file without a name"),
-    ("connector/campaigns/mod.rs", &["canonicalize"], "the folder of the operator"),
-    ("manifest/campaign_paths/mod.rs", &["fs", "regular_file", "exists", "canonicalize"], "the one place"),
-    ("manifest/campaign_paths/walk.rs", &["fs", "rustix"], "the one place"),
+    ("crates/content/src/audience/decoding/mod.rs", &["fs", "metadata"], "a temporary file without a name"),
+    ("crates/content/src/audience/workbook/mod.rs", &["fs"], "a temporary file without a name"),
+    ("crates/content/src/audience/workbook/xlsx.rs", &["fs"], "a temporary file without a name"),
+    ("crates/server/src/connector/campaigns/mod.rs", &["canonicalize"], "the folder of the operator"),
+    ("crates/manifest/src/campaign_paths/mod.rs", &["fs", "regular_file", "exists", "canonicalize"], "the one place"),
+    ("crates/manifest/src/campaign_paths/walk.rs", &["fs", "rustix"], "the one place"),
     (
-        "manifest/campaign_paths/walk_by_path.rs",
+        "crates/manifest/src/campaign_paths/walk_by_path.rs",
         &["fs", "is_symlink", "canonicalize", "read_dir", "read_link"],
         "the one place, on other systems",
     ),
-    ("manifest/document.rs", &["fs", "is_file", "read_dir"], "names beside a missing file, for suggestions"),
-    ("manifest/profile/load.rs", &["exists"], "the file of profiles"),
-    ("manifest/profile/secret.rs", &["fs", "regular_file", "metadata"], "a secret, by a path that was resolved"),
-    ("manifest/text_folders.rs", &["fs", "regular_file"], "a text that a person names as an argument"),
-    ("notify/command.rs", &["fs"], "a test"),
-    ("report/effect/purchases.rs", &["regular_file"], "an argument of a person"),
-    ("report/results.rs", &["fs", "metadata"], "results that are written or replaced, at a place that was checked"),
+    ("crates/manifest/src/document.rs", &["fs", "is_file", "read_dir"], "names beside a missing file, for suggestions"),
+    ("crates/manifest/src/profile/load.rs", &["exists"], "the file of profiles"),
     (
-        "report/target.rs",
+        "crates/manifest/src/profile/secret.rs",
+        &["fs", "regular_file", "metadata"],
+        "a secret, by a path that was resolved",
+    ),
+    ("crates/manifest/src/text_folders.rs", &["fs", "regular_file"], "a text that a person names as an argument"),
+    ("crates/runs/src/notify/command.rs", &["fs"], "a test"),
+    ("crates/engine/src/report/effect/purchases.rs", &["regular_file"], "an argument of a person"),
+    (
+        "crates/engine/src/report/results.rs",
+        &["fs", "metadata"],
+        "results that are written or replaced, at a place that was checked",
+    ),
+    (
+        "crates/engine/src/report/target.rs",
         &["fs", "is_file", "is_dir", "is_symlink", "metadata", "symlink_metadata", "canonicalize"],
         "whether results may be written there, once the reach allows it",
     ),
-    ("report/workbook.rs", &["fs"], "results that are written"),
+    ("crates/engine/src/report/workbook.rs", &["fs"], "results that are written"),
     (
-        "runs/erasure.rs",
+        "crates/runs/src/erasure.rs",
         &["fs", "metadata"],
         "results of earlier runs, named by the ledger, and a file of the state folder",
     ),
-    ("runs/fetch/command.rs", &["rustix"], "the process of a program"),
-    ("runs/fetch/mod.rs", &["fs", "read_dir"], "the state folder"),
+    ("crates/runs/src/fetch/command.rs", &["rustix"], "the process of a program"),
+    ("crates/runs/src/fetch/mod.rs", &["fs", "read_dir"], "the state folder"),
     (
-        "runs/find.rs",
+        "crates/runs/src/find.rs",
         &["fs", "exists", "is_file", "canonicalize", "read_dir"],
         "an argument of a person, and the campaign file of a run, named by the ledger",
     ),
-    ("runs/ledger_health.rs", &["fs", "exists"], "results that a person has put aside"),
-    ("runs/list.rs", &["regular_file"], "a list that was fetched, in the state folder"),
-    ("runs/opt_outs.rs", &["regular_file"], "an argument of a person"),
-    ("runs/profiles.rs", &["exists"], "the file of profiles"),
-    ("runs/resolve.rs", &["regular_file"], "an argument of a person"),
+    ("crates/runs/src/ledger_health.rs", &["fs", "exists"], "results that a person has put aside"),
+    ("crates/runs/src/list.rs", &["regular_file"], "a list that was fetched, in the state folder"),
+    ("crates/runs/src/opt_outs.rs", &["regular_file"], "an argument of a person"),
+    ("crates/runs/src/profiles.rs", &["exists"], "the file of profiles"),
+    ("crates/runs/src/resolve.rs", &["regular_file"], "an argument of a person"),
 ];
 
 /// Files of `manifest` that store a plain path, and which. A path of a campaign is a `CampaignPath`.
 const PLAIN_PATHS: [(&str, &str); 8] = [
-    ("manifest/campaign.rs", "the campaign file itself"),
-    ("manifest/campaign_paths/mod.rs", "the one place"),
-    ("manifest/campaign_paths/walk.rs", "the one place"),
-    ("manifest/campaign_paths/walk_by_path.rs", "the one place"),
-    ("manifest/profile/gateways.rs", "the file of the profiles"),
-    ("manifest/profile/secret.rs", "a secret, by a path that was resolved"),
-    ("manifest/recipients.rs", "the folder in which a program of a person works"),
-    ("manifest/text_folders.rs", "a text as it is shown"),
+    ("crates/manifest/src/campaign.rs", "the campaign file itself"),
+    ("crates/manifest/src/campaign_paths/mod.rs", "the one place"),
+    ("crates/manifest/src/campaign_paths/walk.rs", "the one place"),
+    ("crates/manifest/src/campaign_paths/walk_by_path.rs", "the one place"),
+    ("crates/manifest/src/profile/gateways.rs", "the file of the profiles"),
+    ("crates/manifest/src/profile/secret.rs", "a secret, by a path that was resolved"),
+    ("crates/manifest/src/recipients.rs", "the folder in which a program of a person works"),
+    ("crates/manifest/src/text_folders.rs", "a text as it is shown"),
 ];
 
-/// The code of each file of some modules, by its path in `src`, without tests.
-fn code_of(modules: &[&str]) -> Vec<(String, String)> {
-    let files = modules.iter().flat_map(|module| files(&source().join(module))).filter(|file| !is_test(file));
-    let read = files.map(|file| {
-        let within = file.strip_prefix(source()).expect("in src").to_string_lossy().into_owned();
-        (within, code(&fs::read_to_string(&file).expect("a file")))
-    });
+/// The code of each file of some folders, by its path, without tests.
+fn code_of(folders: &[&str]) -> Vec<(String, String)> {
+    let files = folders
+        .iter()
+        .flat_map(|folder| files(&repository().join(folder)))
+        .filter(|file| !is_test(file) && !file.starts_with(repository().join(DRAFTS)));
+    let read = files.map(|file| (within(&file), code(&fs::read_to_string(&file).expect("a file"))));
     read.collect()
 }
 
@@ -103,7 +119,7 @@ fn named<'w>(code: &str, words: &[&'w str]) -> BTreeSet<&'w str> {
 #[test]
 fn only_one_module_opens_paths_that_a_campaign_names() {
     let mut seen = BTreeSet::new();
-    for (file, code) in code_of(&MODULES) {
+    for (file, code) in code_of(&FOLDERS) {
         let words = named(&code, &WORDS);
         let listed = OPENING.iter().find(|(name, _, _)| *name == file);
         let known: BTreeSet<&str> = listed.iter().flat_map(|(_, words, _)| words.iter().copied()).collect();
@@ -116,7 +132,7 @@ fn only_one_module_opens_paths_that_a_campaign_names() {
 
 #[test]
 fn campaign_keys_store_no_plain_path() {
-    let found: BTreeSet<String> = code_of(&["manifest"])
+    let found: BTreeSet<String> = code_of(&["crates/manifest/src"])
         .into_iter()
         .filter(|(_, code)| names_word(code, "PathBuf"))
         .map(|(file, _)| file)
@@ -127,7 +143,7 @@ fn campaign_keys_store_no_plain_path() {
 
 #[test]
 fn connector_loads_campaigns_within_its_folder() {
-    for (file, code) in code_of(&["connector"]) {
+    for (file, code) in code_of(&["crates/server/src/connector"]) {
         for word in ["load_campaign", "Anywhere", "anywhere"] {
             assert!(!names_word(&code, word), "{file} uses `{word}`");
         }

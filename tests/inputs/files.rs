@@ -9,9 +9,9 @@ use std::fs;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
-use campaign::audience::{Chunk, ListSettings, RecipientReader, decode};
-use campaign::domain::{Delimiter, ListFormat};
-use campaign::finding::Finding;
+use campaign_content::audience::{Chunk, ListSettings, RecipientReader, decode};
+use campaign_core::domain::{Delimiter, ListFormat};
+use campaign_core::finding::Finding;
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use serde::Deserialize;

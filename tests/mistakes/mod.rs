@@ -4,11 +4,13 @@
 //! is found by its code, wherever that code is, and whitespace is ignored. So a patch still fits after code has moved.
 //! Every `cargo test` checks that each patch fits and that its test exists. To check that the test fails, the crate
 //! must be built once per patch: `cargo test --test stories mistakes -- --ignored`. A mistake that a port can make
-//! needs no patch: it is a variant in `src/delivery/simulation/mistakes.rs`. README.md in this folder lists both kinds.
+//! needs no patch: it is a variant in `crates/engine/src/delivery/simulation/mistakes.rs`. README.md in this folder lists both kinds.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use crate::house::repository;
 
 /// A planted mistake.
 struct Patch {
@@ -39,13 +41,9 @@ impl Source {
     }
 }
 
-fn crate_folder() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
 impl Patch {
     fn read_all() -> Vec<Self> {
-        let entries = fs::read_dir(crate_folder().join("tests/mistakes")).expect("the folder of the patches");
+        let entries = fs::read_dir(repository().join("tests/mistakes")).expect("the folder of the patches");
         let paths = entries.map(|entry| entry.expect("an entry").path());
         let mut paths: Vec<PathBuf> = paths.filter(|path| path.extension().is_some_and(|end| end == "patch")).collect();
         paths.sort();
@@ -54,7 +52,7 @@ impl Patch {
         paths.into_iter().map(read).collect()
     }
 
-    /// The test binary, `lib` or `stories`, and the test in it that must fail.
+    /// The crate of the test, or `stories`, and the test in it that must fail.
     fn test(&self) -> (&str, &str) {
         let line = self.text.lines().find_map(|line| line.strip_prefix("caught by: "));
         line.and_then(|line| line.split_once(' ')).unwrap_or_else(|| panic!("{} names no test", self.name))
@@ -84,16 +82,17 @@ impl Patch {
     #[expect(clippy::print_stderr, reason = "the run is slow, and `--nocapture` shows its progress")]
     fn find_missed(&self) -> Option<String> {
         // All patches share one folder, so that dependencies are built once and kept.
-        let target = crate_folder().join("target/mistakes");
+        let target = repository().join("target/mistakes");
         let tree = target.join("tree");
-        copy(crate_folder(), &tree);
+        copy(repository(), &tree);
         let mut sources = Sources::read(&tree);
         for hunk in self.hunks() {
             sources.apply(&hunk).unwrap_or_else(|problem| panic!("{}: {problem}", self.name));
         }
         sources.write();
         let (binary, test) = self.test();
-        let kind: &[&str] = if binary == "lib" { &["--lib"] } else { &["--test", "stories"] };
+        let package = if binary == "campaign" { binary.to_owned() } else { format!("campaign-{binary}") };
+        let kind: &[&str] = if binary == "stories" { &["--test", "stories"] } else { &["--lib", "-p", &package] };
         let mut cargo = Command::new(env!("CARGO"));
         cargo.arg("test").args(kind).args(["--", "--exact", test]).current_dir(&tree);
         let output = cargo.env("CARGO_TARGET_DIR", &target).output().expect("cargo");
@@ -109,6 +108,7 @@ impl Sources {
     fn read(root: &Path) -> Self {
         let mut sources = Self(Vec::new());
         sources.add_folder(&root.join("src"));
+        sources.add_folder(&root.join("crates"));
         sources
     }
 
@@ -190,7 +190,7 @@ fn hunk_replaces_code_whatever_its_whitespace() {
 fn every_patch_fits_the_code_and_its_test_exists() {
     let patches = Patch::read_all();
     assert!(patches.len() >= 17, "{} patches", patches.len());
-    let sources = Sources::read(crate_folder());
+    let sources = Sources::read(repository());
     let mut problems = Vec::new();
     for patch in patches {
         let hunks = patch.hunks();
@@ -203,7 +203,11 @@ fn every_patch_fits_the_code_and_its_test_exists() {
         );
         let (binary, test) = patch.test();
         let name = test.rsplit("::").next().expect("a name");
-        let folder = crate_folder().join(if binary == "lib" { "src" } else { "tests" });
+        let folder = match binary {
+            "stories" => repository().join("tests"),
+            "campaign" => repository().join("src"),
+            name => repository().join("crates").join(name).join("src"),
+        };
         // A test of the conformance suite is generic over the ledger.
         let exists = ["(", "<"].iter().any(|opening| holds(&folder, &format!("fn {name}{opening}")));
         if !exists {
@@ -229,7 +233,7 @@ fn holds(folder: &Path, text: &str) -> bool {
 fn every_patch_is_caught_by_its_test() {
     let mut patches = Patch::read_all();
     // Patches of one binary follow each other, so that less is rebuilt.
-    patches.sort_by_key(|patch| patch.test().0 == "lib");
+    patches.sort_by_key(|patch| patch.test().0 != "stories");
     let missed: Vec<String> = patches.iter().filter_map(Patch::find_missed).collect();
     assert!(missed.is_empty(), "{} of {} were not caught:\n{}", missed.len(), patches.len(), missed.join("\n"));
 }

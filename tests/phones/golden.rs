@@ -1,7 +1,7 @@
 //! Phone number parsing compared with libphonenumber, whose results `golden.py` recorded.
 
-use campaign::audience::{PhoneProblem, parse_number};
-use campaign::domain::Region;
+use campaign_content::audience::{PhoneProblem, parse_number};
+use campaign_core::domain::Region;
 
 /// A line of the golden file.
 struct GoldenNumber {

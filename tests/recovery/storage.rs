@@ -150,7 +150,7 @@ fn state_folder_without_permissions_sends_nothing() {
 fn unreadable_state_folder_does_not_mean_nothing_sent() {
     let sale = campaign().write();
     let command = |arguments: &[&str], state: &Path| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_campaign"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_campaign-with-failpoints"));
         command.current_dir(sale.path(".")).env_clear().env("HOME", sale.path("home"));
         command.arg("--state-dir").arg(state).args(arguments);
         Process::start(command).finish()
@@ -214,7 +214,7 @@ fn intents_are_in_the_ledger_files_when_a_request_arrives() {
         fs::remove_dir_all(sale.path("results")).expect("the results");
         for (state, phones) in moments.iter() {
             // The state that a process would find after a power loss at that moment.
-            let mut command = Command::new(env!("CARGO_BIN_EXE_campaign"));
+            let mut command = Command::new(env!("CARGO_BIN_EXE_campaign-with-failpoints"));
             command.env_clear().env("HOME", sale.path("home")).arg("--state-dir").arg(state);
             command.args(["results", "sale@1", "--out", "-"]);
             let results = Results::parse(&Process::start(command).finish().exits(0).stdout);

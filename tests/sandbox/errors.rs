@@ -1,7 +1,7 @@
 //! Errors of the gateway: contract 7.
 
-use campaign::domain::Channel;
-use campaign::sandbox::{AccountSettings, FaultEffect, Scenario, ScenarioCondition, ScenarioFault, SenderStatus};
+use campaign_core::domain::Channel;
+use campaign_sandbox::{AccountSettings, FaultEffect, Scenario, ScenarioCondition, ScenarioFault, SenderStatus};
 use serde_json::{Value, json};
 
 use super::TestSandbox;

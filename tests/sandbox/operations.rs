@@ -1,8 +1,8 @@
 //! Required fields of operations, and charges of a pipeline: contract 4.3.
 
-use campaign::domain::{Amount, Channel, Status};
-use campaign::manifest::Percentage;
-use campaign::sandbox::{Behaviour, Behaviours, Scenario};
+use campaign_core::domain::{Amount, Channel, Status};
+use campaign_manifest::Percentage;
+use campaign_sandbox::{Behaviour, Behaviours, Scenario};
 use serde_json::{Value, json};
 
 use super::TestSandbox;

@@ -1,6 +1,6 @@
 //! Records in the answers of the gateway: contract 2.2 and 2.5.
 
-use campaign::sandbox::{AccountSettings, Scenario, SenderStatus};
+use campaign_sandbox::{AccountSettings, Scenario, SenderStatus};
 use serde_json::{Value, json};
 
 use super::TestSandbox;

@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::sync::Arc;
 
-use campaign::sandbox::{Counts, Journal, Sandbox, SandboxSettings, Scenario};
+use campaign_sandbox::{Counts, Journal, Sandbox, SandboxSettings, Scenario};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use campaign::domain::Channel;
-use campaign::manifest::Percentage;
-use campaign::sandbox::{AccountSettings, Behaviour, Behaviours, ReplyBehaviour, Scenario, WebhookBehaviour};
+use campaign_core::domain::Channel;
+use campaign_manifest::Percentage;
+use campaign_sandbox::{AccountSettings, Behaviour, Behaviours, ReplyBehaviour, Scenario, WebhookBehaviour};
 use serde_json::{Value, json};
 
 use super::TestSandbox;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use campaign::calendar::{Schedule, Timing};
+use campaign_core::calendar::{Schedule, Timing};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, civil};
 use sha2::{Digest as _, Sha256};

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use campaign::domain::{SmsEncoding, measure_sms};
+use campaign_core::domain::{SmsEncoding, measure_sms};
 
 use crate::support::Chance;
 

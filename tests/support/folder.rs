@@ -112,7 +112,7 @@ impl Folder {
 
     /// The command that runs the binary in this folder, without the tester's own environment.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_campaign"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_campaign-with-failpoints"));
         command.current_dir(self.folder.path()).env_clear().env("HOME", self.path("home")).env(KEY_VARIABLE, KEY);
         command.env("CAMPAIGN_STATE_DIR", self.path("state")).args(arguments);
         if let Some(ledger) = self.ledger() {

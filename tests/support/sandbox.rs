@@ -30,7 +30,7 @@ impl SandboxProcess {
     /// The same with additional arguments.
     pub(crate) fn start_with(arguments: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let mut command = Command::new(env!("CARGO_BIN_EXE_campaign"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_campaign-with-failpoints"));
         command.env_clear().current_dir(folder.path());
         command.args(["sandbox", "--listen", "127.0.0.1:0", "--json", "--key", KEY, "--journal", "journal.jsonl"]);
         command.args(arguments);

@@ -1,0 +1,448 @@
+//! Columns of a recipient list: header names, `columns` of the campaign, and checks of both.
+
+use std::cell::OnceCell;
+use std::collections::{HashMap, HashSet};
+
+use super::digits::is_invisible;
+use super::list_findings::mask_numbers;
+use super::phone_columns;
+use super::phone_columns::{PhoneColumns, PhoneTally};
+use super::phones::resembles_number;
+use super::reader::Chunk;
+use super::records::{HeaderLine, find_quoted_lines};
+use campaign_core::domain::variable::is_variable;
+use campaign_core::domain::{Region, choose_plural, format_count};
+use campaign_core::finding::{Finding, did_you_mean, join_alternatives, join_names, rules};
+
+/// The name of the phone column.
+const PHONE: &str = "phone";
+/// At most this many columns with the name of an earlier column are reported.
+const MAX_REPORTED: usize = 20;
+
+/// Settings of the campaign for its recipient list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ListSettings {
+    /// Template names and the headers that get them; other headers keep their own name.
+    pub columns: Vec<(String, String)>,
+    /// The region for which national numbers are valid.
+    pub region: Option<Region>,
+    /// Whether the list may have no recipients.
+    pub may_be_empty: bool,
+}
+
+/// The columns of a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListHeader {
+    headers: Vec<String>,
+    names: Vec<String>,
+    phones: PhoneColumns,
+}
+
+impl ListHeader {
+    /// The headers from the file, trimmed. A header can be empty.
+    #[must_use]
+    pub fn headers(&self) -> &[String] {
+        &self.headers
+    }
+
+    /// The columns' names in templates: the given ones, else the headers, else `column_3`.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The column of this name, or with this header.
+    #[must_use]
+    pub fn find_column(&self, name: &str) -> Option<usize> {
+        let place = |names: &[String]| names.iter().position(|known| known == name);
+        place(&self.names).or_else(|| place(&self.headers))
+    }
+
+    /// The phone column, from 0; the first choice if there are several.
+    #[must_use]
+    pub fn phone(&self) -> usize {
+        self.phones.first()
+    }
+
+    /// All phone columns.
+    #[must_use]
+    pub fn phones(&self) -> &PhoneColumns {
+        &self.phones
+    }
+}
+
+/// The columns of a rejected list. Each name refers to one column.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NamedColumns {
+    /// The headers.
+    pub headers: Vec<String>,
+    /// The names in templates.
+    pub names: Vec<String>,
+}
+
+/// The names of the columns, and problems with them.
+#[derive(Clone)]
+pub(super) struct ColumnNames {
+    names: Vec<String>,
+    /// The columns named `phone`, in order of preference.
+    phones: Vec<usize>,
+    findings: Vec<Finding>,
+    /// Whether the campaign names the phone column, correctly or not.
+    phone_was_named: bool,
+}
+
+impl ColumnNames {
+    /// The columns that templates can use, including those with wrong names: a wrong name is reported once, not for
+    /// each use.
+    pub(super) fn into_columns(self, line: &HeaderLine, settings: &ListSettings) -> NamedColumns {
+        let (mut columns, mut seen) = (NamedColumns::default(), HashSet::new());
+        let of_list = line.headers.iter().zip(&self.names);
+        let of_campaign = settings.columns.iter().map(|(name, header)| (header, name));
+        for (header, name) in of_list.chain(of_campaign) {
+            if seen.insert(name) {
+                columns.headers.push(header.clone());
+                columns.names.push(name.clone());
+            }
+        }
+        columns
+    }
+
+    /// The first column named `phone`.
+    pub(super) fn phone(&self) -> Option<usize> {
+        self.phones.first().copied()
+    }
+}
+
+/// Names the columns.
+pub(super) fn name_columns(line: &HeaderLine, settings: &ListSettings) -> ColumnNames {
+    let headers = &line.headers;
+    let mut findings = Vec::new();
+    let found = HeaderIndex::of(headers);
+    let mut given: Vec<Option<&str>> = vec![None; headers.len()];
+    let mut phones: Vec<usize> = Vec::new();
+    for (name, header) in &settings.columns {
+        let header = header.trim();
+        match found.find(header) {
+            HeaderMatch::Nothing => findings.push(unknown_header(line, name, header)),
+            HeaderMatch::Several(columns) => findings.push(ambiguous_header(line, name, header, &columns)),
+            HeaderMatch::Column(column) if name == PHONE && phones.contains(&column) => {
+                findings.push(listed_twice(line, column));
+            }
+            HeaderMatch::Column(column) if name == PHONE && !phones.is_empty() => phones.push(column),
+            HeaderMatch::Column(column) => {
+                phones.extend((name == PHONE).then_some(column));
+                if let Some(other) = given[column].replace(name) {
+                    findings.push(column_with_two_names(line, column, [other, name]));
+                }
+            }
+        }
+    }
+    let phone_was_named = settings.columns.iter().any(|(name, _)| name == PHONE);
+    if !phone_was_named && let HeaderMatch::Column(column) = found.find(PHONE) {
+        given[column].get_or_insert(PHONE);
+    }
+    let names: Vec<String> = (0..headers.len())
+        .map(|column| match given[column] {
+            Some(name) => name.to_owned(),
+            None if headers[column].is_empty() => format!("column_{}", column + 1),
+            // The first choice has this name.
+            None if headers[column] == PHONE && phones.contains(&column) => format!("{PHONE}_{}", column + 1),
+            None => headers[column].clone(),
+        })
+        .collect();
+    findings.extend(duplicate_names(line, &names));
+    if phones.is_empty() {
+        phones.extend(names.iter().position(|name| name == PHONE));
+    }
+    ColumnNames { names, phones, findings, phone_was_named }
+}
+
+/// The columns, checked against the first records.
+///
+/// # Errors
+///
+/// All findings about the header: duplicate or missing names, and phone numbers that are in another column or that need
+/// a region.
+pub(super) fn resolve_columns(
+    names: ColumnNames,
+    line: &HeaderLine,
+    sample: &Chunk,
+    region: Option<Region>,
+) -> Result<ListHeader, Vec<Finding>> {
+    let phone = names.phone();
+    let ColumnNames { names, phones, mut findings, phone_was_named } = names;
+    if let Some(column) = line.headers.iter().position(|header| resembles_number(header)) {
+        return Err(vec![no_header(line, column)]);
+    }
+    if let Some(quoted) = find_quoted_lines(line, sample).filter(|_| phone.is_none()) {
+        return Err(vec![quoted]);
+    }
+    if let Some(title) = find_title(line, sample).filter(|_| phone.is_none()) {
+        return Err(vec![title]);
+    }
+    match phone {
+        None if phone_was_named && !findings.is_empty() => {}
+        None => findings.push(missing_phone_column(line, sample, region)),
+        Some(phone) => {
+            let is_sound = |&other: &usize| PhoneTally::for_column(sample, other, region).has_mostly_phones();
+            let one_is_sound = phones.iter().skip(1).any(is_sound);
+            findings.extend(check_phone_column(line, sample, phone, region).filter(|_| !one_is_sound));
+        }
+    }
+    match PhoneColumns::from_columns(&phones, &line.headers) {
+        Some(phones) if findings.is_empty() => Ok(ListHeader { headers: line.headers.clone(), names, phones }),
+        _ => Err(findings),
+    }
+}
+
+/// The finding about a title in the first row, if the second row looks like the header.
+pub(super) fn find_title(line: &HeaderLine, sample: &Chunk) -> Option<Finding> {
+    let headers = &line.headers;
+    let filled = |cells: &mut dyn Iterator<Item = &str>| cells.filter(|cell| !cell.trim().is_empty()).count();
+    let next = sample.get(0).map(|record| record.fields);
+    let is_title = headers.len() > 1
+        && filled(&mut headers.iter().map(String::as_str)) == 1
+        && next.is_some_and(|cells| filled(&mut cells.iter()) > 1 && !cells.iter().any(resembles_number));
+    let column = headers.iter().position(|header| !header.is_empty()).filter(|_| is_title)?;
+    Some(title_finding(line, column))
+}
+
+/// The same for a list without a phone column: the first row is text, and the other rows contain delimiters.
+pub(super) fn find_title_without_phones(line: &HeaderLine, sample: &Chunk) -> Option<Finding> {
+    let is_row = |cell: &str| [',', ';', '\t', '|'].into_iter().any(|delimiter| cell.contains(delimiter));
+    let are_rows = line.headers.len() == 1 && sample.iter().any(|record| record.fields.iter().any(is_row));
+    are_rows.then(|| title_finding(line, 0))
+}
+
+fn title_finding(line: &HeaderLine, column: usize) -> Finding {
+    let header = &line.headers[column];
+    if mask_numbers(header) != *header {
+        return no_header(line, column);
+    }
+    let message = format!("the first row is a title, `{header}`, not column headers");
+    let finding = Finding::new(&rules::RECIPIENTS_NO_HEADER, message).at(line.header_place(column));
+    finding.help("delete the rows above the header")
+}
+
+fn no_header(line: &HeaderLine, column: usize) -> Finding {
+    Finding::new(&rules::RECIPIENTS_NO_HEADER, "the first row contains a phone number instead of column headers")
+        .at(line.header_place(column))
+        .help("add a header row above it, for example `phone,first_name`")
+}
+
+fn unknown_header(line: &HeaderLine, name: &str, header: &str) -> Finding {
+    let message =
+        format!("the campaign contains `columns: {{ {name}: {header} }}`, but the list has no column `{header}`");
+    let shown: Vec<String> = line.headers.iter().map(|header| mask_numbers(header)).collect();
+    let known = shown.iter().map(String::as_str).filter(|known| !known.is_empty());
+    let help = match did_you_mean(header, known.clone()) {
+        _ if let Some(meant) = header_by_letters(line, header).map(mask_numbers) => format!(
+            "write the column's header, `{name}: {meant:?}`, because `{header}` looks like a spreadsheet column \
+                letter; the list has the columns {}",
+            join_names(known)
+        ),
+        Some(near) => format!("did you mean `{near}`? Write `{name}: {near:?}` in the campaign"),
+        None if known.clone().any(|known| known == name) && is_variable(header) => {
+            format!(
+                "write `{header}: {name:?}` in the campaign: first the name for templates, then the header in the list"
+            )
+        }
+        None => format!("use one of the headers of this list in the campaign: {}", join_names(known)),
+    };
+    Finding::new(&rules::RECIPIENTS_UNKNOWN_COLUMN, message).at(line.spot().place(line.spot().full_span())).help(help)
+}
+
+/// The header of the spreadsheet column with these letters, for example `B` or `AA`.
+fn header_by_letters<'l>(line: &'l HeaderLine, letters: &str) -> Option<&'l str> {
+    let is_letters = (1..=2).contains(&letters.len()) && letters.bytes().all(|byte| byte.is_ascii_uppercase());
+    let digits = letters.bytes().filter(|_| is_letters).map(|letter| usize::from(letter - b'A') + 1);
+    let number = digits.fold(0, |number, digit| number * 26 + digit);
+    let header = line.headers.get(number.checked_sub(1)?).filter(|header| !header.is_empty())?;
+    Some(header)
+}
+
+fn ambiguous_header(line: &HeaderLine, name: &str, header: &str, columns: &[usize]) -> Finding {
+    let headers = join_alternatives(columns.iter().map(|&column| line.headers[column].as_str()));
+    let message = format!(
+        "`columns` assigns `{name}` to the header `{header}`, but several headers in the list match it: {headers}"
+    );
+    let finding = Finding::new(&rules::RECIPIENTS_UNKNOWN_COLUMN, message).at(line.header_place(columns[0]));
+    finding.help("write the header exactly as in the list")
+}
+
+/// A phone column that is listed twice.
+fn listed_twice(line: &HeaderLine, column: usize) -> Finding {
+    let message = format!("`columns` lists `{}` twice under `{PHONE}`", line.headers[column]);
+    Finding::new(&rules::RECIPIENTS_DUPLICATE_COLUMN, message)
+        .at(line.header_place(column))
+        .help("list each column once")
+}
+
+fn column_with_two_names(line: &HeaderLine, column: usize, names: [&str; 2]) -> Finding {
+    let [first, second] = names;
+    let message = format!("`columns` gives `{}` two names, `{first}` and `{second}`", line.headers[column]);
+    Finding::new(&rules::RECIPIENTS_DUPLICATE_COLUMN, message)
+        .at(line.header_place(column))
+        .help("keep one of the names")
+}
+
+/// The columns with the name of an earlier one, at most [`MAX_REPORTED`].
+fn duplicate_names(line: &HeaderLine, names: &[String]) -> Vec<Finding> {
+    let mut firsts = HashMap::with_capacity(names.len());
+    let repeated = names.iter().enumerate().filter_map(|(column, name)| {
+        let first = *firsts.entry(name.as_str()).or_insert(column);
+        (first != column).then_some([first, column])
+    });
+    let repeated: Vec<[usize; 2]> = repeated.collect();
+    let shown = repeated.iter().take(MAX_REPORTED).map(|columns| duplicate_name(line, &names[columns[1]], *columns));
+    let mut findings: Vec<Finding> = shown.collect();
+    if let (Some(last), Some(more @ 1..)) = (findings.last_mut(), repeated.len().checked_sub(MAX_REPORTED)) {
+        let (columns, have) = (format_count(more as u64, "more column"), choose_plural(more as u64, "has", "have"));
+        last.message.push_str(&format!("; {columns} {have} the same name as an earlier column"));
+    }
+    findings
+}
+
+fn duplicate_name(line: &HeaderLine, name: &str, columns: [usize; 2]) -> Finding {
+    let [first, second] = columns;
+    let message = format!("columns {} and {} are both named `{name}`", first + 1, second + 1);
+    let help = if line.headers[first] == line.headers[second] {
+        "rename one of the two columns in the file".to_owned()
+    } else {
+        let other = if line.headers[first] == name { first } else { second };
+        format!("give the other column a different name: `columns: {{ other_{name}: {:?} }}`", line.headers[other])
+    };
+    Finding::new(&rules::RECIPIENTS_DUPLICATE_COLUMN, message).at(line.header_place(second)).help(help)
+}
+
+fn missing_phone_column(line: &HeaderLine, sample: &Chunk, region: Option<Region>) -> Finding {
+    let finding = Finding::new(&rules::RECIPIENTS_PHONE_COLUMN, format!("no column is named `{PHONE}`"));
+    match phone_columns::find_phone_column(sample, &line.headers, region) {
+        Some(found) => {
+            let header = &line.headers[found.column];
+            let region = found.region.map_or_else(String::new, |region| format!(" and `region: {region}`"));
+            let others = phone_columns::find_other_phone_columns(sample, line.headers.len(), found);
+            let others: String = others
+                .iter()
+                .map(|other| format!("; `{}` also contains phone numbers", line.headers[*other]))
+                .collect();
+            finding.at(line.header_place(found.column)).help(format!(
+                "write `columns: {{ {PHONE}: {header:?} }}`{region} under `recipients`; `{header}` contains phone \
+                    numbers{others}"
+            ))
+        }
+        None => finding.at(line.spot().place(line.spot().full_span())).help(format!(
+            "write `columns: {{ {PHONE}: \"…\" }}` under `recipients`, with the header of the phone column"
+        )),
+    }
+}
+
+/// The finding about a phone column whose cells are not numbers, if the intended column is known.
+fn check_phone_column(line: &HeaderLine, sample: &Chunk, phone: usize, region: Option<Region>) -> Option<Finding> {
+    let tally = PhoneTally::for_column(sample, phone, region);
+    if tally.filled == 0 || tally.has_mostly_phones() {
+        return None;
+    }
+    let header = &line.headers[phone];
+    let message = match tally.valid {
+        0 if tally.filled == 1 => format!("the first cell in `{header}` does not contain a phone number"),
+        0 => format!("none of the first {} cells in `{header}` contains a phone number", tally.filled),
+        1 => format!("only 1 of the first {} cells in `{header}` contains a phone number", tally.filled),
+        valid => format!("only {valid} of the first {} cells in `{header}` contain phone numbers", tally.filled),
+    };
+    let finding = Finding::new(&rules::RECIPIENTS_PHONE_COLUMN, message).at(line.header_place(phone));
+    if region.is_none()
+        && tally.valid == 0
+        && let Some(home) = phone_columns::guess_region(sample, phone)
+    {
+        return Some(finding.help(format!(
+            "write `region: {home}` under `recipients`, or add `+` and the country code in the file; the numbers have \
+                no country code"
+        )));
+    }
+    let found =
+        phone_columns::find_phone_column(sample, &line.headers, region).filter(|found| found.column != phone)?;
+    let other = &line.headers[found.column];
+    Some(finding.help(format!(
+        "write `columns: {{ {PHONE}: {other:?} }}` under `recipients`; `{other}` contains phone numbers"
+    )))
+}
+
+/// An index of the headers of a list that tolerates different spellings.
+pub(super) struct HeaderIndex<'h> {
+    exact: HashMap<&'h str, usize>,
+    headers: &'h [String],
+    /// The columns by normalized header. Built on first use.
+    forgiving: OnceCell<HashMap<String, Vec<usize>>>,
+}
+
+/// The result of a header lookup.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum HeaderMatch {
+    Column(usize),
+    /// Several columns match, none of them exactly.
+    Several(Vec<usize>),
+    Nothing,
+}
+
+impl<'h> HeaderIndex<'h> {
+    pub(super) fn of(headers: &'h [String]) -> Self {
+        let mut exact = HashMap::with_capacity(headers.len());
+        for (column, header) in headers.iter().enumerate() {
+            exact.entry(header.as_str()).or_insert(column);
+        }
+        Self { exact, headers, forgiving: OnceCell::new() }
+    }
+
+    /// The first column with exactly this header, or else the only column that matches after normalization.
+    pub(super) fn find(&self, header: &str) -> HeaderMatch {
+        if let Some(&column) = self.exact.get(header.trim()) {
+            return HeaderMatch::Column(column);
+        }
+        let forgiving = self.forgiving.get_or_init(|| {
+            let mut columns: HashMap<String, Vec<usize>> = HashMap::with_capacity(self.headers.len());
+            for (column, header) in self.headers.iter().enumerate().filter(|(_, header)| !header.is_empty()) {
+                columns.entry(normalize_header(header)).or_default().push(column);
+            }
+            columns
+        });
+        match forgiving.get(&normalize_header(header)).map(Vec::as_slice) {
+            None => HeaderMatch::Nothing,
+            Some([column]) => HeaderMatch::Column(*column),
+            Some(several) => HeaderMatch::Several(several.to_vec()),
+        }
+    }
+}
+
+/// The header without differences in case, width of spaces, form of apostrophes, and invisible characters.
+fn normalize_header(header: &str) -> String {
+    let plain = header.chars().filter(|character| !is_invisible(*character)).map(|character| match character {
+        '\u{2019}' | '\u{2018}' | '\u{2bc}' | '`' | '\u{b4}' => '\'',
+        other => other,
+    });
+    let plain: String = plain.collect();
+    plain.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn header_is_found_by_a_similar_spelling() {
+        let headers = ["Phone", "Ім’я  клієнта", "NAME", "Name", "city", "City", ""].map(str::to_owned);
+        let headers = HeaderIndex::of(&headers);
+        for (written, meant) in [
+            ("Phone", HeaderMatch::Column(0)),
+            ("phone", HeaderMatch::Column(0)),
+            (" \u{a0}PHONE\u{200b} ", HeaderMatch::Column(0)),
+            ("ім'я\u{a0}клієнта", HeaderMatch::Column(1)),
+            ("Name", HeaderMatch::Column(3)),
+            ("name", HeaderMatch::Several(vec![2, 3])),
+            ("city", HeaderMatch::Column(4)),
+            ("street", HeaderMatch::Nothing),
+        ] {
+            assert_eq!(headers.find(written), meant, "{written:?}");
+        }
+    }
+}

@@ -1,0 +1,383 @@
+//! Text decoding from any encoding to UTF-8, and blank lines for the rows above a header.
+//!
+//! UTF-8 passes unchanged; it only needs a search for the first non-ASCII character. The text from there on reveals the
+//! encoding, because all encodings without a byte order mark or zero bytes share ASCII.
+
+use std::io;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
+use encoding_rs::{DecoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE};
+
+use super::{DecodingSource, DetectedFormat, encoding_name, finding_error};
+use crate::audience::list_findings;
+use crate::audience::raw_records::read_declared_delimiter;
+use campaign_core::domain::Region;
+use campaign_core::finding::Finding;
+
+/// The size of the sample for detecting the encoding, in bytes.
+const SAMPLE: usize = 1 << 16;
+/// The size of a block to read and decode, in bytes.
+const BLOCK: usize = 1 << 16;
+/// Text counts as damaged UTF-8 if it has this many valid characters for each invalid one.
+const SOUND_FOR_DAMAGED: usize = 3;
+
+/// A reader that decodes text to UTF-8.
+pub(super) struct TextDecoder<R> {
+    input: R,
+    file: PathBuf,
+    region: Option<Region>,
+    /// Whether a campaign describes this file.
+    has_keys: bool,
+    format: Arc<DetectedFormat>,
+    stage: DecodingStage,
+    /// The next output, from `at` on.
+    ready: Vec<u8>,
+    at: usize,
+    /// The number of decoded line endings.
+    lines: u64,
+}
+
+/// What is known about the encoding.
+enum DecodingStage {
+    /// Only ASCII so far.
+    Ascii,
+    /// The text is UTF-8. Its reader reports invalid characters.
+    Utf8,
+    /// The text has another encoding.
+    Other(Box<DecoderState>),
+}
+
+struct DecoderState {
+    decoder: encoding_rs::Decoder,
+    block: Box<[u8]>,
+    ended: bool,
+}
+
+impl DecodingStage {
+    fn with_encoding(encoding: &'static Encoding) -> Self {
+        let block = vec![0; BLOCK].into_boxed_slice();
+        Self::Other(Box::new(DecoderState { decoder: encoding.new_decoder_with_bom_removal(), block, ended: false }))
+    }
+}
+
+impl<R: Read> TextDecoder<R> {
+    /// A decoder of text that begins with `head`, in the declared encoding if there is one.
+    pub(super) fn new(
+        input: R,
+        head: &[u8],
+        source: DecodingSource<'_>,
+        written: Arc<DetectedFormat>,
+    ) -> Result<Self, Box<Finding>> {
+        let DecodingSource { file, region, has_keys, .. } = source;
+        let told = source.form.encoding;
+        if head.starts_with(b"\xff\xfe\0\0") || head.starts_with(b"\0\0\xfe\xff") {
+            return Err(list_findings::utf32_encoding(file).into());
+        }
+        let marked = Encoding::for_bom(head).map(|(encoding, _)| encoding);
+        let encoding = match (told, marked) {
+            (Some(told), Some(marked)) if told != marked && !(is_utf16(told) && is_utf16(marked)) => {
+                return Err(list_findings::wrong_encoding(file, &encoding_name(told), &encoding_name(marked)).into());
+            }
+            (_, Some(marked)) => Some(marked),
+            (Some(told), None) if told != UTF_8 && told.is_single_byte() && is_surely_utf8(head) => {
+                return Err(list_findings::wrong_encoding(file, &encoding_name(told), &encoding_name(UTF_8)).into());
+            }
+            (Some(told), None) => Some(told),
+            (None, None) => detect_utf16_without_bom(head),
+        };
+        let stage = match encoding {
+            None => DecodingStage::Ascii,
+            Some(encoding) if encoding == UTF_8 => DecodingStage::Utf8,
+            Some(encoding) => {
+                let _ = written.encoding.set(encoding);
+                DecodingStage::with_encoding(encoding)
+            }
+        };
+        let file = file.to_owned();
+        Ok(Self { input, file, region, has_keys, format: written, stage, ready: Vec::new(), at: 0, lines: 0 })
+    }
+
+    /// Detects the encoding from a sample that starts at the first non-ASCII character.
+    fn detect_encoding(&mut self, sample: &[u8], ended: bool) -> io::Result<DecodingStage> {
+        if is_rather_utf8(sample, ended) {
+            return Ok(DecodingStage::Utf8);
+        }
+        let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
+        detector.feed(sample, ended);
+        let home = self.region.map(|region| region.to_string().to_lowercase());
+        let encoding = detector.guess(home.as_deref().map(str::as_bytes), Utf8Detection::Deny);
+        let sound = encoding.new_decoder_without_bom_handling().decode_to_utf8_without_replacement(
+            sample,
+            &mut vec![0; 3 * sample.len() + 16],
+            ended,
+        );
+        if matches!(sound.0, DecoderResult::Malformed(..)) {
+            return Err(finding_error(list_findings::unknown_encoding(&self.file, self.has_keys)));
+        }
+        let _ = self.format.encoding.set(encoding);
+        Ok(DecodingStage::with_encoding(encoding))
+    }
+
+    /// Reads until the sample is large enough. The flag is true if the text ends there.
+    fn read_sample(&mut self, mut sample: Vec<u8>) -> io::Result<(Vec<u8>, bool)> {
+        let wanted = SAMPLE.saturating_sub(sample.len());
+        let read = self.input.by_ref().take(wanted as u64).read_to_end(&mut sample)?;
+        Ok((sample, read < wanted))
+    }
+
+    /// Decodes bytes and appends them to the ready output.
+    fn decode_bytes(&mut self, bytes: &[u8], last: bool) -> io::Result<()> {
+        let DecodingStage::Other(decoding) = &mut self.stage else { return Ok(()) };
+        (self.at, decoding.ended) = (0, last);
+        self.ready.resize(decoding.decoder.max_utf8_buffer_length_without_replacement(bytes.len()).unwrap_or(0), 0);
+        let (result, _, written) = decoding.decoder.decode_to_utf8_without_replacement(bytes, &mut self.ready, last);
+        self.ready.truncate(written);
+        self.lines += self.ready.iter().filter(|&&byte| byte == b'\n').count() as u64;
+        match result {
+            DecoderResult::Malformed(..) => {
+                let encoding = encoding_name(decoding.decoder.encoding());
+                Err(finding_error(list_findings::invalid_in_encoding(
+                    &self.file,
+                    self.lines + 1,
+                    &encoding,
+                    self.has_keys,
+                )))
+            }
+            DecoderResult::InputEmpty | DecoderResult::OutputFull => Ok(()),
+        }
+    }
+}
+
+impl<R: Read> Read for TextDecoder<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let ready = &self.ready[self.at..];
+            if !ready.is_empty() {
+                let count = ready.len().min(buffer.len());
+                buffer[..count].copy_from_slice(&ready[..count]);
+                self.at += count;
+                return Ok(count);
+            }
+            match &mut self.stage {
+                DecodingStage::Utf8 => return self.input.read(buffer),
+                DecodingStage::Ascii => {
+                    let count = self.input.read(buffer)?;
+                    let ascii = Encoding::ascii_valid_up_to(&buffer[..count]);
+                    if ascii == count {
+                        return Ok(count);
+                    }
+                    let (sample, ended) = self.read_sample(buffer[ascii..count].to_vec())?;
+                    self.stage = self.detect_encoding(&sample, ended)?;
+                    match self.stage {
+                        DecodingStage::Other(_) => self.decode_bytes(&sample, false)?,
+                        _ => (self.ready, self.at) = (sample, 0),
+                    }
+                    if ascii > 0 {
+                        return Ok(ascii);
+                    }
+                }
+                DecodingStage::Other(decoding) if decoding.ended => return Ok(0),
+                DecodingStage::Other(decoding) => {
+                    let mut block = std::mem::take(&mut decoding.block);
+                    let count = self.input.read(&mut block)?;
+                    self.decode_bytes(&block[..count], count == 0)?;
+                    if let DecodingStage::Other(decoding) = &mut self.stage {
+                        decoding.block = block;
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn is_utf16(encoding: &'static Encoding) -> bool {
+    encoding == UTF_16LE || encoding == UTF_16BE
+}
+
+/// Detects UTF-16 by its zero bytes: delimiters and digits have one, always on the same side.
+fn detect_utf16_without_bom(head: &[u8]) -> Option<&'static Encoding> {
+    let (mut first, mut second) = (0, 0);
+    let pairs = head.chunks_exact(2);
+    let all = pairs.len();
+    for pair in pairs {
+        first += usize::from(pair[0] == 0);
+        second += usize::from(pair[1] == 0);
+    }
+    match (first, second) {
+        (0, zeros) if zeros > 0 && zeros * 5 >= all => Some(UTF_16LE),
+        (zeros, 0) if zeros > 0 && zeros * 5 >= all => Some(UTF_16BE),
+        _ => None,
+    }
+}
+
+/// Whether text contains characters that are almost certainly UTF-8.
+fn is_surely_utf8(head: &[u8]) -> bool {
+    let (sound, damaged) = count_utf8_characters(head, false);
+    damaged == 0 && sound >= SOUND_FOR_DAMAGED
+}
+
+/// Whether text is UTF-8, or UTF-8 with some damage.
+fn is_rather_utf8(sample: &[u8], ended: bool) -> bool {
+    let (sound, damaged) = count_utf8_characters(sample, ended);
+    sound >= damaged * SOUND_FOR_DAMAGED
+}
+
+/// The number of valid non-ASCII characters in UTF-8, and of invalid ones. The last one can be cut, unless the text
+/// ends.
+fn count_utf8_characters(text: &[u8], ended: bool) -> (usize, usize) {
+    let (mut sound, mut damaged, mut behind) = (0, 0, 0);
+    for chunk in text.utf8_chunks() {
+        sound += chunk.valid().chars().filter(|character| !character.is_ascii()).count();
+        behind += chunk.valid().len() + chunk.invalid().len();
+        let cut =
+            !ended && behind == text.len() && str::from_utf8(chunk.invalid()).is_err_and(|e| e.error_len().is_none());
+        damaged += usize::from(!chunk.invalid().is_empty() && !cut);
+    }
+    (sound, damaged)
+}
+
+/// The size of a block above the header, in bytes.
+const HEADER_BLOCK: usize = 1 << 12;
+/// The byte order mark.
+const MARK: &[u8] = "\u{feff}".as_bytes();
+/// Characters after which a quote opens a cell.
+const BEFORE_CELLS: [u8; 4] = *b",;\t|";
+
+/// Replaces the rows above a header with blank lines.
+pub(in crate::audience) struct RowBlanker<R> {
+    input: R,
+    file: PathBuf,
+    /// The row of the header, from 1.
+    header: u32,
+    /// Rows that are still above the header.
+    above: u32,
+    /// The next output, from `at` on.
+    ready: Vec<u8>,
+    at: usize,
+    begun: bool,
+    place: RowPosition,
+}
+
+/// The position of the last byte within its row.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum RowPosition {
+    /// A quote would open a cell here.
+    Beginning,
+    Cell,
+    Quoted,
+    /// After a quote that closes the cell, unless it is doubled.
+    AfterQuote,
+    /// After a line end of one character that another can follow.
+    AfterReturn,
+}
+
+impl<R: Read> RowBlanker<R> {
+    /// A table whose header is in that row.
+    pub(in crate::audience) fn new(input: R, header: u32, file: &Path) -> Self {
+        let (above, place) = (header.saturating_sub(1), RowPosition::Beginning);
+        Self { input, file: file.to_owned(), header, above, ready: Vec::new(), at: 0, begun: false, place }
+    }
+
+    /// Reads a block above the header into the output.
+    fn read_block(&mut self) -> io::Result<()> {
+        let mut block = Vec::with_capacity(HEADER_BLOCK);
+        self.input.by_ref().take(HEADER_BLOCK as u64).read_to_end(&mut block)?;
+        if block.is_empty() {
+            return Err(finding_error(list_findings::no_header_row(&self.file, self.header)));
+        }
+        (self.at, self.ready) = (0, Vec::new());
+        let start = if std::mem::replace(&mut self.begun, true) { 0 } else { delimiter_line_length(&block) };
+        self.ready.extend_from_slice(&block[..start]);
+        let mut rest = block[start..].strip_prefix(MARK).unwrap_or(&block[start..]).iter();
+        while self.above > 0 {
+            let Some(&byte) = rest.next() else { return Ok(()) };
+            self.blank_byte(byte);
+        }
+        self.ready.extend_from_slice(rest.as_slice());
+        Ok(())
+    }
+
+    /// Reads a byte above the header. Only line endings are output.
+    fn blank_byte(&mut self, byte: u8) {
+        self.place = match (self.place, byte) {
+            (RowPosition::Quoted, b'"') => RowPosition::AfterQuote,
+            (RowPosition::Quoted, _)
+            | (RowPosition::Beginning | RowPosition::AfterReturn | RowPosition::AfterQuote, b'"') => {
+                RowPosition::Quoted
+            }
+            (RowPosition::AfterReturn, b'\n') => {
+                self.ready.push(byte);
+                RowPosition::Beginning
+            }
+            (_, b'\n' | b'\r') => {
+                self.ready.push(byte);
+                self.above -= 1;
+                if byte == b'\r' { RowPosition::AfterReturn } else { RowPosition::Beginning }
+            }
+            (_, byte) if BEFORE_CELLS.contains(&byte) => RowPosition::Beginning,
+            _ => RowPosition::Cell,
+        };
+    }
+}
+
+/// The length of the line that declares the delimiter, including a byte order mark. 0 if there is no such line.
+fn delimiter_line_length(head: &[u8]) -> usize {
+    let text = head.strip_prefix(MARK).unwrap_or(head);
+    read_declared_delimiter(text).filter(|told| told.is_line).map_or(0, |told| head.len() - text.len() + told.length)
+}
+
+impl<R: Read> Read for RowBlanker<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.at == self.ready.len() {
+            if self.above == 0 {
+                return self.input.read(buffer);
+            }
+            self.read_block()?;
+        }
+        let ready = &self.ready[self.at..];
+        let count = ready.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&ready[..count]);
+        self.at += count;
+        Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::audience::decoding::find_finding;
+
+    fn read_below(text: &str, header: u32) -> Result<String, String> {
+        let mut read = String::new();
+        let mut rows = RowBlanker::new(text.as_bytes(), header, Path::new("list.csv"));
+        match rows.read_to_string(&mut read) {
+            Ok(_) => Ok(read),
+            Err(error) => Err(find_finding(&error).unwrap().message.clone()),
+        }
+    }
+
+    #[test]
+    fn rows_above_the_header_are_blank_but_counted() {
+        for (text, header, expected) in [
+            ("phone,name\n1,A\n", 1, "phone,name\n1,A\n"),
+            ("Clients\nphone,name\n1,A\n", 2, "\nphone,name\n1,A\n"),
+            ("Clients\r\n\r\nphone\r\n1\r\n", 3, "\r\n\r\nphone\r\n1\r\n"),
+            ("Clients\r\rphone\r1\r", 3, "\r\rphone\r1\r"),
+            ("\"Clients\nof \"\"spring\"\", all\",\nphone\n", 2, "\nphone\n"),
+            ("Pizza 5\"\nphone\n", 2, "\nphone\n"),
+            ("x,\"a\nb\";\"c\r\nd\"\nphone\n", 2, "\nphone\n"),
+            ("\u{feff}\"Clients\nof spring\"\nphone\n", 2, "\nphone\n"),
+            ("sep=;\r\nClients\nphone\n", 2, "sep=;\r\n\nphone\n"),
+            ("\u{feff}sep=;\nClients\nphone\n", 2, "\u{feff}sep=;\n\nphone\n"),
+            ("Clients\n", 2, "\n"),
+        ] {
+            assert_eq!(read_below(text, header).as_deref(), Ok(expected), "{text:?}");
+        }
+        let long = format!("{}\nphone\n1\n", "x".repeat(3 * HEADER_BLOCK));
+        assert_eq!(read_below(&long, 2).as_deref(), Ok("\nphone\n1\n"));
+        assert!(read_below("a\nb\n", 4).unwrap_err().contains("has no row 4"));
+    }
+}

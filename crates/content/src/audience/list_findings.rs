@@ -1,0 +1,480 @@
+//! Findings about recipient lists, with the excerpt that is shown. Nothing is detected here.
+
+use std::io;
+use std::ops::Range;
+use std::path::Path;
+
+use super::decoding::find_finding;
+use super::digits::{expand_power_of_ten, is_scientific};
+use super::raw_records::{count_line_ends, guess_delimiter};
+use campaign_core::domain::{Delimiter, choose_plural, format_count};
+use campaign_core::finding::{Finding, Rule, SourceLocation, SourceText, did_you_mean, join_alternatives, rules};
+
+/// The maximum number of bytes of a line in an excerpt.
+const EXCERPT: usize = 200;
+
+pub(super) const SAVE_AS: &str = "in Excel choose `File > Save As` and the type `CSV UTF-8 (Comma delimited)`, in LibreOffice \
+                       the type `Text CSV` and the character set `Unicode (UTF-8)`, in Google Sheets `File > Download > CSV`";
+
+/// A part of the file for a finding.
+#[derive(Clone, Copy)]
+pub(super) struct FileExcerpt<'a> {
+    /// The file name that the user gave.
+    pub(super) file: &'a Path,
+    /// The first line of the excerpt, from 1.
+    pub(super) line: u64,
+    /// The bytes of the excerpt.
+    pub(super) raw: &'a [u8],
+}
+
+impl<'a> FileExcerpt<'a> {
+    /// The whole file, without an excerpt.
+    pub(super) fn whole_file(file: &'a Path) -> Self {
+        Self { file, line: 1, raw: b"" }
+    }
+
+    /// The line of that byte.
+    pub(super) fn line_at(self, at: usize) -> u64 {
+        self.line + count_line_ends(&self.raw[..self.line_start(at)])
+    }
+
+    /// The range of the whole excerpt.
+    pub(super) fn full_span(self) -> Range<usize> {
+        0..self.raw.len()
+    }
+
+    /// The location of these bytes, with the line in which they begin.
+    pub(super) fn place(self, span: Range<usize>) -> SourceLocation {
+        let start = self.line_start(span.start);
+        let line = self.raw[start..].split(|byte| matches!(byte, b'\n' | b'\r')).next().unwrap_or_default();
+        let from = (span.start - start).min(line.len());
+        let to = span.end.saturating_sub(start).clamp(from, line.len().min(from + EXCERPT));
+        let end = line.len().min(to + EXCERPT);
+        let [before, within, behind] = [&line[..from], &line[from..to], &line[to..end]].map(to_printable);
+        let span = before.len()..before.len() + within.len();
+        let mut place =
+            SourceLocation::new(&SourceText::new(self.file, mask_numbers(&(before + &within + &behind))), span);
+        place.first_line = usize::try_from(self.line_at(start)).unwrap_or(usize::MAX);
+        place
+    }
+
+    fn line_start(self, at: usize) -> usize {
+        let before = &self.raw[..at.min(self.raw.len())];
+        before.iter().rposition(|byte| matches!(byte, b'\n' | b'\r')).map_or(0, |end| end + 1)
+    }
+}
+
+/// The text with phone numbers masked: asterisks replace all but the first digits.
+///
+/// Findings are often copied into tickets and logs. Byte positions stay the same.
+pub(super) fn mask_numbers(text: &str) -> String {
+    const SHORTEST: usize = 9;
+    const KEPT: usize = 5;
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find(|character: char| character.is_ascii_digit()) {
+        let (before, run) = rest.split_at(start);
+        let end = run.find(|character: char| !(character.is_ascii_digit() || " ()-.".contains(character)));
+        let (run, behind) = run.split_at(end.unwrap_or(run.len()));
+        let hides = run.bytes().filter(u8::is_ascii_digit).count() >= SHORTEST;
+        let mut digits = 0;
+        shown.push_str(before);
+        shown.extend(run.chars().map(|character| {
+            digits += usize::from(character.is_ascii_digit());
+            if hides && digits > KEPT && character.is_ascii_digit() { '*' } else { character }
+        }));
+        rest = behind;
+    }
+    shown + rest
+}
+
+/// Text that is safe to print. Control characters and invalid bytes become replacement characters.
+fn to_printable(bytes: &[u8]) -> String {
+    let shown = |character: char| if character.is_control() && character != '\t' { '\u{fffd}' } else { character };
+    String::from_utf8_lossy(bytes).chars().map(shown).collect()
+}
+
+/// The finding about an unreadable file: that of its decoder, or else the system error.
+pub(super) fn unreadable(file: &Path, error: &io::Error) -> Finding {
+    if let Some(finding) = find_finding(error) {
+        return finding.clone();
+    }
+    Finding::new(&rules::RECIPIENTS_UNREADABLE, format!("cannot read `{}`: {error}", file.display()))
+        .at(FileExcerpt::whole_file(file).place(0..0))
+}
+
+pub(super) fn invalid_utf8(spot: FileExcerpt<'_>, at: usize) -> Finding {
+    Finding::new(&rules::RECIPIENTS_ENCODING, format!("line {} is not valid UTF-8", spot.line_at(at)))
+        .at(spot.place(at..at + 1))
+        .help(format!(
+            "correct this line (the rest of the file is valid UTF-8), or save the list again as CSV in UTF-8: {SAVE_AS}"
+        ))
+}
+
+pub(super) fn nul_character(spot: FileExcerpt<'_>, at: usize) -> Finding {
+    Finding::new(&rules::RECIPIENTS_NOT_CSV, format!("line {} contains a NUL character", spot.line_at(at)))
+        .at(spot.place(at..at + 1))
+        .help("export the file again; it is damaged or not a CSV file")
+}
+
+pub(super) fn empty_file(file: &Path) -> Finding {
+    Finding::new(&rules::RECIPIENTS_EMPTY, format!("`{}` is empty", file.display()))
+        .at(FileExcerpt::whole_file(file).place(0..0))
+        .help("add a header row and one row per recipient; even a list without recipients needs a header row")
+}
+
+pub(super) fn no_recipients(header: FileExcerpt<'_>) -> Finding {
+    let name = header.file.display();
+    Finding::new(&rules::RECIPIENTS_EMPTY, format!("`{name}` has a header but no recipients"))
+        .at(header.place(header.full_span()))
+        .help("add a row for each recipient")
+}
+
+pub(super) fn unclosed_quote(spot: FileExcerpt<'_>, opened: usize) -> Finding {
+    let line = spot.line_at(opened);
+    let message = format!(
+        "the quote that opens in line {line} is not closed, so the rows after it are read as part of the same cell"
+    );
+    Finding::new(&rules::RECIPIENTS_UNCLOSED_QUOTE, message).at(spot.place(opened..opened + 1)).help(
+        "close the quote at the end of the cell; if the quote is part of the text, double the quote and put the cell \
+            in quotes",
+    )
+}
+
+pub(super) fn swallowed_row(spot: FileExcerpt<'_>, opened: usize, swallowed: u64) -> Finding {
+    let line = spot.line_at(opened);
+    let message = format!(
+        "the quoted cell that starts in line {line} contains line {swallowed}, which looks like a separate \
+            row"
+    );
+    Finding::new(&rules::RECIPIENTS_UNCLOSED_QUOTE, message)
+        .at(spot.place(opened..opened + 1))
+        .help("close the quote at the end of its cell, or remove it")
+}
+
+pub(super) fn text_after_quote(spot: FileExcerpt<'_>, at: usize) -> Finding {
+    let message = format!("text follows the closing quote of a cell in line {}", spot.line_at(at));
+    Finding::new(&rules::RECIPIENTS_STRAY_QUOTE, message)
+        .at(spot.place(at..at + 1))
+        .help("double the quotes inside a cell: `\"Cafe \"\"Sun\"\"\"`")
+}
+
+/// A number after a name in quotes, in address-book form.
+pub(super) fn number_after_name(spot: FileExcerpt<'_>, at: usize, header: &str) -> Finding {
+    let message = format!("line {} has a name and a phone number in one cell", spot.line_at(at));
+    let column = if header.is_empty() { String::new() } else { format!(" `{header}`") };
+    Finding::new(&rules::RECIPIENTS_STRAY_QUOTE, message)
+        .at(spot.place(at..at + 1))
+        .help(format!("split the column{column} into two columns, one for the name and one for the phone number"))
+}
+
+pub(super) fn quoted_lines_finding(spot: FileExcerpt<'_>) -> Finding {
+    Finding::new(&rules::RECIPIENTS_QUOTED_LINES, "each line is in quotes, so the whole line is one cell")
+        .at(spot.place(spot.full_span()))
+        .help(
+            "export the list again, or remove the quotes around each line and replace doubled quotes inside it \
+             with single ones",
+        )
+}
+
+/// A record with more or fewer cells than the header.
+pub(super) struct RaggedRow {
+    /// The number of cells in the record.
+    pub(super) cells: usize,
+    /// The number of cells in the header.
+    pub(super) expected: usize,
+    pub(super) delimiter: Delimiter,
+    /// The byte range of surplus cells in the record.
+    pub(super) surplus: Option<Range<usize>>,
+}
+
+pub(super) fn ragged_row(spot: FileExcerpt<'_>, ragged: RaggedRow) -> Finding {
+    let RaggedRow { cells, expected, delimiter, surplus } = ragged;
+    let line = spot.line_at(0);
+    let message = format!("line {line} has {}, but the header has {expected}", format_count(cells as u64, "cell"));
+    let shortened = has_shortened_number(spot.raw, delimiter);
+    let own = guess_delimiter(spot.raw);
+    // The row has several cells of its own, but with another delimiter than the header.
+    let other = cells == 1 && own != delimiter && spot.raw.contains(&own.to_byte());
+    let delimiter = delimiter.name();
+    let help = if shortened {
+        "format the column as text, and enter the number again; a spreadsheet has shortened it, so its last digits \
+         are lost"
+            .to_owned()
+    } else if expected == 1 || other {
+        "if the first line is a title, delete the rows above the header".to_owned()
+    } else if cells > expected {
+        format!("look for a {delimiter} inside an unquoted cell, and put that cell in quotes: `\"…\"`")
+    } else {
+        format!("look for a line break inside an unquoted cell, or a missing {delimiter}")
+    };
+    Finding::new(&rules::RECIPIENTS_RAGGED_ROW, message).at(spot.place(surplus.unwrap_or(spot.full_span()))).help(help)
+}
+
+/// Whether the record contains a number such as `3,80501E+11` that lost digits and is split at its own comma.
+fn has_shortened_number(raw: &[u8], delimiter: Delimiter) -> bool {
+    let text = String::from_utf8_lossy(raw);
+    let cells: Vec<&str> = text.split([',', '"']).map(str::trim).collect();
+    let joined = |at: usize| format!("{},{}", cells[at - 1], cells[at]);
+    let mut scientific = (0..cells.len()).filter(|&at| is_scientific(cells[at]));
+    delimiter == Delimiter::COMMA && scientific.any(|at| at == 0 || expand_power_of_ten(&joined(at)).is_none())
+}
+
+pub(super) fn large_cell(spot: FileExcerpt<'_>, at: usize) -> Finding {
+    Finding::new(
+        &rules::RECIPIENTS_TOO_LARGE,
+        format!("line {} has a cell that is larger than 64 KiB", spot.line_at(at)),
+    )
+    .at(spot.place(at..at + EXCERPT))
+    .help("look for a quote that is not closed; no message needs a cell that long")
+}
+
+pub(super) fn large_record(spot: FileExcerpt<'_>) -> Finding {
+    Finding::new(&rules::RECIPIENTS_TOO_LARGE, format!("the row in line {} is larger than 1 MiB", spot.line))
+        .at(spot.place(0..EXCERPT))
+        .help("look for a quote that is not closed, or for missing line breaks")
+}
+
+pub(super) fn too_many_columns(place: SourceLocation, columns: usize, most: usize) -> Finding {
+    Finding::new(
+        &rules::RECIPIENTS_TOO_MANY_COLUMNS,
+        format!("the header has {columns} columns, but at most {most} are allowed"),
+    )
+    .at(place)
+    .help(
+        "keep only the phone column and the columns that templates use; if each column is a recipient, swap rows \
+         and columns",
+    )
+}
+
+pub(super) fn too_many_rows(file: &Path) -> Finding {
+    Finding::new(&rules::RECIPIENTS_TOO_LARGE, format!("`{}` has too many rows", file.display()))
+        .at(FileExcerpt::whole_file(file).place(0..0))
+        .help("split the list into several files")
+}
+
+fn file_finding(rule: &'static Rule, file: &Path, is: &str) -> Finding {
+    Finding::new(rule, format!("`{}` {is}", file.display())).at(FileExcerpt::whole_file(file).place(0..0))
+}
+
+pub(super) fn foreign_format(file: &Path, name: &str, help: Option<&str>) -> Finding {
+    let save = || format!("open it in the program that created it, and save it as a workbook or as CSV: {SAVE_AS}");
+    file_finding(&rules::RECIPIENTS_NOT_CSV, file, &format!("is not a list but {name}"))
+        .help(help.map_or_else(save, str::to_owned))
+}
+
+/// The keys `encoding` and `delimiter` of a workbook.
+pub(super) fn text_key_of_workbook(file: &Path, key: &str) -> Finding {
+    file_finding(
+        &rules::RECIPIENTS_FORM_OF_ANOTHER,
+        file,
+        &format!("is a workbook, but `{key}` applies only to CSV files"),
+    )
+    .help(format!("delete `{key}` under `recipients`; use `sheet` to select a sheet"))
+}
+
+pub(super) fn sheet_key_of_text(file: &Path, sheet: &str) -> Finding {
+    file_finding(&rules::RECIPIENTS_FORM_OF_ANOTHER, file, &format!("is not a workbook, so it has no sheet `{sheet}`"))
+        .help("delete `sheet` under `recipients`, or use a workbook as the list")
+}
+
+pub(super) fn utf32_encoding(file: &Path) -> Finding {
+    file_finding(&rules::RECIPIENTS_ENCODING, file, "is encoded in UTF-32, which is not supported")
+        .help(format!("save it as CSV in UTF-8: {SAVE_AS}"))
+}
+
+/// The declared encoding is wrong: the file certainly has another one.
+pub(super) fn wrong_encoding(file: &Path, told: &str, found: &str) -> Finding {
+    file_finding(&rules::RECIPIENTS_FORM_OF_ANOTHER, file, &format!("is encoded in {found}, not in {told}"))
+        .help("delete `encoding` under `recipients`; the encoding is detected automatically")
+}
+
+/// `has_keys` is whether a campaign describes the file.
+pub(super) fn unknown_encoding(file: &Path, has_keys: bool) -> Finding {
+    let key = "set `encoding: windows-1251`, or the correct encoding, under `recipients`; or ";
+    let key = if has_keys { key } else { "" };
+    file_finding(&rules::RECIPIENTS_ENCODING, file, "has an unknown encoding")
+        .help(format!("{key}save it as CSV in UTF-8: {SAVE_AS}"))
+}
+
+/// `has_keys` is whether a campaign describes the file.
+pub(super) fn invalid_in_encoding(file: &Path, line: u64, encoding: &str, has_keys: bool) -> Finding {
+    let message = format!("line {line} of `{}` is not valid {encoding}", file.display());
+    let place = FileExcerpt { file, line, raw: b"" }.place(0..0);
+    let why = if has_keys { "correct the file, set a different `encoding`, or" } else { "correct the line, or" };
+    Finding::new(&rules::RECIPIENTS_ENCODING, message)
+        .at(place)
+        .help(format!("{why} save it as CSV in UTF-8: {SAVE_AS}"))
+}
+
+pub(super) fn damaged_pack(file: &Path, packing: &str) -> Finding {
+    file_finding(&rules::RECIPIENTS_UNREADABLE, file, &format!("is a damaged {packing} file"))
+        .help("copy or download it again, or compress the list again")
+}
+
+pub(super) fn incomplete_pack(file: &Path, packing: &str) -> Finding {
+    file_finding(&rules::RECIPIENTS_UNREADABLE, file, &format!("is an incomplete {packing} file"))
+        .help("copy or download it again")
+}
+
+/// `window` is the memory that the file needs, if known.
+pub(super) fn large_window(file: &Path, window: Option<u64>) -> Finding {
+    let needs = match window.map(|window| window.div_ceil(1 << 20)) {
+        Some(window) if window % (1 << 10) == 0 => format!("{} GiB", window >> 10),
+        Some(window) => format!("{window} MiB"),
+        None => "more than 128 MiB".to_owned(),
+    };
+    let is = format!(
+        "was compressed with `zstd --long`, so unpacking it needs {needs} of memory; the limit is 128 \
+        MiB"
+    );
+    file_finding(&rules::RECIPIENTS_TOO_LARGE, file, &is)
+        .help("compress it again without `--long`, or with `--long=27`")
+}
+
+pub(super) fn dictionary_needed(file: &Path) -> Finding {
+    file_finding(&rules::RECIPIENTS_UNREADABLE, file, "was compressed with a zstd dictionary, which is not supported")
+        .help("compress it again without `-D`")
+}
+
+pub(super) fn no_memory_to_unpack(file: &Path, packing: &str) -> Finding {
+    file_finding(
+        &rules::RECIPIENTS_TOO_LARGE,
+        file,
+        &format!("is a {packing} file, but there is not enough memory to unpack it"),
+    )
+    .help("close other programs, or unpack the file first")
+}
+
+pub(super) fn other_bytes_in_pack(file: &Path, packing: &str) -> Finding {
+    let is = format!("is a {packing} file with extra data before or after the compressed part");
+    file_finding(&rules::RECIPIENTS_UNREADABLE, file, &is)
+        .help("unpack it, check that the list is complete, and compress it again")
+}
+
+pub(super) fn unpacks_too_much(file: &Path) -> Finding {
+    file_finding(&rules::RECIPIENTS_TOO_LARGE, file, "contains more than 4 GiB of data when uncompressed")
+        .help("check that this is the right file; a list is never that large")
+}
+
+pub(super) fn damaged_workbook(file: &Path, why: &str) -> Finding {
+    /// The maximum number of characters from a library's message, which can quote the file.
+    const LONGEST: usize = 200;
+    let cut: String = why.chars().take(LONGEST).collect();
+    let why = if why.is_empty() { String::new() } else { format!(" ({cut}{})", if cut == why { "" } else { "…" }) };
+    file_finding(&rules::RECIPIENTS_UNREADABLE, file, &format!("is a workbook that cannot be read{why}"))
+        .help("open it in the program that created it, and save it again")
+}
+
+pub(super) fn locked_workbook(file: &Path) -> Finding {
+    file_finding(&rules::RECIPIENTS_UNREADABLE, file, "is password-protected")
+        .help("open it, remove the password (in Excel `File > Info > Protect Workbook`), and save it")
+}
+
+pub(super) fn large_workbook(file: &Path, what: &str) -> Finding {
+    file_finding(&rules::RECIPIENTS_TOO_LARGE, file, &format!("is a workbook that is too large: {what}"))
+        .help("delete unused sheets and columns, or save the sheet as CSV in UTF-8")
+}
+
+/// A workbook without the sheet that was named.
+pub(super) fn no_sheet(file: &Path, sheet: &str, sheets: &[String]) -> Finding {
+    let finding = file_finding(&rules::RECIPIENTS_SHEET, file, &format!("has no sheet `{sheet}`"));
+    let known = sheets.iter().map(String::as_str);
+    finding.help(match did_you_mean(sheet, known.clone()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("use one of the sheets of this workbook: {}", join_alternatives(known)),
+    })
+}
+
+/// A table that ends before its header row.
+pub(super) fn no_header_row(file: &Path, row: u32) -> Finding {
+    file_finding(&rules::RECIPIENTS_NO_HEADER, file, &format!("has no row {row}, which should contain the header"))
+        .help("write the row number that the spreadsheet shows")
+}
+
+pub(super) fn no_visible_sheet(file: &Path, sheets: &[String]) -> Finding {
+    let finding = file_finding(&rules::RECIPIENTS_SHEET, file, "has no visible sheet with data");
+    match sheets.first() {
+        Some(first) => finding.help(format!("to use a hidden sheet, write `sheet: {first:?}` under `recipients`")),
+        None => finding.help("check that this is the right file"),
+    }
+}
+
+/// Hidden rows are recipients like all other rows.
+pub(super) fn hidden_rows(file: &Path, sheet: &str, rows: &[u32]) -> Finding {
+    let number = rows.len() as u64;
+    let message = format!(
+        "{} {} hidden in the sheet `{sheet}`, but still included in the list of recipients: {}",
+        format_count(number, "row"),
+        choose_plural(number, "is", "are"),
+        format_rows(rows, rows.len())
+    );
+    Finding::new(&rules::RECIPIENTS_HIDDEN_ROWS, message).at(FileExcerpt::whole_file(file).place(0..0)).help(
+        "show all rows and check the hidden ones; to exclude them, delete them, or copy the visible rows to \
+            a new sheet",
+    )
+}
+
+/// Cells with a formula error.
+pub(super) fn cell_errors(file: &Path, sheet: &str, cells: u64, rows: &[u32], shown: &str) -> Finding {
+    let (cells, has) = (format_count(cells, "cell"), choose_plural(cells, "has", "have"));
+    let rows_word = choose_plural(rows.len() as u64, "row", "rows");
+    let message = format!(
+        "{cells} in the sheet `{sheet}` {has} an error such as `{shown}` instead of a value: {rows_word} {}",
+        format_rows(rows, rows.len())
+    );
+    Finding::new(&rules::RECIPIENTS_CELL_ERRORS, message)
+        .at(FileExcerpt::whole_file(file).place(0..0))
+        .help("fix the formulas in these cells; otherwise, messages that use these cells contain the error")
+}
+
+/// The first rows of a list, and the number of further rows.
+pub(super) fn format_rows(rows: &[u32], all: usize) -> String {
+    const NAMED: usize = 20;
+    let first: Vec<String> = rows.iter().take(NAMED).map(u32::to_string).collect();
+    match all.saturating_sub(NAMED) {
+        0 => first.join(", "),
+        more => format!("{} and {more} more", first.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn place_shows_its_line_and_text() {
+        let spot =
+            FileExcerpt { file: Path::new("list.csv"), line: 7, raw: "a,\"Київ\r\nцентр\" x,b\n".as_bytes() };
+        let place = spot.place(25..26);
+        assert_eq!((place.line_number(), place.column_number()), (8, 8));
+        assert_eq!(place.source.text(), "центр\" x,b");
+        assert_eq!(&place.source.text()[place.span], "x");
+    }
+
+    #[test]
+    fn excerpt_never_shows_a_whole_number() {
+        for (text, shown) in [
+            ("380501234567,\"Ann", "38050*******,\"Ann"),
+            ("Ann;+38 (050) 123-45-67;Bo 5", "Ann;+38 (050) ***-**-**;Bo 5"),
+            ("0501234567 and 12345678", "05012***** and 12345678"),
+            ("phone,name", "phone,name"),
+        ] {
+            assert_eq!(mask_numbers(text), shown);
+        }
+    }
+
+    #[test]
+    fn place_is_short_and_printable() {
+        let mut raw = vec![b'x'; 1 << 20];
+        raw[0] = 0x1b;
+        let spot = FileExcerpt { file: Path::new("list.csv"), line: 1, raw: &raw };
+        for span in [0..1, 0..raw.len(), 7..7, raw.len()..raw.len() + 1, raw.len() + 5..raw.len() + 9] {
+            let place = spot.place(span.clone());
+            assert!(place.source.text().len() <= raw.len() + 3, "{span:?}");
+            assert!(!place.source.text().contains('\u{1b}'));
+            assert!(place.span.len() <= EXCERPT + 3, "{span:?}");
+        }
+        assert!(spot.place(0..raw.len()).source.text().len() < 1000);
+    }
+}

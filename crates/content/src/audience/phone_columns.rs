@@ -1,0 +1,329 @@
+//! Phone columns of a list, and the choice of a number in each row.
+
+use super::phones::{PhoneProblem, ValidNumber, parse_number, resembles_number};
+use super::reader::RecordFields;
+use super::suggestion::WrongColumn;
+use super::{Chunk, parse_phone_number};
+use campaign_core::domain::{Phone, Region};
+
+/// The phone columns, the first choice first; never empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PhoneColumns {
+    first: usize,
+    others: Vec<usize>,
+    /// The header of the first choice.
+    header: String,
+}
+
+impl PhoneColumns {
+    /// The phone columns of a list with these headers. `None` if `columns` is empty.
+    pub(super) fn from_columns(columns: &[usize], headers: &[String]) -> Option<Self> {
+        let (first, others) = columns.split_first()?;
+        let header = headers.get(*first).cloned().unwrap_or_default();
+        Some(Self { first: *first, others: others.to_vec(), header })
+    }
+
+    /// The first choice, from 0.
+    #[must_use]
+    pub fn first(&self) -> usize {
+        self.first
+    }
+
+    /// Whether this is one of the phone columns.
+    #[must_use]
+    pub fn contains(&self, column: usize) -> bool {
+        self.first == column || self.others.contains(&column)
+    }
+
+    /// The number of a row: the first valid number that can be mobile, or else the first valid one.
+    ///
+    /// # Errors
+    ///
+    /// The problem with the first non-empty cell.
+    pub fn choose_number(&self, fields: RecordFields<'_>, region: Option<Region>) -> Result<ValidNumber, PhoneProblem> {
+        let mut chosen = parse_number(fields.get(self.first), region);
+        for column in &self.others {
+            if matches!(chosen, Ok(ValidNumber { landline: false, .. })) {
+                break;
+            }
+            match (parse_number(fields.get(*column), region), chosen) {
+                (Ok(number), Err(_)) => chosen = Ok(number),
+                (Ok(number), Ok(_)) if !number.landline => chosen = Ok(number),
+                (Err(problem), Err(PhoneProblem::Empty)) => chosen = Err(problem),
+                _ => {}
+            }
+        }
+        chosen.map_err(|problem| if self.is_header(fields) { PhoneProblem::Header } else { problem })
+    }
+
+    /// Whether a row repeats the header instead of a number.
+    fn is_header(&self, fields: RecordFields<'_>) -> bool {
+        let (cell, header) = (fields.get(self.first).trim(), self.header.as_str());
+        !cell.is_empty() && (cell == header || cell.len() < 100 && cell.to_lowercase() == header.to_lowercase())
+    }
+
+    /// The same number without its type.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Self::choose_number`].
+    pub fn choose_phone(&self, fields: RecordFields<'_>, region: Option<Region>) -> Result<Phone, PhoneProblem> {
+        self.choose_number(fields, region).map(|number| number.phone)
+    }
+}
+
+/// The maximum number of filled cells to check per column.
+const MAX_CELLS: usize = 200;
+
+/// The number of phone numbers in a column.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct PhoneTally {
+    /// Cells that are not blank.
+    pub(super) filled: usize,
+    /// Cells that are valid numbers.
+    pub(super) valid: usize,
+}
+
+impl PhoneTally {
+    /// Counts the numbers in a column.
+    pub(super) fn for_column(sample: &Chunk, column: usize, region: Option<Region>) -> Self {
+        Self::count_cells(sample, column, |cell| parse_phone_number(cell, region).is_ok())
+    }
+
+    /// Counts the valid numbers of a column in this region.
+    ///
+    /// Some countries have numbers as short as a counter or a price, so only long numbers count.
+    fn for_region(sample: &Chunk, column: usize, region: Region) -> Self {
+        Self::count_cells(sample, column, |cell| {
+            resembles_number(cell) && parse_phone_number(cell, Some(region)).is_ok()
+        })
+    }
+
+    fn count_cells(sample: &Chunk, column: usize, is_valid: impl Fn(&str) -> bool) -> Self {
+        let cells = sample.iter().map(|record| record.fields.get(column)).filter(|cell| !cell.trim().is_empty());
+        cells.take(MAX_CELLS).fold(Self::default(), |tally, cell| Self {
+            filled: tally.filled + 1,
+            valid: tally.valid + usize::from(is_valid(cell)),
+        })
+    }
+
+    /// Whether at least half of the filled cells are phone numbers.
+    pub(super) fn has_mostly_phones(self) -> bool {
+        self.valid > 0 && self.valid * 2 >= self.filled
+    }
+}
+
+/// A column of phone numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PhoneColumn {
+    /// The column, from 0.
+    pub(super) column: usize,
+    /// The region that the numbers need, if the campaign does not set one.
+    pub(super) region: Option<Region>,
+}
+
+/// The phone column, if there is one.
+///
+/// `region` is the region of the campaign. Without it, the likely regions are tried too.
+pub(super) fn find_phone_column(sample: &Chunk, headers: &[String], region: Option<Region>) -> Option<PhoneColumn> {
+    let best = |tally: &dyn Fn(usize) -> PhoneTally| {
+        (0..headers.len())
+            .map(|column| (column, tally(column)))
+            .filter(|(_, tally)| tally.has_mostly_phones())
+            .max_by_key(|&(column, tally)| rank_column(headers, column, tally))
+    };
+    let told = best(&|column| PhoneTally::for_column(sample, column, region));
+    let told = told.map(|(column, tally)| (PhoneColumn { column, region: None }, tally));
+    let guessed = Region::LIKELY_REGIONS.into_iter().filter(|_| region.is_none()).filter_map(|region| {
+        let (column, tally) = best(&|column| PhoneTally::for_region(sample, column, region))?;
+        Some((PhoneColumn { column, region: Some(region) }, tally))
+    });
+    let ranked = told
+        .into_iter()
+        .chain(guessed)
+        .map(|(found, tally)| (found, (rank_column(headers, found.column, tally), tally.valid)));
+    find_first_best(ranked)
+}
+
+/// The other phone columns, valid in the same region as the given one.
+pub(super) fn find_other_phone_columns(sample: &Chunk, columns: usize, found: PhoneColumn) -> Vec<usize> {
+    let tally = |column| match found.region {
+        None => PhoneTally::for_column(sample, column, None),
+        Some(region) => PhoneTally::for_region(sample, column, region),
+    };
+    (0..columns).filter(|&column| column != found.column && tally(column).has_mostly_phones()).collect()
+}
+
+/// The column whose header suggests phone numbers although it has none, or else a column with text next to its numbers.
+pub(super) fn find_wrong_column(sample: &Chunk, headers: &[String]) -> Option<WrongColumn> {
+    let named = headers.iter().position(|header| is_phone_header(header));
+    let with_words = |column: &usize| {
+        let wrong = find_column_problem(sample, headers, *column);
+        wrong.is_some_and(|wrong| wrong.problem == PhoneProblem::Words && wrong.cells * 2 >= wrong.of)
+    };
+    named.and_then(|column| find_column_problem(sample, headers, column)).or_else(|| {
+        let column = (0..headers.len()).find(with_words)?;
+        find_column_problem(sample, headers, column)
+    })
+}
+
+/// The problem with the first cells of a column. `None` if they are numbers.
+fn find_column_problem(sample: &Chunk, headers: &[String], column: usize) -> Option<WrongColumn> {
+    let filled = sample.iter().map(|record| record.fields.get(column)).filter(|cell| !cell.trim().is_empty());
+    let cells: Vec<&str> = filled.take(MAX_CELLS).collect();
+    let (first, problem) = cells.iter().find_map(|cell| Some((*cell, parse_phone_number(cell, None).err()?)))?;
+    let alike = cells.iter().filter(|cell| parse_phone_number(cell, None) == Err(problem)).count();
+    let example = (problem == PhoneProblem::Rounded).then(|| first.trim().to_owned());
+    Some(WrongColumn { header: headers[column].clone(), problem, cells: alike, of: cells.len(), example })
+}
+
+/// The rank of a phone column: a header that says mobile, then one that says phone, then the most numbers, then the
+/// first position.
+fn rank_column(headers: &[String], column: usize, tally: PhoneTally) -> (bool, bool, usize, usize) {
+    let header = &headers[column];
+    let is_named = is_phone_header(header);
+    (is_mobile_header(header), is_named, if is_named { 0 } else { tally.valid }, usize::MAX - column)
+}
+
+/// The most likely region in which the numbers of a column are valid.
+pub(super) fn guess_region(sample: &Chunk, column: usize) -> Option<Region> {
+    let tallies =
+        Region::LIKELY_REGIONS.into_iter().map(|region| (region, PhoneTally::for_region(sample, column, region)));
+    find_first_best(tallies.filter(|(_, tally)| tally.has_mostly_phones()).map(|(region, tally)| (region, tally.valid)))
+}
+
+/// The first candidate with the highest rank.
+fn find_first_best<T, R: PartialOrd>(candidates: impl Iterator<Item = (T, R)>) -> Option<T> {
+    candidates.reduce(|best, next| if next.1 > best.1 { next } else { best }).map(|(candidate, _)| candidate)
+}
+
+/// Whether a header calls its column a phone number, in Ukrainian, Russian or English, or a mobile one.
+pub(super) fn is_phone_header(header: &str) -> bool {
+    const WORDS: [&str; 8] = ["phone", "tel", "viber", "whatsapp", "тел", "номер", "вайбер", "контакт"];
+    let lower = header.to_lowercase();
+    WORDS.iter().any(|word| lower.contains(word)) || is_mobile_header(header)
+}
+
+/// Whether a header calls its column a mobile number, in a language of Europe.
+fn is_mobile_header(header: &str) -> bool {
+    const WORDS: [&str; 14] = [
+        "mobil",
+        "cell",
+        "celul",
+        "handy",
+        "gsm",
+        "msisdn",
+        "komór",
+        "komor",
+        "móvil",
+        "movil",
+        "portable",
+        "моб",
+        "сотов",
+        "стільник",
+    ];
+    let lower = header.to_lowercase();
+    let mut words = lower.split(|c: char| !c.is_alphanumeric());
+    words.any(|word| matches!(word, "mob" | "kom")) || WORDS.iter().any(|word| lower.contains(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::audience::Chunk;
+    use campaign_core::domain::Row;
+
+    #[test]
+    fn first_valid_number_is_chosen_landline_last() {
+        let (mobile, other, landline) = ("+380501234567", "+380671234567", "+380441234567");
+        let headers = ["home", "work", "Mobile"].map(str::to_owned);
+        let columns = PhoneColumns::from_columns(&[2, 0, 1], &headers).unwrap();
+        for (cells, expected) in [
+            ([other, "", mobile], Ok(380_501_234_567)),
+            ([other, "", ""], Ok(380_671_234_567)),
+            ([other, "", "none"], Ok(380_671_234_567)),
+            ([landline, other, landline], Ok(380_671_234_567)),
+            (["12", landline, ""], Ok(380_441_234_567)),
+            ([landline, "", "+380442345678"], Ok(380_442_345_678)),
+            (["12", "none", ""], Err(PhoneProblem::TooShort)),
+            (["", "none", ""], Err(PhoneProblem::Letters)),
+            (["", "", ""], Err(PhoneProblem::Empty)),
+            (["home", "work", " mobile "], Err(PhoneProblem::Header)),
+            (["Olena", "", "Mobile phone"], Err(PhoneProblem::Letters)),
+            ([other, "", "Mobile"], Ok(380_671_234_567)),
+        ] {
+            let mut chunk = Chunk::new();
+            chunk.reset(3);
+            chunk.push(Row::new(2), &csv::StringRecord::from(cells.to_vec()));
+            let number = columns.choose_phone(chunk.get(0).unwrap().fields, None).map(Phone::to_u64);
+            assert_eq!(number, expected, "{cells:?}");
+        }
+        assert_eq!(PhoneColumns::from_columns(&[], &headers), None);
+    }
+}
+
+#[cfg(test)]
+mod detection_tests {
+    use super::*;
+    use campaign_core::domain::Row;
+
+    fn sample(rows: &[[&str; 3]]) -> Chunk {
+        let mut chunk = Chunk::new();
+        chunk.reset(3);
+        for (row, cells) in (2..).zip(rows) {
+            chunk.push(Row::new(row), &csv::StringRecord::from(cells.to_vec()));
+        }
+        chunk
+    }
+
+    fn find_column(rows: &[[&str; 3]], headers: [&str; 3]) -> Option<(usize, Option<String>)> {
+        let found = find_phone_column(&sample(rows), &headers.map(str::to_owned), None)?;
+        Some((found.column, found.region.map(|region| region.to_string())))
+    }
+
+    #[test]
+    fn phone_column_is_found_by_content() {
+        let international = [["1", "Олена", "+380501234567"], ["2", "Іван", "380671234567"]];
+        assert_eq!(find_column(&international, ["id", "phone", "note"]), Some((2, None)));
+        let national = [["0501234567", "Олена", "1"], ["067 123 45 67", "Іван", ""]];
+        assert_eq!(find_column(&national, ["a", "b", "c"]), Some((0, Some("UA".into()))));
+        assert_eq!(find_column(&[["1", "Олена", "Київ"]], ["phone", "b", "c"]), None);
+        assert_eq!(find_column(&[["12345678", "29.12.2026", "1000000001"]], ["phone", "b", "c"]), None);
+        assert_eq!(find_column(&[], ["phone", "b", "c"]), None);
+    }
+
+    #[test]
+    fn header_decides_between_two_phone_columns() {
+        let rows = [["+380441234567", "+380501234567", ""], ["+380441234567", "+380671234567", ""]];
+        assert_eq!(find_column(&rows, ["office", "Мобільний", "c"]), Some((1, None)));
+        assert_eq!(find_column(&rows, ["a", "b", "c"]), Some((0, None)));
+        // Cells that are empty or hold two numbers do not make another column the better one.
+        let rows = [["+380501234567, +380441234567", "+380671234567", ""], ["+380501234568", "+380671234568", ""]];
+        assert_eq!(find_column(&rows, ["Телефон", "Телефон 2", "c"]), Some((0, None)));
+        assert_eq!(find_column(&rows, ["a", "b", "c"]), Some((1, None)));
+    }
+
+    #[test]
+    fn mobile_header_is_preferred_to_phone_header() {
+        let rows = [["+380441234567", "Olena", "+380501234567"], ["+380441234568", "Ivan", "+380671234567"]];
+        for (phone, mobile) in [
+            ("Телефон", "Мобільний"),
+            ("Телефон", "Моб. телефон"),
+            ("Телефон", "Мобильный телефон"),
+            ("Телефон", "Сотовый"),
+            ("Telefon", "Handy"),
+            ("Telefon", "Mobil"),
+            ("Telefon", "Tel. kom."),
+            ("Telefon", "Telefon komórkowy"),
+            ("phone_home", "phone_mobile"),
+            ("Phone", "Cell"),
+            ("phone", "GSM"),
+        ] {
+            assert_eq!(find_column(&rows, [phone, "name", mobile]), Some((2, None)), "{phone}, {mobile}");
+            assert_eq!(find_column(&rows, [mobile, "name", phone]), Some((0, None)), "{mobile}, {phone}");
+        }
+        let told_and_national = [["+380441234567", "Olena", "050 123 45 67"]];
+        let ukraine = Some("UA".into());
+        assert_eq!(find_column(&told_and_national, ["Телефон", "Ім'я", "Мобільний"]), Some((2, ukraine)));
+    }
+}

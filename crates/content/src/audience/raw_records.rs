@@ -1,0 +1,475 @@
+//! Raw records of a CSV file: their bytes, the cells in them, and the delimiter.
+//!
+//! The CSV parser unquotes cells, skips blank lines and accepts any input. What it was given is kept here until the
+//! record is checked, so that lines can be counted and shown. Memory is limited by the longest allowed record. A
+//! second look at the quotes finds what the parser silently accepts: an unclosed quote, and text after a closing
+//! quote.
+
+use std::io;
+use std::io::Read;
+use std::ops::Range;
+
+use super::decoding::DELIMITER_LINE_END;
+use campaign_core::domain::Delimiter;
+
+/// The maximum size of a record in bytes.
+pub const RECORD_LIMIT: usize = 1 << 20;
+/// The size of a read, in bytes.
+const BLOCK: usize = 1 << 16;
+const BOM: &[u8] = b"\xef\xbb\xbf";
+
+/// A reader that remembers the current record.
+///
+/// `held` is a window of the file after its byte order mark, and begins at byte `base`. Always `last.0 <= start <=
+/// given <= held.len()`:
+///
+/// - `last.0..start` is the last closed record, or empty after another read;
+/// - `start..given` is what the parser has of the current record and the following ones;
+/// - `given..` is what the parser gets next.
+///
+/// The parser's position counts the same bytes and is always between `base + start` and `base + given`. The parser asks
+/// for more only when it has consumed everything. Then [`refill`](Self::refill) drops the bytes before `start` and
+/// moves `base` there.
+pub(super) struct RecordInput<R> {
+    input: R,
+    /// Buffer for the input.
+    block: Box<[u8]>,
+    /// Bytes that were read and are still needed.
+    held: Vec<u8>,
+    /// The number of bytes before the list: the byte order mark and skipped lines.
+    before: u64,
+    /// The start of `held` in the file, not counting the bytes before the list.
+    base: u64,
+    /// The start of the current record in `held`.
+    start: usize,
+    /// The start of the last closed record in `held`, and its line.
+    last: (usize, u64),
+    /// The part of `held` that the parser has.
+    given: usize,
+    ended: bool,
+    overlong: bool,
+    /// Blank lines met before the record being read.
+    blank: u64,
+    /// The first line of the current record, from 1.
+    line: u64,
+    /// Whether the last line ended with CR, so that a following LF belongs to it.
+    after_cr: bool,
+}
+
+/// A record as it is in the file.
+pub(super) struct RawRecord<'a> {
+    /// Blank lines before the record.
+    pub(super) blank: u64,
+    /// The first line of the record, from 1.
+    pub(super) line: u64,
+    /// Its bytes with the line end.
+    pub(super) bytes: &'a [u8],
+    /// Whether the record has no quote and no NUL, and is therefore one line.
+    pub(super) plain: bool,
+}
+
+impl<R: Read> RecordInput<R> {
+    pub(super) fn new(input: R) -> Self {
+        Self {
+            input,
+            block: vec![0; BLOCK].into_boxed_slice(),
+            held: Vec::new(),
+            before: 0,
+            base: 0,
+            start: 0,
+            last: (0, 1),
+            given: 0,
+            ended: false,
+            overlong: false,
+            blank: 0,
+            line: 1,
+            after_cr: false,
+        }
+    }
+
+    pub(super) fn into_input(self) -> R {
+        self.input
+    }
+
+    /// The first block of the file without its byte order mark, before anything is given out.
+    pub(super) fn read_head(&mut self) -> io::Result<&[u8]> {
+        while self.held.len() < BLOCK && !self.ended {
+            self.refill()?;
+        }
+        if self.held.starts_with(BOM) {
+            self.held.drain(..BOM.len());
+            self.before = BOM.len() as u64;
+        }
+        Ok(&self.held)
+    }
+
+    /// Skips bytes at the beginning that span this many lines and are not part of the list.
+    pub(super) fn skip(&mut self, length: usize, lines: u64) {
+        self.held.drain(..length);
+        self.before += length as u64;
+        self.line += lines;
+        self.last.1 = self.line;
+    }
+
+    /// Whether reading failed because the record is longer than [`RECORD_LIMIT`].
+    pub(super) fn is_overlong(&self) -> bool {
+        self.overlong
+    }
+
+    /// The bytes of a record that could not be read completely.
+    pub(super) fn unfinished_record(&self) -> RawRecord<'_> {
+        let bytes = &self.held[self.start..self.given];
+        RawRecord { blank: self.blank, line: self.line, bytes, plain: false }
+    }
+
+    /// Whether the open quoted cell is closed later: by the next single quote, if a cell ends after it. Reads up to
+    /// that quote and keeps nothing.
+    pub(super) fn closes_later(&mut self, delimiter: u8) -> bool {
+        let (mut behind_quote, mut bytes) = (false, self.held.split_off(self.given));
+        loop {
+            for &byte in &bytes {
+                match (behind_quote, byte) {
+                    (quote, b'"') => behind_quote = !quote,
+                    (false, _) | (true, b' ') => {}
+                    (true, byte) => return byte == delimiter || matches!(byte, b'\n' | b'\r'),
+                }
+            }
+            bytes.clear();
+            match read_some(&mut self.input, &mut self.block) {
+                Ok(0) | Err(_) => return behind_quote,
+                Ok(count) => bytes.extend_from_slice(&self.block[..count]),
+            }
+        }
+    }
+
+    /// Closes the record that ends at this byte of the file, and begins the next one.
+    pub(super) fn close_record(&mut self, end: u64) -> RawRecord<'_> {
+        // The parser has consumed everything before `end`, and no more than it was given.
+        let end = usize::try_from(end.saturating_sub(self.base)).unwrap_or(usize::MAX).min(self.given);
+        self.skip_line_ends(end);
+        let (blank, line) = (std::mem::take(&mut self.blank), self.line);
+        let bytes = &self.held[self.start..end];
+        let plain = !bytes.iter().fold(false, |found, &byte| found | (byte == b'"') | (byte == 0));
+        if plain {
+            self.line += u64::from(!bytes.is_empty());
+        } else {
+            self.line += count_line_ends(bytes);
+        }
+        if let Some(&last) = bytes.last() {
+            self.after_cr = last == b'\r';
+        }
+        self.last = (self.start, line);
+        self.start = end;
+        RawRecord { blank, line, bytes, plain }
+    }
+
+    /// The byte range of the last closed record in the file, with its line ending.
+    pub(super) fn last_span(&self) -> Range<u64> {
+        let at = |held: usize| self.before + self.base + held as u64;
+        at(self.last.0)..at(self.start)
+    }
+
+    /// The line and the bytes of the last closed record, until the next read.
+    pub(super) fn last_record(&self) -> (u64, &[u8]) {
+        let (start, line) = self.last;
+        (line, &self.held[start..self.start])
+    }
+
+    /// Counts and skips line endings before the record, which the parser skips silently.
+    fn skip_line_ends(&mut self, end: usize) {
+        while let Some(&byte @ (b'\r' | b'\n')) = self.held[..end].get(self.start) {
+            if byte == b'\r' || !self.after_cr {
+                self.blank += 1;
+                self.line += 1;
+            }
+            self.after_cr = byte == b'\r';
+            self.start += 1;
+        }
+    }
+
+    fn refill(&mut self) -> io::Result<()> {
+        self.skip_line_ends(self.given);
+        if self.held.len() - self.start > RECORD_LIMIT {
+            self.overlong = true;
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.held.drain(..self.start);
+        self.base += self.start as u64;
+        self.given -= self.start;
+        self.start = 0;
+        self.last = (0, self.line);
+        let count = read_some(&mut self.input, &mut self.block)?;
+        self.held.extend_from_slice(&self.block[..count]);
+        self.ended = count == 0;
+        Ok(())
+    }
+}
+
+impl<R: Read> Read for RecordInput<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.given == self.held.len() && !self.ended {
+            self.refill()?;
+        }
+        let rest = &self.held[self.given..];
+        let count = rest.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&rest[..count]);
+        self.given += count;
+        Ok(count)
+    }
+}
+
+fn read_some(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match input.read(buffer) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}
+
+/// The number of line endings (LF, CRLF or CR) in these bytes.
+pub(super) fn count_line_ends(bytes: &[u8]) -> u64 {
+    let mut after_cr = false;
+    let mut count = 0;
+    for &byte in bytes {
+        count += u64::from(byte == b'\r' || (byte == b'\n' && !after_cr));
+        after_cr = byte == b'\r';
+    }
+    count
+}
+
+/// A cell as it is in the file.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct RawCell {
+    /// The cell's bytes with its quotes.
+    pub(super) span: Range<usize>,
+    /// A problem with its quotes.
+    pub(super) flaw: Option<QuoteFlaw>,
+}
+
+/// A problem with a quoted cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum QuoteFlaw {
+    /// The closing quote is missing.
+    Unclosed,
+    /// Text follows the closing quote, at this byte.
+    TextAfterQuote(usize),
+}
+
+/// The cells of a record, from its bytes with or without the line end.
+pub(super) struct RawCells<'a> {
+    raw: &'a [u8],
+    delimiter: u8,
+    next: Option<usize>,
+}
+
+/// The cells of a record.
+pub(super) fn split_cells(raw: &[u8], delimiter: u8) -> RawCells<'_> {
+    RawCells { raw, delimiter, next: Some(0) }
+}
+
+impl RawCells<'_> {
+    fn find_byte(&self, from: usize, wanted: impl Fn(u8) -> bool) -> Option<usize> {
+        self.raw.get(from..)?.iter().position(|&byte| wanted(byte)).map(|at| from + at)
+    }
+
+    /// The end of the unquoted cell that continues at `from`.
+    fn find_cell_end(&self, from: usize) -> usize {
+        let delimiter = self.delimiter;
+        self.find_byte(from, |byte| byte == delimiter || byte == b'\n' || byte == b'\r').unwrap_or(self.raw.len())
+    }
+
+    /// The position after the closing quote of the cell that opens at `start`.
+    fn find_closing_quote(&self, start: usize) -> Option<usize> {
+        let mut at = start + 1;
+        loop {
+            let quote = self.find_byte(at, |byte| byte == b'"')?;
+            if self.raw.get(quote + 1) != Some(&b'"') {
+                return Some(quote + 1);
+            }
+            at = quote + 2;
+        }
+    }
+}
+
+impl Iterator for RawCells<'_> {
+    type Item = RawCell;
+
+    fn next(&mut self) -> Option<RawCell> {
+        let start = self.next.take()?;
+        let (end, flaw) = if self.raw.get(start) == Some(&b'"') {
+            match self.find_closing_quote(start) {
+                None => (self.raw.len(), Some(QuoteFlaw::Unclosed)),
+                Some(behind) => {
+                    let end = self.find_cell_end(behind);
+                    let text = self.find_byte(behind, |byte| byte != b' ').filter(|&at| at < end);
+                    (end, text.map(QuoteFlaw::TextAfterQuote))
+                }
+            }
+        } else {
+            (self.find_cell_end(start), None)
+        };
+        if self.raw.get(end) == Some(&self.delimiter) {
+            self.next = Some(end + 1);
+        }
+        Some(RawCell { span: start..end, flaw })
+    }
+}
+
+/// A delimiter that is declared before the header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct DeclaredDelimiter {
+    pub(super) delimiter: Delimiter,
+    /// The length of the declaration in bytes.
+    pub(super) length: usize,
+    /// Whether they are a line of the file.
+    pub(super) is_line: bool,
+}
+
+/// The declared delimiter: from Excel's `sep=;` line, or from the campaign, which takes precedence.
+pub(super) fn read_declared_delimiter(head: &[u8]) -> Option<DeclaredDelimiter> {
+    let [b's' | b'S', b'e' | b'E', b'p' | b'P', b'=', byte, behind @ ..] = head else { return None };
+    let delimiter = Delimiter::new(*byte)?;
+    if let Some(behind) = behind.strip_prefix(DELIMITER_LINE_END.as_bytes()) {
+        let behind = behind.strip_prefix(DELIMITER_LINE_END.as_bytes()).unwrap_or(behind);
+        return Some(DeclaredDelimiter { delimiter, length: head.len() - behind.len(), is_line: false });
+    }
+    let line_end = behind.iter().position(|&byte| byte == b'\n')?;
+    let is_all = behind[..line_end].trim_ascii_end().is_empty();
+    is_all.then_some(DeclaredDelimiter { delimiter, length: 5 + line_end + 1, is_line: true })
+}
+
+/// The delimiter that occurs most often in the header line outside quotes.
+pub(super) fn guess_delimiter(head: &[u8]) -> Delimiter {
+    let mut counts = [0_u32; Delimiter::COMMON.len()];
+    let mut quoted = false;
+    let mut inhabited = false;
+    for &byte in head {
+        match byte {
+            b'"' => quoted = !quoted,
+            b'\n' | b'\r' if !quoted && inhabited => break,
+            _ if !quoted => {
+                for (count, delimiter) in counts.iter_mut().zip(Delimiter::COMMON) {
+                    *count += u32::from(byte == delimiter.to_byte());
+                }
+            }
+            _ => {}
+        }
+        inhabited |= !byte.is_ascii_whitespace() && !matches!(byte, b',' | b';' | b'|');
+    }
+    let most = counts.into_iter().max().unwrap_or(0);
+    Delimiter::COMMON
+        .into_iter()
+        .zip(counts)
+        .find(|&(_, count)| count == most)
+        .map_or(Delimiter::COMMA, |(found, _)| found)
+}
+
+#[cfg(test)]
+mod input_tests {
+    use super::*;
+
+    #[test]
+    fn three_line_endings_are_counted() {
+        for (text, lines) in [("", 0), ("a", 0), ("a\nb\n", 2), ("a\r\nb\r\n", 2), ("a\rb\r", 2), ("\n\r\n\r", 3)] {
+            assert_eq!(count_line_ends(text.as_bytes()), lines, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn endless_record_does_not_fill_the_memory() {
+        let mut intake = RecordInput::new(io::repeat(b'x'));
+        let error = io::copy(&mut intake, &mut io::sink()).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
+        assert!(intake.is_overlong());
+        assert!(intake.held.len() <= RECORD_LIMIT + 2 * BLOCK);
+    }
+
+    #[test]
+    fn blank_lines_do_not_fill_the_memory() {
+        let lines = 3 * RECORD_LIMIT as u64;
+        let mut intake = RecordInput::new(io::repeat(b'\n').take(lines));
+        io::copy(&mut intake, &mut io::sink()).unwrap();
+        assert_eq!(intake.close_record(lines).blank, lines);
+    }
+
+    #[test]
+    fn byte_order_mark_is_dropped() {
+        let mut intake = RecordInput::new("\u{feff}phone\n".as_bytes());
+        assert_eq!(intake.read_head().unwrap(), b"phone\n");
+    }
+}
+
+#[cfg(test)]
+mod cells_tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn flawed_quotes_are_reported_at_their_position() {
+        let flaw = |raw: &str| split_cells(raw.as_bytes(), b',').find_map(|cell| Some((cell.span.start, cell.flaw?)));
+        for (raw, expected) in [
+            ("a,\"b\"\n", None),
+            ("a,\"b\"\"c\",d\r\n", None),
+            ("a,\"b\" ,c", None),
+            ("a,5\" pizza\n", None),
+            ("a,\"b\nc,d\n", Some((2, QuoteFlaw::Unclosed))),
+            ("a,\"b\"\"\n", Some((2, QuoteFlaw::Unclosed))),
+            ("a,\"b\nc,\"d\"\n", Some((2, QuoteFlaw::TextAfterQuote(8)))),
+            ("\"TOV \"Sun\"\"\n", Some((0, QuoteFlaw::TextAfterQuote(6)))),
+        ] {
+            assert_eq!(flaw(raw), expected, "{raw:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn cells_are_split_as_by_the_csv_parser(raw in "[a\", ]{1,12}") {
+            let mut parser = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(raw.as_bytes());
+            let parsed = parser.records().next().unwrap().unwrap();
+            prop_assert_eq!(split_cells(raw.as_bytes(), b',').count(), parsed.len());
+        }
+    }
+}
+
+#[cfg(test)]
+mod delimiter_tests {
+    use super::*;
+
+    #[test]
+    fn header_line_reveals_the_delimiter() {
+        for (head, delimiter) in [
+            ("phone\n1;2;3", Delimiter::COMMA),
+            ("phone,name\n1;2;3;4", Delimiter::COMMA),
+            ("phone;name\r\n1,5;2,5", Delimiter::SEMICOLON),
+            ("phone\tname, first", Delimiter::COMMA),
+            ("phone\tname\tcity, street", Delimiter::TAB),
+            ("phone;\"name, first, second, third\"", Delimiter::SEMICOLON),
+            ("\n\n;;\nphone;name", Delimiter::SEMICOLON),
+            ("phone|name|city, street", Delimiter::PIPE),
+            ("", Delimiter::COMMA),
+        ] {
+            assert_eq!(guess_delimiter(head.as_bytes()), delimiter, "{head:?}");
+        }
+    }
+
+    #[test]
+    fn line_before_the_header_can_declare_the_delimiter() {
+        for (head, expected) in [
+            ("sep=;\r\nphone;name", Some((Delimiter::SEMICOLON, 7, true))),
+            ("SEP=|\nphone|name", Some((Delimiter::PIPE, 6, true))),
+            ("sep=\t\nphone\tname", Some((Delimiter::TAB, 6, true))),
+            ("sep=;\u{feff}phone;name", Some((Delimiter::SEMICOLON, 8, false))),
+            ("sep=;\u{feff}\u{feff}phone;name", Some((Delimiter::SEMICOLON, 11, false))),
+            ("sep=;", None),
+            ("sep=a\nphone", None),
+            ("sep=;name\n1;2", None),
+            ("phone;name\n", None),
+        ] {
+            let found =
+                read_declared_delimiter(head.as_bytes()).map(|told| (told.delimiter, told.length, told.is_line));
+            assert_eq!(found, expected, "{head:?}");
+        }
+    }
+}

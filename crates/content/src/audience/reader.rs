@@ -1,0 +1,702 @@
+//! Reading of recipient lists and other tables, in chunks of records.
+
+use std::io::{Read, Write};
+use std::path::Path;
+use std::{fmt, io};
+
+use roaring::{RoaringBitmap, RoaringTreemap};
+
+use super::columns::{HeaderIndex, HeaderMatch, ListHeader, ListSettings, NamedColumns};
+use super::records::RecordReader;
+use super::{columns, list_findings};
+use campaign_core::domain::{FORGOTTEN, Phone, Row};
+use campaign_core::finding::{Finding, rules};
+
+/// The findings about a rejected list, and the names of its columns.
+#[derive(Clone, Debug)]
+pub struct RejectedList {
+    /// The problems of the list.
+    pub findings: Vec<Finding>,
+    /// The columns, including those that only the campaign names. `None` if they have no names.
+    pub columns: Option<NamedColumns>,
+}
+
+/// Reads a list of recipients in chunks.
+pub struct RecipientReader<R> {
+    records: RecordReader<R>,
+    header: ListHeader,
+    /// The records used to check the columns, until they are returned.
+    ahead: Option<(Chunk, Result<(), Box<Finding>>)>,
+}
+
+impl<R: Read> RecipientReader<R> {
+    /// Reads the header and checks the columns against the first records.
+    ///
+    /// Reads no more of `input` than this needs. At the end of the list, all of it has been read. `file` is the file
+    /// name in findings.
+    ///
+    /// # Errors
+    ///
+    /// The file is not CSV in UTF-8, has no header or no recipients, or its columns do not match the settings.
+    pub fn open(input: R, file: &Path, settings: &ListSettings) -> Result<Self, Vec<Finding>> {
+        Self::open_with_columns(input, file, settings).map_err(|refused| refused.findings)
+    }
+
+    /// Like [`RecipientReader::open`], but the error contains the column names, if there are any.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`RecipientReader::open`].
+    pub fn open_with_columns(input: R, file: &Path, settings: &ListSettings) -> Result<Self, RejectedList> {
+        let unnamed = |finding: Box<Finding>| RejectedList { findings: vec![*finding], columns: None };
+        let mut records = RecordReader::open(input, file).map_err(unnamed)?;
+        let names = columns::name_columns(records.header(), settings);
+        let named = names.clone();
+        if let Some(phone) = names.phone() {
+            records.set_phone_column(phone);
+        }
+        let mut ahead = Chunk::new();
+        let filled = records.fill_chunk(&mut ahead);
+        match columns::resolve_columns(names, records.header(), &ahead, settings.region) {
+            Ok(_) if ahead.is_empty() && filled.is_ok() && !settings.may_be_empty => {
+                let findings = vec![list_findings::no_recipients(records.header().spot())];
+                Err(RejectedList { findings, columns: Some(named.into_columns(records.header(), settings)) })
+            }
+            Ok(header) => Ok(Self { records, header, ahead: Some((ahead, filled)) }),
+            Err(mut findings) => {
+                // If the first row names no columns, they are unknown.
+                let has_header = !findings.iter().any(|finding| *finding.rule == rules::RECIPIENTS_NO_HEADER);
+                let columns = has_header.then(|| named.into_columns(records.header(), settings));
+                findings.extend(filled.err().map(|finding| *finding));
+                Err(RejectedList { findings, columns })
+            }
+        }
+    }
+
+    /// The columns.
+    pub fn header(&self) -> &ListHeader {
+        &self.header
+    }
+
+    /// The delimiter between cells.
+    pub fn delimiter(&self) -> u8 {
+        self.records.header().delimiter.to_byte()
+    }
+
+    /// The last row that was read, including blank ones. At the end, the last row of the file.
+    pub fn last_row(&self) -> Row {
+        self.records.last_row()
+    }
+
+    /// The input, whose returned records have been read completely.
+    pub fn into_input(self) -> R {
+        self.records.into_input()
+    }
+
+    /// Replaces the content of the chunk with the next records. Returns false at the end of the list.
+    ///
+    /// # Errors
+    ///
+    /// A broken row ends the list; the chunk then holds the records before it. Rows with a wrong number of cells are
+    /// reported together at the end of the list.
+    pub fn read_chunk(&mut self, chunk: &mut Chunk) -> Result<bool, Box<Finding>> {
+        match self.ahead.take() {
+            Some((mut first, filled)) => {
+                std::mem::swap(chunk, &mut first);
+                filled?;
+            }
+            None => self.records.fill_chunk(chunk)?,
+        }
+        Ok(!chunk.is_empty())
+    }
+}
+
+/// Shows only the columns: cells are personal data.
+impl<R> fmt::Debug for RecipientReader<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RecipientReader").field("header", &self.header).finish_non_exhaustive()
+    }
+}
+
+/// Up to [`Chunk::CAPACITY`] records of a file. A reused chunk does not allocate.
+#[derive(Default)]
+pub struct Chunk {
+    /// The text of all cells, concatenated.
+    text: String,
+    /// The end of each cell in `text`.
+    ends: Vec<usize>,
+    rows: Vec<Row>,
+    /// Cells per record.
+    width: usize,
+}
+
+/// One record of a [`Chunk`].
+#[derive(Clone, Copy, Debug)]
+pub struct RecordRef<'a> {
+    /// The record's row.
+    pub row: Row,
+    /// The record's cells.
+    pub fields: RecordFields<'a>,
+}
+
+/// The cells of one record, in the order of the header.
+#[derive(Clone, Copy)]
+pub struct RecordFields<'a> {
+    text: &'a str,
+    start: usize,
+    ends: &'a [usize],
+}
+
+impl Chunk {
+    /// The maximum number of records in a chunk.
+    pub const CAPACITY: usize = 1_024;
+    /// A chunk with this many bytes is full.
+    const MAX_TEXT: usize = 1 << 20;
+    /// A chunk with this many cells is full: even an empty cell takes eight bytes.
+    const MAX_CELLS: usize = 1 << 17;
+
+    /// A chunk without records.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The number of records in the chunk.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether the chunk is empty.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The record at this position of the chunk, from 0.
+    #[must_use]
+    pub fn get(&self, index: usize) -> Option<RecordRef<'_>> {
+        let row = *self.rows.get(index)?;
+        Some(RecordRef { row, fields: self.record_fields(index) })
+    }
+
+    /// The records in the file's order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = RecordRef<'_>> {
+        self.rows.iter().enumerate().map(|(index, &row)| RecordRef { row, fields: self.record_fields(index) })
+    }
+
+    fn record_fields(&self, index: usize) -> RecordFields<'_> {
+        let first = index * self.width;
+        let start = first.checked_sub(1).map_or(0, |before| self.ends[before]);
+        RecordFields { text: &self.text, start, ends: &self.ends[first..first + self.width] }
+    }
+
+    /// Whether no further record should be added.
+    pub(super) fn is_full(&self) -> bool {
+        self.rows.len() >= Self::CAPACITY || self.text.len() >= Self::MAX_TEXT || self.ends.len() >= Self::MAX_CELLS
+    }
+
+    /// Removes all records, and expects records with this many cells.
+    pub(super) fn reset(&mut self, width: usize) {
+        self.text.clear();
+        self.ends.clear();
+        self.rows.clear();
+        self.width = width;
+    }
+
+    /// Adds a record, which must have as many cells as the chunk expects.
+    pub(super) fn push(&mut self, row: Row, record: &csv::StringRecord) {
+        debug_assert_eq!(record.len(), self.width, "ragged records are refused before they come here");
+        let mut end = self.text.len();
+        self.text.push_str(record.as_slice());
+        self.ends.extend(record.iter().map(|cell| {
+            end += cell.len();
+            end
+        }));
+        self.rows.push(row);
+    }
+}
+
+impl<'a> RecordFields<'a> {
+    /// The cell of a column, from 0. Empty outside the header.
+    #[must_use]
+    pub fn get(&self, column: usize) -> &'a str {
+        let Some(&end) = self.ends.get(column) else { return "" };
+        let start = column.checked_sub(1).map_or(self.start, |before| self.ends[before]);
+        &self.text[start..end]
+    }
+
+    /// The number of cells.
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// The cells from the first column to the last.
+    pub fn iter(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        let fields = *self;
+        (0..fields.ends.len()).map(move |column| fields.get(column))
+    }
+}
+
+/// Shows only the size: cells are personal data.
+impl fmt::Debug for Chunk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Chunk({} records)", self.len())
+    }
+}
+
+/// Shows only the number of cells: cells are personal data.
+impl fmt::Debug for RecordFields<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Fields({} cells)", self.ends.len())
+    }
+}
+
+/// A set of phone numbers, at about three bytes each for millions of numbers.
+#[derive(Default)]
+pub struct SeenNumbers(RoaringTreemap);
+
+impl SeenNumbers {
+    /// An empty set.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a number. Returns whether it is new.
+    pub fn insert(&mut self, phone: Phone) -> bool {
+        self.0.insert(phone.to_u64())
+    }
+}
+
+/// Passes the cells of the columns with these headers to `each`, cleaned by [`clean_cell`]. Returns which columns
+/// exist.
+///
+/// The cells of a missing column are empty.
+///
+/// # Errors
+///
+/// The file is not UTF-8 text, has no header, or has a broken row. [`decode_table`](super::decode_table) converts a
+/// file to such text.
+pub fn read_columns<R: Read, const N: usize>(
+    input: R,
+    file: &Path,
+    headers: [&str; N],
+    mut each: impl FnMut(Row, [&str; N]),
+) -> Result<[bool; N], Box<Finding>> {
+    let mut records = RecordReader::open(input, file)?;
+    let found = HeaderIndex::of(&records.header().headers);
+    let columns = headers.map(|header| match found.find(header) {
+        HeaderMatch::Column(column) => Some(column),
+        HeaderMatch::Several(columns) => columns.first().copied(),
+        HeaderMatch::Nothing => None,
+    });
+    let mut chunk = Chunk::new();
+    loop {
+        records.fill_chunk(&mut chunk)?;
+        if chunk.is_empty() {
+            return Ok(columns.map(|column| column.is_some()));
+        }
+        for record in chunk.iter() {
+            each(record.row, columns.map(|column| column.map_or("", |column| clean_cell(record.fields.get(column)))));
+        }
+    }
+}
+
+/// The trimmed text of a cell. For a formula that only returns text (`="380501234567"`), that text.
+#[must_use]
+pub fn clean_cell(cell: &str) -> &str {
+    let cell = cell.trim();
+    cell.strip_prefix("=\"").and_then(|text| text.strip_suffix('"')).unwrap_or(cell)
+}
+
+/// Whether a spreadsheet shortened a number to scientific notation, so that its last digits are lost.
+#[must_use]
+pub fn is_shortened(cell: &str) -> bool {
+    let Some((number, power)) = cell.split_once(['E', 'e']) else { return false };
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let (whole, fraction) = number.split_once(['.', ',']).unwrap_or((number, "0"));
+    digits(whole) && digits(fraction) && digits(power.strip_prefix('+').unwrap_or(power))
+}
+
+/// Passes the headers and each row of a file to `each` until it returns an error. Returns the headers.
+///
+/// # Errors
+///
+/// The file is not UTF-8 text, has no header, or has a broken row; or the error of `each`.
+pub fn read_rows<R: Read>(
+    input: R,
+    file: &Path,
+    mut each: impl FnMut(&[String], Row, RecordFields<'_>) -> Result<(), Box<Finding>>,
+) -> Result<Vec<String>, Box<Finding>> {
+    let mut records = RecordReader::open(input, file)?;
+    let headers = records.header().headers.clone();
+    let mut chunk = Chunk::new();
+    loop {
+        records.fill_chunk(&mut chunk)?;
+        if chunk.is_empty() {
+            return Ok(headers);
+        }
+        for record in chunk.iter() {
+            each(&headers, record.row, record.fields)?;
+        }
+    }
+}
+
+/// Writes a list without the data of these rows: a placeholder replaces their numbers, and their other cells are empty.
+/// `open` opens the list from its beginning each time.
+///
+/// # Errors
+/// If the list cannot be read or written, or does not have the columns of these settings.
+pub fn write_without_rows<R: Read>(
+    open: impl Fn() -> io::Result<R>,
+    file: &Path,
+    settings: &ListSettings,
+    rows: &RoaringBitmap,
+    mut out: impl Write,
+) -> io::Result<()> {
+    let mut records = RecordReader::open(open()?, file).map_err(|finding| unreadable(&finding.message))?;
+    let phone = columns::name_columns(records.header(), settings).phone();
+    let phone = phone.ok_or_else(|| unreadable("it has no phone column"))?;
+    let (columns, delimiter) = (records.header().headers.len(), records.header().delimiter.to_byte());
+    let mut cells = vec![delimiter; columns.saturating_sub(1)];
+    cells.splice(phone..phone, FORGOTTEN.bytes());
+    let (mut list, mut copied) = (open()?, 0);
+    while let Some((row, span)) = records.next_span().map_err(|finding| unreadable(&finding.message))? {
+        if !rows.contains(row.get()) {
+            continue;
+        }
+        copy_bytes(&mut list, span.start - copied, &mut out)?;
+        let mut raw = Vec::new();
+        list.by_ref().take(span.end - span.start).read_to_end(&mut raw)?;
+        let text = raw.iter().rposition(|byte| !matches!(byte, b'\r' | b'\n')).map_or(0, |last| last + 1);
+        out.write_all(&cells)?;
+        out.write_all(&raw[text..])?;
+        copied = span.end;
+    }
+    io::copy(&mut list, &mut out)?;
+    out.flush()
+}
+
+fn copy_bytes(list: &mut impl Read, bytes: u64, out: &mut impl Write) -> io::Result<()> {
+    match io::copy(&mut list.take(bytes), out)? == bytes {
+        true => Ok(()),
+        false => Err(io::ErrorKind::UnexpectedEof.into()),
+    }
+}
+
+fn unreadable(reason: &str) -> io::Error {
+    io::Error::other(reason.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open_text<'a>(
+        text: &'a str,
+        columns: &[(&str, &str)],
+        region: &str,
+    ) -> Result<RecipientReader<&'a [u8]>, Vec<Finding>> {
+        let columns = columns.iter().map(|&(name, header)| (name.to_owned(), header.to_owned())).collect();
+        let settings = ListSettings { columns, region: region.parse().ok(), may_be_empty: false };
+        RecipientReader::open(text.as_bytes(), Path::new("list.csv"), &settings)
+    }
+
+    fn open_findings(text: &str, columns: &[(&str, &str)], region: &str) -> Vec<Finding> {
+        open_text(text, columns, region).err().unwrap()
+    }
+
+    #[test]
+    fn columns_have_the_names_from_the_campaign() {
+        let text = "\u{feff}Мобільний;Ім'я; city ;First name;\n+380501234567;Олена;Київ;Olena;x\n";
+        let reader = open_text(text, &[("phone", "Мобільний"), ("first_name", "Ім'я")], "").unwrap();
+        let header = reader.header();
+        assert_eq!(header.headers(), ["Мобільний", "Ім'я", "city", "First name", ""]);
+        assert_eq!(header.names(), ["phone", "first_name", "city", "First name", "column_5"]);
+        assert_eq!(header.phone(), 0);
+    }
+
+    #[test]
+    fn column_findings_say_what_to_write() {
+        let list = "Мобільний,name\n+380501234567,Olena\n";
+        let national = "phone,name\n0501234567,Olena\n0671234567,Ivan\n";
+        let swapped = "phone,mobile\n12,+380501234567\n13,+380671234567\n";
+        for (text, columns, rule, advice) in [
+            (list, &[][..], "recipients-phone-column", "`columns: { phone: \"Мобільний\" }`"),
+            ("tel,name\n0501234567,O\n", &[], "recipients-phone-column", "`region: UA`"),
+            ("a,b\n1,2\n", &[], "recipients-phone-column", "`columns: { phone: \"…\" }`"),
+            (list, &[("phone", "Мобилний")], "recipients-unknown-column", "did you mean `Мобільний`?"),
+            (list, &[("phone", "x")], "recipients-unknown-column", "`Мобільний` and `name`"),
+            (list, &[("phone", "A")], "recipients-unknown-column", "the column's header, `phone: \"Мобільний\"`"),
+            (list, &[("phone", "C")], "recipients-unknown-column", "`Мобільний` and `name`"),
+            (swapped, &[("mobile", "Tel")], "recipients-unknown-column", "write `Tel: \"mobile\"` in the campaign"),
+            (national, &[], "recipients-phone-column", "`region: UA`"),
+            (swapped, &[], "recipients-phone-column", "`columns: { phone: \"mobile\" }`"),
+            ("phone,a,a\n1,2,3\n", &[], "recipients-duplicate-column", "rename one of the two columns"),
+            (swapped, &[("phone", "mobile")], "recipients-duplicate-column", "`columns: { other_phone: \"phone\" }`"),
+            (
+                list,
+                &[("phone", "Мобільний"), ("to", "Мобільний")],
+                "recipients-duplicate-column",
+                "keep one of the names",
+            ),
+            ("+380501234567,Olena\n+380671234567,Ivan\n", &[], "recipients-no-header", "`phone,first_name`"),
+            ("phone,name\n", &[], "recipients-empty", "add a row"),
+            ("phone,name\n\n,\n", &[], "recipients-empty", "add a row"),
+        ] {
+            let findings = open_findings(text, columns, "");
+            let help = findings[0].help.clone().unwrap();
+            assert_eq!(findings[0].rule, rule, "{text:?}");
+            assert!(help.contains(advice), "{text:?}: {help}");
+            assert_eq!(findings[0].place.as_ref().unwrap().line_number(), 1, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn column_finding_points_to_its_header() {
+        for (text, columns, line, shown) in [
+            ("\nname,\"Мобільний\"\nO,+380501234567\n", &[][..], 2, "\"Мобільний\""),
+            ("phone,a,a\n1,2,3\n", &[], 1, "a"),
+            ("phone,name\n+380501234567,O\n", &[("x", "y")], 1, "phone,name"),
+            ("\n\nphone,name\n", &[], 3, "phone,name"),
+        ] {
+            let place = open_findings(text, columns, "").remove(0).place.unwrap();
+            assert_eq!((place.line_number(), &place.source.text()[place.span.clone()]), (line, shown), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn all_column_findings_are_reported_at_once() {
+        let findings = open_findings("phone,name,name\n1,2\n", &[("code", "promo")], "");
+        let rules: Vec<&str> = findings.iter().map(|finding| finding.rule.id).collect();
+        assert_eq!(rules, ["recipients-unknown-column", "recipients-duplicate-column", "recipients-ragged-row"]);
+    }
+
+    #[test]
+    fn few_wrong_numbers_do_not_reject_the_list() {
+        for text in ["phone\n+380501234567\nx\n", "phone,n\nx,1\n", "phone,n\n,1\n"] {
+            assert!(open_text(text, &[], "").is_ok(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn list_can_have_as_many_columns_as_a_spreadsheet() {
+        let columns = |number: usize| {
+            let header: String = (1..number).map(|column| format!(",column {column}")).collect();
+            format!("phone{header}\n+380501234567{}\n", ",".repeat(number - 1))
+        };
+        assert_eq!(open_text(&columns(16_384), &[], "").unwrap().header().names().len(), 16_384);
+        let finding = open_findings(&columns(16_385), &[], "").remove(0);
+        assert_eq!(finding.rule.id, "recipients-too-many-columns");
+        assert!(finding.message.contains("16385 columns"), "{}", finding.message);
+        let same = format!("phone{}\n+380501234567{}\n", ",a".repeat(99), ",".repeat(99));
+        let findings = open_findings(&same, &[], "");
+        assert_eq!(findings.len(), 20);
+        assert!(findings[19].message.ends_with("; 78 more columns have the same name as an earlier column"));
+    }
+
+    #[test]
+    fn column_checks_take_linear_time() {
+        let time = |number: usize| {
+            let header: String =
+                (1..number).map(|column| format!(",a column with a rather long name {column}")).collect();
+            let text = format!("phone{header}\n+380501234567{}\n", ",".repeat(number - 1));
+            let once = || {
+                let start = std::time::Instant::now();
+                assert!(open_text(&text, &[], "").is_ok());
+                crate::audience::suggest_columns(text.as_bytes(), Path::new("list.csv")).unwrap();
+                start.elapsed()
+            };
+            (0..5).map(|_| once()).min().unwrap()
+        };
+        let (few, many) = (time(4_000), time(16_000));
+        assert!(many < few * 10, "{few:?}, and {many:?} with four times the columns");
+    }
+
+    #[test]
+    fn every_record_is_returned_once_in_order() {
+        let mut text = "phone,n\n".to_owned();
+        for number in 0..2000 {
+            text += &format!("+380501234567,{number}\n{}", if number % 7 == 0 { "\n" } else { "" });
+        }
+        let mut reader = open_text(&text, &[], "").unwrap();
+        let (mut chunk, mut numbers, mut rows) = (Chunk::new(), Vec::new(), Vec::new());
+        while reader.read_chunk(&mut chunk).unwrap() {
+            assert!(chunk.len() <= Chunk::CAPACITY);
+            numbers.extend(chunk.iter().map(|record| record.fields.get(1).parse::<usize>().unwrap()));
+            rows.extend(chunk.iter().map(|record| record.row));
+        }
+        assert_eq!(numbers, (0..2000).collect::<Vec<_>>());
+        assert!(rows.is_sorted());
+        let blank = 2000_usize.div_ceil(7);
+        assert_eq!(reader.last_row().get() as usize, 1 + numbers.len() + blank);
+        assert!(!reader.read_chunk(&mut chunk).unwrap());
+    }
+
+    #[test]
+    fn early_broken_record_follows_readable_records() {
+        let mut reader = open_text("phone,n\n+380501234567,1\n+380501234567\n+380501234567,3\n", &[], "").unwrap();
+        let mut chunk = Chunk::new();
+        assert_eq!(reader.read_chunk(&mut chunk).unwrap_err().rule, "recipients-ragged-row");
+        assert_eq!(chunk.len(), 2);
+        assert!(!reader.read_chunk(&mut chunk).unwrap());
+    }
+
+    #[test]
+    fn phone_column_is_found_in_any_case() {
+        assert_eq!(open_text("Name,PHONE \nOlena,+380501234567\n", &[], "").unwrap().header().phone(), 1);
+        let findings = open_findings("Phone,PHONE\n+380501234567,+380501234567\n", &[], "");
+        assert_eq!(findings[0].rule, "recipients-phone-column");
+    }
+}
+
+#[cfg(test)]
+mod chunk_tests {
+    use super::*;
+
+    fn chunk() -> Chunk {
+        let mut chunk = Chunk::new();
+        chunk.reset(2);
+        chunk.push(Row::new(2), &csv::StringRecord::from(vec!["+380501234567", ""]));
+        chunk.push(Row::new(5), &csv::StringRecord::from(vec!["", "Олена"]));
+        chunk
+    }
+
+    #[test]
+    fn cell_is_returned_by_row_and_column() {
+        let chunk = chunk();
+        let read: Vec<(u32, Vec<&str>)> =
+            chunk.iter().map(|record| (record.row.get(), record.fields.iter().collect())).collect();
+        assert_eq!(read, [(2, vec!["+380501234567", ""]), (5, vec!["", "Олена"])]);
+        assert_eq!(chunk.get(1).unwrap().fields.get(1), "Олена");
+        assert_eq!(chunk.get(1).unwrap().fields.get(2), "");
+        assert!(chunk.get(2).is_none());
+    }
+
+    #[test]
+    fn chunk_of_empty_cells_has_a_memory_limit() {
+        let mut chunk = Chunk::new();
+        chunk.reset(16_384);
+        let record = csv::StringRecord::from(vec![""; 16_384]);
+        while !chunk.is_full() {
+            chunk.push(Row::new(2), &record);
+        }
+        assert_eq!(chunk.len(), 8);
+    }
+
+    #[test]
+    fn debug_output_of_chunk_has_no_personal_data() {
+        let chunk = chunk();
+        let logged = format!("{chunk:?} {:?}", chunk.get(0));
+        assert!(!logged.contains("1234567"), "{logged}");
+    }
+
+    #[test]
+    fn chunk_can_be_sent_to_another_thread() {
+        fn goes<T: Send + 'static>(_: &T) {}
+        goes(&chunk());
+    }
+}
+
+#[cfg(test)]
+mod seen_numbers_tests {
+    use super::*;
+    use crate::audience::parse_phone_number;
+
+    #[test]
+    fn number_in_two_spellings_is_seen_twice() {
+        let region = "UA".parse().ok();
+        let mut seen = SeenNumbers::new();
+        let news = ["+380 50 123 45 67", "0501234567", "0501234568", "380501234567.0"]
+            .map(|text| seen.insert(parse_phone_number(text, region).unwrap()));
+        assert_eq!(news, [true, false, true, false]);
+    }
+}
+
+#[cfg(test)]
+mod table_tests {
+    use super::*;
+
+    type Cells = Vec<(u32, [String; 2])>;
+
+    fn read_list(bytes: &[u8]) -> Result<([bool; 2], Cells), &'static str> {
+        let mut cells = Vec::new();
+        let read = read_columns(bytes, Path::new("part.csv"), ["id", "row"], |row, of_row| {
+            cells.push((row.get(), of_row.map(str::to_owned)));
+        });
+        read.map(|found| (found, cells)).map_err(|finding| finding.rule.id)
+    }
+
+    #[test]
+    fn columns_are_read_like_lists() {
+        let cells = [(2, ["7", "2"]), (4, ["9", "3"])].map(|(row, cells)| (row, cells.map(str::to_owned)));
+        let expected = Ok(([true; 2], cells.to_vec()));
+        for text in [
+            "row,id\n2,7\n\n3,9\n",
+            "\u{feff}row;id\r\n2;7\r\n;\r\n3; 9 \r\n",
+            "row\tid\n2\t7\n\n3\t9",
+            "\"row\",\"id\"\n2,\"7\"\n\n3,\"9\"\n",
+            "row,id\n2,\"=\"\"7\"\"\"\n\n\"=\"\"3\"\"\",9\n",
+        ] {
+            assert_eq!(read_list(text.as_bytes()), expected, "{text:?}");
+        }
+        let without = Ok(([false, true], vec![(2, [String::new(), "2".to_owned()])]));
+        assert_eq!(read_list(b"row,number\n2,7\n"), without);
+        assert_eq!(read_list(b"id,row\n"), Ok(([true; 2], Vec::new())));
+        assert_eq!(read_list(b"\xff\xfei\0d\0"), Err("recipients-encoding"));
+        assert_eq!(read_list(b"id,x\n7,1\n8\n"), Err("recipients-ragged-row"));
+        assert_eq!(read_list(b""), Err("recipients-empty"));
+    }
+
+    #[test]
+    fn shortened_number_differs_from_other_text() {
+        for cell in ["3,80501E+11", "3.80501E+11", "7E14", "7.8e+14"] {
+            assert!(is_shortened(cell), "{cell}");
+        }
+        for cell in ["", "E", "380501234567", "E+11", "3,8E", "12E-3", "SALE2", "1.E5", "a1E5"] {
+            assert!(!is_shortened(cell), "{cell}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod forgotten_tests {
+    use super::*;
+
+    fn remove_rows(list: &str, rows: &[u32]) -> String {
+        let settings = ListSettings { columns: Vec::new(), region: None, may_be_empty: true };
+        let mut left = Vec::new();
+        let open = || Ok(list.as_bytes());
+        write_without_rows(open, Path::new("list.csv"), &settings, &rows.iter().copied().collect(), &mut left).unwrap();
+        String::from_utf8(left).unwrap()
+    }
+
+    #[test]
+    fn forgotten_rows_are_blanked_and_other_bytes_kept() {
+        for (list, rows, expected) in [
+            ("phone,name\n1,A\n2,B\n3,C\n", &[3][..], "phone,name\n1,A\nforgotten,\n3,C\n"),
+            ("phone\n1\n2", &[2, 3], "phone\nforgotten\nforgotten"),
+            (
+                "\u{feff}name;phone;x\r\nA;1;\r\n\r\nB;2;y\r\n",
+                &[4],
+                "\u{feff}name;phone;x\r\nA;1;\r\n\r\n;forgotten;\r\n",
+            ),
+            ("sep=;\nphone;name\n1;A\n2;B\n", &[2], "sep=;\nphone;name\nforgotten;\n2;B\n"),
+            ("phone,name\n\"1\",\"A\nB\"\"C\"\n\n2,B\n", &[2], "phone,name\nforgotten,\n\n2,B\n"),
+            ("phone,name\n\n  \n1,A\n", &[4], "phone,name\n\n  \nforgotten,\n"),
+            ("phone,name\n1,A\n", &[], "phone,name\n1,A\n"),
+        ] {
+            assert_eq!(remove_rows(list, rows), expected, "{list:?}");
+        }
+    }
+
+    #[test]
+    fn forgotten_rows_are_found_anywhere_in_a_long_list() {
+        let line = |row: u32, name: &str| format!("{},{name}\n", 380_501_000_000 + u64::from(row));
+        let list = (2..30_000).map(|row| line(row, "Person")).collect::<String>();
+        let left = remove_rows(&format!("phone,name\n{list}"), &[2, 15_000, 29_999]);
+        let mut lines = left.lines().zip(1_u32..).skip(1);
+        assert!(lines.all(|(text, row)| (text == "forgotten,") == [2, 15_000, 29_999].contains(&row)));
+    }
+}

@@ -1,0 +1,490 @@
+//! Records of a CSV file with their row numbers, and checks for rows that could get lost.
+//!
+//! Rejects everything that is not CSV in UTF-8. The CSV parser accepts any input, so a second look at each record
+//! rejects what would silently lose rows or exhaust memory: unclosed quotes, rows inside a cell, NUL characters, and
+//! impossible sizes.
+
+#[cfg(test)]
+mod tests;
+
+use std::io::Read;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use csv::StringRecord;
+
+use super::list_findings;
+use super::list_findings::{FileExcerpt, RaggedRow, format_rows, mask_numbers};
+use super::phones::resembles_number;
+use super::raw_records::{
+    QuoteFlaw, RECORD_LIMIT, RawCell, RawRecord, RecordInput, count_line_ends, guess_delimiter,
+    read_declared_delimiter, split_cells,
+};
+use super::reader::{Chunk, RecordFields};
+use campaign_core::domain::{Delimiter, Row};
+use campaign_core::finding::{Finding, SourceLocation};
+
+/// The maximum number of columns, as in a spreadsheet.
+const MAX_COLUMNS: usize = 16_384;
+
+/// The records after the header.
+pub(super) struct RecordReader<R> {
+    csv: csv::Reader<RecordInput<R>>,
+    header: HeaderLine,
+    record: StringRecord,
+    /// The last row that was read, including blank ones.
+    row: u32,
+    ended: bool,
+    /// The phone column, once it is known.
+    phone: Option<usize>,
+    /// The rows with a wrong number of cells so far.
+    ragged: Option<RaggedRows>,
+}
+
+/// Rows with another number of cells than the header.
+struct RaggedRows {
+    /// The finding about the first row.
+    first: Box<Finding>,
+    /// The first of them.
+    rows: Vec<u32>,
+    count: usize,
+}
+
+/// The header line of the file.
+pub(super) struct HeaderLine {
+    /// The file name that the user gave.
+    pub(super) file: PathBuf,
+    /// The headers, trimmed.
+    pub(super) headers: Vec<String>,
+    pub(super) delimiter: Delimiter,
+    /// The number of columns up to the last non-empty header.
+    named: usize,
+    line: u64,
+    raw: Vec<u8>,
+    /// Whether the first lines of the file each begin and end with a quote.
+    pub(super) has_quoted_lines: bool,
+}
+
+impl HeaderLine {
+    /// Rejects a record with more or fewer cells than the header.
+    fn check_width(&self, spot: FileExcerpt<'_>, cells_found: usize) -> Result<(), Box<Finding>> {
+        let expected = self.headers.len();
+        if cells_found == expected || expected == 0 {
+            return Ok(());
+        }
+        let first =
+            split_cells(spot.raw, self.delimiter.to_byte()).nth(expected).map(|cell| cell.span.start..spot.raw.len());
+        let ragged = RaggedRow { cells: cells_found, expected, delimiter: self.delimiter, surplus: first };
+        Err(list_findings::ragged_row(spot, ragged).into())
+    }
+
+    /// Adds or removes empty cells at the end of a record to match the header.
+    fn trim_width(&self, record: &mut StringRecord) {
+        let (found, expected) = (record.len(), self.headers.len());
+        if found > expected && expected > 0 && record.iter().skip(expected).all(|cell| cell.trim().is_empty()) {
+            record.truncate(expected);
+        } else if found < expected && found >= self.named {
+            (found..expected).for_each(|_| record.push_field(""));
+        }
+    }
+
+    /// The excerpt with the whole header.
+    pub(super) fn spot(&self) -> FileExcerpt<'_> {
+        FileExcerpt { file: &self.file, line: self.line, raw: &self.raw }
+    }
+
+    /// The location of a column's header.
+    pub(super) fn header_place(&self, column: usize) -> SourceLocation {
+        let cell = split_cells(&self.raw, self.delimiter.to_byte()).nth(column);
+        self.spot().place(cell.map_or(self.spot().full_span(), |cell| cell.span))
+    }
+}
+
+impl<R: Read> RecordReader<R> {
+    /// Opens a file and reads its header.
+    pub(super) fn open(input: R, file: &Path) -> Result<Self, Box<Finding>> {
+        let mut intake = RecordInput::new(input);
+        let head = intake.read_head().map_err(|error| list_findings::unreadable(file, &error))?;
+        let by_campaign = read_declared_delimiter(head).filter(|told| !told.is_line);
+        let by_file =
+            read_declared_delimiter(&head[by_campaign.map_or(0, |told| told.length)..]).filter(|told| told.is_line);
+        let delimiter = by_campaign.or(by_file).map_or_else(|| guess_delimiter(head), |told| told.delimiter);
+        let has_quoted_lines = are_lines_quoted(head);
+        intake.skip(by_campaign.map_or(0, |told| told.length), 0);
+        intake.skip(by_file.map_or(0, |told| told.length), u64::from(by_file.is_some()));
+        let csv = csv::ReaderBuilder::new()
+            .has_headers(false)
+            .flexible(true)
+            .delimiter(delimiter.to_byte())
+            .buffer_capacity(1 << 16)
+            .from_reader(intake);
+        let (file, headers, raw) = (file.to_owned(), Vec::new(), Vec::new());
+        let header = HeaderLine { file, headers, delimiter, named: 0, line: 1, raw, has_quoted_lines };
+        let record = StringRecord::new();
+        let mut records = Self { csv, header, record, row: 0, ended: false, phone: None, ragged: None };
+        records.read_header()?;
+        Ok(records)
+    }
+
+    pub(super) fn into_input(self) -> R {
+        self.csv.into_inner().into_input()
+    }
+
+    pub(super) fn header(&self) -> &HeaderLine {
+        &self.header
+    }
+
+    /// The last row that was read. At the end, the last row of the file.
+    pub(super) fn last_row(&self) -> Row {
+        Row::new(self.row)
+    }
+
+    /// Sets the phone column, which helps to detect swallowed rows.
+    pub(super) fn set_phone_column(&mut self, column: usize) {
+        self.phone = Some(column);
+    }
+
+    /// Fills the chunk. It stays empty at the end of the file.
+    ///
+    /// # Errors
+    ///
+    /// A broken row ends the file; the chunk then holds the records before it. Rows with a wrong number of cells are
+    /// skipped and reported together at the end.
+    pub(super) fn fill_chunk(&mut self, chunk: &mut Chunk) -> Result<(), Box<Finding>> {
+        chunk.reset(self.header.headers.len());
+        while !chunk.is_full() {
+            match self.next_record()? {
+                Some(row) => chunk.push(row, &self.record),
+                None => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// The next non-blank record: its row, and its byte range with the line ending.
+    pub(super) fn next_span(&mut self) -> Result<Option<(Row, Range<u64>)>, Box<Finding>> {
+        let row = self.next_record()?;
+        Ok(row.map(|row| (row, self.csv.get_ref().last_span())))
+    }
+
+    fn read_header(&mut self) -> Result<(), Box<Finding>> {
+        if self.next_record()?.is_none() {
+            return Err(list_findings::empty_file(&self.header.file).into());
+        }
+        let trimmed = |cell: &str| cell.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}').to_owned();
+        self.header.headers = self.record.iter().map(trimmed).collect();
+        self.header.named =
+            self.header.headers.iter().rposition(|header| !header.is_empty()).map_or(0, |last| last + 1);
+        let (line, raw) = self.csv.get_ref().last_record();
+        (self.header.line, self.header.raw) = (line, raw.to_owned());
+        if self.header.headers.len() > MAX_COLUMNS {
+            let place = self.header.header_place(MAX_COLUMNS);
+            return Err(list_findings::too_many_columns(place, self.header.headers.len(), MAX_COLUMNS).into());
+        }
+        Ok(())
+    }
+
+    /// Reads the next non-blank record.
+    fn next_record(&mut self) -> Result<Option<Row>, Box<Finding>> {
+        while !self.ended {
+            // Any error below ends the file.
+            self.ended = true;
+            let read = self.csv.read_record(&mut self.record);
+            let end = self.csv.position().byte();
+            if let Err(error) = &read
+                && let csv::ErrorKind::Io(error) = error.kind()
+            {
+                return Err(explain_read_error(self.csv.get_mut(), &self.header, error).into());
+            }
+            let raw = self.csv.get_mut().close_record(end);
+            let found = u64::from(!raw.bytes.is_empty());
+            let row = u32::try_from(u64::from(self.row) + raw.blank + found);
+            self.row = row.map_err(|_| list_findings::too_many_rows(&self.header.file))?;
+            if found == 0 {
+                return self.ragged.take().map_or(Ok(None), |ragged| Err(ragged.into_finding()));
+            }
+            let spot = FileExcerpt { file: &self.header.file, line: raw.line, raw: raw.bytes };
+            if read.is_err() {
+                let at = str::from_utf8(raw.bytes).map_or_else(|error| error.valid_up_to(), |_| 0);
+                return Err(list_findings::invalid_utf8(spot, at).into());
+            }
+            RecordInspection { spot, header: &self.header, phone: self.phone }.reject_flaws(&raw)?;
+            self.ended = false;
+            if self.record.as_slice().trim_start().is_empty() {
+                continue;
+            }
+            if self.record.len() != self.header.headers.len() {
+                self.header.trim_width(&mut self.record);
+                if let Err(finding) = self.header.check_width(spot, self.record.len()) {
+                    RaggedRows::add_row(&mut self.ragged, self.row, finding);
+                    continue;
+                }
+            }
+            return Ok(Some(Row::new(self.row)));
+        }
+        Ok(None)
+    }
+}
+
+impl RaggedRows {
+    /// The maximum number of rows to name.
+    const NAMED: usize = 20;
+
+    fn add_row(rows: &mut Option<Self>, row: u32, finding: Box<Finding>) {
+        let rows = rows.get_or_insert_with(|| Self { first: finding, rows: Vec::new(), count: 0 });
+        rows.count += 1;
+        if rows.rows.len() < Self::NAMED {
+            rows.rows.push(row);
+        }
+    }
+
+    /// One finding for all of them.
+    fn into_finding(self) -> Box<Finding> {
+        let Self { mut first, rows, count } = self;
+        if count > 1 {
+            first.message += &format!("; {count} rows have this problem: {}", format_rows(&rows, count));
+        }
+        first
+    }
+}
+
+/// Whether each of the first lines of a file begins and ends with a quote, except blank lines.
+fn are_lines_quoted(head: &[u8]) -> bool {
+    const LOOKED_AT: usize = 20;
+    let mut lines: Vec<&[u8]> = head.split(|&byte| byte == b'\n').take(LOOKED_AT).collect();
+    // The last line can be incomplete.
+    lines.pop();
+    let mut lines = lines.into_iter().map(|line| line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii());
+    let is_quoted = |line: &[u8]| line.len() > 1 && line.starts_with(b"\"") && line.ends_with(b"\"");
+    let first = lines.by_ref().find(|line| !line.is_empty());
+    first.is_some_and(is_quoted) && lines.filter(|line| !line.is_empty()).all(is_quoted)
+}
+
+/// The finding about a read error.
+fn explain_read_error<R: Read>(intake: &mut RecordInput<R>, header: &HeaderLine, error: &std::io::Error) -> Finding {
+    if !intake.is_overlong() {
+        return list_findings::unreadable(&header.file, error);
+    }
+    let delimiter = header.delimiter.to_byte();
+    let open =
+        split_cells(intake.unfinished_record().bytes, delimiter).find(|cell| cell.flaw == Some(QuoteFlaw::Unclosed));
+    let unclosed = open.filter(|_| !intake.closes_later(delimiter));
+    let raw = intake.unfinished_record();
+    let spot = FileExcerpt { file: &header.file, line: raw.line, raw: raw.bytes };
+    unclosed
+        .map_or_else(|| list_findings::large_record(spot), |cell| list_findings::unclosed_quote(spot, cell.span.start))
+}
+
+/// The maximum size of a cell in bytes.
+pub const CELL_LIMIT: usize = 1 << 16;
+
+/// A record to be checked.
+pub(super) struct RecordInspection<'a> {
+    /// The record.
+    pub(super) spot: FileExcerpt<'a>,
+    /// The header of its file.
+    pub(super) header: &'a HeaderLine,
+    /// The phone column, if it is known.
+    pub(super) phone: Option<usize>,
+}
+
+impl RecordInspection<'_> {
+    /// Rejects a record with a flaw.
+    pub(super) fn reject_flaws(&self, raw: &RawRecord<'_>) -> Result<(), Box<Finding>> {
+        let delimiter = self.header.delimiter.to_byte();
+        if !raw.plain {
+            if let Some(at) = raw.bytes.iter().position(|&byte| byte == 0) {
+                return Err(list_findings::nul_character(self.spot, at).into());
+            }
+            // The start of a cell whose closing quote could open another cell.
+            let mut doubtful = None;
+            for (column, cell) in split_cells(raw.bytes, delimiter).enumerate() {
+                self.reject_quotes(&cell, column)?;
+                if self.could_open_next_cell(&cell) {
+                    self.reject_swallowed_row(&cell, column)?;
+                    doubtful.get_or_insert(cell.span.start);
+                } else if let Some(opened) = doubtful.filter(|_| has_stray_quote(&raw.bytes[cell.span])) {
+                    return Err(list_findings::unclosed_quote(self.spot, opened).into());
+                }
+            }
+        }
+        if raw.bytes.len() > RECORD_LIMIT {
+            return Err(list_findings::large_record(self.spot).into());
+        }
+        if raw.bytes.len() > CELL_LIMIT {
+            let large = split_cells(raw.bytes, delimiter).find(|cell| cell.span.len() > CELL_LIMIT);
+            return large.map_or(Ok(()), |cell| Err(list_findings::large_cell(self.spot, cell.span.start).into()));
+        }
+        Ok(())
+    }
+
+    fn reject_quotes(&self, cell: &RawCell, column: usize) -> Result<(), Box<Finding>> {
+        let (spot, start) = (self.spot, cell.span.start);
+        Err(Box::new(match cell.flaw {
+            None => return Ok(()),
+            Some(QuoteFlaw::Unclosed) => list_findings::unclosed_quote(spot, start),
+            // The quote that closes a cell in another line was meant to open one.
+            Some(QuoteFlaw::TextAfterQuote(at)) if count_line_ends(&spot.raw[start..at]) > 0 => {
+                list_findings::unclosed_quote(spot, start)
+            }
+            Some(QuoteFlaw::TextAfterQuote(at)) if is_number_in_brackets(&spot.raw[at..cell.span.end]) => {
+                let header = self.header.headers.get(column).map_or("", String::as_str);
+                list_findings::number_after_name(spot, at, header)
+            }
+            Some(QuoteFlaw::TextAfterQuote(at)) => list_findings::text_after_quote(spot, at),
+        }))
+    }
+
+    /// Whether the quote that closes a multi-line cell could be the opening quote of another cell.
+    ///
+    /// An unclosed quote extends to the next quoted cell, whose quote follows a delimiter or a line ending. A quote
+    /// after anything else closes its own cell.
+    fn could_open_next_cell(&self, cell: &RawCell) -> bool {
+        let text = self.quoted_text(cell);
+        // The next cell can begin with escaped quotes.
+        let before = text.iter().rfind(|&&byte| byte != b'"');
+        let doubtful = before.is_some_and(|&byte| byte == self.header.delimiter.to_byte() || is_line_end(byte));
+        doubtful && text.iter().any(|&byte| is_line_end(byte))
+    }
+
+    /// Rejects a cell if one of its lines looks like a row, or its last line like the start of one.
+    ///
+    /// Several lines in the phone column are probably several numbers, which is a problem of that row alone.
+    fn reject_swallowed_row(&self, cell: &RawCell, column: usize) -> Result<(), Box<Finding>> {
+        let Some(phone) = self.phone.filter(|&phone| phone != column) else { return Ok(()) };
+        let (text, width, delimiter) =
+            (self.quoted_text(cell), self.header.headers.len(), self.header.delimiter.to_byte());
+        let is_row =
+            |line: &[u8], is_last| is_row(line, phone, delimiter, |found| found == width || is_last && found < width);
+        let Some(at) = find_row(text, is_row) else { return Ok(()) };
+        let start = cell.span.start;
+        Err(list_findings::swallowed_row(self.spot, start, self.spot.line_at(start + 1 + at)).into())
+    }
+
+    /// The raw text between the quotes of a cell. Empty if there are none.
+    fn quoted_text(&self, cell: &RawCell) -> &[u8] {
+        let quoted = self.spot.raw[cell.span.clone()].trim_ascii_end();
+        quoted.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\"")).unwrap_or_default()
+    }
+}
+
+/// Whether a text is a number in address-book form: `<+380501234567>`.
+fn is_number_in_brackets(text: &[u8]) -> bool {
+    let text = str::from_utf8(text).unwrap_or_default().trim();
+    text.strip_prefix('<').and_then(|text| text.strip_suffix('>')).is_some_and(resembles_number)
+}
+
+/// Whether a cell contains a quote but does not begin with one.
+fn has_stray_quote(cell: &[u8]) -> bool {
+    !cell.starts_with(b"\"") && cell.contains(&b'"')
+}
+
+/// Whether a cell other than the number contains a line that looks like a row.
+///
+/// A misplaced quote can hide such a row. Several lines in the phone column are probably several numbers.
+#[must_use]
+pub fn contains_row(fields: RecordFields<'_>, phone: usize, delimiter: u8) -> bool {
+    let beside = fields.iter().enumerate().filter(|&(column, _)| column != phone);
+    let mut several = beside.map(|(_, cell)| cell.as_bytes()).filter(|cell| cell.iter().any(|&byte| is_line_end(byte)));
+    several
+        .any(|cell| find_row(cell, |line, _| is_row(line, phone, delimiter, |found| found == fields.len())).is_some())
+}
+
+/// The start of the first line after the first that looks like a row. `is_row` also learns whether the line is the last
+/// one.
+fn find_row(text: &[u8], is_row: impl Fn(&[u8], bool) -> bool) -> Option<usize> {
+    let mut starts = (1..text.len()).filter(|&at| is_line_end(text[at - 1]));
+    starts.find(|&at| {
+        let line = text[at..].split(|&byte| is_line_end(byte)).next().unwrap_or_default();
+        is_row(line, at + line.len() == text.len())
+    })
+}
+
+/// Whether a line has a number in the phone column, and an accepted number of cells.
+fn is_row(line: &[u8], phone: usize, delimiter: u8, fits: impl Fn(usize) -> bool) -> bool {
+    let number = split_cells(line, delimiter).nth(phone).and_then(|cell| str::from_utf8(&line[cell.span]).ok());
+    number.is_some_and(resembles_number) && fits(split_cells(line, delimiter).count())
+}
+
+fn is_line_end(byte: u8) -> bool {
+    matches!(byte, b'\n' | b'\r')
+}
+
+/// The finding about a list in which each line is a single quoted cell with delimiters inside.
+pub(super) fn find_quoted_lines(line: &HeaderLine, sample: &Chunk) -> Option<Finding> {
+    let [header] = line.headers.as_slice() else { return None };
+    let spot = line.spot();
+    let rows = || sample.iter().map(|record| record.fields.get(0)).filter(|row| !row.is_empty());
+    let width = |text: &str, delimiter: Delimiter| split_cells(text.as_bytes(), delimiter.to_byte()).count();
+    let is_list = |delimiter: Delimiter| {
+        let columns = width(header, delimiter);
+        let alike = rows().filter(|row| width(row, delimiter) == columns).count();
+        columns > 1 && alike * 2 > rows().count()
+    };
+    if !line.has_quoted_lines || !Delimiter::COMMON.into_iter().any(is_list) {
+        return None;
+    }
+    // If the header was deleted, the first line is a recipient, whose data must not be shown.
+    let is_recipient = mask_numbers(header) != *header;
+    let shown = if is_recipient { FileExcerpt { raw: b"", ..spot } } else { spot };
+    Some(list_findings::quoted_lines_finding(shown))
+}
+
+#[cfg(test)]
+mod quoted_lines_tests {
+    use std::path::Path;
+
+    use crate::audience::{ListSettings, RecipientReader, suggest_columns};
+    use campaign_core::finding::{Finding, render_findings};
+
+    const LIST: &str =
+        "\"phone,name,city\"\n\"+380501000001,\"\"Koval, Olena\"\",Kyiv\"\n\"+380671000002,Taras,\"\"Lviv\"\"\"\n";
+
+    fn open_findings(text: &str) -> Vec<Finding> {
+        let settings =
+            ListSettings { columns: vec![("phone".to_owned(), "tel".to_owned())], ..ListSettings::default() };
+        let opened = RecipientReader::open(text.as_bytes(), Path::new("list.csv"), &settings).err().unwrap_or_default();
+        opened
+            .into_iter()
+            .chain(suggest_columns(text.as_bytes(), Path::new("list.csv")).err().map(|finding| *finding))
+            .collect()
+    }
+
+    #[test]
+    fn quoted_lines_are_reported_without_personal_data() {
+        let without_header = LIST.split_once('\n').unwrap().1;
+        for text in [LIST, &LIST.replace(',', ";"), &format!("\u{feff}{LIST}"), without_header] {
+            let findings = open_findings(text);
+            assert_eq!(findings.len(), 2, "{text}");
+            for finding in findings {
+                assert_eq!(finding.rule, "recipients-quoted-lines", "{text}");
+                let shown = render_findings(&[finding], false);
+                assert!(!shown.contains("1000001") && !shown.contains("Olena"), "{shown}");
+            }
+        }
+    }
+
+    #[test]
+    fn quoted_cells_are_not_quoted_lines() {
+        for text in [
+            "\"phone\",\"name\"\n\"+380501000001\",\"Koval, Olena\"\n",
+            "\"phone\"\n\"+380501000001\"\n",
+            "\"sep=;\"\nphone;name\n+380501000001;Olena\n",
+            "\"Clients; spring\"\nphone;name\n+380501000001;Olena\n",
+            "\"Clients, all of them\"\n\"Olena\"\n\"Taras\"\n",
+            "phone,name\n\"+380501000001,Olena\",x\n",
+        ] {
+            let rules: Vec<&str> = open_findings(text).iter().map(|finding| finding.rule.id).collect();
+            assert!(!rules.contains(&"recipients-quoted-lines"), "{text}: {rules:?}");
+        }
+    }
+
+    #[test]
+    fn row_with_a_number_is_never_quoted_as_a_title() {
+        for text in ["+380501000001 Olena,\nb,c\nd,e\n", "\"Olena +380501000001\"\na;b\nc;d\n"] {
+            for finding in open_findings(text) {
+                assert!(!format!("{finding:?}").contains("380501000001"), "{finding:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! Sheets of workbooks as CSV with the sheet's row numbers and the displayed text of cells.
+//!
+//! [`read_workbook`] writes the sheet into a [`SpooledFile`]. Workbooks are untrusted input: every file ends with a
+//! sheet or a finding. Its memory is limited before it is opened, and panics of a library are caught.
+
+mod archive;
+mod cell_format;
+mod ods;
+mod xls;
+mod xlsx;
+
+use std::fs::File;
+use std::io;
+use std::io::{Read, Seek};
+use std::path::Path;
+
+use csv::StringRecord;
+use zip::result::ZipError;
+
+use super::decoding::{SheetInfo, SpooledFile, find_finding};
+use super::list_findings;
+use crate::audience::decoding::MAX_UNPACKED;
+use crate::audience::raw_records::RECORD_LIMIT;
+use archive::WorkbookArchive;
+use campaign_core::finding::Finding;
+use campaign_core::panics::catch_panic;
+
+/// Whether a file is a workbook, or at least packed like one.
+pub(super) fn is_workbook(head: &[u8]) -> bool {
+    head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06") || head.starts_with(b"\xd0\xcf\x11\xe0")
+}
+
+/// Why a workbook cannot be read as a list.
+enum WorkbookError {
+    Finding(Box<Finding>),
+    /// The workbook is damaged, with the library's message if there is one.
+    Damaged(String),
+}
+
+impl From<Box<Finding>> for WorkbookError {
+    fn from(finding: Box<Finding>) -> Self {
+        Self::Finding(finding)
+    }
+}
+
+impl From<Finding> for WorkbookError {
+    fn from(finding: Finding) -> Self {
+        Self::Finding(finding.into())
+    }
+}
+
+impl WorkbookError {
+    /// The finding in an error, or else its message.
+    fn from_io(error: &std::io::Error) -> Self {
+        find_finding(error)
+            .map_or_else(|| Self::Damaged(error.to_string()), |finding| Self::Finding(finding.clone().into()))
+    }
+}
+
+impl From<std::io::Error> for WorkbookError {
+    fn from(error: std::io::Error) -> Self {
+        Self::from_io(&error)
+    }
+}
+
+impl From<ZipError> for WorkbookError {
+    fn from(error: ZipError) -> Self {
+        match error {
+            ZipError::Io(error) => error.into(),
+            error => Self::Damaged(error.to_string()),
+        }
+    }
+}
+
+/// Reads the sheet with this name, or else the first visible sheet.
+///
+/// # Errors
+/// If the file is not a workbook, is damaged, locked or too large, or has no such sheet.
+pub(super) fn read_workbook<S: Read + Seek>(
+    mut input: S,
+    file: &Path,
+    wanted: Option<&str>,
+) -> Result<(SpooledFile, SheetInfo), Box<Finding>> {
+    let read = catch_panic(|| convert_workbook(&mut input, file, wanted));
+    read.unwrap_or(Err(WorkbookError::Damaged(String::new()))).map_err(|refusal| match refusal {
+        WorkbookError::Finding(finding) => finding,
+        WorkbookError::Damaged(why) => list_findings::damaged_workbook(file, &why).into(),
+    })
+}
+
+fn convert_workbook<S: Read + Seek>(
+    input: &mut S,
+    file: &Path,
+    wanted: Option<&str>,
+) -> Result<(SpooledFile, SheetInfo), WorkbookError> {
+    let mut head = [0];
+    input.read_exact(&mut head)?;
+    input.rewind()?;
+    if head == [0xd0] {
+        return xls::read_xls(input, file, wanted);
+    }
+    let mut archive = WorkbookArchive::open(&mut *input, file)?;
+    if archive.has_part("xl/workbook.bin") {
+        return Err(list_findings::foreign_format(file, "a binary workbook (.xlsb)", None).into());
+    }
+    if archive.names().any(|name| name.starts_with("index/") && name.ends_with(".iwa")) {
+        return Err(list_findings::foreign_format(file, "a Numbers document", None).into());
+    }
+    if archive.names().any(|name| name.starts_with("word/") || name.starts_with("ppt/")) {
+        return Err(list_findings::foreign_format(file, "a Word or PowerPoint document", None).into());
+    }
+    if archive.has_part("content.xml") {
+        return ods::read_ods(&mut archive, wanted);
+    }
+    if archive.has_part("[Content_Types].xml") || archive.names().any(|name| name.starts_with("xl/")) {
+        return xlsx::read_xlsx(&mut archive, wanted);
+    }
+    Err(list_findings::foreign_format(file, "an archive (ZIP)", Some("unpack the file, and use the list inside"))
+        .into())
+}
+
+/// The chosen sheet with its warnings.
+fn describe_sheet(sheets: &[(String, bool)], chosen: usize, warnings: Vec<Finding>) -> SheetInfo {
+    let others = sheets.iter().enumerate().filter(|(index, (_, visible))| *index != chosen && *visible);
+    let visible_others = others.map(|(_, (name, _))| name.clone()).collect();
+    SheetInfo { name: sheets[chosen].0.clone(), others: sheets.len() - 1, visible_others, warnings }
+}
+
+/// The index of the requested sheet. `sheets` are names with a flag for visible ones.
+fn choose_sheet(file: &Path, sheets: &[(String, bool)], wanted: Option<&str>) -> Result<usize, WorkbookError> {
+    let names = || sheets.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+    let Some(wanted) = wanted else {
+        return sheets
+            .iter()
+            .position(|(_, visible)| *visible)
+            .ok_or_else(|| list_findings::no_visible_sheet(file, &names()).into());
+    };
+    let forgiving = |name: &str| name.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
+    let exact = sheets.iter().position(|(name, _)| name == wanted);
+    exact
+        .or_else(|| sheets.iter().position(|(name, _)| forgiving(name) == forgiving(wanted)))
+        .ok_or_else(|| list_findings::no_sheet(file, wanted, &names()).into())
+}
+
+/// The last row and column of a sheet, from 0.
+const LAST: (u32, u32) = ((1 << 20) - 1, (1 << 14) - 1);
+
+/// Collects the cells of a sheet from the first row to the last, with warnings about them, and writes them as CSV.
+struct SheetRows<'f> {
+    file: &'f Path,
+    /// The cells of the current row.
+    cells: Vec<String>,
+    /// The size of their text in bytes.
+    held: usize,
+    /// The current row, from 0.
+    row: u32,
+    /// The number of written rows.
+    done: u32,
+    /// The number of cells in the header and in the widest row.
+    width: (usize, usize),
+    out: csv::Writer<File>,
+    /// The approximate number of written bytes.
+    size: u64,
+    /// The number of written rows with cells, and of their cells.
+    filled: (u64, u64),
+    /// Cells with an error instead of a value: their number, their rows from 1, and the text of the first.
+    errors: (u64, Vec<u32>, String),
+}
+
+impl<'f> SheetRows<'f> {
+    fn new(file: &'f Path) -> io::Result<Self> {
+        Ok(Self {
+            file,
+            cells: Vec::new(),
+            held: 0,
+            row: 0,
+            done: 0,
+            width: (0, 0),
+            out: create_writer()?,
+            size: 0,
+            filled: (0, 0),
+            errors: (0, Vec::new(), String::new()),
+        })
+    }
+
+    /// Adds a cell. Empty cells are ignored.
+    fn put_cell(&mut self, row: u32, column: u32, text: &str) -> Result<(), WorkbookError> {
+        if text.trim().is_empty() {
+            return Ok(());
+        }
+        if row > LAST.0 || column > LAST.1 {
+            return Err(WorkbookError::Damaged("a cell is outside the sheet".to_owned()));
+        }
+        if row != self.row {
+            if row < self.row {
+                return Err(WorkbookError::Damaged("its rows are not in order".to_owned()));
+            }
+            self.end_row()?;
+            self.row = row;
+        }
+        // A list with such a row is rejected later in any case.
+        self.held += text.len();
+        if self.held > RECORD_LIMIT {
+            return Err(self.long_row_finding(row).into());
+        }
+        let column = column as usize;
+        if self.cells.len() <= column {
+            self.cells.resize(column + 1, String::new());
+        }
+        text.clone_into(&mut self.cells[column]);
+        Ok(())
+    }
+
+    /// The finding about a row with more text than a list allows.
+    fn long_row_finding(&self, row: u32) -> Finding {
+        list_findings::large_workbook(self.file, &format!("row {} has more than 1 MiB of text", u64::from(row) + 1))
+    }
+
+    /// Takes a cell that shows an error.
+    fn put_error_cell(&mut self, row: u32, column: u32, shown: &str) -> Result<(), WorkbookError> {
+        if self.errors.0 == 0 {
+            shown.clone_into(&mut self.errors.2);
+        }
+        self.errors.0 += 1;
+        if self.errors.1.last() != Some(&(row + 1)) {
+            self.errors.1.push(row + 1);
+        }
+        self.put_cell(row, column, shown)
+    }
+
+    /// Writes the current row, after the blank rows before it.
+    fn end_row(&mut self) -> Result<(), WorkbookError> {
+        if self.cells.is_empty() {
+            return Ok(());
+        }
+        while self.done < self.row {
+            self.done += 1;
+            self.write_row(&[])?;
+        }
+        self.done += 1;
+        let own = self.cells.len();
+        if self.width.0 == 0 {
+            self.width.0 = own;
+        }
+        self.width.1 = self.width.1.max(own);
+        self.held = 0;
+        self.cells.resize(own.max(self.width.0), String::new());
+        let cells = std::mem::take(&mut self.cells);
+        self.filled = (self.filled.0 + 1, self.filled.1 + cells.len() as u64);
+        self.write_row(&cells)
+    }
+
+    /// Writes a row; without cells a blank one.
+    fn write_row(&mut self, cells: &[String]) -> Result<(), WorkbookError> {
+        self.size += cells.iter().map(|cell| cell.len() as u64 + 1).sum::<u64>() + 1;
+        if self.size > MAX_UNPACKED {
+            return Err(list_findings::unpacks_too_much(self.file).into());
+        }
+        match cells {
+            [] => self.out.write_record([""]),
+            cells => self.out.write_record(cells),
+        }
+        .map_err(|error| io::Error::other(error).into())
+    }
+
+    /// All rows, with as many cells each.
+    fn finish(mut self) -> Result<SpooledFile, WorkbookError> {
+        self.end_row()?;
+        let (header, widest) = self.width;
+        let (rows, cells) = self.filled;
+        if self.size + rows * widest as u64 - cells > MAX_UNPACKED {
+            return Err(list_findings::unpacks_too_much(self.file).into());
+        }
+        let spool = spool_file(self.out)?;
+        if header == widest {
+            return Ok(spool);
+        }
+        let mut narrow = csv::ReaderBuilder::new()
+            .has_headers(false)
+            .flexible(true)
+            .buffer_capacity(1 << 16)
+            .from_reader(spool.reader());
+        let mut record = StringRecord::new();
+        let mut copy = create_writer()?;
+        while narrow.read_record(&mut record).map_err(io::Error::other)? {
+            let blank = record.as_slice().is_empty();
+            let padding = if blank { 0 } else { widest - record.len() };
+            copy.write_record(record.iter().chain(std::iter::repeat_n("", padding))).map_err(io::Error::other)?;
+        }
+        Ok(spool_file(copy)?)
+    }
+}
+
+fn create_writer() -> io::Result<csv::Writer<File>> {
+    Ok(csv::WriterBuilder::new().flexible(true).buffer_capacity(1 << 16).from_writer(tempfile::tempfile()?))
+}
+
+fn spool_file(written: csv::Writer<File>) -> io::Result<SpooledFile> {
+    Ok(SpooledFile::from_file(written.into_inner().map_err(|error| io::Error::other(error.to_string()))?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The message of an error.
+    fn refusal_text(result: Result<impl Sized, WorkbookError>) -> String {
+        match result {
+            Ok(_) => String::new(),
+            Err(WorkbookError::Finding(finding)) => finding.message,
+            Err(WorkbookError::Damaged(why)) => why,
+        }
+    }
+
+    #[test]
+    fn row_with_too_much_text_is_rejected() {
+        let mut rows = SheetRows::new(Path::new("list.xlsx")).unwrap();
+        let text = "x".repeat(1 << 19);
+        for row in 0..3 {
+            assert_eq!(refusal_text(rows.put_cell(row, 0, &text)), "");
+            assert_eq!(refusal_text(rows.put_cell(row, 1, &text)), "");
+        }
+        assert!(refusal_text(rows.put_cell(2, 2, "x")).contains("row 3 has more than 1 MiB of text"));
+    }
+
+    #[test]
+    fn rows_with_too_many_empty_cells_are_rejected() {
+        let mut rows = SheetRows::new(Path::new("list.xlsx")).unwrap();
+        for row in 0..300_000 {
+            assert_eq!(refusal_text(rows.put_cell(row, 0, "x")), "");
+        }
+        assert_eq!(refusal_text(rows.put_cell(300_000, LAST.1, "x")), "");
+        assert!(refusal_text(rows.finish()).contains("more than 4 GiB"));
+    }
+}

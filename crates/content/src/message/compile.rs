@@ -1,0 +1,718 @@
+//! Compilation of texts and conditions, with all their problems.
+
+use std::collections::HashMap;
+
+use tera::{Context, Tera, Value};
+
+use super::engine::{LANGUAGE, create_engine};
+use super::library::{
+    MeteredSource, MeteredText, MeteredTexts, TemplateAnalysis, TemplateLibrary, TextLoader, error_place, template_key,
+};
+use super::names::{NameChecker, NameMeaning, NameScope, TemplateNames, TemplateNeeds, check_vars};
+use super::render::{
+    CompiledMessages, FilledText, MessagePiece, RenderError, TemplateCells, TextSegments, failure_problem,
+    fill_template, number_texts, render_error_in,
+};
+use super::slips::SyntaxSlips;
+use super::syntax_errors;
+use super::syntax_errors::{TextProblem, sort_problems};
+use super::tokens::{ConditionCheck, ConditionKind, TokenKind, is_constant, number_remedy, simple_checks, tokenize};
+use campaign_core::domain::{MessageContent, NamedTemplate, Row, TextLimit, find_text_violation};
+use campaign_core::finding::rules;
+
+/// Compiles the texts of a campaign against the names of its recipients and vars.
+///
+/// `load` finds the text that `include` or `extends` names, inside the text folders, or says why it cannot.
+///
+/// # Errors
+/// All problems of all texts, in order.
+pub fn compile_messages(
+    content: &MessageContent<NamedTemplate>,
+    names: &TemplateNames,
+    load: &mut dyn FnMut(&str) -> Result<String, String>,
+) -> Result<CompiledMessages, Vec<TextProblem>> {
+    let (texts, mut refused) = (list_templates(content), check_constants(content));
+    let compiled = Compilation::compile(&texts, names, NameScope::Recipient, load);
+    if !refused.is_empty() {
+        refused.splice(0..0, compiled.err().unwrap_or_default());
+        return Err(refused);
+    }
+    let Compilation { tera, metered, needs, includes } = compiled?;
+    let mut keys: HashMap<&str, usize> = HashMap::new();
+    for (index, text) in texts.iter().enumerate() {
+        keys.entry(&text.source).or_insert(index);
+    }
+    let piece = |text: &NamedTemplate| match keys.get(text.source.as_str()) {
+        Some(&index) => MessagePiece::Template {
+            key: template_key(index),
+            name: text.name.clone(),
+            segments: TextSegments::parse(&text.source, names),
+        },
+        None => MessagePiece::Constant(FilledText { filled: text.source.clone(), plain: None }),
+    };
+    let (content, texts) = number_texts(content, piece);
+    let (context, cells) = (shared_context(names, &needs), TemplateCells::from_needs(names, &needs));
+    Ok(CompiledMessages { tera, content, texts, metered, context, cells, includes })
+}
+
+/// Renders a text that is the same for the whole campaign. It can use only vars, `campaign` and `today`, and no other
+/// texts.
+///
+/// # Errors
+/// All problems of the text.
+pub fn render_constant(text: &NamedTemplate, names: &TemplateNames) -> Result<String, Vec<TextProblem>> {
+    let mut load = |_: &str| Err("this value cannot use other templates".to_owned());
+    // Problems of vars are reported with the texts of recipients.
+    let of_text = |problems: Vec<TextProblem>| {
+        problems.into_iter().filter(|problem| problem.text == text.name).collect::<Vec<_>>()
+    };
+    let compiled = Compilation::compile(&[text], names, NameScope::Campaign, &mut load).map_err(of_text)?;
+    let mut buffer = Vec::new();
+    fill_template(&compiled.tera, &template_key(0), &shared_context(names, &compiled.needs), &mut buffer).map_err(
+        |error| {
+            let span = error_place(&error, &compiled.metered).map_or(0..0, |(_, span)| span);
+            vec![failure_problem(error.kind(), text, span, &|_| false)]
+        },
+    )
+}
+
+/// The texts that are not constant, each once.
+fn list_templates(content: &MessageContent<NamedTemplate>) -> Vec<&NamedTemplate> {
+    let mut texts: Vec<&NamedTemplate> = Vec::new();
+    for (_, text) in content.stages.iter().flat_map(|stage| stage.texts()) {
+        if !is_constant(&text.source) && !texts.contains(&text) {
+            texts.push(text);
+        }
+    }
+    texts
+}
+
+/// The templates of one compilation.
+pub(super) struct Compilation {
+    pub(super) tera: Tera,
+    pub(super) metered: MeteredTexts,
+    pub(super) needs: TemplateNeeds,
+    includes: Vec<(String, String)>,
+}
+
+impl Compilation {
+    pub(super) fn compile(
+        texts: &[&NamedTemplate],
+        names: &TemplateNames,
+        reach: NameScope,
+        load: &mut TextLoader<'_>,
+    ) -> Result<Self, Vec<TextProblem>> {
+        let mut library = TemplateLibrary::new(load, names);
+        let analyses: Vec<Option<TemplateAnalysis>> = texts.iter().map(|text| library.read_text(text)).collect();
+        let mut problems = check_vars(names, reach);
+        problems.append(&mut library.problems);
+        let mut judge = NameChecker::new(names, &library, reach);
+        analyses.iter().flatten().for_each(|analysis| judge.check_text(analysis));
+        let NameChecker { needs, problems: mut judged, .. } = judge;
+        problems.append(&mut judged);
+        if !problems.is_empty() {
+            return Err(sort_problems(problems, texts));
+        }
+        let mains = analyses.iter().flatten().enumerate().map(|(index, analysis)| (template_key(index), analysis));
+        let loaded = library.loaded.iter().map(|(name, analysis)| (name.clone(), analysis));
+        let metered_text = |analysis: &TemplateAnalysis| MeteredText {
+            text: analysis.text.clone(),
+            metered: MeteredSource::from_analysis(analysis, &library),
+        };
+        let metered: MeteredTexts = mains.chain(loaded).map(|(key, analysis)| (key, metered_text(analysis))).collect();
+        let includes = library
+            .loaded
+            .values()
+            .map(|TemplateAnalysis { text, .. }| (text.name.clone(), text.source.clone()))
+            .collect();
+        Ok(Self { tera: create_tera(&metered)?, metered, needs, includes })
+    }
+}
+
+fn create_tera(metered: &MeteredTexts) -> Result<Tera, Vec<TextProblem>> {
+    let mut tera = create_engine();
+    let sources = metered.iter().map(|(key, text)| (key, &text.metered.source));
+    let added = tera.add_raw_templates(sources).map_err(|error| {
+        let first = || metered.values().next().map(|first| (&first.text, 0..0));
+        let place = error_place(&error, metered).or_else(first);
+        let message = syntax_errors::explain_rejection(error.kind());
+        let problem = |(text, span): (&NamedTemplate, _)| {
+            TextProblem::new(&text.name, &text.source, span, &rules::TEXT_SYNTAX, message)
+        };
+        place.map(problem).into_iter().collect::<Vec<_>>()
+    });
+    added.map(|()| tera)
+}
+
+/// The context that all rows share.
+pub(super) fn shared_context(names: &TemplateNames, needs: &TemplateNeeds) -> Context {
+    let mut context = Context::new();
+    context.insert_value("campaign", Value::from(names.campaign.as_str()));
+    context.insert_value("today", Value::from(names.today.as_str()));
+    context.insert_value(LANGUAGE, Value::from(names.language.code()));
+    for (name, value) in needs.vars.iter().filter_map(|&index| names.vars.get(index)) {
+        context.insert_value(name.clone(), Value::from(value.as_str()));
+    }
+    for (name, table) in needs.tables.iter().filter_map(|&index| names.tables.get(index)) {
+        context.insert_value(name.clone(), table.to_value());
+    }
+    context
+}
+
+/// The delimiters that turn a condition into a tera expression.
+const OPEN: &str = "{{ ";
+const CLOSE: &str = " }}";
+
+/// A compiled condition, which is true or false for each row.
+pub struct Condition {
+    compiled: Compilation,
+    name: String,
+    context: Context,
+    cells: TemplateCells,
+}
+
+/// Evaluates a condition for many rows. It holds the cells of the last row.
+pub struct RowFilter<'c> {
+    condition: &'c Condition,
+    context: Context,
+    buffer: Vec<u8>,
+}
+
+/// Compiles an expression against the names that the recipients and vars have.
+///
+/// # Errors
+/// All its problems, at their places in the expression.
+pub fn compile_condition(expression: &NamedTemplate, names: &TemplateNames) -> Result<Condition, Vec<TextProblem>> {
+    let NamedTemplate { name, source } = expression;
+    let whole = NamedTemplate { name: name.clone(), source: format!("{OPEN}{source}{CLOSE}") };
+    if !is_one_expression(&whole.source) {
+        let message = "a condition must be one expression without tags".to_owned();
+        let problem = TextProblem::new(name, source, 0..source.len(), &rules::TEXT_SYNTAX, message);
+        return Err(vec![problem.with_help("remove the braces, as in `plan == \"gold\"`".to_owned())]);
+    }
+    let mut load = |_: &str| Err("a condition cannot use other templates".to_owned());
+    let compiled = Compilation::compile(&[&whole], names, NameScope::Recipient, &mut load);
+    let misread: Vec<TextProblem> = find_type_mistakes(&whole, names, compiled.is_err());
+    match compiled {
+        Ok(compiled) if misread.is_empty() => {
+            let (context, cells) =
+                (shared_context(names, &compiled.needs), TemplateCells::from_needs(names, &compiled.needs));
+            Ok(Condition { compiled, name: name.clone(), context, cells })
+        }
+        // Problems of vars are reported with the texts.
+        compiled => {
+            let problems = compiled.err().unwrap_or_default().into_iter().filter(|problem| problem.text == *name);
+            Err(problems
+                .map(without_braces)
+                .chain(misread)
+                .map(|problem| shift_into_expression(problem, source))
+                .collect())
+        }
+    }
+}
+
+impl Condition {
+    /// A filter for many rows.
+    #[must_use]
+    pub fn row_filter(&self) -> RowFilter<'_> {
+        RowFilter { condition: self, context: self.context.clone(), buffer: Vec::new() }
+    }
+
+    /// The columns that the condition uses.
+    pub fn columns(&self) -> impl Iterator<Item = usize> {
+        self.cells.columns()
+    }
+}
+
+impl RowFilter<'_> {
+    /// Whether the condition is true for the row. `field` returns the cell of a column, or "".
+    ///
+    /// # Errors
+    /// If the condition cannot be evaluated for this row.
+    pub fn matches<'f>(&mut self, row: Row, field: impl Fn(usize) -> &'f str) -> Result<bool, RenderError> {
+        let Self { condition, context, buffer } = self;
+        let Condition { compiled, name, cells, .. } = condition;
+        cells.fill_context(context, row, field)?;
+        match fill_template(&compiled.tera, &template_key(0), context, buffer) {
+            Ok(answer) if answer == "true" => Ok(true),
+            Ok(answer) if answer == "false" => Ok(false),
+            Ok(_) => Err(RenderError::NoAnswer { text: name.clone() }),
+            Err(error) => Err(match render_error_in(&error, name, &compiled.metered, cells) {
+                RenderError::TemplateFails(mut problem) => {
+                    problem.column = shift_column(problem.line, problem.column);
+                    RenderError::TemplateFails(problem)
+                }
+                other => other,
+            }),
+        }
+    }
+}
+
+/// Whether the source is one expression, without a second tag.
+fn is_one_expression(whole: &str) -> bool {
+    let tokens = tokenize(whole);
+    let ends = tokens.iter().filter(|token| matches!(token.kind, TokenKind::End { .. })).count();
+    // If tokens end early, tera reports the syntax error.
+    ends <= 1 && tokens.last().is_none_or(|last| last.span.end == whole.len() || ends == 0)
+}
+
+/// Places where a condition does not treat a cell as text, and would be true for all rows or for none.
+///
+/// If tera cannot parse the condition, its corrected form is checked.
+fn find_type_mistakes(whole: &NamedTemplate, names: &TemplateNames, is_wrong: bool) -> Vec<TextProblem> {
+    let slips = if is_wrong { SyntaxSlips::find(&whole.source, names) } else { SyntaxSlips::default() };
+    let corrected = slips.apply_corrections(&whole.source);
+    let tokens = tokenize(&corrected);
+    let [_, expression @ .., _] = tokens.as_slice() else { return Vec::new() };
+    let is_column = |question: &ConditionCheck| {
+        matches!(names.find_meanings(&question.name, NameScope::Recipient).as_slice(), [NameMeaning::Column(_)])
+    };
+    let problem = |ConditionCheck { name, kind: asked, span }: ConditionCheck| {
+        let (message, help) = match asked {
+            ConditionKind::IsText(_) => return None,
+            ConditionKind::IsTruthy => (
+                format!("`{name}` is text, not a condition"),
+                format!(
+                    "compare it with a value from the list, as in `{name} == \"yes\"`; to test whether the cell is \
+                     filled, write `{name} != \"\"`"
+                ),
+            ),
+            ConditionKind::IsBool(word) => (
+                format!("`{name}` is never `{word}`, because cells contain text"),
+                format!("write `{name} == \"{word}\"`, with the value exactly as in the list"),
+            ),
+            ConditionKind::IsNumber(written) => {
+                (format!("`{name}` is text but is compared with a number"), number_remedy(&name, &written))
+            }
+        };
+        let span = slips.original_offset(span.start)..slips.original_offset(span.end);
+        Some(TextProblem::new(&whole.name, &whole.source, span, &rules::CONDITION, message).with_help(help))
+    };
+    simple_checks(expression, &corrected).into_iter().filter(is_column).filter_map(problem).collect()
+}
+
+/// The problem in the words of an expression that has no braces.
+fn without_braces(problem: TextProblem) -> TextProblem {
+    if *problem.rule != rules::TEXT_SYNTAX {
+        return problem;
+    }
+    let message = problem.message.replace("; expected `}}`", "");
+    let help = match problem.help {
+        Some(help) if help.contains("close the tag with") => {
+            Some("write `==` to compare, and `and` or `or` between two conditions".to_owned())
+        }
+        help => help,
+    };
+    let of = problem.text.rsplit('.').next().unwrap_or_default();
+    TextProblem { message: format!("{message} in `{of}`"), help, ..problem }
+}
+
+/// The problem with its place in the expression instead of in the whole tag.
+fn shift_into_expression(problem: TextProblem, source: &str) -> TextProblem {
+    let column = shift_column(problem.line, problem.column);
+    let room = source.lines().nth(problem.line - 1).map_or(1, |line| line.chars().count() + 1);
+    TextProblem { column: column.min(room), ..problem }
+}
+
+fn shift_column(line: usize, column: usize) -> usize {
+    if line == 1 { column.saturating_sub(OPEN.len()).max(1) } else { column }
+}
+
+/// The limits of the channels that constant texts break.
+pub(super) fn check_constants(content: &MessageContent<NamedTemplate>) -> Vec<TextProblem> {
+    let mut problems = Vec::new();
+    for stage in &content.stages {
+        for (field, text) in stage.texts().filter(|(_, text)| is_constant(&text.source)) {
+            let violation = find_text_violation(stage, field, &stage.outgoing_text(field, &text.source));
+            problems.extend(violation.map(|violation| {
+                let (whole, message) = (0..text.source.len(), violation.to_string());
+                let help = limit_help(field.limit, &text.source);
+                TextProblem::new(&text.name, &text.source, whole, &rules::TEXT_REFUSED, message).with_help(help)
+            }));
+        }
+    }
+    problems
+}
+
+/// The remedy for a broken limit. `None` for an empty text.
+fn limit_help(limit: TextLimit, text: &str) -> Option<String> {
+    let bare = !text.contains("://") && !text.contains(char::is_whitespace) && text.contains('.');
+    match limit {
+        TextLimit::NotEmpty => None,
+        TextLimit::AtMost(_) => Some("shorten the text".to_owned()),
+        TextLimit::Parts => Some("shorten the message, or raise `max_parts`, which costs more".to_owned()),
+        TextLimit::AlphaName => Some("write the sender name exactly as registered".to_owned()),
+        TextLimit::WebAddress | TextLimit::Image(_) if bare => {
+            Some(format!("write `https://{}`", text.trim_start_matches('/')))
+        }
+        TextLimit::WebAddress | TextLimit::Image(_) => {
+            Some("write the whole URL, for example `https://shop.example/sale`".to_owned())
+        }
+        TextLimit::Digits { .. } => Some("write only the code, for example `{{ code }}`".to_owned()),
+        TextLimit::OneOf(_) => Some("write one of these values".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use campaign_core::domain::{ExtraProperties, OperationKind, Stage, Telegram, Whatsapp};
+
+    fn names() -> TemplateNames {
+        TemplateNames {
+            headers: ["phone", "Ім'я", "code", "Last name", "row", "Promo", "Promo", "if"].map(String::from).to_vec(),
+            names: ["phone", "first_name", "code", "Last name", "row", "p1", "p2", "if"].map(String::from).to_vec(),
+            vars: vec![("shop".into(), "Olena".into())],
+            campaign: "autumn".into(),
+            today: "2026-11-21".into(),
+            ..TemplateNames::default()
+        }
+    }
+
+    const TEXTS: [(&str, &str); 9] = [
+        ("child.txt", "{% extends 'base.txt' %}"),
+        ("ok.txt", "{{ code }}{% set inner = 1 %}"),
+        ("bad.txt", "one\n{{ cod }}"),
+        ("broken.txt", "{{ code"),
+        ("a.txt", "{% include 'b.txt' %}"),
+        ("b.txt", "{% include 'a.txt' %}"),
+        ("local.txt", "{{ mine }}"),
+        ("base.txt", "{% block body %}{% block tail %}{% endblock %}{% endblock %}"),
+        ("circle.txt", "{% extends 'circle.txt' %}"),
+    ];
+
+    fn text(name: &str, source: &str) -> NamedTemplate {
+        NamedTemplate { name: name.into(), source: source.into() }
+    }
+
+    fn content(first: &str, second: &str) -> MessageContent<NamedTemplate> {
+        let telegram =
+            Telegram { message: text("telegram.message", first), lifetime: None, fields: ExtraProperties::new() };
+        let (signature, message) = (text("whatsapp.signature", "Olena"), text("whatsapp.message", second));
+        let whatsapp = Whatsapp { signature, message, fields: ExtraProperties::new() };
+        MessageContent {
+            kind: OperationKind::Pipeline,
+            stages: vec![Stage::Telegram(telegram), Stage::Whatsapp(whatsapp)],
+        }
+    }
+
+    fn compile_problems(first: &str, second: &str, names: &TemplateNames) -> Vec<TextProblem> {
+        let mut load = |name: &str| {
+            let found = TEXTS.iter().find(|(text, _)| *text == name);
+            found.map(|(_, source)| (*source).to_owned()).ok_or_else(|| "there is no such file".to_owned())
+        };
+        compile_messages(&content(first, second), names, &mut load).err().unwrap_or_default()
+    }
+
+    /// `rule line:column+length message; help` of the only problem.
+    fn only_problem(source: &str) -> String {
+        match compile_problems(source, "x", &names()).as_slice() {
+            [TextProblem { line, column, length, rule, message, help, .. }] => {
+                format!("{rule} {line}:{column}+{length} {message}; {}", help.as_deref().unwrap_or(""))
+            }
+            other => format!("{other:#?}"),
+        }
+    }
+
+    #[test]
+    fn unknown_name_is_reported_with_place_and_suggestion() {
+        let table = [
+            (
+                "Привіт,\n  {{ frist_name }}",
+                "unknown-variable 2:6+10 unknown variable `frist_name`; did you mean `first_name`?",
+            ),
+            (
+                "{{ 'я' ~ nothing }}",
+                "unknown-variable 1:10+7 unknown variable `nothing`; use one of these names: `phone`, `first_name`",
+            ),
+            ("{{ first_Name }}", "did you mean `first_name`?"),
+            ("{{ last_name }}", "write `recipient[\"Last name\"]`, because this header is not a plain name"),
+            (
+                "{{ recipient['Last nam'] }}",
+                "unknown-column 1:4+21 no column has the header `Last nam`; did you mean `recipient[\"Last name\"]`?",
+            ),
+            ("{{ recipient['first_name'] }}", "write `first_name`, or write `recipient[\"Ім'я\"]`"),
+            ("{{ recipient.cod }}", "did you mean `recipient[\"code\"]`?"),
+            ("{{ recipient['Promo'] }}", "name-clash 1:4+18 several columns have the header `Promo`"),
+            ("{{ row }}", "name-clash 1:4+3 `row` is ambiguous here"),
+            ("{{ recipient }}", "whole-recipient 1:4+9"),
+            ("{{ __tera_context }}", "unknown-variable 1:4+14 `__tera_context` cannot be used"),
+            ("{% set __x = 1 %}", "unknown-variable 1:8+3 `__x` cannot be used"),
+            ("{{ campaign.name }}", "unknown-variable 1:4+8 `campaign` is text, so a dot cannot follow it"),
+            ("{{ loop.index }}", "unknown variable `loop`"),
+            (
+                "{{ if }}",
+                "unknown-variable 1:4+2 unknown variable `if`; write `recipient[\"if\"]`, because this header is not a plain name",
+            ),
+            ("{% for c in code %}{% set d = c %}{% endfor %}{{ d }}", "unknown-variable 1:50+1 unknown variable `d`"),
+            ("{{ late }}{% set late = 1 %}", "unknown-variable 1:4+4 unknown variable `late`"),
+            ("{% if gone %}x{% endif %}", "unknown-variable 1:7+4 unknown variable `gone`"),
+            ("{{ code | titel }}", "unknown-filter 1:11+5 unknown filter `titel`; did you mean `title`?"),
+            ("{{ code | escape }}", "unknown-filter 1:11+6 the filter `escape` is for web pages"),
+            ("{{ code is defind }}", "unknown-test 1:12+6 unknown test `defind`; did you mean `defined`?"),
+            (
+                "{{ now() }}",
+                "unknown-function 1:4+3 unknown function `now`; for the day of the run, write `{{ today }}`",
+            ),
+            (
+                "{% if code == Kyiv %}x{% endif %}",
+                "`Kyiv`; for the text `Kyiv`, write `'Kyiv'` in quotes; otherwise, use one of these names",
+            ),
+            ("{{ get_env(name='HOME') }}", "unknown-function 1:4+7 unknown function `get_env`"),
+            ("{{ super() }}", "unknown-function 1:4+5 `super()`"),
+            ("{{ __round(cost=0) }}", "unknown-function 1:4+7"),
+            ("{{ code | __kept }}", "unknown-filter 1:11+6"),
+        ];
+        for (source, expected) in table {
+            let problem = only_problem(source);
+            assert!(problem.contains(expected), "{source}: `{problem}` does not say `{expected}`");
+        }
+    }
+
+    #[test]
+    fn syntax_errors_are_explained_in_plain_words() {
+        let table = [
+            (
+                "{{ code",
+                "text-syntax 1:8+1 `{{ code` is not closed; `}}` is missing; add `}}` where the tag or block ends",
+            ),
+            ("{% if code %}\nx", "text-syntax 2:2+1 `{% if code %}` is not closed; `{% endif %}` is missing"),
+            ("Hi {{ first name }}", "text-syntax 1:13+4 `name` is not allowed here; expected `}}`"),
+            ("{{ Last name }}", "write `{{ recipient[\"Last name\"] }}`, because this header is not a plain name"),
+            (
+                "{{ Ім'я }}",
+                "`І` is not allowed in a tag; write `{{ recipient[\"Ім'я\"] }}`, because this header is not a plain name",
+            ),
+            ("{{ №1 }}", "`№` is not allowed in a tag; use Latin letters"),
+            ("{% fi code %}", "unknown tag `fi`; did you mean `if`?"),
+            ("{% code %}", "unknown tag `code`; to print a value, write it between `{{` and `}}`"),
+            ("{{ }}", "`}}` is not allowed here; expected one of"),
+            ("{{ code | default('x') }}", "`'x'` is not allowed here; expected a name; name the arguments"),
+            ("{{ code | default(value=“x”) }}", "`“` is not allowed in a tag; use straight quotes"),
+            ("{{ 'a }}", "string opened with `'` is missing its closing `'`"),
+            ("{# x", "closing comment tag `#}` not found"),
+            ("{% include name %}", "`name` is not allowed here; expected string"),
+            ("{% if code %}{% else %}{% elif code %}{% endif %}", "text-syntax"),
+            ("{{ [x for x in code] }}", "unsupported 1:7+3 templates do not support list comprehensions"),
+            ("{{ <Button /> }}", "unsupported 1:4+1 templates do not support components"),
+            ("{% component Card() %}{% endcomponent %}", "unsupported 1:4+"),
+        ];
+        for (source, expected) in table {
+            let problem = only_problem(source);
+            assert!(problem.contains(expected), "{source}: `{problem}` does not say `{expected}`");
+        }
+    }
+
+    #[test]
+    fn wrong_include_is_reported_at_its_place() {
+        let table = [
+            ("x\n{% include 'gone.txt' %}", "missing-include 2:12+10 cannot include `gone.txt`: there is no such file"),
+            ("{% extends 'gone.txt' %}", "missing-include 1:12+10"),
+            (
+                "{% include 'a.txt' %}",
+                "include-cycle 1:12+7 `a.txt` includes itself: `a.txt`, then `b.txt`, then `a.txt`",
+            ),
+            ("{% extends 'circle.txt' %}", "include-cycle"),
+            ("{% include 'bad.txt' %}", "unknown-variable 2:4+3 unknown variable `cod`; did you mean `code`?"),
+            ("{% include 'broken.txt' %}", "text-syntax 1:8+1"),
+            ("{% include 'child.txt' %}", "unsupported 1:12+11 `child.txt` extends another template"),
+            ("{% include 'local.txt' %}{% set mine = 1 %}", "unknown variable `mine`"),
+            ("{% include 'ok.txt' %}{{ inner }}", "unknown variable `inner`"),
+            (
+                "{% extends 'base.txt' %}{% block bdoy %}{% endblock %}",
+                "unknown-block 1:34+4 none of the parent templates has a block `bdoy`; did you mean `body`?",
+            ),
+        ];
+        for (source, expected) in table {
+            let problem = only_problem(source);
+            assert!(problem.contains(expected), "{source}: `{problem}` does not say `{expected}`");
+        }
+        for source in [
+            "{% set mine = 1 %}{% include 'local.txt' %}{% include 'ok.txt' %}{% include 'ok.txt' %}",
+            "{% for mine in code %}{% include 'local.txt' %}{% endfor %}",
+            "{% extends 'base.txt' %}{% block tail %}{{ code }}{% endblock %}",
+        ] {
+            assert_eq!(compile_problems(source, "x", &names()), [], "{source}");
+        }
+    }
+
+    #[test]
+    fn all_problems_are_reported_at_once_and_in_order() {
+        let names = TemplateNames { vars: vec![("code".into(), "x".into()), ("today".into(), "x".into())], ..names() };
+        let first = "{{ zz1 }}{{ code | zz2 }}\n{% include 'zz3' %}{{ zz4 }}{% include 'bad.txt' %}";
+        let found = compile_problems(first, "{{ zz5 }}{{ '", &names);
+        let shown: Vec<_> = found.iter().map(|p| format!("{} {}:{} {}", p.text, p.line, p.column, p.rule)).collect();
+        assert_eq!(
+            shown,
+            [
+                "telegram.message 1:4 unknown-variable",
+                "telegram.message 1:20 unknown-filter",
+                "telegram.message 2:12 missing-include",
+                "telegram.message 2:23 unknown-variable",
+                "whatsapp.message 1:13 text-syntax",
+                "bad.txt 2:4 unknown-variable",
+                "vars.code 1:1 name-clash",
+                "vars.today 1:1 name-clash",
+            ]
+        );
+    }
+
+    #[test]
+    fn text_that_would_exhaust_the_engine_is_rejected() {
+        let elifs = format!("{{% if code %}}{}{{% endif %}}", "{% elif code %}".repeat(5_000));
+        let nested = format!("{}{}", "{% if code %}".repeat(3_000), "{% endif %}".repeat(3_000));
+        let brackets = format!("{{{{ {}code{} }}}}", "(".repeat(20_000), ")".repeat(20_000));
+        let sum = format!("{{{{ 1{} }}}}", " + 1".repeat(15_000));
+        let blocks: String =
+            (0..40).map(|n| format!("{{% block b{n} %}}")).collect::<String>() + &"{% endblock %}".repeat(40);
+        let behind_slip = format!("{{% if\u{a0}code %}}{nested}");
+        let sources = [elifs, nested, brackets, sum, blocks, behind_slip];
+        for source in sources.into_iter().chain(["x{{ code }}".repeat(7_000), "{{code}}".repeat(8_000)]) {
+            let problem = only_problem(&source);
+            assert!(problem.starts_with("text-"), "{}: {problem}", &source[..40]);
+        }
+        let chain = |name: &str| Ok(format!("{{% include '{name}x' %}}"));
+        let endless = compile_messages(&content("{% include 'x' %}", "x"), &names(), &mut { chain }).unwrap_err();
+        assert!(endless.iter().any(|problem| problem.message.contains("more than 16 templates")), "{endless:?}");
+        let wide = |name: &str| match name.len() {
+            15 => Ok(String::new()),
+            _ => Ok(format!("{{% include '{name}x' %}}").repeat(9)),
+        };
+        let wide = compile_messages(&content("{% include 'x' %}", "x"), &names(), &mut { wide }).unwrap_err();
+        assert!(wide.iter().all(|problem| problem.rule.id == "text-too-long"), "{wide:?}");
+    }
+
+    #[test]
+    fn constant_sees_only_values_of_the_campaign() {
+        let table = [
+            ("{{ today }}", "2026-11-21"),
+            ("{{ campaign }}-{{ shop | lower }}", "autumn-olena"),
+            ("spring", "spring"),
+            ("", ""),
+        ];
+        for (source, expected) in table {
+            assert_eq!(render_constant(&text("edition", source), &names()).as_deref(), Ok(expected), "{source}");
+        }
+        let table = [
+            ("a {{ first_name }}", "1:6", "the same for all recipients"),
+            ("{{ recipient['code'] }}", "1:4", "the same for all recipients"),
+            ("{{ tody }}", "1:4", "did you mean `today`?"),
+            ("{% include 'ok.txt' %}", "1:12", "this value cannot use other templates"),
+            ("{{ shop | int }}", "1:4", "not a number"),
+        ];
+        for (source, place, expected) in table {
+            let TextProblem { line, column, message, help, .. } =
+                render_constant(&text("edition", source), &names()).unwrap_err().remove(0);
+            let shown = format!("{line}:{column} {message} {}", help.unwrap_or_default());
+            assert!(shown.starts_with(place) && shown.contains(expected), "{source}: {shown}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod condition_tests {
+    use super::*;
+    use crate::message::fixtures::{CELLS, names};
+
+    fn compile_text(expression: &str) -> Result<Condition, Vec<TextProblem>> {
+        compile_condition(&NamedTemplate { name: "recipients.where".into(), source: expression.into() }, &names())
+    }
+
+    fn evaluate(expression: &str, cells: [&str; 4]) -> Result<bool, String> {
+        let condition = compile_text(expression).map_err(|problems| format!("{problems:?}"))?;
+        condition.row_filter().matches(Row::new(7), |column| cells[column]).map_err(|invalid| invalid.to_string())
+    }
+
+    #[test]
+    fn condition_over_columns_and_vars_selects_rows() {
+        let table = [
+            ("code == '<A&B>'", true),
+            ("code != '<A&B>'", false),
+            ("first_name == 'Оля' and code is containing(pat='B')", true),
+            ("not (first_name == 'Оля')", false),
+            ("recipient[\"Ім'я\"] == 'Оля' or row > 100", true),
+            ("shop == 'Olena & Co' and row == 7", true),
+            ("Note | trim == ''", true),
+            ("(phone | int) > 380501000000", true),
+            ("code in ['a', '<A&B>']", true),
+            ("code == '}}'", false),
+            ("first_name | length\n  == 3", true),
+        ];
+        for (expression, meant) in table {
+            assert_eq!(evaluate(expression, CELLS), Ok(meant), "{expression}");
+        }
+    }
+
+    #[test]
+    fn undecidable_row_has_a_reason_without_cells() {
+        let table = [
+            ("(code | int) > 5", "the cell in `code` is not a number (`recipients.where`, line 1, column"),
+            ("code ~ 'x'", "the result of `recipients.where` is neither true nor false"),
+        ];
+        for (expression, reason) in table {
+            let told = evaluate(expression, CELLS).unwrap_err();
+            assert!(told.contains(reason) && !told.contains("A&B"), "{expression}: {told}");
+        }
+    }
+
+    #[test]
+    fn condition_in_sql_names_every_remedy_at_once() {
+        let problems = compile_text("first_name = 'Оля' AND code > 100 AND Note IS NOT NULL").err().unwrap_or_default();
+        let told: Vec<String> = problems
+            .iter()
+            .map(|problem| format!("{} {}", problem.message, problem.help.as_deref().unwrap_or("")))
+            .collect();
+        let expected = [
+            "`=` is not a comparison operator in `where`",
+            "`AND` is not an operator",
+            "write `!= ''`",
+            "`code | int > 100`",
+        ];
+        for (told, expected) in told.iter().zip(expected) {
+            assert!(told.contains(expected), "{told}: no {expected}");
+        }
+        assert_eq!(told.len(), expected.len(), "{told:?}");
+        let places: Vec<usize> = problems.iter().map(|problem| problem.column).collect();
+        assert_eq!(places, [12, 20, 44, 24]);
+    }
+
+    #[test]
+    fn expression_problem_is_reported_at_its_place() {
+        let table = [
+            ("cod == 'x'", "unknown-variable", 1, "did you mean `code`?"),
+            ("code == 'x' and zzzzz", "unknown-variable", 17, "use one of these names"),
+            ("code == ", "text-syntax", 9, ""),
+            ("{{ code == 'x' }}", "text-syntax", 1, ""),
+            ("code == 'x' }}{{ 'y'", "text-syntax", 1, "remove the braces"),
+            ("code", "condition", 1, "code == \"yes\""),
+            ("shop == 'x' or not Note", "condition", 20, "Note != \"\""),
+            ("code == true", "condition", 1, "code == \"true\""),
+            ("code > 5", "condition", 1, "code | int"),
+            ("5 <= code", "condition", 1, "code | int"),
+            ("code = 'x'", "text-syntax", 6, "write `==`, as in `code == 'x'`"),
+            ("code 'x'", "text-syntax", 6, "write `==` to compare"),
+        ];
+        for (expression, rule, column, help) in table {
+            let problems = compile_text(expression).err().unwrap_or_default();
+            let [problem] = problems.as_slice() else { panic!("{expression}: {problems:?}") };
+            let told = problem.help.as_deref().unwrap_or("");
+            assert_eq!((problem.rule.id, problem.line, problem.column), (rule, 1, column), "{expression}: {problem:?}");
+            assert!(told.contains(help), "{expression}: {told}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod constant_tests {
+    use crate::message::compile_messages;
+    use crate::message::fixtures::{names, sms_content};
+
+    #[test]
+    fn channel_limits_are_reported_with_other_problems() {
+        let problems =
+            compile_messages(&sms_content("Olena & Company", "{{ nope }}"), &names(), &mut |_| Err("none".to_owned()))
+                .unwrap_err();
+        let told: Vec<&str> = problems.iter().map(|problem| problem.rule.id).collect();
+        assert_eq!(told, ["unknown-variable", "text-refused"]);
+    }
+}

@@ -1,0 +1,39 @@
+//! A list and an SMS for tests.
+
+use crate::message::{CompiledMessages, RenderError, TemplateNames, compile_messages};
+use campaign_core::domain::{ExtraProperties, MessageContent, NamedTemplate, OperationKind, Row, Sms, Stage};
+
+pub(super) fn names() -> TemplateNames {
+    TemplateNames {
+        headers: ["phone", "Ім'я", "code", "Note"].map(String::from).to_vec(),
+        names: ["phone", "first_name", "code", "Note"].map(String::from).to_vec(),
+        vars: vec![("shop".into(), "Olena & Co".into())],
+        campaign: "autumn".into(),
+        today: "2026-11-21".into(),
+        ..TemplateNames::default()
+    }
+}
+
+pub(super) fn sms_content(signature: &str, message: &str) -> MessageContent<NamedTemplate> {
+    let text = |key: &str, source: &str| NamedTemplate { name: format!("sms.{key}"), source: source.into() };
+    let (signature, message) = (text("signature", signature), text("message", message));
+    let (lifetime, short_link, fields) = (None, None, ExtraProperties::new());
+    let stage = Stage::Sms(Sms { signature, message, lifetime, short_link, max_parts: 200, plain: None, fields });
+    MessageContent { kind: OperationKind::Sms, stages: vec![stage] }
+}
+
+pub(super) fn compile_sms(message: &str, texts: &[(&str, &str)]) -> CompiledMessages {
+    let mut load = |name: &str| {
+        let found = texts.iter().find(|(text, _)| *text == name);
+        found.map(|(_, source)| (*source).to_owned()).ok_or_else(|| "no such text".to_owned())
+    };
+    compile_messages(&sms_content("Olena", message), &names(), &mut load).unwrap()
+}
+
+pub(super) const CELLS: [&str; 4] = ["380501234567", "Оля", "<A&B>", ""];
+
+pub(super) fn render_sms(messages: &CompiledMessages, cells: &[&str]) -> Result<String, RenderError> {
+    let mut renderer = messages.renderer();
+    let message = renderer.render(Row::new(7), |column| cells[column])?;
+    Ok(message.billed_text().unwrap().to_owned())
+}

@@ -1,0 +1,709 @@
+//! Names that texts can use, and checks of the names that they do use.
+//!
+//! The order within a text counts: a variable is known after it is set, and a loop variable only inside the loop. An
+//! included text sees the variables at its place. Lookup tables (`{{ stores[city].address }}`) are here too.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+use tera::value::Key;
+use tera::{Map, Value};
+
+use super::engine::{MAX_BYTES, MAX_STEPS};
+use super::library::{TemplateAnalysis, TemplateLibrary};
+use super::outline::{OutlineAction, OutlineEvent, TableLookup, VariableUse};
+use super::syntax_errors::TextProblem;
+use campaign_core::domain::Language;
+use campaign_core::domain::variable::{CAMPAIGN_VARIABLES, ROW_VARIABLES, is_reserved, is_variable};
+use campaign_core::finding::{Rule, did_you_mean, join_alternatives, join_names, rules};
+
+/// The maximum number of names in a help text.
+const MAX_LISTED: usize = 12;
+
+/// The names that texts can use: columns, vars, tables and our own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TemplateNames {
+    /// The headers of the file, by column.
+    pub headers: Vec<String>,
+    /// The template name of each column: the chosen one, or else the header.
+    pub names: Vec<String>,
+    /// The campaign's constants.
+    pub vars: Vec<(String, String)>,
+    /// The lookup tables, by name.
+    pub tables: Vec<(String, Arc<LookupTable>)>,
+    /// The campaign's name.
+    pub campaign: String,
+    /// The day of the run, `YYYY-MM-DD`.
+    pub today: String,
+    /// The language of amounts and dates in texts.
+    pub language: Language,
+}
+
+/// The meaning of a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NameMeaning {
+    /// The cell of that column.
+    Column(usize),
+    /// The constant of that index in [`TemplateNames::vars`].
+    Var(usize),
+    /// The table of that index in [`TemplateNames::tables`].
+    Table(usize),
+    /// `row`, `recipient`, `campaign` or `today`.
+    Ours,
+}
+
+/// The scope of a text, which decides what it can use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NameScope {
+    /// One recipient's: everything.
+    Recipient,
+    /// The whole campaign: only values that are the same for all recipients.
+    Campaign,
+}
+
+impl TemplateNames {
+    /// All meanings of `name`. Several meanings are a clash. A word of the language is never a column.
+    pub(super) fn find_meanings(&self, name: &str, reach: NameScope) -> Vec<NameMeaning> {
+        if is_reserved(name) {
+            return Vec::new();
+        }
+        let columns = self.names.iter().enumerate().filter(|(_, column)| *column == name);
+        let columns = columns.map(|(index, _)| NameMeaning::Column(index)).filter(|_| reach == NameScope::Recipient);
+        let vars = self.vars.iter().position(|(var, _)| var == name).map(NameMeaning::Var);
+        let tables = self.tables.iter().position(|(table, _)| table == name).map(NameMeaning::Table);
+        let tables = tables.filter(|_| reach == NameScope::Recipient);
+        let ours =
+            CAMPAIGN_VARIABLES.contains(&name) || (reach == NameScope::Recipient && ROW_VARIABLES.contains(&name));
+        columns.chain(vars).chain(tables).chain(ours.then_some(NameMeaning::Ours)).collect()
+    }
+
+    /// The table that `name` refers to, if nothing else has that name.
+    pub(super) fn find_table(&self, name: &str, reach: NameScope) -> Option<usize> {
+        match self.find_meanings(name, reach).as_slice() {
+            [NameMeaning::Table(index)] => Some(*index),
+            _ => None,
+        }
+    }
+
+    /// The columns with that header.
+    pub(super) fn find_columns(&self, header: &str) -> Vec<usize> {
+        let headers = self.headers.iter().enumerate();
+        headers.filter(|(_, candidate)| *candidate == header).map(|(index, _)| index).collect()
+    }
+
+    /// The remedy for an unknown name.
+    pub(super) fn help_for_name(&self, typed: &str, reach: NameScope) -> String {
+        if reach == NameScope::Campaign {
+            return self.help_for_constant(typed);
+        }
+        let known = self.list_bare_names();
+        if let Some(name) = known.iter().find(|name| name.eq_ignore_ascii_case(typed)) {
+            return format!("did you mean `{name}`?");
+        }
+        let header = |header: &&String| !is_variable(header) && simplify_header(header) == simplify_header(typed);
+        if let Some(header) = self.headers.iter().find(header) {
+            return format!("write `{}`, because this header is not a plain name", index_expression(header));
+        }
+        match did_you_mean(typed, known.iter().copied()) {
+            Some(name) => format!("did you mean `{name}`?"),
+            None => format!("use one of these names: {}", shorten_list(&known)),
+        }
+    }
+
+    fn help_for_constant(&self, typed: &str) -> String {
+        if self.names.iter().any(|name| name == typed) || ROW_VARIABLES.contains(&typed) {
+            return "use only `vars`, `campaign` and `today`; this value is the same for all recipients".to_owned();
+        }
+        let known: Vec<&str> = self.vars.iter().map(|(name, _)| name.as_str()).chain(CAMPAIGN_VARIABLES).collect();
+        match did_you_mean(typed, known.iter().copied()) {
+            Some(name) => format!("did you mean `{name}`?"),
+            None => format!("use one of these names: {}", shorten_list(&known)),
+        }
+    }
+
+    /// The remedy for `recipient["typed"]`.
+    pub(super) fn help_for_header(&self, typed: &str) -> String {
+        if let Some(index) = self.names.iter().position(|name| name == typed) {
+            let header = self.headers.get(index).map_or(typed, String::as_str);
+            return format!("write `{typed}`, or write `{}` to use the header from the file", index_expression(header));
+        }
+        match did_you_mean(typed, self.headers.iter().map(String::as_str)) {
+            Some(header) => format!("did you mean `{}`?", index_expression(header)),
+            None => {
+                let headers: Vec<&str> = self.headers.iter().map(String::as_str).collect();
+                format!("use one of these headers: {}", shorten_list(&headers))
+            }
+        }
+    }
+
+    /// The remedy for a header between braces that is not a name.
+    pub(super) fn help_for_inner(&self, inner: &str) -> Option<String> {
+        let header = self.headers.iter().find(|header| *header == inner)?;
+        Some(format!("write `{{{{ {} }}}}`, because this header is not a plain name", index_expression(header)))
+    }
+
+    fn list_bare_names(&self) -> Vec<&str> {
+        let columns = self.names.iter().map(String::as_str).filter(|name| is_variable(name));
+        let tables = self.tables.iter().map(|(name, _)| name.as_str());
+        columns
+            .chain(self.vars.iter().map(|(name, _)| name.as_str()))
+            .chain(tables)
+            .chain(ROW_VARIABLES)
+            .chain(CAMPAIGN_VARIABLES)
+            .collect()
+    }
+}
+
+/// `recipient["header"]`, with quotes that the header does not contain.
+fn index_expression(header: &str) -> String {
+    let quote = if header.contains('"') { '\'' } else { '"' };
+    format!("recipient[{quote}{header}{quote}]")
+}
+
+/// A header in the usual form of a name: lower case, with underscores.
+fn simplify_header(text: &str) -> String {
+    text.trim().chars().map(|c| if c.is_alphanumeric() { c } else { '_' }).flat_map(char::to_lowercase).collect()
+}
+
+fn shorten_list(names: &[&str]) -> String {
+    match names.len().checked_sub(MAX_LISTED) {
+        None | Some(0) => join_alternatives(names.iter().copied()),
+        Some(more) => {
+            let first: Vec<String> = names[..MAX_LISTED].iter().map(|name| format!("`{name}`")).collect();
+            format!("{} and {more} more", first.join(", "))
+        }
+    }
+}
+
+/// An interned name: the context needs it for every row, and a copy would cost more than the cell. Only the distinct
+/// names in texts are kept, which are few.
+pub(super) fn intern_name(name: &str) -> &'static str {
+    static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = names.get(name) {
+        return known;
+    }
+    let name: &'static str = name.to_owned().leak();
+    names.insert(name);
+    name
+}
+
+/// The data that texts need.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct TemplateNeeds {
+    /// Columns that are used by their bare names.
+    pub(super) columns: BTreeSet<usize>,
+    /// Columns that are used as `recipient["Header"]`.
+    pub(super) headers: BTreeSet<usize>,
+    /// Whether `recipient` is used with a computed key, so that all headers are needed.
+    pub(super) all_headers: bool,
+    /// Vars, by their index.
+    pub(super) vars: BTreeSet<usize>,
+    /// Tables, by their index.
+    pub(super) tables: BTreeSet<usize>,
+    /// Whether `row` is used.
+    pub(super) row: bool,
+}
+
+/// See the module documentation.
+pub(super) struct NameChecker<'j> {
+    names: &'j TemplateNames,
+    library: &'j TemplateLibrary<'j>,
+    reach: NameScope,
+    pub(super) needs: TemplateNeeds,
+    pub(super) problems: Vec<TextProblem>,
+}
+
+/// A problem with the use of a name.
+struct NameProblem {
+    rule: &'static Rule,
+    message: String,
+    help: Option<String>,
+}
+
+impl NameProblem {
+    fn new(rule: &'static Rule, message: String, help: Option<String>) -> Self {
+        Self { rule, message, help }
+    }
+}
+
+/// Variables that a text has defined so far: one set for the text, and one for each open loop.
+type Scopes = Vec<HashSet<String>>;
+
+impl<'j> NameChecker<'j> {
+    pub(super) fn new(names: &'j TemplateNames, library: &'j TemplateLibrary<'j>, reach: NameScope) -> Self {
+        Self { names, library, reach, needs: TemplateNeeds::default(), problems: Vec::new() }
+    }
+
+    /// Checks a text with its includes.
+    pub(super) fn check_text(&mut self, analysis: &TemplateAnalysis) {
+        // A text that is too long is already rejected, and would be walked again and again. Unsupported constructs can
+        // define names that are unknown here.
+        let unsupported =
+            analysis.outline.events.iter().any(|event| matches!(event.what, OutlineAction::Unsupported(_)));
+        if analysis.steps <= MAX_STEPS && !unsupported {
+            self.check_within(analysis, HashSet::new(), &mut vec![analysis.text.name.clone()]);
+        }
+    }
+
+    fn check_within(&mut self, analysis: &TemplateAnalysis, known: HashSet<String>, chain: &mut Vec<String>) {
+        let mut scopes: Scopes = vec![known, HashSet::new()];
+        // A text that tests whether a name exists can be meant for lists without it.
+        let asked: HashSet<&str> = analysis.outline.events.iter().filter_map(asked_name).collect();
+        for event in &analysis.outline.events {
+            match &event.what {
+                OutlineAction::Enter => scopes.push(HashSet::new()),
+                OutlineAction::Leave => {
+                    scopes.pop();
+                }
+                OutlineAction::Define { name, global } => {
+                    let scope = if *global { scopes.first_mut() } else { scopes.last_mut() };
+                    scope.map(|scope| scope.insert(name.clone()));
+                }
+                OutlineAction::Include(name) => {
+                    self.check_include(name, flatten_scopes(&scopes), chain);
+                }
+                OutlineAction::Extends(name) => {
+                    let defined = self.check_include(name, flatten_scopes(&scopes), chain);
+                    scopes[0].extend(defined);
+                }
+                _ => {}
+            }
+            if let Some(NameProblem { rule, message, help }) = self.check_event(&event.what, &scopes, &asked) {
+                let TemplateAnalysis { text, .. } = analysis;
+                let help = match help {
+                    Some(help) if rule == &rules::UNKNOWN_VARIABLE && is_compared(&text.source, &event.span) => {
+                        Some(suggest_quotes(&text.source[event.span.clone()], help))
+                    }
+                    help => help,
+                };
+                let problem = TextProblem::new(&text.name, &text.source, event.span.clone(), rule, message);
+                self.problems.push(problem.with_help(help));
+            }
+        }
+    }
+
+    /// Checks an included text or a parent. Returns the names that it defines.
+    fn check_include(&mut self, name: &str, known: HashSet<String>, chain: &mut Vec<String>) -> HashSet<String> {
+        let library = self.library;
+        // Circles are reported when texts are loaded.
+        let Some(analysis) = library.loaded.get(name).filter(|_| !chain.iter().any(|open| open == name)) else {
+            return HashSet::new();
+        };
+        chain.push(name.to_owned());
+        self.check_within(analysis, known, chain);
+        chain.pop();
+        let defined = analysis.outline.events.iter().filter_map(|event| match &event.what {
+            OutlineAction::Define { name, .. } => Some(name.clone()),
+            _ => None,
+        });
+        defined.collect()
+    }
+
+    /// Records what the event needs, or returns its problem.
+    fn check_event(&mut self, what: &OutlineAction, scopes: &Scopes, asked: &HashSet<&str>) -> Option<NameProblem> {
+        let local = |name: &str| scopes.iter().any(|scope| scope.contains(name));
+        match what {
+            OutlineAction::Use(VariableUse { name, .. })
+            | OutlineAction::Ask(name)
+            | OutlineAction::Define { name, .. }
+                if name.starts_with("__") =>
+            {
+                let help = Some("use a name that does not start with `__`; these names are reserved".to_owned());
+                Some(NameProblem::new(&rules::UNKNOWN_VARIABLE, format!("`{name}` cannot be used"), help))
+            }
+            OutlineAction::Use(VariableUse { name, .. }) if local(name) => None,
+            OutlineAction::Key { .. } | OutlineAction::AnyKey if local("recipient") => None,
+            OutlineAction::Use(VariableUse { name, .. })
+                if name == "recipient" && self.reach == NameScope::Recipient =>
+            {
+                let help = Some("select a column: `recipient[\"Header\"]`".to_owned());
+                Some(NameProblem::new(
+                    &rules::WHOLE_RECIPIENT,
+                    "`recipient` is the whole row, so the message would show every cell".to_owned(),
+                    help,
+                ))
+            }
+            OutlineAction::Use(VariableUse { name, lookup, .. })
+                if self.names.find_table(name, self.reach).is_some() =>
+            {
+                self.check_lookup(name, lookup.as_ref())
+            }
+            OutlineAction::Use(VariableUse { name, dotted: true, .. })
+                if !self.names.find_meanings(name, self.reach).is_empty() =>
+            {
+                let help = Some("remove the dot and the part after it".to_owned());
+                Some(NameProblem::new(
+                    &rules::UNKNOWN_VARIABLE,
+                    format!("`{name}` is text, so a dot cannot follow it"),
+                    help,
+                ))
+            }
+            OutlineAction::Use(VariableUse { name, optional, .. }) => {
+                self.check_variable(name, *optional || asked.contains(name.as_str()))
+            }
+            OutlineAction::Ask(name) if local(name) => None,
+            OutlineAction::Ask(name) => self.check_variable(name, true),
+            OutlineAction::Key { .. } | OutlineAction::AnyKey if self.reach == NameScope::Campaign => {
+                self.check_variable("recipient", false)
+            }
+            OutlineAction::Key { key, optional } => self.check_header(key, *optional),
+            OutlineAction::AnyKey => {
+                self.needs.all_headers = true;
+                None
+            }
+            // Tera would give the child's blocks without the parent around them.
+            OutlineAction::Include(name)
+                if self.library.loaded.get(name).is_some_and(|text| text.outline.find_parent().is_some()) =>
+            {
+                let help = Some("include the parent template, or extend it here".to_owned());
+                Some(NameProblem::new(
+                    &rules::UNSUPPORTED,
+                    format!("`{name}` extends another template, so it cannot be included"),
+                    help,
+                ))
+            }
+            _ => None,
+        }
+    }
+
+    fn check_variable(&mut self, name: &str, optional: bool) -> Option<NameProblem> {
+        match self.names.find_meanings(name, self.reach).as_slice() {
+            [] if optional => None,
+            [] => {
+                let help = Some(self.names.help_for_name(name, self.reach));
+                Some(NameProblem::new(&rules::UNKNOWN_VARIABLE, format!("unknown variable `{name}`"), help))
+            }
+            [one] => {
+                match one {
+                    NameMeaning::Column(index) => self.needs.columns.extend([*index]),
+                    NameMeaning::Var(index) => self.needs.vars.extend([*index]),
+                    NameMeaning::Table(index) => self.needs.tables.extend([*index]),
+                    NameMeaning::Ours => self.needs.row |= name == "row",
+                }
+                None
+            }
+            // Reported once, at the var.
+            meanings if meanings.iter().any(|meaning| matches!(meaning, NameMeaning::Var(_))) => None,
+            [_, ..] => {
+                let help = Some("give the column another name under `columns`".to_owned());
+                Some(NameProblem::new(&rules::NAME_CLASH, format!("`{name}` is ambiguous here"), help))
+            }
+        }
+    }
+
+    /// Records the table of a lookup, or returns its problem.
+    fn check_lookup(&mut self, name: &str, lookup: Option<&TableLookup>) -> Option<NameProblem> {
+        let index = self.names.find_table(name, self.reach)?;
+        self.needs.tables.insert(index);
+        let (_, table) = self.names.tables.get(index)?;
+        let new = |message: String, help: String| Some(NameProblem::new(&rules::DATA_LOOKUP, message, Some(help)));
+        let columns = || table.columns.iter().map(String::as_str);
+        let written = format!(
+            "write `{name}[COLUMN].{}`, where COLUMN is the list's column that selects the row",
+            columns().next_back().unwrap_or("column")
+        );
+        match lookup {
+            None => new(format!("`{name}` is a whole table, so the message would show every row"), written),
+            Some(TableLookup { column: None, optional: false, .. }) => new(
+                format!("`{name}[…]` is a whole row of the table"),
+                format!("{written}; the columns of the table are {}", join_names(columns())),
+            ),
+            Some(TableLookup { column: Some(column), .. }) if columns().all(|known| known != column) => {
+                let help = match did_you_mean(column, columns()) {
+                    Some(meant) => format!("did you mean `{meant}`?"),
+                    None => format!("use one of the columns of the table: {}", join_names(columns())),
+                };
+                new(format!("the table `{name}` has no column `{column}`"), help)
+            }
+            Some(TableLookup { key: Some(key), optional: false, .. }) if !table.rows.contains_key(key) => {
+                let help = match did_you_mean(key, table.rows.keys().map(String::as_str)) {
+                    Some(meant) => format!("did you mean `{meant}`?"),
+                    None => "add a row to the table, or use another key".to_owned(),
+                };
+                new(format!("the table `{name}` has no row `{key}`"), help)
+            }
+            Some(_) => None,
+        }
+    }
+
+    fn check_header(&mut self, header: &str, optional: bool) -> Option<NameProblem> {
+        match self.names.find_columns(header).as_slice() {
+            [] if optional => None,
+            [] => {
+                let help = Some(self.names.help_for_header(header));
+                Some(NameProblem::new(&rules::UNKNOWN_COLUMN, format!("no column has the header `{header}`"), help))
+            }
+            [column] => {
+                self.needs.headers.insert(*column);
+                None
+            }
+            [_, ..] => {
+                Some(NameProblem::new(&rules::NAME_CLASH, format!("several columns have the header `{header}`"), None))
+            }
+        }
+    }
+}
+
+/// Vars that clash with another name, or are longer than a message.
+pub(super) fn check_vars(names: &TemplateNames, reach: NameScope) -> Vec<TextProblem> {
+    let problem = |(name, value): &(String, String)| {
+        let new = |rule, message| TextProblem::new(&format!("vars.{name}"), value, 0..value.len(), rule, message);
+        let meanings = names.find_meanings(name, reach);
+        if let Some(other) = meanings.iter().find(|meaning| !matches!(meaning, NameMeaning::Var(_))) {
+            let other = match other {
+                NameMeaning::Ours => "a built-in value",
+                NameMeaning::Table(_) => "a table",
+                NameMeaning::Column(_) | NameMeaning::Var(_) => "a column",
+            };
+            let help = "rename the constant, or rename the column under `columns`".to_owned();
+            return Some(
+                new(&rules::NAME_CLASH, format!("`{name}` is the name of a constant and also of {other}"))
+                    .with_help(help),
+            );
+        }
+        (value.len() > MAX_BYTES)
+            .then(|| new(&rules::TEXT_TOO_LONG, format!("the constant `{name}` is longer than {MAX_BYTES} bytes")))
+    };
+    names.vars.iter().filter_map(problem).collect()
+}
+
+/// Whether the name follows `==` or `!=`, like a word that is meant as text.
+fn is_compared(source: &str, span: &Range<usize>) -> bool {
+    let before = source[..span.start].trim_end();
+    ["==", "!="].iter().any(|sign| before.ends_with(sign))
+}
+
+/// The remedy for an unknown name in a comparison; `help` names similar names.
+fn suggest_quotes(name: &str, help: String) -> String {
+    let quotes = format!("for the text `{name}`, write `'{name}'` in quotes");
+    if help.starts_with("use one of these names") {
+        format!("{quotes}; otherwise, {help}")
+    } else if help.ends_with('?') {
+        format!("{help} Or, {quotes}")
+    } else {
+        format!("{help}; or, {quotes}")
+    }
+}
+
+fn asked_name(event: &OutlineEvent) -> Option<&str> {
+    if let OutlineAction::Ask(name) = &event.what { Some(name) } else { None }
+}
+
+/// All names of all scopes.
+fn flatten_scopes(scopes: &Scopes) -> HashSet<String> {
+    scopes.iter().flatten().cloned().collect()
+}
+
+/// Rows by the values of a key column.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LookupTable {
+    /// The headers.
+    pub columns: Vec<String>,
+    /// The cells of each row, one per column, by its key.
+    pub rows: BTreeMap<String, Vec<String>>,
+}
+
+impl LookupTable {
+    /// The name of a table among the stored texts of a campaign. Text files cannot have such a name.
+    #[must_use]
+    pub fn source_name(name: &str) -> String {
+        format!("data:{name}")
+    }
+
+    /// Whether a text of a campaign is a table.
+    #[must_use]
+    pub fn is_source(name: &str) -> bool {
+        name.starts_with("data:")
+    }
+
+    /// The table as stored text.
+    #[must_use]
+    pub fn to_source(&self) -> String {
+        // A map of texts can always be written.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// The table from its stored text. `None` for other text.
+    #[must_use]
+    pub fn from_source(source: &str) -> Option<Self> {
+        serde_json::from_str(source).ok()
+    }
+
+    /// The table as a value for templates.
+    pub(super) fn to_value(&self) -> Value {
+        let key = |text: &String| -> Key<'static> { text.clone().into() };
+        let row = |cells: &Vec<String>| {
+            let cells = self.columns.iter().zip(cells).map(|(column, cell)| (key(column), Value::normal_string(cell)));
+            Value::from(cells.collect::<Map>())
+        };
+        Value::from(self.rows.iter().map(|(name, cells)| (key(name), row(cells))).collect::<Map>())
+    }
+}
+
+/// The tables with these names, from the stored texts of a campaign.
+///
+/// # Errors
+/// The missing tables.
+pub fn load_tables(
+    names: &[String],
+    load: &mut dyn FnMut(&str) -> Result<String, String>,
+) -> Result<Vec<(String, Arc<LookupTable>)>, Vec<TextProblem>> {
+    let table = |name: &String| {
+        let table = load(&LookupTable::source_name(name)).and_then(|source| {
+            LookupTable::from_source(&source).ok_or_else(|| "the table saved with the run is not valid".to_owned())
+        });
+        let problem = |why| {
+            let message = format!("cannot use the table `{name}`: {why}");
+            TextProblem::new(&format!("data.{name}"), "", 0..0, &rules::DATA_FILE, message)
+        };
+        table.map(|table| (name.clone(), Arc::new(table))).map_err(problem)
+    };
+    let (mut tables, mut problems) = (Vec::new(), Vec::new());
+    for table in names.iter().map(table) {
+        match table {
+            Ok(table) => tables.push(table),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    if problems.is_empty() { Ok(tables) } else { Err(problems) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names() -> TemplateNames {
+        TemplateNames {
+            headers: ["phone", "First name", "Ім'я", "code"].map(String::from).to_vec(),
+            names: ["phone", "First name", "first", "code"].map(String::from).to_vec(),
+            vars: vec![("shop".into(), "Olena".into()), ("code".into(), "x".into())],
+            campaign: "autumn".into(),
+            today: "2026-11-21".into(),
+            ..TemplateNames::default()
+        }
+    }
+
+    #[test]
+    fn name_has_one_meaning_or_a_clash() {
+        let all = |name| names().find_meanings(name, NameScope::Recipient);
+        assert_eq!(all("first"), [NameMeaning::Column(2)]);
+        assert_eq!(all("shop"), [NameMeaning::Var(0)]);
+        assert_eq!(all("row"), [NameMeaning::Ours]);
+        assert_eq!(all("code"), [NameMeaning::Column(3), NameMeaning::Var(1)]);
+        assert_eq!(all("nothing"), []);
+        assert_eq!(names().find_meanings("first", NameScope::Campaign), []);
+        assert_eq!(names().find_meanings("row", NameScope::Campaign), []);
+        assert_eq!(names().find_meanings("today", NameScope::Campaign), [NameMeaning::Ours]);
+    }
+
+    #[test]
+    fn help_suggests_the_probable_name() {
+        let names = names();
+        let table = [
+            (names.help_for_name("frist", NameScope::Recipient), "did you mean `first`?"),
+            (names.help_for_name("first_name", NameScope::Recipient), "write `recipient[\"First name\"]`"),
+            (names.help_for_name("zzzzz", NameScope::Recipient), "use one of these names: `phone`, `first`,"),
+            (names.help_for_name("first", NameScope::Campaign), "the same for all recipients"),
+            (names.help_for_name("shpo", NameScope::Campaign), "did you mean `shop`?"),
+            (names.help_for_header("Frist name"), "did you mean `recipient[\"First name\"]`?"),
+            (names.help_for_header("first"), "write `first`, or write `recipient[\"Ім'я\"]`"),
+            (names.help_for_header("zzzzz"), "use one of these headers: `phone`, `First name`"),
+        ];
+        for (help, expected) in table {
+            assert!(help.contains(expected), "`{help}` does not say `{expected}`");
+        }
+        assert!(names.help_for_inner("Ім'я").is_some_and(|help| help.contains("{{ recipient[\"Ім'я\"] }}")));
+    }
+
+    #[test]
+    fn long_list_is_shortened() {
+        let many: Vec<String> = (0..20).map(|n| format!("c{n}")).collect();
+        let names = TemplateNames { headers: many.clone(), names: many, ..TemplateNames::default() };
+        assert!(names.help_for_header("zzzzz").ends_with("`c11` and 8 more"));
+    }
+}
+
+#[cfg(test)]
+mod table_tests {
+    use super::*;
+    use crate::message::{TemplateNames, compile_messages, fixtures};
+    use campaign_core::domain::Row;
+
+    fn names() -> TemplateNames {
+        let row = |city: &str, address: &str| (city.to_owned(), vec![city.to_owned(), address.to_owned()]);
+        let rows = BTreeMap::from([row("Kyiv", "Khreshchatyk 1"), row("Lviv", "Rynok 2")]);
+        let table = LookupTable { columns: vec!["city".into(), "address".into()], rows };
+        TemplateNames { tables: vec![("stores".into(), Arc::new(table))], ..fixtures::names() }
+    }
+
+    fn render_message(message: &str, code: &str) -> Result<String, String> {
+        let mut load = |_: &str| Err(String::new());
+        let messages = match compile_messages(&fixtures::sms_content("Olena", message), &names(), &mut load) {
+            Ok(messages) => messages,
+            Err(problems) => {
+                let said = |problem: &TextProblem| {
+                    format!("{}; {}", problem.message, problem.help.as_deref().unwrap_or_default())
+                };
+                return Err(problems.iter().map(said).collect());
+            }
+        };
+        let mut renderer = messages.renderer();
+        let message = renderer.render(Row::new(2), |column| if column == 2 { code } else { "" });
+        let message = message.map_err(|invalid| invalid.to_string())?;
+        Ok(message.billed_text().unwrap_or_default().to_owned())
+    }
+
+    #[test]
+    fn cell_selects_a_row_of_a_table() {
+        for (message, expected) in [
+            ("{{ stores[code].address }}", "Khreshchatyk 1"),
+            ("{{ stores[code]['address'] }}", "Khreshchatyk 1"),
+            ("{{ stores['Lviv'].address }}", "Rynok 2"),
+            ("{{ stores[code | trim].address | upper }}", "KHRESHCHATYK 1"),
+            ("{% set store = stores[code] | default(value='') %}{% if store %}x{% endif %}", "x"),
+            ("{% if stores[code] is defined %}{{ stores[code].city }}{% endif %}", "Kyiv"),
+            ("{{ stores['Odesa']?.address | default(value='none') }}", "none"),
+        ] {
+            assert_eq!(render_message(message, "Kyiv").as_deref(), Ok(expected), "{message}");
+        }
+        let nobody = render_message("{{ stores[code].address }}", "Odesa").unwrap_err();
+        assert!(
+            nobody.starts_with("`stores[code]` has no value because the table has no row for this key"),
+            "{nobody}"
+        );
+        assert!(!nobody.contains("Odesa"), "{nobody}");
+    }
+
+    #[test]
+    fn missing_table_entry_is_reported_before_sending() {
+        for (message, expected) in [
+            ("{{ stores }}", "`stores` is a whole table, so the message would show every row"),
+            ("{{ stores | length }}", "`stores` is a "),
+            ("{{ stores.Kyiv.address }}", "`stores` is a "),
+            ("{% for s in stores %}x{% endfor %}", "`stores` is a "),
+            ("{{ stores[code] }}", "`stores[…]` is a whole row of the table; write `stores[COLUMN].address`"),
+            ("{{ stores[code].adress }}", "no column `adress`; did you mean `address`?"),
+            (
+                "{{ stores[code]['phone'] }}",
+                "no column `phone`; use one of the columns of the table: `city` and `address`",
+            ),
+            ("{{ stores['Kyjiv'].address }}", "the table `stores` has no row `Kyjiv`; did you mean `Kyiv`?"),
+            ("{{ store[code].address }}", "unknown variable `store`; did you mean `stores`?"),
+            ("{{ stores[cod].address }}", "unknown variable `cod`"),
+        ] {
+            let said = render_message(message, "Kyiv").unwrap_err();
+            assert!(said.contains(expected), "{message}: {said}");
+        }
+    }
+
+    #[test]
+    fn table_survives_being_stored_as_text() {
+        let rows = BTreeMap::from([("Kyiv".to_owned(), vec!["Kyiv".to_owned(), "\"1\", \\ Khreshchatyk".to_owned()])]);
+        let table = LookupTable { columns: vec!["city".into(), "address".into()], rows };
+        assert_eq!(LookupTable::from_source(&table.to_source()), Some(table));
+        assert_eq!(LookupTable::from_source("Hello"), None);
+    }
+}

@@ -1,0 +1,119 @@
+//! Notification texts about runs. They contain no phone numbers.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use tera::{Context, Error, Kwargs, State, TeraResult, Value};
+
+use super::engine::{create_engine, reset_steps};
+use campaign_core::domain::NotificationEvent;
+
+/// The allowed tags. Without loops, every text ends.
+const ALLOWED_TAGS: [&str; 7] = ["if", "elif", "else", "endif", "raw", "endraw", "set"];
+/// The name of the template.
+const TEMPLATE_NAME: &str = "notice";
+
+/// A notification.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Notice {
+    /// The event.
+    pub occasion: NotificationEvent,
+    /// The campaign's name.
+    pub campaign: String,
+    /// The name of the run, if there is one.
+    pub run: Option<String>,
+    /// The gateway profile.
+    pub gateway: String,
+    /// The whole notification as a sentence.
+    pub text: String,
+    /// The number of recipients of the run.
+    pub rows: u64,
+    /// The number of rows in each state.
+    pub counts: BTreeMap<String, u64>,
+    /// Why the run stopped or was skipped, in words.
+    pub why: Option<String>,
+    /// The path of its results.
+    pub results: Option<String>,
+    /// The time, as RFC 3339 in UTC.
+    pub at: String,
+}
+
+impl Notice {
+    /// An example to check texts with.
+    #[must_use]
+    pub fn sample() -> Self {
+        Self {
+            occasion: NotificationEvent::Finished,
+            campaign: "autumn-sale".to_owned(),
+            run: Some("autumn-sale@3".to_owned()),
+            gateway: "production".to_owned(),
+            text: "autumn-sale@3 finished".to_owned(),
+            rows: 100,
+            counts: BTreeMap::from([("accepted".to_owned(), 98), ("rejected".to_owned(), 2)]),
+            why: Some("stopped by a person".to_owned()),
+            results: Some("results/autumn-sale.csv".to_owned()),
+            at: "2026-12-01T10:00:00Z".to_owned(),
+        }
+    }
+}
+
+/// Fills an author's text with a notice: its members by name, and `count` notifications combined in it.
+///
+/// # Errors
+/// The problem of the text, in words.
+pub fn fill_notice(text: &str, notice: &Notice, count: usize) -> Result<String, String> {
+    if let Some(tag) = find_tags(text).find(|tag| !ALLOWED_TAGS.contains(tag)) {
+        return Err(format!(
+            "the tag `{tag}` is not allowed in a notification; the allowed tags are {}",
+            ALLOWED_TAGS.join(", ")
+        ));
+    }
+    let mut tera = create_engine();
+    tera.register_filter("json", json_filter);
+    let mut context = Context::from_serialize(notice).map_err(|error| format_error(&error))?;
+    context.insert("count", &count);
+    tera.add_raw_template(TEMPLATE_NAME, text).map_err(|error| format_error(&error))?;
+    reset_steps();
+    tera.render(TEMPLATE_NAME, &context).map_err(|error| format_error(&error))
+}
+
+/// A value as JSON, with its quotation marks.
+fn json_filter(value: &Value, _: Kwargs, _: &State) -> TeraResult<String> {
+    serde_json::to_string(value).map_err(|error| Error::message(error.to_string()))
+}
+
+/// The first word of each tag.
+fn find_tags(text: &str) -> impl Iterator<Item = &str> {
+    text.split("{%").skip(1).filter_map(|tag| tag.trim_start_matches('-').split_whitespace().next())
+}
+
+/// An error of tera in one line.
+fn format_error(error: &Error) -> String {
+    error.to_string().split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notice_text_is_filled_with_its_values() {
+        let notice = Notice { text: "it \"stopped\"".to_owned(), ..Notice::sample() };
+        for (text, filled) in [
+            ("{{ text }}", "it \"stopped\""),
+            ("{\"content\": {{ text | json }}}", "{\"content\": \"it \\\"stopped\\\"\"}"),
+            ("{{ run }}: {{ counts.accepted }} of {{ rows }}, {{ occasion }}", "autumn-sale@3: 98 of 100, finished"),
+            ("{% if count > 1 %}{{ count }} runs{% else %}one{% endif %}", "3 runs"),
+            ("{{ counts.in_doubt | default(value=0) }}", "0"),
+        ] {
+            assert_eq!(fill_notice(text, &notice, 3).as_deref(), Ok(filled), "{text}");
+        }
+    }
+
+    #[test]
+    fn unusable_notice_text_is_rejected() {
+        for text in ["{{ phone }}", "{{ text", "{% for a in range(end=9) %}{% endfor %}", "{%- include \"a\" %}"] {
+            assert!(fill_notice(text, &Notice::sample(), 1).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,733 @@
+//! Compiled messages, and rendering of the message of each row.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::ops::Range;
+
+use tera::value::Key;
+use tera::{Context, Error, Tera, Value};
+
+use super::engine::{CappedWriter, MAX_BYTES, reset_steps};
+use super::failure::{RenderFailure, explain_failure};
+use super::library::{MeteredTexts, error_place};
+use super::names::{NameMeaning, NameScope, TemplateNames, TemplateNeeds, intern_name};
+use super::syntax_errors::TextProblem;
+use super::tokens::{TemplateToken, TokenKind, is_constant, tokenize};
+use campaign_core::domain::{
+    Channel, ChannelField, MessageContent, NamedTemplate, Row, Stage, TextSource, TextViolation, find_text_violation,
+};
+use campaign_core::finding::rules;
+
+/// Renders the messages of many rows.
+///
+/// It holds the cells of the last row, so it has no `Debug`.
+pub struct Renderer<'m> {
+    messages: &'m CompiledMessages,
+    context: Context,
+    buffer: Vec<u8>,
+    /// The texts of the last row by place, including constant ones.
+    texts: Vec<FilledText>,
+    /// Whether tera fills some of them.
+    interprets: bool,
+}
+
+/// The reason why a row has no message. `Display` explains it without quoting cells.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RenderError {
+    /// A template fails with this row's values.
+    #[error("{} (`{}`, line {}, column {})", .0.message, .0.text, .0.line, .0.column)]
+    TemplateFails(Box<TextProblem>),
+    /// A message would be longer than any channel takes.
+    #[error("`{text}` is longer than {MAX_BYTES} bytes, which is too long for every channel")]
+    TooLong {
+        /// The text's name.
+        text: String,
+    },
+    /// A cell is longer than any message.
+    #[error("the cell in `{column}` is longer than {MAX_BYTES} bytes, which is too long for every channel")]
+    CellTooLong {
+        /// The column's template name or header.
+        column: String,
+    },
+    /// The result of a condition is neither true nor false.
+    #[error("the result of `{text}` is neither true nor false")]
+    NoAnswer {
+        /// The condition's name.
+        text: String,
+    },
+    /// A channel rejects the text.
+    #[error("{0}")]
+    Refused(TextViolation),
+}
+
+impl<'m> Renderer<'m> {
+    pub(super) fn new(messages: &'m CompiledMessages) -> Self {
+        let text = |text: &MessageText| match &text.piece {
+            MessagePiece::Constant(constant) => constant.clone(),
+            MessagePiece::Template { .. } => FilledText::default(),
+        };
+        let texts = messages.texts.iter().map(text).collect();
+        let interprets =
+            messages.texts.iter().any(|text| matches!(text.piece, MessagePiece::Template { segments: None, .. }));
+        Self { messages, context: messages.context.clone(), buffer: Vec::new(), texts, interprets }
+    }
+
+    /// The message of a row. `field` returns the cell of a column, or "".
+    ///
+    /// The message follows the rules of its channels. Constant texts were checked at compile time.
+    ///
+    /// # Errors
+    /// The reason why this row has no message.
+    pub fn render<'f>(&mut self, row: Row, field: impl Fn(usize) -> &'f str) -> Result<FilledMessage<'_>, RenderError> {
+        let Self { messages, context, buffer, texts, interprets } = self;
+        if *interprets {
+            messages.cells.fill_context(context, row, &field)?;
+        } else {
+            messages.cells.check_lengths(&field)?;
+        }
+        for (text, filled) in messages.texts.iter().zip(&mut *texts) {
+            match &text.piece {
+                MessagePiece::Constant(_) => {}
+                MessagePiece::Template { segments: Some(segments), name, .. } => {
+                    if !segments.fill(row, &field, &mut filled.filled) {
+                        return Err(RenderError::TooLong { text: name.clone() });
+                    }
+                }
+                MessagePiece::Template { key, name, segments: None } => {
+                    let text = fill_template(&messages.tera, key, context, buffer);
+                    filled.filled = text.map_err(|error| render_error(&error, name, messages))?;
+                }
+            }
+        }
+        for (text, filled) in messages.texts.iter().zip(&mut *texts) {
+            if matches!(text.piece, MessagePiece::Template { .. }) {
+                let stage = &messages.content.stages[text.stage];
+                filled.make_plain(stage, text.field);
+                if let Some(violation) = find_text_violation(stage, text.field, filled.sent_text()) {
+                    return Err(RenderError::Refused(violation));
+                }
+            }
+        }
+        Ok(FilledMessage { messages, texts })
+    }
+}
+
+/// Renders a template with tera, reusing `buffer`.
+pub(super) fn fill_template(tera: &Tera, key: &str, context: &Context, buffer: &mut Vec<u8>) -> Result<String, Error> {
+    reset_steps();
+    buffer.clear();
+    tera.render_to(key, context, CappedWriter(buffer))?;
+    Ok(std::str::from_utf8(buffer).map_err(Error::message)?.to_owned())
+}
+
+/// The reason why a row has no message, from a tera error in the text with this name.
+fn render_error(error: &Error, name: &str, messages: &CompiledMessages) -> RenderError {
+    render_error_in(error, name, &messages.metered, &messages.cells)
+}
+
+/// The same for texts with these cells.
+pub(super) fn render_error_in(error: &Error, name: &str, metered: &MeteredTexts, cells: &TemplateCells) -> RenderError {
+    if matches!(error.kind(), tera::ErrorKind::Io(_)) {
+        return RenderError::TooLong { text: name.to_owned() };
+    }
+    let is_column = |name: &str| cells.by_name.iter().any(|(_, column)| *column == name);
+    RenderError::TemplateFails(Box::new(match error_place(error, metered) {
+        // Texts with the same source share a template, which has the name of the first one.
+        Some((text, span)) => failure_problem(error.kind(), text, span, &is_column),
+        None => {
+            let text = NamedTemplate { name: name.to_owned(), source: String::new() };
+            failure_problem(error.kind(), &text, 0..0, &is_column)
+        }
+    }))
+}
+
+/// The problem of a text that cannot be rendered.
+pub(super) fn failure_problem(
+    kind: &tera::ErrorKind,
+    text: &NamedTemplate,
+    span: Range<usize>,
+    is_column: &dyn Fn(&str) -> bool,
+) -> TextProblem {
+    let (RenderFailure { reason, help }, span) = explain_failure(kind, &text.source, span, is_column);
+    TextProblem::new(&text.name, &text.source, span, &rules::TEXT_FAILS, reason).with_help(help)
+}
+
+/// The messages of a campaign, ready to be filled row by row.
+#[derive(Clone)]
+pub struct CompiledMessages {
+    pub(super) tera: Tera,
+    /// The content, with places in `texts` instead of texts.
+    pub(super) content: MessageContent<usize>,
+    /// The texts by their places.
+    pub(super) texts: Vec<MessageText>,
+    pub(super) metered: MeteredTexts,
+    /// Values that are the same for all rows.
+    pub(super) context: Context,
+    pub(super) cells: TemplateCells,
+    pub(super) includes: Vec<(String, String)>,
+}
+
+/// A text of a message.
+#[derive(Clone, Debug)]
+pub(super) struct MessageText {
+    /// The stage that it is of, counted from 0.
+    pub(super) stage: usize,
+    /// Its key.
+    pub(super) field: &'static ChannelField,
+    pub(super) piece: MessagePiece,
+}
+
+/// The source of a text.
+#[derive(Clone, Debug)]
+pub(super) enum MessagePiece {
+    /// Text without tags, the same for all recipients.
+    Constant(FilledText),
+    /// The template key, the author's name of the text, and its segments if it consists of words and names only.
+    Template { key: String, name: String, segments: Option<TextSegments> },
+}
+
+impl fmt::Debug for CompiledMessages {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CompiledMessages")
+            .field("content", &self.content)
+            .field("cells", &self.cells)
+            .finish_non_exhaustive()
+    }
+}
+
+impl CompiledMessages {
+    /// A renderer with its own buffers, for a whole run.
+    #[must_use]
+    pub fn renderer(&self) -> Renderer<'_> {
+        Renderer::new(self)
+    }
+
+    /// The content, with the final form of constant texts.
+    #[must_use]
+    pub fn sources(&self) -> MessageContent<TextSource<'_>> {
+        self.content.map_texts(|&place| match self.texts.get(place).map(|text| &text.piece) {
+            Some(MessagePiece::Constant(text)) => TextSource::Same(text.sent_text()),
+            Some(MessagePiece::Template { .. }) | None => TextSource::Filled(place),
+        })
+    }
+
+    /// The columns that the texts use.
+    #[must_use]
+    pub fn used_columns(&self) -> BTreeSet<usize> {
+        self.cells.columns().collect()
+    }
+
+    /// The column with this template name, if a text uses it.
+    #[must_use]
+    pub fn find_column(&self, name: &str) -> Option<usize> {
+        self.cells.by_name.iter().find(|(_, known)| *known == name).map(|(column, _)| *column)
+    }
+
+    /// The texts that were loaded for `include` and `extends`: name and source, by name.
+    #[must_use]
+    pub fn includes(&self) -> &[(String, String)] {
+        &self.includes
+    }
+}
+
+/// The content with places instead of texts, and the texts by place.
+pub(super) fn number_texts(
+    content: &MessageContent<NamedTemplate>,
+    piece: impl Fn(&NamedTemplate) -> MessagePiece,
+) -> (MessageContent<usize>, Vec<MessageText>) {
+    let mut pieces = Vec::new();
+    let content = content.map_texts(|text| {
+        pieces.push(Some(piece(text)));
+        pieces.len() - 1
+    });
+    let mut texts = Vec::with_capacity(pieces.len());
+    let stages = content.stages.iter().enumerate();
+    for (stage, (field, &place)) in stages.flat_map(|(index, stage)| stage.texts().map(move |text| (index, text))) {
+        let Some(mut piece) = pieces.get_mut(place).and_then(Option::take) else { continue };
+        if let MessagePiece::Constant(constant) = &mut piece {
+            constant.make_plain(&content.stages[stage], field);
+        }
+        texts.push((place, MessageText { stage, field, piece }));
+    }
+    texts.sort_by_key(|(place, _)| *place);
+    let texts = texts.into_iter().map(|(_, text)| text).collect();
+    (content, texts)
+}
+
+/// The message of a row, until its renderer renders another.
+///
+/// It holds the cells of the row, so it has no `Debug`.
+#[derive(Clone, Copy)]
+pub struct FilledMessage<'r> {
+    pub(super) messages: &'r CompiledMessages,
+    /// The texts by their places.
+    pub(super) texts: &'r [FilledText],
+}
+
+/// A rendered text, and its final form if something is replaced in it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct FilledText {
+    pub(super) filled: String,
+    pub(super) plain: Option<String>,
+}
+
+impl FilledText {
+    /// The final form.
+    pub(super) fn sent_text(&self) -> &str {
+        self.plain.as_deref().unwrap_or(&self.filled)
+    }
+
+    /// Applies the author's replacements for this field.
+    pub(super) fn make_plain<T>(&mut self, stage: &Stage<T>, field: &ChannelField) {
+        self.plain = match stage.outgoing_text(field, &self.filled) {
+            Cow::Owned(plain) => Some(plain),
+            Cow::Borrowed(_) => None,
+        };
+    }
+}
+
+impl<'r> FilledMessage<'r> {
+    /// The final text at a place, or an empty text.
+    #[must_use]
+    pub fn text(self, place: usize) -> &'r str {
+        self.texts.get(place).map_or("", FilledText::sent_text)
+    }
+
+    /// The final texts with their fields.
+    pub fn texts(self) -> impl Iterator<Item = (&'static ChannelField, &'r str)> {
+        self.messages.texts.iter().zip(self.texts).map(|(text, filled)| (text.field, filled.sent_text()))
+    }
+
+    /// The text that is billed in parts, if there is one.
+    #[must_use]
+    pub fn billed_text(self) -> Option<&'r str> {
+        let place = self.messages.content.stages.iter().find_map(Stage::billed_text)?;
+        Some(self.text(*place))
+    }
+
+    /// The channels, in the order of attempts.
+    pub fn channels(self) -> impl Iterator<Item = Channel> {
+        self.messages.content.stages.iter().map(Stage::channel)
+    }
+
+    /// The content for all channels.
+    #[must_use]
+    pub fn content(self) -> MessageContent<Cow<'r, str>> {
+        let text = |place: &usize| self.texts.get(*place).map_or("", |text| text.filled.as_str());
+        let mut content = self.messages.content.map_texts(|place| Cow::Borrowed(text(place)));
+        content.stages.iter_mut().for_each(Stage::make_plain);
+        content
+    }
+}
+
+/// The columns that texts use.
+#[derive(Clone, Debug, Default)]
+pub(super) struct TemplateCells {
+    /// Columns that have a bare name: the column and the name.
+    pub(super) by_name: Vec<(usize, &'static str)>,
+    /// Columns in `recipient`: the column and the header.
+    pub(super) by_header: Vec<(usize, Key<'static>)>,
+    /// Whether the row's number is used.
+    pub(super) row: bool,
+}
+
+impl TemplateCells {
+    /// The cells that texts need.
+    pub(super) fn from_needs(names: &TemplateNames, needs: &TemplateNeeds) -> Self {
+        let by_name = needs.columns.iter().filter_map(|&column| Some((column, intern_name(names.names.get(column)?))));
+        let headers = names.headers.iter().enumerate();
+        let by_header = headers.filter(|(column, _)| needs.all_headers || needs.headers.contains(column));
+        Self {
+            by_name: by_name.collect(),
+            by_header: by_header.map(|(column, header)| (column, header.clone().into())).collect(),
+            row: needs.row,
+        }
+    }
+
+    /// The columns.
+    pub(super) fn columns(&self) -> impl Iterator<Item = usize> {
+        self.by_name.iter().map(|(column, _)| *column).chain(self.by_header.iter().map(|(column, _)| *column))
+    }
+
+    /// Rejects a row with a cell that is longer than any message.
+    pub(super) fn check_lengths<'f>(&self, field: impl Fn(usize) -> &'f str) -> Result<(), RenderError> {
+        match self.by_name.iter().find(|(column, _)| field(*column).len() > MAX_BYTES) {
+            Some((_, name)) => Err(RenderError::CellTooLong { column: (*name).to_owned() }),
+            None => Ok(()),
+        }
+    }
+
+    /// Puts the cells of a row into a context.
+    pub(super) fn fill_context<'f>(
+        &self,
+        context: &mut Context,
+        row: Row,
+        field: impl Fn(usize) -> &'f str,
+    ) -> Result<(), RenderError> {
+        self.check_lengths(&field)?;
+        for &(column, name) in &self.by_name {
+            context.insert_value(name, Value::normal_string(field(column)));
+        }
+        if self.row {
+            context.insert_value("row", Value::from(row.get()));
+        }
+        if !self.by_header.is_empty() {
+            let entry = |(column, header): &(usize, Key<'static>)| match cell_value(field(*column)) {
+                Some(value) => Ok((header.clone(), value)),
+                None => Err(RenderError::CellTooLong { column: header.as_str().unwrap_or("").to_owned() }),
+            };
+            let recipient = self.by_header.iter().map(entry).collect::<Result<tera::Map, _>>()?;
+            context.insert_value("recipient", Value::from(recipient));
+        }
+        Ok(())
+    }
+}
+
+fn cell_value(text: &str) -> Option<Value> {
+    (text.len() <= MAX_BYTES).then(|| Value::normal_string(text))
+}
+
+/// A text that consists of words and names only.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct TextSegments(Vec<TextSegment>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum TextSegment {
+    /// Constant words.
+    Words(String),
+    /// The cell of that column.
+    Cell(usize),
+    /// The row's number.
+    Row,
+}
+
+impl TextSegments {
+    /// The segments of a text. `None` if it has tags other than `{{ name }}`.
+    pub(super) fn parse(source: &str, names: &TemplateNames) -> Option<Self> {
+        let (mut segments, mut copied) = (Self(Vec::new()), 0);
+        for tag in tokenize(source).chunks(3) {
+            let [open, TemplateToken { kind: TokenKind::Name(name), .. }, end] = tag else { return None };
+            let plain =
+                open.kind == TokenKind::Print && open.span.len() == 2 && end.kind == TokenKind::End { trims: false };
+            let words = source.get(copied..open.span.start).filter(|words| plain && is_constant(words))?;
+            segments.push_words(words);
+            segments.push_name(name, names)?;
+            copied = end.span.end;
+        }
+        let words = source.get(copied..).filter(|words| is_constant(words))?;
+        segments.push_words(words);
+        Some(segments)
+    }
+
+    /// Renders the text of a row into `text`. Returns false if it becomes longer than any message.
+    pub(super) fn fill<'f>(&self, row: Row, field: impl Fn(usize) -> &'f str, text: &mut String) -> bool {
+        text.clear();
+        for segment in &self.0 {
+            match segment {
+                TextSegment::Words(words) => text.push_str(words),
+                TextSegment::Cell(column) => text.push_str(field(*column)),
+                TextSegment::Row => text.push_str(itoa::Buffer::new().format(row.get())),
+            }
+        }
+        text.len() <= MAX_BYTES
+    }
+
+    /// Adds the meaning of a name. If no segment can hold the meaning, adds nothing and returns `None`.
+    fn push_name(&mut self, name: &str, names: &TemplateNames) -> Option<()> {
+        match names.find_meanings(name, NameScope::Recipient).as_slice() {
+            [NameMeaning::Column(column)] => self.0.push(TextSegment::Cell(*column)),
+            [NameMeaning::Var(var)] => self.push_words(&names.vars.get(*var)?.1),
+            [NameMeaning::Ours] => match name {
+                "campaign" => self.push_words(&names.campaign),
+                "today" => self.push_words(&names.today),
+                "row" => self.0.push(TextSegment::Row),
+                _ => return None,
+            },
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// Adds constant words.
+    fn push_words(&mut self, words: &str) {
+        match self.0.last_mut() {
+            Some(TextSegment::Words(before)) => before.push_str(words),
+            _ if words.is_empty() => {}
+            _ => self.0.push(TextSegment::Words(words.to_owned())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::compile_messages;
+    use crate::message::fixtures::{CELLS, compile_sms, names, render_sms, sms_content};
+    use campaign_core::domain::{ExtraProperties, OperationKind, Stage, Telegram};
+
+    #[test]
+    fn text_sees_all_names_and_nothing_is_escaped() {
+        let table = [
+            ("plain", "plain"),
+            ("{{ first_name }}, {{ code }} & {{ shop }}", "Оля, <A&B> & Olena & Co"),
+            ("{{ row }} {{ campaign }} {{ today }}", "7 autumn 2026-11-21"),
+            ("{{ recipient[\"Ім'я\"] }} {{ recipient.code }}", "Оля <A&B>"),
+            ("{% set k = 'co' ~ 'de' %}{{ recipient[k] }}", "<A&B>"),
+            ("{% if Note %}{{ Note }}{% else %}none{% endif %}", "none"),
+            ("{{ Note | default(value='friend', boolean=true) }}", "friend"),
+            ("{{ gone | default(value='x') }}{% if gone is defined %}y{% endif %}", "x"),
+            ("{% set first_name = first_name | upper %}{{ first_name }}", "ОЛЯ"),
+            ("{% set a %}<{{ code }}>{% endset %}{{ a | lower }}", "<<a&b>>"),
+            (
+                "{% for c in 'a,b' | split(pat=',') -%}\n {{ loop.index }}{{ c }}{% if not loop.last %};{% endif %}{% endfor %}",
+                "1a;2b",
+            ),
+            ("{% for n in range(end=3) %}{% if n == 1 %}{% continue %}{% endif %}{{ n }}{% endfor %}", "02"),
+            ("{% raw %}{{ x }}{% endraw %}\r\n{# note #}.", "{{ x }}\r\n."),
+            ("{{ {'<A&B>': 'gold'} | get(key=code) }}", "gold"),
+            ("{% filter upper %}{{ shop }}{% endfilter %}", "OLENA & CO"),
+        ];
+        for (source, expected) in table {
+            assert_eq!(render_sms(&compile_sms(source, &[]), &CELLS).as_deref(), Ok(expected), "{source}");
+        }
+    }
+
+    #[test]
+    fn texts_include_and_extend_each_other() {
+        let texts = [
+            ("footer.txt", "-- {{ shop }}{% if k is defined %} {{ k }}{% endif %}"),
+            ("base.txt", "Hi {% block body %}all{% endblock %}{% include 'footer.txt' %}"),
+            ("middle.txt", "{% extends 'base.txt' %}{% block body %}[{{ super() }}]{% endblock %}"),
+            ("set.txt", "{% set k = 'v' %}{% include 'footer.txt' %}"),
+        ];
+        let table = [
+            ("{{ code }} {% set k = 1 %}{% include 'footer.txt' %}", "<A&B> -- Olena & Co 1"),
+            ("{% include 'set.txt' %}", "-- Olena & Co v"),
+            ("{% extends 'middle.txt' %}", "Hi [all]-- Olena & Co"),
+            (
+                "{% extends 'base.txt' %}{% block body %}{{ code }}! {{ super() }} {% endblock %}",
+                "Hi <A&B>! all -- Olena & Co",
+            ),
+        ];
+        for (source, expected) in table {
+            let messages = compile_sms(source, &texts);
+            assert_eq!(render_sms(&messages, &CELLS).as_deref(), Ok(expected), "{source}");
+            assert!(messages.includes().iter().any(|(name, _)| name == "footer.txt"));
+        }
+    }
+
+    #[test]
+    fn message_is_checked_for_each_stage() {
+        let judged = |sms: &str, code: &str| {
+            let mut content = sms_content("Olena", sms);
+            let message = NamedTemplate { name: "telegram.message".into(), source: code.into() };
+            let telegram = Telegram { message, lifetime: None, fields: ExtraProperties::new() };
+            (content.kind, content.stages) =
+                (OperationKind::Pipeline, content.stages.into_iter().chain([Stage::Telegram(telegram)]).collect());
+            let messages = compile_messages(&content, &names(), &mut |_| Err("there is none".to_owned())).unwrap();
+            let rendered = messages.renderer().render(Row::new(2), |_| "?").map(drop);
+            rendered.map_err(|invalid| invalid.to_string())
+        };
+        assert_eq!(judged("Hi", "1234"), Ok(()));
+        assert_eq!(judged("{{ code }}", "1234"), Ok(()));
+        for (sms, code, refused) in [
+            ("Hi", "{{ code }}", "the Telegram text is not a code of 4 to 8 digits"),
+            ("{{ code | trim(pat='?') }}", "{{ code }}", "the SMS text is empty"),
+        ] {
+            let why = judged(sms, code).unwrap_err();
+            assert!(why.contains(refused), "{sms} {code}: {why}");
+        }
+    }
+
+    #[test]
+    fn only_used_columns_are_read() {
+        let used = |source| {
+            let asked = std::cell::RefCell::new(std::collections::BTreeSet::new());
+            let field = |column: usize| {
+                asked.borrow_mut().insert(column);
+                CELLS[column]
+            };
+            // It does not matter here whether the row has a message.
+            let _ = compile_sms(source, &[("i.txt", "{{ Note }}")]).renderer().render(Row::new(2), field);
+            asked.into_inner().into_iter().collect::<Vec<_>>()
+        };
+        assert_eq!(used("{{ code }} {% include 'i.txt' %} {{ recipient['phone'] }} {{ code }}"), [0, 2, 3]);
+        assert_eq!(used("{% set code = 1 %}{{ code }}"), [0; 0]);
+        assert_eq!(used("{{ recipient[code] }}"), [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn row_leaves_nothing_for_the_next_row() {
+        let compiled = compile_sms("{% if code %}{% set x = code %}{% else %}{% set x = '-' %}{% endif %}{{ x }}", &[]);
+        let mut renderer = compiled.renderer();
+        let long = "x".repeat(MAX_BYTES + 1);
+        let mut message =
+            |code| renderer.render(Row::new(2), |_| code).map(|message| message.billed_text().unwrap().to_owned());
+        assert_eq!(message("a").as_deref(), Ok("a"));
+        assert_eq!(message("").as_deref(), Ok("-"));
+        assert!(message(&long).is_err());
+        assert_eq!(message("b").as_deref(), Ok("b"));
+    }
+
+    #[test]
+    fn row_without_a_message_has_a_reason_without_cells() {
+        let long = "x".repeat(MAX_BYTES + 1);
+        let cells = |code: &'static str| [CELLS[0], CELLS[1], code, CELLS[3]];
+        let table = [
+            ("{{ code }}", cells(" "), "the SMS text is empty"),
+            (
+                "\n {{ code | int }}",
+                cells("380501234567x"),
+                "the cell in `code` is not a number (`sms.message`, line 2, column 5)",
+            ),
+            ("{% set a = 1 %}{{ code | round }}", cells("380501234567x"), "(`sms.message`, line 1, column 19)"),
+            ("{% if not code %}{{ throw(message='no code') }}{% endif %}", cells(""), "no code"),
+            ("{% for c in code %}{% set x = c %}{% endfor %}{{ recipient[code] }}", cells("x"), "no value in this row"),
+            ("{{ recipient[code] }}{{ code }}", cells("380501234567x"), "no value in this row"),
+            (
+                "{% if code %}{% set y = 1 %}{% endif %}{{ y }}",
+                cells(""),
+                "`y` has no value in this row (`sms.message`, line 1, column 43)",
+            ),
+        ];
+        for (source, cells, expected) in table {
+            let invalid = render_sms(&compile_sms(source, &[]), &cells).unwrap_err();
+            let shown = invalid.to_string();
+            assert!(shown.contains(expected), "{source}: `{shown}` does not say `{expected}`");
+            assert!(!format!("{shown}{invalid:?}").contains("050123"), "{shown}");
+        }
+        let cells = [CELLS[0], CELLS[1], &long, CELLS[3]];
+        for source in ["{{ code }}", "{{ recipient['code'] }}"] {
+            let shown = render_sms(&compile_sms(source, &[]), &cells).unwrap_err().to_string();
+            assert!(shown.contains("the cell in `code` is longer than"), "{shown}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod messages_tests {
+    use super::*;
+
+    #[test]
+    fn messages_can_be_shared_between_threads() {
+        fn shared<T: Send + Sync>() {}
+        shared::<CompiledMessages>();
+        shared::<Renderer<'static>>();
+    }
+}
+
+#[cfg(test)]
+mod segments_tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::message::fixtures::{compile_sms, names};
+    use crate::message::render::MessagePiece;
+    use crate::message::render::fill_template;
+
+    /// The text rendered by tera and by segments. `None` if it has no segments.
+    fn render_both(source: &str, cells: &[&str]) -> Option<(Option<String>, Option<String>)> {
+        let messages = compile_sms(source, &[]);
+        let MessagePiece::Template { key, segments, .. } = &messages.texts[1].piece else {
+            panic!("{source} is a template")
+        };
+        let mut context = messages.context.clone();
+        let row = Row::new(7);
+        assert!(messages.cells.fill_context(&mut context, row, |column| cells[column]).is_ok());
+        let slow = fill_template(&messages.tera, key, &context, &mut Vec::new()).ok();
+        let mut text = "of the row before".to_owned();
+        let fast = segments.as_ref()?.fill(row, |column| cells[column], &mut text).then_some(text);
+        Some((slow, fast))
+    }
+
+    #[test]
+    fn only_text_of_words_and_names_has_segments() {
+        let has_segments = |source: &str| TextSegments::parse(source, &names()).is_some();
+        for source in ["{{ code }}", "a {{first_name}}{{ shop }} b {{ today }}{{ row }}\n", "}} { {{ code }} %} {"] {
+            assert!(has_segments(source), "{source}");
+        }
+        for source in [
+            "{{- code }}",
+            "{{ code -}}",
+            "{{ code | upper }}",
+            "{{ code }}{# x #}",
+            "{% raw %}{{ code }}{% endraw %}",
+            "{% if code %}x{% endif %}",
+            "{{ recipient }}",
+            "{{ recipient['code'] }}",
+            "{{ gone }}",
+            "{{ 1 }}",
+            "{{ 'a' }}",
+            "{{ true }}",
+            "{% set code = 1 %}{{ code }}",
+            "{{ code }} {{",
+        ] {
+            assert!(!has_segments(source), "{source}");
+        }
+    }
+
+    #[test]
+    fn constant_words_are_one_segment() {
+        let segments = TextSegments::parse("Hi {{ shop }} {{ today }}: {{ code }}", &names()).unwrap();
+        assert_eq!(segments.0, [TextSegment::Words("Hi Olena & Co 2026-11-21: ".into()), TextSegment::Cell(2)]);
+    }
+
+    #[test]
+    fn text_can_be_as_long_as_a_message() {
+        let (half, more) = ("x".repeat(MAX_BYTES / 2), "x".repeat(MAX_BYTES / 2 + 1));
+        for (code, fits) in [(half.as_str(), true), (more.as_str(), false)] {
+            let (slow, fast) = render_both("{{ code }}{{ first_name }}", &["1", &half, code, ""]).unwrap();
+            assert_eq!(slow.is_some(), fits);
+            assert_eq!(fast, slow);
+        }
+    }
+
+    fn piece() -> impl Strategy<Value = String> {
+        let name =
+            prop::sample::select(vec!["code", "first_name", "Note", "shop", "campaign", "today", "row", "phone"]);
+        let blank = prop::sample::select(vec!["", " ", "\n", "  \t"]);
+        let tag =
+            (name, blank.clone(), blank).prop_map(|(name, before, after)| format!("{{{{{before}{name}{after}}}}}"));
+        let words = prop_oneof![
+            "[ -~я😀\r\n\t\u{a0}]{0,12}",
+            prop::sample::select(vec!["{", "}", "}}", "%}", "#}", "{ {", "\r\n", " -", "&amp;", "\\n", "\"", "\0"])
+                .prop_map(str::to_owned)
+        ];
+        prop_oneof![tag, words]
+    }
+
+    fn cell() -> impl Strategy<Value = String> {
+        prop_oneof![
+            any::<String>(),
+            prop::sample::select(vec![
+                "{{ code }}",
+                "{% if",
+                "<b>&\"'",
+                "",
+                " ",
+                "\u{fdd0}",
+                "null",
+                "\\u0041",
+                "\0\r\n"
+            ])
+            .prop_map(str::to_owned),
+            (9_990_usize..10_010).prop_map(|length| "я".repeat(length / 2)),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn segments_render_like_tera(
+            pieces in prop::collection::vec(piece(), 1..9),
+            first_name in cell(), code in cell(), note in cell(),
+        ) {
+            let source = pieces.concat() + "{{ code }}";
+            // A character next to a brace can begin another tag.
+            prop_assume!(crate::message::compile_messages(&crate::message::fixtures::sms_content("Olena", &source), &names(), &mut |_| Err(String::new())).is_ok());
+            if let Some((slow, fast)) = render_both(&source, &["380501234567", &first_name, &code, &note]) {
+                prop_assert_eq!(fast, slow);
+            }
+        }
+    }
+}

@@ -1,0 +1,468 @@
+//! Syntax of other languages in tags: curly quotes of Word, operators of SQL and PHP. Pure.
+//!
+//! Tera stops at the first error. This module reads on, so that an author can correct all of them at once.
+
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+
+use super::names::{NameScope, TemplateNames};
+use super::syntax_errors::TAGS;
+use campaign_core::domain::variable::is_variable;
+
+/// Characters of Cyrillic that look like a Latin letter, in the order of [`LATIN`].
+const CYRILLIC: &str = "асеіјкорѕхуАВСЕНІЈКМОРЅТХУ";
+/// The Latin letters that they look like.
+const LATIN: &str = "aceijkopsxyABCEHIJKMOPSTXY";
+
+/// The maximum number of reported slips per text.
+const MAX_SLIPS: usize = 20;
+/// Tags with a condition, in common spellings.
+const CONDITIONAL: [&str; 5] = ["if", "elif", "elseif", "elsif", "unless"];
+/// The Latin letter that a Cyrillic one looks like.
+#[must_use]
+pub fn latin_lookalike(c: char) -> Option<char> {
+    CYRILLIC.chars().zip(LATIN.chars()).find_map(|(cyrillic, latin)| (cyrillic == c).then_some(latin))
+}
+
+/// The Cyrillic letter that a Latin one looks like.
+#[must_use]
+pub fn cyrillic_lookalike(c: char) -> Option<char> {
+    CYRILLIC.chars().zip(LATIN.chars()).find_map(|(cyrillic, latin)| (latin == c).then_some(cyrillic))
+}
+
+/// Syntax that the template language writes differently.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct SyntaxSlip {
+    /// The bytes of the source.
+    pub(super) span: Range<usize>,
+    /// The problem.
+    pub(super) message: String,
+    /// The remedy.
+    pub(super) help: String,
+}
+
+/// The slips of a source, and corrections for those that have exactly one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct SyntaxSlips {
+    /// The slips, each message once.
+    pub(super) slips: Vec<SyntaxSlip>,
+    /// The replacements, in the order of their bytes.
+    edits: Vec<(Range<usize>, String)>,
+}
+
+impl SyntaxSlips {
+    /// The slips of a source that tera cannot parse.
+    pub(super) fn find(source: &str, names: &TemplateNames) -> Self {
+        let mut reader = SlipFinder { source, names, blocks: Vec::new(), found: Self::default() };
+        let mut at = 0;
+        while let Some(start) = find_opening(source, at) {
+            let is_print = source.as_bytes()[start + 1] == b'{';
+            let begin = start + 2 + usize::from(source[start + 2..].starts_with('-'));
+            let Some((pieces, end)) = split_pieces(source, begin, if is_print { "}}" } else { "%}" }) else { break };
+            let inner = source[begin..end].trim_end_matches('-').trim();
+            // The headers of columns are handled elsewhere.
+            if is_variable(inner) || names.help_for_inner(inner).is_none() {
+                reader.check_tag(is_print, &pieces);
+            }
+            at = end + 2;
+        }
+        reader.found.edits.sort_by_key(|(span, _)| span.start);
+        reader.found
+    }
+
+    /// The source with all corrections.
+    pub(super) fn apply_corrections(&self, source: &str) -> String {
+        let (mut corrected, mut copied) = (String::with_capacity(source.len()), 0);
+        for (span, instead) in &self.edits {
+            corrected += source.get(copied..span.start).unwrap_or_default();
+            corrected += instead;
+            copied = span.end.max(copied);
+        }
+        corrected + &source[copied..]
+    }
+
+    /// The position in the source for a position in the corrected source.
+    pub(super) fn original_offset(&self, at: usize) -> usize {
+        let (mut corrected, mut original) = (0, 0);
+        for (span, instead) in &self.edits {
+            let kept = span.start.saturating_sub(original);
+            if at < corrected + kept {
+                break;
+            }
+            if at < corrected + kept + instead.len() {
+                return span.start;
+            }
+            (corrected, original) = (corrected + kept + instead.len(), span.end);
+        }
+        original + (at - corrected.min(at))
+    }
+
+    /// Whether a slip overlaps these bytes of the source.
+    pub(super) fn overlap(&self, span: &Range<usize>) -> bool {
+        self.slips
+            .iter()
+            .any(|slip| slip.span.start <= span.start && span.start < slip.span.end.max(slip.span.start + 1))
+    }
+
+    fn push_slip(&mut self, span: Range<usize>, message: String, help: String) {
+        if self.slips.len() < MAX_SLIPS
+            && !self.slips.iter().any(|slip| (&slip.message, &slip.help) == (&message, &help))
+        {
+            self.slips.push(SyntaxSlip { span, message, help });
+        }
+    }
+}
+
+/// Finds slips, tag by tag.
+struct SlipFinder<'s> {
+    source: &'s str,
+    names: &'s TemplateNames,
+    /// The blocks that are open.
+    blocks: Vec<&'s str>,
+    found: SyntaxSlips,
+}
+
+impl<'s> SlipFinder<'s> {
+    fn source_of(&self, piece: &TagPiece) -> &'s str {
+        &self.source[piece.span.clone()]
+    }
+
+    /// The piece in lower case, if it is a word.
+    fn lowercase_word(&self, piece: Option<&TagPiece>) -> Option<String> {
+        piece.filter(|piece| piece.kind == PieceKind::Word).map(|piece| self.source_of(piece).to_lowercase())
+    }
+
+    /// Replaces bytes, with the reason.
+    fn push_edit(&mut self, span: Range<usize>, instead: &str, message: String, help: String) {
+        self.found.edits.push((span.clone(), instead.to_owned()));
+        self.found.push_slip(span, message, help);
+    }
+
+    fn check_tag(&mut self, is_print: bool, pieces: &[TagPiece]) {
+        self.check_blanks(pieces);
+        pieces.iter().filter(|piece| piece.kind == PieceKind::CurlyText).for_each(|piece| self.check_curly_text(piece));
+        let pieces: Vec<TagPiece> = pieces.iter().filter(|piece| piece.kind != PieceKind::Blank).cloned().collect();
+        let name = if is_print { None } else { Some(self.lowercase_word(pieces.first()).unwrap_or_default()) };
+        let rest = match &name {
+            Some(name) => self.correct_tag_name(name, &pieces),
+            None => 0,
+        };
+        pieces[rest..].iter().for_each(|piece| self.check_letters(piece));
+        let asks = name.as_deref().is_none_or(|name| CONDITIONAL.contains(&name) || name == "else");
+        let sets = name.as_deref().is_some_and(|name| name.starts_with("set"));
+        if asks || sets {
+            self.check_expression(&pieces[rest..], sets);
+        }
+    }
+
+    /// Reports blanks other than plain spaces.
+    fn check_blanks(&mut self, pieces: &[TagPiece]) {
+        for piece in pieces.iter().filter(|piece| piece.kind == PieceKind::Blank) {
+            let blank = self.source_of(piece).chars().next().unwrap_or(' ');
+            let title = match blank {
+                '\u{a0}' => "no-break space",
+                '\u{202f}' => "narrow no-break space",
+                '\u{200b}' => "zero-width space",
+                _ => "non-standard space",
+            };
+            let message = format!("a {title} (U+{:04X}) is not allowed in a tag", u32::from(blank));
+            let help = "replace it with an ordinary space in each tag".to_owned();
+            let instead = if piece.span.len() == blank.len_utf8() && blank == '\u{200b}' { "" } else { " " };
+            self.push_edit(piece.span.clone(), instead, message, help);
+        }
+    }
+
+    fn check_curly_text(&mut self, piece: &TagPiece) {
+        let written = self.source_of(piece);
+        let mut characters = written.chars();
+        let (Some(first), Some(_)) = (characters.next(), characters.next_back()) else { return };
+        let inner = characters.as_str();
+        let quote =
+            if inner.contains('"') || "‘’‚".contains(first) && !inner.contains('\'') { '\'' } else { '"' };
+        let straight = format!("{quote}{inner}{quote}");
+        let message = format!("`{first}` is not allowed in a tag");
+        let help = format!("use straight quotes: `{straight}`");
+        self.push_edit(piece.span.clone(), &straight, message, help);
+    }
+
+    /// A word with Cyrillic letters that look like Latin ones.
+    fn check_letters(&mut self, piece: &TagPiece) {
+        let written = self.source_of(piece);
+        if piece.kind != PieceKind::Word || written.is_ascii() {
+            return;
+        }
+        let latin: Option<String> =
+            written.chars().map(|c| if c.is_ascii() { Some(c) } else { latin_lookalike(c) }).collect();
+        let is_mixed = written.contains(|c: char| c.is_ascii_alphabetic());
+        let is_name = |name: &str| !self.names.find_meanings(name, NameScope::Recipient).is_empty();
+        let Some(latin) = latin.filter(|latin| is_mixed || is_name(latin)) else { return };
+        let mut cyrillic: Vec<String> = Vec::new();
+        for c in written.chars().filter(|c| !c.is_ascii()) {
+            let letter = format!("`{c}`");
+            if !cyrillic.contains(&letter) {
+                cyrillic.push(letter);
+            }
+        }
+        let letters = if cyrillic.len() == 1 { "letter" } else { "letters" };
+        let message = format!("`{written}` contains the Cyrillic {letters} {}", cyrillic.join(" and "));
+        let help = format!("write `{latin}` in Latin letters only");
+        self.push_edit(piece.span.clone(), &latin, message, help);
+    }
+
+    /// Corrects the name of a tag. Returns the number of its pieces.
+    fn correct_tag_name(&mut self, name: &str, pieces: &[TagPiece]) -> usize {
+        let second = self.lowercase_word(pieces.get(1)).unwrap_or_default();
+        let slash = pieces.first().is_some_and(|first| self.source_of(first) == "/");
+        let (count, instead) = match (name, second.as_str()) {
+            ("elseif" | "elsif", _) => (1, "elif".to_owned()),
+            ("else", "if") => (2, "elif".to_owned()),
+            ("end", "if" | "for" | "block" | "filter" | "set" | "raw") => (2, format!("end{second}")),
+            ("end", _) if pieces.len() == 1 => match self.blocks.last() {
+                Some(block) => (1, format!("end{block}")),
+                None => return 1,
+            },
+            ("", "if" | "for" | "block" | "filter") if slash => (2, format!("end{second}")),
+            _ => (1, name.to_owned()),
+        };
+        match instead.strip_prefix("end") {
+            Some(_) => drop(self.blocks.pop()),
+            None => {
+                let block = ["if", "for", "block", "filter"].into_iter().find(|block| *block == instead);
+                self.blocks.extend(block);
+            }
+        }
+        let Some(last) = pieces.get(count - 1) else { return 0 };
+        let span = pieces[0].span.start..last.span.end;
+        let written = &self.source[span.clone()];
+        if !written.is_ascii() {
+            return 0;
+        }
+        let has_more = !instead.starts_with("end") && instead != "else";
+        let example = if has_more { format!("{{% {instead} … %}}") } else { format!("{{% {instead} %}}") };
+        // Unknown tags are reported elsewhere.
+        if TAGS.contains(&instead.as_str()) && written != instead {
+            let message = format!("unknown tag `{written}`");
+            self.push_edit(span, &instead, message, format!("write `{instead}`, as in `{example}`"));
+        }
+        count
+    }
+
+    /// Corrects the operators of an expression; the first `=` of a tag that sets a value is right.
+    fn check_expression(&mut self, pieces: &[TagPiece], mut sets: bool) {
+        // For each open bracket, whether it contains arguments.
+        let mut brackets: Vec<bool> = Vec::new();
+        let mut at = 0;
+        while at < pieces.len() {
+            let (piece, written) = (&pieces[at], self.source_of(&pieces[at]));
+            let count = match piece.kind {
+                PieceKind::Word => self.correct_word_operator(&pieces[at..]),
+                PieceKind::Sign => {
+                    match written {
+                        "(" => {
+                            let calls =
+                                at > 0 && pieces[at - 1].kind == PieceKind::Word && !self.is_operator(&pieces[at - 1]);
+                            brackets.push(calls);
+                        }
+                        "[" | "{" => brackets.push(false),
+                        ")" | "]" | "}" => drop(brackets.pop()),
+                        "=" if sets => sets = false,
+                        "=" if brackets.last() == Some(&true) => {}
+                        _ => self.correct_sign(pieces, at),
+                    }
+                    1
+                }
+                _ => 1,
+            };
+            at += count;
+        }
+    }
+
+    fn is_operator(&self, piece: &TagPiece) -> bool {
+        ["and", "or", "not", "in", "is", "if", "elif", "elseif"]
+            .contains(&self.lowercase_word(Some(piece)).unwrap_or_default().as_str())
+    }
+
+    /// Corrects an operator that is a word. Returns the number of its pieces.
+    fn correct_word_operator(&mut self, pieces: &[TagPiece]) -> usize {
+        let written = self.source_of(&pieces[0]);
+        let word = |at: usize| self.lowercase_word(pieces.get(at)).unwrap_or_default();
+        // `none` is also a test of the template language.
+        let is_own = |at: usize| pieces.get(at).is_some_and(|piece| self.source_of(piece) == "none");
+        let is_null = |at: usize| ["null", "none", "empty"].contains(&word(at).as_str()) && !is_own(at);
+        let is_name = !self.names.find_meanings(written, NameScope::Recipient).is_empty();
+        let (count, instead) = match word(0).as_str() {
+            "is" if word(1) == "not" && is_null(2) => (3, "!= ''"),
+            "is" if is_null(1) => (2, "== ''"),
+            "and" if written != "and" && !is_name => (1, "and"),
+            "or" if written != "or" && !is_name => (1, "or"),
+            "not" if written != "not" && !is_name => (1, "not"),
+            "in" if written != "in" && !is_name => (1, "in"),
+            "is" if written != "is" && !is_name => (1, "is"),
+            "like" if !is_name => {
+                let help =
+                    "write `is containing(pat=\"…\")`, `is starting_with(pat=\"…\")` or `is ending_with(pat=\"…\")`";
+                self.found.push_slip(
+                    pieces[0].span.clone(),
+                    format!("`{written}` is not an operator"),
+                    help.to_owned(),
+                );
+                return 1;
+            }
+            _ => return 1,
+        };
+        let span = pieces[0].span.start..pieces[count - 1].span.end;
+        let message = format!("`{}` is not an operator", &self.source[span.clone()]);
+        let help = match count {
+            1 => format!("write `{instead}` in lower case"),
+            _ => format!("write `{instead}`; an empty cell is `''`"),
+        };
+        self.push_edit(span, instead, message, help);
+        count
+    }
+
+    /// Corrects an operator that is a sign.
+    fn correct_sign(&mut self, pieces: &[TagPiece], at: usize) {
+        let (span, written) = (pieces[at].span.clone(), self.source_of(&pieces[at]));
+        if written == "!" {
+            // `{{ name! }}` negates nothing.
+            let is_denial =
+                pieces.get(at + 1).is_some_and(|next| next.kind == PieceKind::Word || self.source_of(next) == "(");
+            if !is_denial {
+                return;
+            }
+            let instead = if self.source[span.end..].starts_with(' ') { "not" } else { "not " };
+            self.push_edit(span, instead, "`!` is not an operator".to_owned(), "write `not`".to_owned());
+            return;
+        }
+        let Some((_, instead)) = OPERATORS.into_iter().find(|(theirs, _)| *theirs == written) else { return };
+        let is_word = instead.starts_with(|c: char| c.is_ascii_alphabetic());
+        let (before, after) = (&self.source[..span.start], &self.source[span.end..]);
+        let blank = |is_missing: bool| if is_word && is_missing { " " } else { "" };
+        let spaced = format!("{}{instead}{}", blank(!before.ends_with(' ')), blank(!after.starts_with(' ')));
+        let (message, help) = match (written, at.checked_sub(1).and_then(|left| pieces.get(left)), pieces.get(at + 1)) {
+            ("=", Some(left), Some(right)) if [left, right].iter().all(|side| side.kind != PieceKind::Sign) => {
+                let right =
+                    self.source_of(right).replace(['“', '”', '„', '«', '»'], "\"").replace(['‘', '’', '‚'], "'");
+                (
+                    "`=` is not a comparison operator".to_owned(),
+                    format!("write `==`, as in `{} == {right}`", self.source_of(left)),
+                )
+            }
+            ("=", ..) => ("`=` is not a comparison operator".to_owned(), "write `==`".to_owned()),
+            _ => (format!("`{written}` is not an operator"), format!("write `{instead}`")),
+        };
+        self.push_edit(span, &spaced, message, help);
+    }
+}
+
+/// Operators of other languages, each with its counterpart here. Longer operators come before their prefixes.
+const OPERATORS: [(&str, &str); 9] = [
+    ("===", "=="),
+    ("!==", "!="),
+    ("&&", "and"),
+    ("||", "or"),
+    ("<>", "!="),
+    ("=<", "<="),
+    ("=>", ">="),
+    ("&", "and"),
+    ("=", "=="),
+];
+/// Operators that the template language shares, so their parts are not separate operators.
+const KNOWN: [&str; 6] = ["==", "!=", ">=", "<=", "//", "**"];
+
+/// The kind of a piece of a tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PieceKind {
+    Word,
+    Text,
+    /// A text between curly quotes.
+    CurlyText,
+    Blank,
+    Sign,
+}
+
+#[derive(Clone, Debug)]
+struct TagPiece {
+    kind: PieceKind,
+    span: Range<usize>,
+}
+
+/// The start of the next tag, after comments and raw text.
+fn find_opening(source: &str, mut at: usize) -> Option<usize> {
+    loop {
+        let start = at + source.as_bytes()[at..].windows(2).position(|pair| matches!(pair, b"{{" | b"{%" | b"{#"))?;
+        let rest = &source[start..];
+        let is_raw =
+            rest.strip_prefix("{%").is_some_and(|tag| tag.trim_start_matches('-').trim_start().starts_with("raw"));
+        at = match rest.as_bytes()[1] {
+            b'#' => start + rest.find("#}")? + 2,
+            b'%' if is_raw => start + rest.find("endraw")?,
+            _ => return Some(start),
+        };
+    }
+}
+
+/// The pieces of a tag and the position of its end. `None` if the tag is not closed.
+fn split_pieces(source: &str, begin: usize, end: &str) -> Option<(Vec<TagPiece>, usize)> {
+    let (mut pieces, mut at) = (Vec::new(), begin);
+    loop {
+        let rest = source.get(at..)?;
+        let first = rest.chars().next()?;
+        if rest.starts_with(end) {
+            return Some((pieces, at));
+        }
+        let (sort, length) = match first {
+            ' ' | '\t' | '\r' | '\n' => {
+                at += 1;
+                continue;
+            }
+            '\'' | '"' | '`' => (PieceKind::Text, straight_quote_length(rest, first)?),
+            '“' | '”' | '„' | '«' | '‘' | '’' | '‚' => match curly_quote_length(rest, first, end) {
+                Some(length) => (PieceKind::CurlyText, length),
+                None => (PieceKind::Sign, first.len_utf8()),
+            },
+            c if is_blank(c) => {
+                let length = rest.find(|c: char| !is_blank(c)).unwrap_or(rest.len());
+                (PieceKind::Blank, length)
+            }
+            c if c == '_' || c.is_alphanumeric() => {
+                let is_inner = |c: char| c == '_' || c.is_alphanumeric();
+                (PieceKind::Word, rest.find(|c: char| !is_inner(c)).unwrap_or(rest.len()))
+            }
+            c => {
+                let long =
+                    OPERATORS.iter().map(|(theirs, _)| *theirs).chain(KNOWN).filter(|sign| rest.starts_with(sign));
+                (PieceKind::Sign, long.map(str::len).max().unwrap_or(c.len_utf8()))
+            }
+        };
+        pieces.push(TagPiece { kind: sort, span: at..at + length });
+        at += length;
+    }
+}
+
+/// The length of a text between straight quotes.
+fn straight_quote_length(rest: &str, quote: char) -> Option<usize> {
+    let mut characters = rest.char_indices().skip(1);
+    loop {
+        match characters.next()? {
+            (at, c) if c == quote => return Some(at + c.len_utf8()),
+            (_, '\\') => drop(characters.next()),
+            _ => {}
+        }
+    }
+}
+
+/// The length of a text between curly quotes that ends in its tag.
+fn curly_quote_length(rest: &str, quote: char, end: &str) -> Option<usize> {
+    let closing = if "‘’‚".contains(quote) { "’‘'" } else { "”“»\"" };
+    let tag = &rest[..rest.find(end)?];
+    let inner = tag.char_indices().skip(1);
+    inner.filter(|(_, c)| closing.contains(*c)).map(|(at, c)| at + c.len_utf8()).next()
+}
+
+/// A blank that tera does not skip.
+fn is_blank(c: char) -> bool {
+    !c.is_ascii() && c.is_whitespace() || matches!(c, '\u{200b}' | '\u{2060}' | '\u{feff}')
+}

@@ -1,0 +1,266 @@
+//! Problems of texts with their places, and explanations of syntax errors: the messages of tera are for
+//! programmers.
+
+use std::ops::Range;
+
+use tera::{ErrorKind, ReportError};
+
+use super::names::TemplateNames;
+use super::tokens::{TokenKind, tokenize};
+use campaign_core::domain::NamedTemplate;
+use campaign_core::finding::{Rule, did_you_mean};
+
+/// The tags that a text may use.
+pub(super) const TAGS: [&str; 19] = [
+    "if",
+    "elif",
+    "else",
+    "endif",
+    "for",
+    "endfor",
+    "break",
+    "continue",
+    "set",
+    "set_global",
+    "endset",
+    "include",
+    "extends",
+    "block",
+    "endblock",
+    "filter",
+    "endfilter",
+    "raw",
+    "endraw",
+];
+
+const UNEXPECTED_END: &str = "Unexpected end of input";
+
+/// The explanation of a tera syntax error, and its remedy.
+pub(super) fn explain_syntax(report: &ReportError, source: &str, names: &TemplateNames) -> (String, Option<String>) {
+    let span = &report.span().range;
+    let meant = source.get(span.clone()).unwrap_or("");
+    let header = enclosing_tag(source, span).and_then(|inner| names.help_for_inner(inner));
+    match report.message() {
+        UNEXPECTED_END => {
+            let Some((opened, closes)) = find_unclosed(source) else {
+                let help = "close `{{` with `}}`, `{%` with `%}`, and each block with its `{% end… %}`";
+                return ("the template ends inside a tag or block".into(), Some(help.into()));
+            };
+            let help = match closes.as_str() {
+                "{% endif %}" => {
+                    "add `{% endif %}` after the text that depends on the condition; all recipients get the text after \
+                        `{% endif %}`"
+                        .to_owned()
+                }
+                _ => format!("add `{closes}` where the tag or block ends"),
+            };
+            (format!("`{opened}` is not closed; `{closes}` is missing"), Some(help))
+        }
+        "Unexpected character" => {
+            let character = source.get(span.start..).and_then(|rest| rest.chars().next()).unwrap_or(' ');
+            let help = match character {
+                '“' | '”' | '„' | '«' | '»' | '‘' | '’' => "use straight quotes, `\"` or `'`",
+                _ => "use Latin letters, digits and `_` in names; for other headers, write `recipient[\"Header\"]`",
+            };
+            (format!("`{character}` is not allowed in a tag"), header.or_else(|| Some(help.into())))
+        }
+        "Unknown tag" => {
+            let help = match did_you_mean(meant, TAGS) {
+                Some(tag) => format!("did you mean `{tag}`?"),
+                None => "to print a value, write it between `{{` and `}}`".into(),
+            };
+            (format!("unknown tag `{meant}`"), Some(help))
+        }
+        message => match message.strip_prefix("Found ").and_then(|rest| rest.split_once(" but expected ")) {
+            Some((_, expected)) => {
+                let expected =
+                    expected.trim_end_matches('.').replace("ident,", "a name,").replace("identifier", "a name");
+                let argument = source.get(..span.start).unwrap_or("").trim_end().ends_with('(') && expected == "a name";
+                let help = match expected.trim_matches('`') {
+                    "}}" => Some("close the tag with `}}`, as in `{{ first_name }}`".to_owned()),
+                    "%}" => Some("close the tag with `%}`, as in `{% endif %}`".to_owned()),
+                    _ => argument.then(|| "name the arguments, as in `default(value=\"friend\")`".to_owned()),
+                };
+                (format!("`{meant}` is not allowed here; expected {}", quote_token(&expected)), header.or(help))
+            }
+            None => (lowercase_first(message.trim_end_matches('.')), header),
+        },
+    }
+}
+
+/// The bytes of a syntax error. At an early end, the end of the source.
+pub(super) fn error_span(report: &ReportError) -> Range<usize> {
+    let Range { start, end } = report.span().range;
+    if report.message() == UNEXPECTED_END { end..end } else { start..end }
+}
+
+/// The reason why tera rejects a template that it could parse.
+pub(super) fn explain_rejection(kind: &ErrorKind) -> String {
+    let message = match kind {
+        ErrorKind::RenderingError(report) | ErrorKind::SyntaxError(report) => report.message().to_owned(),
+        other => other.to_string(),
+    };
+    lowercase_first(message.trim_end_matches('.'))
+}
+
+/// The content of the tag around a place, without braces.
+fn enclosing_tag<'s>(source: &'s str, span: &Range<usize>) -> Option<&'s str> {
+    let start = source.get(..span.start)?.rfind("{{")? + 2;
+    let end = start + source[start..].find("}}")?;
+    Some(source[start..end].trim_matches('-').trim())
+}
+
+/// A token in backticks, if tera names it literally, such as `]`.
+fn quote_token(expected: &str) -> String {
+    let bare = !expected.contains([' ', '`']) && !expected.bytes().any(|byte| byte.is_ascii_alphabetic());
+    if bare { format!("`{expected}`") } else { expected.to_owned() }
+}
+
+fn lowercase_first(message: &str) -> String {
+    let mut characters = message.chars();
+    characters.next().map_or_else(String::new, |first| first.to_lowercase().chain(characters).collect())
+}
+
+/// Tags that open a block.
+const BLOCKS: [&str; 4] = ["if", "for", "block", "filter"];
+
+/// The innermost unclosed tag or block, and its closing tag.
+pub(super) fn find_unclosed(source: &str) -> Option<(String, String)> {
+    let (mut blocks, mut tag, mut word) = (Vec::new(), None, "");
+    for token in tokenize(source) {
+        match token.kind {
+            TokenKind::Print | TokenKind::Tag => (tag, word) = (Some(token), ""),
+            TokenKind::Name(name) if word.is_empty() => word = name,
+            TokenKind::End { .. } => {
+                let Some(opened) = tag.take().filter(|opened| opened.kind == TokenKind::Tag) else { continue };
+                match word.strip_prefix("end") {
+                    None if BLOCKS.contains(&word) => blocks.push((&source[opened.span.start..token.span.end], word)),
+                    Some(ended) if blocks.last().is_some_and(|(_, word)| *word == ended) => drop(blocks.pop()),
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+    }
+    match tag {
+        Some(opened) => {
+            let closes = if opened.kind == TokenKind::Tag { "%}" } else { "}}" };
+            Some((shorten(&source[opened.span.start..]), closes.to_owned()))
+        }
+        None => blocks.pop().map(|(tag, word)| (tag.to_owned(), format!("{{% end{word} %}}"))),
+    }
+}
+
+/// The beginning of an unclosed tag.
+fn shorten(text: &str) -> String {
+    const SHOWN: usize = 24;
+    let line = text.lines().next().unwrap_or_default();
+    match line.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
+    }
+}
+
+/// A problem of one text, found before anything is sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextProblem {
+    /// The text's name, as in [`NamedTemplate::name`](campaign_core::domain::NamedTemplate::name) or as it is included.
+    pub text: String,
+    /// The line in the text, from 1.
+    pub line: usize,
+    /// The column in that line, from 1, in characters.
+    pub column: usize,
+    /// The number of characters, at least 1 and all in that line.
+    pub length: usize,
+    /// The rule.
+    pub rule: &'static Rule,
+    /// The problem: a lowercase fragment with names in backticks.
+    pub message: String,
+    /// The remedy.
+    pub help: Option<String>,
+}
+
+impl TextProblem {
+    /// A problem of the bytes `span` of `source`.
+    pub(super) fn new(text: &str, source: &str, span: Range<usize>, rule: &'static Rule, message: String) -> Self {
+        let start = floor_boundary(source, span.start);
+        let meant = &source[start..floor_boundary(source, span.end).max(start)];
+        let before = &source[..start];
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        Self {
+            text: text.to_owned(),
+            line: 1 + before.matches('\n').count(),
+            column: 1 + before[line_start..].chars().count(),
+            length: meant.split('\n').next().unwrap_or("").chars().count().max(1),
+            rule,
+            message,
+            help: None,
+        }
+    }
+
+    /// The problem with a remedy, if known.
+    pub(super) fn with_help(mut self, help: impl Into<Option<String>>) -> Self {
+        self.help = help.into();
+        self
+    }
+}
+
+/// The character boundary at or before `at`.
+fn floor_boundary(source: &str, at: usize) -> usize {
+    (0..=at.min(source.len())).rev().find(|&at| source.is_char_boundary(at)).unwrap_or(0)
+}
+
+/// Problems by text and place, without duplicates. Included texts follow those that include them.
+pub(super) fn sort_problems(mut problems: Vec<TextProblem>, texts: &[&NamedTemplate]) -> Vec<TextProblem> {
+    let position =
+        |problem: &TextProblem| texts.iter().position(|text| text.name == problem.text).unwrap_or(texts.len());
+    problems.sort_by_cached_key(|problem| (position(problem), problem.text.clone(), problem.line, problem.column));
+    problems.dedup();
+    problems
+}
+
+#[cfg(test)]
+mod unclosed_tests {
+    use super::*;
+
+    #[test]
+    fn unclosed_tag_is_found_with_its_closing() {
+        for (source, opened, closes) in [
+            ("{% if a %}x{% else %}y", "{% if a %}", "{% endif %}"),
+            ("{% if a %}{% for b in c %}x{% endfor %}", "{% if a %}", "{% endif %}"),
+            ("{% if a %}{% if b %}x{% endif %}", "{% if a %}", "{% endif %}"),
+            ("{%- for b in c -%}{{ b }}", "{%- for b in c -%}", "{% endfor %}"),
+            ("Hello, {{ first_name", "{{ first_name", "}}"),
+            ("Hello, {{ first_name and many more words", "{{ first_name and many m…", "}}"),
+            ("x {% if a", "{% if a", "%}"),
+        ] {
+            assert_eq!(find_unclosed(source), Some((opened.to_owned(), closes.to_owned())), "{source}");
+        }
+        for closed in ["", "{{ a }}", "{% if a %}x{% endif %}", "{% raw %}{{ a {% endraw %}{{ b }}", "{# {% if #}"] {
+            assert_eq!(find_unclosed(closed), None, "{closed}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod problem_tests {
+    use super::*;
+    use campaign_core::finding::rules;
+
+    #[test]
+    fn place_counts_lines_and_characters() {
+        let source = "Привіт\n{{ ім }} x\ny";
+        let at = |start, end| {
+            let problem = TextProblem::new("t", source, start..end, &rules::TEXT_FAILS, String::new());
+            (problem.line, problem.column, problem.length)
+        };
+        assert_eq!(at(0, 2), (1, 1, 1));
+        assert_eq!(at(13, 15), (2, 1, 2));
+        assert_eq!(at(16, 20), (2, 4, 2));
+        assert_eq!(at(16, source.len()), (2, 4, 7));
+        assert_eq!(at(source.len(), source.len()), (3, 2, 1));
+        // Bounds that are off are clamped, never a panic.
+        assert_eq!(at(17, 999), (2, 4, 7));
+        assert_eq!(at(999, 5), (3, 2, 1));
+    }
+}

@@ -1,0 +1,136 @@
+//! Identifiers of messages: ours and the gateway's.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::Row;
+
+/// Our identifier of one message: the contract's `id`, below 2^53 so that every JSON reader keeps it whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct MessageId(u64);
+
+impl MessageId {
+    /// One more than the largest identifier.
+    pub const LIMIT: u64 = 1 << 53;
+
+    /// The identifier with this number, unless it is too large.
+    #[must_use]
+    pub fn new(number: u64) -> Option<Self> {
+        (number < Self::LIMIT).then_some(Self(number))
+    }
+
+    /// The identifier as a number.
+    #[must_use]
+    pub fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl fmt::Display for MessageId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The identifiers that a run reserves, one for each row number from 0, so that one follows from the other.
+///
+/// The identifier of row 1, the header, has no recipient and is never sent: it is the probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IdRange {
+    /// The identifier of row 0.
+    pub first: u64,
+    /// How many identifiers are reserved.
+    pub len: u64,
+}
+
+impl IdRange {
+    /// The number of days since 2026-01-01 that fit into the upper 14 bits of an identifier.
+    const DAYS: u64 = 1 << 14;
+    /// The lower bits: a random start plus an index.
+    const SPAN: u64 = 1 << 39;
+
+    /// A range of `len` identifiers: days since 2026-01-01 above, a random start below.
+    ///
+    /// `len` is at most 2^32 + 2, so the start always leaves room for it.
+    #[must_use]
+    pub fn draw(days: u64, random: u64, len: u64) -> Self {
+        let start = random % (Self::SPAN - len);
+        Self { first: (days % Self::DAYS) * Self::SPAN + start, len }
+    }
+
+    /// The identifier of a row of the run. `None` for a row outside the range.
+    #[must_use]
+    pub fn id_for_row(self, row: Row) -> Option<MessageId> {
+        let offset = u64::from(row.get());
+        (offset < self.len).then(|| MessageId::new(self.first + offset)).flatten()
+    }
+
+    /// The row to which an identifier belongs. `None` for an identifier outside the range.
+    #[must_use]
+    pub fn row_for_id(self, id: MessageId) -> Option<Row> {
+        let offset = id.get().checked_sub(self.first)?;
+        if offset >= self.len { None } else { u32::try_from(offset).ok().map(Row::new) }
+    }
+
+    /// Whether both ranges share an identifier. The ledger checks this in its database; tests use this function.
+    #[must_use]
+    pub fn overlaps(self, other: Self) -> bool {
+        self.first < other.first + other.len && other.first < self.first + self.len
+    }
+}
+
+/// The gateway's identifier of a message (contract 2.2: string or number), unchanged.
+///
+/// Stored by position: only append variants. A ledger holds the number of a variant instead of its name, so a variant
+/// inserted before others would change what old messages mean, and the checksum over the bytes would not detect it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum GatewayMessageId {
+    /// A non-negative whole JSON number.
+    Number(u64),
+    /// Anything else, as text.
+    Text(String),
+}
+
+impl GatewayMessageId {
+    /// The identifier as a number, if it is one: webhooks send as text what answers contain as a number (contract 2.4,
+    /// 2.2).
+    #[must_use]
+    pub fn normalize(self) -> Self {
+        match self {
+            GatewayMessageId::Text(text) => match text.parse::<u64>() {
+                Ok(number) if number.to_string() == text => GatewayMessageId::Number(number),
+                _ => GatewayMessageId::Text(text),
+            },
+            GatewayMessageId::Number(number) => GatewayMessageId::Number(number),
+        }
+    }
+}
+
+impl fmt::Display for GatewayMessageId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            GatewayMessageId::Number(number) => number.fmt(f),
+            GatewayMessageId::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn ids_and_rows_of_a_range_are_inverse(days in 0_u64..100_000, random: u64, len in 2_u64..6_000_000, row in 0_u32..6_000_000) {
+            let range = IdRange::draw(days, random, len);
+            match range.id_for_row(Row::new(row)) {
+                Some(id) => prop_assert_eq!(range.row_for_id(id), Some(Row::new(row))),
+                None => prop_assert!(u64::from(row) >= len),
+            }
+            prop_assert!(range.first + range.len <= MessageId::LIMIT);
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Domain vocabulary of messaging: pure values that every other module uses.
+//!
+//! It does no I/O and knows neither file formats nor wire formats.
+
+mod approver;
+mod channel;
+mod language;
+mod limits;
+mod list;
+mod message_id;
+mod notification;
+mod operation;
+mod opt_out;
+mod phone;
+mod receipt;
+mod sms_text;
+mod state;
+pub mod transliteration;
+pub mod variable;
+mod variant_allocation;
+
+pub use approver::{ApproverKey, ParseApproverKeyError};
+pub use channel::*;
+pub use language::{Language, choose_plural, format_count, format_thousands};
+pub use limits::{Amount, Budget, FrequencyCap, ParseAmountError, Spending};
+pub use list::{Delimiter, ListFormat, ParseRowsError, Row, RowSet};
+pub use message_id::{GatewayMessageId, IdRange, MessageId};
+pub use notification::NotificationEvent;
+pub use operation::{
+    Chain, Endpoint, ExtraProperties, LOOPBACK, MessageContent, NamedTemplate, Operation, OperationKind, Purpose,
+    TextSource,
+};
+pub use opt_out::{
+    MAX_OPT_OUT_WORDS, OptOutColumn, OptOutState, OptOutWords, ReplyReading, is_date, read_opt_out_state,
+};
+pub use phone::{Addressee, FORGOTTEN, ForgottenNumber, ParseRegionError, Phone, Region, find_country};
+pub use receipt::{
+    DeliveryState, Media, OperationOutcome, PermanentError, Receipt, ReceiptSource, RecipientReply, ReportedChannel,
+    Status,
+};
+pub use sms_text::{CostlyCharacters, SmsEncoding, SmsSize, find_costly_characters, measure_sms, split_sms};
+pub use state::{CANCELLED, CANCELLED_EARLIER, ENDED_EARLY, EXPIRED, FALLBACK_NOT_REPORTED, REPLACED, RowState};
+pub use transliteration::{PlainMode, keyboard_replacement};
+pub use variant_allocation::VariantAllocation;

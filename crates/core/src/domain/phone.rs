@@ -1,0 +1,354 @@
+//! Phone numbers, the regions that assign them, and addressees whose number might be forgotten.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+use rlibphonenumber::PHONE_NUMBER_UTIL;
+use serde::{Deserialize, Serialize};
+
+/// An international number: its digits without a plus sign (E.164, at most 15, the first not 0).
+///
+/// `Display` writes all digits, for the wire and the results. `Debug` and [`Phone::format_masked`] show only the last
+/// two, so that logs identify nobody.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Phone(u64);
+
+impl Phone {
+    /// The number with these digits, unless it has more than 15 or fewer than 5.
+    #[must_use]
+    pub fn new(digits: u64) -> Option<Self> {
+        (10_000..1_000_000_000_000_000).contains(&digits).then_some(Self(digits))
+    }
+
+    /// The digits as a number.
+    #[must_use]
+    pub fn to_u64(self) -> u64 {
+        self.0
+    }
+
+    /// The number with all but its last two digits masked.
+    #[must_use]
+    pub fn format_masked(self) -> String {
+        format!("…{:02}", self.0 % 100)
+    }
+}
+
+impl Phone {
+    /// The first four and the last two digits, for texts in which a person must recognize the number.
+    #[must_use]
+    pub fn format_hint(self) -> String {
+        let digits = self.to_string();
+        format!("{}…{:02}", &digits[..4], self.0 % 100)
+    }
+
+    /// The text with `place` instead of the number, with or without country code and separators.
+    #[must_use]
+    pub fn hide_in_text<'t>(self, text: &'t str, place: &str) -> Cow<'t, str> {
+        /// The minimum number of digits that identify a number within its country.
+        const NATIONAL: usize = 9;
+        let digits = self.to_string();
+        let national = digits.len().checked_sub(NATIONAL).map(|code| &digits[code..]);
+        let found = |at: usize| {
+            let mut spellings = [Some(digits.as_str()), national].into_iter().flatten();
+            spellings.find_map(|digits| find_number_end(digits, &text.as_bytes()[at..])).map(|length| at + length)
+        };
+        let (mut hidden, mut kept, mut at) = (String::new(), 0, 0);
+        while at < text.len() {
+            match found(at) {
+                Some(end) => {
+                    hidden.push_str(&text[kept..at]);
+                    hidden.push_str(place);
+                    (kept, at) = (end, end);
+                }
+                None => at += 1,
+            }
+        }
+        if kept == 0 { Cow::Borrowed(text) } else { Cow::Owned(hidden + &text[kept..]) }
+    }
+}
+
+/// Where these digits end if the text begins with them. Separators between them are skipped.
+fn find_number_end(digits: &str, text: &[u8]) -> Option<usize> {
+    let mut end = 0;
+    for digit in digits.bytes() {
+        while end > 0 && matches!(text.get(end)?, b' ' | b'-' | b'.' | b'(' | b')') {
+            end += 1;
+        }
+        if *text.get(end)? != digit {
+            return None;
+        }
+        end += 1;
+    }
+    Some(end)
+}
+
+impl fmt::Display for Phone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Debug for Phone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.format_masked())
+    }
+}
+
+/// A region with phone numbers; written and stored as its ISO 3166 code, such as `UA`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct Region(rlibphonenumber::Region);
+
+/// The text is not the code of a region.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown region `{typed}`; {}", self.suggest_fix())]
+pub struct ParseRegionError {
+    typed: String,
+    /// The code of the country that was probably meant.
+    meant: Option<&'static str>,
+}
+
+impl ParseRegionError {
+    /// What to write instead.
+    #[must_use]
+    pub fn suggest_fix(&self) -> String {
+        match self.meant {
+            Some(code) => format!("did you mean `{code}`?"),
+            None => "write the two-letter ISO 3166 code of the country, such as `UA` or `PL`".to_owned(),
+        }
+    }
+}
+
+impl Region {
+    /// Ukraine, whose numbers have special rules.
+    pub const UKRAINE: Region = Region(rlibphonenumber::Region::UA);
+
+    /// Likely regions of a list with national numbers, the most likely first.
+    pub const LIKELY_REGIONS: [Region; 14] = {
+        use rlibphonenumber::Region as R;
+        [
+            Region(R::UA),
+            Region(R::PL),
+            Region(R::MD),
+            Region(R::RO),
+            Region(R::KZ),
+            Region(R::GE),
+            Region(R::LT),
+            Region(R::CZ),
+            Region(R::DE),
+            Region(R::BG),
+            Region(R::TR),
+            Region(R::FR),
+            Region(R::GB),
+            Region(R::US),
+        ]
+    };
+
+    /// The region of the phone library.
+    pub fn to_library_region(self) -> rlibphonenumber::Region {
+        self.0
+    }
+}
+
+/// The ISO 3166 code of the country or territory that assigned a number. `None` if it is unknown.
+#[must_use]
+pub fn find_country(phone: Phone) -> Option<String> {
+    let number = PHONE_NUMBER_UTIL.parse(format!("+{phone}"), None).ok()?;
+    number.get_region_code().map(|region| region.to_string())
+}
+
+impl FromStr for Region {
+    type Err = ParseRegionError;
+
+    fn from_str(text: &str) -> Result<Self, ParseRegionError> {
+        let typed = text.trim();
+        let meant = match typed.to_uppercase().as_str() {
+            "UK" | "EN" => Some("GB"),
+            "UKR" | "UKRAINE" | "+380" | "380" => Some("UA"),
+            _ => None,
+        };
+        let known = |region: &rlibphonenumber::Region| {
+            meant.is_none() && PHONE_NUMBER_UTIL.get_supported_regions().any(|known| known == *region)
+        };
+        let region = rlibphonenumber::Region::from_code(typed).ok().filter(known);
+        region.map(Region).ok_or_else(|| ParseRegionError { typed: typed.to_owned(), meant })
+    }
+}
+
+impl TryFrom<String> for Region {
+    type Error = ParseRegionError;
+
+    fn try_from(text: String) -> Result<Self, ParseRegionError> {
+        text.parse()
+    }
+}
+
+impl From<Region> for String {
+    fn from(region: Region) -> Self {
+        region.to_string()
+    }
+}
+
+impl fmt::Display for Region {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The replacement for a number that was forgotten, in lists.
+pub const FORGOTTEN: &str = "forgotten";
+
+/// The addressee of a message: a number, or the hash of a number that was forgotten.
+///
+/// Stored as one whole number: a hash is larger than any phone number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "u64", into = "u64")]
+pub enum Addressee {
+    /// A number.
+    Number(Phone),
+    /// A number that was forgotten.
+    Forgotten(ForgottenNumber),
+}
+
+/// The remainder of a forgotten number: 61 bits of a keyed hash, which recognizes the number if it appears again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ForgottenNumber(u64);
+
+impl ForgottenNumber {
+    /// The smallest value; each fits into a signed integer.
+    pub const MIN: u64 = 1 << 61;
+
+    /// The value for a number whose hash begins with these bytes.
+    #[must_use]
+    pub fn from_hash(hash: [u8; 8]) -> Self {
+        Self(u64::from_be_bytes(hash) % Self::MIN + Self::MIN)
+    }
+}
+
+impl Addressee {
+    /// The number, unless it was forgotten.
+    #[must_use]
+    pub fn phone(self) -> Option<Phone> {
+        match self {
+            Addressee::Number(phone) => Some(phone),
+            Addressee::Forgotten(_) => None,
+        }
+    }
+
+    /// The value as a whole number.
+    #[must_use]
+    pub fn to_u64(self) -> u64 {
+        match self {
+            Addressee::Number(phone) => phone.to_u64(),
+            Addressee::Forgotten(ForgottenNumber(stays)) => stays,
+        }
+    }
+}
+
+impl From<Phone> for Addressee {
+    fn from(phone: Phone) -> Self {
+        Addressee::Number(phone)
+    }
+}
+
+impl From<Addressee> for u64 {
+    fn from(addressee: Addressee) -> Self {
+        addressee.to_u64()
+    }
+}
+
+impl TryFrom<u64> for Addressee {
+    type Error = &'static str;
+
+    fn try_from(kept: u64) -> Result<Self, Self::Error> {
+        match kept {
+            ForgottenNumber::MIN.. => Ok(Addressee::Forgotten(ForgottenNumber(kept))),
+            number => Phone::new(number).map(Addressee::Number).ok_or("the number is too short or too long"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn number_is_hidden_in_any_spelling() {
+        let phone = Phone::new(380_501_234_567).unwrap();
+        let table = [
+            ("no such number: 380501234567", "no such number: 3805…67"),
+            ("+380 (50) 123-45-67 is wrong", "+3805…67 is wrong"),
+            ("0501234567 і 380501234567", "03805…67 і 3805…67"),
+            ("380501234568", "380501234568"),
+            ("row 7 of 67, Київ…", "row 7 of 67, Київ…"),
+            ("", ""),
+        ];
+        for (text, hidden) in table {
+            assert_eq!(phone.hide_in_text(text, &phone.format_hint()), hidden);
+        }
+        let short = Phone::new(12_345).unwrap();
+        assert_eq!(short.hide_in_text("12345", &short.format_hint()), "1234…45");
+    }
+}
+
+#[cfg(test)]
+mod region_tests {
+    use super::*;
+
+    #[test]
+    fn region_round_trips_as_its_code() {
+        for (text, code) in [("UA", "UA"), ("pl", "PL"), (" Gb ", "GB")] {
+            let region: Region = text.parse().unwrap();
+            assert_eq!(region.to_string(), code);
+            let stored = serde_json::to_string(&region).unwrap();
+            assert_eq!(stored, format!("\"{code}\""));
+            assert_eq!(serde_json::from_str::<Region>(&stored).unwrap(), region);
+        }
+    }
+
+    #[test]
+    fn country_of_a_number_is_found() {
+        for (number, country) in [(380_501_234_567, "UA"), (77_012_345_678, "KZ"), (14_165_550_123, "CA")] {
+            assert_eq!(Phone::new(number).and_then(find_country).as_deref(), Some(country), "{number}");
+        }
+        assert_eq!(Phone::new(999_999_999_999).and_then(find_country), None);
+    }
+
+    #[test]
+    fn unknown_region_is_rejected_with_a_suggestion() {
+        for (text, advice) in [
+            ("", "two-letter"),
+            ("U", "two-letter"),
+            ("ZZ", "two-letter"),
+            ("001", "two-letter"),
+            ("Україна", "two-letter"),
+            ("UK", "did you mean `GB`?"),
+            ("en", "did you mean `GB`?"),
+            ("UKR", "did you mean `UA`?"),
+            ("Ukraine", "did you mean `UA`?"),
+            ("+380", "did you mean `UA`?"),
+        ] {
+            let error = text.parse::<Region>().unwrap_err().to_string();
+            assert!(error.contains(&format!("`{text}`")) && error.contains(advice), "{error}");
+            assert!(serde_json::from_str::<Region>(&format!("\"{text}\"")).is_err());
+        }
+    }
+}
+
+#[cfg(test)]
+mod addressee_tests {
+    use super::*;
+
+    #[test]
+    fn addressee_round_trips_as_whole_number() {
+        let number = Addressee::from(Phone::new(380_501_234_567).unwrap());
+        let stays = [[0; 8], [255; 8]].map(|hash| Addressee::Forgotten(ForgottenNumber::from_hash(hash)));
+        for addressee in [number, stays[0], stays[1]] {
+            assert_eq!(Addressee::try_from(addressee.to_u64()), Ok(addressee));
+            assert!(i64::try_from(addressee.to_u64()).is_ok());
+        }
+        assert_eq!((number.phone().map(Phone::to_u64), stays[1].phone()), (Some(380_501_234_567), None));
+        assert!(Addressee::try_from(7).is_err() && Addressee::try_from(10_u64.pow(16)).is_err());
+    }
+}

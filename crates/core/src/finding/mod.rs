@@ -1,0 +1,255 @@
+//! Findings: problems with location and remedy, and the rules behind them.
+//!
+//! A finding is data. Only the surfaces print it: on a terminal, as JSON, as GitHub workflow commands or as SARIF.
+
+mod brief;
+mod export;
+mod render;
+pub mod rules;
+mod wording;
+
+use std::fmt;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+pub use brief::{BriefFinding, mask_numbers};
+pub use export::{render_github_commands, render_sarif};
+pub use render::{
+    KEPT_BLANK, PROSE_WIDTH, findings_json, is_kept_whole, render_findings, render_findings_in_columns, severity_word,
+};
+#[cfg(test)]
+pub(crate) use tests::RULE_TEXT;
+pub use wording::{
+    did_you_mean, escape_controls, escape_json_controls, escape_to_one_line, join_alternatives, join_names,
+    quote_for_shell,
+};
+
+/// The severity of a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Information without a remedy.
+    Note,
+    /// Probably a mistake; it does not stop a run.
+    Warning,
+    /// The finding stops a run.
+    Error,
+}
+
+/// A problem with its location and remedy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The kind of problem.
+    pub rule: &'static Rule,
+    /// How bad it is.
+    pub severity: Severity,
+    /// What is wrong: lower case, no full stop, user input in backticks.
+    pub message: String,
+    /// The location, if the problem is in a file.
+    pub place: Option<SourceLocation>,
+    /// The remedy, in the same form as the message.
+    pub help: Option<String>,
+}
+
+impl Finding {
+    /// A finding without a location, with the severity of its rule.
+    pub fn new(rule: &'static Rule, message: impl Into<String>) -> Self {
+        Self { rule, severity: rule.severity, message: message.into(), place: None, help: None }
+    }
+
+    /// The same finding as a warning, if the problem is only likely.
+    #[must_use]
+    pub fn as_warning(self) -> Self {
+        Self { severity: Severity::Warning, ..self }
+    }
+
+    /// The same finding as an error, if warnings count as errors.
+    #[must_use]
+    pub fn into_strict(self) -> Self {
+        let severity = if self.severity == Severity::Warning { Severity::Error } else { self.severity };
+        Self { severity, ..self }
+    }
+
+    /// The same finding with a location.
+    #[must_use]
+    pub fn at(mut self, place: impl Into<Option<SourceLocation>>) -> Self {
+        self.place = place.into();
+        self
+    }
+
+    /// The same finding with a remedy.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// Whether the finding stops a run.
+    #[must_use]
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+}
+
+/// The text of a file and the path that the user typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceText(Arc<(PathBuf, String)>);
+
+impl SourceText {
+    /// The text of the file at `path`, as findings show it.
+    pub fn new(path: impl Into<PathBuf>, text: impl Into<String>) -> Self {
+        Self(Arc::new((path.into(), text.into())))
+    }
+
+    /// The file's path as the user typed it.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0.0
+    }
+
+    /// The file's text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.0.1
+    }
+}
+
+/// A location in a file: a range of bytes, shown as line and column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceLocation {
+    /// The file. If it is too large to hold, the lines around the location.
+    pub source: SourceText,
+    /// Bytes of the source's text, on character boundaries.
+    pub span: Range<usize>,
+    /// The number of the source's first line in its file; 1 for a whole file.
+    pub first_line: usize,
+}
+
+impl SourceLocation {
+    /// These bytes of a whole file; a span that is out of bounds or splits a character is clamped.
+    #[must_use]
+    pub fn new(source: &SourceText, span: Range<usize>) -> Self {
+        let text = source.text();
+        let floor = |mut at: usize| {
+            at = at.min(text.len());
+            while !text.is_char_boundary(at) {
+                at -= 1;
+            }
+            at
+        };
+        let (start, end) = (floor(span.start), floor(span.end));
+        Self { source: source.clone(), span: start..end.max(start), first_line: 1 }
+    }
+
+    /// The line of the first character, from 1.
+    #[must_use]
+    pub fn line_number(&self) -> usize {
+        self.first_line + self.text_before().bytes().filter(|&byte| byte == b'\n').count()
+    }
+
+    /// The column of the first character, from 1, in characters.
+    #[must_use]
+    pub fn column_number(&self) -> usize {
+        let line = self.text_before().rsplit('\n').next().unwrap_or("");
+        line.trim_start_matches('\u{feff}').chars().count() + 1
+    }
+
+    /// The line and column of the first character and of the one after the last, from 1, columns in UTF-16 units.
+    ///
+    /// The end is never before the beginning, and stays on the first line if the location spans several.
+    #[must_use]
+    pub fn utf16_range(&self) -> (usize, std::ops::RangeInclusive<usize>) {
+        let units = |text: &str| text.encode_utf16().count();
+        let line = self.text_before().rsplit('\n').next().unwrap_or("").trim_start_matches('\u{feff}');
+        let marked = self.source.text()[self.span.clone()].lines().next().unwrap_or("");
+        let start = units(line) + 1;
+        (self.line_number(), start..=start + units(marked))
+    }
+
+    fn text_before(&self) -> &str {
+        &self.source.text()[..self.span.start]
+    }
+}
+
+/// The kind of a finding. All rules are in the lists of `finding::rules` and `check::rules`.
+#[derive(Debug)]
+pub struct Rule {
+    /// The name in kebab case, stable for programs.
+    pub id: &'static str,
+    /// The severity of its findings.
+    pub severity: Severity,
+    /// What `campaign explain` shows.
+    pub text: RuleText,
+}
+
+/// The explanation of a rule, for `campaign explain`.
+#[derive(Debug)]
+pub struct RuleText {
+    /// The cause and why it matters. The first sentence fits into a list of rules.
+    pub cause: &'static str,
+    /// Lines that break the rule: keys of a campaign, or a file name followed by its content, such as `list.csv:
+    /// phone,first_name`.
+    pub example: &'static [&'static str],
+    /// The remedy: an imperative in lower case, without a full stop.
+    pub fix: &'static str,
+}
+
+impl RuleText {
+    /// The first sentence of the cause, without its full stop.
+    #[must_use]
+    pub fn summary(&self) -> &'static str {
+        self.cause.split_once(". ").map_or(self.cause, |(first, _)| first).trim_end_matches('.')
+    }
+}
+
+impl Rule {
+    /// A rule whose findings stop a run.
+    pub const fn error(id: &'static str, text: RuleText) -> Self {
+        Self { id, severity: Severity::Error, text }
+    }
+
+    /// A rule whose findings are information.
+    pub const fn note(id: &'static str, text: RuleText) -> Self {
+        Self { id, severity: Severity::Note, text }
+    }
+
+    /// A rule whose findings are warnings.
+    pub const fn warning(id: &'static str, text: RuleText) -> Self {
+        Self { id, severity: Severity::Warning, text }
+    }
+}
+
+impl PartialEq for Rule {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
+}
+
+impl Eq for Rule {}
+
+impl PartialEq<str> for Rule {
+    fn eq(&self, id: &str) -> bool {
+        self.id == id
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.id)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// The explanation of a rule for tests.
+    pub(crate) const RULE_TEXT: RuleText =
+        RuleText { cause: "This is wrong. It matters.", example: &["name: x"], fix: "correct it" };
+
+    #[test]
+    fn summary_of_a_rule_is_the_first_sentence_of_its_cause() {
+        assert_eq!(RULE_TEXT.summary(), "This is wrong");
+        assert_eq!(RuleText { cause: "Only this.", ..RULE_TEXT }.summary(), "Only this");
+    }
+}

@@ -1,0 +1,27 @@
+//! Catching panics of libraries without output on standard error.
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
+use std::sync::Once;
+
+thread_local! {
+    /// Whether a panic of this thread is caught and reported in our own words.
+    static IS_CATCHING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Returns the result of a call. `None` if it panics, without any output.
+pub fn catch_panic<T>(call: impl FnOnce() -> T) -> Option<T> {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let told = take_hook();
+        set_hook(Box::new(move |panic| {
+            if !IS_CATCHING.get() {
+                told(panic);
+            }
+        }));
+    });
+    let before = IS_CATCHING.replace(true);
+    let called = catch_unwind(AssertUnwindSafe(call));
+    IS_CATCHING.set(before);
+    called.ok()
+}

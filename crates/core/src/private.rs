@@ -1,0 +1,213 @@
+//! Private files and folders: only their owner can read them, because they contain numbers and messages.
+//!
+//! A system without such modes protects them only as well as their folder. Callers decide which files are private; this
+//! module must not.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Read as _, Seek as _};
+use std::path::Path;
+
+/// The mode of a folder on Unix.
+#[cfg(unix)]
+const FOLDER_MODE: u32 = 0o700;
+
+/// The mode of a file on Unix.
+#[cfg(unix)]
+const FILE_MODE: u32 = 0o600;
+
+/// How an existing file is treated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExistingFile {
+    /// The content is kept and can be overwritten.
+    Keep,
+    /// Its content is removed.
+    Truncate,
+    /// New content is appended to the file.
+    Append,
+    /// An existing file or symbolic link is an error.
+    CreateNew,
+}
+
+/// Creates a folder with missing parents durably. An existing folder keeps its mode.
+///
+/// # Errors
+/// If one of them cannot be created or synced, or another file has its name.
+pub fn create_folder(path: &Path) -> io::Result<()> {
+    let above = path.parent().filter(|above| !above.as_os_str().is_empty());
+    if let Some(above) = above.filter(|above| !above.is_dir()) {
+        create_folder(above)?;
+    }
+    let mut builder = DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, FOLDER_MODE);
+    match builder.create(path) {
+        Err(error) if !path.is_dir() => Err(error),
+        // An existing folder is synced too: its creator might have been killed before that.
+        _ => sync_entry(path),
+    }
+}
+
+/// Syncs the directory entry of a file or folder.
+///
+/// # Errors
+/// If the disk fails.
+pub fn sync_entry(path: &Path) -> io::Result<()> {
+    let above = path.parent().filter(|above| !above.as_os_str().is_empty());
+    sync_folder(above.unwrap_or(Path::new(".")))
+}
+
+/// Syncs the entries of a folder, if it can be opened and the file system supports it.
+///
+/// # Errors
+/// If the disk fails.
+pub fn sync_folder(path: &Path) -> io::Result<()> {
+    if cfg!(not(unix)) {
+        return Ok(());
+    }
+    let folder = match File::open(path) {
+        // Such as `/home`, which users can pass but not list. Its entries are not ours.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(()),
+        opened => opened?,
+    };
+    match folder.sync_all() {
+        Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => Ok(()),
+        synced => synced,
+    }
+}
+
+/// Opens a file for writing and creates it if it is missing. An existing file keeps its mode.
+///
+/// # Errors
+/// If it cannot be created or opened.
+pub fn open_file(path: &Path, existing: ExistingFile) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    match existing {
+        ExistingFile::Keep => options.create(true).write(true),
+        ExistingFile::Truncate => options.create(true).write(true).truncate(true),
+        ExistingFile::Append => options.create(true).append(true),
+        ExistingFile::CreateNew => options.create_new(true).write(true),
+    };
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, FILE_MODE);
+    options.open(path)
+}
+
+/// Access to a file or folder for others than its owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileAccess {
+    /// The mode, with the special bits.
+    pub mode: u32,
+    /// Whether everyone on this machine can read the file or list the folder.
+    pub everyone_reads: bool,
+    /// Whether everyone on this machine can change the file or the contents of the folder.
+    pub everyone_writes: bool,
+    /// Whether new files in the folder belong to the folder's group.
+    pub gives_its_group: bool,
+    /// Whether it is a shared temporary folder such as `/tmp`.
+    pub is_shared_temporary: bool,
+}
+
+/// Reads the permissions of a file or folder. `None` if it does not exist or the platform has no Unix permission bits.
+pub fn read_access(path: &Path) -> Option<FileAccess> {
+    #[cfg(unix)]
+    {
+        let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(path).ok()?.permissions()) & 0o7777;
+        Some(FileAccess {
+            mode,
+            everyone_reads: mode & 0o004 != 0,
+            everyone_writes: mode & 0o002 != 0,
+            gives_its_group: mode & 0o2000 != 0,
+            is_shared_temporary: mode & 0o1000 != 0,
+        })
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = path;
+        None
+    }
+}
+
+/// Overwrites the content of a file with zeros and syncs it. Other copies of the blocks on the disk cannot be reached
+/// from here.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn overwrite_with_zeros(file: &mut File) -> io::Result<()> {
+    let length = file.metadata()?.len();
+    file.rewind()?;
+    io::copy(&mut io::repeat(0).take(length), file)?;
+    file.sync_all()
+}
+
+/// Restricts an existing file to its owner. A file that is not regular is left alone.
+///
+/// # Errors
+/// If its mode cannot be read or set.
+pub fn restrict_to_owner(file: &File) -> io::Result<()> {
+    #[cfg(unix)]
+    if file.metadata()?.is_file() {
+        file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(FILE_MODE))?;
+    }
+    #[cfg(not(unix))]
+    let _ = file;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::io::Write as _;
+
+    use super::*;
+
+    #[test]
+    fn overwritten_file_holds_zeros_of_the_same_length() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        fs::write(&path, "380501234567").unwrap();
+        overwrite_with_zeros(&mut OpenOptions::new().write(true).open(&path).unwrap()).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), [0; 12]);
+    }
+
+    #[test]
+    fn existing_content_is_kept_truncated_or_appended_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        for (existing, left) in
+            [(ExistingFile::Keep, "newore"), (ExistingFile::Truncate, "new"), (ExistingFile::Append, "beforenew")]
+        {
+            fs::write(&path, "before").unwrap();
+            open_file(&path, existing).unwrap().write_all(b"new").unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), left, "{existing:?}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn folders_and_files_are_private_to_their_owner() {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let temporary = tempfile::tempdir().unwrap();
+        let inner = temporary.path().join("outer/inner");
+        create_folder(&inner).unwrap();
+        create_folder(&inner).unwrap();
+        assert_eq!((mode(&inner), mode(&temporary.path().join("outer"))), (0o700, 0o700));
+        fs::write(temporary.path().join("file"), "").unwrap();
+        assert!(
+            create_folder(&temporary.path().join("file")).is_err()
+                && create_folder(&temporary.path().join("file/inner")).is_err()
+        );
+        for (name, existing) in [("a", ExistingFile::Keep), ("b", ExistingFile::Truncate), ("c", ExistingFile::Append)]
+        {
+            let path = inner.join(name);
+            open_file(&path, existing).unwrap();
+            assert_eq!(mode(&path), 0o600, "{existing:?}");
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+            let opened = open_file(&path, existing).unwrap();
+            assert_eq!(mode(&path), 0o644, "{existing:?}");
+            restrict_to_owner(&opened).unwrap();
+            assert_eq!(mode(&path), 0o600, "{existing:?}");
+        }
+    }
+}

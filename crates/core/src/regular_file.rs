@@ -1,0 +1,124 @@
+//! Opening user files that must be regular files.
+//!
+//! A pipe would block, a device has no end, and a folder has no content. Callers decide what a file may contain and how
+//! much of it is read.
+
+use std::fs::{File, FileType, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether a file could not be opened for lack of a handle.
+static WITHOUT_HANDLE: AtomicBool = AtomicBool::new(false);
+
+/// Whether a file could not be opened since the start of the process because the process or the system had no handle
+/// left.
+///
+/// The file is not the cause, even if the finding names it.
+pub fn ran_out_of_handles() -> bool {
+    WITHOUT_HANDLE.load(Ordering::Relaxed)
+}
+
+/// Opens the regular file at `path` for reading, without waiting for a writer.
+///
+/// # Errors
+/// If it cannot be opened, or is not a regular file; the error says what it is.
+pub fn open(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, nonblocking_flags());
+    require_regular(options.open(path).map_err(note_missing_handle)?)
+}
+
+/// Returns the file if it is regular.
+///
+/// # Errors
+/// If it is not a regular file; the error says what it is.
+pub fn require_regular(file: File) -> io::Result<File> {
+    // The opened file is checked, so that it cannot be replaced in between.
+    let kind = file.metadata()?.file_type();
+    if kind.is_file() {
+        return Ok(file);
+    }
+    let what = describe_kind(kind);
+    Err(io::Error::new(ErrorKind::InvalidInput, format!("it is {what}, not a regular file")))
+}
+
+/// Returns the error. An error about file handles is remembered, and its message says where to see the limit.
+pub fn note_missing_handle(error: io::Error) -> io::Error {
+    #[cfg(unix)]
+    {
+        use rustix::io::Errno;
+
+        let code = error.raw_os_error();
+        if [Errno::MFILE, Errno::NFILE].iter().any(|errno| code == Some(errno.raw_os_error())) {
+            WITHOUT_HANDLE.store(true, Ordering::Relaxed);
+            return io::Error::new(error.kind(), format!("{error}; see `ulimit -n`"));
+        }
+    }
+    error
+}
+
+/// A pipe opens without a writer. The flag has no effect on a regular file.
+#[cfg(unix)]
+fn nonblocking_flags() -> i32 {
+    rustix::fs::OFlags::NONBLOCK.bits().cast_signed()
+}
+
+fn describe_kind(kind: FileType) -> &'static str {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt as _;
+        if kind.is_fifo() {
+            return "a pipe";
+        }
+        if kind.is_char_device() || kind.is_block_device() {
+            return "a device";
+        }
+    }
+    if kind.is_dir() { "a folder" } else { "something else" }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+
+    use super::*;
+
+    #[test]
+    fn regular_file_opens_also_through_a_symlink() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("list.csv");
+        std::fs::write(&path, "phone\n").unwrap();
+        let read = |path: &Path| {
+            let mut text = String::new();
+            open(path).unwrap().read_to_string(&mut text).unwrap();
+            text
+        };
+        assert_eq!(read(&path), "phone\n");
+        #[cfg(unix)]
+        {
+            let link = folder.path().join("link.csv");
+            std::os::unix::fs::symlink(&path, &link).unwrap();
+            assert_eq!(read(&link), "phone\n");
+        }
+        let missing = open(&folder.path().join("no.csv")).unwrap_err();
+        assert_eq!(missing.kind(), ErrorKind::NotFound);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn special_file_is_refused_at_once_by_kind() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        for (path, what) in
+            [(pipe.as_path(), "a pipe"), (Path::new("/dev/zero"), "a device"), (folder.path(), "a folder")]
+        {
+            let refusal = open(path).unwrap_err();
+            assert_eq!(refusal.to_string(), format!("it is {what}, not a regular file"));
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Every channel key of a campaign is either sent or rejected, never both and never neither.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::fs;
+
+use tempfile::TempDir;
+
+use campaign_core::domain::{
+    Channel, ChannelField, FieldKind, FieldRequirement, MessageId, Operation, OperationKind, Phone,
+};
+use campaign_gateway::encode_operation;
+use campaign_manifest::{CampaignDay, load_campaign};
+
+/// Keys that campaign itself applies: they are neither sent nor rejected.
+const LOCAL_KEYS: [(Channel, &str); 2] = [(Channel::Sms, "max_parts"), (Channel::Sms, "plain")];
+
+/// Two different values of a key in the form of a campaign file. They are equal if the key has only one value.
+fn sample_values(field: &ChannelField) -> [String; 2] {
+    match field.kind {
+        FieldKind::Template if field.key == "signature" => ["Olena", "OlenaCo"].map(String::from),
+        FieldKind::Template | FieldKind::Message => {
+            ["https://a.example/1.png", "https://a.example/2.png"].map(String::from)
+        }
+        FieldKind::Choice(words) | FieldKind::Word(words) => [words[0], words[1]].map(String::from),
+        FieldKind::Form(names) => [names[0], names[0]].map(String::from),
+        FieldKind::Seconds { .. } => ["2h", "3h"].map(String::from),
+        FieldKind::Number { .. } => ["4", "5"].map(String::from),
+        FieldKind::Flag => ["true", "false"].map(String::from),
+        FieldKind::Cards { .. } => ["one", "two"].map(|caption| {
+            let card = "image: https://a.example/1.png, url: https://a.example, button: Go";
+            format!("[{{ caption: {caption}, {card} }}, {{ {card} }}]")
+        }),
+        FieldKind::Extra => unreachable!("extra properties are no key of their own"),
+    }
+}
+
+/// A channel with everything that an operation needs, and the value of one key.
+fn channel_yaml(channel: Channel, kind: OperationKind, given: Option<(&ChannelField, &str)>) -> String {
+    let facts = channel.facts();
+    let given_key = given.map(|(field, _)| field.key);
+    let form = facts.forms.iter().find(|form| given_key.is_some_and(|key| form.required_keys.contains(&key)));
+    let form = form.filter(|_| kind != OperationKind::Pipeline).or(facts.forms.first());
+    let mut keys = String::new();
+    for field in facts.fields {
+        let needed = match field.need {
+            FieldRequirement::Always => true,
+            FieldRequirement::InPipeline(_) => kind == OperationKind::Pipeline,
+            FieldRequirement::OutsidePipeline(_) => kind != OperationKind::Pipeline,
+            FieldRequirement::Never => false,
+        };
+        let needed = needed || form.is_some_and(|form| form.required_keys.contains(&field.key));
+        let value = match given.filter(|(given, _)| *given == field) {
+            Some((_, value)) => Some(value.to_owned()),
+            None => needed.then(|| sample_values(field)[0].clone()),
+        };
+        if let Some(value) = value {
+            let _ = write!(keys, "{}: {value}, ", field.key);
+        }
+    }
+    format!("  - {channel}: {{ {keys} }}\n")
+}
+
+/// The encoded operation of a campaign, or the error.
+fn encode_campaign(folder: &TempDir, kind: OperationKind, channels: &str) -> Result<String, String> {
+    let file = folder.path().join("a.yaml");
+    let forced = if kind == OperationKind::Pipeline { "operation: pipeline\n" } else { "" };
+    fs::write(&file, format!("recipients: {{ file: a.csv }}\n{forced}channels:\n{channels}")).unwrap();
+    let loaded = load_campaign(&file, CampaignDay::Of(jiff::Timestamp::now()));
+    let told: Vec<String> =
+        loaded.findings.iter().map(|finding| format!("{}: {}", finding.rule, finding.message)).collect();
+    let Some(campaign) = loaded.value else { return Err(told.join("\n")) };
+    let content = &campaign.brief.content;
+    assert_eq!(content.kind, kind);
+    let content = content.try_map_texts(|text| Ok::<_, ()>(Cow::Borrowed(text.source.as_str()))).unwrap();
+    let (id, phone) = (MessageId::new(1).unwrap(), Phone::new(380_501_234_567).unwrap());
+    Ok(String::from_utf8(encode_operation(&Operation { id, phone, content })).unwrap())
+}
+
+#[test]
+fn every_channel_key_is_either_sent_or_rejected() {
+    let folder = TempDir::new().unwrap();
+    let (mut judged, mut wrong) = (0, Vec::new());
+    for kind in OperationKind::ALL {
+        let piped = Channel::ALL.into_iter().filter(|channel| !channel.facts().single);
+        let tried: Vec<Channel> = match kind {
+            OperationKind::Pipeline => piped.collect(),
+            _ => kind.channels().to_vec(),
+        };
+        for own in &tried {
+            for field in own.facts().fields.iter().filter(|field| field.kind != FieldKind::Extra) {
+                let with = |value: &str| -> String {
+                    let given = |each: &Channel| Some((field, value)).filter(|_| each == own);
+                    tried.iter().map(|each| channel_yaml(*each, kind, given(each))).collect()
+                };
+                let [first, second] = sample_values(field).map(|value| encode_campaign(&folder, kind, &with(&value)));
+                let is_sent = match (&first, &second) {
+                    (Ok(first), Ok(_)) if matches!(field.kind, FieldKind::Form(_)) => {
+                        first.contains(&format!("type\":\"{}\"", sample_values(field)[0]))
+                    }
+                    (Ok(first), Ok(second)) => first != second,
+                    _ => false,
+                };
+                let refusal =
+                    format!("not-carried: a `{kind}` message does not support the key `{}` of `{own}`", field.key);
+                let is_refused =
+                    [&first, &second].iter().all(|told| told.as_ref().is_err_and(|told| told.contains(&refusal)));
+                let is_ours = LOCAL_KEYS.contains(&(*own, field.key)) && first.is_ok();
+                judged += 1;
+                if u8::from(is_sent) + u8::from(is_refused) + u8::from(is_ours) != 1 {
+                    wrong.push(format!("`{}` of `{own}` in `{kind}`: {first:?} {second:?}", field.key));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "sent and refused, or neither:\n{}", wrong.join("\n"));
+    assert!(judged > 70, "only {judged} keys were judged");
+}

@@ -1,0 +1,296 @@
+//! Cells of the list, collected by column during a survey: empty cells in messages, opt-outs, and cells that match
+//! no text.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use roaring::RoaringBitmap;
+use rustc_hash::FxHashMap;
+
+use campaign_content::audience::{ListHeader, RecordFields};
+use campaign_content::message::{EmptyCellFinder, EmptyCellPlace, EmptyCellUse};
+use campaign_core::domain::{Channel, OptOutColumn, OptOutState, Row, Stage, is_date};
+use campaign_core::finding::{Finding, join_names};
+use campaign_manifest::{CampaignBrief, missing_text_reason};
+
+/// A column of the list.
+#[derive(Clone, Debug)]
+pub struct ListColumn {
+    /// Its position in the list, from 0.
+    pub index: usize,
+    /// Its header in the list.
+    pub header: String,
+    /// Its name in templates.
+    pub name: String,
+    /// Whether the campaign uses it.
+    pub is_used: bool,
+}
+
+/// The columns of a list except the phone columns, and whether they are used.
+pub(super) fn list_columns(header: &ListHeader, used: &BTreeSet<usize>) -> Vec<ListColumn> {
+    let columns =
+        header.headers().iter().zip(header.names()).enumerate().filter(|(index, _)| !header.phones().contains(*index));
+    let column = |(index, (header, name)): (usize, (&String, &String))| ListColumn {
+        index,
+        header: header.clone(),
+        name: name.clone(),
+        is_used: used.contains(&index),
+    };
+    columns.map(column).collect()
+}
+
+/// Rows whose messages show an empty cell of one column in one text.
+#[derive(Clone, Debug)]
+pub struct EmptyCells {
+    /// The first use of the column in the text.
+    pub place: EmptyCellPlace,
+    /// The channels and keys whose messages the text is part of.
+    pub messages: Vec<(Channel, &'static str)>,
+    /// The rows.
+    pub rows: RoaringBitmap,
+}
+
+/// The rows of each use, by variant.
+#[derive(Debug, Default)]
+pub(super) struct EmptyUses(BTreeMap<(usize, EmptyCellUse), RoaringBitmap>);
+
+impl EmptyUses {
+    /// Adds the uses of a row.
+    pub(super) fn add_row(&mut self, row: Row, arm: usize, uses: Vec<EmptyCellUse>) {
+        for of in uses {
+            self.0.entry((arm, of)).or_default().insert(row.get());
+        }
+    }
+
+    /// The rows by text and column, in the order of the texts; `finders` has an entry for each variant.
+    pub(super) fn group_by_text(&self, finders: &[EmptyCellFinder<'_>]) -> Vec<EmptyCells> {
+        let mut cells: Vec<EmptyCells> = Vec::new();
+        for ((arm, of), rows) in &self.0 {
+            let Some(place) = finders.get(*arm).and_then(|finder| finder.find_place(*of)) else { continue };
+            let message = (place.channel, place.key);
+            let same =
+                |known: &&mut EmptyCells| known.place.name == place.name && known.place.text.name == place.text.name;
+            match cells.iter_mut().find(same) {
+                Some(known) => {
+                    known.rows |= rows;
+                    if !known.messages.contains(&message) {
+                        known.messages.push(message);
+                    }
+                    if place.span.start < known.place.span.start {
+                        known.place = place;
+                    }
+                }
+                None => cells.push(EmptyCells { place, messages: vec![message], rows: rows.clone() }),
+            }
+        }
+        cells
+    }
+}
+
+/// The maximum number of values of other rows.
+const MAX_OTHER_VALUES: usize = 6;
+/// The maximum number of values of opted-out rows; few words mean an opt-out.
+const MAX_OPT_OUT_VALUES: usize = 64;
+/// The maximum number of cached values.
+const MAX_CACHED_STATES: usize = 1_024;
+
+/// A column that records opt-outs, with the planned rows whose cells contain one.
+#[derive(Clone, Debug)]
+pub struct OptedOutCells {
+    /// The header of the column.
+    pub header: String,
+    /// Its name in templates.
+    pub name: String,
+    /// The rows.
+    pub rows: RoaringBitmap,
+    /// The values of these rows.
+    pub values: DistinctValues,
+    /// Whether one of these values is a date, so that later lists have different ones.
+    pub has_dates: bool,
+    /// The values of all other rows.
+    pub others: DistinctValues,
+    index: usize,
+    kind: OptOutColumn,
+    states: FxHashMap<Box<str>, Option<OptOutState>>,
+}
+
+/// The distinct values of a column.
+#[derive(Clone, Debug, Default)]
+pub struct DistinctValues {
+    /// The first values.
+    pub values: BTreeSet<String>,
+    /// Whether there are more.
+    pub has_more: bool,
+}
+
+impl DistinctValues {
+    /// The value, if there is only one.
+    #[must_use]
+    pub fn single_value(&self) -> Option<&str> {
+        self.values.first().filter(|_| self.values.len() == 1 && !self.has_more).map(String::as_str)
+    }
+
+    fn add_value(&mut self, value: &str, at_most: usize) {
+        if self.values.contains(value) || self.has_more {
+            return;
+        }
+        if self.values.len() == at_most {
+            self.has_more = true;
+        } else {
+            self.values.insert(value.to_owned());
+        }
+    }
+}
+
+impl OptedOutCells {
+    /// The columns that record opt-outs, without rows yet.
+    pub(super) fn from_columns(columns: &[ListColumn]) -> Vec<Self> {
+        let cells = |ListColumn { index, header, name, .. }: &ListColumn| {
+            Some(Self {
+                header: header.clone(),
+                name: name.clone(),
+                rows: RoaringBitmap::new(),
+                values: DistinctValues::default(),
+                has_dates: false,
+                others: DistinctValues::default(),
+                index: *index,
+                kind: OptOutColumn::from_header(header)?,
+                states: FxHashMap::default(),
+            })
+        };
+        columns.iter().filter_map(cells).collect()
+    }
+
+    /// Adds the cell of a planned row.
+    pub(super) fn add_row(&mut self, row: Row, fields: RecordFields<'_>) {
+        let value = fields.get(self.index);
+        let state = self.states.get(value).copied().unwrap_or_else(|| {
+            let state = self.kind.read_state(value);
+            if self.states.len() < MAX_CACHED_STATES {
+                self.states.insert(value.into(), state);
+            }
+            state
+        });
+        if state == Some(OptOutState::OptedOut) {
+            self.rows.insert(row.get());
+            self.values.add_value(value, MAX_OPT_OUT_VALUES);
+            self.has_dates = self.has_dates || is_date(value);
+        } else {
+            self.others.add_value(value, MAX_OTHER_VALUES);
+        }
+    }
+}
+
+/// How many distinct cells of a column a finding names.
+const MAX_NAMED: usize = 5;
+
+/// The cells that match no text, by the column that chooses the text.
+#[derive(Clone, Debug, Default)]
+pub(super) struct UnmatchedCells {
+    columns: Vec<SelectorColumn>,
+}
+
+#[derive(Clone, Debug)]
+struct SelectorColumn {
+    index: usize,
+    /// Its name in the campaign file.
+    name: String,
+    /// The beginning of the reason of its rows.
+    reason: String,
+    /// Its distinct cells, up to one more than a finding names.
+    cells: BTreeSet<String>,
+}
+
+impl UnmatchedCells {
+    /// The columns of a campaign, without cells yet.
+    pub(super) fn for_campaign(brief: &CampaignBrief, header: &ListHeader) -> Self {
+        let texts = || brief.all_contents().flat_map(|content| &content.stages).flat_map(Stage::texts);
+        let names = header.names().iter().chain(header.headers());
+        let column = |name: &String| {
+            let reason = missing_text_reason(name);
+            let is_chosen_by = texts().any(|(_, text)| text.source.contains(&reason));
+            let index = header.find_column(name).filter(|_| is_chosen_by)?;
+            Some(SelectorColumn { index, name: name.clone(), reason, cells: BTreeSet::new() })
+        };
+        let mut columns: Vec<SelectorColumn> = Vec::new();
+        for column in names.filter_map(column) {
+            if columns.iter().all(|other| other.index != column.index) {
+                columns.push(column);
+            }
+        }
+        Self { columns }
+    }
+
+    /// Adds the cell of an invalid row, if the reason is that no text matches.
+    pub(super) fn add_cell(&mut self, fields: RecordFields<'_>, reason: &str) {
+        let Some(column) = self.columns.iter_mut().find(|column| column.is_unmatched_reason(reason)) else { return };
+        let cell = fields.get(column.index).trim();
+        if column.cells.len() <= MAX_NAMED && !column.cells.contains(cell) {
+            column.cells.insert(cell.to_owned());
+        }
+    }
+
+    /// Whether this reason is that no text matches.
+    pub(super) fn is_unmatched_reason(&self, reason: &str) -> bool {
+        self.columns.iter().any(|column| column.is_unmatched_reason(reason))
+    }
+
+    /// The finding about rows with this reason, with the unmatched cells and the remedy.
+    pub(super) fn with_cells(&self, finding: Finding, reason: &str) -> Finding {
+        match self.columns.iter().find(|column| column.is_unmatched_reason(reason)) {
+            Some(column) => finding.help(column.format_help()),
+            None => finding,
+        }
+    }
+}
+
+impl SelectorColumn {
+    fn is_unmatched_reason(&self, reason: &str) -> bool {
+        // The name of another column can begin with this one.
+        reason.strip_prefix(&self.reason).is_some_and(|rest| rest.starts_with(", only for "))
+    }
+
+    fn format_help(&self) -> String {
+        let words = self.cells.iter().filter(|cell| !cell.is_empty()).take(MAX_NAMED);
+        let cells = join_names(words.map(String::as_str));
+        let more = if self.cells.len() > MAX_NAMED { " and others" } else { "" };
+        let name = &self.name;
+        let of_else = "add `else` with a message for all other rows";
+        match (cells.is_empty(), self.cells.contains("")) {
+            (true, _) => format!("fill in the empty cells of `{name}`, or {of_else}"),
+            (false, true) => format!(
+                "add {cells}{more} under `texts`, spelled as in the column `{name}`; some cells are empty, so also \
+                 {of_else}"
+            ),
+            (false, false) => {
+                format!("add {cells}{more} under `texts`, spelled as in the column `{name}`, or {of_else}")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn column(cells: &[&str]) -> SelectorColumn {
+        let cells = cells.iter().map(|cell| (*cell).to_owned()).collect();
+        SelectorColumn { index: 1, name: "language".into(), reason: missing_text_reason("language"), cells }
+    }
+
+    #[test]
+    fn help_shows_the_cells_as_the_list_has_them() {
+        assert!(column(&["uk-UA", "en-GB"]).format_help().starts_with("add `en-GB` and `uk-UA` under `texts`"));
+        assert!(column(&[""]).format_help().starts_with("fill in the empty cells of `language`"));
+        assert!(column(&["", "pl"]).format_help().contains("some cells are empty"));
+        assert!(column(&["a", "b", "c", "d", "e", "f"]).format_help().contains("`e` and others under"));
+    }
+
+    #[test]
+    fn reason_of_another_column_does_not_match() {
+        let column = column(&[]);
+        let reason_for = |name: &str| format!("{}, only for ua (sale.yaml:3:5)", missing_text_reason(name));
+        assert!(column.is_unmatched_reason(&reason_for("language")));
+        assert!(!column.is_unmatched_reason(&reason_for("language_of_parents")));
+        assert!(!column.is_unmatched_reason("no phone number"));
+    }
+}

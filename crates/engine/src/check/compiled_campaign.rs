@@ -1,0 +1,393 @@
+//! Compilation of a campaign against its list, and the recipe that turns each record into a message or a reason to
+//! skip it.
+//!
+//! Previews, surveys and runs all compose messages here, so they cannot differ.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::rules;
+use campaign_content::audience::{
+    ListSettings, NamedColumns, PhoneColumns, RecipientReader, RecordFields, RecordRef, RejectedList, ValidNumber,
+};
+use campaign_content::message::{
+    BranchFinder, CompiledMessages, Condition, EmptyCellFinder, FilledMessage, LookupTable, Marker, RenderError,
+    Renderer, RowFilter, TemplateNames, TextProblem, compile_condition, compile_messages, load_tables, render_constant,
+};
+use campaign_core::domain::{MessageContent, NamedTemplate, Phone, Region, TextSource, VariantAllocation};
+use campaign_core::finding::{Finding, rules as finding_rules};
+use campaign_ledger::RowState;
+use campaign_manifest::{CampaignBrief, SourceMap};
+
+/// The sources of texts, and their places for findings.
+pub struct TextInputs<'a> {
+    /// Places in the campaign file and its text files; `None` for a frozen run.
+    pub places: Option<&'a SourceMap>,
+    /// Whether texts and `where` see trimmed cells. Runs of earlier versions see the original cells.
+    pub trims_cells: bool,
+    /// Loads a text by the name in `include` or `extends`.
+    pub load: &'a mut dyn FnMut(&str) -> Result<String, String>,
+}
+
+/// A campaign with an open list and compiled texts.
+pub struct CompiledCampaign<R> {
+    /// The list, read up to the header.
+    pub reader: RecipientReader<R>,
+    /// Turns its records into messages.
+    pub recipe: Recipe,
+    /// The rendered edition; empty if the campaign has none.
+    pub edition: String,
+}
+
+/// The problems of a list and of the texts that use it.
+#[derive(Debug)]
+pub struct PrepareError {
+    /// The problems of the list, then those of the texts.
+    pub findings: Vec<Finding>,
+    /// Whether the list has phone columns, so that its rows can be checked.
+    pub has_rows: bool,
+}
+
+/// Opens the list, compiles every text against its header, and checks what all rows have in common.
+///
+/// `today` is a date (YYYY-MM-DD), the only clock that texts see.
+///
+/// # Errors
+/// All problems of the header, the columns and the texts.
+pub fn prepare_campaign<R: Read>(
+    brief: &CampaignBrief,
+    list: R,
+    path: &Path,
+    texts: TextInputs<'_>,
+    today: &str,
+) -> Result<CompiledCampaign<R>, PrepareError> {
+    let (reader, columns, mut findings) = match RecipientReader::open_with_columns(list, path, &reader_settings(brief))
+    {
+        Ok(reader) => {
+            let (headers, names) = (reader.header().headers().to_vec(), reader.header().names().to_vec());
+            (Some(reader), Some(NamedColumns { headers, names }), Vec::new())
+        }
+        // The texts are checked anyway, so that all mistakes are reported at once.
+        Err(RejectedList { findings, columns }) => (None, columns, findings),
+    };
+    let compiled = compile_texts(brief, columns.as_ref(), today, texts.load);
+    let problems = compiled.as_ref().err().into_iter().flatten().cloned();
+    findings.extend(problems.map(|problem| to_finding(problem, texts.places)));
+    let orders = find_failing_comparisons(brief, columns.as_ref(), compiled.as_ref().ok(), texts.places);
+    let fails = !orders.is_empty();
+    findings.extend(orders);
+    match (reader, compiled) {
+        (Some(reader), Ok(CompiledTexts { arms, edition, tables, condition })) if !fails => {
+            let (allotment, phones) = (brief.variant_allocation(), reader.header().phones().clone());
+            let (region, places) = (brief.region, texts.places.cloned());
+            let trims_cells = texts.trims_cells;
+            let recipe = Recipe { arms, allotment, condition, tables, phones, region, places, trims_cells };
+            Ok(CompiledCampaign { reader, recipe, edition })
+        }
+        (reader, _) => Err(PrepareError { findings, has_rows: reader.is_some() }),
+    }
+}
+
+/// The comparisons of texts that fail with every row.
+///
+/// A run that started with such a text is continued: its other rows are sent, and its places are unknown.
+fn find_failing_comparisons(
+    brief: &CampaignBrief,
+    columns: Option<&NamedColumns>,
+    compiled: Option<&CompiledTexts>,
+    places: Option<&SourceMap>,
+) -> Vec<Finding> {
+    let Some(places) = places else { return Vec::new() };
+    let includes = compiled.into_iter().flat_map(|texts| texts.arms.iter().flat_map(CompiledMessages::includes));
+    let includes = includes.filter(|(name, _)| !LookupTable::is_source(name));
+    let included = includes.map(|(name, source)| NamedTemplate { name: name.clone(), source: source.clone() });
+    let problems = rules::find_failing_comparisons(brief, columns.map(|columns| columns.names.as_slice()), included);
+    problems.into_iter().map(|problem| to_finding(problem, Some(places))).collect()
+}
+
+/// The compiled texts of a campaign.
+struct CompiledTexts {
+    edition: String,
+    tables: Vec<(String, Arc<LookupTable>)>,
+    condition: Option<Condition>,
+    arms: Vec<CompiledMessages>,
+}
+
+/// Compiles the edition, the condition and the texts of each variant, or returns all their problems.
+///
+/// If the columns are unknown, a name that can be a column is accepted.
+fn compile_texts(
+    brief: &CampaignBrief,
+    columns: Option<&NamedColumns>,
+    today: &str,
+    load: &mut dyn FnMut(&str) -> Result<String, String>,
+) -> Result<CompiledTexts, Vec<TextProblem>> {
+    let (vars, campaign, today) = (brief.vars.clone(), brief.name.clone(), today.to_owned());
+    let NamedColumns { headers, names } = columns.cloned().unwrap_or_default();
+    let language = brief.text_language();
+    let names = TemplateNames { headers, names, vars, campaign, today, language, ..TemplateNames::default() };
+    let edition = brief.edition.as_ref().map(|edition| render_constant(edition, &names)).transpose();
+    let tables = load_tables(&brief.tables, load);
+    let lost: Vec<String> = match &tables {
+        Ok(_) => Vec::new(),
+        Err(_) => brief.tables.iter().map(|name| format!("`{name}`")).collect(),
+    };
+    let names = TemplateNames { tables: tables.clone().unwrap_or_default(), ..names };
+    let condition = brief.condition.as_ref().map(|condition| compile_condition(condition, &names)).transpose();
+    let arms = compile_arms(brief, &names, load);
+    // An unreadable table is reported once, and not again for each use.
+    let is_lost = |problem: &TextProblem| lost.iter().any(|name| problem.message.contains(name));
+    let may_be_a_column = [&finding_rules::UNKNOWN_VARIABLE, &finding_rules::UNKNOWN_COLUMN];
+    let of_names = [condition.as_ref().err(), arms.as_ref().err()].into_iter().flatten().flatten();
+    let is_proven = |problem: &&TextProblem| {
+        (columns.is_some() || !may_be_a_column.contains(&problem.rule)) && !NamedTemplate::is_stand_in(&problem.text)
+    };
+    let of_names = of_names.filter(is_proven);
+    let others = [edition.as_ref().err(), tables.as_ref().err()].into_iter().flatten().flatten();
+    let problems: Vec<TextProblem> = others.chain(of_names.filter(|problem| !is_lost(problem))).cloned().collect();
+    match (edition, tables, condition, arms) {
+        (Ok(edition), Ok(tables), Ok(condition), Ok(arms)) => {
+            Ok(CompiledTexts { edition: edition.unwrap_or_default(), tables, condition, arms })
+        }
+        _ => Err(problems),
+    }
+}
+
+/// Compiles the texts of each variant.
+fn compile_arms(
+    brief: &CampaignBrief,
+    names: &TemplateNames,
+    load: &mut dyn FnMut(&str) -> Result<String, String>,
+) -> Result<Vec<CompiledMessages>, Vec<TextProblem>> {
+    let (mut arms, mut problems) = (Vec::new(), Vec::new());
+    for arm in brief.list_arms() {
+        match compile_messages(arm.content, &TemplateNames { vars: arm.vars.into_owned(), ..names.clone() }, load) {
+            Ok(messages) => arms.push(messages),
+            Err(found) => problems.extend(found),
+        }
+    }
+    if problems.is_empty() {
+        return Ok(arms);
+    }
+    let mut told: Vec<TextProblem> = Vec::new();
+    // Variants share most of their texts.
+    problems.into_iter().for_each(|problem| {
+        if !told.contains(&problem) {
+            told.push(problem);
+        }
+    });
+    Err(told)
+}
+
+/// The edition of a campaign on a day, if it depends only on the campaign file.
+///
+/// Errors in the edition template are reported elsewhere.
+#[must_use]
+pub fn render_edition(brief: &CampaignBrief, today: &str) -> Option<String> {
+    let (vars, campaign) = (brief.vars.clone(), brief.name.clone());
+    let (today, language) = (today.to_owned(), brief.text_language());
+    let names = TemplateNames { vars, campaign, today, language, ..TemplateNames::default() };
+    brief.edition.as_ref().and_then(|edition| render_constant(edition, &names).ok())
+}
+
+/// The problems of a campaign's texts if its list cannot be read, with any columns.
+#[must_use]
+pub fn find_text_problems(brief: &CampaignBrief, texts: TextInputs<'_>, today: &str) -> Vec<Finding> {
+    let compiled = compile_texts(brief, None, today, texts.load);
+    let orders = find_failing_comparisons(brief, None, compiled.as_ref().ok(), texts.places);
+    let problems = compiled.err().unwrap_or_default();
+    problems.into_iter().map(|problem| to_finding(problem, texts.places)).chain(orders).collect()
+}
+
+/// The list settings of a campaign.
+#[must_use]
+pub fn reader_settings(brief: &CampaignBrief) -> ListSettings {
+    ListSettings { columns: brief.columns.clone(), region: brief.region, may_be_empty: brief.may_be_empty }
+}
+
+/// A finding about a text problem, at its place.
+pub(super) fn to_finding(problem: TextProblem, places: Option<&SourceMap>) -> Finding {
+    let place =
+        places.and_then(|places| places.locate_text(&problem.text, problem.line, problem.column, problem.length));
+    let message = match &place {
+        Some(_) => problem.message,
+        None => {
+            format!("{} (in `{}`, line {}, column {})", problem.message, problem.text, problem.line, problem.column)
+        }
+    };
+    let finding = Finding::new(problem.rule, message).at(place);
+    match problem.help {
+        Some(help) => finding.help(help),
+        None => finding,
+    }
+}
+
+/// The reason if `where` does not select a row.
+pub const FILTERED: &str = "filtered";
+
+/// Composes the message of each record; compiled against the header of the list.
+pub struct Recipe {
+    /// The compiled texts of each variant; never empty.
+    pub(super) arms: Vec<CompiledMessages>,
+    /// The distribution of recipients over variants.
+    pub(super) allotment: VariantAllocation,
+    /// The condition that selects recipients; `None` selects all.
+    pub(super) condition: Option<Condition>,
+    /// The lookup tables of texts, by name.
+    pub(super) tables: Vec<(String, Arc<LookupTable>)>,
+    /// The phone columns.
+    pub(super) phones: PhoneColumns,
+    /// The region of national numbers.
+    pub(super) region: Option<Region>,
+    /// The places of its texts. `None` for a frozen run.
+    pub(super) places: Option<SourceMap>,
+    /// Whether cells are trimmed.
+    pub(super) trims_cells: bool,
+}
+
+/// Composes messages with its own buffers.
+pub struct Composer<'r> {
+    recipe: &'r Recipe,
+    sieve: Option<RowFilter<'r>>,
+    renderers: Vec<Renderer<'r>>,
+}
+
+/// The message of a record, which borrows the buffers of the composer.
+#[derive(Clone, Copy)]
+pub struct ComposedMessage<'r> {
+    /// The phone number.
+    pub number: ValidNumber,
+    /// The index of the variant; 0 without variants.
+    pub arm: usize,
+    /// The message.
+    pub message: FilledMessage<'r>,
+}
+
+/// The reason why a record has no message, without its number or cells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ComposeFailure {
+    /// The state of its row: skipped or invalid.
+    pub state: RowState,
+    /// The reason.
+    pub reason: Cow<'static, str>,
+    /// The problem of the text that fails with the row, if any.
+    pub problem: Option<Box<TextProblem>>,
+}
+
+impl ComposeFailure {
+    fn from_reason(why: impl ToString) -> Self {
+        Self { state: RowState::Invalid, reason: why.to_string().into(), problem: None }
+    }
+}
+
+impl Recipe {
+    /// The reason why a row has no message. If a text fails, it names the place in the author's file.
+    fn compose_failure(&self, invalid: RenderError) -> ComposeFailure {
+        let RenderError::TemplateFails(problem) = invalid else { return ComposeFailure::from_reason(invalid) };
+        let place = self
+            .places
+            .as_ref()
+            .and_then(|places| places.locate_text(&problem.text, problem.line, problem.column, problem.length));
+        let reason = match place {
+            Some(place) => {
+                // Others can read the stored reason, so it must not contain folders of this machine.
+                let path = place.source.path();
+                let file = Path::new(path.file_name().unwrap_or(path.as_os_str())).display();
+                let (line, column) = (place.line_number(), place.column_number());
+                format!("{} ({file}:{line}:{column})", problem.message)
+            }
+            None => RenderError::TemplateFails(problem.clone()).to_string(),
+        };
+        ComposeFailure { problem: Some(problem), ..ComposeFailure::from_reason(reason) }
+    }
+
+    /// A cell as texts and `where` see it.
+    #[must_use]
+    pub fn cell_text<'c>(&self, fields: RecordFields<'c>, column: usize) -> &'c str {
+        let cell = fields.get(column);
+        if self.trims_cells { cell.trim() } else { cell }
+    }
+
+    /// A new composer. Make one per run or thread, not one per row.
+    #[must_use]
+    pub fn composer(&self) -> Composer<'_> {
+        let sieve = self.condition.as_ref().map(Condition::row_filter);
+        Composer { recipe: self, sieve, renderers: self.arms.iter().map(CompiledMessages::renderer).collect() }
+    }
+
+    /// The texts of each variant, with their constant parts filled in.
+    pub fn text_sources(&self) -> impl Iterator<Item = MessageContent<TextSource<'_>>> {
+        self.arms.iter().map(CompiledMessages::sources)
+    }
+
+    /// A marker per variant, which marks the parts that come from the row.
+    pub fn markers(&self) -> impl Iterator<Item = Marker<'_>> {
+        self.arms.iter().map(CompiledMessages::marker)
+    }
+
+    /// The number of a record, if it is valid.
+    #[must_use]
+    pub fn parse_phone(&self, record: RecordRef<'_>) -> Option<Phone> {
+        self.phones.choose_phone(record.fields, self.region).ok()
+    }
+
+    /// The texts that were loaded for `include` and `extends`, and the tables as texts: name and source, by name.
+    #[must_use]
+    pub fn list_includes(&self) -> Vec<(String, String)> {
+        let tables = self.tables.iter().map(|(name, table)| (LookupTable::source_name(name), table.to_source()));
+        let all: BTreeSet<_> = self.arms.iter().flat_map(CompiledMessages::includes).cloned().chain(tables).collect();
+        all.into_iter().collect()
+    }
+
+    /// The column with this name in texts, if a text uses it.
+    pub(super) fn find_column(&self, name: &str) -> Option<usize> {
+        self.arms.iter().find_map(|messages| messages.find_column(name))
+    }
+
+    /// The columns that texts use.
+    pub(super) fn text_columns(&self) -> BTreeSet<usize> {
+        self.arms.iter().flat_map(CompiledMessages::used_columns).collect()
+    }
+
+    /// A finder per variant for empty cells in messages.
+    pub(super) fn empty_use_finders(&self) -> Vec<EmptyCellFinder<'_>> {
+        self.arms.iter().map(CompiledMessages::empty_cell_finder).collect()
+    }
+
+    /// A finder per variant for the branches that messages take, if it has conditions.
+    pub(super) fn branch_finders(&self) -> Vec<Option<BranchFinder<'_>>> {
+        self.arms.iter().map(CompiledMessages::branch_finder).collect()
+    }
+
+    /// The columns that texts or the condition use.
+    #[must_use]
+    pub fn used_columns(&self) -> BTreeSet<usize> {
+        let asked = self.condition.iter().flat_map(Condition::columns);
+        self.text_columns().into_iter().chain(asked).collect()
+    }
+}
+
+impl Composer<'_> {
+    /// The message of a record.
+    ///
+    /// # Errors
+    /// The reason why it has none. Records that are not selected are not checked further.
+    pub fn compose(&mut self, record: RecordRef<'_>) -> Result<ComposedMessage<'_>, ComposeFailure> {
+        let recipe = self.recipe;
+        let cell = |column| recipe.cell_text(record.fields, column);
+        if let Some(sieve) = &mut self.sieve
+            && !sieve.matches(record.row, cell).map_err(|invalid| recipe.compose_failure(invalid))?
+        {
+            return Err(ComposeFailure { state: RowState::Skipped, reason: FILTERED.into(), problem: None });
+        }
+        let Recipe { phones, region, allotment, .. } = recipe;
+        let number = phones.choose_number(record.fields, *region).map_err(ComposeFailure::from_reason)?;
+        let arm = allotment.assign_variant(number.phone);
+        let message =
+            self.renderers[arm].render(record.row, cell).map_err(|invalid| recipe.compose_failure(invalid))?;
+        Ok(ComposedMessage { number, arm, message })
+    }
+}

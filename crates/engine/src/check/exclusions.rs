@@ -1,0 +1,325 @@
+//! Recipients that a survey skips because of the ledger, including the duplicate guard for `duplicates: allow`.
+//! Pure.
+//!
+//! With `duplicates: allow`, rows of the current list are compared with those of earlier runs by number and text.
+
+use std::ops::Range;
+
+use roaring::{RoaringBitmap, RoaringTreemap};
+
+use campaign_core::domain::{Phone, Row};
+use campaign_ledger::{CANCELLED_EARLIER, CAPPED, NumberSet, OPTED_OUT};
+
+/// The reason if the number already has a message.
+pub const ALREADY_SENT: &str = "already sent";
+/// The reason if the number has a message and, with `duplicates: allow`, it is unknown for which row.
+pub const MIGHT_BE_SENT: &str = "might be sent already";
+/// The reason if the number is in an earlier row.
+pub const DUPLICATE: &str = "duplicate number";
+
+/// The reason if an earlier message excludes the recipient.
+pub const EXCLUDED: &str = "excluded";
+
+/// The reason if the recipient is in the control group.
+pub const HOLDOUT: &str = "holdout";
+
+/// The recipients that a survey skips, by number.
+#[derive(Clone, Debug, Default)]
+pub struct SurveyExclusions {
+    /// Recipients who already have a message of this campaign and edition.
+    pub already_sent: NumberSet,
+    /// Those of their rows that have it or were cancelled, with `duplicates: allow`. `None` if all of them do.
+    pub rows: Option<SentRows>,
+    /// Recipients who opted out of the campaign's messages.
+    pub opted_out: NumberSet,
+    /// Recipients whom `stop --for-good` cancelled in an earlier run of this edition.
+    pub cancelled: NumberSet,
+    /// Recipients who reached the cap of recent messages.
+    pub capped: NumberSet,
+    /// Recipients whom an earlier message excludes.
+    pub excluded: RoaringTreemap,
+}
+
+impl SurveyExclusions {
+    /// The first reason that applies to a row with this number.
+    #[must_use]
+    pub fn find_reason(&self, row: Row, phone: Phone) -> Option<&'static str> {
+        let has_message = || match &self.rows {
+            None => Some(ALREADY_SENT),
+            Some(rows) => rows.find_reason(row),
+        };
+        let is_cancelled = || self.rows.as_ref().is_none_or(|rows| rows.is_cancelled(row));
+        match self.already_sent.contains(phone).then(has_message).flatten() {
+            Some(reason) => Some(reason),
+            None if self.opted_out.contains(phone) => Some(OPTED_OUT),
+            None if self.cancelled.contains(phone) && is_cancelled() => Some(CANCELLED_EARLIER),
+            None if self.excluded.contains(phone.to_u64()) => Some(EXCLUDED),
+            None if self.capped.contains(phone) => Some(CAPPED),
+            None => None,
+        }
+    }
+}
+
+/// The hash of the operation of a row, without its identifier.
+pub type TextHash = [u8; 8];
+
+/// The outcome of a row in an earlier run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EarlierOutcome {
+    /// The row has a message, or might have one.
+    Sent,
+    /// `stop --for-good` cancelled it.
+    Cancelled,
+    /// Nothing was sent to it.
+    NotSent,
+}
+
+/// A row of the list of an earlier run.
+#[derive(Clone, Copy, Debug)]
+pub struct EarlierRow {
+    /// Its number.
+    pub phone: Phone,
+    /// Its text. `None` if it cannot be rendered now.
+    pub text: Option<TextHash>,
+    /// Its outcome.
+    pub outcome: EarlierOutcome,
+}
+
+/// A row of the current list.
+#[derive(Clone, Copy, Debug)]
+pub struct CurrentRow {
+    /// Its number.
+    pub phone: Phone,
+    /// The text of the earlier run for it. `None` if it cannot be rendered.
+    pub text: Option<TextHash>,
+    /// The row.
+    pub row: Row,
+}
+
+/// The known facts about an earlier run.
+#[derive(Debug, Default)]
+pub struct EarlierRun {
+    /// The readable rows of its list.
+    pub rows: Vec<EarlierRow>,
+    /// The numbers that have, or might have, a message of this run.
+    pub sent: NumberSet,
+    /// The numbers that `stop --for-good` cancelled in it.
+    pub cancelled: NumberSet,
+}
+
+/// The rows of a list that have a message of an earlier run.
+#[derive(Clone, Debug, Default)]
+pub struct SentRows {
+    /// The SHA-256 of the compared list, in hexadecimal.
+    pub sha256: String,
+    /// All rows that were compared.
+    judged: RoaringBitmap,
+    sent: RoaringBitmap,
+    unclear: RoaringBitmap,
+    cancelled: RoaringBitmap,
+}
+
+impl SentRows {
+    /// The rows of the list with this SHA-256, before any comparison.
+    #[must_use]
+    pub fn for_list(sha256: String) -> Self {
+        Self { sha256, ..Self::default() }
+    }
+
+    /// The reason to skip a row whose number has a message. `None` if the row itself has no message.
+    pub(super) fn find_reason(&self, row: Row) -> Option<&'static str> {
+        let row = row.get();
+        match () {
+            () if self.sent.contains(row) => Some(ALREADY_SENT),
+            () if self.unclear.contains(row) || !self.judged.contains(row) => Some(MIGHT_BE_SENT),
+            () => None,
+        }
+    }
+
+    /// Whether a row is cancelled whose number `stop --for-good` cancelled.
+    pub(super) fn is_cancelled(&self, row: Row) -> bool {
+        self.cancelled.contains(row.get()) || !self.judged.contains(row.get())
+    }
+
+    /// Compares the rows of a list with an earlier run. Sorts both.
+    pub fn compare_run(&mut self, mut run: EarlierRun, listed: &mut [CurrentRow]) {
+        listed.sort_unstable_by_key(|listed| (listed.phone, listed.text));
+        run.rows.sort_unstable_by_key(|earlier| (earlier.phone, earlier.text));
+        for of_number in listed.chunk_by(|one, other| one.phone == other.phone) {
+            let Some(phone) = of_number.first().map(|listed| listed.phone) else { continue };
+            let earlier = &run.rows[find_equal_range(&run.rows, |earlier| earlier.phone.cmp(&phone))];
+            let has = |fate| earlier.iter().any(|earlier| earlier.outcome == fate);
+            // The list of the run does not show which row it was: the run was purged, or its copies are damaged.
+            let lost = UnlistedMessages {
+                sent: run.sent.contains(phone) && !has(EarlierOutcome::Sent),
+                cancelled: run.cancelled.contains(phone) && !has(EarlierOutcome::Cancelled),
+            };
+            self.compare_number(earlier, of_number, lost);
+        }
+    }
+
+    /// Compares the rows of a number.
+    fn compare_number(&mut self, earlier: &[EarlierRow], listed: &[CurrentRow], lost: UnlistedMessages) {
+        let same_text = |text: TextHash| find_equal_range(listed, |listed| listed.text.cmp(&Some(text))).len();
+        let texts: Vec<&[EarlierRow]> = earlier.chunk_by(|one, other| one.text == other.text).collect();
+        // A row with a message that is no longer in the list was removed or changed: any row without a counterpart can be that row.
+        let is_gone = |fate| {
+            let gone = |rows: &&&[EarlierRow]| rows[0].text.is_none_or(|text| rows.len() > same_text(text));
+            texts.iter().filter(gone).any(|rows| rows.iter().any(|earlier| earlier.outcome == fate))
+        };
+        let unclear = lost.sent || is_gone(EarlierOutcome::Sent);
+        let cancelled = lost.cancelled || is_gone(EarlierOutcome::Cancelled);
+        for rows in listed.chunk_by(|one, other| one.text == other.text) {
+            let text = rows.first().and_then(|listed| listed.text);
+            let known = text
+                .map_or(&[][..], |text| &earlier[find_equal_range(earlier, |earlier| earlier.text.cmp(&Some(text)))]);
+            let has = |fate| known.iter().any(|earlier| earlier.outcome == fate);
+            // More rows than before have this text: one of them can be a changed row.
+            let is_known = !known.is_empty() && rows.len() <= known.len();
+            let numbers = || rows.iter().map(|listed| listed.row.get());
+            self.judged.extend(numbers());
+            match () {
+                () if has(EarlierOutcome::Sent) => self.sent.extend(numbers()),
+                () if has(EarlierOutcome::Cancelled) => self.cancelled.extend(numbers()),
+                () if is_known && !lost.sent && !lost.cancelled => {}
+                () if unclear => self.unclear.extend(numbers()),
+                () if cancelled => self.cancelled.extend(numbers()),
+                () => {}
+            }
+        }
+    }
+}
+
+/// Whether an earlier run has a message for a number, or cancelled it, without a row in its list that shows it.
+#[derive(Clone, Copy)]
+struct UnlistedMessages {
+    sent: bool,
+    cancelled: bool,
+}
+
+/// The range of equal elements in a sorted slice.
+pub fn find_equal_range<T>(sorted: &[T], compare: impl Fn(&T) -> std::cmp::Ordering) -> Range<usize> {
+    let start = sorted.partition_point(|element| compare(element).is_lt());
+    start..start + sorted[start..].partition_point(|element| compare(element).is_eq())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn phone(last: u64) -> Phone {
+        Phone::new(380_501_234_560 + last).unwrap()
+    }
+
+    fn text(letter: char) -> TextHash {
+        [letter as u8; 8]
+    }
+
+    /// A run with these rows of one number, an upper-case letter for a row that was sent, `-` before one that was cancelled.
+    fn run(rows: &str) -> EarlierRun {
+        let (mut earlier, mut cancelled) = (EarlierRun::default(), false);
+        for letter in rows.chars() {
+            if letter == '-' {
+                cancelled = true;
+                continue;
+            }
+            let fate = match (std::mem::take(&mut cancelled), letter.is_ascii_uppercase()) {
+                (true, _) => EarlierOutcome::Cancelled,
+                (false, true) => EarlierOutcome::Sent,
+                (false, false) => EarlierOutcome::NotSent,
+            };
+            // `Z` is a row that was sent, and whose text can no longer be rendered.
+            let text = (letter != 'Z').then(|| text(letter.to_ascii_lowercase()));
+            earlier.rows.push(EarlierRow { phone: phone(1), text, outcome: fate });
+        }
+        let set = |has: bool| NumberSet::new(has.then_some(phone(1).to_u64()).into_iter().collect(), None);
+        let has = |fate| earlier.rows.iter().any(|earlier| earlier.outcome == fate);
+        (earlier.sent, earlier.cancelled) = (set(has(EarlierOutcome::Sent)), set(has(EarlierOutcome::Cancelled)));
+        earlier
+    }
+
+    /// The results for a list of one number: sent, might be sent (`?`), cancelled, or to be sent (`+`).
+    fn verdicts(runs: Vec<EarlierRun>, list: &str) -> String {
+        let mut sent = SentRows::default();
+        for run in runs {
+            let listed = list.chars().zip(2..).map(|(letter, row)| CurrentRow {
+                phone: phone(1),
+                text: (letter != '!').then(|| text(letter)),
+                row: Row::new(row),
+            });
+            sent.compare_run(run, &mut listed.collect::<Vec<_>>());
+        }
+        let verdict = |row| match (sent.find_reason(Row::new(row)), sent.is_cancelled(Row::new(row))) {
+            (Some(ALREADY_SENT), _) => 's',
+            (Some(_), _) => '?',
+            (None, true) => 'c',
+            (None, false) => '+',
+        };
+        (2..).take(list.len()).map(verdict).collect()
+    }
+
+    #[test]
+    fn row_is_matched_by_text_and_unclear_rows_are_skipped() {
+        for (earlier, list, expected) in [
+            // Added, in any order.
+            ("AB", "abc", "ss+"),
+            ("AB", "cba", "+ss"),
+            // Not sent before, independent of the other rows.
+            ("Ab", "ab", "s+"),
+            ("Ab", "b", "+"),
+            ("Ab", "bc", "+?"),
+            // Changed, or removed and another added.
+            ("AB", "ax", "s?"),
+            ("A", "x", "?"),
+            ("A", "xy", "??"),
+            // The same text is not sent twice.
+            ("A", "aa", "ss"),
+            ("AA", "ab", "s?"),
+            ("AA", "aab", "ss+"),
+            ("Aa", "aa", "ss"),
+            ("Ab", "abb", "s++"),
+            ("AB", "abb", "sss"),
+            ("Abc", "bb", "??"),
+            // The text cannot be rendered from the earlier list.
+            ("A", "a!", "s+"),
+            ("A", "!", "?"),
+            ("AZ", "ab", "s?"),
+            ("AZ", "a!", "s?"),
+            // Cancelled rows stay cancelled, and new rows of their number are sent.
+            ("A-b", "abc", "sc+"),
+            ("A-b", "ax", "sc"),
+            ("-a", "x", "c"),
+        ] {
+            assert_eq!(verdicts(vec![run(earlier)], list), expected, "{earlier} then {list}");
+        }
+    }
+
+    #[test]
+    fn each_earlier_run_can_exclude_a_row() {
+        assert_eq!(verdicts(vec![run("Ab"), run("aB")], "abc"), "ss+");
+        assert_eq!(verdicts(vec![run("A"), run("aB")], "acb"), "s+s");
+        assert_eq!(verdicts(vec![run("A"), run("aB")], "ac"), "s?");
+        // Proof in one run outweighs doubt in another.
+        assert_eq!(verdicts(vec![run("X"), run("xA")], "a"), "s");
+    }
+
+    #[test]
+    fn number_with_an_unlisted_message_is_skipped() {
+        let lost = || EarlierRun { rows: Vec::new(), ..run("A") };
+        assert_eq!(verdicts(vec![lost()], "ab"), "??");
+        assert_eq!(verdicts(vec![EarlierRun { rows: run("bc").rows, ..run("A") }], "bc"), "??");
+        assert_eq!(verdicts(vec![EarlierRun { rows: Vec::new(), ..run("-a") }], "ab"), "cc");
+        let mut sent = SentRows::default();
+        sent.compare_run(run("A"), &mut []);
+        assert_eq!(sent.find_reason(Row::new(2)), Some(MIGHT_BE_SENT), "a row that was not judged is not sent");
+    }
+
+    #[test]
+    fn rows_of_other_numbers_do_not_count() {
+        let mut sent = SentRows::default();
+        let listed =
+            |last, letter, row| CurrentRow { phone: phone(last), text: Some(text(letter)), row: Row::new(row) };
+        sent.compare_run(run("A"), &mut [listed(2, 'a', 2), listed(1, 'a', 3), listed(2, 'b', 4)]);
+        assert_eq!([2, 3, 4].map(|row| sent.find_reason(Row::new(row))), [None, Some(ALREADY_SENT), None]);
+    }
+}

@@ -1,0 +1,365 @@
+//! Checks against the gateway account: API key, sender names and balance.
+//!
+//! Judges answers that other modules request. Pure. A missing answer never blocks a run.
+
+use roaring::RoaringBitmap;
+
+use super::{MessageSize, RowsBySize, rules};
+use campaign_content::message::{TemplateNames, render_constant};
+use campaign_core::domain::{Amount, Channel, NamedTemplate, Stage};
+use campaign_core::finding::{Finding, SourceLocation};
+use campaign_gateway::{Balance, FailureCause, InquiryFailure, SenderName};
+use campaign_manifest::{CampaignBrief, Profile, SourceMap};
+
+/// The gateway's answer to one request for balance and sender names.
+pub type AccountAnswer =
+    Result<(Result<Balance, InquiryFailure>, Result<Vec<SenderName>, InquiryFailure>), InquiryFailure>;
+
+/// A sender name that is the same for all recipients.
+#[derive(Clone, Debug)]
+pub struct Signature {
+    /// The channel that uses it.
+    pub channel: Channel,
+    /// The name.
+    pub name: String,
+    /// Its place in the campaign file.
+    pub place: Option<SourceLocation>,
+}
+
+/// The message prices of a campaign, by variant.
+#[derive(Clone, Debug)]
+pub struct MessagePrices(Vec<ChannelPrices>);
+
+/// The price of a message, by channel.
+#[derive(Clone, Copy, Debug, Default)]
+struct ChannelPrices {
+    /// The price of an SMS part; 0 without an SMS channel.
+    sms_part: Amount,
+    /// The highest price of the other channels; 0 without other channels.
+    other: Amount,
+    /// The price of the first channel, if it is not SMS.
+    first: Option<Amount>,
+}
+
+/// The maximum cost of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cost {
+    /// At most this amount, in the account's currency.
+    AtMost(Amount),
+    /// The profile has no price for these channels.
+    Unknown(Vec<Channel>),
+}
+
+impl MessagePrices {
+    /// The prices of a campaign's channels.
+    ///
+    /// # Errors
+    /// The channels that the profile has no price for.
+    pub fn for_campaign(profile: &Profile, brief: &CampaignBrief) -> Result<Self, Vec<Channel>> {
+        let (mut prices, mut missing) = (Vec::new(), Vec::new());
+        for arm in brief.list_arms() {
+            let mut of_arm = ChannelPrices::default();
+            for (place, channel) in arm.content.stages.iter().map(Stage::channel).enumerate() {
+                let price = profile.price_per_message(channel);
+                if place == 0 && !channel.facts().billed_by_part {
+                    of_arm.first = price;
+                }
+                match (channel, price) {
+                    (_, None) if missing.contains(&channel) => {}
+                    (_, None) => missing.push(channel),
+                    (channel, Some(price)) if channel.facts().billed_by_part => of_arm.sms_part = price,
+                    (_, Some(price)) => of_arm.other = of_arm.other.max(price),
+                }
+            }
+            prices.push(of_arm);
+        }
+        if missing.is_empty() { Ok(Self(prices)) } else { Err(missing) }
+    }
+
+    /// The cost of a message by its most expensive channel.
+    #[must_use]
+    pub fn message_cost(&self, size: MessageSize) -> Amount {
+        let ChannelPrices { sms_part, other, .. } = self.0.get(size.arm).copied().unwrap_or_default();
+        sms_part.saturating_mul(size.sms_parts.into()).max(other)
+    }
+
+    /// The cost if each message is delivered by its most expensive channel, which is the amount that the gateway
+    /// reserves (contract 4.3 `pipeline`).
+    #[must_use]
+    pub fn max_cost(&self, by_size: &RowsBySize, rows: &RoaringBitmap) -> Amount {
+        by_size.iter().fold(Amount::default(), |sum, (size, sized)| {
+            sum.saturating_add(self.message_cost(*size).saturating_mul(sized.intersection_len(rows)))
+        })
+    }
+
+    /// The cost if each message is delivered by its first channel.
+    #[must_use]
+    pub fn likely_cost(&self, by_size: &RowsBySize, rows: &RoaringBitmap) -> Amount {
+        by_size.iter().fold(Amount::default(), |sum, (size, sized)| {
+            let ChannelPrices { sms_part, first, .. } = self.0.get(size.arm).copied().unwrap_or_default();
+            let each = first.unwrap_or_else(|| sms_part.saturating_mul(size.sms_parts.into()));
+            sum.saturating_add(each.saturating_mul(sized.intersection_len(rows)))
+        })
+    }
+}
+
+impl Cost {
+    /// The maximum cost of messages to these rows; `by_size` comes from a survey.
+    #[must_use]
+    pub fn estimate(profile: &Profile, brief: &CampaignBrief, by_size: &RowsBySize, rows: &RoaringBitmap) -> Self {
+        match MessagePrices::for_campaign(profile, brief) {
+            Ok(prices) => Cost::AtMost(prices.max_cost(by_size, rows)),
+            Err(missing) => Cost::Unknown(missing),
+        }
+    }
+}
+
+/// The constant sender names of a campaign.
+///
+/// `today` is the date that texts see. Names that depend on the row are not checked here.
+#[must_use]
+pub fn find_signatures(brief: &CampaignBrief, places: &SourceMap, today: &str) -> Vec<Signature> {
+    let names = TemplateNames {
+        vars: brief.vars.clone(),
+        campaign: brief.name.clone(),
+        today: today.to_owned(),
+        language: brief.text_language(),
+        ..TemplateNames::default()
+    };
+    let constant = |stage: &Stage<NamedTemplate>| {
+        let texts = stage.texts().filter(|_| stage.channel().facts().senders_listed);
+        let (_, text) = texts.into_iter().find(|(field, _)| field.key == "signature")?;
+        let name = render_constant(text, &names).ok()?;
+        let place = places.locate_text(&text.name, 1, 1, text.source.chars().count());
+        Some(Signature { channel: stage.channel(), name, place })
+    };
+    brief.all_contents().flat_map(|content| &content.stages).filter_map(constant).collect()
+}
+
+/// The known facts about the account besides its answers.
+#[derive(Clone, Copy, Debug)]
+pub struct AccountTerms<'a> {
+    /// The words for verified sender names.
+    pub verified: &'a [String],
+    /// The location of the API key.
+    pub key: &'a str,
+    /// The command that shows its balance.
+    pub balance: &'a str,
+    /// The command that shows its sender names.
+    pub senders: &'a str,
+}
+
+/// The findings of the account's answers that speak against sending.
+#[must_use]
+pub fn check_account(
+    told: &AccountAnswer,
+    signatures: &[Signature],
+    account: AccountTerms<'_>,
+    cost: &Cost,
+) -> Vec<Finding> {
+    let (balance, senders) = match told {
+        Ok(told) => told,
+        Err(refused) if refused.cause == FailureCause::KeyRefused => {
+            return vec![rules::key_rejected_finding(refused.reason.clone(), account.key)];
+        }
+        Err(unanswered) => {
+            return vec![rules::online_unknown_finding("sender names and balance are", unanswered, account)];
+        }
+    };
+    let mut findings = match senders {
+        Ok(senders) => {
+            let named: Vec<&SenderName> = senders.iter().filter(|sender| !sender.name.trim().is_empty()).collect();
+            signatures.iter().filter_map(|signature| rules::check_sender_name(signature, &named, account)).collect()
+        }
+        Err(unanswered) => vec![rules::online_unknown_finding("the sender names are", unanswered, account)],
+    };
+    match (balance, cost) {
+        (Ok(balance), Cost::AtMost(cost)) => findings.extend(rules::check_balance(balance, *cost)),
+        (Ok(_), Cost::Unknown(_)) => {}
+        (Err(unanswered), _) => findings.push(rules::online_unknown_finding("the balance is", unanswered, account)),
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use campaign_core::finding::Severity;
+    use campaign_manifest::{CampaignDay, load_campaign};
+
+    fn amount(text: &str) -> Amount {
+        text.parse().unwrap()
+    }
+
+    fn balance(text: &str) -> Balance {
+        Balance { amount: amount(text), currency: "UAH".into() }
+    }
+
+    fn signature(channel: Channel, name: &str) -> Signature {
+        Signature { channel, name: name.into(), place: None }
+    }
+
+    fn senders() -> Vec<SenderName> {
+        let sender = |name: &str, status: &str| SenderName { name: name.into(), status: status.into() };
+        vec![sender("OlenaCo", "Checked"), sender("Fresh", "New"), sender("Odd", "Paused"), sender("Bare", "")]
+    }
+
+    fn unanswered(cause: FailureCause) -> InquiryFailure {
+        InquiryFailure { cause, reason: "why".into(), gateway_text: None, undone: true }
+    }
+
+    fn unpriced() -> Cost {
+        Cost::Unknown(vec![Channel::Sms])
+    }
+
+    fn account(verified: &[String]) -> AccountTerms<'_> {
+        AccountTerms {
+            verified,
+            key: "the environment variable `KEY`",
+            balance: "campaign gateway balance",
+            senders: "campaign gateway senders",
+        }
+    }
+
+    /// The findings if `Checked` means verified.
+    fn check(told: &AccountAnswer, signatures: &[Signature], cost: &Cost) -> Vec<Finding> {
+        check_account(told, signatures, account(&["Checked".to_owned()]), cost)
+    }
+
+    fn rules(findings: &[Finding]) -> Vec<(&'static str, Severity)> {
+        findings.iter().map(|finding| (finding.rule.id, finding.severity)).collect()
+    }
+
+    #[test]
+    fn unknown_sender_is_an_error_for_sms_only() {
+        use Severity::{Error, Warning};
+        let table = [
+            (Channel::Sms, "OlenaCo", None, ""),
+            (Channel::Viber, "OlenaCo", None, ""),
+            (Channel::Sms, "olenaco", Some(Error), "did you mean `OlenaCo`? names are case-sensitive"),
+            (Channel::Sms, "OlenaKo", Some(Error), "did you mean `OlenaCo`?"),
+            (Channel::Sms, "Stranger", Some(Error), "campaign gateway senders"),
+            (Channel::Viber, "Stranger", Some(Warning), "campaign gateway senders"),
+            (Channel::Rcs, "olenaco", Some(Warning), "OlenaCo"),
+            (Channel::Sms, "Fresh", Some(Error), "wait"),
+            (Channel::Viber, "Fresh", Some(Warning), "wait"),
+            (Channel::Sms, "Odd", Some(Warning), "support"),
+            (Channel::Sms, "Bare", Some(Warning), "support"),
+        ];
+        for (channel, name, severity, help) in table {
+            let told = Ok((Ok(balance("1")), Ok(senders())));
+            let found = check(&told, &[signature(channel, name)], &Cost::Unknown(vec![channel]));
+            let expected: Vec<_> = severity.map(|severity| ("sender-unknown", severity)).into_iter().collect();
+            assert_eq!(rules(&found), expected, "{channel} {name}");
+            let helped = found.first().and_then(|finding| finding.help.clone()).unwrap_or_default();
+            assert!(helped.contains(help), "{channel} {name}: {helped}");
+        }
+    }
+
+    #[test]
+    fn incomplete_sender_list_rejects_no_name() {
+        let sender = |name: &str| SenderName { name: name.into(), status: "Checked".into() };
+        let refused = vec![("sender-unknown", Severity::Error)];
+        for (list, expected) in
+            [(vec![], vec![]), (vec![sender(""), sender(" ")], vec![]), (vec![sender(""), sender("OlenaCo")], refused)]
+        {
+            let told = Ok((Ok(balance("1")), Ok(list)));
+            assert_eq!(rules(&check(&told, &[signature(Channel::Sms, "Stranger")], &unpriced())), expected);
+        }
+    }
+
+    #[test]
+    fn profile_defines_the_words_for_verified() {
+        let told: AccountAnswer = Ok((Ok(balance("1")), Ok(senders())));
+        for (word, name, severity) in [
+            ("paused", "Odd", None),
+            ("Paused", "OlenaCo", Some(Severity::Warning)),
+            ("New", "Fresh", None),
+            ("Paused", "Fresh", Some(Severity::Error)),
+        ] {
+            let found =
+                check_account(&told, &[signature(Channel::Sms, name)], account(&[word.to_owned()]), &unpriced());
+            assert_eq!(found.first().map(|finding| finding.severity), severity, "{word} {name}");
+        }
+    }
+
+    #[test]
+    fn balance_below_the_highest_cost_is_an_error() {
+        for (amount_left, cost, refused) in
+            [("80", "80.00", false), ("79.99", "80", true), ("-1", "0", true), ("0", "0", false)]
+        {
+            let told = Ok((Ok(balance(amount_left)), Ok(Vec::new())));
+            let found = check(&told, &[], &Cost::AtMost(amount(cost)));
+            assert_eq!(rules(&found), if refused { vec![("balance-too-low", Severity::Error)] } else { vec![] });
+        }
+        let told = Ok((Ok(balance("1200.5")), Ok(Vec::new())));
+        let found = check(&told, &[], &Cost::AtMost(amount("2000")));
+        assert_eq!(
+            found[0].message,
+            "the balance is 1 200.50 UAH, but the messages can cost up to 2 000.00 UAH, which is 799.50 UAH more"
+        );
+        assert_eq!(rules(&check(&told, &[], &Cost::Unknown(vec![Channel::Sms]))), []);
+    }
+
+    #[test]
+    fn only_a_rejected_key_and_known_facts_are_errors() {
+        let (sms, cost) = ([signature(Channel::Sms, "Stranger")], Cost::AtMost(amount("9")));
+        let rule = |told: AccountAnswer| rules(&check(&told, &sms, &cost));
+        let error = |rule| (rule, Severity::Error);
+        let doubt = ("online-unknown", Severity::Warning);
+        assert_eq!(rule(Err(unanswered(FailureCause::KeyRefused))), [error("key-refused")]);
+        for cause in
+            [FailureCause::Refused, FailureCause::NotConnected, FailureCause::SlowDown(None), FailureCause::Unclear]
+        {
+            assert_eq!(rule(Err(unanswered(cause))), [doubt]);
+            assert_eq!(rule(Ok((Err(unanswered(cause)), Err(unanswered(cause))))), [doubt, doubt]);
+            assert_eq!(rule(Ok((Ok(balance("1")), Err(unanswered(cause))))), [doubt, error("balance-too-low")]);
+            assert_eq!(rule(Ok((Err(unanswered(cause)), Ok(senders())))), [error("sender-unknown"), doubt]);
+        }
+    }
+
+    #[test]
+    fn each_message_costs_its_most_expensive_channel() {
+        let rows = |rows: &[u32]| rows.iter().copied().collect::<RoaringBitmap>();
+        let size = |arm, sms_parts| MessageSize { arm, sms_parts };
+        let of = |sms: &str, other: &str| ChannelPrices { sms_part: amount(sms), other: amount(other), first: None };
+        let sized = RowsBySize::from([(size(0, 1), rows(&[2, 3, 4])), (size(0, 3), rows(&[5, 6]))]);
+        let cost = |sms: &str, other: &str, chosen: &[u32]| {
+            MessagePrices(vec![of(sms, other)]).max_cost(&sized, &rows(chosen)).to_string()
+        };
+        let all = [2, 3, 4, 5, 6];
+        assert_eq!(cost("0.80", "0", &all), "7.20");
+        assert_eq!(cost("0.80", "1.00", &all), "7.80", "the other channel is dearer only for short messages");
+        assert_eq!(cost("0.80", "9", &all), "45.00");
+        assert_eq!(cost("0.80", "0", &[4, 5, 99]), "3.20", "only the rows that are sent to");
+        let lookups = RowsBySize::from([(size(0, 0), rows(&[2, 3]))]);
+        assert_eq!(MessagePrices(vec![of("0", "0.05")]).max_cost(&lookups, &rows(&[2, 3])).to_string(), "0.10");
+        let variants = RowsBySize::from([(size(0, 1), rows(&[2, 3])), (size(1, 2), rows(&[4]))]);
+        let prices = MessagePrices(vec![of("0.80", "0"), of("0.80", "2.00")]);
+        assert_eq!(
+            prices.max_cost(&variants, &rows(&[2, 3, 4])).to_string(),
+            "3.60",
+            "each variant by its own channels"
+        );
+        let first = |sms: &str, first: &str| ChannelPrices { first: Some(amount(first)), ..of(sms, "9") };
+        let prices = MessagePrices(vec![of("0.80", "0"), first("0.80", "0.50")]);
+        assert_eq!(prices.likely_cost(&variants, &rows(&[2, 3, 4])).to_string(), "2.10", "each by what is tried first");
+    }
+
+    #[test]
+    fn only_constant_signatures_are_checked() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.yaml");
+        let yaml = "vars: { shop: OlenaCo }\nrecipients: { file: a.csv }\nchannels:\n  \
+            - rcs: { signature: Constant, message: x, image: https://a.b/c.png, button: y, link: https://a.b }\n  \
+            - viber: { signature: \"{{ shop }}\", message: x }\n  \
+            - sms: { signature: \"{{ brand }}\", message: x }\n";
+        std::fs::write(&file, yaml).unwrap();
+        let loaded = load_campaign(&file, CampaignDay::Of(jiff::Timestamp::now()));
+        let campaign = loaded.value.unwrap_or_else(|| panic!("{:?}", loaded.findings));
+        let found = find_signatures(&campaign.brief, &campaign.places, "2026-11-21");
+        let told: Vec<_> = found.iter().map(|found| (found.channel, found.name.as_str())).collect();
+        assert_eq!(told, [(Channel::Rcs, "Constant"), (Channel::Viber, "OlenaCo")], "`brand` is a column");
+        assert!(found.iter().all(|found| found.place.is_some()));
+    }
+}

@@ -1,0 +1,323 @@
+//! Rules about values of cells in messages: placeholders, database formats, apostrophes, lists, and missing values.
+
+use roaring::RoaringBitmap;
+
+use super::skipped_rows::describe_first;
+use super::{damaged_text, expressions, links, wording};
+use crate::check::compiled_campaign::to_finding;
+use crate::check::{AnomalyRows, EmptyCells, RowAnomaly, Survey};
+use campaign_content::message::problem_at;
+use campaign_core::domain::variable::is_variable;
+use campaign_core::finding::{Finding, Rule, RuleText, join_names};
+use campaign_manifest::SourceMap;
+
+/// Findings about anomalies in cells and messages, one per column and kind, with the number of rows and the first.
+#[must_use]
+pub fn check_row_anomalies(survey: &Survey) -> Vec<Finding> {
+    let of = |index: usize| survey.columns.iter().find(|column| column.index == index);
+    let header = |index| of(index).map_or("", |column| column.header.as_str());
+    let finding = |(&(column, oddity), AnomalyRows { example, rows }): (&(usize, RowAnomaly), &AnomalyRows)| {
+        let (header, told) = (header(column), describe_first(rows));
+        match oddity {
+            RowAnomaly::EmptyMarker(_) => Some(report_placeholder_value(header, example, &told)),
+            RowAnomaly::Damaged(damage) => Some(damaged_text::report_damaged_text(damage, header, example, &told)),
+            RowAnomaly::DatabaseFormat(value) => {
+                let name = of(column).map_or("", |column| column.name.as_str());
+                Some(report_database_value(value, name, example, &told))
+            }
+            RowAnomaly::BreaksLink => {
+                let name = of(column).map_or("", |column| column.name.as_str());
+                Some(links::report_cell_in_link(name, example, &told))
+            }
+            RowAnomaly::MixedAlphabets => Some(wording::report_two_scripts(header, example, &told)),
+            RowAnomaly::Apostrophe => Some(report_leading_apostrophe(header, example, &told)),
+            RowAnomaly::InsecureLink => Some(links::report_insecure_link(header, &told)),
+            RowAnomaly::EmptyGreeting => report_empty_greeting(rows),
+            RowAnomaly::TakenForTrue => {
+                let name = of(column).map_or("", |column| column.name.as_str());
+                Some(expressions::report_taken_for_true(name, example, &told))
+            }
+            RowAnomaly::LoopedList => {
+                let name = of(column).map_or("", |column| column.name.as_str());
+                Some(report_loop_over_text(name, example, &told))
+            }
+            RowAnomaly::NearMatch(index) => {
+                let (_, asked) = survey.unmatched_comparisons.iter().find(|(unpassed, _)| *unpassed == index)?;
+                Some(expressions::report_near_match(&asked.name, &asked.text, example, &told))
+            }
+        }
+    };
+    survey.anomalies.iter().filter_map(finding).collect()
+}
+
+pub(super) static PLACEHOLDER_VALUE: Rule = Rule::warning(
+    "placeholder-value",
+    RuleText {
+        cause: "A cell contains a word for “no value”. Recipients would read “Hello, None!”.",
+        example: &[
+            "message: \"Hello, {{ first_name }}!\"",
+            "list.csv: phone,first_name",
+            "          380501234567,None",
+        ],
+        fix: "empty such cells, and set a default: `{{ first_name | default(value=\"friend\", boolean=true) }}`",
+    },
+);
+
+/// A finding about placeholder cells in messages.
+pub(super) fn report_placeholder_value(column: &str, value: &str, rows: &str) -> Finding {
+    let message = format!("the column `{column}` contains `{value}` in {rows}, and recipients would see this value");
+    let help = if value.starts_with('#') {
+        "correct the formula in the spreadsheet, and export the list again".to_owned()
+    } else if value.contains(['{', '}', '%']) {
+        "replace the placeholders with values: cells are sent as they are".to_owned()
+    } else {
+        "empty such cells, and set a default in the message: `{{ NAME | default(value='…', boolean=true) }}`".to_owned()
+    };
+    Finding::new(&PLACEHOLDER_VALUE, message).help(help)
+}
+
+pub(super) static LEADING_APOSTROPHE: Rule = Rule::warning(
+    "leading-apostrophe",
+    RuleText {
+        cause: "A cell starts with an apostrophe. Spreadsheets hide the apostrophe, but recipients would see it.",
+        example: &["message: \"Your code: {{ code }}\"", "list.csv: phone,code", "          380501234567,'00123"],
+        fix: "remove the apostrophes from the column, or export the list again without them",
+    },
+);
+
+/// A finding about the cells of a column.
+pub(super) fn report_leading_apostrophe(column: &str, example: &str, rows: &str) -> Finding {
+    let message = format!("values in the column `{column}` start with an apostrophe in {rows}: `{example}`");
+    Finding::new(&LEADING_APOSTROPHE, message).help("remove the apostrophes from the column, or they will be sent")
+}
+
+/// Whether a cell is a number or a code after an apostrophe. A year or a decade such as `'90s` is not a code.
+pub(in crate::check) fn is_code_behind_apostrophe(cell: &str) -> bool {
+    let Some(code) = cell.strip_prefix('\'') else { return false };
+    let is_code = |byte: u8| byte.is_ascii_digit() || byte.is_ascii_uppercase() || b"+-./= ".contains(&byte);
+    let begins = code.starts_with(|first: char| first.is_ascii_digit() || matches!(first, '+' | '-' | '='));
+    begins && code.len() > 2 && code.bytes().all(is_code) && code.bytes().any(|byte| byte.is_ascii_digit())
+}
+
+pub(super) static DATABASE_VALUE: Rule = Rule::warning(
+    "database-value",
+    RuleText {
+        cause: "A value is in a database format. Recipients would read `2031-12-05 00:00:00` or `1250.000000`.",
+        example: &[
+            "message: \"Pay by {{ code }}\"",
+            "list.csv: phone,code",
+            "          380501234567,2031-12-05 00:00:00",
+        ],
+        fix: "use a filter, for example `{{ due | date }}` or `{{ sum | money }}`, or export the list in a readable \
+              format",
+    },
+);
+
+/// The format in which a database exports a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DatabaseValue {
+    /// A date with the time 00:00:00.
+    DateAtMidnight,
+    /// A number with four or more decimals, zeros after the second.
+    PaddedNumber,
+}
+
+/// The kind of database value that a cell holds, if any.
+pub(in crate::check) fn find_database_value(cell: &str) -> Option<DatabaseValue> {
+    /// `2031-12-05T00:00:00.000000+00:00`
+    const LONGEST: usize = 32;
+    if cell.len() > LONGEST || !cell.starts_with(|c: char| c.is_ascii_digit() || c == '-') {
+        return None;
+    }
+    if is_date_at_midnight(cell) {
+        return Some(DatabaseValue::DateAtMidnight);
+    }
+    let (whole, decimals) = cell.split_once('.')?;
+    let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let is_padded = decimals.len() >= 4 && is_number(decimals) && decimals[2..].bytes().all(|byte| byte == b'0');
+    (is_padded && is_number(whole.strip_prefix('-').unwrap_or(whole))).then_some(DatabaseValue::PaddedNumber)
+}
+
+fn is_date_at_midnight(cell: &str) -> bool {
+    let Some((day, time)) = cell.split_once([' ', 'T']) else { return false };
+    let is_day = day.len() == 10
+        && day
+            .bytes()
+            .enumerate()
+            .all(|(at, byte)| if matches!(at, 4 | 7) { byte == b'-' } else { byte.is_ascii_digit() });
+    let Some(rest) = time.strip_prefix("00:00:00") else { return false };
+    let rest = rest.strip_prefix('.').map_or(rest, |rest| rest.trim_start_matches('0'));
+    is_day && matches!(rest, "" | "Z" | "+00" | "+00:00" | "+0000" | " UTC")
+}
+
+/// A finding about cells in messages; `name` is the column's name in templates.
+pub(super) fn report_database_value(value: DatabaseValue, name: &str, example: &str, rows: &str) -> Finding {
+    let cell = if is_variable(name) { name.to_owned() } else { format!("recipient[{name:?}]") };
+    let message = format!("the column `{name}` contains a value in a database format in {rows}: `{example}`");
+    let help = match value {
+        DatabaseValue::DateAtMidnight => format!(
+            "write `{{{{ {cell} | date }}}}` for a date with the name of the month, or `{{{{ {cell} | date(format=\"%d.%m.%Y\") }}}}` \
+             for a numeric date"
+        ),
+        DatabaseValue::PaddedNumber => {
+            format!("write `{{{{ {cell} | money }}}}` for an amount, or shorten these numbers in the list")
+        }
+    };
+    Finding::new(&DATABASE_VALUE, message).help(help)
+}
+
+pub(super) static EMPTY_CELL: Rule = Rule::warning(
+    "empty-cell",
+    RuleText {
+        cause: "A cell that the message uses is empty. The message has a gap: “Hello, !”.",
+        example: &["message: \"Hello, {{ first_name }}!\"", "list.csv: phone,first_name", "          380501234567,"],
+        fix: "fill the cell, or set a default: `{{ first_name | default(value=\"friend\", boolean=true) }}`",
+    },
+);
+
+/// Findings about empty cells in messages, by column and place, with the number of rows and the first.
+#[must_use]
+pub fn check_empty_cells(survey: &Survey, places: &SourceMap) -> Vec<Finding> {
+    let of_text = |EmptyCells { place, messages, rows }: &EmptyCells| {
+        let name = &place.name;
+        let messages: Vec<String> = messages.iter().map(|(channel, key)| format!("{channel}.{key}")).collect();
+        let messages = join_names(messages.iter().map(String::as_str));
+        let message = format!("`{name}` is empty in {}, which leaves a gap in {messages}", describe_first(rows));
+        let help = format!("fill the cells, or set a default: `{{{{ {name} | default(value='…', boolean=true) }}}}`");
+        to_finding(problem_at(&place.text, place.span.clone(), &EMPTY_CELL, message, &help), Some(places))
+    };
+    survey.empty.iter().map(of_text).collect()
+}
+
+pub(super) static EMPTY_GREETING: Rule = Rule::warning(
+    "empty-greeting",
+    RuleText {
+        cause: "A missing value leaves a gap in a message. The message reads “Hello , …” or starts with a comma.",
+        example: &[
+            "message: \"Hello {% if first_name %}{{ first_name }}{% endif %}, -20% today!\"",
+            "list.csv: phone,first_name",
+            "          380501234567,",
+        ],
+        fix: "move the comma and the space into the condition: `Hello{% if first_name %}, {{ first_name }}{% endif \
+              %}!`",
+    },
+);
+
+/// A finding about rows whose message lacks a word.
+#[must_use]
+pub(super) fn report_empty_greeting(rows: &RoaringBitmap) -> Option<Finding> {
+    let rows = Some(rows).filter(|rows| !rows.is_empty())?;
+    let message = format!("the message has a gap in {}, as in `Hello , …`", describe_first(rows));
+    let help = "move the comma and the space into the condition: `Hello{% if name %}, {{ name }}{% endif %}!`";
+    Some(Finding::new(&EMPTY_GREETING, message).help(help))
+}
+
+/// A finding about a single message that lacks a word.
+pub(super) fn report_empty_greeting_in_message() -> Finding {
+    let help = "fill in the value, or remove the comma and the space";
+    Finding::new(&EMPTY_GREETING, "the message has a gap, as in `Hello , …`").help(help)
+}
+
+/// Whether a message begins with punctuation, or has it after a space.
+pub(in crate::check) fn has_empty_greeting(message: &str) -> bool {
+    let bytes = message.as_bytes();
+    if matches!(bytes.first(), Some(b',' | b'!' | b'.' | b';' | b':')) {
+        return true;
+    }
+    bytes
+        .windows(3)
+        .any(|three| three[0] == b' ' && matches!(three[1], b',' | b'!' | b';') && !three[2].is_ascii_punctuation())
+        || matches!(bytes, [.., b' ', b',' | b'!' | b'.' | b';'])
+}
+
+pub(super) static LOOP_OVER_TEXT: Rule = Rule::warning(
+    "loop-over-text",
+    RuleText {
+        cause: "A loop splits a cell into single characters. Cells are always text, even if they look like a list.",
+        example: &[
+            "message: \"{% for item in code %}{{ item }} {% endfor %}\"",
+            "list.csv: phone,code",
+            "          380501234567,\"bread,milk\"",
+        ],
+        fix: "split the cell: `{% for item in code | split(pat=\",\") %}`",
+    },
+);
+
+/// A finding about cells with a list in a looped column; `example` is the separator of its items.
+pub(super) fn report_loop_over_text(name: &str, example: &str, rows: &str) -> Finding {
+    let message = format!(
+        "the loop over `{name}` splits the cell into single characters in {rows}, although the cell looks like a list"
+    );
+    Finding::new(&LOOP_OVER_TEXT, message).help(format!("write `{name} | split(pat=\"{example}\")` in the loop"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_distinguished_from_words_and_years() {
+        for cell in ["'00123", "'0007", "'+380501234567", "'=1+1", "'-12", "'1/2", "'12-AB"] {
+            assert!(is_code_behind_apostrophe(cell), "{cell}");
+        }
+        for cell in
+            ["", "'", "'90", "'90s", "'1990s", "'n'", "'tis", "00123", "O'Neil", "''00123", "'00123'", "'Акція 20"]
+        {
+            assert!(!is_code_behind_apostrophe(cell), "{cell}");
+        }
+    }
+
+    #[test]
+    fn database_values_are_distinguished_from_written_ones() {
+        for cell in [
+            "2031-12-05 00:00:00",
+            "2031-12-05T00:00:00",
+            "2031-12-05 00:00:00.000",
+            "2031-12-05T00:00:00Z",
+            "2031-12-05 00:00:00.000000+00:00",
+        ] {
+            assert_eq!(find_database_value(cell), Some(DatabaseValue::DateAtMidnight), "{cell}");
+        }
+        for cell in ["1250.000000", "90.500000", "-3.1000", "0.0000"] {
+            assert_eq!(find_database_value(cell), Some(DatabaseValue::PaddedNumber), "{cell}");
+        }
+        for cell in [
+            "",
+            "-",
+            "2031-12-05",
+            "2031-12-05 14:30:00",
+            "05.12.2031 00:00:00",
+            "00:00:00",
+            "1250.00",
+            "1.250",
+            "50.4501",
+            "3.14159",
+            "1.2.0000",
+            "10.0.0.0",
+            "NEW-1.0000",
+            "1250.0000 UAH",
+            ".0000",
+            "1250,000000",
+        ] {
+            assert_eq!(find_database_value(cell), None, "{cell}");
+        }
+    }
+
+    #[test]
+    fn help_names_the_filter_and_the_column() {
+        let help = |value, name| report_database_value(value, name, "x", "row 2").help.unwrap();
+        assert!(help(DatabaseValue::DateAtMidnight, "due").contains("`{{ due | date }}`"));
+        assert!(help(DatabaseValue::PaddedNumber, "To pay").contains("`{{ recipient[\"To pay\"] | money }}`"));
+    }
+
+    #[test]
+    fn comma_after_an_empty_name_is_found() {
+        for hole in ["Hello , your code", ", -20% today", "Hi !", "! Sale", "Dear ; x", "Вітаємо , знижки"]
+        {
+            assert!(has_empty_greeting(hole), "{hole}");
+        }
+        for whole in ["Hello, you", "Hi! -20%", "…", "3 : 4", "wow !!", "a .b", ""] {
+            assert!(!has_empty_greeting(whole), "{whole}");
+        }
+    }
+}

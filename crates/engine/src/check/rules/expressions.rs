@@ -1,0 +1,315 @@
+//! Rules about template expressions: comparisons, filter arguments and constants.
+
+use std::collections::{BTreeSet, HashSet};
+
+use campaign_content::message::{
+    ConditionCheck, ConditionKind, FilterCall, Mentions, TextProblem, find_condition_checks, find_defined_names,
+    find_filter_calls, find_mentions, find_number_comparisons, number_remedy, problem_at,
+};
+use campaign_core::domain::variable::{CAMPAIGN_VARIABLES, ROW_VARIABLES, is_reserved};
+use campaign_core::domain::{NamedTemplate, Stage};
+use campaign_core::finding::{Finding, Rule, RuleText, did_you_mean, join_alternatives, join_names, rules};
+use campaign_manifest::{Campaign, CampaignBrief, MessageVariant};
+
+pub(super) static CELL_IS_TEXT: Rule = Rule::warning(
+    "cell-is-text",
+    RuleText {
+        cause: "A message treats a cell as a number or boolean. Cells are always text: `{% if vip %}` is \
+                true even for `false` and `0`, and a cell never equals a number.",
+        example: &["message: \"{% if code == 5 %}Thank you!{% endif %}\""],
+        fix: "compare with the text in the list, `code == \"5\"`, or convert the cell: `code | int == 5`",
+    },
+);
+
+/// Words that mean no, with their counterparts for yes.
+const NEGATIVE_AND_POSITIVE: [(&str, &str); 6] =
+    [("false", "true"), ("no", "yes"), ("n", "y"), ("0", "1"), ("off", "on"), ("ні", "так")];
+
+/// The comparisons of a text that no cell can match; `is_column` knows the columns.
+pub(super) fn check_comparisons(text: &NamedTemplate, is_column: impl Fn(&str) -> bool) -> Vec<TextProblem> {
+    let fails = find_number_comparisons(text);
+    let asked = find_condition_checks(text)
+        .into_iter()
+        .filter(|question| is_column(&question.name) && !fails.contains(question));
+    let problem = |question: ConditionCheck| {
+        let name = &question.name;
+        let (message, help) = match question.kind {
+            ConditionKind::IsBool(word) => (
+                format!("`{name}` is never `{word}`, because cells are always text"),
+                format!("write `{name} == '{word}'`, using the exact text from the list"),
+            ),
+            ConditionKind::IsNumber(written) => {
+                (format!("`{name}` is never a number, because cells are always text"), number_remedy(name, &written))
+            }
+            ConditionKind::IsTruthy | ConditionKind::IsText(_) => return None,
+        };
+        Some(problem_at(text, question.span, &CELL_IS_TEXT, message, &help))
+    };
+    asked.filter_map(problem).collect()
+}
+
+/// Ordered comparisons of a cell with a number, which fail with every row.
+///
+/// `columns` are the names of columns in texts, if known; `included` are included texts.
+pub(in crate::check) fn find_failing_comparisons(
+    brief: &CampaignBrief,
+    columns: Option<&[String]>,
+    included: impl Iterator<Item = NamedTemplate>,
+) -> Vec<TextProblem> {
+    let constants = brief.constant_names();
+    let texts =
+        brief.all_contents().flat_map(|content| &content.stages).flat_map(Stage::texts).map(|(_, text)| text.clone());
+    let texts: Vec<NamedTemplate> =
+        texts.chain(included).filter(|text| !NamedTemplate::is_stand_in(&text.name)).collect();
+    // A text sees the names that the including text defines.
+    let defined: HashSet<String> = texts.iter().flat_map(|text| find_defined_names(&text.source)).collect();
+    let is_column = |name: &str| {
+        columns.is_none_or(|columns| columns.iter().any(|column| column == name))
+            && may_be_column(&defined, &constants, name)
+    };
+    let mut problems: Vec<TextProblem> = Vec::new();
+    for text in texts {
+        for ConditionCheck { name, kind: asked, span } in find_number_comparisons(&text) {
+            let ConditionKind::IsNumber(written) = asked else { continue };
+            if !is_column(&name) {
+                continue;
+            }
+            let message = format!("`{name}` is text but is compared with a number");
+            let help = number_remedy(&name, &written);
+            let problem = problem_at(&text, span, &rules::TEXT_FAILS, message, &help);
+            if !problems.contains(&problem) {
+                problems.push(problem);
+            }
+        }
+    }
+    problems
+}
+
+/// Whether a name in a text can be a column: neither a constant, nor defined by texts, nor built in.
+pub(super) fn may_be_column(defined: &HashSet<String>, constants: &[&str], name: &str) -> bool {
+    let is_ours = is_reserved(name) || ROW_VARIABLES.contains(&name) || CAMPAIGN_VARIABLES.contains(&name);
+    !defined.contains(name) && !is_ours && !constants.contains(&name)
+}
+
+/// A finding about cells that mean no, but count as true.
+pub(super) fn report_taken_for_true(name: &str, example: &str, rows: &str) -> Finding {
+    let message =
+        format!("`{{% if {name} %}}` is true in {rows}, where the cell is `{example}`: any text counts as true");
+    let yes = NEGATIVE_AND_POSITIVE
+        .iter()
+        .find(|(no, _)| no.eq_ignore_ascii_case(example.trim()))
+        .map_or("…", |(_, yes)| yes);
+    let help = format!("write `{{% if {name} == '{yes}' %}}`, with the word that the list uses for “yes”");
+    Finding::new(&CELL_IS_TEXT, message).help(help)
+}
+
+/// A finding about a comparison that no row matches.
+pub(super) fn report_near_match(name: &str, asked: &str, example: &str, rows: &str) -> Finding {
+    let message = format!("no row has `{asked}` in the column `{name}`; the value is `{example}` in {rows}");
+    let help = format!("use the value from the list, as in `{{% if {name} == '{example}' %}}`, or correct the list");
+    Finding::new(&CELL_IS_TEXT, message).help(help)
+}
+
+pub(super) static FILTER_ARGUMENT: Rule = Rule::warning(
+    "filter-argument",
+    RuleText {
+        cause: "A filter has a wrong or missing argument. An unknown argument is ignored, and a missing one makes \
+                every row fail.",
+        example: &["message: \"Hi, {{ first_name | default(valeu='friend') }}!\""],
+        fix: "use the arguments listed in the finding, each with its name",
+    },
+);
+
+/// The problems of filter arguments in a text.
+pub(super) fn check_filter_arguments(text: &NamedTemplate) -> Vec<TextProblem> {
+    find_filter_calls(text).iter().flat_map(|call| check_call(text, call)).collect()
+}
+
+fn check_call(text: &NamedTemplate, call: &FilterCall) -> Vec<TextProblem> {
+    let FilterCall { name, span, arguments, required, optional } = call;
+    let known = || required.iter().chain(*optional).copied();
+    let mut problems = Vec::new();
+    let mut meant = Vec::new();
+    for (argument, at) in arguments.iter().filter(|(argument, _)| !known().any(|known| known == argument)) {
+        let near =
+            did_you_mean(argument, known()).or_else(|| known().find(|known| known.starts_with(argument.as_str())));
+        meant.extend(near);
+        let help = match near {
+            Some(near) => format!("did you mean `{near}`?"),
+            None if known().next().is_none() => format!("remove it: `{name}` takes no arguments"),
+            None => format!("use an argument that `{name}` accepts: {}", join_names(known())),
+        };
+        let message = format!("the filter `{name}` has no argument `{argument}`");
+        problems.push(problem_at(text, at.clone(), &FILTER_ARGUMENT, message, &help));
+    }
+    let given = |required: &str| arguments.iter().any(|(argument, _)| argument == required);
+    let missing: Vec<&str> =
+        required.iter().copied().filter(|required| !given(required) && !meant.contains(required)).collect();
+    if !missing.is_empty() {
+        let message = format!("the filter `{name}` needs {}", join_alternatives(missing.iter().copied()));
+        let written: Vec<String> = required.iter().map(|argument| format!("{argument}=…")).collect();
+        let help = format!("write `{name}({})`", written.join(", "));
+        problems.push(problem_at(text, span.clone(), &FILTER_ARGUMENT, message, &help));
+    }
+    problems
+}
+
+pub(super) static UNUSED_CONSTANT: Rule = Rule::error(
+    "unused-constant",
+    RuleText {
+        cause: "A variant sets a constant that no message uses. Recipients of all variants would get the same message.",
+        example: &[
+            "vars: { greeting: Hi }",
+            "variants: { a: { share: 50%, vars: { greting: Hello } }, b: { share: 50% } }",
+            "message: \"{{ greeting }}!\"",
+        ],
+        fix: "spell the name as it appears in the messages, or remove the constant",
+    },
+);
+
+/// Unused constants of variants whose names resemble constants that texts use.
+pub(super) fn check_unused_constants(campaign: &Campaign) -> Vec<Finding> {
+    let brief = &campaign.brief;
+    if brief.variants.iter().all(|variant| variant.vars.is_empty()) {
+        return Vec::new();
+    }
+    let texts = brief.all_contents().flat_map(|content| &content.stages).flat_map(Stage::texts).map(|(_, text)| text);
+    let mut load = |name: &str| campaign.folders.read_text(name).ok().map(|(_, text)| text);
+    let Some(used) = collect_used_names(texts, &mut load) else { return Vec::new() };
+    let constants = brief.constant_names();
+    let known: Vec<&str> = used.iter().map(String::as_str).filter(|name| constants.contains(name)).collect();
+    let of_variant = |variant: &'_ MessageVariant| {
+        find_misspelt(variant, &used, &known)
+            .into_iter()
+            .map(|(name, meant)| {
+                let message = format!(
+                    "no message uses `{name}`, so this constant has no effect in the variant `{}`",
+                    variant.name
+                );
+                let place = campaign.places.locate_key(&format!("variants.{}.vars.{name}", variant.name));
+                Finding::new(&UNUSED_CONSTANT, message).help(format!("did you mean `{meant}`?")).at(place)
+            })
+            .collect::<Vec<_>>()
+    };
+    brief.variants.iter().flat_map(of_variant).collect()
+}
+
+/// The names that texts and their included texts mention. `None` if an included text is missing.
+fn collect_used_names<'t>(
+    texts: impl Iterator<Item = &'t NamedTemplate>,
+    load: &mut dyn FnMut(&str) -> Option<String>,
+) -> Option<BTreeSet<String>> {
+    let (mut used, mut included, mut left) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
+    for text in texts {
+        if NamedTemplate::is_stand_in(&text.name) {
+            return None;
+        }
+        left.push(text.clone());
+    }
+    while let Some(text) = left.pop() {
+        let Mentions { names, texts } = find_mentions(&text);
+        used.extend(names);
+        for name in texts {
+            if included.insert(name.clone()) {
+                left.push(NamedTemplate { source: load(&name)?, name });
+            }
+        }
+    }
+    Some(used)
+}
+
+/// The unused constants of a variant, each with the name that was probably intended.
+fn find_misspelt<'v>(
+    variant: &'v MessageVariant,
+    used: &BTreeSet<String>,
+    known: &[&'v str],
+) -> Vec<(&'v str, &'v str)> {
+    let own = |name: &str| variant.vars.iter().any(|(own, _)| own == name);
+    let unused = variant.vars.iter().map(|(name, _)| name.as_str()).filter(|name| !used.contains(*name));
+    unused
+        .filter_map(|name| Some((name, did_you_mean(name, known.iter().copied().filter(|known| !own(known)))?)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use campaign_manifest::Percentage;
+
+    #[test]
+    fn ordered_number_comparison_is_not_reported_twice() {
+        let told = |source: &str| -> Vec<String> {
+            let text = NamedTemplate { name: "t".into(), source: source.into() };
+            check_comparisons(&text, |name| name == "points")
+                .into_iter()
+                .map(|problem| problem.help.unwrap_or_default())
+                .collect()
+        };
+        for silent in
+            ["{% if points > 5 %}x{% endif %}", "{% if points | int == 5 %}x{% endif %}", "{% if n == 5 %}x{% endif %}"]
+        {
+            assert_eq!(told(silent), [""; 0], "{silent}");
+        }
+        let expected = "write `points | int == 5`, or `points != '' and points | int == 5` if some cells are empty";
+        assert_eq!(told("{% if points == 5 %}x{% endif %}"), [expected]);
+    }
+
+    #[test]
+    fn missing_and_unknown_filter_arguments_are_found() {
+        for (source, message, help) in [
+            ("{{ a | round(precison=2) }}", "no argument `precison`", "did you mean `precision`?"),
+            ("{{ a | truncate }}", "needs `length`", "write `truncate(length=…)`"),
+            ("{{ a | replace(form='x', to='y') }}", "no argument `form`", "did you mean `from`?"),
+            ("{{ a | upper(locale='uk') }}", "no argument `locale`", "`upper` takes no arguments"),
+            ("{% if a | default(val='x') == 'x' %}y{% endif %}", "no argument `val`", "did you mean `value`?"),
+        ] {
+            let text = NamedTemplate { name: "t".into(), source: source.into() };
+            let problems = check_filter_arguments(&text);
+            let [problem] = problems.as_slice() else { panic!("{source}: {problems:?}") };
+            assert!(problem.message.contains(message), "{source}: {}", problem.message);
+            assert!(problem.help.as_ref().is_some_and(|said| said.contains(help)), "{source}: {:?}", problem.help);
+        }
+        for source in [
+            "{{ a | round(precision=2) | str }}",
+            "{{ a | default(value=b | default(value='x'), boolean=true) }}",
+            "{{ a | split(pat=\",\") | join(sep=\"; \") }}",
+        ] {
+            assert_eq!(
+                check_filter_arguments(&NamedTemplate { name: "t".into(), source: source.into() }),
+                [],
+                "{source}"
+            );
+        }
+    }
+
+    fn find_pairs(texts: &[&str], constants: &[&str], own: &[&str]) -> Vec<(String, String)> {
+        let texts: Vec<NamedTemplate> =
+            texts.iter().map(|source| NamedTemplate { name: "t".into(), source: (*source).into() }).collect();
+        let mut load = |name: &str| (name == "part.txt").then(|| "{{ offer }}".to_owned());
+        let Some(used) = collect_used_names(texts.iter(), &mut load) else { return Vec::new() };
+        let vars = own.iter().map(|name| ((*name).to_owned(), String::new())).collect();
+        let variant = MessageVariant { name: "a".into(), share: Percentage::WHOLE, content: None, vars };
+        let unused = find_misspelt(&variant, &used, constants);
+        unused.into_iter().map(|(name, meant)| (name.to_owned(), meant.to_owned())).collect()
+    }
+
+    #[test]
+    fn misspelt_constant_is_found_with_its_name() {
+        let misspelt = find_pairs(&["{{ greeting }}, {{ name }}"], &["greeting"], &["greting"]);
+        assert_eq!(misspelt, [("greting".to_owned(), "greeting".to_owned())]);
+    }
+
+    #[test]
+    fn constant_that_may_be_used_is_not_found() {
+        let fine: [(&[&str], &[&str], &[&str]); 5] = [
+            (&["{{ greeting }}"], &["greeting"], &["greeting"]),
+            (&["{{ greeting }}"], &["greeting"], &["footer"]),
+            (&["{% include 'part.txt' %}{{ ofer }}"], &["ofer"], &["offer"]),
+            (&["{% include 'gone.txt' %}{{ greeting }}"], &["greeting"], &["greting"]),
+            (&["{{ link_a }}"], &["link_a"], &["link_a", "link_b"]),
+        ];
+        for (texts, constants, own) in fine {
+            assert_eq!(find_pairs(texts, constants, own), [], "{texts:?}");
+        }
+    }
+}

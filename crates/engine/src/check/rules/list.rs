@@ -1,0 +1,163 @@
+//! Rules about the list file: format, embedded rows, unused columns and time zones.
+
+use jiff::Timestamp;
+
+use super::skipped_rows::describe_first;
+use crate::check::{RecipientZones, Survey};
+use campaign_content::audience::ListHeader;
+use campaign_core::calendar::InvertedZone;
+use campaign_core::domain::OperationKind;
+use campaign_core::finding::{Finding, Rule, RuleText, rules};
+use campaign_manifest::{Campaign, RecipientSource, suggest_zone};
+
+pub(super) static LIST_FORM: Rule = Rule::note(
+    "list-form",
+    RuleText {
+        cause: "The format of the list was detected. If the detected format is wrong, names are garbled.",
+        example: &["`list.csv` is read as follows: encoding Windows-1251, delimiter semicolon"],
+        fix: "check a name in `campaign preview`; if it is garbled, set `encoding`, `delimiter` or `sheet` under \
+              `recipients`",
+    },
+);
+
+/// A note on how the list is read, in words such as "in the encoding Windows-1251".
+#[must_use]
+pub fn list_form_note(list: &RecipientSource, form: &str) -> Finding {
+    Finding::new(&LIST_FORM, format!("`{}` is read as follows: {form}", list))
+}
+
+pub(super) static ROW_WITHIN: Rule = Rule::warning(
+    "row-within",
+    RuleText {
+        cause: "A quoted cell seems to contain a row. A misplaced quote might hide a recipient, who would not get a \
+                message.",
+        example: &["list.csv: phone,first_name", "          380501234567,\"Olena", "          380671234567,Taras\""],
+        fix: "check the cell in a spreadsheet; if it contains a separate row, correct the quotes",
+    },
+);
+
+/// A warning about rows with a cell that looks like a row.
+#[must_use]
+pub fn check_embedded_rows(survey: &Survey) -> Option<Finding> {
+    let rows = Some(&survey.embedded_rows).filter(|rows| !rows.is_empty())?;
+    let message = format!("a cell with several lines seems to contain another row: {}", describe_first(rows));
+    let help =
+        "if a recipient is missing from the list, correct the quotes; if the cell is just text, ignore this warning";
+    Some(Finding::new(&ROW_WITHIN, message).help(help))
+}
+
+pub(super) static UNUSED_COLUMN: Rule = Rule::note(
+    "unused-column",
+    RuleText {
+        cause: "A column of the list is not used. You might have forgotten to insert it into a message.",
+        example: &["message: \"Hi, {{ first_name }}!\"             # the column `code` is not used"],
+        fix: "use the column in a message, or ignore this note; the results contain the column in any case",
+    },
+);
+
+/// How many columns a finding names.
+const MAX_NAMED: usize = 8;
+
+/// A note about the columns that neither the texts nor the campaign use.
+#[must_use]
+pub(super) fn check_unused_columns(survey: &Survey, kind: OperationKind) -> Option<Finding> {
+    if kind.is_single() {
+        return None;
+    }
+    let unused: Vec<String> = survey
+        .columns
+        .iter()
+        .filter(|column| !column.is_used && !column.header.trim().is_empty())
+        .map(|column| format!("`{}`", column.header))
+        .collect();
+    let (count, named) = (unused.len(), unused.iter().take(MAX_NAMED).cloned().collect::<Vec<_>>().join(", "));
+    let message = match count {
+        0 => return None,
+        1 => format!("no message uses the column {named}"),
+        2..=MAX_NAMED => format!("no message uses the columns {named}"),
+        _ => format!("no message uses the columns {named} and {} more", count - MAX_NAMED),
+    };
+    Some(Finding::new(&UNUSED_COLUMN, message))
+}
+
+pub(super) static UNKNOWN_ZONE: Rule = Rule::warning(
+    "unknown-zone",
+    RuleText {
+        cause: "A cell does not contain a valid time zone. The campaign's `timezone` applies instead, so the recipient might get \
+                messages at night.",
+        example: &[
+            "timezone: Europe/Kyiv",
+            "delivery: { window: { hours: \"09:00-20:00\", zone: code } }     # the column has no time zones",
+        ],
+        fix: "use IANA time zone names such as `Europe/Kyiv` in this column",
+    },
+);
+
+/// An error that the time zone column does not exist.
+#[must_use]
+pub fn missing_zone_column(name: &str, header: &ListHeader) -> Finding {
+    let headers: Vec<String> = header.headers().iter().map(|header| format!("`{header}`")).collect();
+    let message = format!("the list has no column `{name}`, but `delivery.window.zone` uses it");
+    Finding::new(&rules::WINDOW, message)
+        .help(format!("write `campaign`, `recipient`, or the name of a column: {}", headers.join(", ")))
+}
+
+/// A warning about planned rows without a valid time zone, with examples of their cells.
+#[must_use]
+pub fn check_unknown_zones(survey: &Survey) -> Option<Finding> {
+    let RecipientZones { unknown, examples, .. } = &survey.zones;
+    let cell = |cell: &String| if cell.is_empty() { "empty".to_owned() } else { format!("`{cell}`") };
+    let examples = examples.iter().map(cell).collect::<Vec<_>>().join(", ");
+    // Advice about a single example does not repeat it.
+    let advice = |cell: &&String| match survey.zones.examples.len() {
+        1 => suggest_zone(cell),
+        _ => format!("`{cell}`: {}", suggest_zone(cell)),
+    };
+    let advice: Vec<String> =
+        survey.zones.examples.iter().filter(|cell| !cell.is_empty()).map(|cell| advice(&cell)).collect();
+    (!unknown.is_empty()).then(|| {
+        let rows = describe_first(unknown);
+        let message = format!(
+            "the time zone is missing or not valid in {rows} ({examples}); the campaign's `timezone` applies instead"
+        );
+        let finding = Finding::new(&UNKNOWN_ZONE, message);
+        if advice.is_empty() { finding } else { finding.help(advice.join("; ")) }
+    })
+}
+
+pub(super) static INVERTED_ZONE: Rule = Rule::note(
+    "inverted-zone",
+    RuleText {
+        cause: "The sign in a time zone name is inverted. `Etc/GMT+2` is two hours behind UTC, so messages could be \
+                sent hours too early or too late.",
+        example: &["timezone: Etc/GMT+2"],
+        fix: "compare the time in the finding with the actual local time; if they differ, use a zone named after a place, such as \
+              `Europe/Kyiv`",
+    },
+);
+
+/// Notes with the local time in each inverted zone of the campaign or a planned row.
+#[must_use]
+pub fn check_inverted_zones(campaign: &Campaign, survey: &Survey, now: Timestamp) -> Vec<Finding> {
+    let own = campaign.brief.timezone.as_deref().and_then(InvertedZone::from_name);
+    let own = own.map(|zone| inverted_zone_finding(&zone, "", now).at(campaign.places.locate_key("timezone")));
+    let column = campaign.zone_column().unwrap_or_default();
+    let of_rows = survey.zones.inverted.iter().map(|(zone, rows)| {
+        inverted_zone_finding(zone, &format!(" in the column `{column}` of {}", describe_first(rows)), now)
+    });
+    own.into_iter().chain(of_rows).collect()
+}
+
+fn inverted_zone_finding(zone: &InvertedZone, place: &str, now: Timestamp) -> Finding {
+    let (name, offset, time) = (zone.name(), zone.format_offset(), zone.format_local_time(now));
+    let message = format!("`{name}`{place} is {offset}, where it is {time} now");
+    let other = zone
+        .with_opposite_sign()
+        .map(|other| format!("write `{}`, which is {}, or ", other.name(), other.format_offset()));
+    let help = format!(
+        "if that is not the local time, {}write a zone named after a place, such as `Europe/Kyiv`: the sign in \
+            `{name}` is inverted",
+        other.unwrap_or_default()
+    );
+    Finding::new(&INVERTED_ZONE, message).help(help)
+}

@@ -1,0 +1,205 @@
+//! Rules about markup that a channel would send literally: HTML, Markdown and escape sequences.
+
+use std::ops::Range;
+
+use crate::check::text_damage::{
+    decode_entity, find_escaped_line_break, find_html_entities, find_html_tags, find_markdown, find_url_escapes,
+};
+use campaign_content::message::{TextProblem, constant_parts, mask_tags, problem_at};
+use campaign_core::domain::NamedTemplate;
+use campaign_core::finding::{Finding, Rule, RuleText, join_names};
+
+/// How many markup signs a finding names.
+const MAX_NAMED: usize = 8;
+/// How many characters of a sign are shown.
+const MAX_CHARS: usize = 60;
+
+/// A finding at the first of these signs, which names each sign once. `None` without signs.
+pub(super) fn markup_finding(
+    text: &NamedTemplate,
+    spans: &[Range<usize>],
+    rule: &'static Rule,
+    help: impl FnOnce(&[&str]) -> String,
+) -> Option<TextProblem> {
+    let first = spans.first()?.clone();
+    let mut signs: Vec<&str> = Vec::new();
+    for sign in spans.iter().map(|span| &text.source[span.clone()]) {
+        if !signs.contains(&sign) {
+            signs.push(sign);
+        }
+    }
+    let more = signs.len().saturating_sub(MAX_NAMED);
+    signs.truncate(MAX_NAMED);
+    let named: Vec<String> = signs.iter().map(|sign| shorten(sign)).collect();
+    let named = join_names(named.iter().map(String::as_str));
+    let message = match more {
+        0 => format!("{named} would be sent literally"),
+        more => format!("{named}, and {more} more, would be sent literally"),
+    };
+    Some(problem_at(text, first, rule, message, &help(&signs)))
+}
+
+/// The first characters of a long sign.
+fn shorten(sign: &str) -> String {
+    match sign.char_indices().nth(MAX_CHARS) {
+        Some((end, _)) => format!("{}…", &sign[..end]),
+        None => sign.to_owned(),
+    }
+}
+
+pub(super) static HTML_ENTITY: Rule = Rule::warning(
+    "html-entity",
+    RuleText {
+        cause: "An HTML entity would be sent literally. Messages are plain text, not web pages.",
+        example: &["message: \"Olena &amp; Co: -20%\""],
+        fix: "write the character itself, and export the list without HTML",
+    },
+);
+
+/// The HTML entities in the constant part of a text.
+pub(super) fn check_html_entities(text: &NamedTemplate) -> Option<TextProblem> {
+    let meant = |entity: &str| match decode_entity(entity) {
+        Some(character) if character == " " => "a space".to_owned(),
+        Some(character) => format!("`{character}`"),
+        None => "the character itself".to_owned(),
+    };
+    let help = |entities: &[&str]| match entities {
+        [one] => format!("write {}", meant(one)),
+        several => {
+            let each: Vec<String> = several.iter().map(|entity| format!("{} for `{entity}`", meant(entity))).collect();
+            format!("write {}", each.join(", "))
+        }
+    };
+    markup_finding(text, &find_html_entities(&mask_tags(text)), &HTML_ENTITY, help)
+}
+
+/// A finding about the cells of a column.
+pub(super) fn report_html_entity(column: &str, example: &str, rows: &str) -> Finding {
+    let meant = decode_entity(example).filter(|character| character != " ");
+    let meant = meant.map(|character| format!(" instead of `{character}`"));
+    let message = format!("the column `{column}` contains `{example}`{} in {rows}", meant.unwrap_or_default());
+    Finding::new(&HTML_ENTITY, message)
+        .help("export the list again without HTML encoding, or replace the HTML entities in the list")
+}
+
+pub(super) static HTML_TAG: Rule = Rule::warning(
+    "html-tag",
+    RuleText {
+        cause: "An HTML tag would be sent literally. Messages are plain text, not web pages.",
+        example: &["message: \"Sale!<br>Until Sunday.\""],
+        fix: "remove the tags; for a line break, write the text on separate lines after `|`",
+    },
+);
+
+/// The HTML tags in the constant part of a text.
+pub(super) fn check_html_tags(text: &NamedTemplate) -> Vec<TextProblem> {
+    let help = |tags: &[&str]| {
+        let is_break = |tag: &str| tag.to_ascii_lowercase().starts_with("<br");
+        let line_break = "write a line break: put the text after `|`, on separate lines";
+        match (tags.iter().any(|tag| is_break(tag)), tags.iter().all(|tag| is_break(tag))) {
+            (true, true) => line_break.to_owned(),
+            (true, false) => format!("for `<br>`, {line_break}; remove the other tags"),
+            (false, _) => "remove the tags".to_owned(),
+        }
+    };
+    markup_finding(text, &find_html_tags(&mask_tags(text)), &HTML_TAG, help).into_iter().collect()
+}
+
+pub(super) static MARKDOWN: Rule = Rule::warning(
+    "markdown",
+    RuleText {
+        cause: "Markdown would be sent literally. No channel renders `**bold**` or `[text](address)`.",
+        example: &["message: \"**Sale** until Sunday\""],
+        fix: "remove the Markdown, and write plain addresses; WhatsApp and Viber show `*word*` in bold",
+    },
+);
+
+/// The Markdown in the constant part of a text.
+pub(super) fn check_markdown(text: &NamedTemplate) -> Vec<TextProblem> {
+    let help = |found: &[&str]| {
+        let plain = found.iter().map(|found| match found.rsplit_once("](") {
+            Some((_, address)) if found.starts_with('[') => address.trim_end_matches(')'),
+            _ => found.trim_matches(['*', '_']),
+        });
+        format!("write {}", join_names(plain))
+    };
+    markup_finding(text, &find_markdown(&mask_tags(text), &text.source), &MARKDOWN, help).into_iter().collect()
+}
+
+pub(super) static URL_ESCAPE: Rule = Rule::warning(
+    "url-escape",
+    RuleText {
+        cause: "A URL escape would be sent literally. `%20` is a space and `%0A` a line break only in addresses.",
+        example: &["message: \"Sale!%0AUntil Sunday.\""],
+        fix: "use a real space or line break",
+    },
+);
+
+/// The escaped spaces and line breaks in a text.
+pub(super) fn check_url_escapes(text: &NamedTemplate) -> Vec<TextProblem> {
+    let masked = mask_tags(text);
+    let help = |escapes: &[&str]| {
+        let line_break = "a line break: put the text after `|`, on separate lines";
+        let help = match (escapes.contains(&"%20"), escapes.iter().any(|escape| *escape != "%20")) {
+            (true, true) => format!("write a space for `%20`, and for the others {line_break}"),
+            (true, false) => "write a space".to_owned(),
+            (false, _) => format!("write {line_break}"),
+        };
+        match has_plus_for_blank(&masked) {
+            true => format!("{help}; a `+` between words also stands for a space"),
+            false => help,
+        }
+    };
+    markup_finding(text, &find_url_escapes(&masked), &URL_ESCAPE, help).into_iter().collect()
+}
+
+fn has_plus_for_blank(text: &str) -> bool {
+    text.match_indices('+')
+        .any(|(at, _)| text[..at].ends_with(char::is_alphabetic) && text[at + 1..].starts_with(char::is_alphabetic))
+}
+
+pub(super) static ESCAPED_LINE_BREAK: Rule = Rule::warning(
+    "escaped-line-break",
+    RuleText {
+        cause: "`\\n` would be sent literally. In YAML, it is a line break only inside double quotes.",
+        example: &["message: 'Hello!\\nSee you on Friday.'"],
+        fix: "use a real line break, or put the text in double quotes",
+    },
+);
+
+/// The first `\n` in the constant part of a text.
+pub(super) fn check_escaped_line_breaks(text: &NamedTemplate) -> Vec<TextProblem> {
+    let first = constant_parts(text)
+        .find_map(|(part, at)| find_escaped_line_break(part).map(|found| at.start + found.start..at.start + found.end));
+    let problem = first.map(|span| {
+        let message = format!("`{}` would be sent literally", &text.source[span.clone()]);
+        let help = "use a real line break; in the campaign file, put the text after `|` or in double quotes";
+        problem_at(text, span, &ESCAPED_LINE_BREAK, message, help)
+    });
+    problem.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use campaign_core::finding::RuleText;
+
+    static RULE: Rule =
+        Rule::warning("sign", RuleText { cause: "A sign.", example: &["text: \"<b>\""], fix: "remove it" });
+
+    #[test]
+    fn finding_names_each_sign_once_and_few_of_many() {
+        let told = |source: &str, spans: &[Range<usize>]| {
+            let text = NamedTemplate { name: "t".into(), source: source.into() };
+            markup_finding(&text, spans, &RULE, |signs| signs.join(" ")).map(|problem| problem.message)
+        };
+        assert_eq!(told("ab", &[]), None);
+        let one = |end: usize| vec![Range { start: 0, end }];
+        assert_eq!(told("ab", &one(1)).as_deref(), Some("`a` would be sent literally"));
+        assert_eq!(told("aba", &[0..1, 1..2, 2..3]).as_deref(), Some("`a` and `b` would be sent literally"));
+        let each: Vec<Range<usize>> = (0..10).map(|at| at..at + 1).collect();
+        assert!(told("abcdefghij", &each).unwrap().ends_with("`h`, and 2 more, would be sent literally"));
+        let long = format!("<{}>", "є".repeat(80));
+        assert!(told(&long, &one(long.len())).unwrap().contains("є…`"));
+    }
+}

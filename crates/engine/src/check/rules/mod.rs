@@ -1,0 +1,268 @@
+//! Rules about a campaign, its texts, its list and its account; each file is a topic.
+//!
+//! A rule has an id, a severity, a cause, an example and a fix. The function that applies it follows it. Rules about a
+//! single file are in [`finding::rules`](campaign_core::finding::rules), because the code that reads the file needs them.
+
+mod cell_values;
+mod damaged_text;
+mod environment;
+mod expressions;
+mod gateway_profile;
+mod links;
+mod list;
+mod markup;
+mod recipients;
+mod schedule;
+mod skipped_rows;
+mod texts;
+mod window;
+mod wording;
+
+use jiff::Timestamp;
+
+use crate::check::Survey;
+use campaign_core::finding::{Finding, Rule, rules};
+use campaign_manifest::{Campaign, Profile};
+
+pub use cell_values::{DatabaseValue, check_empty_cells, check_row_anomalies};
+pub(super) use cell_values::{find_database_value, has_empty_greeting, is_code_behind_apostrophe};
+pub use environment::{KEY_REFUSED, ONLINE_UNKNOWN, SENDER_UNKNOWN, check_replicas, unfamiliar_ledger_finding};
+pub(super) use environment::{check_balance, check_sender_name, key_rejected_finding, online_unknown_finding};
+pub(super) use expressions::find_failing_comparisons;
+pub use gateway_profile::{check_campaign_notices, check_promised_receipts};
+pub(super) use links::{breaks_link, is_insecure_link, may_break_link};
+pub use list::{check_embedded_rows, check_inverted_zones, check_unknown_zones, list_form_note, missing_zone_column};
+pub(super) use recipients::check_duplicate_number;
+pub use recipients::{
+    check_changed_rows, check_differing_duplicates, check_landlines, check_limits, check_list_limit,
+    check_opted_out_rows,
+};
+pub use schedule::NEVER_SENDS;
+pub(super) use schedule::{
+    check_late_list, check_past_run, check_run, check_schedule, check_skipped_occurrences, schedule_over_finding,
+};
+pub(super) use skipped_rows::{check_failing_texts, check_invalid_share, check_no_text_chosen, check_nobody_meant};
+pub use skipped_rows::{check_invalid_rows, check_no_messages};
+pub use texts::{check_includes, check_message, check_texts};
+pub use window::check_until_over;
+pub(super) use window::{check_late_start, check_until_near, check_until_near_on_dates};
+pub use wording::check_costly_characters;
+pub(super) use wording::find_mixed_word;
+
+/// Rules about a campaign and its gateway profile.
+static CAMPAIGN: &[&Rule] = &[
+    &gateway_profile::BATCH_LIMIT,
+    &window::CLOSED_WINDOW,
+    &window::FALLBACK_OUTSIDE,
+    &window::LATE_FALLBACK,
+    &gateway_profile::MISSING_ENDPOINT,
+    &gateway_profile::MISSING_HOOK,
+    &gateway_profile::MISSING_PRICE,
+    &gateway_profile::NOTIFY_TEXT,
+    &gateway_profile::PROMISED_RECEIPTS,
+    &gateway_profile::RATE_LIMIT,
+    &environment::UNCONFIRMED_REPLICA,
+    &environment::UNFAMILIAR_LEDGER,
+    &gateway_profile::WHATSAPP_ROUTE,
+];
+
+/// Rules about the times of sending.
+static TIMING: &[&Rule] = &[
+    &window::LATE_START,
+    &schedule::NEVER_SENDS,
+    &schedule::SCHEDULE_OVER,
+    &schedule::SKIPPED_OCCURRENCES,
+    &window::UNTIL_NEAR,
+];
+
+/// Rules about texts.
+static TEXTS: &[&Rule] = &[
+    &links::BROKEN_LINK,
+    &expressions::CELL_IS_TEXT,
+    &wording::CODE_FOR_ALL,
+    &wording::CODES_ONLY,
+    &damaged_text::CONTROL_CHARACTER,
+    &markup::ESCAPED_LINE_BREAK,
+    &links::EXAMPLE_LINK,
+    &expressions::FILTER_ARGUMENT,
+    &markup::HTML_ENTITY,
+    &markup::HTML_TAG,
+    &links::INSECURE_LINK,
+    &wording::LONG_BUTTON,
+    &cell_values::LOOP_OVER_TEXT,
+    &damaged_text::LOST_LETTERS,
+    &markup::MARKDOWN,
+    &damaged_text::MISREAD_ENCODING,
+    &wording::TWO_SCRIPTS,
+    &wording::UNFINISHED_TEXT,
+    &expressions::UNUSED_CONSTANT,
+    &markup::URL_ESCAPE,
+];
+
+/// Rules about recipients and their messages.
+static RECIPIENTS: &[&Rule] = &[
+    &links::CELL_IN_LINK,
+    &recipients::CHANGED_ROW,
+    &wording::COSTLY_CHARACTER,
+    &cell_values::DATABASE_VALUE,
+    &recipients::DIFFERING_DUPLICATES,
+    &recipients::DUPLICATE_NUMBER,
+    &cell_values::EMPTY_CELL,
+    &cell_values::EMPTY_GREETING,
+    &skipped_rows::INVALID_ROW,
+    &list::INVERTED_ZONE,
+    &recipients::LANDLINE,
+    &cell_values::LEADING_APOSTROPHE,
+    &list::LIST_FORM,
+    &skipped_rows::NO_MESSAGES,
+    &skipped_rows::NO_TEXT_CHOSEN,
+    &skipped_rows::NOBODY_MEANT,
+    &recipients::OPTED_OUT_ROWS,
+    &recipients::OVER_LIMITS,
+    &cell_values::PLACEHOLDER_VALUE,
+    &list::ROW_WITHIN,
+    &wording::SAME_FOR_ALL,
+    &links::SAME_LINK,
+    &skipped_rows::TOO_MANY_INVALID,
+    &list::UNKNOWN_ZONE,
+    &list::UNUSED_COLUMN,
+];
+
+/// Rules about the account at the gateway.
+static ACCOUNT: &[&Rule] = &[
+    &environment::BALANCE_TOO_LOW,
+    &environment::KEY_REFUSED,
+    &environment::ONLINE_UNKNOWN,
+    &environment::SENDER_UNKNOWN,
+];
+
+/// All rules, in groups.
+#[must_use]
+pub fn rule_groups() -> Vec<RuleGroup> {
+    let here = [
+        ("Campaigns and gateways", CAMPAIGN),
+        ("Sending times", TIMING),
+        ("Message wording", TEXTS),
+        ("Recipients and their messages", RECIPIENTS),
+        ("Gateway account", ACCOUNT),
+    ];
+    rules::GROUPS.iter().copied().chain(here).map(|(title, rules)| RuleGroup { title, rules }).collect()
+}
+
+/// Rules about one topic.
+#[derive(Clone, Copy, Debug)]
+pub struct RuleGroup {
+    /// The topic.
+    pub title: &'static str,
+    /// The rules.
+    pub rules: &'static [&'static Rule],
+}
+
+/// All rules.
+pub fn all_rules() -> impl Iterator<Item = &'static Rule> {
+    rule_groups().into_iter().flat_map(|group| group.rules.iter().copied())
+}
+
+/// Values of a campaign file that its gateway profile does not allow.
+///
+/// Defaults are never a finding: they give way to the profile
+/// ([`DeliverySettings::limited_by_profile`](campaign_manifest::DeliverySettings::limited_by_profile)).
+#[must_use]
+pub fn check_against_profile(campaign: &Campaign, profile: &Profile) -> Vec<Finding> {
+    let rules: [fn(&Campaign, &Profile) -> Option<Finding>; 8] = [
+        gateway_profile::check_batch_limit,
+        gateway_profile::check_rate_limit,
+        gateway_profile::check_endpoint,
+        gateway_profile::check_webhook_address,
+        gateway_profile::check_prices,
+        window::check_window,
+        gateway_profile::check_profile_notices,
+        links::check_example_links,
+    ];
+    rules.into_iter().filter_map(|judge| judge(campaign, profile)).collect()
+}
+
+/// Notes about a campaign, and about its list if that is known: facts that are not mistakes.
+#[must_use]
+pub fn collect_notes(
+    campaign: &Campaign,
+    profile: Option<&Profile>,
+    survey: Option<&Survey>,
+    due: Option<Timestamp>,
+) -> Vec<Finding> {
+    let content = &campaign.brief.content;
+    let messages = survey.map_or(0, Survey::count_planned);
+    let notes = [
+        window::check_late_fallback(campaign),
+        window::check_fallback_window(campaign, profile, messages, due),
+        profile.and_then(|profile| gateway_profile::note_whatsapp_route(campaign, profile)),
+        survey.and_then(|survey| wording::check_constant_message(survey, content.kind)),
+        survey.and_then(|survey| links::check_constant_link(survey, &campaign.brief)),
+        survey.and_then(|survey| list::check_unused_columns(survey, content.kind)),
+    ];
+    notes.into_iter().flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::fs;
+
+    use tempfile::TempDir;
+
+    use super::*;
+    use campaign_core::finding::RuleText;
+    use campaign_manifest::{CampaignDay, GatewaySearch, load_campaign, load_gateways};
+
+    const GATEWAYS: &str = "\
+production:
+  base_url: https://g.example
+  api_key: { env: KEY }
+  rate: 100/s
+local:
+  base_url: http://127.0.0.1:9000
+  api_key: { env: KEY }
+  rate: unlimited
+";
+
+    #[test]
+    fn values_beyond_the_profile_are_errors() {
+        let cases: [(&str, &[&str]); 5] = [
+            ("delivery: { batch: 101, rate: 101/s }\n", &["batch-limit", "rate-limit"]),
+            ("delivery: { batch: 100, rate: 100/s }\n", &[]),
+            ("delivery: { rate: unlimited }\n", &["unlimited-rate"]),
+            ("endpoint: async\n", &["missing-endpoint"]),
+            ("", &[]),
+        ];
+        let folder = TempDir::new().unwrap();
+        let (file, profiles) = (folder.path().join("a.yaml"), folder.path().join("gateways.yaml"));
+        fs::write(&profiles, GATEWAYS).unwrap();
+        let search = GatewaySearch { explicit: Some(profiles), ..GatewaySearch::default() };
+        let gateways = load_gateways(&search).value.unwrap();
+        for (delivery, rules) in cases {
+            fs::write(&file, format!("{delivery}recipients: {{ file: a.csv }}\nchannels: [hlr]\n")).unwrap();
+            let campaign = load_campaign(&file, CampaignDay::Of(jiff::Timestamp::now())).value.unwrap();
+            let findings = check_against_profile(&campaign, gateways.find_profile("production").unwrap());
+            assert_eq!(findings.iter().map(|finding| finding.rule.id).collect::<Vec<_>>(), rules);
+            let local = gateways.find_profile("local").unwrap();
+            assert!(campaign.delivery.limited_by_profile(local).batch <= local.batch_limit);
+        }
+    }
+
+    #[test]
+    fn rule_has_a_unique_id_and_a_complete_explanation() {
+        let mut ids = BTreeSet::new();
+        for rule in all_rules() {
+            assert!(ids.insert(rule.id), "two rules have the id `{}`", rule.id);
+            assert!(rule.id.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-'), "{rule}");
+            let RuleText { cause, example, fix } = &rule.text;
+            let is_sentence = cause.starts_with(|c: char| c.is_uppercase() || c == '`') && cause.ends_with('.');
+            assert!(is_sentence, "the cause of {rule} is not a sentence: {cause}");
+            let is_fragment = fix.starts_with(|c: char| c.is_lowercase() || c == '`') && !fix.ends_with('.');
+            assert!(is_fragment, "the fix of {rule} starts with a capital or ends with a full stop: {fix}");
+            assert!(!example.is_empty() && example.iter().all(|line| !line.is_empty()), "{rule} has no example");
+            assert!(!cause.contains("contract") && !fix.contains("contract"), "{rule} is for engineers");
+        }
+        assert!(ids.len() > 90, "only {} rules", ids.len());
+    }
+}

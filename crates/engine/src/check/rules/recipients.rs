@@ -1,0 +1,265 @@
+//! Rules about recipients: duplicates, opt-outs, landlines and limits.
+
+use roaring::RoaringBitmap;
+
+use super::skipped_rows::{describe_first, describe_first_few, describe_named_rows};
+use crate::check::online::Cost;
+use crate::check::{DistinctValues, MIGHT_BE_SENT, OptedOutCells, Survey};
+use campaign_core::domain::variable::is_variable;
+use campaign_core::domain::{NamedTemplate, Phone, Row};
+use campaign_core::finding::{Finding, Rule, RuleText};
+use campaign_ledger::RowState;
+use campaign_manifest::{Campaign, CampaignBrief, DuplicatePolicy, Profile};
+
+pub(super) static CHANGED_ROW: Rule = Rule::warning(
+    "changed-row",
+    RuleText {
+        cause: "The recipient might already have got a message. The row has changed: with `duplicates: allow`, rows are \
+                identified by phone number and message text.",
+        example: &["recipients: { file: list.csv, duplicates: allow }     # and a row was edited after the run"],
+        fix: "restore the original row in the list, or send the changed row in a new `edition`",
+    },
+);
+
+/// A warning about skipped rows: their number got a message in a row that is no longer in the list.
+#[must_use]
+pub fn check_changed_rows(survey: &Survey) -> Option<Finding> {
+    let mut sets = survey.left_out.sets();
+    let (.., rows) = sets.find(|(state, reason, _)| *state == RowState::Skipped && *reason == MIGHT_BE_SENT)?;
+    let (what, number) = match rows.len() {
+        1 => ("is skipped", "its number already got a message"),
+        _ => ("are skipped", "their numbers already got messages"),
+    };
+    let message = format!(
+        "{} {what}: {number} in this edition, for a row that is no longer in the list",
+        describe_first_few(rows)
+    );
+    Some(
+        Finding::new(&CHANGED_ROW, message)
+            .help("restore the original row, or send the changed row in a new `edition`"),
+    )
+}
+
+pub(super) static DIFFERING_DUPLICATES: Rule = Rule::warning(
+    "differing-duplicates",
+    RuleText {
+        cause: "A skipped duplicate has a different message. Only the first row with each number gets one.",
+        example: &[
+            "message: \"Lesson for {{ first_name }}\"",
+            "list.csv: phone,first_name",
+            "          380501234567,Olena",
+            "          380501234567,Taras",
+        ],
+        fix: "correct the list; to send a message for each row, write `duplicates: allow`",
+    },
+);
+
+/// A warning about skipped rows whose messages differ from the one that their number gets.
+#[must_use]
+pub fn check_differing_duplicates(survey: &Survey, campaign: &Campaign) -> Option<Finding> {
+    let finding = duplicates_finding(&survey.differing_duplicates)?;
+    let place =
+        campaign.places.locate_key("recipients.duplicates").or_else(|| campaign.places.locate_key("recipients.file"));
+    Some(finding.at(place))
+}
+
+fn duplicates_finding(rows: &RoaringBitmap) -> Option<Finding> {
+    if rows.is_empty() {
+        return None;
+    }
+    let message = match rows.len() {
+        1 => format!("{} skipped: its number is in an earlier row with a different message", describe_named_rows(rows)),
+        _ => {
+            format!("{} skipped: their numbers are in earlier rows with different messages", describe_named_rows(rows))
+        }
+    };
+    let help = "if each number should get only one message, correct the list; to send a message for each row, write \
+                `duplicates: allow` under `recipients`";
+    Some(Finding::new(&DIFFERING_DUPLICATES, message).help(help))
+}
+
+pub(super) static DUPLICATE_NUMBER: Rule = Rule::error(
+    "duplicate-number",
+    RuleText {
+        cause: "The list has the same number twice. With `duplicates: refuse`, that is an error.",
+        example: &[
+            "recipients: { file: list.csv, duplicates: refuse }",
+            "list.csv: phone,first_name",
+            "          380501234567,Olena",
+            "          380501234567,Taras",
+        ],
+        fix: "remove the duplicates from the list, or write `duplicates: skip`",
+    },
+);
+
+/// An error about a repeated number, if the campaign forbids duplicates; `repeated` is the first such row and its
+/// number.
+pub(in crate::check) fn check_duplicate_number(
+    brief: &CampaignBrief,
+    repeated: Option<(Row, Phone)>,
+) -> Option<Finding> {
+    let (row, phone) = repeated.filter(|_| brief.duplicates == DuplicatePolicy::Refuse)?;
+    let message =
+        format!("row {row} has the same number, {}, as an earlier row (row 1 is the header)", phone.format_masked());
+    let help = "remove one of the rows from the list, or write `duplicates: skip` to use only the first row with each \
+                number";
+    Some(Finding::new(&DUPLICATE_NUMBER, message).help(help))
+}
+
+pub(super) static OPTED_OUT_ROWS: Rule = Rule::warning(
+    "opted-out-rows",
+    RuleText {
+        cause: "A column marks recipients as opted out. Messages would still be sent to them.",
+        example: &["list.csv: phone,status", "          380501234567,unsubscribed", "          380671234567,active"],
+        fix: "skip these rows with `recipients.where`, or add their numbers to the suppression list",
+    },
+);
+
+/// A warning for each column that marks planned recipients as opted out.
+///
+/// Opt-outs do not block service messages, so these get no warning.
+#[must_use]
+pub fn check_opted_out_rows(survey: &Survey, brief: &CampaignBrief) -> Vec<Finding> {
+    let columns = survey.opted_out.iter().filter(|cells| !cells.rows.is_empty() && brief.purpose.is_marketing());
+    columns.map(|cells| opted_out_finding(cells, brief.condition.as_ref())).collect()
+}
+
+fn opted_out_finding(cells: &OptedOutCells, condition: Option<&NamedTemplate>) -> Finding {
+    let OptedOutCells { header, rows, values, .. } = cells;
+    let example = values.values.first().map_or("", String::as_str);
+    let message = format!(
+        "the column `{header}` marks recipients as opted out (`{example}`), but the campaign would still send to \
+         them: {}",
+        describe_first(rows)
+    );
+    let help = match (suggest_condition(cells), condition) {
+        (Some(reachable), None) => format!("add `where: {reachable}` to `recipients`"),
+        (Some(reachable), Some(present)) if present.source.split_whitespace().any(|word| word == "or") => {
+            format!("enclose the `where` expression in parentheses, and add `and {reachable}` after it")
+        }
+        (Some(reachable), Some(_)) => format!("add `and {reachable}` to `where`"),
+        (None, _) => format!("skip these rows with a `where` condition on `{}`", cells.name),
+    };
+    Finding::new(&OPTED_OUT_ROWS, message).help(format!("{help}, or add their numbers to a `suppress` file"))
+}
+
+/// The condition that selects other rows. `None` if there are too many values.
+///
+/// A column of dates gets a new date with each opt-out, so the condition names no date.
+fn suggest_condition(OptedOutCells { name, values, has_dates, others, .. }: &OptedOutCells) -> Option<String> {
+    let cell = if is_variable(name) { name.clone() } else { format!("recipient[{}]", quote_text(name)) };
+    let list =
+        |values: &DistinctValues| values.values.iter().map(|value| quote_text(value)).collect::<Vec<_>>().join(", ");
+    if *has_dates {
+        let others = DistinctValues {
+            values: others.values.iter().cloned().chain([String::new()]).collect(),
+            has_more: others.has_more,
+        };
+        return match others.single_value() {
+            Some(_) => Some(format!("{cell} == \"\"")),
+            None => (!others.has_more).then(|| format!("{cell} in [{}]", list(&others))),
+        };
+    }
+    match (values.single_value(), others.single_value()) {
+        (Some(value), _) => Some(format!("{cell} != {}", quote_text(value))),
+        _ if !values.has_more => Some(format!("not ({cell} in [{}])", list(values))),
+        (_, Some(value)) => Some(format!("{cell} == {}", quote_text(value))),
+        _ if !others.has_more && !others.values.is_empty() => Some(format!("{cell} in [{}]", list(others))),
+        _ => None,
+    }
+}
+
+/// A text as a string literal of an expression.
+fn quote_text(text: &str) -> String {
+    let mark = if text.contains('"') { '\'' } else { '"' };
+    format!("{mark}{text}{mark}")
+}
+
+pub(super) static LANDLINE: Rule = Rule::warning(
+    "landline",
+    RuleText {
+        cause: "The list contains a landline number. Landlines cannot receive SMS, Viber, RCS, Telegram or WhatsApp \
+            messages, but the gateway charges for them.",
+        example: &["list.csv: phone,first_name", "          380442345678,Olena"],
+        fix: "ask these recipients for a mobile number, or remove their rows",
+    },
+);
+
+/// A warning about planned rows with landline numbers, with their number and the first.
+#[must_use]
+pub fn check_landlines(survey: &Survey) -> Option<Finding> {
+    let rows = &survey.landlines;
+    let what = if rows.len() == 1 { "has a landline or service number" } else { "have landline or service numbers" };
+    let finding =
+        Finding::new(&LANDLINE, format!("{} {what}, which cannot receive this message", describe_first_few(rows)));
+    let help = match rows.len() {
+        1 => "ask for a mobile number, or remove this row from the list",
+        _ => "ask for mobile numbers, or remove these rows from the list",
+    };
+    (!rows.is_empty()).then(|| finding.help(help))
+}
+
+pub(super) static OVER_LIMITS: Rule = Rule::warning(
+    "over-limits",
+    RuleText {
+        cause: "The campaign exceeds its `limits`. The run stops at the limit, and the remaining recipients get no \
+            message.",
+        example: &["limits: { recipients: 1 }                   # the list has more"],
+        fix: "shorten the list; raise the limit only if all of these recipients should get a message",
+    },
+);
+
+/// Findings if messages to these rows alone exceed a limit, without earlier use by the edition.
+#[must_use]
+pub fn check_limits(
+    campaign: &Campaign,
+    profile: Option<&Profile>,
+    survey: &Survey,
+    rows: &RoaringBitmap,
+) -> Vec<Finding> {
+    let limits = &campaign.limits;
+    let at = |finding: Finding, key| finding.at(campaign.places.locate_key(key));
+    let recipients = limits.recipients.filter(|limit| rows.len() > *limit).map(|limit| {
+        let people = rows.len();
+        let message = format!(
+            "{people} recipients would get a message, but `limits.recipients` is {limit}: the run stops at the limit"
+        );
+        at(Finding::new(&OVER_LIMITS, message), "limits.recipients")
+    });
+    let cost = profile.and_then(|profile| {
+        let Cost::AtMost(most) = Cost::estimate(profile, &campaign.brief, &survey.by_size, rows) else { return None };
+        let limit = limits.cost.filter(|limit| most > *limit)?;
+        let currency = profile.currency.as_deref().map(|currency| format!(" {currency}")).unwrap_or_default();
+        let message = format!(
+            "the messages can cost up to {}{currency}, but `limits.cost` is {limit}: the run stops at the limit",
+            most.trim_decimals()
+        );
+        Some(at(Finding::new(&OVER_LIMITS, message), "limits.cost"))
+    });
+    recipients.into_iter().chain(cost).collect()
+}
+
+/// A warning that the list has more recipients than the limit, for lists whose messages are unknown.
+#[must_use]
+pub fn check_list_limit(campaign: &Campaign, survey: &Survey) -> Option<Finding> {
+    let people = survey.count_planned();
+    let limit = campaign.limits.recipients.filter(|limit| people > *limit)?;
+    let message = format!(
+        "{people} recipients in the list can get a message, but `limits.recipients` is {limit}: the run stops at the \
+            limit, and the remaining recipients get no message"
+    );
+    Some(Finding::new(&OVER_LIMITS, message).at(campaign.places.locate_key("limits.recipients")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differing_rows_are_named_if_there_are_any() {
+        let told = |rows: &[u32]| duplicates_finding(&rows.iter().copied().collect()).map(|finding| finding.message);
+        assert_eq!(told(&[]), None);
+        assert!(told(&[3]).unwrap().starts_with("row 3 is skipped: its number"));
+        assert!(told(&[3, 5]).unwrap().starts_with("rows 3 and 5 are skipped: their numbers"));
+    }
+}

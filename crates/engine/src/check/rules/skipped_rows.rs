@@ -1,0 +1,418 @@
+//! Rules about rows without a message, and helpers for findings about rows.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use roaring::RoaringBitmap;
+
+use crate::check::column_cells::UnmatchedCells;
+use crate::check::{ALREADY_SENT, FILTERED, Survey};
+use campaign_content::audience::PhoneProblem;
+use campaign_core::domain::{format_count, format_thousands};
+use campaign_core::finding::{Finding, Rule, RuleText, rules};
+use campaign_ledger::{CANCELLED_EARLIER, CAPPED, ExcludedRows, OPTED_OUT, RowState};
+use campaign_manifest::CampaignBrief;
+
+/// How many rows are named.
+const MAX_LISTED_ROWS: usize = 20;
+/// Where to find all rows.
+pub(super) const ALL_ROWS_HINT: &str = "look up every row and its reason in the results of `run --dry-run`";
+
+/// Rows with the same reason.
+pub(super) struct ReasonRows<'l> {
+    /// The reason.
+    pub(super) reason: &'l str,
+    /// The rows.
+    pub(super) rows: &'l RoaringBitmap,
+}
+
+/// The excluded rows in a state by reason, most frequent first.
+pub(super) fn group_by_reason(left_out: &ExcludedRows, state: RowState) -> Vec<ReasonRows<'_>> {
+    let sets = left_out.sets().filter(|(each, ..)| *each == state);
+    let mut reasons: Vec<_> = sets.map(|(_, reason, rows)| ReasonRows { reason, rows }).collect();
+    reasons.sort_by_key(|alike| Reverse(alike.rows.len()));
+    reasons
+}
+
+/// The number of rows, and the first: `3 rows (first: row 5)`.
+pub(super) fn describe_first(rows: &RoaringBitmap) -> String {
+    let first = rows.min().unwrap_or_default();
+    match rows.len() {
+        1 => format!("row {first}"),
+        count => format!("{count} rows (first: row {first})"),
+    }
+}
+
+/// The number of rows, and the first few: `3 rows (5, 17 and 20)`.
+pub(super) fn describe_first_few(rows: &RoaringBitmap) -> String {
+    /// A person can check this many rows by hand.
+    const FEW: usize = 5;
+    let shown: Vec<String> = rows.iter().take(FEW).map(|row| row.to_string()).collect();
+    match (shown.as_slice(), rows.len() - shown.len() as u64) {
+        ([one], 0) => format!("row {one}"),
+        ([first @ .., last], 0) => format!("{} rows ({} and {last})", rows.len(), first.join(", ")),
+        (shown, more) => format!("{} rows ({} and {more} more)", rows.len(), shown.join(", ")),
+    }
+}
+
+/// The rows as the subject of a sentence, with the first ones named: `rows 3 and 5 are`.
+pub(super) fn describe_named_rows(rows: &RoaringBitmap) -> String {
+    let shown: Vec<String> = rows.iter().take(MAX_LISTED_ROWS).map(|row| row.to_string()).collect();
+    format_subject(&shown, rows.len() - shown.len() as u64)
+}
+
+/// A finding per reason while there is room, and one for the rest; `what` describes all these rows.
+pub(super) fn reason_findings(rule: &'static Rule, what: &str, reasons: &[ReasonRows<'_>]) -> Vec<Finding> {
+    let (mut findings, mut named, mut rest) = (Vec::new(), 0, 0);
+    for (index, ReasonRows { reason, rows }) in reasons.iter().enumerate() {
+        // Leaves room for at least one row of each remaining reason.
+        let behind = reasons.len() - index - 1;
+        let room = MAX_LISTED_ROWS.saturating_sub(named);
+        let take = room.saturating_sub(behind).max(1).min(room);
+        if take == 0 {
+            rest += rows.len();
+            continue;
+        }
+        let shown: Vec<String> = rows.iter().take(take).map(|row| row.to_string()).collect();
+        named += shown.len();
+        let subject = format_subject(&shown, rows.len() - shown.len() as u64);
+        findings.push(Finding::new(rule, format!("{subject} {what}: {reason}")));
+    }
+    match rest {
+        0 => {}
+        1 => findings.push(Finding::new(rule, format!("1 more row is {what}"))),
+        rest => findings.push(Finding::new(rule, format!("{rest} more rows are {what}"))),
+    }
+    let all: u64 = reasons.iter().map(|alike| alike.rows.len()).sum();
+    if all > named as u64
+        && let Some(last) = findings.pop()
+    {
+        findings.push(last.help(ALL_ROWS_HINT));
+    }
+    findings
+}
+
+/// The named rows and the number of others, as the subject of a sentence.
+fn format_subject(shown: &[String], more: u64) -> String {
+    match (shown, more) {
+        ([one], 0) => format!("row {one} is"),
+        ([first @ .., last], 0) => format!("rows {} and {last} are", first.join(", ")),
+        (shown, more) => format!("rows {} and {more} more are", shown.join(", ")),
+    }
+}
+
+pub(super) static INVALID_ROW: Rule = Rule::warning(
+    "invalid-row",
+    RuleText {
+        cause: "A row has no valid number or no valid message. Only this row is skipped; the other rows are not \
+            affected.",
+        example: &["list.csv: phone,first_name", "          38050,Olena"],
+        fix: "correct the row or the message",
+    },
+);
+
+/// Warnings about invalid rows by reason, most frequent first; they name at most 20 rows.
+///
+/// If a text fails with a row, the finding points at that part of the text.
+#[must_use]
+pub fn check_invalid_rows(survey: &Survey) -> Vec<Finding> {
+    invalid_row_findings(&survey.left_out, &survey.failing)
+}
+
+/// The invalid rows as errors, if a text fails with every selected row, so that no messages are sent.
+///
+/// A single row does not prove that the text is wrong.
+pub(in crate::check) fn check_failing_texts(brief: &CampaignBrief, survey: &Survey) -> Vec<Finding> {
+    let sets = || survey.left_out.sets().filter(|(_, _, rows)| !rows.is_empty());
+    let filtered = sets().filter(|(state, reason, _)| (*state, *reason) == (RowState::Skipped, FILTERED));
+    let filtered: u64 = filtered.map(|(_, _, rows)| rows.len()).sum();
+    let invalid = survey.left_out.count_rows(RowState::Invalid);
+    let is_of_text = |reason: &str| survey.failing.contains_key(reason);
+    let all_fail = sets().all(|(state, reason, _)| state != RowState::Invalid || is_of_text(reason));
+    let are_too_many = brief.max_invalid.is_exceeded_by(invalid, invalid);
+    if invalid < 2 || invalid + filtered < survey.recipients || !all_fail || !are_too_many {
+        return Vec::new();
+    }
+    let error =
+        |finding: Finding| Finding { rule: &rules::TEXT_FAILS, severity: rules::TEXT_FAILS.severity, ..finding };
+    check_invalid_rows(survey).into_iter().map(error).collect()
+}
+
+fn invalid_row_findings(left_out: &ExcludedRows, failing: &BTreeMap<String, Finding>) -> Vec<Finding> {
+    let mut findings = reason_findings(&INVALID_ROW, "invalid", &group_by_reason(left_out, RowState::Invalid));
+    for finding in &mut findings {
+        let of_text = |(reason, _): &(&String, &Finding)| finding.message.ends_with(&format!(": {reason}"));
+        let Some((reason, failing)) = failing.iter().find(of_text) else { continue };
+        let subject = finding.message.len() - reason.len();
+        finding.message.truncate(subject);
+        finding.message += &failing.message;
+        finding.place.clone_from(&failing.place);
+        finding.help = match (failing.help.clone(), finding.help.take()) {
+            (Some(remedy), Some(rest)) => Some(format!("{remedy}; {rest}")),
+            (remedy, rest) => remedy.or(rest),
+        };
+    }
+    findings
+}
+
+pub(super) static TOO_MANY_INVALID: Rule = Rule::error(
+    "too-many-invalid",
+    RuleText {
+        cause: "Too many rows are invalid. The list or the message is probably wrong.",
+        example: &["recipients: { file: list.csv, max_invalid: 10% }     # 40 of 200 rows have no valid number"],
+        fix: "correct the list or the message; a higher `max_invalid` would also accept a list with the wrong phone \
+              column",
+    },
+);
+
+/// The number of invalid rows from which their share counts: one bad number of three proves nothing.
+const MIN_INVALID_ROWS: u64 = 5;
+/// How many rows are named, with their reasons.
+const MAX_NAMED_ROWS: u64 = 20;
+
+/// Errors if too many rows are invalid for the run to start. Empty if they are few.
+pub(in crate::check) fn check_invalid_share(brief: &CampaignBrief, survey: &Survey) -> Vec<Finding> {
+    let invalid = survey.left_out.count_rows(RowState::Invalid);
+    if invalid < MIN_INVALID_ROWS || !brief.max_invalid.is_exceeded_by(invalid, survey.recipients) {
+        return Vec::new();
+    }
+    let reasons = group_by_reason(&survey.left_out, RowState::Invalid);
+    let commonest = match reasons.as_slice() {
+        [] => String::new(),
+        [one] => format!(": {}", one.reason),
+        [first, ..] => format!("; most common reason: {} ({})", first.reason, format_count(first.rows.len(), "row")),
+    };
+    let message = format!(
+        "{invalid} of {} rows are invalid, more than `max_invalid: {}` allows{commonest}",
+        survey.recipients, brief.max_invalid,
+    );
+    let of_text = reasons.first().and_then(|first| survey.failing.get(first.reason)?.help.clone());
+    let mut help = of_text.unwrap_or_else(|| format_advice(&reasons, brief.region.is_some()).to_owned());
+    if invalid > MAX_NAMED_ROWS {
+        help += &format!(
+            "; to list all of them, set `max_invalid: 100%` in a copy of the campaign file, never in the original, \
+             and {ALL_ROWS_HINT}"
+        );
+    }
+    let mut findings = vec![Finding::new(&TOO_MANY_INVALID, message).help(help)];
+    findings.extend(check_invalid_rows(survey));
+    findings
+}
+
+/// Advice about the most frequent reason.
+fn format_advice(reasons: &[ReasonRows<'_>], has_region: bool) -> &'static str {
+    let mut rows: BTreeMap<&str, u64> = BTreeMap::new();
+    for ReasonRows { reason, rows: alike } in reasons {
+        *rows.entry(find_advice(reason, has_region)).or_default() += alike.len();
+    }
+    let commonest = rows.into_iter().max_by_key(|(_, count)| *count);
+    commonest.map_or("correct the list", |(advice, _)| advice)
+}
+
+fn find_advice(reason: &str, has_region: bool) -> &'static str {
+    use PhoneProblem::{
+        Ambiguous, Country, Empty, Header, Length, Letters, National, Rounded, Several, Sign, Symbols, TooLong,
+        TooShort, Unassigned, Words,
+    };
+    match PhoneProblem::from_reason(reason) {
+        Some(National) => "set `recipients.region` to the country of the numbers, for example `region: UA`",
+        Some(Rounded) => {
+            "format the column as text in the original file, and export the list again: the numbers in this file have \
+             lost digits"
+        }
+        Some(TooShort | Length | Country | Unassigned) if !has_region => {
+            "correct the numbers; if they are national numbers, set `recipients.region`, for example `region: UA`"
+        }
+        Some(Empty | Letters) => "correct the list, or name the phone column: `columns: { phone: \"…\" }`",
+        Some(Ambiguous) => "write the numbers with `+`, or as they are dialed in their country",
+        Some(Several) => "put each number in its own row",
+        Some(Words) => "put the numbers in a separate column",
+        Some(Header) => "delete the rows that repeat the header",
+        Some(TooShort | TooLong | Length | Country | Unassigned | Symbols | Sign(_)) => {
+            "correct the numbers in the list"
+        }
+        None if reason.contains("`max_parts: ") => {
+            "shorten the message or the cells that it uses, or raise `max_parts`, which costs more"
+        }
+        None => "correct the message, or the cells that it uses",
+    }
+}
+
+pub(super) static NO_MESSAGES: Rule = Rule::warning(
+    "no-messages",
+    RuleText {
+        cause: "No row of the list gets a message. This might be the wrong list, or the campaign might already have \
+                been sent.",
+        example: &["list.csv: phone,first_name", "          38050,Olena"],
+        fix: "check the reasons in the finding; to send to the same recipients again, set a new `edition`",
+    },
+);
+
+/// How many reasons a finding names; it counts the others together.
+const MAX_NAMED_REASONS: usize = 5;
+
+/// A warning that no row gets a message, with the reasons. `None` if a row does, or with `empty: ok`.
+#[must_use]
+pub fn check_no_messages(survey: &Survey, brief: &CampaignBrief) -> Option<Finding> {
+    if survey.recipients == 0 || survey.count_planned() > 0 || brief.may_be_empty {
+        return None;
+    }
+    let sets = survey.left_out.sets().filter(|(_, _, rows)| !rows.is_empty());
+    let mut reasons: Vec<_> = sets.map(|(state, reason, rows)| (state, reason, rows.len())).collect();
+    reasons.sort_by_key(|(_, _, rows)| Reverse(*rows));
+    let (named, others) = reasons.split_at(reasons.len().min(MAX_NAMED_REASONS));
+    let mut counts: Vec<String> =
+        named.iter().map(|(state, reason, rows)| describe_reason(*state, reason, *rows)).collect();
+    if !others.is_empty() {
+        let rows = others.iter().map(|(_, _, rows)| rows).sum();
+        counts.push(format!("{} for {}", format_thousands(rows), format_count(others.len() as u64, "other reason")));
+    }
+    let whom = match survey.recipients {
+        1 => "the only row gets no message".to_owned(),
+        rows => format!("none of the {} gets a message", format_count(rows, "row")),
+    };
+    let message = format!("{whom}: {}", counts.join(", "));
+    let help = reasons.first().map_or("", |(state, reason, _)| advice(*state, reason));
+    Some(Finding::new(&NO_MESSAGES, message).help(help))
+}
+
+fn describe_reason(state: RowState, reason: &str, rows: u64) -> String {
+    match state {
+        RowState::Invalid => format!("{} invalid ({reason})", format_thousands(rows)),
+        _ => format!("{} {reason}", format_thousands(rows)),
+    }
+}
+
+/// Advice about the most frequent reason.
+fn advice(state: RowState, reason: &str) -> &'static str {
+    match (state, reason) {
+        (RowState::Invalid, _) => "correct the list or the message, so that the rows become valid",
+        (_, ALREADY_SENT | CANCELLED_EARLIER) => "to send to these recipients again, set a new `edition`",
+        (_, OPTED_OUT) => "check whether this is the right list; these recipients opted out",
+        (_, CAPPED) => "send later, when the cap allows these recipients to get messages again",
+        _ => "check the list and the keys that skip recipients: `where`, `exclude`, `holdout`",
+    }
+}
+
+pub(super) static NOBODY_MEANT: Rule = Rule::error(
+    "nobody-meant",
+    RuleText {
+        cause: "No row matches the condition `where`. A word is probably spelled differently in the list.",
+        example: &["recipients: { file: list.csv, where: first_name == \"olena\" }     # the list has Olena"],
+        fix: "spell the word exactly as in the list; if an empty selection is fine, write `empty: ok`",
+    },
+);
+
+/// An error that `recipients.where` selects no rows. `None` if it selects some, or if that is allowed.
+pub(in crate::check) fn check_nobody_meant(brief: &CampaignBrief, survey: &Survey) -> Option<Finding> {
+    let condition = brief.condition.as_ref()?;
+    let mut skipped =
+        survey.left_out.sets().filter(|(state, reason, _)| (*state, *reason) == (RowState::Skipped, FILTERED));
+    let filtered = skipped.next().map_or(0, |(_, _, rows)| rows.len());
+    if brief.may_be_empty || filtered < survey.recipients {
+        return None;
+    }
+    let source = &condition.source;
+    let message = match filtered {
+        1 => format!("the only row does not match `where: {source}`"),
+        rows => format!("none of the {rows} rows matches `where: {source}`"),
+    };
+    let help = "spell the word exactly as in the list; the comparison is case-sensitive unless you add `| lower` \
+                after the name";
+    Some(Finding::new(&NOBODY_MEANT, message).help(help))
+}
+
+pub(super) static NO_TEXT_CHOSEN: Rule = Rule::error(
+    "no-text-chosen",
+    RuleText {
+        cause: "No row matches a key under `texts`. The words are probably spelled differently in the list.",
+        example: &["message: { by: first_name, texts: { ivan: \"Hi, Ivan!\" } }"],
+        fix: "spell the words as in the list, or add `else` with a message for all other rows",
+    },
+);
+
+/// An error that no row has a text. `None` if a row has one, if rows are skipped for another reason, or if the campaign
+/// allows that all rows are invalid.
+pub(in crate::check) fn check_no_text_chosen(
+    brief: &CampaignBrief,
+    survey: &Survey,
+    unmatched: &UnmatchedCells,
+) -> Option<Finding> {
+    let invalid = survey.left_out.count_rows(RowState::Invalid);
+    let has_other_reason = survey.left_out.sets().any(|(state, reason, rows)| {
+        !rows.is_empty() && (state != RowState::Invalid || !unmatched.is_unmatched_reason(reason))
+    });
+    let may_be_empty = brief.may_be_empty || !brief.max_invalid.is_exceeded_by(invalid, invalid);
+    if may_be_empty || has_other_reason || survey.count_planned() > 0 {
+        return None;
+    }
+    let without_text = survey.failing.iter().filter(|(reason, _)| unmatched.is_unmatched_reason(reason));
+    let rows = |reason: &str| {
+        survey.left_out.sets().find(|(_, other, _)| *other == reason).map_or(0, |(_, _, rows)| rows.len())
+    };
+    let (_, failing) = without_text.max_by_key(|(reason, _)| rows(reason))?;
+    let message = format!("no row gets a message: {}", failing.message);
+    let finding = Finding::new(&NO_TEXT_CHOSEN, message).at(failing.place.clone());
+    Some(match &failing.help {
+        Some(help) => finding.help(help.clone()),
+        None => finding,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Invalid rows with their reasons.
+    fn left_out_invalid(rows: &[(u32, &str)]) -> ExcludedRows {
+        let mut left_out = ExcludedRows::default();
+        for (row, reason) in rows {
+            left_out.insert(campaign_core::domain::Row::new(*row), RowState::Invalid, reason);
+        }
+        left_out
+    }
+
+    fn finding_messages(rows: &[(u32, &str)]) -> Vec<String> {
+        invalid_row_findings(&left_out_invalid(rows), &BTreeMap::new())
+            .into_iter()
+            .map(|finding| finding.message)
+            .collect()
+    }
+
+    #[test]
+    fn invalid_rows_are_named_up_to_twenty() {
+        assert_eq!(finding_messages(&[]), Vec::<String>::new());
+        assert_eq!(finding_messages(&[(3, "a")]), ["row 3 is invalid: a"]);
+        let several = [(3, "a"), (9, "b"), (5, "a"), (7, "a")];
+        assert_eq!(finding_messages(&several), ["rows 3, 5 and 7 are invalid: a", "row 9 is invalid: b"]);
+        let mut many: Vec<(u32, &str)> = (2..102).map(|row| (row, "a")).collect();
+        many.push((200, "b"));
+        let told = finding_messages(&many);
+        assert!(told[0].starts_with("rows 2, 3, ") && told[0].ends_with(", 20 and 81 more are invalid: a"), "{told:?}");
+        assert_eq!(told[1], "row 200 is invalid: b");
+        assert_eq!(
+            invalid_row_findings(&left_out_invalid(&many), &BTreeMap::new()).last().unwrap().help.as_deref(),
+            Some(ALL_ROWS_HINT)
+        );
+        let reasons: Vec<String> = (0..50).map(|number| format!("reason {number}")).collect();
+        let each: Vec<(u32, &str)> = reasons.iter().zip(2..).map(|(reason, row)| (row, reason.as_str())).collect();
+        let told = finding_messages(&each);
+        assert_eq!((told.len(), told[20].as_str()), (21, "30 more rows are invalid"));
+    }
+
+    #[test]
+    fn advice_matches_the_most_common_reason() {
+        let national = PhoneProblem::National.to_string();
+        let rounded = PhoneProblem::Rounded.to_string();
+        let long = |characters: u32| format!("4 parts exceed `max_parts: 3`: the SMS text has {characters} characters");
+        let advice = |rows: &[(u32, &str)], region| {
+            format_advice(&group_by_reason(&left_out_invalid(rows), RowState::Invalid), region)
+        };
+        assert!(advice(&[(2, &national), (3, &national), (4, &rounded)], false).contains("`region: UA`"));
+        assert!(advice(&[(2, &national), (3, &rounded), (4, &rounded)], false).contains("format the column as text"));
+        let texts = [long(480), long(490)];
+        let rows = [(2, texts[0].as_str()), (3, &texts[1]), (4, &rounded)];
+        assert!(advice(&rows, false).contains("raise `max_parts`"), "texts of several lengths are one matter");
+        assert!(!advice(&[(2, &PhoneProblem::TooShort.to_string())], true).contains("region"));
+    }
+}

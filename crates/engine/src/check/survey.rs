@@ -1,0 +1,455 @@
+//! Survey of a list before the first message: numbers, duplicates, messages and counts, in one pass.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::ops::ControlFlow;
+
+use roaring::RoaringBitmap;
+
+use super::column_cells::{EmptyCells, EmptyUses, ListColumn, OptedOutCells, UnmatchedCells, list_columns};
+use super::compiled_campaign::{CompiledCampaign, ComposeFailure, ComposedMessage, Composer, to_finding};
+use super::exclusions::{DUPLICATE, HOLDOUT, SurveyExclusions};
+use super::message_comparison::{MessageShapes, RepeatedNumbers, hash_message};
+use super::row_anomalies::{AnomalyDetector, AnomalyRowsByColumn, Comparison, FoundAnomaly, add_anomalies};
+use super::rules;
+use super::streaming::{count_cores, process_in_order};
+use super::time_zones::{LocalZones, RecipientZones};
+use campaign_content::audience::{Chunk, SeenNumbers, ValidNumber, contains_row};
+use campaign_content::message::{BranchFinder, EmptyCellFinder, EmptyCellUse, FilledMessage, TextProblem};
+use campaign_core::calendar::zone_of_country;
+use campaign_core::domain::{
+    CostlyCharacters, MessageContent, Phone, Row, Stage, find_costly_characters, find_country, measure_sms,
+};
+use campaign_core::finding::Finding;
+use campaign_ledger::{ExcludedRows, RowState, StateCounts};
+use campaign_manifest::{CampaignBrief, DuplicatePolicy, SourceMap};
+
+/// How many example messages are kept.
+const MAX_EXAMPLES: usize = 3;
+
+/// The inputs of a survey besides the compiled campaign.
+pub struct SurveyInputs<'a> {
+    /// The campaign.
+    pub brief: &'a CampaignBrief,
+    /// The recipients to skip.
+    pub excluded: &'a SurveyExclusions,
+    /// The column with time zones, if the window depends on it.
+    pub zones: Option<&'a str>,
+    /// Whether the window depends on the countries of numbers.
+    pub by_country: bool,
+}
+
+/// The facts about all recipients before anything is sent.
+#[derive(Clone, Debug)]
+pub struct Survey {
+    /// The number of recipients: rows that are neither the header nor blank.
+    pub recipients: u64,
+    /// The last row with a recipient.
+    pub last_row: Row,
+    /// The rows with a recipient.
+    pub rows: RoaringBitmap,
+    /// The rows that are never sent, with the reason.
+    pub left_out: ExcludedRows,
+    /// The findings about texts, by the reason of the invalid rows.
+    pub failing: BTreeMap<String, Finding>,
+    /// The parts of all planned messages: those of their SMS, or one without SMS.
+    pub parts: u64,
+    /// The planned rows by variant and number of SMS parts.
+    pub by_size: RowsBySize,
+    /// The planned rows whose message shows an empty cell, by text and column.
+    pub empty: Vec<EmptyCells>,
+    /// The planned rows whose SMS is longer because of a few characters, by those characters.
+    pub costly: BTreeMap<Vec<char>, CostlyRows>,
+    /// The planned rows whose number is not a mobile number, so that no channel can reach it.
+    pub landlines: RoaringBitmap,
+    /// The planned rows with anomalies, by column.
+    pub anomalies: AnomalyRowsByColumn,
+    /// The comparisons in texts that match no row, with their index.
+    pub unmatched_comparisons: Vec<(usize, Comparison)>,
+    /// The columns of the list, except the phone columns.
+    pub columns: Vec<ListColumn>,
+    /// The rows with a cell that looks like a row.
+    pub embedded_rows: RoaringBitmap,
+    /// The time zones of the planned rows.
+    pub zones: RecipientZones,
+    /// The rows skipped as duplicates whose message differs from the one that is sent.
+    pub differing_duplicates: RoaringBitmap,
+    /// The planned rows whose cells record an opt-out, by column.
+    pub opted_out: Vec<OptedOutCells>,
+    /// The number of recipients of a new round to all.
+    pub everybody: u64,
+    /// The planned rows by the shape of their messages.
+    pub shapes: MessageShapes,
+    /// The planned rows by the time zone of their number's country.
+    pub local_zones: LocalZones,
+    /// The first planned messages, at most three.
+    pub examples: Vec<ExampleMessage>,
+}
+
+/// The billing units of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MessageSize {
+    /// The index of the variant; 0 without variants.
+    pub arm: usize,
+    /// The number of its SMS parts; 0 without SMS.
+    pub sms_parts: u32,
+}
+
+impl MessageSize {
+    /// The billed parts: those of its SMS, or one without SMS.
+    #[must_use]
+    pub fn billed_parts(self) -> u64 {
+        self.sms_parts.max(1).into()
+    }
+}
+
+/// Rows by the size of their messages.
+pub type RowsBySize = BTreeMap<MessageSize, RoaringBitmap>;
+
+/// Rows whose SMS is longer because of the same characters.
+#[derive(Clone, Debug, Default)]
+pub struct CostlyRows {
+    /// The rows.
+    pub rows: RoaringBitmap,
+    /// The number of additional parts.
+    pub extra_parts: u64,
+    /// The parts of the first message, with and without these characters.
+    pub first: (usize, usize),
+}
+
+impl CostlyRows {
+    fn add_row(&mut self, row: Row, parts: usize, without: usize) {
+        if self.rows.is_empty() {
+            self.first = (parts, without);
+        }
+        self.rows.insert(row.get());
+        self.extra_parts += (parts - without) as u64;
+    }
+}
+
+/// An example message.
+#[derive(Clone, Debug)]
+pub struct ExampleMessage {
+    /// Its row.
+    pub row: Row,
+    /// Its recipient.
+    pub phone: Phone,
+    /// Its text.
+    pub content: MessageContent<Cow<'static, str>>,
+}
+
+impl Survey {
+    /// The rows by state before the first message is sent.
+    #[must_use]
+    pub fn count_by_state(&self) -> StateCounts {
+        let mut counts = StateCounts::default();
+        let (skipped, invalid) =
+            (self.left_out.count_rows(RowState::Skipped), self.left_out.count_rows(RowState::Invalid));
+        counts.add(RowState::Skipped, skipped);
+        counts.add(RowState::Invalid, invalid);
+        counts.add(RowState::Planned, self.recipients - skipped - invalid);
+        counts
+    }
+
+    /// The rows by state, among those that `meant` selects.
+    #[must_use]
+    pub fn count_matching(&self, meant: impl Fn(Row) -> bool) -> StateCounts {
+        let rows: RoaringBitmap = self.rows.iter().filter(|row| meant(Row::new(*row))).collect();
+        let mut counts = StateCounts::default();
+        for (state, _, left_out) in self.left_out.sets() {
+            counts.add(state, left_out.intersection_len(&rows));
+        }
+        counts.add(RowState::Planned, rows.len() - counts.total());
+        counts
+    }
+
+    /// The rows that will get a message.
+    #[must_use]
+    pub fn planned_rows(&self) -> RoaringBitmap {
+        &self.rows - self.left_out.rows()
+    }
+
+    /// The number of planned messages.
+    #[must_use]
+    pub fn count_planned(&self) -> u64 {
+        self.count_by_state().get(RowState::Planned)
+    }
+
+    /// The parts of the messages to these rows.
+    #[must_use]
+    pub fn count_parts(&self, rows: &RoaringBitmap) -> u64 {
+        self.by_size.iter().map(|(size, sized)| size.billed_parts() * sized.intersection_len(rows)).sum()
+    }
+}
+
+/// Examines every recipient.
+///
+/// # Errors
+/// If the file is damaged, or its rows exceed a limit of the campaign.
+pub fn survey_recipients<R: Read + Send>(
+    prepared: &mut CompiledCampaign<R>,
+    terms: &SurveyInputs<'_>,
+) -> Result<Survey, Vec<Finding>> {
+    let CompiledCampaign { reader, recipe, .. } = prepared;
+    let (phone_column, delimiter) = (reader.header().phone(), reader.delimiter());
+    let stages = terms.brief.all_contents().flat_map(|content| &content.stages);
+    let watch = AnomalyDetector::for_texts(recipe, stages.flat_map(Stage::texts).map(|(_, text)| text));
+    let zones = terms.zones.map(|name| {
+        let column = reader.header().find_column(name);
+        column.ok_or_else(|| vec![rules::missing_zone_column(name, reader.header())])
+    });
+    let zones = zones.transpose()?;
+    let used = recipe.used_columns().into_iter().chain(zones).collect();
+    let columns = list_columns(reader.header(), &used);
+    let opted_out = OptedOutCells::from_columns(&columns);
+    let unmatched = UnmatchedCells::for_campaign(terms.brief, reader.header());
+    let skips_duplicates = terms.brief.duplicates != DuplicatePolicy::Allow;
+    let mut damage = None;
+    let produce = || {
+        let mut chunk = Chunk::new();
+        match reader.read_chunk(&mut chunk) {
+            Ok(true) => Some(chunk),
+            Ok(false) => None,
+            Err(finding) => {
+                damage = Some(*finding);
+                None
+            }
+        }
+    };
+    let examine = |(composer, finders, branches): &mut Examiner<'_>, chunk: Chunk| {
+        let examined: Vec<ExaminedRecord> = chunk
+            .iter()
+            .map(|record| {
+                let ComposedMessage { number: ValidNumber { phone, landline }, arm, message } =
+                    composer.compose(record)?;
+                let parts = count_sms_parts(message);
+                // A message of one part cannot be shorter.
+                let costly = message.billed_text().filter(|_| parts > 1).and_then(find_costly_characters);
+                let landline = landline && message.channels().all(|channel| channel.facts().mobile);
+                let cell = |column| recipe.cell_text(record.fields, column);
+                let empty = finders[arm].find(record.row, cell);
+                let branches = branches[arm].as_mut().map_or(0, |finder| finder.find(record.row, cell));
+                let odd = watch.find_anomalies(record.fields, message, !empty.is_empty());
+                let hash = if skips_duplicates { hash_message(message) } else { 0 };
+                let held_out = recipe.allotment.is_held_out(phone);
+                Ok(SendableRecord {
+                    phone,
+                    arm,
+                    sms_parts: parts,
+                    costly,
+                    landline,
+                    empty,
+                    branches,
+                    anomalies: odd,
+                    hash,
+                    held_out,
+                })
+            })
+            .collect();
+        let within = chunk.iter().filter(|record| contains_row(record.fields, phone_column, delimiter));
+        let within: Vec<Row> = within.map(|record| record.row).collect();
+        (chunk, examined, within)
+    };
+    let mut tally = SurveyTally { opted_out, unmatched, ..SurveyTally::default() };
+    let mut composer = recipe.composer();
+    process_in_order(
+        count_cores(),
+        produce,
+        || (recipe.composer(), recipe.empty_use_finders(), recipe.branch_finders()),
+        examine,
+        |(chunk, examined, within)| {
+            tally.embedded_rows.extend(within.iter().map(|row| row.get()));
+            for (record, examined) in chunk.iter().zip(examined) {
+                if let Err(uncomposed) = &examined {
+                    tally.unmatched.add_cell(record.fields, &uncomposed.reason);
+                }
+                let Some(phone) = tally.add_record(terms, record.row, examined) else { continue };
+                tally.local_zones.add_row(record.row, phone);
+                tally.opted_out.iter_mut().for_each(|cells| cells.add_row(record.row, record.fields));
+                let cell = zones.map(|zones| record.fields.get(zones).trim());
+                if let Some(cell) = cell {
+                    tally.zones.add_cell(record.row, cell);
+                }
+                if cell.is_some() || terms.by_country {
+                    let country = Some(phone).filter(|_| terms.by_country).and_then(find_country);
+                    tally.zones.count_row(country.and_then(|country| zone_of_country(&country)), cell);
+                }
+                if tally.examples.len() < MAX_EXAMPLES
+                    && let Ok(ComposedMessage { message, .. }) = composer.compose(record)
+                {
+                    tally.examples.push(ExampleMessage {
+                        row: record.row,
+                        phone,
+                        content: message.content().to_owned_texts(),
+                    });
+                }
+            }
+            ControlFlow::Continue(())
+        },
+    );
+    match damage {
+        Some(finding) => Err(vec![finding]),
+        None => {
+            let empty = tally.empty.group_by_text(&recipe.empty_use_finders());
+            tally.into_survey(terms.brief, columns, empty, recipe.places.as_ref(), watch.into_unmatched())
+        }
+    }
+}
+
+/// The tools of a worker that examines records.
+type Examiner<'r> = (Composer<'r>, Vec<EmptyCellFinder<'r>>, Vec<Option<BranchFinder<'r>>>);
+
+/// The result of examining a record: its message, or the reason why it has none.
+type ExaminedRecord = Result<SendableRecord, ComposeFailure>;
+
+/// A record with a message.
+struct SendableRecord {
+    phone: Phone,
+    /// The index of its variant.
+    arm: usize,
+    /// The parts of its SMS; 0 without SMS.
+    sms_parts: u32,
+    /// The characters that make its SMS longer.
+    costly: Option<CostlyCharacters>,
+    /// Whether its number cannot be reached by any of its channels.
+    landline: bool,
+    /// The empty cells that its message shows.
+    empty: Vec<EmptyCellUse>,
+    /// The branches of conditions that it takes.
+    branches: u64,
+    /// Its anomalies.
+    anomalies: Vec<FoundAnomaly>,
+    /// The hash of its message.
+    hash: u64,
+    /// Whether its recipient is in the holdout group.
+    held_out: bool,
+}
+
+#[derive(Default)]
+struct SurveyTally {
+    recipients: u64,
+    rows: RoaringBitmap,
+    seen: SeenNumbers,
+    left_out: ExcludedRows,
+    failing: BTreeMap<String, TextProblem>,
+    by_size: RowsBySize,
+    empty: EmptyUses,
+    costly: BTreeMap<Vec<char>, CostlyRows>,
+    landlines: RoaringBitmap,
+    embedded_rows: RoaringBitmap,
+    zones: RecipientZones,
+    opted_out: Vec<OptedOutCells>,
+    anomalies: AnomalyRowsByColumn,
+    everybody: u64,
+    shapes: MessageShapes,
+    local_zones: LocalZones,
+    examples: Vec<ExampleMessage>,
+    /// The first row with the number of an earlier row.
+    repeated: Option<(Row, Phone)>,
+    repeated_numbers: RepeatedNumbers,
+    unmatched: UnmatchedCells,
+}
+
+impl SurveyTally {
+    /// Adds a record. Returns its number if it gets a message.
+    fn add_record(&mut self, terms: &SurveyInputs<'_>, row: Row, examined: ExaminedRecord) -> Option<Phone> {
+        self.recipients += 1;
+        self.rows.insert(row.get());
+        let SendableRecord { phone, arm, sms_parts, costly, landline, empty, branches, anomalies: odd, hash, held_out } =
+            match examined {
+                Ok(examined) => examined,
+                Err(ComposeFailure { state, reason, problem }) => {
+                    self.left_out.insert(row, state, &reason);
+                    if let Some(problem) = problem {
+                        self.failing.entry(reason.into_owned()).or_insert(*problem);
+                    }
+                    return None;
+                }
+            };
+        let opted_out = terms.excluded.opted_out.contains(phone);
+        let repeated = terms.brief.duplicates != DuplicatePolicy::Allow && !self.seen.insert(phone);
+        self.everybody += u64::from(!repeated && !opted_out && !held_out);
+        if let Some(reason) = terms.excluded.find_reason(row, phone) {
+            self.left_out.insert(row, RowState::Skipped, reason);
+            return None;
+        }
+        if repeated {
+            self.repeated.get_or_insert((row, phone));
+            self.repeated_numbers.add_skipped(row, phone, hash);
+            self.left_out.insert(row, RowState::Skipped, DUPLICATE);
+            return None;
+        }
+        // The last of all reasons: the holdout group consists of recipients who would have got a message.
+        if held_out {
+            self.left_out.insert(row, RowState::Skipped, HOLDOUT);
+            return None;
+        }
+        if terms.brief.duplicates != DuplicatePolicy::Allow {
+            self.repeated_numbers.add_sent(phone, hash);
+        }
+        if landline {
+            self.landlines.insert(row.get());
+        }
+        if let Some(CostlyCharacters { characters, parts, without }) = costly {
+            self.costly.entry(characters).or_default().add_row(row, parts, without);
+        }
+        add_anomalies(&mut self.anomalies, row, odd);
+        self.empty.add_row(row, arm, empty);
+        self.shapes.add_row(row, arm, branches);
+        self.by_size.entry(MessageSize { arm, sms_parts }).or_default().insert(row.get());
+        Some(phone)
+    }
+
+    fn into_survey(
+        self,
+        brief: &CampaignBrief,
+        columns: Vec<ListColumn>,
+        empty: Vec<EmptyCells>,
+        places: Option<&SourceMap>,
+        unpassed: Vec<(usize, Comparison)>,
+    ) -> Result<Survey, Vec<Finding>> {
+        let parts = self.by_size.iter().map(|(size, rows)| size.billed_parts() * rows.len()).sum();
+        let Self { unmatched, .. } = self;
+        let failing = self.failing.into_iter().map(|(reason, problem)| {
+            let finding = unmatched.with_cells(to_finding(problem, places), &reason);
+            (reason, finding)
+        });
+        let survey = Survey {
+            recipients: self.recipients,
+            last_row: self.rows.max().map_or(Row::HEADER, Row::new),
+            rows: self.rows,
+            left_out: self.left_out,
+            failing: failing.collect(),
+            parts,
+            by_size: self.by_size,
+            empty,
+            costly: self.costly,
+            landlines: self.landlines,
+            embedded_rows: self.embedded_rows,
+            zones: self.zones,
+            differing_duplicates: self.repeated_numbers.differing,
+            opted_out: self.opted_out,
+            everybody: self.everybody,
+            shapes: self.shapes,
+            local_zones: self.local_zones,
+            examples: self.examples,
+            anomalies: self.anomalies,
+            unmatched_comparisons: unpassed,
+            columns,
+        };
+        let mut findings: Vec<Finding> = rules::check_duplicate_number(brief, self.repeated).into_iter().collect();
+        findings.extend(rules::check_invalid_share(brief, &survey));
+        findings.extend(rules::check_nobody_meant(brief, &survey));
+        findings.extend(rules::check_no_text_chosen(brief, &survey, &unmatched));
+        if findings.is_empty() {
+            findings = rules::check_failing_texts(brief, &survey);
+        }
+        if findings.is_empty() { Ok(survey) } else { Err(findings) }
+    }
+}
+
+/// The parts of a message's SMS; 0 without SMS.
+pub(crate) fn count_sms_parts(message: FilledMessage<'_>) -> u32 {
+    message.billed_text().map_or(0, |text| u32::try_from(measure_sms(text).parts).unwrap_or(u32::MAX))
+}

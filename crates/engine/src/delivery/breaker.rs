@@ -1,0 +1,322 @@
+//! Circuit breaker: stops a run when the answers show that continuing would do harm. Pure.
+
+use std::time::Duration;
+
+use super::start::{Stop, StopKind};
+use campaign_core::domain::{OperationOutcome, choose_plural, format_count};
+use campaign_gateway::{GatewayReply, Signal, StopCause};
+
+/// The share of rejected operations counts only after this many answers.
+const MIN_ANSWERS: u64 = 200;
+/// This many first messages rejected with one text stop a run whose messages the gateway has never accepted.
+const MAX_FIRST_REJECTIONS: u32 = 4;
+
+/// The bounds of a campaign's `stop_after`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BreakerLimits {
+    /// Consecutive envelopes in doubt.
+    pub doubtful_envelopes: u32,
+    /// Operations in a row that were rejected with the same text.
+    pub same_error_in_a_row: u32,
+    /// The share of rejected operations, 0 to 1.
+    pub rejected: f64,
+    /// How long the gateway may be unreachable.
+    pub unreachable: Duration,
+    /// Whether rejections are only reported (`--keep-going`).
+    pub keep_going: bool,
+}
+
+/// Counts of one start of a run.
+#[derive(Debug)]
+pub(super) struct Breaker {
+    limits: BreakerLimits,
+    envelopes: u64,
+    doubtful: u32,
+    same_error: (String, u32),
+    answers: u64,
+    rejected: u64,
+    /// Whether the gateway has accepted a message, now or before.
+    proven: bool,
+}
+
+impl Breaker {
+    /// A breaker. `proven` means that a first rejection says nothing about the messages after it.
+    pub(super) fn new(limits: BreakerLimits, proven: bool) -> Self {
+        Self { limits, envelopes: 0, doubtful: 0, same_error: (String::new(), 0), answers: 0, rejected: 0, proven }
+    }
+
+    /// Whether first rejections can still stop the run.
+    pub(super) fn is_unproven(&self) -> bool {
+        !self.proven && !self.limits.keep_going
+    }
+
+    /// Records a reply. Returns a stop if the run must stop.
+    pub(super) fn observe(&mut self, reply: &GatewayReply, warming_up: bool) -> Option<Stop> {
+        let first = self.envelopes == 0;
+        if !matches!(reply.signal, Signal::Unreachable(_)) {
+            self.envelopes += 1;
+        }
+        self.doubtful = match (reply.is_doubtful(), &reply.signal) {
+            (true, _) => self.doubtful + 1,
+            (false, Signal::Unreachable(_)) => self.doubtful,
+            (false, _) => 0,
+        };
+        for outcome in &reply.outcomes {
+            match outcome {
+                OperationOutcome::Accepted { .. } => self.count_answer(None),
+                // A queued message can still be rejected, so it does not end a series of errors.
+                OperationOutcome::Queued { .. } => self.answers += 1,
+                OperationOutcome::Rejected { error } => self.count_answer(Some(error)),
+                OperationOutcome::NotSent { .. } | OperationOutcome::InDoubt { .. } => {}
+            }
+        }
+        self.stop_by_signal(&reply.signal, first)
+            .or_else(|| self.stop_by_doubt(&reply.signal))
+            .or_else(|| self.stop_by_rejections(warming_up))
+    }
+
+    /// Records that `rejected` of `asked` messages were rejected after being queued.
+    ///
+    /// Returns a stop if a limit is reached.
+    pub(super) fn observe_late(&mut self, rejected: usize, asked: usize) -> Option<Stop> {
+        const ERROR: &str = "REJECTED after being queued";
+        for _ in 0..rejected {
+            // They already count as answered.
+            self.answers -= 1;
+            self.count_answer(Some(ERROR));
+        }
+        if self.limits.keep_going {
+            return None;
+        }
+        if rejected == asked && self.is_unproven() && self.same_error.1 >= MAX_FIRST_REJECTIONS {
+            let messages = self.same_error.1;
+            let reason = format!("the gateway queued the first {messages} messages, then reported them as `REJECTED`");
+            return Some(rejections_stop(&reason));
+        }
+        self.stop_by_rate()
+    }
+
+    /// Counts an answer that accepts a message, or rejects it with an error.
+    fn count_answer(&mut self, rejection: Option<&str>) {
+        self.answers += 1;
+        match rejection {
+            None => {
+                self.proven = true;
+                self.same_error.1 = 0;
+            }
+            Some(error) => {
+                self.rejected += 1;
+                if self.same_error.0 != error {
+                    self.same_error = (error.to_owned(), 0);
+                }
+                self.same_error.1 += 1;
+            }
+        }
+    }
+
+    fn stop_by_signal(&self, signal: &Signal, first: bool) -> Option<Stop> {
+        match signal {
+            Signal::Stop(cause, reason) => {
+                let kind = match cause {
+                    StopCause::KeyRefused => StopKind::KeyRefused,
+                    StopCause::Connection => StopKind::Unreachable,
+                    StopCause::EnvelopeRefused => StopKind::Breaker,
+                    StopCause::OffContract => StopKind::OffContract,
+                    StopCause::FatalError => StopKind::Credit,
+                };
+                Some(Stop::new(kind, reason.clone()))
+            }
+            Signal::Strange(reason) if first => Some(Stop::new(
+                StopKind::OffContract,
+                format!("the first response did not come from the gateway: {reason}"),
+            )),
+            _ => None,
+        }
+    }
+
+    fn stop_by_doubt(&self, signal: &Signal) -> Option<Stop> {
+        let (Signal::Broken(reason) | Signal::Strange(reason) | Signal::Warn(reason) | Signal::Slow { reason, .. }) =
+            signal
+        else {
+            return None;
+        };
+        (self.doubtful >= self.limits.doubtful_envelopes).then(|| {
+            let doubtful = u64::from(self.doubtful);
+            let (requests, are) = (format_count(doubtful, "request"), choose_plural(doubtful, "is", "are"));
+            Stop::new(StopKind::Breaker, format!("{requests} in a row {are} in doubt; last reason: {reason}"))
+        })
+    }
+
+    fn stop_by_rejections(&self, warming_up: bool) -> Option<Stop> {
+        if self.limits.keep_going {
+            return None;
+        }
+        let (error, in_a_row) = &self.same_error;
+        if warming_up && self.is_unproven() && *in_a_row >= MAX_FIRST_REJECTIONS {
+            return Some(rejections_stop(&format!(
+                "{in_a_row} messages in a row were rejected with `{error}` during the warm-up"
+            )));
+        }
+        self.stop_by_rate()
+    }
+
+    fn stop_by_rate(&self) -> Option<Stop> {
+        let (error, in_a_row) = &self.same_error;
+        if *in_a_row >= self.limits.same_error_in_a_row {
+            let in_a_row = u64::from(*in_a_row);
+            let (messages, were) = (format_count(in_a_row, "message"), choose_plural(in_a_row, "was", "were"));
+            let reason = format!("{messages} in a row {were} rejected with `{error}`");
+            return Some(rejections_stop(&reason));
+        }
+        if self.answers >= MIN_ANSWERS
+            && self.rejected > 0
+            && self.rejected as f64 >= self.limits.rejected * self.answers as f64
+        {
+            let reason = format!("{} of {} messages were rejected", self.rejected, self.answers);
+            return Some(rejections_stop(&reason));
+        }
+        None
+    }
+}
+
+/// A stop that `--keep-going` overrides.
+fn rejections_stop(rejections: &str) -> Stop {
+    Stop::new(StopKind::Breaker, format!("{rejections}; use `--keep-going` to continue despite rejections"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use campaign_core::domain::GatewayMessageId;
+
+    fn limits() -> BreakerLimits {
+        BreakerLimits {
+            doubtful_envelopes: 3,
+            same_error_in_a_row: 50,
+            rejected: 0.2,
+            unreachable: Duration::from_secs(1800),
+            keep_going: false,
+        }
+    }
+
+    fn accepted(count: usize) -> GatewayReply {
+        let outcome =
+            OperationOutcome::Accepted { msg_id: Some(GatewayMessageId::Number(1)), parts: Some(1), answer: None };
+        GatewayReply::for_all(count, &outcome, Signal::Go)
+    }
+
+    fn rejected(count: usize, error: &str) -> GatewayReply {
+        GatewayReply::for_all(count, &OperationOutcome::Rejected { error: error.to_owned() }, Signal::Go)
+    }
+
+    fn doubtful(signal: Signal) -> GatewayReply {
+        GatewayReply::for_all(1, &OperationOutcome::InDoubt { reason: Arc::from("?") }, signal)
+    }
+
+    #[test]
+    fn three_doubtful_envelopes_in_a_row_stop_a_run() {
+        let mut breaker = Breaker::new(limits(), false);
+        let broken = doubtful(Signal::Broken("reset".into()));
+        for reply in [&broken, &broken, &accepted(1), &broken, &broken] {
+            assert_eq!(breaker.observe(reply, false), None);
+        }
+        let stop = breaker.observe(&broken, false).unwrap();
+        assert_eq!(
+            (stop.kind, stop.reason.as_str()),
+            (StopKind::Breaker, "3 requests in a row are in doubt; last reason: reset")
+        );
+    }
+
+    #[test]
+    fn strange_first_answer_stops_at_once_later_one_counts() {
+        let strange = doubtful(Signal::Strange("HTTP 502".into()));
+        assert!(Breaker::new(limits(), false).observe(&strange, true).is_some());
+        let mut breaker = Breaker::new(limits(), false);
+        assert_eq!(breaker.observe(&accepted(1), true), None);
+        assert_eq!(breaker.observe(&strange, false), None);
+    }
+
+    #[test]
+    fn fifty_equal_rejections_in_a_row_stop_the_run() {
+        let mut breaker = Breaker::new(limits(), false);
+        assert_eq!(breaker.observe(&accepted(1_000), false), None);
+        assert_eq!(breaker.observe(&rejected(49, "No route"), false), None);
+        assert_eq!(breaker.observe(&rejected(1, "Other"), false), None);
+        assert_eq!(breaker.observe(&rejected(49, "No route"), false), None);
+        assert!(breaker.observe(&rejected(1, "No route"), false).is_some());
+    }
+
+    #[test]
+    fn rejection_share_stops_a_run_after_200_answers() {
+        let mut breaker = Breaker::new(limits(), false);
+        for _ in 0..4 {
+            let mut reply = accepted(49);
+            reply.outcomes.truncate(34);
+            for n in 0..15 {
+                reply.outcomes.push(OperationOutcome::Rejected { error: format!("error {}", n % 2) });
+            }
+            assert_eq!(breaker.observe(&reply, false), None);
+        }
+        assert!(breaker.observe(&accepted(4), false).is_some(), "60 of 200");
+        let mut strict = Breaker::new(BreakerLimits { rejected: 0.0, ..limits() }, false);
+        assert!((0..6).all(|_| strict.observe(&accepted(49), false).is_none()), "nothing was rejected");
+        let mut one = accepted(49);
+        one.outcomes[7] = OperationOutcome::Rejected { error: "No route".into() };
+        assert!(strict.observe(&one, false).is_some());
+    }
+
+    #[test]
+    fn four_equal_first_rejections_stop_an_unproven_start() {
+        let one = rejected(1, "Error in Alpha-name");
+        let stops = |limits: BreakerLimits, proven| {
+            let mut breaker = Breaker::new(limits, proven);
+            (1..10).find(|_| breaker.observe(&one, true).is_some())
+        };
+        assert_eq!(stops(limits(), false), Some(4));
+        assert_eq!(stops(limits(), true), None, "others were taken before");
+        assert_eq!(stops(BreakerLimits { keep_going: true, ..limits() }, false), None);
+        let mut taken = Breaker::new(limits(), false);
+        assert_eq!(taken.observe(&accepted(1), true), None);
+        assert_eq!(taken.observe(&rejected(5, "No route"), true), None, "one was taken");
+        let mut mixed = Breaker::new(limits(), false);
+        let texts = ["No route", "Wrong number", "No route", "Wrong number"];
+        assert!(texts.iter().all(|text| mixed.observe(&rejected(1, text), true).is_none()), "several texts");
+        assert!(mixed.observe(&rejected(5, "No route"), true).is_some());
+        assert_eq!(Breaker::new(limits(), false).observe(&rejected(5, "No route"), false), None, "no warm-up");
+    }
+
+    #[test]
+    fn late_rejections_stop_a_run_without_acceptances() {
+        let queued = GatewayReply::for_all(5, &OperationOutcome::Queued { request_id: Arc::from("r") }, Signal::Go);
+        let observe = |limits: BreakerLimits, rejected| {
+            let mut breaker = Breaker::new(limits, false);
+            assert_eq!(breaker.observe(&queued, true), None);
+            breaker.observe_late(rejected, 5)
+        };
+        assert!(observe(limits(), 5).is_some());
+        assert_eq!(observe(limits(), 4), None);
+        assert_eq!(observe(BreakerLimits { keep_going: true, ..limits() }, 5), None);
+        assert!(observe(BreakerLimits { same_error_in_a_row: 4, ..limits() }, 4).is_some());
+        let mut single = Breaker::new(limits(), false);
+        let stops = (1..10).find(|_| {
+            assert_eq!(
+                single.observe(&GatewayReply { outcomes: queued.outcomes[..1].to_vec(), ..queued.clone() }, true),
+                None
+            );
+            single.observe_late(1, 1).is_some()
+        });
+        assert_eq!(stops, Some(4));
+    }
+
+    #[test]
+    fn rejected_key_stops_with_its_own_kind() {
+        let stop = Signal::Stop(StopCause::KeyRefused, "Access denied".into());
+        let reply = GatewayReply::for_all(1, &OperationOutcome::NotSent { reason: Arc::from("Access denied") }, stop);
+        assert_eq!(
+            Breaker::new(limits(), false).observe(&reply, true).map(|stop| stop.kind),
+            Some(StopKind::KeyRefused)
+        );
+    }
+}

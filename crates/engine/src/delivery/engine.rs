@@ -1,0 +1,522 @@
+//! The sending engine: keeps envelopes in flight and follows the decisions of [`FlowControl`].
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+
+use super::feed::Feed;
+use super::flow_control::{BoundEffect, FlowControl, FollowUp, Halt, QueuedMessage};
+use super::in_flight::{EnvelopeResult, FlightEvent, InFlight, ReturnedEnvelope};
+use super::rate_gate::RateGate;
+use super::retry::{ResendBatch, RetryMoment, random_share, resend_batches};
+use super::sending_hours::{NextCheck, SendingPasses};
+use super::shared_run::{DOUBT_WINDOW, count_doubtful_in_a_row};
+use super::start::{AfterWait, DeliveryEvent, Interrupt, SendConditions, SendContext, SendEnding, Stop, StopKind};
+use super::status_poll;
+use super::submission::{SlowAnswers, SubmissionEnd, Submitter, Watchdog};
+use super::tally::RunTally;
+use campaign_core::domain::{OperationOutcome, Row, choose_plural, format_count};
+use campaign_gateway::{Envelope, GatewayReply};
+use campaign_ledger::{Bound, LedgerError, Ownership, Permit, RowState, StateCounts};
+
+/// How often the engine checks for the end of a pause and for stop requests.
+const CHECK_INTERVAL: Duration = Duration::from_millis(250);
+/// The wait after which the missing answer is announced to a waiting person.
+const SILENCE_LIMIT: Duration = Duration::from_secs(3);
+/// How long a second signal waits for pending records.
+const EXIT_LIMIT: Duration = Duration::from_millis(250);
+
+/// Sends all operations of `feed`. `counts` are the counts of the run so far.
+pub async fn send_operations(
+    conditions: SendConditions,
+    edges: SendContext,
+    feed: Feed,
+    counts: StateCounts,
+) -> SendEnding {
+    let control = FlowControl::new(&conditions);
+    let submitter = Arc::new(Submitter {
+        ledger: edges.ledger,
+        gateway: edges.gateway,
+        lease: conditions.lease,
+        account: conditions.account,
+        bounds: conditions.bounds,
+        gate: RateGate::new(conditions.rate),
+        pace: conditions.sharing.as_ref().and_then(|together| together.pace.clone()),
+        timeout: conditions.timeout,
+        watchdog: Watchdog::new(conditions.timeout),
+        slow: SlowAnswers::new(conditions.timeout, Arc::clone(&edges.observer)),
+        observer: edges.observer,
+        hours: edges.passes.as_ref().map(|passes| Arc::clone(&passes.hours)),
+    });
+    let engine = Engine {
+        in_flight: InFlight::new(Arc::clone(&submitter), conditions.batch, feed),
+        submitter,
+        control,
+        planned: counts.get(RowState::Planned),
+        tally: RunTally::new(counts),
+        passes: edges.passes,
+        is_expired: false,
+        interrupt: edges.interrupt,
+        began: Instant::now(),
+        attended: conditions.is_attended,
+        silent_until: None,
+        asking_announced: false,
+        is_shared: conditions.sharing.is_some(),
+        most_doubtful: conditions.limits.doubtful_envelopes,
+        proven: conditions.proven,
+    };
+    // On a worker thread, like its envelopes, so that no wake-up crosses threads.
+    match tokio::spawn(engine.run_to_end()).await {
+        Ok(ending) => ending,
+        Err(error) => std::panic::resume_unwind(error.into_panic()),
+    }
+}
+
+/// One start of a run.
+struct Engine {
+    submitter: Arc<Submitter>,
+    in_flight: InFlight,
+    control: FlowControl,
+    tally: RunTally,
+    /// The number of planned rows at the start.
+    planned: u64,
+    passes: Option<Arc<SendingPasses>>,
+    /// Whether the remaining rows can no longer leave in time.
+    is_expired: bool,
+    interrupt: watch::Receiver<Interrupt>,
+    began: Instant,
+    /// Whether a person waits.
+    attended: bool,
+    /// When the missing answer is announced to that person.
+    silent_until: Option<Instant>,
+    /// Whether the question about the first messages was announced.
+    asking_announced: bool,
+    /// Whether other workers send the run too.
+    is_shared: bool,
+    /// This many consecutive envelopes in doubt stop all workers.
+    most_doubtful: u32,
+    /// Whether the other workers know that the gateway accepts messages.
+    proven: bool,
+}
+
+impl Engine {
+    async fn run_to_end(mut self) -> SendEnding {
+        let submitter = Arc::clone(&self.submitter);
+        let mut look_at = Instant::now() + CHECK_INTERVAL;
+        loop {
+            self.begin_envelopes();
+            let stops = self.control.stop_reason().is_some();
+            if stops && self.in_flight.is_empty() {
+                break;
+            }
+            if self.in_flight.is_through() {
+                match self.begin_next_pass().await {
+                    true => continue,
+                    false => break,
+                }
+            }
+            let waits = !stops && (self.is_shared || self.control.is_paused() || !self.in_flight.is_empty());
+            tokio::select! {
+                biased;
+                interrupt = next_interrupt(&mut self.interrupt) => match interrupt {
+                    Interrupt::Immediate(signal) => {
+                        self.control.record_stop(Stop::new(StopKind::Interrupted(signal), "interrupted twice"));
+                        self.exit_now().await;
+                        break;
+                    }
+                    Interrupt::Graceful(signal) => self.stop_sending(Stop::new(StopKind::Interrupted(signal), "interrupted")),
+                    Interrupt::None => {}
+                },
+                arrival = self.in_flight.next_event(!stops) => self.handle_event(arrival).await,
+                () = sleep_until(look_at), if waits => {
+                    self.check_stop_request().await;
+                    look_at = Instant::now() + CHECK_INTERVAL;
+                }
+                () = wait_for_instant(self.silent_until) => {
+                    self.silent_until = None;
+                    let what = "still waiting for the rate limit or for the gateway's response";
+                    (self.submitter.observer)(DeliveryEvent::Warning(what.to_owned()));
+                }
+                what = submitter.watchdog.wait_overdue(), if !self.in_flight.is_empty() => {
+                    self.abandon_in_flight(what);
+                    break;
+                }
+            }
+        }
+        let stopped = self.control.stop_reason().cloned();
+        let expired = self.is_expired;
+        SendEnding { expired, ..self.tally.into_ending(stopped) }
+    }
+
+    /// Begins as many envelopes as are allowed now.
+    fn begin_envelopes(&mut self) {
+        while self.control.may_begin(self.in_flight.count_flying(), self.in_flight.count_settling()) {
+            let Some(count) = self.in_flight.begin_envelope(self.control.next_size()) else { return };
+            self.tally.count_begun(count);
+            self.silent_until = self.attended.then(|| Instant::now() + SILENCE_LIMIT);
+        }
+    }
+
+    async fn handle_event(&mut self, arrival: FlightEvent) {
+        match arrival {
+            FlightEvent::Returned(landing) => self.handle_return(landing),
+            FlightEvent::Recorded(record, recorded) => self.handle_recorded(record, recorded).await,
+            FlightEvent::Fed => {}
+            FlightEvent::Failed(stop) => self.stop_sending(stop),
+        }
+    }
+
+    /// Ends an expired pause, and stops the run if requested: an envelope can wait for long.
+    async fn check_stop_request(&mut self) {
+        self.control.expire_pause(self.began.elapsed());
+        match self.submitter.ledger.is_stop_requested(self.submitter.lease.run).await {
+            Ok(false) => {}
+            Ok(true) => self.stop_sending(asked_stop()),
+            Err(error) => self.stop_sending(ledger_stop(&error)),
+        }
+    }
+
+    /// Handles a returned envelope.
+    fn handle_return(&mut self, ReturnedEnvelope { envelope, is_piece: piece, submission }: ReturnedEnvelope) {
+        self.silent_until = None;
+        let stop = match submission {
+            Ok(SubmissionEnd::Replied(number, mut reply)) => {
+                if let Some(halt) = self.control.observe_answer(&envelope, piece, &mut reply) {
+                    self.recall_waiting(halt);
+                }
+                return self.in_flight.record_result(EnvelopeResult {
+                    number,
+                    envelope,
+                    is_piece: piece,
+                    reply,
+                    is_held_back: false,
+                });
+            }
+            Ok(SubmissionEnd::HeldBack(number, reply)) => {
+                return self.in_flight.record_result(EnvelopeResult {
+                    number,
+                    envelope,
+                    is_piece: piece,
+                    reply,
+                    is_held_back: true,
+                });
+            }
+            Ok(SubmissionEnd::Recalled) => return self.put_back(envelope, piece),
+            Ok(SubmissionEnd::OptedOut(rows)) => {
+                self.tally.count_opted_out(rows.len());
+                return self.skip_rows(envelope, piece, &rows);
+            }
+            Ok(SubmissionEnd::Capped(rows) | SubmissionEnd::Delivered(rows)) => {
+                return self.skip_rows(envelope, piece, &rows);
+            }
+            Ok(SubmissionEnd::OverBound(fits, bound)) => return self.cut_to_bound(envelope, piece, fits, &bound),
+            Ok(SubmissionEnd::TooLate(at)) => return self.put_back_late(envelope, piece, at),
+            Ok(SubmissionEnd::Refused(Permit::Lost)) => not_owner_stop(),
+            Ok(SubmissionEnd::Refused(_)) => asked_stop(),
+            Err(error) => ledger_stop(&error),
+        };
+        self.put_back(envelope, piece);
+        self.stop_sending(stop);
+    }
+
+    /// Puts back an envelope without these rows, which are skipped.
+    fn skip_rows(&mut self, envelope: Envelope, piece: bool, rows: &[Row]) {
+        let mut operations = envelope.into_operations();
+        let count = operations.len();
+        operations.retain(|operation| !rows.contains(&operation.row));
+        self.tally.shift_state(RowState::Sending, RowState::Skipped, count - operations.len());
+        self.tally.shift_state(RowState::Sending, RowState::Planned, operations.len());
+        if !operations.is_empty() {
+            self.in_flight.put_back(ResendBatch { operations, is_piece: piece });
+        }
+        (self.submitter.observer)(DeliveryEvent::Settled { counts: self.tally.counts().clone() });
+    }
+
+    /// Puts back the operations within the bound and the rest separately. If none is within it, this can be the end.
+    fn cut_to_bound(&mut self, envelope: Envelope, piece: bool, fits: usize, bound: &Bound) {
+        let mut operations = envelope.into_operations();
+        self.tally.shift_state(RowState::Sending, RowState::Planned, operations.len());
+        let rest = operations.split_off(fits.min(operations.len()));
+        for operations in [operations, rest].into_iter().filter(|operations| !operations.is_empty()) {
+            self.in_flight.put_back(ResendBatch { operations, is_piece: piece });
+        }
+        match self.control.apply_bound(fits, self.in_flight.is_empty(), bound, self.began.elapsed()) {
+            BoundEffect::Continue => {}
+            BoundEffect::Wait { reason, time } => self.announce_pause(reason, time, AfterWait::NEXT),
+            BoundEffect::Stop(halt) => self.recall_waiting(halt),
+        }
+    }
+
+    /// Puts back an envelope without an intent.
+    fn put_back(&mut self, envelope: Envelope, piece: bool) {
+        let operations = envelope.into_operations();
+        self.tally.shift_state(RowState::Sending, RowState::Planned, operations.len());
+        self.in_flight.put_back(ResendBatch { operations, is_piece: piece });
+    }
+
+    async fn handle_recorded(&mut self, record: EnvelopeResult, recorded: Result<(), LedgerError>) {
+        let EnvelopeResult { number, envelope, is_piece: piece, reply, is_held_back: held_back } = record;
+        if let Err(error) = recorded {
+            // The intents stay, so sent messages are in doubt and are not resent.
+            self.tally.shift_state(RowState::Sending, RowState::InDoubt, envelope.operations().len());
+            return self.stop_sending(ledger_stop(&error));
+        }
+        self.tally.count_reply(&envelope, &reply);
+        let steps = if held_back {
+            resend_batches(envelope, piece, &reply).into_iter().map(FollowUp::Resend).collect()
+        } else {
+            let moment =
+                RetryMoment { at: self.began.elapsed(), chance: random_share(self.submitter.lease.epoch, number) };
+            self.control.follow_ups(envelope, piece, &reply, moment)
+        };
+        for step in steps {
+            self.apply_follow_up(step, number).await;
+        }
+        if self.is_shared && !held_back {
+            self.share_progress(number, &reply).await;
+        }
+        (self.submitter.observer)(DeliveryEvent::Settled { counts: self.tally.counts().clone() });
+    }
+
+    /// Applies a follow-up to an answer.
+    async fn apply_follow_up(&mut self, step: FollowUp, number: u32) {
+        match step {
+            FollowUp::Warn(what) => (self.submitter.observer)(DeliveryEvent::Warning(what)),
+            FollowUp::Pause { reason, time, next } => self.announce_pause(reason, time, next),
+            FollowUp::SlowDown(wait) => {
+                self.submitter.gate.slow_down();
+                if let Err(error) = self.submitter.ledger.slow_account(&self.submitter.account.name, wait).await {
+                    self.stop_sending(ledger_stop(&error));
+                }
+            }
+            FollowUp::AskStatus { queued, until } => {
+                if let Err(stop) = self.ask_about_queued(number, &queued, self.began + until).await {
+                    self.stop_sending(stop);
+                }
+            }
+            FollowUp::Resend(parcel) => self.in_flight.put_back(parcel),
+            FollowUp::Stop(halt) => self.recall_waiting(halt),
+        }
+    }
+
+    /// Recalls waiting envelopes, and announces the length of the pause.
+    fn announce_pause(&mut self, reason: String, time: Duration, next: AfterWait) {
+        self.in_flight.recall_waiting();
+        if !self.in_flight.is_through() {
+            (self.submitter.observer)(DeliveryEvent::Waiting { reason, time, next });
+        }
+    }
+
+    /// Asks for the status of queued messages, and records late rejections.
+    async fn ask_about_queued(&mut self, number: u32, queued: &[QueuedMessage], deadline: Instant) -> Result<(), Stop> {
+        if !std::mem::replace(&mut self.asking_announced, true) {
+            let at_most = deadline.saturating_duration_since(Instant::now()).as_secs_f64().ceil();
+            let at_most = Duration::from_secs(at_most as u64);
+            (self.submitter.observer)(DeliveryEvent::Asking { at_most });
+        }
+        let learned = tokio::select! {
+            biased;
+            learned = status_poll::ask_until_known(&self.submitter, queued, deadline) => learned.map_err(|error| ledger_stop(&error))?,
+            // The main loop handles the signal itself.
+            _ = self.interrupt.wait_for(|interrupt| *interrupt != Interrupt::None) => return Ok(()),
+        };
+        self.tally.record_lag(learned.lag);
+        if learned.rejected.is_empty() {
+            return Ok(());
+        }
+        if let Some(halt) = self.control.observe_late_rejections(learned.rejected.len(), learned.asked) {
+            self.recall_waiting(halt);
+        }
+        match self.submitter.record_late_rejections(number, &learned.rejected).await {
+            Ok(Ownership::Held) => self.tally.shift_state(RowState::Queued, RowState::Failed, learned.rejected.len()),
+            Ok(Ownership::Lost) => return Err(not_owner_stop()),
+            Err(error) => return Err(ledger_stop(&error)),
+        }
+        Ok(())
+    }
+
+    /// Begins no further envelope.
+    fn stop_sending(&mut self, stop: Stop) {
+        let halt = self.control.record_stop(stop);
+        self.recall_waiting(halt);
+    }
+
+    /// Recalls waiting envelopes, and announces what the run still waits for.
+    fn recall_waiting(&mut self, Halt { reason, first }: Halt) {
+        if first && self.in_flight.count_flying() > 0 {
+            let (in_flight, at_most) = (self.tally.count_sending(), self.submitter.timeout);
+            (self.submitter.observer)(DeliveryEvent::Stopping { reason, in_flight, at_most });
+        }
+        self.in_flight.recall_waiting();
+    }
+
+    /// Exits at once, after recording known results: envelopes that never left, and received answers.
+    async fn exit_now(&mut self) {
+        self.in_flight.recall_waiting();
+        let deadline = Instant::now() + EXIT_LIMIT;
+        while !self.in_flight.is_empty() {
+            tokio::select! {
+                biased;
+                () = sleep_until(deadline) => break,
+                arrival = self.in_flight.next_event(false) => self.handle_event(arrival).await,
+            }
+        }
+        self.in_flight.abandon();
+    }
+
+    /// Abandons what is in flight, because a step took too long.
+    fn abandon_in_flight(&mut self, what: String) {
+        (self.submitter.observer)(DeliveryEvent::Warning(what.clone()));
+        self.in_flight.abandon();
+        self.tally.leave_in_doubt();
+        self.control.record_stop(Stop::new(StopKind::Unreachable, what));
+    }
+}
+
+/// Waits until this instant, or forever.
+async fn wait_for_instant(instant: Option<Instant>) {
+    match instant {
+        Some(instant) => sleep_until(instant).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// The next interrupt.
+async fn next_interrupt(interrupt: &mut watch::Receiver<Interrupt>) -> Interrupt {
+    match interrupt.changed().await {
+        Ok(()) => *interrupt.borrow_and_update(),
+        // No more interrupts can come.
+        Err(_) => std::future::pending().await,
+    }
+}
+
+fn asked_stop() -> Stop {
+    Stop::new(StopKind::StopRequested, "asked to stop")
+}
+
+fn not_owner_stop() -> Stop {
+    Stop::new(StopKind::LeaseLost, "another process has taken over the run")
+}
+
+fn ledger_stop(error: &LedgerError) -> Stop {
+    // The remedy depends on what was sent, and is added with that.
+    Stop::new(StopKind::Ledger, format!("the ledger could not be written: {}", error.reason()))
+}
+
+impl Engine {
+    /// Reports to the other workers that the gateway accepts messages. Stops if the envelopes of all are in doubt one
+    /// after another.
+    async fn share_progress(&mut self, number: u32, reply: &GatewayReply) {
+        if let Err(error) = self.update_shared_run(number, reply).await {
+            self.stop_sending(ledger_stop(&error));
+        }
+    }
+
+    async fn update_shared_run(&mut self, number: u32, reply: &GatewayReply) -> Result<(), LedgerError> {
+        let run = self.submitter.lease.run;
+        let is_taken = |outcome: &OperationOutcome| {
+            matches!(outcome, OperationOutcome::Accepted { .. } | OperationOutcome::Queued { .. })
+        };
+        if !self.proven && self.control.stop_reason().is_none() && reply.outcomes.iter().any(is_taken) {
+            self.proven = true;
+            self.submitter.ledger.mark_proven(run).await?;
+        }
+        if reply.is_doubtful() && self.control.stop_reason().is_none() {
+            let around = number.saturating_sub(DOUBT_WINDOW).max(1)..=number.saturating_add(DOUBT_WINDOW);
+            let in_a_row = count_doubtful_in_a_row(&self.submitter.ledger.load_envelopes(run, around).await?);
+            if in_a_row >= self.most_doubtful {
+                let (requests, are) =
+                    (format_count(in_a_row.into(), "request"), choose_plural(in_a_row.into(), "is", "are"));
+                let reason = format!("{requests} in a row {are} in doubt across all processes of the run");
+                self.stop_sending(Stop::new(StopKind::Breaker, reason));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Engine {
+    /// Puts back the operations that may still leave at this time. The others stay planned for the next pass.
+    fn put_back_late(&mut self, envelope: Envelope, piece: bool, at: Timestamp) {
+        let mut operations = envelope.into_operations();
+        self.tally.shift_state(RowState::Sending, RowState::Planned, operations.len());
+        let ends = operations.iter().filter_map(|operation| operation.leave_before).filter(|by| *by <= at).min();
+        operations.retain(|operation| operation.leave_before.is_none_or(|by| by > at));
+        if let Some((passes, ends)) = self.passes.as_ref().zip(ends) {
+            passes.hours.note_closing(ends);
+        }
+        if !operations.is_empty() {
+            self.in_flight.put_back(ResendBatch { operations, is_piece: piece });
+        }
+    }
+
+    /// Waits until skipped rows may leave, and starts another pass. Returns false if there is none or the run stops.
+    async fn begin_next_pass(&mut self) -> bool {
+        let Some(passes) = self.passes.clone() else { return false };
+        let left = self.tally.counts().get(RowState::Planned);
+        let begun = self.planned.saturating_sub(left);
+        if left == 0 || passes.limit.is_some_and(|limit| begun >= limit) {
+            return false;
+        }
+        match passes.hours.take_next_check() {
+            NextCheck::AtOpening(at) if at > passes.hours.now() => {
+                let until = passes.hours.format_time(at);
+                let reason =
+                    format!("the sending window is closed for all remaining recipients; sending continues {until}");
+                if !passes.waits {
+                    self.stop_sending(Stop::new(StopKind::Window, reason));
+                    return true;
+                }
+                let time = passes.hours.time_until(at);
+                (self.submitter.observer)(DeliveryEvent::Waiting { reason, time, next: AfterWait::NEXT });
+                self.wait_until(&passes, at).await;
+            }
+            // A person waits for the end of this start.
+            NextCheck::AtClosing(_) if self.attended => {
+                self.stop_sending(Stop::new(
+                    StopKind::Window,
+                    "the sending window closes before the message can be sent",
+                ));
+                return true;
+            }
+            // An operation that its turn would delay too long is waited for like one outside its window.
+            NextCheck::AtClosing(at) => self.wait_until(&passes, at).await,
+            NextCheck::AtOpening(_) => {}
+            NextCheck::Ended => {
+                self.is_expired = true;
+                return false;
+            }
+            NextCheck::NeverOpens => {
+                self.stop_sending(Stop::new(StopKind::Window, "the sending window does not open within a year"));
+                return true;
+            }
+            NextCheck::Nothing => return false,
+        }
+        if self.control.stop_reason().is_none() {
+            match (passes.restart_feed)(begun).await {
+                Ok(feed) => self.in_flight.set_feed(feed),
+                Err(stop) => self.stop_sending(stop),
+            }
+        }
+        true
+    }
+
+    /// Waits until a time of the wall clock, or until the run stops.
+    async fn wait_until(&mut self, passes: &SendingPasses, at: Timestamp) {
+        while self.control.stop_reason().is_none() && passes.hours.now() < at {
+            tokio::select! {
+                biased;
+                interrupt = next_interrupt(&mut self.interrupt) => match interrupt {
+                    Interrupt::Immediate(signal) | Interrupt::Graceful(signal) => {
+                        self.stop_sending(Stop::new(StopKind::Interrupted(signal), "interrupted"));
+                    }
+                    Interrupt::None => {}
+                },
+                () = tokio::time::sleep(passes.hours.time_until(at).min(CHECK_INTERVAL)) => self.check_stop_request().await,
+            }
+        }
+    }
+}

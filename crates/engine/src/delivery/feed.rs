@@ -1,0 +1,331 @@
+//! Feed of operations: the frozen recipients of a run, rendered and encoded on all cores, in the order of the list.
+
+use std::collections::HashMap;
+use std::io::Read;
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use roaring::RoaringBitmap;
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+
+use super::sending_hours::SendingHours;
+use super::shared_run::ShardSource;
+use super::start::{Stop, StopKind};
+use crate::check::online::MessagePrices;
+use crate::check::{
+    CompiledCampaign, ComposeFailure, ComposedMessage, Composer, MessageSize, count_sms_parts, process_in_order,
+};
+use campaign_content::audience::{Chunk, RecordRef, ValidNumber};
+use campaign_core::domain::{IdRange, Row, RowSet};
+use campaign_gateway::{EncodedOperation, OperationForm, RunWebhookUrls};
+use campaign_ledger::RowSpan;
+
+/// The number of rendered groups that wait for the engine. A group is at most a chunk.
+const READ_AHEAD: usize = 4;
+/// The same for rows drawn in shards: other workers should draw what would wait here for long.
+const SHARE_READ_AHEAD: usize = 1;
+
+/// A group of operations. An empty group ends a shard: what came before does not wait for what follows.
+type OperationGroup = Result<Vec<EncodedOperation>, Stop>;
+
+/// A feed of rendered operations, in groups.
+pub struct Feed(mpsc::Receiver<OperationGroup>);
+
+impl Feed {
+    /// The next group. `None` after the last row.
+    pub async fn next_group(&mut self) -> Option<OperationGroup> {
+        self.0.recv().await
+    }
+}
+
+impl Feed {
+    /// A feed of already rendered operations.
+    pub(super) fn from_groups(groups: Vec<Vec<EncodedOperation>>) -> Self {
+        let (sender, receiver) = mpsc::channel(groups.len().max(1));
+        // The channel has room for all groups.
+        groups.into_iter().for_each(|group| drop(sender.try_send(Ok(group))));
+        Self(receiver)
+    }
+}
+
+#[cfg(test)]
+impl Feed {
+    /// A feed of the drawn operations, one shard after another, like [`start_shard_feed`].
+    pub(super) fn from_shares(shares: ShardSource, mut operations: Vec<EncodedOperation>) -> Self {
+        let (sender, receiver) = mpsc::channel(SHARE_READ_AHEAD);
+        tokio::spawn(async move {
+            loop {
+                let rows = match shares.next_rows().await {
+                    Ok(Some(rows)) => rows,
+                    Ok(None) => return,
+                    Err(error) => {
+                        let stop = Stop::new(StopKind::Ledger, error.to_string());
+                        return drop(sender.send(Err(stop)).await);
+                    }
+                };
+                let (drawn, rest) = operations.into_iter().partition(|operation| rows.contains(operation.row));
+                operations = rest;
+                // An empty group ends a shard, even if none of its rows is sent.
+                for group in [drawn, Vec::new()] {
+                    if sender.send(Ok(group)).await.is_err() {
+                        return;
+                    }
+                }
+            }
+        });
+        Self(receiver)
+    }
+}
+
+/// The rows of a run to send now.
+#[derive(Clone, Debug, Default)]
+pub struct SendSelection {
+    /// Rows that are never sent, or whose envelope is final.
+    pub settled: RoaringBitmap,
+    /// The rows that the user selected, or all.
+    pub rows: Option<RowSet>,
+    /// The maximum number of rows.
+    pub limit: Option<u64>,
+    /// The hashes of resent rows, which must not have changed.
+    pub digests: HashMap<Row, [u8; 8]>,
+    /// Rows with the identifiers of a retry order.
+    pub renumbered: Vec<(RoaringBitmap, IdRange)>,
+    /// The webhook URLs of the run.
+    pub hook: Option<RunWebhookUrls>,
+    /// When rows may leave. `None` if they may at any time.
+    pub hours: Option<Arc<SendingHours>>,
+    /// The prices of its messages, if known.
+    pub prices: Option<MessagePrices>,
+}
+
+impl SendSelection {
+    /// The identifiers for a row: those of its retry order, or else those of the run.
+    fn ids_for(&self, row: Row, own: IdRange) -> IdRange {
+        let order = self.renumbered.iter().find(|(rows, _)| rows.contains(row.get()));
+        order.map_or(own, |(_, ids)| *ids)
+    }
+
+    /// Whether a row had an earlier message, under these or other identifiers.
+    fn had_message(&self, row: Row) -> bool {
+        self.digests.contains_key(&row) || self.renumbered.iter().any(|(rows, _)| rows.contains(row.get()))
+    }
+
+    fn with_hook(&self, operation: EncodedOperation) -> EncodedOperation {
+        match &self.hook {
+            Some(hook) => {
+                let address = hook.message_url(operation.id);
+                operation.with_hook(&address)
+            }
+            None => operation,
+        }
+    }
+
+    fn is_selected(&self, row: Row) -> bool {
+        !self.settled.contains(row.get()) && self.rows.as_ref().is_none_or(|rows| rows.contains(row))
+    }
+}
+
+/// Starts a thread that reads, renders and encodes.
+pub fn start_feed<R: Read + Send + 'static>(
+    prepared: CompiledCampaign<R>,
+    ids: IdRange,
+    selection: SendSelection,
+) -> Feed {
+    spawn_feed(READ_AHEAD, move |sender| {
+        let mut producer = Producer::new(prepared, ids, selection, sender.clone());
+        let _through = producer.produce_groups(None);
+    })
+}
+
+/// Starts a thread that does the same with drawn rows, shard by shard. An empty group ends each shard.
+pub fn start_shard_feed<R: Read + Send + 'static>(
+    prepared: CompiledCampaign<R>,
+    ids: IdRange,
+    selection: SendSelection,
+    shares: ShardSource,
+) -> Feed {
+    let runtime = Handle::current();
+    spawn_feed(SHARE_READ_AHEAD, move |sender| {
+        // The next shard is drawn while the current one is rendered, if shards are finished quickly. If rows wait for
+        // their window, a pass can end within a shard, so it draws one at a time and the next pass begins with the
+        // drawn shards.
+        let ahead = selection.hours.is_none() && shares.has_largest_shares();
+        let mut producer = Producer::new(prepared, ids, selection, sender.clone());
+        let draw = || {
+            runtime.spawn({
+                let shares = shares.clone();
+                async move { shares.next_rows().await }
+            })
+        };
+        let mut next = draw();
+        loop {
+            let rows = match runtime.block_on(next) {
+                Ok(Ok(Some(rows))) => rows,
+                Ok(Ok(None)) => return,
+                Ok(Err(error)) => {
+                    let stop = Stop::new(StopKind::Ledger, format!("the ledger could not be written: {error}"));
+                    // If the engine is gone, the error does not matter.
+                    return drop(sender.blocking_send(Err(stop)));
+                }
+                // The runtime shuts down, or drawing failed. The end of the thread tells the engine.
+                Err(ended) => std::panic::resume_unwind(Box::new(ended)),
+            };
+            let drawn = ahead.then(&draw);
+            if producer.produce_groups(Some(rows)).is_break() || sender.blocking_send(Ok(Vec::new())).is_err() {
+                return;
+            }
+            next = drawn.unwrap_or_else(&draw);
+        }
+    })
+}
+
+fn spawn_feed(ahead: usize, produce: impl FnOnce(&mpsc::Sender<OperationGroup>) + Send + 'static) -> Feed {
+    let (sender, receiver) = mpsc::channel(ahead);
+    std::thread::spawn(move || {
+        let produced = catch_unwind(AssertUnwindSafe(|| produce(&sender)));
+        if produced.is_err() {
+            // Without this stop, the list would seem to be complete. If the engine is gone, the error does not matter.
+            let stop = Stop::new(StopKind::Internal, "message preparation ended early; this is a bug");
+            let _ = sender.blocking_send(Err(stop));
+        }
+    });
+    Feed(receiver)
+}
+
+/// Reads a list once, and sends the selected rows to the engine.
+struct Producer<R> {
+    prepared: CompiledCampaign<R>,
+    ids: IdRange,
+    selection: SendSelection,
+    /// The remaining number of rows.
+    left: u64,
+    /// The last chunk, which extends beyond the requested rows.
+    ahead: Option<Arc<Chunk>>,
+    sender: mpsc::Sender<OperationGroup>,
+}
+
+impl<R: Read + Send> Producer<R> {
+    fn new(
+        prepared: CompiledCampaign<R>,
+        ids: IdRange,
+        selection: SendSelection,
+        sender: mpsc::Sender<OperationGroup>,
+    ) -> Self {
+        let left = selection.limit.unwrap_or(u64::MAX);
+        Self { prepared, ids, selection, left, ahead: None, sender }
+    }
+
+    /// Sends these rows, which follow the previous ones, or all rows. Breaks if the engine wants no more.
+    fn produce_groups(&mut self, rows: Option<RowSpan>) -> ControlFlow<()> {
+        let Self { prepared, ids, selection, left, ahead, sender } = self;
+        let (CompiledCampaign { reader, recipe, .. }, ids) = (prepared, *ids);
+        let forms: Vec<OperationForm> =
+            recipe.text_sources().map(|sources| OperationForm::from_content(&sources)).collect();
+        let (mut damage, mut through, mut over) = (None, false, false);
+        let read = || {
+            while !through {
+                let chunk = match ahead.take() {
+                    Some(chunk) => chunk,
+                    None => {
+                        let mut chunk = Chunk::new();
+                        match reader.read_chunk(&mut chunk) {
+                            Ok(true) => Arc::new(chunk),
+                            Ok(false) => return None,
+                            Err(finding) => {
+                                damage = Some(Stop::new(StopKind::Inconsistent, finding.message));
+                                return None;
+                            }
+                        }
+                    }
+                };
+                let Some(RowSpan { first, last }) = rows else { return Some(chunk) };
+                let row = |record: Option<RecordRef<'_>>| record.map_or(Row::HEADER, |record| record.row);
+                let (begins, ends) =
+                    (row(chunk.get(0)), row(chunk.len().checked_sub(1).and_then(|end| chunk.get(end))));
+                if ends > last {
+                    through = true;
+                    *ahead = Some(Arc::clone(&chunk));
+                }
+                if ends >= first && begins <= last {
+                    return Some(chunk);
+                }
+            }
+            None
+        };
+        let is_wanted = |row: Row| rows.is_none_or(|rows| rows.contains(row)) && selection.is_selected(row);
+        let encode = |composer: &mut Composer<'_>, chunk: Arc<Chunk>| -> Result<Vec<EncodedOperation>, Stop> {
+            let chosen = chunk.iter().filter(|record| is_wanted(record.row));
+            let encode = |record: RecordRef<'_>| {
+                let ids = selection.ids_for(record.row, ids);
+                let operation = encode_record(composer, &forms, ids, selection.prices.as_ref(), record)?;
+                let operation = match &selection.hours {
+                    None => operation,
+                    // Outside its window a row stays planned.
+                    Some(hours) => match hours.leave_limit(operation.phone, record.fields) {
+                        Some(leave_by) => operation.with_leave_before(leave_by),
+                        None => return Ok(None),
+                    },
+                };
+                let repeats = selection.had_message(operation.row);
+                Ok(Some(selection.with_hook(operation).with_repeats(repeats)))
+            };
+            chosen.map(encode).filter_map(Result::transpose).collect()
+        };
+        let hand_over = |operations: Result<Vec<EncodedOperation>, Stop>| {
+            let operations = operations.and_then(|mut operations| {
+                operations.truncate(usize::try_from(*left).unwrap_or(usize::MAX));
+                // Variants can have different kinds, but an envelope has one.
+                operations.sort_by_key(|operation| operation.kind);
+                *left -= operations.len() as u64;
+                check_unchanged(&selection.digests, &operations).map(|()| operations)
+            });
+            // Rows that could not leave before may leave now, and come before the following rows.
+            let due = selection.hours.as_ref().is_some_and(|hours| hours.is_due());
+            over = operations.is_err() || *left == 0 || due;
+            if operations.as_ref().is_ok_and(Vec::is_empty) {
+                return if over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+            }
+            over |= sender.blocking_send(operations).is_err();
+            if over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        process_in_order(crate::check::count_cores(), read, || recipe.composer(), encode, hand_over);
+        if let Some(stop) = damage {
+            // If the engine is gone, the error does not matter.
+            let _ = sender.blocking_send(Err(stop));
+            over = true;
+        }
+        if over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+fn encode_record(
+    composer: &mut Composer<'_>,
+    forms: &[OperationForm],
+    ids: IdRange,
+    prices: Option<&MessagePrices>,
+    record: RecordRef<'_>,
+) -> Result<EncodedOperation, Stop> {
+    let row = record.row;
+    let inconsistent = |what: &str| Stop::new(StopKind::Inconsistent, format!("row {row} {what}"));
+    let composed = composer.compose(record);
+    let ComposedMessage { number: ValidNumber { phone, .. }, arm, message } =
+        composed.map_err(|ComposeFailure { reason, .. }| {
+            inconsistent(&format!("was valid when the run started, but is now invalid: {reason}"))
+        })?;
+    let id = ids.id_for_row(row).ok_or_else(|| inconsistent("is outside the run's range of identifiers"))?;
+    let cost = prices.map(|prices| prices.message_cost(MessageSize { arm, sms_parts: count_sms_parts(message) }));
+    Ok(EncodedOperation::from_form(row, id, phone, &forms[arm], |place| message.text(place)).with_cost(cost))
+}
+
+/// A resent message must equal the one that its first intent recorded.
+fn check_unchanged(digests: &HashMap<Row, [u8; 8]>, operations: &[EncodedOperation]) -> Result<(), Stop> {
+    let changed = operations
+        .iter()
+        .find(|operation| digests.get(&operation.row).is_some_and(|digest| *digest != operation.digest));
+    changed.map_or(Ok(()), |operation| {
+        let reason = format!("the message for row {} differs from the recorded message", operation.row);
+        Err(Stop::new(StopKind::Inconsistent, reason))
+    })
+}

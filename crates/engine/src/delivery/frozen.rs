@@ -1,0 +1,394 @@
+//! Frozen inputs of a run: what a resume, a retry or an export reads instead of the campaign's files.
+
+use std::collections::HashMap;
+use std::io::Read;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use jiff::civil::Date;
+use serde::{Deserialize, Serialize};
+
+use crate::check::{
+    CompiledCampaign, ComposedMessage, Composer, TextHash, TextInputs, count_cores, prepare_campaign, process_in_order,
+};
+use campaign_content::audience::{Chunk, RecordRef, ValidNumber};
+use campaign_content::message::LookupTable;
+use campaign_core::domain::{Chain, FieldValue, MessageContent, MessageId, NamedTemplate, Phone, Row, Stage};
+use campaign_core::finding::Finding;
+use campaign_gateway::{EncodedOperation, OperationForm};
+use campaign_ledger::{Copies, Ledger, LedgerError, Run};
+use campaign_manifest::{CampaignBrief, CampaignDay};
+
+/// The frozen inputs of a run besides its recipients.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FrozenInputs {
+    /// The texts, recipients and gateway of the campaign.
+    pub brief: CampaignBrief,
+    /// The included and extended texts, by name.
+    pub includes: Vec<(String, String)>,
+    /// The value of `today` in texts.
+    pub today: String,
+    /// The path of the campaign file, for messages.
+    pub campaign_file: PathBuf,
+    /// The path of the copied list, for messages. `None` if it is not a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub list: Option<PathBuf>,
+    /// SHA-256 of the recipients, in hexadecimal.
+    pub recipients_sha256: String,
+    /// The rows whose recipients were forgotten since, so that the copy of the list has changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub forgotten: Vec<u32>,
+    /// Whether texts and `where` see trimmed cells. Runs of earlier versions see the original cells.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub trims_cells: bool,
+}
+
+impl FrozenInputs {
+    /// The frozen inputs in the copies of a run.
+    ///
+    /// # Errors
+    /// If the frozen inputs are damaged.
+    pub fn from_copies(copies: &Copies) -> Result<Self, LedgerError> {
+        Self::from_bytes(copies.inputs()).map_err(|error| copies.unreadable_error(error))
+    }
+
+    /// The frozen inputs of a run.
+    ///
+    /// # Errors
+    /// If the frozen inputs are missing or damaged, or the ledger cannot be read.
+    pub async fn load_for_run(ledger: &dyn Ledger, run: &Run) -> Result<Self, LedgerError> {
+        Self::from_copies(&ledger.load_copies(run).await?)
+    }
+
+    /// Frozen inputs from their stored form.
+    ///
+    /// # Errors
+    /// If the bytes are not frozen inputs.
+    pub fn from_bytes(bytes: &[u8]) -> serde_json::Result<Self> {
+        serde_json::from_slice(bytes)
+    }
+
+    /// The stored form of the frozen inputs.
+    ///
+    /// # Errors
+    /// If a path is not valid text.
+    pub fn to_bytes(&self) -> serde_json::Result<Vec<u8>> {
+        serde_json::to_vec_pretty(self)
+    }
+
+    /// The day of the run.
+    #[must_use]
+    pub fn day(&self) -> CampaignDay {
+        self.today.parse().map_or(CampaignDay::Coming(Date::ZERO), CampaignDay::Is)
+    }
+
+    /// Whether the run and the present campaign have the same messages: channels, texts, constants and variants.
+    #[must_use]
+    pub fn has_same_messages(&self, now: &CampaignBrief, includes: &[(String, String)]) -> bool {
+        let CampaignBrief { content, vars, variants, .. } = &self.brief;
+        *content == now.content && *vars == now.vars && *variants == now.variants && self.includes == includes
+    }
+
+    /// The differences between the run and the present campaign, in words. Empty if there are none.
+    ///
+    /// `recipients` describes the changes of the list.
+    #[must_use]
+    pub fn describe_differences(
+        &self,
+        now: &CampaignBrief,
+        includes: &[(String, String)],
+        recipients: Option<String>,
+    ) -> Vec<String> {
+        // A new key must be compared here, or be left out for a reason: name and gateway identify the run.
+        let CampaignBrief {
+            name: _,
+            gateway: _,
+            edition,
+            purpose,
+            endpoint,
+            timezone,
+            columns,
+            region,
+            language,
+            duplicates,
+            max_invalid,
+            condition,
+            exclude,
+            may_be_empty: _,
+            vars,
+            tables,
+            content,
+            variants,
+            holdout,
+        } = &self.brief;
+        let mut changes = Vec::new();
+        let mut note = |changed: bool, what: &str| {
+            if changed {
+                changes.push(what.to_owned());
+            }
+        };
+        note(*endpoint != now.endpoint, "`endpoint`");
+        note(*purpose != now.purpose, "`purpose`");
+        note(*timezone != now.timezone, "`timezone`");
+        note(*edition != now.edition, "`edition`");
+        note(*columns != now.columns, "`recipients.columns`");
+        note(*region != now.region, "`recipients.region`");
+        note(*language != now.language, "`language`");
+        note(*duplicates != now.duplicates, "`recipients.duplicates`");
+        note(*max_invalid != now.max_invalid, "`recipients.max_invalid`");
+        note(*condition != now.condition, "`recipients.where`");
+        note(*exclude != now.exclude, "`recipients.exclude`");
+        note(*vars != now.vars, "`vars`");
+        let differ = |tables| filter_includes(&self.includes, tables) != filter_includes(includes, tables);
+        note(*tables != now.tables || differ(true), "`data`");
+        note(*content != now.content || differ(false), "the channels or their messages");
+        note(*variants != now.variants, "`variants`");
+        note(*holdout != now.holdout, "`holdout`");
+        changes.extend(recipients);
+        changes
+    }
+}
+
+/// The tables among the texts of a campaign, or the other texts.
+fn filter_includes(includes: &[(String, String)], tables: bool) -> Vec<&(String, String)> {
+    includes.iter().filter(|(name, _)| LookupTable::is_source(name) == tables).collect()
+}
+
+/// Compiles the frozen texts of a run for a list.
+///
+/// # Errors
+/// If the texts do not fit the list, or the list has problems.
+pub fn compile_frozen<R: Read>(frozen: &FrozenInputs, list: (R, &Path)) -> Result<CompiledCampaign<R>, Vec<Finding>> {
+    compile_brief(&frozen.brief, frozen, list)
+}
+
+/// The same for all rows of the list, without `where`, which selects recipients and does not change texts.
+///
+/// # Errors
+/// Those of [`compile_frozen`].
+pub fn compile_without_condition<R: Read>(
+    frozen: &FrozenInputs,
+    list: (R, &Path),
+) -> Result<CompiledCampaign<R>, Vec<Finding>> {
+    compile_brief(&CampaignBrief { condition: None, ..frozen.brief.clone() }, frozen, list)
+}
+
+fn compile_brief<R: Read>(
+    brief: &CampaignBrief,
+    frozen: &FrozenInputs,
+    (reader, path): (R, &Path),
+) -> Result<CompiledCampaign<R>, Vec<Finding>> {
+    let mut load = |name: &str| {
+        let found = frozen.includes.iter().find(|(include, _)| include == name);
+        found
+            .map(|(_, source)| source.clone())
+            .ok_or_else(|| format!("the stored inputs do not contain the template `{name}`"))
+    };
+    let texts = TextInputs { places: None, trims_cells: frozen.trims_cells, load: &mut load };
+    prepare_campaign(brief, reader, path, texts, &frozen.today).map_err(|unprepared| unprepared.findings)
+}
+
+/// Passes the phone number of each row to `take`, in order, with the hash of its text if it has a message.
+///
+/// # Errors
+/// If the list cannot be read to its end.
+pub fn for_each_text<R: Read + Send>(
+    prepared: CompiledCampaign<R>,
+    mut take: impl FnMut(Row, Phone, Option<TextHash>),
+) -> Result<(), Box<Finding>> {
+    let CompiledCampaign { mut reader, recipe, .. } = prepared;
+    let forms: Vec<OperationForm> =
+        recipe.text_sources().map(|sources| OperationForm::from_content(&sources)).collect();
+    let mut damage = None;
+    let read = || {
+        let mut chunk = Chunk::new();
+        match reader.read_chunk(&mut chunk) {
+            Ok(true) => Some(chunk),
+            Ok(false) => None,
+            Err(finding) => {
+                damage = Some(finding);
+                None
+            }
+        }
+    };
+    let hash = |composer: &mut Composer<'_>, chunk: Chunk| -> Vec<(Row, Phone, Option<TextHash>)> {
+        let numbered = chunk.iter().filter_map(|record| Some((record, recipe.parse_phone(record)?)));
+        numbered.map(|(record, phone)| (record.row, phone, hash_text(composer, &forms, record))).collect()
+    };
+    process_in_order(
+        count_cores(),
+        read,
+        || recipe.composer(),
+        hash,
+        |texts| {
+            texts.into_iter().for_each(|(row, phone, text)| take(row, phone, text));
+            ControlFlow::Continue(())
+        },
+    );
+    damage.map_or(Ok(()), Err)
+}
+
+/// The hash of the text of a row. `None` if the row has no message.
+fn hash_text(composer: &mut Composer<'_>, forms: &[OperationForm], record: RecordRef<'_>) -> Option<TextHash> {
+    let ComposedMessage { number: ValidNumber { phone, .. }, arm, message } = composer.compose(record).ok()?;
+    // Each run gives a row another identifier, so an unused one replaces it.
+    let id = MessageId::new(0)?;
+    Some(EncodedOperation::from_form(record.row, id, phone, &forms[arm], |place| message.text(place)).digest)
+}
+
+/// The default lifetime of a message on a channel (contract 8 `rcs_lifetime`; other channels alike).
+const DEFAULT_LIFETIME: Duration = Duration::from_secs(172_800);
+/// The minimum lifetime of a chain, because receipts of the last channel can be late.
+const MIN_LIFETIME: Duration = Duration::from_secs(4 * 86_400);
+/// The number of channels that an unknown chain can have.
+const MAX_CHANNELS: u32 = 6;
+
+/// The lifetime of each channel chain of a run, from the time of sending.
+#[derive(Clone, Debug, Default)]
+pub struct ChainLifetimes(HashMap<Chain, Duration>);
+
+impl ChainLifetimes {
+    /// The lifetimes of a frozen run. If its copies cannot be read, those of the gateway.
+    pub async fn load_for_run(ledger: &dyn Ledger, run: &Run) -> Self {
+        let frozen = FrozenInputs::load_for_run(ledger, run).await;
+        frozen.map(|frozen| Self::from_brief(&frozen.brief)).unwrap_or_default()
+    }
+
+    /// The lifetimes of a campaign's messages. Of variants with the same channels, the longer one.
+    #[must_use]
+    pub fn from_brief(brief: &CampaignBrief) -> Self {
+        let mut times = HashMap::new();
+        for content in brief.all_contents() {
+            let time = times.entry(content.channel_chain()).or_default();
+            *time = total_lifetime(content).max(*time);
+        }
+        Self(times)
+    }
+
+    /// The lifetime of a chain: the sum of its channels, at least four days.
+    #[must_use]
+    pub fn for_chain(&self, chain: Chain) -> Duration {
+        let channels =
+            if chain.is_known() { u32::try_from(chain.channels().count()).unwrap_or(1) } else { MAX_CHANNELS };
+        self.0.get(&chain).copied().unwrap_or(DEFAULT_LIFETIME * channels).max(MIN_LIFETIME)
+    }
+}
+
+fn total_lifetime(content: &MessageContent<NamedTemplate>) -> Duration {
+    content.stages.iter().map(stage_lifetime).sum()
+}
+
+fn stage_lifetime(stage: &Stage<NamedTemplate>) -> Duration {
+    let named = stage.values().find_map(|(field, value)| match value {
+        FieldValue::Number(seconds) if field.key == "lifetime" => Some(Duration::from_secs(seconds.into())),
+        _ => None,
+    });
+    named.unwrap_or(DEFAULT_LIFETIME)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::check::CompiledCampaign;
+    use crate::delivery::compile_frozen;
+    use campaign_content::audience::Chunk;
+
+    /// Frozen inputs of the first version.
+    const FIRST: &str = r#"{
+  "brief": {
+    "name": "sale",
+    "edition": { "name": "edition", "source": "autumn" },
+    "gateway": "production",
+    "endpoint": "async",
+    "timezone": "Europe/Kyiv",
+    "columns": [["phone", "Мобільний"]],
+    "region": "UA",
+    "duplicates": "skip",
+    "max_invalid": 1000,
+    "vars": [["shop", "Olena & Co"]],
+    "content": { "kind": "sms", "stages": [ { "sms": {
+      "signature": { "name": "channels[0].sms.signature", "source": "OlenaCo" },
+      "message": { "name": "channels[0].sms.message", "source": "{{ shop }}" },
+      "lifetime": null, "short_link": null, "max_parts": 3, "fields": {}
+    } } ] }
+  },
+  "includes": [["greeting.txt", "Hello"]],
+  "today": "2026-11-21",
+  "campaign_file": "sale.yaml",
+  "list": "sale.csv",
+  "recipients_sha256": "00"
+}"#;
+
+    #[test]
+    fn old_frozen_copies_are_read_and_keep_their_form() {
+        let frozen: FrozenInputs = serde_json::from_str(FIRST).unwrap();
+        assert_eq!(frozen.brief.region.map(|region| region.to_string()).as_deref(), Some("UA"));
+        let form: serde_json::Value = serde_json::from_str(FIRST).unwrap();
+        assert_eq!(serde_json::to_value(&frozen).unwrap(), form);
+        let international: FrozenInputs = serde_json::from_str(&FIRST.replace("\"UA\"", "null")).unwrap();
+        assert_eq!((international.brief.region, international.trims_cells), (None, false));
+    }
+
+    /// The message of the first row of a list.
+    fn render_first_row(frozen: &FrozenInputs) -> String {
+        let list = "phone,name\n+380501234567, Olena \n";
+        let CompiledCampaign { mut reader, recipe, .. } =
+            compile_frozen(frozen, (list.as_bytes(), Path::new("list.csv"))).unwrap();
+        let mut chunk = Chunk::new();
+        assert!(reader.read_chunk(&mut chunk).unwrap());
+        let mut composer = recipe.composer();
+        let composed = composer.compose(chunk.get(0).unwrap()).unwrap();
+        composed.message.texts().map(|(_, text)| text.to_owned()).last().unwrap()
+    }
+
+    #[test]
+    fn blanks_around_cells_count_in_old_runs() {
+        let earlier = FIRST.replace("Мобільний", "phone").replace("{{ shop }}", "Hello,{{ name }}!");
+        let earlier: FrozenInputs = serde_json::from_str(&earlier).unwrap();
+        assert_eq!(render_first_row(&earlier), "Hello, Olena !");
+        assert_eq!(render_first_row(&FrozenInputs { trims_cells: true, ..earlier }), "Hello,Olena!");
+    }
+}
+
+#[cfg(test)]
+mod lifetime_tests {
+    use super::*;
+    use campaign_core::domain::OperationKind;
+    use campaign_manifest::{CampaignDay, load_campaign};
+
+    const DAY: u64 = 86_400;
+
+    fn times(channels: &str) -> ChainLifetimes {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("sale.yaml");
+        let campaign = format!("name: sale\nrecipients: {{ file: list.csv }}\nchannels:\n{channels}");
+        std::fs::write(&file, campaign).unwrap();
+        let loaded = load_campaign(&file, CampaignDay::Coming(jiff::civil::Date::ZERO));
+        ChainLifetimes::from_brief(&loaded.value.unwrap_or_else(|| panic!("{:?}", loaded.findings)).brief)
+    }
+
+    #[test]
+    fn chain_lifetime_is_the_sum_of_its_channels() {
+        let viber = |lifetime| format!("  - viber: {{ signature: Olena, message: Hi, lifetime: {lifetime} }}\n");
+        let sms = "  - sms: { signature: Olena, message: Hi }\n";
+        let chain = Chain::from(OperationKind::ViberSms);
+        let of = |lifetime| times(&format!("{}{sms}", viber(lifetime))).for_chain(chain).as_secs();
+        assert_eq!(of("1h"), 4 * DAY, "four days at least");
+        assert_eq!(of("172800"), 4 * DAY);
+        let rcs = "  - rcs: { signature: Olena, message: Hi, image: https://shop.example/1.png, button: Buy, \
+                   link: https://shop.example, lifetime: 4d }\n";
+        let two = times(&format!("{rcs}{sms}"));
+        assert_eq!(two.for_chain(OperationKind::RcsSms.into()).as_secs(), 6 * DAY);
+    }
+
+    #[test]
+    fn chain_lifetime_without_copies_uses_gateway_defaults() {
+        let unread = ChainLifetimes::default();
+        assert_eq!(unread.for_chain(OperationKind::RcsViberSms.into()).as_secs(), 6 * DAY);
+        assert_eq!(unread.for_chain(OperationKind::Sms.into()).as_secs(), 4 * DAY);
+        assert_eq!(unread.for_chain(Chain::UNKNOWN).as_secs(), 12 * DAY);
+    }
+}

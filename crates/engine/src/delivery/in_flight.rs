@@ -1,0 +1,203 @@
+//! Operations in flight: waiting for an envelope, on their way, or being recorded.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use tokio::task::{JoinError, JoinSet};
+use tracing::Instrument as _;
+
+use super::feed::Feed;
+use super::retry::ResendBatch;
+use super::start::{Stop, StopKind};
+use super::submission::{SubmissionEnd, Submitter, WatchedEnvelope};
+use campaign_gateway::{EncodedOperation, Envelope, GatewayReply};
+use campaign_ledger::LedgerError;
+
+/// A returned envelope, with its result.
+pub(super) struct ReturnedEnvelope {
+    pub(super) envelope: Envelope,
+    pub(super) is_piece: bool,
+    pub(super) submission: Result<SubmissionEnd, LedgerError>,
+}
+
+/// An envelope with the result to record.
+pub(super) struct EnvelopeResult {
+    pub(super) number: u32,
+    pub(super) envelope: Envelope,
+    pub(super) is_piece: bool,
+    /// The reply. If the envelope was withdrawn, it does not come from the gateway.
+    pub(super) reply: GatewayReply,
+    pub(super) is_held_back: bool,
+}
+
+/// An event for the engine.
+pub(super) enum FlightEvent {
+    /// An envelope returned.
+    Returned(ReturnedEnvelope),
+    /// An outcome was recorded, or could not be.
+    Recorded(EnvelopeResult, Result<(), LedgerError>),
+    /// More operations arrived, or the feed ended.
+    Fed,
+    /// A part of the engine failed.
+    Failed(Stop),
+}
+
+/// The operations in flight.
+pub(super) struct InFlight {
+    submitter: Arc<Submitter>,
+    /// The maximum number of ready operations.
+    batch: usize,
+    /// Rendered operations in the order of the list. `None` after the last one.
+    feed: Option<Feed>,
+    ready: VecDeque<EncodedOperation>,
+    /// The number of ready operations of each shard: the last envelope of a shard does not wait for the next one.
+    shares: VecDeque<usize>,
+    /// Operations that are proven unsent, in the envelopes that resend them.
+    resends: VecDeque<ResendBatch>,
+    flying: JoinSet<ReturnedEnvelope>,
+    settling: JoinSet<(EnvelopeResult, Result<(), LedgerError>)>,
+    /// Recalls waiting envelopes. Counts the recalls.
+    recalls: watch::Sender<u64>,
+}
+
+impl InFlight {
+    pub(super) fn new(submitter: Arc<Submitter>, batch: usize, feed: Feed) -> Self {
+        Self {
+            submitter,
+            batch,
+            feed: Some(feed),
+            ready: VecDeque::new(),
+            shares: VecDeque::new(),
+            resends: VecDeque::new(),
+            flying: JoinSet::new(),
+            settling: JoinSet::new(),
+            recalls: watch::Sender::new(0),
+        }
+    }
+
+    /// Continues with another feed after the previous one ended.
+    pub(super) fn set_feed(&mut self, feed: Feed) {
+        self.feed = Some(feed);
+    }
+
+    /// The number of envelopes on their way.
+    pub(super) fn count_flying(&self) -> usize {
+        self.flying.len()
+    }
+
+    /// The number of envelopes whose outcome is being recorded.
+    pub(super) fn count_settling(&self) -> usize {
+        self.settling.len()
+    }
+
+    /// Whether nothing is in flight or being recorded.
+    pub(super) fn is_empty(&self) -> bool {
+        self.flying.is_empty() && self.settling.is_empty()
+    }
+
+    /// Whether all operations are done.
+    pub(super) fn is_through(&self) -> bool {
+        self.is_empty() && self.feed.is_none() && self.ready.is_empty() && self.resends.is_empty()
+    }
+
+    /// Begins an envelope of at most `size` operations. Returns their number, or `None` if there are none yet.
+    pub(super) fn begin_envelope(&mut self, size: usize) -> Option<usize> {
+        let ResendBatch { operations, is_piece: piece } = self.next_operations(size)?;
+        let envelope = Envelope::new(operations)?;
+        let count = envelope.operations().len();
+        let (submitter, recalls) = (Arc::clone(&self.submitter), self.recalls.subscribe());
+        let flight = async move {
+            let submission = submitter.send_envelope(&envelope, recalls).await;
+            ReturnedEnvelope { envelope, is_piece: piece, submission }
+        };
+        self.flying.spawn(flight.instrument(tracing::info_span!("envelope", number = tracing::field::Empty)));
+        Some(count)
+    }
+
+    /// The operations of the next envelope: resends first, then the next rows.
+    fn next_operations(&mut self, size: usize) -> Option<ResendBatch> {
+        if let Some(parcel) = self.resends.pop_front() {
+            return Some(parcel);
+        }
+        let share = self.shares.front().copied();
+        // An incomplete envelope leaves only after the last row.
+        if self.ready.is_empty() || (share.is_none() && self.ready.len() < size && self.feed.is_some()) {
+            return None;
+        }
+        let kind = self.ready.front()?.kind;
+        let most = share.map_or(size, |share| size.min(share));
+        let size = self.ready.iter().take(most).take_while(|operation| operation.kind == kind).count();
+        if let Some(share) = share {
+            self.shares.pop_front();
+            if share > size {
+                self.shares.push_front(share - size);
+            }
+        }
+        Some(ResendBatch { operations: self.ready.drain(..size).collect(), is_piece: false })
+    }
+
+    /// Keeps unsent operations for the next envelopes, in the order of the list.
+    pub(super) fn put_back(&mut self, parcel: ResendBatch) {
+        let first = |parcel: &ResendBatch| parcel.operations.first().map(|operation| operation.row);
+        let place = self.resends.partition_point(|known| first(known) < first(&parcel));
+        self.resends.insert(place, parcel);
+    }
+
+    /// Recalls waiting envelopes.
+    pub(super) fn recall_waiting(&self) {
+        self.recalls.send_modify(|recalls| *recalls += 1);
+    }
+
+    /// Records an outcome in the background.
+    pub(super) fn record_result(&mut self, record: EnvelopeResult) {
+        self.submitter.watchdog.remove(WatchedEnvelope::Envelope(record.number));
+        let submitter = Arc::clone(&self.submitter);
+        self.settling.spawn(async move {
+            let recorded = submitter.record_outcome(record.number, &record.reply).await;
+            submitter.watchdog.remove(WatchedEnvelope::Envelope(record.number));
+            (record, recorded)
+        });
+    }
+
+    /// Waits for the next event. Waits for more operations only if `wants_more`, and forever if nothing is pending.
+    pub(super) async fn next_event(&mut self, wants_more: bool) -> FlightEvent {
+        let wants_more = wants_more && self.feed.is_some() && self.ready.len() < self.batch;
+        tokio::select! {
+            biased;
+            Some(recorded) = self.settling.join_next() => {
+                recorded.map_or_else(task_failure, |(record, recorded)| FlightEvent::Recorded(record, recorded))
+            }
+            Some(landing) = self.flying.join_next() => landing.map_or_else(task_failure, FlightEvent::Returned),
+            more = next_group(&mut self.feed), if wants_more => self.take_group(more),
+            else => std::future::pending().await,
+        }
+    }
+
+    fn take_group(&mut self, more: Option<Result<Vec<EncodedOperation>, Stop>>) -> FlightEvent {
+        match more {
+            Some(Ok(operations)) if operations.is_empty() => {
+                let rest = self.ready.len() - self.shares.iter().sum::<usize>();
+                self.shares.extend((rest > 0).then_some(rest));
+            }
+            Some(Ok(operations)) => self.ready.extend(operations),
+            Some(Err(stop)) => return FlightEvent::Failed(stop),
+            None => self.feed = None,
+        }
+        FlightEvent::Fed
+    }
+
+    /// Aborts everything in flight.
+    pub(super) fn abandon(&mut self) {
+        self.flying.abort_all();
+        self.settling.abort_all();
+    }
+}
+
+async fn next_group(feed: &mut Option<Feed>) -> Option<Result<Vec<EncodedOperation>, Stop>> {
+    feed.as_mut()?.next_group().await
+}
+
+fn task_failure(_: JoinError) -> FlightEvent {
+    FlightEvent::Failed(Stop::new(StopKind::Internal, "an engine task ended early; this is a bug"))
+}

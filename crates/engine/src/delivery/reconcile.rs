@@ -1,0 +1,525 @@
+//! Reconciliation: asks the gateway about rows in doubt by our identifiers, within the account's rate.
+//!
+//! It sends no messages. Everything that it learns is stored in the ledger before it is reported.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::time::Instant;
+
+use super::status_poll::{MAX_QUESTIONS, StatusQuery, to_receipt};
+use campaign_core::domain::{Chain, Endpoint, MessageId, OperationOutcome, ReceiptSource, Row};
+use campaign_core::failpoint;
+use campaign_gateway::{Gateway, StatusAnswer};
+use campaign_ledger::{
+    Allowance, AskedRow, EnvelopeReader, EnvelopeRecord, Lease, Ledger, LedgerError, NewReceipt, NewRowEvent,
+    Ownership, RowChange, RowState, RowStates, Run,
+};
+
+/// Asks about the rows in doubt of a run.
+pub struct Reconciler<'a> {
+    /// The ledger.
+    pub ledger: &'a dyn Ledger,
+    /// The gateway.
+    pub gateway: &'a dyn Gateway,
+    /// The run.
+    pub run: &'a Run,
+    /// The lease of the run.
+    pub lease: Lease,
+    /// The account and its rate limit.
+    pub account: Allowance,
+    /// The maximum number of operations in an envelope.
+    pub most: usize,
+    /// The wall clock.
+    pub clock: fn() -> Timestamp,
+}
+
+/// The rows in doubt of a run, and a reference for the answers.
+#[derive(Debug, Default)]
+pub struct MessagesInDoubt {
+    /// The rows.
+    pub rows: Vec<MessageInDoubt>,
+    /// A message that the gateway certainly accepted.
+    pub reference: Option<MessageId>,
+}
+
+/// The result of a reconciliation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reconciliation {
+    /// Rows that were queried.
+    pub asked: u64,
+    /// Rows whose message the gateway has.
+    pub found: u64,
+    /// Rows whose message the gateway had, and that failed.
+    pub failed: u64,
+    /// Rows whose message the gateway does not know, after enough proof.
+    pub not_found: u64,
+    /// Rows that are no longer asked about.
+    pub unresolved: u64,
+    /// Rows whose answers proved nothing, because the gateway cannot tell sent from unsent messages.
+    pub blind: u64,
+    /// Rows without a usable answer.
+    pub unclear: u64,
+    /// Whether another process took over the run.
+    pub lost: bool,
+}
+
+impl MessagesInDoubt {
+    /// The rows of a run in one of these states, and the latest message that the gateway certainly accepted.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read.
+    pub async fn load(
+        ledger: &dyn Ledger,
+        run: &Run,
+        states: &RowStates,
+        wanted: &[RowState],
+    ) -> Result<Self, LedgerError> {
+        let mut questions: HashMap<Row, AskedRow> =
+            ledger.load_asked_rows(run.key).await?.into_iter().map(|question| (question.row, question)).collect();
+        let mut rows = HashMap::new();
+        let mut reference = None;
+        let mut envelopes = EnvelopeReader::new(ledger, run.key);
+        while let Some(envelope) = envelopes.next_envelope().await? {
+            reference = find_reference(run, states, &envelope).or(reference);
+            for sent in &envelope.rows {
+                if states.recorded_state(sent.row).is_some_and(|state| wanted.contains(&state)) {
+                    // A later attempt replaces the previous one. It may have waited for long before it left.
+                    let since = envelope.settled.as_ref().map_or(envelope.begun_at, |(at, _)| *at);
+                    rows.insert(sent.row, ((envelope.envelope, envelope.chain(sent)), since));
+                }
+            }
+        }
+        let doubt = |(row, ((envelope, chain), since))| {
+            let events = states.events();
+            let about = events.for_row(row).iter().filter(|event| event.envelope == envelope);
+            let not_found = about.into_iter().any(|event| matches!(event.change, RowChange::NotFound { .. }));
+            let id = run.message_id(row, events.find_order(row, envelope))?;
+            // Answers about an earlier attempt say nothing about this one.
+            let question = questions.remove(&row).filter(|question| question.envelope == envelope);
+            let unresolved = states.recorded_state(row) == Some(RowState::Unresolved);
+            Some(MessageInDoubt { row, id, envelope, chain, since, history: question, not_found, unresolved })
+        };
+        let mut rows: Vec<MessageInDoubt> = rows.into_iter().filter_map(doubt).collect();
+        rows.sort_by_key(|doubt| doubt.row);
+        Ok(Self { rows, reference })
+    }
+}
+
+/// The last message of an envelope that the gateway accepted, which it therefore must know.
+fn find_reference(run: &Run, states: &RowStates, envelope: &EnvelopeRecord) -> Option<MessageId> {
+    let (_, outcomes) = envelope.settled.as_ref()?;
+    let took = |outcome: &OperationOutcome| {
+        matches!(outcome, OperationOutcome::Accepted { .. } | OperationOutcome::Queued { .. })
+    };
+    let (sent, _) = envelope.rows.iter().zip(outcomes).rfind(|(_, outcome)| took(outcome))?;
+    run.message_id(sent.row, states.events().find_order(sent.row, envelope.envelope))
+}
+
+impl Reconciler<'_> {
+    /// Asks about every row once and stores the results. Settled rows are removed from `doubts`.
+    ///
+    /// Rows that cannot be asked about before `deadline` are left.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read or written.
+    pub async fn ask_rows(
+        &self,
+        doubts: &mut MessagesInDoubt,
+        deadline: Instant,
+    ) -> Result<Reconciliation, LedgerError> {
+        let mut learnt = Reconciliation::default();
+        let mut left = Vec::new();
+        let mut rows = std::mem::take(&mut doubts.rows).into_iter().peekable();
+        while rows.peek().is_some() && !learnt.lost {
+            let mut group: Vec<MessageInDoubt> = rows.by_ref().take(self.group_size(deadline)).collect();
+            let ids = group.iter().map(|doubt| doubt.id);
+            let answers = self.status_query().ask_trusted(ids, doubts.reference, deadline).await?;
+            let in_time = answers.is_some();
+            if let Some((sight, answers)) = answers {
+                self.store_answers(&mut group, sight, &answers, &mut learnt).await?;
+            }
+            left.append(&mut group);
+            if !in_time {
+                break;
+            }
+        }
+        left.extend(rows);
+        doubts.rows = left;
+        Ok(learnt)
+    }
+
+    fn status_query(&self) -> StatusQuery<'_> {
+        let Self { ledger, gateway, run, ref account, most, .. } = *self;
+        StatusQuery { ledger, gateway, run, account, most }
+    }
+
+    /// The size of a group, so that little of the rate is reserved in vain before `deadline`.
+    fn group_size(&self, deadline: Instant) -> usize {
+        let seconds = deadline.saturating_duration_since(Instant::now()).as_secs_f64();
+        let most = self.account.rate.map_or(MAX_QUESTIONS, |rate| (seconds * rate) as usize);
+        // Each group includes the probe and the reference. There is room for at least one row.
+        most.min(MAX_QUESTIONS).min(self.most).saturating_sub(2).max(1)
+    }
+
+    /// Stores the answers about a group. Settled rows are removed from it.
+    async fn store_answers(
+        &self,
+        group: &mut Vec<MessageInDoubt>,
+        sight: StatusTrust,
+        answers: &[StatusAnswer],
+        learnt: &mut Reconciliation,
+    ) -> Result<(), LedgerError> {
+        let (now, patience) = ((self.clock)(), denial_wait(self.run.endpoint, self.run.lag));
+        let (mut questions, mut events) = (Vec::new(), Vec::new());
+        let (mut left, mut receipts) = (Vec::new(), Vec::new());
+        for (mut doubt, answer) in std::mem::take(group).into_iter().zip(answers) {
+            receipts.extend(self.build_receipt(&doubt, answer).filter(|_| sight != StatusTrust::Blind));
+            let (question, change) = evaluate_answer(&doubt, sight, answer, patience, now);
+            learnt.asked += 1;
+            let unclear = matches!(answer, StatusAnswer::Unclear(_));
+            learnt.unclear += u64::from(unclear);
+            learnt.blind += u64::from(sight == StatusTrust::Blind && !unclear);
+            questions.push(question.clone());
+            doubt.history = Some(question);
+            let settled = change.as_ref().is_some_and(|change| learnt.count_change(change, doubt.chain));
+            if let Some(change) = change {
+                doubt.not_found |= matches!(change, RowChange::NotFound { .. });
+                events.push(NewRowEvent { row: doubt.row, envelope: doubt.envelope, change });
+            }
+            if !settled {
+                left.push(doubt);
+            }
+        }
+        *group = left;
+        self.ledger.keep_asked_rows(self.run.key, questions).await?;
+        failpoint::pass("questions.kept");
+        if self.ledger.record_events(self.lease, events).await? == Ownership::Lost {
+            learnt.lost = true;
+        }
+        // The event proves that the message was sent. Its delivery status counts like that of any receipt.
+        self.ledger.store_receipts(receipts).await?;
+        failpoint::pass("events.kept");
+        Ok(())
+    }
+}
+
+impl Reconciler<'_> {
+    /// The receipt in an answer. `None` if the gateway does not know the message.
+    fn build_receipt(&self, doubt: &MessageInDoubt, answer: &StatusAnswer) -> Option<NewReceipt> {
+        let receipt = to_receipt(answer.clone(), ReceiptSource::Asked)?;
+        let (_, order) = self.run.find_message(doubt.id)?;
+        Some(NewReceipt { run: self.run.key, row: doubt.row, order, receipt, opt_out: None })
+    }
+}
+
+impl Reconciliation {
+    /// Counts a change of a row. Returns whether the row is settled.
+    fn count_change(&mut self, change: &RowChange, chain: Chain) -> bool {
+        match (change, change.resulting_state(chain)) {
+            (RowChange::Found { .. }, Some(RowState::Failed)) => self.failed += 1,
+            (RowChange::Found { .. }, _) => self.found += 1,
+            (RowChange::Unresolved { .. }, _) => self.unresolved += 1,
+            (RowChange::NotFound { .. }, _) => {
+                self.not_found += 1;
+                return false;
+            }
+            // Answers never contain a decision.
+            _ => {}
+        }
+        true
+    }
+
+    /// The sum of both results.
+    #[must_use]
+    pub fn merge(self, other: Self) -> Self {
+        Self {
+            asked: self.asked + other.asked,
+            found: self.found + other.found,
+            failed: self.failed + other.failed,
+            not_found: self.not_found + other.not_found,
+            unresolved: self.unresolved + other.unresolved,
+            blind: self.blind + other.blind,
+            unclear: self.unclear + other.unclear,
+            lost: self.lost || other.lost,
+        }
+    }
+}
+
+/// The waits after the end of a run before its rows in doubt are asked about.
+pub const RECONCILE_WAITS: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(4), Duration::from_secs(15)];
+/// The maximum time that a run waits for its rows in doubt.
+pub const MAX_STAY: Duration = Duration::from_secs(30);
+
+/// The maximum number of questions about a row.
+const MAX_ROW_QUESTIONS: u32 = 20;
+/// How long a row is asked about after sending.
+const MAX_AGE: Duration = Duration::from_secs(24 * 3_600);
+/// The number of denials, each after its wait, that make a row `not found`.
+const DENIALS_NEEDED: u32 = 3;
+
+/// A row in doubt, with the answers so far.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MessageInDoubt {
+    /// The row.
+    pub row: Row,
+    /// Our identifier of the message.
+    pub id: MessageId,
+    /// The envelope of the attempt in doubt.
+    pub envelope: u32,
+    /// The channels of its message.
+    pub chain: Chain,
+    /// Since when the attempt is in doubt. An intent without an outcome may have left at any time since it began.
+    pub since: Timestamp,
+    /// The answers so far.
+    pub history: Option<AskedRow>,
+    /// Whether it is already marked as not found.
+    pub not_found: bool,
+    /// Whether it is already unresolved, which only proof changes.
+    pub unresolved: bool,
+}
+
+/// How far the gateway's status answers can be trusted, judged by a message that was never sent and one that was
+/// certainly accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StatusTrust {
+    /// The gateway knows accepted messages and denies unsent ones: all its answers count.
+    Full,
+    /// The gateway denies unsent messages, but there is no accepted message to compare: only known messages count.
+    KnownOnly,
+    /// The gateway's answers prove nothing.
+    Blind,
+}
+
+impl StatusTrust {
+    /// The trust that follows from both answers. `reference` is about a message that was certainly accepted, if there
+    /// is one.
+    #[must_use]
+    pub(super) fn from_answers(probe: &StatusAnswer, reference: Option<&StatusAnswer>) -> Self {
+        match (probe, reference) {
+            (StatusAnswer::Denied(_), Some(StatusAnswer::Known { .. })) => StatusTrust::Full,
+            (StatusAnswer::Denied(_), None | Some(StatusAnswer::Unclear(_))) => StatusTrust::KnownOnly,
+            (StatusAnswer::Denied(_), Some(StatusAnswer::Denied(_)))
+            | (StatusAnswer::Known { .. } | StatusAnswer::Unclear(_), _) => StatusTrust::Blind,
+        }
+    }
+}
+
+/// How long a denial must wait before it counts: after sending, and after the previous denial.
+///
+/// `lag` is the observed delay until the gateway knew a message.
+#[must_use]
+pub fn denial_wait(endpoint: Endpoint, lag: Option<Duration>) -> Duration {
+    let least = match endpoint {
+        Endpoint::Sync => Duration::from_secs(60),
+        Endpoint::Async => Duration::from_secs(600),
+    };
+    least.max(lag.unwrap_or_default() * 10)
+}
+
+/// The result of an answer: the updated question, and the change of the row if there is one.
+#[must_use]
+pub(super) fn evaluate_answer(
+    doubt: &MessageInDoubt,
+    sight: StatusTrust,
+    answer: &StatusAnswer,
+    patience: Duration,
+    now: Timestamp,
+) -> (AskedRow, Option<RowChange>) {
+    let mut question = next_question(doubt, answer, now);
+    if let (StatusAnswer::Known { status, msg_id, channel, .. }, StatusTrust::Full | StatusTrust::KnownOnly) =
+        (answer, sight)
+    {
+        let (status, msg_id, channel) = (status.name().to_owned(), msg_id.clone(), channel.clone());
+        return (question, Some(RowChange::Found { status, msg_id, channel }));
+    }
+    if sight == StatusTrust::Blind && !matches!(answer, StatusAnswer::Unclear(_)) {
+        question.answer = format!(
+            "{}; this proves nothing, because the gateway gives the same response for sent and unsent messages",
+            question.answer
+        );
+    }
+    if matches!((answer, sight), (StatusAnswer::Denied(_), StatusTrust::Full)) {
+        let before = question.negative_at.unwrap_or(doubt.since);
+        if elapsed(before, now) >= patience {
+            question.negatives += 1;
+            question.negative_at = Some(now);
+        }
+    }
+    let change = if doubt.unresolved {
+        None
+    } else if question.negatives >= DENIALS_NEEDED && !doubt.not_found {
+        Some(RowChange::NotFound { asked: question.asked })
+    } else if question.asked >= MAX_ROW_QUESTIONS || elapsed(doubt.since, now) >= MAX_AGE {
+        Some(RowChange::Unresolved { asked: question.asked })
+    } else {
+        None
+    };
+    (question, change)
+}
+
+/// The record of questions with another answer.
+fn next_question(doubt: &MessageInDoubt, answer: &StatusAnswer, now: Timestamp) -> AskedRow {
+    let answer = match answer {
+        StatusAnswer::Known { status, .. } => format!("status {status}"),
+        StatusAnswer::Denied(words) if words.is_empty() => "message unknown".to_owned(),
+        StatusAnswer::Denied(words) => words.clone(),
+        StatusAnswer::Unclear(why) => format!("no usable response: {why}"),
+    };
+    match &doubt.history {
+        Some(known) => AskedRow { asked: known.asked + 1, last_at: now, answer, ..known.clone() },
+        None => AskedRow {
+            row: doubt.row,
+            envelope: doubt.envelope,
+            asked: 1,
+            negatives: 0,
+            first_at: now,
+            last_at: now,
+            negative_at: None,
+            answer,
+        },
+    }
+}
+
+/// The time between two instants. Zero if the clock went back.
+fn elapsed(from: Timestamp, to: Timestamp) -> Duration {
+    Duration::try_from(to.duration_since(from)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::SignedDuration;
+
+    use super::*;
+    use campaign_core::domain::{GatewayMessageId, Status};
+
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    fn known() -> StatusAnswer {
+        StatusAnswer::Known {
+            status: Status::Delivered,
+            msg_id: Some(GatewayMessageId::Number(5)),
+            channel: None,
+            updated: None,
+        }
+    }
+
+    fn denied() -> StatusAnswer {
+        StatusAnswer::Denied("no such message".into())
+    }
+
+    fn unclear() -> StatusAnswer {
+        StatusAnswer::Unclear("HTTP 502".into())
+    }
+
+    fn doubt() -> MessageInDoubt {
+        let (row, id) = (Row::new(7), MessageId::new(7).unwrap());
+        MessageInDoubt {
+            row,
+            id,
+            envelope: 3,
+            chain: Chain::UNKNOWN,
+            since: Timestamp::UNIX_EPOCH,
+            history: None,
+            not_found: false,
+            unresolved: false,
+        }
+    }
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::UNIX_EPOCH + SignedDuration::from_secs(seconds)
+    }
+
+    /// Asks at each of these seconds. Returns the changes.
+    fn ask_repeatedly(
+        mut doubt: MessageInDoubt,
+        sight: StatusTrust,
+        answers: &[(i64, StatusAnswer)],
+    ) -> (MessageInDoubt, Vec<Option<RowChange>>) {
+        let mut learnt = Vec::new();
+        for (second, answer) in answers {
+            let (question, change) = evaluate_answer(&doubt, sight, answer, PATIENCE, at(*second));
+            doubt.history = Some(question);
+            doubt.not_found |= matches!(change, Some(RowChange::NotFound { .. }));
+            doubt.unresolved |= matches!(change, Some(RowChange::Unresolved { .. }));
+            learnt.push(change);
+        }
+        (doubt, learnt)
+    }
+
+    #[test]
+    fn gateway_is_trusted_if_it_knows_sent_messages() {
+        for (probe, reference, sight) in [
+            (denied(), Some(known()), StatusTrust::Full),
+            (denied(), None, StatusTrust::KnownOnly),
+            (denied(), Some(unclear()), StatusTrust::KnownOnly),
+            (denied(), Some(denied()), StatusTrust::Blind),
+            (known(), Some(known()), StatusTrust::Blind),
+            (known(), None, StatusTrust::Blind),
+            (unclear(), Some(known()), StatusTrust::Blind),
+        ] {
+            assert_eq!(StatusTrust::from_answers(&probe, reference.as_ref()), sight, "{probe:?} {reference:?}");
+        }
+    }
+
+    #[test]
+    fn known_status_is_proof_unless_the_gateway_is_blind() {
+        let found =
+            RowChange::Found { status: "DELIVERED".into(), msg_id: Some(GatewayMessageId::Number(5)), channel: None };
+        for (sight, change) in [
+            (StatusTrust::Full, Some(found.clone())),
+            (StatusTrust::KnownOnly, Some(found)),
+            (StatusTrust::Blind, None),
+        ] {
+            assert_eq!(ask_repeatedly(doubt(), sight, &[(1, known())]).1, [change], "{sight:?}");
+        }
+    }
+
+    #[test]
+    fn three_denials_after_waits_make_a_row_not_found() {
+        let denials = |seconds: &[i64]| seconds.iter().map(|second| (*second, denied())).collect::<Vec<_>>();
+        let not_found = |asked| Some(RowChange::NotFound { asked });
+        let (_, learnt) = ask_repeatedly(doubt(), StatusTrust::Full, &denials(&[60, 120, 180, 240]));
+        assert_eq!(learnt, [None, None, not_found(3), None], "labelled once");
+        let (_, learnt) = ask_repeatedly(doubt(), StatusTrust::Full, &denials(&[1, 5, 20, 60, 61, 119, 120, 179, 180]));
+        assert_eq!(learnt.iter().flatten().count(), 1);
+        assert_eq!(learnt.last(), Some(&not_found(9)), "an early answer does not count");
+        for sight in [StatusTrust::KnownOnly, StatusTrust::Blind] {
+            let (doubt, learnt) = ask_repeatedly(doubt(), sight, &denials(&[60, 120, 180, 240, 300]));
+            assert_eq!(learnt, vec![None; 5], "{sight:?}");
+            assert_eq!(doubt.history.map(|question| question.negatives), Some(0));
+        }
+    }
+
+    #[test]
+    fn row_is_unresolved_after_twenty_questions_or_a_day() {
+        let answers: Vec<_> = (1..=21).map(|second| (second, unclear())).collect();
+        let (_, learnt) = ask_repeatedly(doubt(), StatusTrust::Blind, &answers);
+        assert_eq!(learnt[18..], [None, Some(RowChange::Unresolved { asked: 20 }), None], "labelled once");
+        let (_, learnt) = ask_repeatedly(doubt(), StatusTrust::Full, &[(86_399, unclear()), (86_400, unclear())]);
+        assert_eq!(learnt, [None, Some(RowChange::Unresolved { asked: 2 })]);
+        let late: Vec<_> = [86_400, 90_000, 90_060, 90_120, 90_180].map(|second| (second, denied())).into();
+        let (_, learnt) = ask_repeatedly(doubt(), StatusTrust::Full, &[&late[..], &[(90_240, known())]].concat());
+        let found =
+            RowChange::Found { status: "DELIVERED".into(), msg_id: Some(GatewayMessageId::Number(5)), channel: None };
+        assert_eq!(learnt[1..], [None, None, None, None, Some(found)], "only proof changes it");
+    }
+
+    #[test]
+    fn clock_set_back_makes_nothing_older() {
+        let (_, learnt) = ask_repeatedly(
+            doubt(),
+            StatusTrust::Full,
+            &[(-90_000, denied()), (-180_000, denied()), (-270_000, denied())],
+        );
+        assert_eq!(learnt, [None, None, None]);
+    }
+
+    #[test]
+    fn slow_gateway_gets_ten_times_its_observed_lag() {
+        assert_eq!(denial_wait(Endpoint::Sync, None), Duration::from_secs(60));
+        assert_eq!(denial_wait(Endpoint::Async, Some(Duration::from_secs(2))), Duration::from_secs(600));
+        assert_eq!(denial_wait(Endpoint::Sync, Some(Duration::from_secs(30))), Duration::from_secs(300));
+    }
+}

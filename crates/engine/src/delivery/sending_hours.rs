@@ -1,0 +1,333 @@
+//! Sending windows: when the rows of a run may leave, in the time zones of the campaign or the recipients, and the end
+//! of all sending.
+//!
+//! A run sends in passes. Rows that may not leave yet stay planned and are skipped. When no other rows are left, the
+//! run waits until the first of them may leave, and starts another pass.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, Zoned};
+
+use super::feed::Feed;
+use super::start::Stop;
+use campaign_content::audience::RecordFields;
+use campaign_core::calendar::{Window, Windows, zone_of_country};
+use campaign_core::domain::{Phone, find_country};
+
+/// The wall clock.
+pub type WallClock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+/// A future with a new feed.
+pub type FeedFuture = Pin<Box<dyn Future<Output = Result<Feed, Stop>> + Send>>;
+/// Starts a feed with the rows that are still planned. The argument is the number of rows that have already left.
+pub type FeedFactory = Box<dyn Fn(u64) -> FeedFuture + Send + Sync>;
+
+/// How a run repeats its passes.
+pub struct SendingPasses {
+    /// When rows may leave.
+    pub hours: Arc<SendingHours>,
+    /// Starts a new feed.
+    pub restart_feed: FeedFactory,
+    /// Whether it waits for rows that may leave later.
+    pub waits: bool,
+    /// The maximum number of rows to send.
+    pub limit: Option<u64>,
+}
+
+impl SendingPasses {
+    /// The passes of a single message: it leaves within the window, or the run stops.
+    #[must_use]
+    pub fn for_one_message(hours: Arc<SendingHours>) -> Self {
+        let anew = |_| -> FeedFuture { Box::pin(async { Ok(Feed::from_groups(Vec::new())) }) };
+        Self { hours, restart_feed: Box::new(anew), waits: false, limit: None }
+    }
+}
+
+/// The time zone of a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ZoneSource {
+    /// The zone of the campaign.
+    Campaign,
+    /// The zone of the number's country if it has only one, else that of the campaign.
+    Country,
+    /// The zone in this column, or that of the campaign.
+    Column(usize),
+}
+
+/// The time rules for the rows of a run.
+#[derive(Clone, Debug)]
+pub struct SendingRules {
+    /// The windows with their time zones.
+    pub windows: Vec<(Window, ZoneSource)>,
+    /// The campaign's zone.
+    pub home: TimeZone,
+    /// The time after which nothing leaves.
+    pub until: Option<Timestamp>,
+}
+
+/// Decides when the rows of a run may leave.
+pub struct SendingHours {
+    rules: SendingRules,
+    clock: WallClock,
+    known: Mutex<HashMap<RowZones, (Timestamp, WindowState)>>,
+    passed: Mutex<PassedRows>,
+}
+
+/// The skipped rows.
+#[derive(Clone, Copy, Debug, Default)]
+struct PassedRows {
+    /// When the first of them may leave.
+    opens: Option<Timestamp>,
+    /// When the window closes for the first of them that would leave too late.
+    closes: Option<Timestamp>,
+    /// Whether some may never leave.
+    never: bool,
+}
+
+/// When skipped rows must be checked again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NextCheck {
+    /// At this time, when some may leave.
+    AtOpening(Timestamp),
+    /// At this time, when the window of some rows closes that could not leave in time.
+    AtClosing(Timestamp),
+    /// Never: all sending ends before.
+    Ended,
+    /// Never: the window stays closed for a year.
+    NeverOpens,
+    /// Never: there are no such rows.
+    Nothing,
+}
+
+/// Whether a single message may leave now.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Departure {
+    /// The message may leave, before this time if there is one.
+    Open(Option<Timestamp>),
+    /// The message may not leave. The window opens at this time in the recipient's zone; `None` if the window stays
+    /// closed for a year.
+    Closed(Option<Zoned>),
+}
+
+/// The row's own zones.
+type RowZones = (Option<&'static str>, Vec<String>);
+
+/// Whether rows in these zones may leave, and until when this holds.
+#[derive(Clone, Copy, Debug)]
+enum WindowState {
+    Open(Option<Timestamp>),
+    Closed(Option<Timestamp>),
+}
+
+impl SendingHours {
+    /// Sending hours by this clock.
+    #[must_use]
+    pub fn new(keeping: SendingRules, clock: WallClock) -> Self {
+        Self { rules: keeping, clock, known: Mutex::default(), passed: Mutex::default() }
+    }
+
+    /// The current time.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        (self.clock)()
+    }
+
+    /// Whether the end of all sending has passed.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.rules.until.is_some_and(|until| self.now() >= until)
+    }
+
+    /// The time before which a row must leave, if it may leave now. `None` if it must be checked again later.
+    pub(super) fn leave_limit(&self, phone: Phone, fields: RecordFields<'_>) -> Option<Option<Timestamp>> {
+        let (now, until) = (self.now(), self.rules.until);
+        if until.is_some_and(|until| now >= until) {
+            return None;
+        }
+        match self.window_state(now, self.row_zones(phone, fields)) {
+            WindowState::Open(ends) => Some([ends, until].into_iter().flatten().min()),
+            WindowState::Closed(opens) => {
+                let mut passed = self.passed_rows();
+                match opens {
+                    Some(at) => passed.opens = Some(passed.opens.map_or(at, |known| known.min(at))),
+                    None => passed.never = true,
+                }
+                None
+            }
+        }
+    }
+
+    /// Whether a message to a number may leave at this time. A number has no columns.
+    #[must_use]
+    pub fn check_departure(&self, phone: Phone, at: Timestamp) -> Departure {
+        let zones = (self.find_country_zone(phone), Vec::new());
+        let clocks = zones.0.and_then(|name| TimeZone::get(name).ok()).unwrap_or_else(|| self.rules.home.clone());
+        match self.window_state(at, zones) {
+            WindowState::Open(closes) => Departure::Open(closes),
+            WindowState::Closed(opens) => Departure::Closed(opens.map(|opens| opens.to_zoned(clocks))),
+        }
+    }
+
+    /// Records when the window closes for rows that would leave too late.
+    pub(super) fn note_closing(&self, at: Timestamp) {
+        let mut passed = self.passed_rows();
+        passed.closes = Some(passed.closes.map_or(at, |known| known.min(at)));
+    }
+
+    /// Whether skipped rows may leave now.
+    pub(super) fn is_due(&self) -> bool {
+        let opens = self.passed_rows().opens;
+        opens.is_some_and(|at| self.now() >= at)
+    }
+
+    /// When skipped rows must be checked again. Clears the record of skipped rows.
+    pub(super) fn take_next_check(&self) -> NextCheck {
+        let PassedRows { opens, closes, never } = std::mem::take(&mut *self.passed_rows());
+        let look = match (opens, closes) {
+            (Some(opens), Some(closes)) if closes < opens => NextCheck::AtClosing(closes),
+            (Some(opens), _) => NextCheck::AtOpening(opens),
+            (None, Some(closes)) => NextCheck::AtClosing(closes),
+            (None, None) if never => NextCheck::NeverOpens,
+            (None, None) => NextCheck::Nothing,
+        };
+        let comes_first = |at: Timestamp| self.rules.until.is_some_and(|until| at >= until);
+        match look {
+            _ if self.has_ended() => NextCheck::Ended,
+            NextCheck::AtOpening(at) if comes_first(at) => NextCheck::Ended,
+            NextCheck::NeverOpens if self.rules.until.is_some() => NextCheck::Ended,
+            look => look,
+        }
+    }
+
+    fn passed_rows(&self) -> MutexGuard<'_, PassedRows> {
+        self.passed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The time until a moment.
+    pub(super) fn time_until(&self, at: Timestamp) -> Duration {
+        Duration::try_from(at.duration_since(self.now())).unwrap_or_default()
+    }
+
+    /// A time in the campaign's zone.
+    pub(super) fn format_time(&self, at: Timestamp) -> String {
+        let home = &self.rules.home;
+        format!("at {} ({})", home.to_datetime(at).strftime("%Y-%m-%d %H:%M"), home.iana_name().unwrap_or("UTC"))
+    }
+
+    fn row_zones(&self, phone: Phone, fields: RecordFields<'_>) -> RowZones {
+        let columns = self.rules.windows.iter().filter_map(|(_, zone)| match zone {
+            ZoneSource::Column(column) => Some(fields.get(*column).trim().to_owned()),
+            ZoneSource::Campaign | ZoneSource::Country => None,
+        });
+        (self.find_country_zone(phone), columns.collect())
+    }
+
+    /// The zone of a number's country, if a window needs it and the country has only one.
+    fn find_country_zone(&self, phone: Phone) -> Option<&'static str> {
+        let is_wanted = self.rules.windows.iter().any(|(_, zone)| *zone == ZoneSource::Country);
+        if is_wanted { zone_of_country(&find_country(phone)?) } else { None }
+    }
+
+    fn window_state(&self, now: Timestamp, zones: RowZones) -> WindowState {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let fresh = |(found, verdict): &(Timestamp, WindowState)| match verdict {
+            // It does not hold for the time before, to which a clock can be set back.
+            WindowState::Open(turns) | WindowState::Closed(turns) => {
+                *found <= now && turns.is_none_or(|turns| now < turns)
+            }
+        };
+        if let Some((_, verdict)) = known.get(&zones).copied().filter(fresh) {
+            return verdict;
+        }
+        let windows = self.build_windows(&zones);
+        let verdict = match windows.are_open(now) {
+            true => WindowState::Open(windows.next_closed_from(now)),
+            false => WindowState::Closed(windows.next_open_from(now)),
+        };
+        known.insert(zones, (now, verdict));
+        verdict
+    }
+
+    fn build_windows(&self, (country, columns): &RowZones) -> Windows {
+        let SendingRules { windows, home, .. } = &self.rules;
+        let mut columns = columns.iter();
+        let named = |name: Option<&str>| name.and_then(|name| TimeZone::get(name).ok()).unwrap_or_else(|| home.clone());
+        let mut zoned = |zone: ZoneSource| match zone {
+            ZoneSource::Campaign => home.clone(),
+            ZoneSource::Country => named(*country),
+            ZoneSource::Column(_) => named(columns.next().map(String::as_str).filter(|name| !name.is_empty())),
+        };
+        Windows::new(windows.iter().map(|(window, zone)| (window.clone(), zoned(*zone))).collect())
+    }
+}
+
+impl fmt::Debug for SendingHours {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SendingHours").field("rules", &self.rules).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for SendingPasses {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SendingPasses").field("waits", &self.waits).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use campaign_core::calendar;
+
+    #[test]
+    fn window_is_closed_after_the_clock_is_set_back() {
+        let hours = calendar::DailyHours::parse("10:00-20:00").unwrap();
+        let window = Window { hours, days: calendar::Days::ALL, except: [].into() };
+        let keeping = SendingRules { windows: vec![(window, ZoneSource::Campaign)], home: TimeZone::UTC, until: None };
+        let hours = SendingHours::new(keeping, Arc::new(Timestamp::now));
+        let is_open = |time: &str| {
+            let now = format!("2026-11-25T{time}Z").parse().unwrap();
+            matches!(hours.window_state(now, (None, Vec::new())), WindowState::Open(_))
+        };
+        let shown = [
+            "12:00:00", "12:00:01", "11:59:59", "09:59:59", "09:00:00", "10:00:00", "19:59:59", "20:00:00", "19:00:00",
+        ];
+        assert_eq!(shown.map(is_open), [true, true, true, false, false, true, true, false, true]);
+    }
+
+    #[test]
+    fn departure_uses_the_country_of_the_number_or_home() {
+        let window = Window {
+            hours: calendar::DailyHours::parse("09:00-20:00").unwrap(),
+            days: calendar::Days::ALL,
+            except: [].into(),
+        };
+        let home = TimeZone::get("America/New_York").unwrap();
+        let of = |zone| {
+            let keeping = SendingRules { windows: vec![(window.clone(), zone)], home: home.clone(), until: None };
+            SendingHours::new(keeping, Arc::new(Timestamp::now))
+        };
+        let departure = |zone: ZoneSource, phone: u64, time: &str| {
+            let at = format!("2026-11-26T{time}Z").parse().unwrap();
+            of(zone).check_departure(Phone::new(phone).unwrap(), at)
+        };
+        let (kyiv, us) = (380_501_234_567, 12_125_550_123);
+        let closes = |time: &str| Departure::Open(Some(time.parse().unwrap()));
+        let opens = |time: &str| Departure::Closed(Some(time.parse().unwrap()));
+        let next = "2026-11-27T09:00:00+02:00[Europe/Kyiv]";
+        assert_eq!(departure(ZoneSource::Country, kyiv, "17:59:59"), closes("2026-11-26T18:00:00Z"));
+        assert_eq!(departure(ZoneSource::Country, kyiv, "18:00:00"), opens(next));
+        assert_eq!(
+            departure(ZoneSource::Country, us, "18:00:00"),
+            closes("2026-11-27T01:00:00Z"),
+            "it has several zones"
+        );
+        let morning = "2026-11-26T09:00:00-05:00[America/New_York]";
+        assert_eq!(departure(ZoneSource::Country, us, "12:00:00"), opens(morning));
+        assert_eq!(departure(ZoneSource::Campaign, kyiv, "12:00:00"), opens(morning));
+    }
+}

@@ -1,0 +1,482 @@
+//! Shared runs: several workers draw shards of a run and send them, and one of them leads.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use super::start::{SendEnding, Snapshot, Stop, StopKind};
+use campaign_core::domain::OperationOutcome;
+use campaign_core::failpoint;
+use campaign_ledger::{
+    Allowance, EnvelopeRecord, Lease, Ledger, LedgerError, Ownership, RowSpan, RowState, Run, RunFilter, ShardDraw,
+    ShardWorker,
+};
+
+/// The interval of checks while other workers hold shards.
+pub const POLL_INTERVAL: Duration = Duration::from_millis(500);
+
+/// Why a worker draws no more shards of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DrawEnd {
+    /// Everything is drawn, and no worker holds any of it.
+    Finished,
+    /// The worker stopped.
+    Stopped,
+    /// The run is over, or was shared out again.
+    RunOver,
+}
+
+/// Callbacks of a worker that sends a run together with others.
+pub trait ShardSender: Sync {
+    /// An error that ends the work.
+    type Error: From<LedgerError> + Send;
+
+    /// Sends the drawn rows of a run with the engine.
+    fn send_drawn(
+        &self,
+        run: &Run,
+        by: (Lease, &Snapshot),
+        shares: ShardSource,
+    ) -> impl Future<Output = Result<SendEnding, Self::Error>> + Send;
+
+    /// Called when shards of a dead worker are taken over, with the number of envelopes that are in doubt from now on.
+    fn note_takeover(&self, run: &Run, shares: usize, doubtful: usize);
+
+    /// Waits a moment for other workers. Returns a stop if the wait must end.
+    fn wait_for_others(&self, run: &Run) -> impl Future<Output = Result<Option<Stop>, Self::Error>> + Send;
+}
+
+/// A worker that sends runs together with others.
+pub struct Participant<'p, S> {
+    /// The common ledger.
+    pub ledger: &'p Arc<dyn Ledger>,
+    /// The name of the worker for people.
+    pub by: String,
+    /// The number of rows per draw.
+    pub size: u32,
+    /// Its callbacks.
+    pub sender: &'p S,
+}
+
+impl<S: ShardSender> Participant<'_, S> {
+    /// Works on a shared run until nothing is left for this worker. Stops the run for all workers if continuing would
+    /// do harm.
+    ///
+    /// # Errors
+    /// If the work cannot continue.
+    pub async fn take_part(&self, run: &Run) -> Result<(SendEnding, DrawEnd), S::Error> {
+        let (ending, drawn) = self.send_shares(run, None).await?;
+        if let Some(stop) = ending.stopped.as_ref().filter(|stop| is_stop_for_all(stop.kind)) {
+            self.ledger.halt_run(run.key, stop.kind, stop.reason.clone()).await?;
+        }
+        Ok((ending, drawn))
+    }
+
+    /// Shares a run out on these terms, sends shards of it, and waits until no worker holds any; after a stop, at most
+    /// `longest`. `None` if another process has the run. `proven` means that a first rejection says nothing.
+    ///
+    /// # Errors
+    /// If the work cannot continue.
+    pub async fn lead_run(
+        &self,
+        run: &Run,
+        lease: Lease,
+        terms: &str,
+        proven: bool,
+        longest: Duration,
+    ) -> Result<Option<SendEnding>, S::Error> {
+        let (mut ending, mut left) = (SendEnding::default(), u64::MAX);
+        loop {
+            let now = Snapshot::load(self.ledger.as_ref(), run, true).await?;
+            let planned = now.counts.get(RowState::Planned);
+            // Rows that were planned again are sent too, as long as their number decreases.
+            if planned >= left {
+                break;
+            }
+            left = planned;
+            let proven = proven || now.has_accepted();
+            match self.ledger.shard_run(lease, terms.to_owned(), proven).await? {
+                Ownership::Held => {}
+                Ownership::Lost => return Ok(None),
+            }
+            failpoint::pass("run.shared_out");
+            // With the identifiers of its retry orders, and its sharing.
+            let run = self.reload_run(run).await?;
+            let (next, drawn) = self.send_shares(&run, Some(lease)).await?;
+            ending = ending.merge(next);
+            match drawn {
+                DrawEnd::Finished if !ending.expired => {}
+                DrawEnd::Finished | DrawEnd::Stopped => break,
+                DrawEnd::RunOver => {
+                    ending.stopped = Some(Stop::new(StopKind::LeaseLost, "another process has taken over the run"));
+                    break;
+                }
+            }
+        }
+        if let Some(stop) = ending.stopped.as_ref().filter(|stop| !is_ledger_lost(stop.kind)) {
+            self.ledger.halt_run(run.key, stop.kind, stop.reason.clone()).await?;
+            self.wait_until_released(run, longest).await?;
+        }
+        Ok(Some(ending))
+    }
+
+    /// Draws and sends shards of a run, and waits for those of other workers, because some can be left over. `leads` is
+    /// the lease of the leader.
+    async fn send_shares(&self, run: &Run, leads: Option<Lease>) -> Result<(SendEnding, DrawEnd), S::Error> {
+        let Self { ledger, by, size, sender } = self;
+        let Some(seat) = ledger.register_worker(run, by.clone()).await? else {
+            return Ok((SendEnding::default(), DrawEnd::RunOver));
+        };
+        let seat = Arc::new(seat);
+        // Rows that were never drawn are unchanged since the run was shared out.
+        let mut snapshot = Snapshot::load(ledger.as_ref(), run, true).await?;
+        let (mut ending, mut next) = (SendEnding::default(), None);
+        loop {
+            let share = match next.take() {
+                Some(share) => share,
+                None => ledger.draw_shard(&seat, *size, true).await?,
+            };
+            let shares = match share {
+                ShardDraw::NewRows(rows) => ShardSource::draw_from(Arc::clone(ledger), Arc::clone(&seat), rows, *size),
+                ShardDraw::TakenOver { rows, doubtful } => {
+                    sender.note_takeover(run, rows.len(), doubtful);
+                    failpoint::pass("share.taken_over");
+                    snapshot = Snapshot::load(ledger.as_ref(), run, true).await?;
+                    ShardSource::fixed(Arc::clone(ledger), Arc::clone(&seat), rows)
+                }
+                ShardDraw::Unavailable => {
+                    if let Some(stop) = sender.wait_for_others(run).await? {
+                        ending.stopped = Some(stop);
+                        return Ok((ending, DrawEnd::Stopped));
+                    }
+                    // The process that took the run can be gone, and then nobody would share it out again.
+                    if let Some(lease) = leads
+                        && !self.reload_run(run).await?.is_leased(lease)
+                    {
+                        return Ok((ending, DrawEnd::RunOver));
+                    }
+                    continue;
+                }
+                ShardDraw::Exhausted => return Ok((ending, DrawEnd::Finished)),
+                ShardDraw::Ended => {
+                    ending.stopped = self.find_stop_request(run).await?;
+                    let drawn = if ending.stopped.is_some() { DrawEnd::Stopped } else { DrawEnd::RunOver };
+                    return Ok((ending, drawn));
+                }
+            };
+            failpoint::pass("share.drawn");
+            ending = ending.merge(sender.send_drawn(run, (seat.lease, &snapshot), shares.clone()).await?);
+            snapshot.counts = ending.counts.clone();
+            if let Some(stop) = &ending.stopped {
+                if stop.kind == StopKind::StopRequested {
+                    ending.stopped = self.find_stop_request(run).await?.or(ending.stopped);
+                }
+                return Ok((ending, DrawEnd::Stopped));
+            }
+            next = shares.take_last_share();
+            if !matches!(next, Some(ShardDraw::NewRows(_) | ShardDraw::TakenOver { .. })) {
+                ledger.finish_shards(&seat).await?;
+            }
+        }
+    }
+
+    /// The stop that another process requested for all workers.
+    async fn find_stop_request(&self, run: &Run) -> Result<Option<Stop>, S::Error> {
+        let now = self.reload_run(run).await?;
+        let why = now.stop_reason.unwrap_or_else(|| "asked to stop".to_owned());
+        Ok(now.stop_requested.then(|| Stop::new(now.stop.unwrap_or(StopKind::StopRequested), why)))
+    }
+
+    /// The run in its present state.
+    async fn reload_run(&self, run: &Run) -> Result<Run, S::Error> {
+        let known = self.ledger.list_runs(RunFilter::with_key(run.key)).await?.pop();
+        known.ok_or_else(|| LedgerError::Unreadable(format!("the run {} no longer exists", run.name())).into())
+    }
+
+    /// Waits until no worker holds a shard of a stopped run, at most `longest`.
+    async fn wait_until_released(&self, run: &Run, longest: Duration) -> Result<(), S::Error> {
+        let began = Instant::now();
+        while began.elapsed() < longest && !self.ledger.load_claimed_rows(run.key).await?.is_empty() {
+            sleep(POLL_INTERVAL).await;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a stop of one worker stops all of them. Others can continue if one is interrupted, has another key or no
+/// connection.
+fn is_stop_for_all(kind: StopKind) -> bool {
+    matches!(
+        kind,
+        StopKind::Breaker | StopKind::OffContract | StopKind::Credit | StopKind::Budget | StopKind::Inconsistent
+    )
+}
+
+/// Whether the others can no longer be informed.
+fn is_ledger_lost(kind: StopKind) -> bool {
+    matches!(kind, StopKind::Ledger | StopKind::LeaseLost)
+}
+
+/// The shards that a worker draws.
+#[derive(Clone)]
+pub struct ShardSource(Arc<ShareDrawInner>);
+
+struct ShareDrawInner {
+    ledger: Arc<dyn Ledger>,
+    seat: Arc<ShardWorker>,
+    /// The number of rows per draw. `None` if no more are drawn.
+    size: Option<u32>,
+    state: Mutex<DrawState>,
+}
+
+#[derive(Default)]
+struct DrawState {
+    waiting: VecDeque<RowSpan>,
+    drawn: Vec<RowSpan>,
+    /// The result that ended drawing.
+    last: Option<ShardDraw>,
+    /// When dead workers were last looked for.
+    checked_at: Option<Instant>,
+}
+
+/// How often dead workers are looked for: the check costs as much as several draws, and delays the takeover by at most
+/// this long.
+const CHECK_INTERVAL: Duration = Duration::from_secs(5);
+
+impl ShardSource {
+    /// These rows first, then rows that were never drawn, `size` at a time.
+    #[must_use]
+    pub fn draw_from(ledger: Arc<dyn Ledger>, seat: Arc<ShardWorker>, rows: RowSpan, size: u32) -> Self {
+        Self::new(ledger, seat, vec![rows], Some(size))
+    }
+
+    /// Only these rows, in order.
+    #[must_use]
+    pub fn fixed(ledger: Arc<dyn Ledger>, seat: Arc<ShardWorker>, rows: Vec<RowSpan>) -> Self {
+        Self::new(ledger, seat, rows, None)
+    }
+
+    fn new(ledger: Arc<dyn Ledger>, seat: Arc<ShardWorker>, rows: Vec<RowSpan>, size: Option<u32>) -> Self {
+        // The caller has just checked.
+        let state = DrawState { waiting: rows.into(), checked_at: Some(Instant::now()), ..DrawState::default() };
+        Self(Arc::new(ShareDrawInner { ledger, seat, size, state: Mutex::new(state) }))
+    }
+
+    /// The same rows again, and no others.
+    #[must_use]
+    pub fn repeat(&self) -> Self {
+        let ShareDrawInner { ledger, seat, .. } = &*self.0;
+        let state = self.state();
+        let rows = state.drawn.iter().chain(&state.waiting).copied().collect();
+        Self::fixed(Arc::clone(ledger), Arc::clone(seat), rows)
+    }
+
+    /// The next rows. `None` if there are none now.
+    ///
+    /// # Errors
+    /// If the ledger cannot be written.
+    pub async fn next_rows(&self) -> Result<Option<RowSpan>, LedgerError> {
+        if let Some(rows) = self.take_waiting() {
+            return Ok(Some(rows));
+        }
+        let ShareDrawInner { ledger, seat, size, .. } = &*self.0;
+        let Some(size) = size.filter(|_| self.state().last.is_none()) else { return Ok(None) };
+        match ledger.draw_shard(seat, size, self.is_check_due()).await? {
+            ShardDraw::NewRows(rows) => {
+                self.state().drawn.push(rows);
+                Ok(Some(rows))
+            }
+            other => {
+                self.state().last = Some(other);
+                Ok(None)
+            }
+        }
+    }
+
+    /// The result of the last draw, once. `None` if there was none.
+    #[must_use]
+    pub fn take_last_share(&self) -> Option<ShardDraw> {
+        self.state().last.take()
+    }
+
+    /// Whether its shards have the maximum size: without a rate, or with a high one, they are finished quickly.
+    #[must_use]
+    pub fn has_largest_shares(&self) -> bool {
+        self.0.size.is_some_and(|size| size >= MAX_SHARE)
+    }
+
+    /// Whether dead workers must be looked for.
+    fn is_check_due(&self) -> bool {
+        let mut state = self.state();
+        let is_time = state.checked_at.is_none_or(|looked| looked.elapsed() >= CHECK_INTERVAL);
+        if is_time {
+            state.checked_at = Some(Instant::now());
+        }
+        is_time
+    }
+
+    fn take_waiting(&self) -> Option<RowSpan> {
+        let mut state = self.state();
+        let rows = state.waiting.pop_front()?;
+        state.drawn.push(rows);
+        Some(rows)
+    }
+
+    fn state(&self) -> MutexGuard<'_, DrawState> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How a worker shares a run with others.
+#[derive(Clone, Debug)]
+pub struct SharedPace {
+    /// The campaign's rate, which all workers keep together. `None` if only the account has one.
+    pub pace: Option<Allowance>,
+}
+
+/// The maximum number of rows per draw, so that little is left when a worker dies.
+pub(super) const MAX_SHARE: u32 = 5_000;
+/// The duration of a shard in seconds, so that no worker has much left when the others are finished.
+const SHARE_SECONDS: f64 = 2.0;
+
+/// The number of rows per draw for a worker with this rate and envelope size.
+#[must_use]
+pub fn shard_size(rate: Option<f64>, batch: usize) -> u32 {
+    let least = u32::try_from(batch).unwrap_or(MAX_SHARE).clamp(1, MAX_SHARE);
+    let lasting = rate.map_or(MAX_SHARE, |rate| (rate * SHARE_SECONDS) as u32);
+    lasting.clamp(least, MAX_SHARE)
+}
+
+/// The number of envelopes before and after one that are checked for consecutive doubt: as many as can be in flight.
+pub(super) const DOUBT_WINDOW: u32 = 256;
+
+/// The number of latest settled envelopes of all workers that are consecutively in doubt.
+pub(super) fn count_doubtful_in_a_row(envelopes: &[EnvelopeRecord]) -> u32 {
+    let mut settled: Vec<_> = envelopes
+        .iter()
+        .filter_map(|envelope| envelope.settled.as_ref().map(|(at, outcomes)| (*at, envelope.envelope, outcomes)))
+        // An envelope that never left says nothing about the gateway.
+        .filter(|(.., outcomes)| !outcomes.iter().all(|outcome| matches!(outcome, OperationOutcome::NotSent { .. })))
+        .collect();
+    settled.sort_by_key(|(at, envelope, _)| (*at, *envelope));
+    let is_doubtful = |outcomes: &[OperationOutcome]| {
+        outcomes.iter().all(|outcome| matches!(outcome, OperationOutcome::InDoubt { .. }))
+    };
+    let series = settled.iter().rev().take_while(|(.., outcomes)| is_doubtful(outcomes)).count();
+    u32::try_from(series).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod participant_tests {
+    use jiff::Timestamp;
+    use tokio::time::timeout;
+
+    use super::*;
+    use campaign_core::domain::{Endpoint, OperationKind, Row};
+    use campaign_ledger::memory::{LedgerContents, MemoryLedger};
+    use campaign_ledger::{CampaignLock, ExcludedRows, NewRun, SuppressionPolicy};
+
+    fn clock() -> Timestamp {
+        Timestamp::UNIX_EPOCH
+    }
+
+    fn new_run() -> NewRun {
+        NewRun {
+            campaign: "sale".into(),
+            edition: String::new(),
+            gateway: "main".into(),
+            account: "account".into(),
+            endpoint: Endpoint::Sync,
+            kind: OperationKind::Sms,
+            live: true,
+            round: 1,
+            recipients: 4,
+            last_row: Row::new(5),
+            file: None,
+            excluded: ExcludedRows::default(),
+            suppression: SuppressionPolicy::default(),
+            began_at: clock(),
+            random: 5,
+        }
+    }
+
+    /// A sender that loses its run to another process while sending.
+    struct OvertakenSender<'o>(&'o dyn Ledger, &'o CampaignLock);
+
+    impl ShardSender for OvertakenSender<'_> {
+        type Error = LedgerError;
+
+        async fn send_drawn(
+            &self,
+            run: &Run,
+            _: (Lease, &Snapshot),
+            _: ShardSource,
+        ) -> Result<SendEnding, LedgerError> {
+            self.0.claim_run(self.1, run.key).await?;
+            Ok(SendEnding::default())
+        }
+
+        fn note_takeover(&self, _: &Run, _: usize, _: usize) {}
+
+        async fn wait_for_others(&self, _: &Run) -> Result<Option<Stop>, LedgerError> {
+            sleep(POLL_INTERVAL).await;
+            Ok(None)
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn process_that_lost_its_run_does_not_wait_for_others() {
+        let ledger: Arc<dyn Ledger> = Arc::new(MemoryLedger::new(LedgerContents::default(), clock));
+        let run = ledger.create_run(&new_run()).await.unwrap();
+        ledger.open_run(run.key, None).await.unwrap();
+        let hold = ledger.acquire_campaign_lock("sale", "account").await.unwrap().expect("nobody has it");
+        let lease = ledger.claim_run(&hold, run.key).await.unwrap().lease;
+        let sender = OvertakenSender(ledger.as_ref(), &hold);
+        let participant = Participant { ledger: &ledger, by: "one".into(), size: 2, sender: &sender };
+        let led = participant.lead_run(&run, lease, "", true, Duration::from_secs(1));
+        let ending = timeout(Duration::from_secs(3_600), led).await.expect("it ends").unwrap().expect("it had the run");
+        assert_eq!(ending.stopped.map(|stop| stop.kind), Some(StopKind::LeaseLost));
+    }
+}
+
+#[cfg(test)]
+mod share_size_tests {
+    use jiff::Timestamp;
+
+    use super::*;
+    use campaign_core::domain::OperationKind;
+
+    fn envelope(envelope: u32, at: Option<i64>, outcome: OperationOutcome) -> EnvelopeRecord {
+        let settled = at.map(|at| (Timestamp::from_second(at).unwrap(), vec![outcome]));
+        let begun_at = Timestamp::UNIX_EPOCH;
+        EnvelopeRecord { envelope, kind: OperationKind::Sms, begun_at, rows: Vec::new(), costs: Vec::new(), settled }
+    }
+
+    #[test]
+    fn share_lasts_seconds_and_fills_an_envelope() {
+        let sizes = [(None, 100), (Some(2_000.0), 100), (Some(100.0), 50), (Some(0.5), 50), (Some(1e9), 1_000_000)];
+        assert_eq!(sizes.map(|(rate, batch)| shard_size(rate, batch)), [5_000, 4_000, 200, 50, 5_000]);
+    }
+
+    #[test]
+    fn doubt_is_counted_in_order_of_settlement() {
+        let doubt = || OperationOutcome::InDoubt { reason: "silence".into() };
+        let (taken, held) = (
+            OperationOutcome::Queued { request_id: "7".into() },
+            OperationOutcome::NotSent { reason: "called back".into() },
+        );
+        let records = [
+            envelope(1, Some(10), doubt()),
+            envelope(2, Some(30), doubt()),
+            envelope(3, Some(20), taken.clone()),
+            envelope(4, None, doubt()),
+            envelope(5, Some(40), held),
+            envelope(6, Some(50), doubt()),
+        ];
+        assert_eq!(count_doubtful_in_a_row(&records), 2);
+        assert_eq!(count_doubtful_in_a_row(&records[..3]), 1);
+        assert_eq!(count_doubtful_in_a_row(&[envelope(1, Some(1), taken)]), 0);
+    }
+}

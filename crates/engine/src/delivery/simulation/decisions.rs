@@ -1,0 +1,151 @@
+//! Decisions about rows in doubt: questions to the platform, the campaign's rule, and a person.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::judge::Sighting;
+use super::ledger::ProcessLedger;
+use super::mistakes::Mistake;
+use super::plan::{FinalDecision, SimulationRandom};
+use super::platform::SimulatedGateway;
+use super::process::wall_now;
+use super::world::{SimulatedWorld, load_run};
+use crate::delivery::{
+    ChainLifetimes, ConfirmedFate, MessageInDoubt, MessagesInDoubt, PendingMessage, Reconciler, Snapshot, StatusPoller,
+};
+use campaign_core::domain::Row;
+use campaign_ledger::{
+    Allowance, Author, Lease, Ledger, LedgerError, NewRowEvent, RetriedRow, RetryOrder, RowChange, RowState, Run,
+};
+
+impl SimulatedWorld {
+    /// Asks about rows in doubt, and applies the campaign's rule to those that were not found.
+    pub(super) async fn reconcile(
+        &self,
+        ledger: &ProcessLedger,
+        line: &SimulatedGateway,
+        lease: Lease,
+        wanted: &[RowState],
+    ) {
+        let began = wall_now();
+        let Some((run, snapshot)) = load_run(ledger, false).await else { return };
+        let Ok(mut doubts) = MessagesInDoubt::load(ledger, &run, &snapshot.states, wanted).await else { return };
+        self.check_nothing_proven_is_asked(began, run.key, &doubts);
+        if doubts.rows.is_empty() {
+            return;
+        }
+        let account = Allowance::new(run.account.as_str(), self.plan.account_rate);
+        let reconciler =
+            Reconciler { ledger, gateway: line, run: &run, lease, account, most: self.plan.batch, clock: wall_now };
+        let Ok(learnt) = reconciler.ask_rows(&mut doubts, Instant::now() + Duration::from_secs(600)).await else {
+            return;
+        };
+        self.record_sighting(Sighting::Found, learnt.found);
+        self.record_sighting(Sighting::Unresolved, learnt.unresolved);
+        let hasty = self.mistake == Some(Mistake::OneDenialIsEnough);
+        if self.plan.resend_if_not_found || hasty {
+            let denied = |answer: &str| answer.starts_with("no such message");
+            doubts.rows.retain(|doubt| {
+                doubt.not_found || (hasty && doubt.history.as_ref().is_some_and(|asked| denied(&asked.answer)))
+            });
+            self.record_sighting(Sighting::ResentByRule, doubts.rows.len() as u64);
+            let by = Author::Policy("on_in_doubt: resend_if_not_found".into());
+            let again = RowChange::SendAgain { by, why: None };
+            let events = doubts.rows.iter().map(|doubt| row_event(doubt.row, doubt.envelope, &again)).collect();
+            let _ = ledger.record_events(lease, events).await;
+        }
+    }
+
+    /// A person's final decision about rows in doubt and rejected rows.
+    pub(super) async fn decide_at_end(&self) {
+        self.decide_on(self.plan.decision, self.plan.retry_rejected).await;
+    }
+
+    /// A message in doubt that was resent and rejected is still in doubt. A person accepts that.
+    pub(super) async fn accept_doubt(&self) {
+        self.decide_on(FinalDecision::NotSent, false).await;
+    }
+
+    async fn decide_on(&self, decision: FinalDecision, retry_rejected: bool) {
+        let ledger = self.process_ledger(&self.immortal_life());
+        let Some(lease) = self.take_run(ledger.as_ref()).await else { return };
+        let Some((run, snapshot)) = load_run(ledger.as_ref(), false).await else { return };
+        let wanted = [RowState::InDoubt, RowState::Unresolved];
+        let Ok(doubts) = MessagesInDoubt::load(ledger.as_ref(), &run, &snapshot.states, &wanted).await else { return };
+        let rows: Vec<(Row, u32)> = doubts.rows.iter().map(|doubt| (doubt.row, doubt.envelope)).collect();
+        let (by, why) = (Author::Person("olena".into()), None);
+        let (change, more, seen) = match decision {
+            FinalDecision::AssumeSent => (RowChange::AssumedSent { by: by.clone(), why }, 0, Sighting::CountedAsSent),
+            FinalDecision::NotSent => (RowChange::NotSent { by: by.clone(), why }, 0, Sighting::CountedAsNotSent),
+            FinalDecision::NotSentThenRetry => {
+                (RowChange::NotSent { by: by.clone(), why }, 1, Sighting::CountedAsNotSent)
+            }
+            FinalDecision::SendAgain => (RowChange::SendAgain { by: by.clone(), why }, 1, Sighting::SentAgain),
+        };
+        if decision != FinalDecision::AssumeSent {
+            rows.iter().for_each(|(row, _)| self.judge.allow_more(*row, more));
+        }
+        if matches!(decision, FinalDecision::NotSent | FinalDecision::NotSentThenRetry) {
+            rows.iter().for_each(|(row, _)| self.judge.note_decision(*row));
+        }
+        self.record_sighting(seen, rows.len() as u64);
+        let events = rows.iter().map(|(row, envelope)| row_event(*row, *envelope, &change)).collect();
+        let _ = ledger.record_events(lease, events).await;
+        let mut again = if decision == FinalDecision::NotSentThenRetry { rows } else { Vec::new() };
+        if retry_rejected {
+            let refused = [RowState::Rejected, RowState::Failed];
+            let Ok(refused) = MessagesInDoubt::load(ledger.as_ref(), &run, &snapshot.states, &refused).await else {
+                return;
+            };
+            let Ok(refused) = self.confirm_failures(&run, &snapshot, refused.rows).await else { return };
+            again.extend(refused.iter().map(|doubt| (doubt.row, doubt.envelope)));
+        }
+        if !again.is_empty() {
+            self.record_sighting(Sighting::Retried, again.len() as u64);
+            let random = self.with_random(SimulationRandom::next_bits);
+            let rows = again.into_iter().map(|(row, envelope)| RetriedRow { row, envelope }).collect();
+            let _ = ledger.retry_rows(lease, RetryOrder { rows, by, random }).await;
+        }
+    }
+}
+
+impl SimulatedWorld {
+    /// The rejected messages whose failure the platform confirms. A message with one channel needs no confirmation.
+    async fn confirm_failures(
+        &self,
+        run: &Run,
+        snapshot: &Snapshot,
+        refused: Vec<MessageInDoubt>,
+    ) -> Result<Vec<MessageInDoubt>, LedgerError> {
+        let seems_failed = |doubt: &MessageInDoubt| {
+            doubt.chain.has_fallback() && snapshot.states.recorded_state(doubt.row) == Some(RowState::Failed)
+        };
+        if self.mistake == Some(Mistake::RetryUnasked) {
+            return Ok(refused);
+        }
+        let (asked, mut again): (Vec<MessageInDoubt>, Vec<MessageInDoubt>) =
+            refused.into_iter().partition(seems_failed);
+        let life = self.immortal_life();
+        let (ledger, line) = (self.process_ledger(&life), self.simulated_gateway(0, &life));
+        let account = Allowance::new(run.account.as_str(), self.plan.account_rate);
+        let (ledger, gateway, most) = (ledger.as_ref(), line.as_ref(), self.plan.batch);
+        let poller = StatusPoller { ledger, gateway, run, account, most, clock: wall_now };
+        let message = |doubt: &MessageInDoubt| {
+            let order = run.find_message(doubt.id).and_then(|(_, order)| order);
+            PendingMessage::new((doubt.row, order, doubt.id), (doubt.chain, doubt.since), &ChainLifetimes::default())
+        };
+        let messages: Vec<PendingMessage> = asked.iter().map(message).collect();
+        let fates = poller.ask_before_retry(&messages, Instant::now() + Duration::from_secs(600)).await?;
+        let left_out =
+            fates.iter().filter(|fate| matches!(fate, ConfirmedFate::Delivered | ConfirmedFate::InProgress)).count();
+        self.record_sighting(Sighting::RetryLeftOut, left_out as u64);
+        let confirmed = asked.into_iter().zip(fates).filter(|(_, fate)| *fate == ConfirmedFate::Failed);
+        again.extend(confirmed.map(|(doubt, _)| doubt));
+        Ok(again)
+    }
+}
+
+fn row_event(row: Row, envelope: u32, change: &RowChange) -> NewRowEvent {
+    NewRowEvent { row, envelope, change: change.clone() }
+}

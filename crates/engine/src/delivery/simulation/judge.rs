@@ -1,0 +1,426 @@
+//! The judge of the simulation: compares what the platform did with the ledger, and what was shown with what was
+//! stored.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use super::plan::{StatusOracle, WorldFault, WorldPlan};
+use super::platform::{ArrivedOperation, TakenMessage};
+use super::process::{ProcessLife, SimulatedDisk, elapsed};
+use super::world::SimulatedWorld;
+use crate::delivery::Snapshot;
+use campaign_core::domain::{GatewayMessageId, MessageId, OperationOutcome, Phone, Row};
+use campaign_gateway::{Envelope, GatewayReply};
+use campaign_ledger::memory::StoredRun;
+use campaign_ledger::{NumberSet, OPTED_OUT, RowSpan, RowState, StateCounts};
+
+/// A promise that was broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Breach {
+    /// A row has no final state, or is not sent although nobody decided so.
+    Lost,
+    /// A recipient got more messages than a person accepted.
+    Duplicated,
+    /// The ledger says that the gateway accepted a message, but it did not.
+    FalselyAccepted,
+    /// The ledger says that a message was not sent, but it was.
+    FalselyNotSent,
+    /// A message was sent that belongs to no row.
+    Unexpected,
+    /// An answer was stored for the wrong row.
+    Misattributed,
+    /// A message was sent without an intent on the disk.
+    WithoutIntent,
+    /// A message was sent after another process took the run and marked it as in doubt.
+    AfterRunWasLost,
+    /// A worker sent rows of a shared run outside its shards.
+    NotOfItsShare,
+    /// An identifier was reused for another recipient.
+    ForeignId,
+    /// More was sent than the rate limit allows.
+    Pace,
+    /// Something was shown before it was on the disk.
+    ShownEarly,
+    /// The next run would send to a recipient who has, or may have, a message.
+    Unguarded,
+    /// A message was sent although its intent came after the opt-out.
+    SentAfterOptOut,
+    /// A receipt that was acknowledged is not on the disk.
+    ReceiptLost,
+    /// The status of a message went backwards.
+    WentBack,
+    /// A row was asked about although a receipt had proven it.
+    AskedAlthoughProven,
+    /// A row was resent although a receipt had reported its arrival.
+    SentAlthoughProven,
+    /// A process took too long.
+    Unbounded,
+    /// Several workers sent before the gateway had accepted a message; or an unproven start did not continue with
+    /// single messages after its first were rejected, or continued after four with one text.
+    Canary,
+}
+
+/// Broken promises, with their number and the first case.
+pub(super) type Breaches = BTreeMap<Breach, (u64, String)>;
+
+/// The bytes of an envelope that reached the platform.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ArrivedEnvelope {
+    pub(super) at: Duration,
+    pub(super) process: usize,
+    pub(super) operations: usize,
+}
+
+#[derive(Default)]
+struct JudgeNotes {
+    findings: Breaches,
+    arrivals: Vec<ArrivedEnvelope>,
+    attempts: HashMap<Row, u32>,
+    /// The number of intents of a row when its recipient opted out.
+    opted_out: HashMap<Row, u32>,
+    phones: HashMap<u64, u64>,
+    /// Additional messages per row that a person accepted.
+    accepted: HashMap<Row, u64>,
+    /// Rows whose state a person decided.
+    decided: HashSet<Row>,
+    /// The rejection texts of first messages, for starts that must stop after four with one text.
+    canaries: HashMap<usize, Vec<String>>,
+}
+
+#[derive(Default)]
+pub(super) struct PromiseJudge(Mutex<JudgeNotes>);
+
+/// The number of a row's recipient.
+pub(super) fn row_phone(row: Row) -> u64 {
+    380_501_000_000 + u64::from(row.get())
+}
+
+/// Whether the gateway has accepted a message of a run.
+pub(super) fn has_accepted(snapshot: &Snapshot) -> bool {
+    snapshot.counts.get(RowState::Accepted) + snapshot.counts.get(RowState::Queued) > 0
+}
+
+impl JudgeNotes {
+    fn record_breach(&mut self, what: Breach, how: impl FnOnce() -> String) {
+        self.findings.entry(what).or_insert_with(|| (0, how())).0 += 1;
+    }
+}
+
+impl PromiseJudge {
+    pub(super) fn record_breach(&self, what: Breach, how: &str) {
+        self.0.lock().unwrap().record_breach(what, || how.to_owned());
+    }
+
+    pub(super) fn findings(&self) -> Breaches {
+        self.0.lock().unwrap().findings.clone()
+    }
+
+    /// A person allows this many further messages for a row.
+    pub(super) fn allow_more(&self, row: Row, more: u64) {
+        *self.0.lock().unwrap().accepted.entry(row).or_default() += more;
+    }
+
+    /// A person decides the state of a row.
+    pub(super) fn note_decision(&self, row: Row) {
+        self.0.lock().unwrap().decided.insert(row);
+    }
+
+    /// The recipient of a row opts out, after this many intents.
+    pub(super) fn note_opt_out(&self, row: Row, intents: u32) {
+        self.0.lock().unwrap().opted_out.insert(row, intents);
+    }
+
+    /// A process starts sending. `careless` means that a first rejection says nothing about the messages after it.
+    pub(super) fn note_start(&self, process: usize, careless: bool) {
+        if !careless {
+            self.0.lock().unwrap().canaries.insert(process, Vec::new());
+        }
+    }
+
+    /// An answer reaches a process.
+    pub(super) fn check_answer(&self, process: usize, reply: &GatewayReply) {
+        let mut notes = self.0.lock().unwrap();
+        match (&reply.outcomes[..], notes.canaries.get_mut(&process)) {
+            ([OperationOutcome::Rejected { error }], Some(texts)) if texts.iter().all(|text| text == error) => {
+                texts.push(error.clone());
+            }
+            // The first answers were not just four rejections, so other rules apply from here on.
+            (_, Some(texts)) if texts.len() < 4 => _ = notes.canaries.remove(&process),
+            _ => {}
+        }
+    }
+
+    /// The first byte of an envelope reaches the platform.
+    pub(super) fn check_arrival(
+        &self,
+        (process, life): (usize, &Arc<ProcessLife>),
+        disk: &SimulatedDisk,
+        envelope: &Envelope,
+        arrived: &[ArrivedOperation],
+    ) {
+        let mut notes = self.0.lock().unwrap();
+        // One at a time, and at most four.
+        let most = |texts: &Vec<String>| if texts.is_empty() { usize::MAX } else { usize::from(texts.len() < 4) };
+        if notes.canaries.get(&process).is_some_and(|texts| arrived.len() > most(texts)) {
+            notes.record_breach(Breach::Canary, || format!("{} operations more", arrived.len()));
+        }
+        if envelope.operations().first().is_some_and(|first| is_settled(disk, first.row)) {
+            notes.record_breach(Breach::AfterRunWasLost, || format!("{} operations", arrived.len()));
+        }
+        let rows = || envelope.operations().iter().map(|operation| operation.row);
+        let rows = rows().min().zip(rows().max()).map(|(first, last)| RowSpan { first, last });
+        if rows.is_some_and(|rows| !disk.may_send(life, rows)) {
+            notes.record_breach(Breach::NotOfItsShare, || format!("{rows:?}"));
+        }
+        if !disk.is_trying_alone(life) {
+            notes.record_breach(Breach::Canary, || "beside another process".to_owned());
+        }
+        notes.arrivals.push(ArrivedEnvelope { at: elapsed(), process, operations: arrived.len() });
+        for (operation, encoded) in arrived.iter().zip(envelope.operations()) {
+            let row = encoded.row;
+            let attempts = notes.attempts.entry(row).or_default();
+            *attempts += 1;
+            let (attempts, intents) = (*attempts, disk.intents.get(&row).copied().unwrap_or(0));
+            if attempts > intents {
+                notes.record_breach(Breach::WithoutIntent, || {
+                    format!("row {row}: attempt {attempts}, {intents} intents")
+                });
+            }
+            if notes.opted_out.get(&row).is_some_and(|before| intents > *before) {
+                notes.record_breach(Breach::SentAfterOptOut, || format!("row {row}"));
+            }
+            let before = *notes.phones.entry(operation.id).or_insert(operation.phone);
+            if before != operation.phone {
+                notes.record_breach(Breach::ForeignId, || format!("row {row}"));
+            }
+            if find_row(disk, operation.id).is_none_or(|known| row_phone(known) != operation.phone) {
+                notes.record_breach(Breach::Unexpected, || format!("row {row} under the identifier {}", operation.id));
+            }
+        }
+    }
+
+    /// Counts are shown. What they say about answers must be on the disk.
+    pub(super) fn check_shown_counts(&self, counts: &StateCounts, kept: &StateCounts) {
+        // Another process may know more about a message by now, but none is forgotten.
+        let answered = [
+            RowState::Accepted,
+            RowState::Queued,
+            RowState::Rejected,
+            RowState::Failed,
+            RowState::Delivered,
+            RowState::Read,
+        ];
+        let sum = |counts: &StateCounts| answered.map(|state| counts.get(state)).iter().sum::<u64>();
+        let (shown, kept) = (sum(counts), sum(kept));
+        if shown > kept {
+            self.record_breach(Breach::ShownEarly, &format!("{shown} answers shown, {kept} kept"));
+        }
+    }
+
+    /// Compares the ledger with the platform. At the end, every row must have a final state.
+    pub(super) fn compare_outcomes(
+        &self,
+        plan: &WorldPlan,
+        disk: &SimulatedDisk,
+        snapshot: &Snapshot,
+        taken: &[TakenMessage],
+        ended: bool,
+    ) {
+        let mut notes = self.0.lock().unwrap();
+        self::check_attribution(&mut notes, disk, taken);
+        for row in (2..=plan.rows + 1).map(Row::new) {
+            let state = snapshot.row_state(row);
+            let got = taken.iter().filter(|taken| taken.phone == row_phone(row) && taken.reaches()).count() as u64;
+            let allowed = 1 + notes.accepted.get(&row).copied().unwrap_or(0);
+            let decided = notes.decided.contains(&row);
+            if got > allowed {
+                notes.record_breach(Breach::Duplicated, || format!("row {row} went out {got} times, {state}"));
+            }
+            let known = taken.iter().any(|taken| taken.phone == row_phone(row));
+            let says_taken =
+                matches!(state, RowState::Accepted | RowState::Queued | RowState::Delivered | RowState::Read);
+            if says_taken && !known {
+                notes.record_breach(Breach::FalselyAccepted, || format!("row {row} is {state}"));
+            }
+            let unsent =
+                [RowState::Planned, RowState::Skipped, RowState::NotSent, RowState::Rejected, RowState::Failed];
+            let says_unsent =
+                unsent.contains(&state) && snapshot.left_out.find_reason(row).is_none_or(|(_, why)| why == OPTED_OUT);
+            // A failure without a channel counts for the whole message, although the platform continues. Only asking
+            // helps.
+            let misled = state == RowState::Failed && plan.omits_failed_channel();
+            if says_unsent && got > 0 && !decided && !misled {
+                notes.record_breach(Breach::FalselyNotSent, || format!("row {row} is {state} and went out"));
+            }
+            let open =
+                matches!(state, RowState::Planned | RowState::Sending | RowState::InDoubt | RowState::Unresolved);
+            if ended && (open || (state == RowState::NotSent && !decided)) {
+                notes.record_breach(Breach::Lost, || format!("row {row} is {state} in the end"));
+            }
+        }
+        if let Some(stranger) = taken.iter().find(|taken| find_row(disk, taken.id).is_none()) {
+            notes.record_breach(Breach::Unexpected, || format!("identifier {}", stranger.id));
+        }
+    }
+
+    /// Compares the numbers that the guard skips with the platform: the next run would send to all others.
+    pub(super) fn check_guard(
+        &self,
+        plan: &WorldPlan,
+        snapshot: &Snapshot,
+        taken: &[TakenMessage],
+        skipped: &NumberSet,
+    ) {
+        let mut notes = self.0.lock().unwrap();
+        for row in
+            (2..=plan.rows + 1).map(Row::new).filter(|row| !skipped.contains(Phone::new(row_phone(*row)).unwrap()))
+        {
+            let got = taken.iter().any(|taken| taken.phone == row_phone(row) && taken.reaches());
+            let state = snapshot.row_state(row);
+            let unknown = matches!(state, RowState::Sending | RowState::InDoubt | RowState::Unresolved);
+            if unknown || (got && !notes.decided.contains(&row)) {
+                notes.record_breach(Breach::Unguarded, || format!("row {row} is {state}, and would be sent to again"));
+            }
+        }
+    }
+
+    /// Rows that count as not sent, because a person said so, may get another message.
+    pub(super) fn allow_decided_again(&self) {
+        let mut notes = self.0.lock().unwrap();
+        for row in notes.decided.clone() {
+            *notes.accepted.entry(row).or_default() += 1;
+        }
+    }
+
+    /// Measures the rate over all windows of at least a second, for all processes or one. `spare` are the operations by
+    /// which each process may exceed it.
+    pub(super) fn measure_rate(&self, rate: f64, process: Option<usize>, spare: &[f64]) {
+        let mut notes = self.0.lock().unwrap();
+        let arrivals: Vec<ArrivedEnvelope> =
+            notes.arrivals.iter().copied().filter(|arrival| process.is_none_or(|one| one == arrival.process)).collect();
+        for (begin, first) in arrivals.iter().enumerate() {
+            let (mut within, mut processes) = (0, HashSet::new());
+            for last in &arrivals[begin..] {
+                within += last.operations;
+                processes.insert(last.process);
+                let window = (last.at - first.at).as_secs_f64().max(1.0);
+                let spare: f64 = processes.iter().map(|process| spare[*process]).sum();
+                let most = rate * window + spare;
+                if within as f64 > most + 0.01 {
+                    notes.record_breach(Breach::Pace, || {
+                        format!("{within} in {window} s at {rate}/s and {spare} to spare")
+                    });
+                }
+            }
+        }
+    }
+}
+
+/// Whether the last envelope of a row is settled in any way.
+fn is_settled(disk: &SimulatedDisk, row: Row) -> bool {
+    let of_row = |book: &StoredRun| {
+        let last = book.envelopes.values().rfind(|envelope| envelope.rows.iter().any(|sent| sent.row == row));
+        last.map(|envelope| envelope.settled.is_some())
+    };
+    disk.contents.stored_runs().filter_map(of_row).last().unwrap_or(false)
+}
+
+fn find_row(disk: &SimulatedDisk, id: u64) -> Option<Row> {
+    let id = MessageId::new(id)?;
+    disk.contents.stored_runs().find_map(|book| book.run.find_row(id))
+}
+
+/// Every stored `msg_id` must be the one that the platform gave this row.
+fn check_attribution(notes: &mut JudgeNotes, disk: &SimulatedDisk, taken: &[TakenMessage]) {
+    let owners: HashMap<u64, u64> = taken.iter().map(|taken| (taken.msg_id, taken.phone)).collect();
+    for envelope in disk.contents.stored_runs().flat_map(|book| book.envelopes.values()) {
+        let Some((_, outcomes)) = &envelope.settled else { continue };
+        for (sent, outcome) in envelope.rows.iter().zip(outcomes) {
+            let OperationOutcome::Accepted { msg_id: Some(GatewayMessageId::Number(msg_id)), .. } = outcome else {
+                continue;
+            };
+            if owners.get(msg_id) != Some(&row_phone(sent.row)) {
+                notes.record_breach(Breach::Misattributed, || format!("row {}", sent.row));
+            }
+        }
+    }
+}
+
+/// A situation that occurred in a world, to know that a test covers it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Sighting {
+    Fault(WorldFault),
+    Oracle(StatusOracle),
+    Killed,
+    Suspended,
+    TakenOver,
+    Found,
+    ResentByRule,
+    SentAgain,
+    CountedAsSent,
+    CountedAsNotSent,
+    Retried,
+    Unresolved,
+    BegunAnew,
+    OptedOut,
+    LeftOut,
+    /// A webhook came before the answer to its envelope.
+    ToldEarly,
+    ToldAgain,
+    DoubtProven,
+    SharedOut,
+    /// A worker continued with the shard of a dead process.
+    ShareTakenOver,
+    WorkerKilled,
+    /// A suspended process lost its seat.
+    SuspendedPastItsLease,
+    /// A process stopped a run while others had shards of it.
+    HaltedForAll,
+    /// The wall clock was set, forward or back.
+    ClockSet,
+    /// A message was or will be delivered although one of its channels failed.
+    FellBack,
+    /// No channel delivered the message.
+    FailedOnEveryChannel,
+    /// A message that seemed to have failed was not resent, because the platform denied the failure.
+    RetryLeftOut,
+}
+
+/// The result of a world.
+#[derive(Debug, Default)]
+pub(super) struct WorldReport {
+    pub(super) broken: Breaches,
+    pub(super) seen: BTreeMap<Sighting, u64>,
+    /// When its last process ended, by its own clock.
+    pub(super) ended: Duration,
+}
+
+impl SimulatedWorld {
+    /// Measures the account's rate over all processes, and the campaign's rate within each process, or over all of them
+    /// if they share the run.
+    pub(super) fn measure_rates(&self) {
+        let processes = self.processes.lock().unwrap();
+        let plan = &self.plan;
+        let largest = |rate: f64| plan.batch.min((rate as usize).max(1)) as f64;
+        // A suspended process may have had an envelope between its gate and the socket.
+        let held = |life: &Arc<ProcessLife>| if life.was_suspended() { 1.0 } else { 0.0 };
+        let largest = largest(plan.rate.unwrap_or(f64::INFINITY));
+        // A worker of a shared run has no gate: each of its envelopes can be late on its own, before one in time.
+        let late = if plan.sharing.is_some() { 1.0 + plan.in_flight as f64 } else { 1.0 };
+        // A clock that is set forward forgets what is booked ahead.
+        let forgotten = if self.clock_set.load(Ordering::Relaxed) { late } else { 0.0 };
+        let spare: Vec<f64> = processes.iter().map(|life| (late + held(life) + forgotten) * largest).collect();
+        if let Some(rate) = plan.account_rate {
+            self.judge.measure_rate(rate, None, &spare);
+        }
+        match plan.rate {
+            Some(rate) if plan.sharing.is_none() => {
+                (0..processes.len()).for_each(|process| self.judge.measure_rate(rate, Some(process), &spare));
+            }
+            Some(rate) if !self.sent_whole.load(Ordering::Relaxed) => self.judge.measure_rate(rate, None, &spare),
+            _ => {}
+        }
+    }
+}

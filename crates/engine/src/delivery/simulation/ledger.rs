@@ -1,0 +1,646 @@
+//! The simulated ledger of a process: each change takes time, and may or may not be on the disk when the process ends.
+
+use std::ops::{Range, RangeInclusive};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use jiff::Timestamp;
+use roaring::{RoaringBitmap, RoaringTreemap};
+use tokio::time::sleep;
+
+use super::mistakes::Mistake;
+use super::process::{ProcessLife, SimulatedDisk, wall_now};
+use super::shares::HeldSeats;
+use campaign_core::domain::{Addressee, FrequencyCap, MessageId, OperationOutcome, Phone, Row};
+use campaign_ledger::memory::{LedgerContents, StoredRun};
+use campaign_ledger::{
+    AccountRateLimit, ActiveSchedule, Additions, Allowance, Approval, ApprovalRuleStore, AskedRow, BlockRequest,
+    CampaignLock, Claim, ContactHistory, Copies, DamagedOccurrence, DamagedSchedule, DrawOutcome, DrawRefusal,
+    EntryRemoval, EnvelopeRecord, EnvelopeSummary, ExcludedRows, ForgetOrder, Forgetting, Intent, KeptApproval,
+    KeptApprovalRule, Lease, Ledger, LedgerError, LedgerFuture, LedgerMaintenance, MessageOrigin, NewCopies,
+    NewNotification, NewReceipt, NewRowEvent, NewRun, Notification, NotificationOutcome, NotificationQueue, NumberSet,
+    OccurrenceKey, OccurrenceOutcome, OccurrenceRecord, OptOut, OptOutPage, OptOutRemoval, Ownership, Permit, Plan,
+    PlanStore, QuestionPermit, ReceiptOutcome, ReceiptStore, RepeatGuard, RetryOrder, RowEvent, RowReceipts, RowSpan,
+    Run, RunEnd, RunFilter, RunId, ScheduleStore, Settlement, SharedRun, SlotWait, StateCounts, StrayCopies,
+    SuppressedNumbers, SuppressionList,
+};
+
+/// The time of a commit before and after the moment from which it is durable.
+const COMMIT: Duration = Duration::from_millis(2);
+
+/// One process's handle to the simulated disk.
+pub(super) struct ProcessLedger {
+    pub(super) disk: Arc<Mutex<SimulatedDisk>>,
+    pub(super) life: Arc<ProcessLife>,
+    pub(super) leases: Arc<HeldSeats>,
+    pub(super) mistake: Option<Mistake>,
+}
+
+impl ProcessLedger {
+    pub(super) fn disk(&self) -> MutexGuard<'_, SimulatedDisk> {
+        self.disk.lock().unwrap()
+    }
+
+    /// A change: a process may end before it, and between the commit and its return.
+    pub(super) async fn write<T>(
+        &self,
+        change: impl FnOnce(&mut SimulatedDisk, i64) -> Result<T, LedgerError> + Send,
+    ) -> Result<T, LedgerError> {
+        self.life.take_step().await;
+        sleep(COMMIT).await;
+        self.life.take_step().await;
+        let told = change(&mut self.disk(), wall_now().as_microsecond());
+        sleep(COMMIT).await;
+        self.life.take_step().await;
+        told
+    }
+
+    async fn read<T>(&self, look: impl FnOnce(&LedgerContents) -> T + Send) -> Result<T, LedgerError> {
+        self.life.take_step().await;
+        Ok(look(&self.disk().contents))
+    }
+
+    /// A change that is reported before it is on the disk.
+    pub(super) async fn report_before_commit<T>(
+        &self,
+        told: T,
+        change: impl FnOnce(&mut SimulatedDisk, i64) -> Result<(), LedgerError> + Send + 'static,
+    ) -> Result<T, LedgerError> {
+        let (disk, life) = (Arc::clone(&self.disk), Arc::clone(&self.life));
+        tokio::spawn(async move {
+            sleep(Duration::from_millis(50)).await;
+            life.take_step().await;
+            change(&mut disk.lock().unwrap(), wall_now().as_microsecond())
+        });
+        Ok(told)
+    }
+}
+
+impl ReceiptStore for ProcessLedger {
+    fn store_receipts(&self, receipts: Vec<NewReceipt>) -> LedgerFuture<'_, Vec<ReceiptOutcome>> {
+        Box::pin(async move { self.write(|disk, now| disk.contents.store_receipts(now, receipts)).await })
+    }
+
+    fn store_secret_check_values<'a>(&'a self, address: &'a str, check_values: Vec<String>) -> LedgerFuture<'a, ()> {
+        Box::pin(async move {
+            self.write(|disk, _| {
+                disk.contents.webhook_secrets.insert(address.to_owned(), check_values);
+                Ok(())
+            })
+            .await
+        })
+    }
+
+    fn load_secret_check_values<'a>(&'a self, address: &'a str) -> LedgerFuture<'a, Vec<String>> {
+        Box::pin(async move {
+            self.read(|contents| contents.webhook_secrets.get(address).cloned().unwrap_or_default()).await
+        })
+    }
+
+    fn store_counts(&self, run: RunId, counts: StateCounts, parts: u64, receipts: u64) -> LedgerFuture<'_, ()> {
+        Box::pin(async move { self.write(|disk, _| disk.contents.store_counts(run, counts, parts, receipts)).await })
+    }
+
+    fn find_addressee(&self, run: RunId, row: Row) -> LedgerFuture<'_, Option<Addressee>> {
+        Box::pin(async move { self.read(|contents| contents.find_addressee(run, row)).await })
+    }
+
+    fn load_receipts(&self, run: RunId, rows: Range<u32>) -> LedgerFuture<'_, Vec<RowReceipts>> {
+        let forgotten = self.mistake == Some(Mistake::ReceiptsForgotten);
+        let rows = if forgotten { 0..0 } else { rows };
+        Box::pin(async move { self.read(|contents| contents.load_receipts(run, rows)).await })
+    }
+}
+
+impl LedgerMaintenance for ProcessLedger {
+    fn describe_location(&self) -> String {
+        "memory".to_owned()
+    }
+
+    fn check_writable(&self) -> LedgerFuture<'_, ()> {
+        Box::pin(async move { self.write(|_, _| Ok(())).await })
+    }
+
+    fn check_integrity(&self) -> LedgerFuture<'_, ()> {
+        Box::pin(self.read(|_| ()))
+    }
+
+    fn list_rate_limits(&self) -> LedgerFuture<'_, Vec<(String, AccountRateLimit)>> {
+        Box::pin(self.read(|contents| contents.account_paces()))
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+impl NotificationQueue for ProcessLedger {
+    fn queue_notifications(&self, new: Vec<NewNotification>) -> LedgerFuture<'_, ()> {
+        Box::pin(async move { self.write(|disk, now| disk.contents.queue_notifications(now, new)).await })
+    }
+
+    fn has_due_notifications(&self, apart: Duration) -> LedgerFuture<'_, bool> {
+        let due = move |contents: &LedgerContents| {
+            contents.list_due_groups(wall_now().as_microsecond(), apart).map(|due| !due.is_empty())
+        };
+        Box::pin(async move { self.read(due).await.flatten() })
+    }
+
+    fn take_notifications(&self, apart: Duration, held: Duration) -> LedgerFuture<'_, Vec<Notification>> {
+        Box::pin(async move { self.write(move |disk, now| disk.contents.take_notifications(now, apart, held)).await })
+    }
+
+    fn record_notification_outcome(&self, keys: Vec<i64>, told: NotificationOutcome) -> LedgerFuture<'_, ()> {
+        Box::pin(async move {
+            self.write(move |disk, now| disk.contents.record_notification_outcome(now, &keys, told)).await
+        })
+    }
+}
+
+impl Ledger for ProcessLedger {
+    fn create_run<'a>(&'a self, new: &'a NewRun) -> LedgerFuture<'a, Run> {
+        Box::pin(async move { self.write(|disk, _| disk.contents.create_run(new)).await })
+    }
+
+    fn open_run(&self, run: RunId, replaced: Option<RunId>) -> LedgerFuture<'_, ()> {
+        Box::pin(async move { self.write(|disk, now| disk.contents.open_run(now, run, replaced)).await })
+    }
+
+    fn retire_run(&self, run: RunId) -> LedgerFuture<'_, ()> {
+        Box::pin(async move { self.write(|disk, now| disk.contents.retire_run(now, run)).await })
+    }
+
+    fn set_campaign_file(&self, runs: Vec<RunId>, file: String) -> LedgerFuture<'_, ()> {
+        Box::pin(async move { self.write(|disk, _| disk.contents.set_campaign_file(&runs, &file)).await })
+    }
+
+    fn set_results_file(&self, run: RunId, results: String) -> LedgerFuture<'_, ()> {
+        Box::pin(async move { self.write(|disk, _| disk.contents.set_results_file(run, results)).await })
+    }
+
+    fn list_runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Run>> {
+        Box::pin(async move { self.read(|contents| contents.list_runs(&wanted)).await })
+    }
+
+    fn find_message(&self, id: MessageId) -> LedgerFuture<'_, Option<MessageOrigin>> {
+        Box::pin(async move { self.read(|contents| contents.find_message(id)).await })
+    }
+
+    /// Everyone gets the lock: the previous owner counts as gone, as after an expired lease.
+    fn acquire_campaign_lock<'a>(
+        &'a self,
+        campaign: &'a str,
+        account: &'a str,
+    ) -> LedgerFuture<'a, Option<CampaignLock>> {
+        Box::pin(async move { Ok(Some(CampaignLock::new(campaign, account, ()))) })
+    }
+
+    fn is_campaign_locked<'a>(&'a self, _: &'a str, _: &'a str) -> LedgerFuture<'a, bool> {
+        Box::pin(async { Ok(false) })
+    }
+
+    fn prepare_copies<'a>(&'a self, _: &'a CampaignLock) -> LedgerFuture<'a, Box<dyn NewCopies>> {
+        no_copies()
+    }
+
+    fn load_copies<'a>(&'a self, _: &'a Run) -> LedgerFuture<'a, Copies> {
+        no_copies()
+    }
+
+    fn list_stray_copies(&self) -> LedgerFuture<'_, Vec<StrayCopies>> {
+        no_copies()
+    }
+
+    fn set_copies_aside<'a>(&'a self, _: &'a str) -> LedgerFuture<'a, String> {
+        no_copies()
+    }
+
+    fn claim_run<'a>(&'a self, hold: &'a CampaignLock, run: RunId) -> LedgerFuture<'a, Claim> {
+        Box::pin(async move {
+            let mistake = self.mistake;
+            let change = |disk: &mut SimulatedDisk, now| {
+                if mistake == Some(Mistake::DoubtResent) {
+                    let book = disk.contents.stored_run_mut(run)?;
+                    book.envelopes.retain(|_, envelope| envelope.settled.is_some());
+                }
+                let left = disk.abandoned_places(run, None);
+                disk.places.release_all(&left);
+                let places = &disk.places;
+                disk.contents.claim_run(now, hold, run, |place| places.is_occupied(place))
+            };
+            self.write(change).await
+        })
+    }
+
+    fn list_draw_refusals<'a>(&'a self, _: &'a SharedRun, _: BlockRequest) -> LedgerFuture<'a, Vec<DrawRefusal>> {
+        unreachable!("these worlds have no single messages")
+    }
+
+    /// A campaign draws no blocks.
+    fn draw_block<'a>(&'a self, _: &'a SharedRun, _: BlockRequest) -> LedgerFuture<'a, DrawOutcome> {
+        unreachable!("a campaign has a run of its own")
+    }
+
+    fn load_claimed_rows(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap> {
+        Box::pin(async move {
+            self.life.take_step().await;
+            let disk = self.disk();
+            Ok(RowSpan::union(&disk.contents.list_blocks(run, |place| disk.places.is_occupied(place))))
+        })
+    }
+
+    fn end_run(&self, lease: Lease, end: RunEnd) -> LedgerFuture<'_, ()> {
+        Box::pin(async move { self.write(|disk, now| disk.contents.end_run(now, lease, end)).await })
+    }
+
+    fn begin_envelope(&self, intent: Intent) -> LedgerFuture<'_, Permit> {
+        self.spoil_pace(&intent.account.name, intent.account.rate);
+        Box::pin(async move {
+            let wrong = self.mistake == Some(Mistake::ShareEpochIgnored);
+            match self.renew_if_lost(intent.lease.epoch).await? || wrong {
+                true => self.begin_as_planned(intent).await,
+                false => Ok(Permit::Lost),
+            }
+        })
+    }
+
+    fn may_still_send(&self, lease: Lease) -> bool {
+        match self.leases.is_reliable(lease.epoch) {
+            Some(lasts) => lasts || self.mistake == Some(Mistake::ShareLeaseIgnored),
+            None => {
+                let owner = self.disk().book(lease.run).run.epoch;
+                owner == Some(lease.epoch) || self.mistake == Some(Mistake::LeaseIgnored)
+            }
+        }
+    }
+
+    fn settle_envelope(&self, settlement: Settlement) -> LedgerFuture<'_, ()> {
+        Box::pin(async move {
+            if self.mistake == Some(Mistake::ReportedBeforeCommit) {
+                return self.report_before_commit((), move |disk, now| disk.settle(now, settlement)).await;
+            }
+            self.write(|disk, now| disk.settle(now, settlement)).await
+        })
+    }
+
+    fn request_stop(&self, run: RunId, requested: bool) -> LedgerFuture<'_, ()> {
+        Box::pin(async move { self.write(|disk, _| disk.contents.request_stop(run, requested)).await })
+    }
+
+    fn is_stop_requested(&self, run: RunId) -> LedgerFuture<'_, bool> {
+        Box::pin(async move {
+            self.read(|contents| contents.stored_run(run).map(|book| book.run.stop_requested)).await.flatten()
+        })
+    }
+
+    fn slow_account<'a>(&'a self, account: &'a str, wait: Option<Duration>) -> LedgerFuture<'a, ()> {
+        Box::pin(async move { self.write(|disk, now| disk.contents.slow_account(now, account, wait)).await })
+    }
+
+    fn reserve_rate<'a>(&'a self, account: &'a Allowance, count: u32) -> LedgerFuture<'a, SlotWait> {
+        Box::pin(async move { self.write(|disk, now| Ok(disk.contents.reserve_rate(now, account, count))).await })
+    }
+
+    fn reserve_question<'a>(&'a self, account: &'a Allowance, longest: Duration) -> LedgerFuture<'a, QuestionPermit> {
+        Box::pin(async move { self.write(|disk, now| Ok(disk.contents.reserve_question(now, account, longest))).await })
+    }
+
+    fn uncount_block(&self, lease: Lease) -> LedgerFuture<'_, ()> {
+        Box::pin(async move { self.write(|disk, _| disk.contents.uncount_block(lease)).await })
+    }
+
+    fn list_envelope_summaries(&self, run: RunId) -> LedgerFuture<'_, Vec<EnvelopeSummary>> {
+        Box::pin(async move {
+            self.read(|contents| contents.stored_run(run).map(StoredRun::envelope_summaries)).await.flatten()
+        })
+    }
+
+    fn load_envelopes(&self, run: RunId, numbers: RangeInclusive<u32>) -> LedgerFuture<'_, Vec<EnvelopeRecord>> {
+        Box::pin(async move { self.read(|contents| contents.load_envelopes(run, numbers)).await })
+    }
+
+    fn load_evidence(&self, run: RunId, envelope: u32) -> LedgerFuture<'_, Option<String>> {
+        Box::pin(async move {
+            self.read(|contents| contents.stored_run(run).map(|book| book.evidence.get(&envelope).cloned()))
+                .await
+                .flatten()
+        })
+    }
+
+    fn load_excluded_rows(&self, run: RunId) -> LedgerFuture<'_, ExcludedRows> {
+        Box::pin(async move {
+            self.read(|contents| contents.stored_run(run).map(|book| book.excluded.clone())).await.flatten()
+        })
+    }
+
+    fn load_sent_numbers<'a>(&'a self, runs: &'a [RunId]) -> LedgerFuture<'a, NumberSet> {
+        Box::pin(async move {
+            let forgets = self.mistake == Some(Mistake::GuardForgetsDoubt);
+            self.read(
+                |contents| if forgets { accepted_numbers(contents, runs) } else { contents.load_sent_numbers(runs) },
+            )
+            .await
+        })
+    }
+
+    fn load_sent_rows(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap> {
+        Box::pin(
+            async move { self.read(|contents| contents.stored_run(run).map(|book| book.sent_rows())).await.flatten() },
+        )
+    }
+
+    fn record_events(&self, lease: Lease, events: Vec<NewRowEvent>) -> LedgerFuture<'_, Ownership> {
+        Box::pin(async move { self.write(|disk, now| disk.contents.record_events(now, lease, events)).await })
+    }
+
+    fn retry_rows(&self, lease: Lease, order: RetryOrder) -> LedgerFuture<'_, Ownership> {
+        Box::pin(async move { self.write(|disk, now| disk.contents.retry_rows(now, lease, order)).await })
+    }
+
+    fn load_events(&self, run: RunId) -> LedgerFuture<'_, Vec<RowEvent>> {
+        Box::pin(async move {
+            self.read(|contents| contents.stored_run(run).map(|book| book.events.clone())).await.flatten()
+        })
+    }
+
+    fn keep_asked_rows(&self, run: RunId, questions: Vec<AskedRow>) -> LedgerFuture<'_, ()> {
+        Box::pin(async move { self.write(|disk, _| disk.contents.keep_asked_rows(run, questions)).await })
+    }
+
+    fn load_asked_rows(&self, run: RunId) -> LedgerFuture<'_, Vec<AskedRow>> {
+        let look = move |contents: &LedgerContents| {
+            contents.stored_run(run).map(|book| book.questions.values().cloned().collect::<Vec<_>>())
+        };
+        Box::pin(async move { self.read(look).await.flatten() })
+    }
+
+    fn remember_host<'a>(&'a self, _: &'a str, host: &'a str) -> LedgerFuture<'a, String> {
+        Box::pin(async { Ok(host.to_owned()) })
+    }
+
+    fn trust_host<'a>(&'a self, _: &'a str, _: &'a str) -> LedgerFuture<'a, ()> {
+        Box::pin(async { Ok(()) })
+    }
+}
+
+impl ApprovalRuleStore for ProcessLedger {
+    fn list_approval_rules(&self) -> LedgerFuture<'_, Vec<KeptApprovalRule>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+
+    fn keep_approval_rule(&self, _: KeptApprovalRule) -> LedgerFuture<'_, ()> {
+        Box::pin(async { Ok(()) })
+    }
+}
+
+impl RepeatGuard for ProcessLedger {}
+
+impl ContactHistory for ProcessLedger {
+    fn load_capped_numbers<'a>(&'a self, caps: &'a [FrequencyCap], loopback: bool) -> LedgerFuture<'a, NumberSet> {
+        Box::pin(self.read(move |contents| contents.capped_numbers(wall_now().as_microsecond(), caps, loopback)))
+    }
+}
+
+impl SuppressionList for ProcessLedger {
+    fn add_opt_outs(&self, opt_outs: Vec<OptOut>) -> LedgerFuture<'_, Additions> {
+        Box::pin(async move { self.write(|disk, _| Ok(disk.contents.opt_outs.add_opt_outs(opt_outs))).await })
+    }
+
+    fn remove_opt_outs(&self, _: OptOutRemoval) -> LedgerFuture<'_, Vec<OptOut>> {
+        unreachable!("nobody is taken off")
+    }
+
+    fn preview_additions<'a>(&'a self, _: &'a [OptOut]) -> LedgerFuture<'a, Additions> {
+        unreachable!("nothing is imported")
+    }
+
+    fn remove_entries(&self, _: EntryRemoval) -> LedgerFuture<'_, u64> {
+        unreachable!("nothing is imported")
+    }
+
+    fn load_suppressed_numbers<'a>(&'a self, _: &'a str, _: bool) -> LedgerFuture<'a, SuppressedNumbers> {
+        unreachable!("nobody has opted out when a run of these worlds is planned")
+    }
+
+    fn skip_rows(&self, _: Lease, _: Vec<Row>, _: &'static str) -> LedgerFuture<'_, Ownership> {
+        unreachable!("these worlds have no lists but the ledger's own")
+    }
+
+    fn find_opt_outs(&self, _: Phone) -> LedgerFuture<'_, Vec<OptOut>> {
+        unreachable!("nobody asks about them")
+    }
+
+    fn list_opt_outs(&self, _: Option<i64>, _: u32) -> LedgerFuture<'_, OptOutPage> {
+        unreachable!("nobody lists them")
+    }
+}
+
+/// The lists of these worlds come from their plans.
+pub(super) fn no_copies<'a, T>() -> LedgerFuture<'a, T> {
+    Box::pin(async { Err(LedgerError::Unreadable("nothing is copied in a simulation".to_owned())) })
+}
+
+/// The numbers whose message was certainly accepted. Skipping only these resends messages in doubt.
+fn accepted_numbers(contents: &LedgerContents, runs: &[RunId]) -> NumberSet {
+    let envelopes =
+        runs.iter().filter_map(|run| contents.stored_run(*run).ok()).flat_map(|book| book.envelopes.values());
+    let mut numbers = RoaringTreemap::new();
+    for envelope in envelopes {
+        let outcomes = envelope.settled.iter().flat_map(|(_, outcomes)| outcomes);
+        let is_taken = |outcome: &OperationOutcome| {
+            matches!(outcome, OperationOutcome::Accepted { .. } | OperationOutcome::Queued { .. })
+        };
+        let taken = envelope.rows.iter().zip(outcomes).filter(|(_, outcome)| is_taken(outcome));
+        numbers.extend(taken.map(|(sent, _)| sent.to.to_u64()));
+    }
+    NumberSet::new(numbers, None)
+}
+
+impl ProcessLedger {
+    pub(super) async fn begin_as_planned(&self, intent: Intent) -> Result<Permit, LedgerError> {
+        let unrecorded = || {
+            let envelope = self.disk().next_unrecorded();
+            (envelope, Permit::Granted { envelope, wait: SlotWait::NONE })
+        };
+        match self.mistake {
+            Some(Mistake::NoIntent) => Ok(unrecorded().1),
+            Some(Mistake::IntentAfterSend) => {
+                let (envelope, permit) = unrecorded();
+                self.report_before_commit(permit, move |disk: &mut SimulatedDisk, now| {
+                    disk.insert(now, envelope, intent)
+                })
+                .await
+            }
+            Some(Mistake::NoEpochCheck) => {
+                let change = |disk: &mut SimulatedDisk, now| {
+                    let epoch = disk.book(intent.lease.run).run.epoch.unwrap_or(intent.lease.epoch);
+                    disk.begin(now, Intent { lease: Lease { epoch, ..intent.lease }, ..intent })
+                };
+                self.write(change).await
+            }
+            Some(Mistake::ShareEpochIgnored) => {
+                let change = |disk: &mut SimulatedDisk, now| {
+                    let holder = intent_rows(&intent).and_then(|rows| disk.find_holder(intent.lease.run, rows));
+                    let epoch = holder.unwrap_or(intent.lease.epoch);
+                    disk.begin(now, Intent { lease: Lease { epoch, ..intent.lease }, ..intent })
+                };
+                self.write(change).await
+            }
+            Some(Mistake::OptOutIgnored) => {
+                let change = |disk: &mut SimulatedDisk, now| {
+                    let version = disk.contents.opt_outs.version();
+                    disk.contents.stored_run_mut(intent.lease.run)?.run.suppression.version = version;
+                    disk.begin(now, intent)
+                };
+                self.write(change).await
+            }
+            _ => self.write(|disk, now| disk.begin(now, intent)).await,
+        }
+    }
+
+    /// Corrupts the rate before a reservation.
+    pub(super) fn spoil_pace(&self, account: &str, rate: Option<f64>) {
+        let mut disk = self.disk();
+        if self.mistake == Some(Mistake::BurstingPace)
+            && let (Some(pace), Some(rate)) = (disk.contents.paces.get_mut(account), rate)
+        {
+            // A whole second's operations are available at once.
+            pace.next_free -= if rate >= 1.0 { 900_000 } else { 0 };
+        }
+    }
+}
+
+/// The span of the rows of an intent.
+fn intent_rows(intent: &Intent) -> Option<RowSpan> {
+    let rows = intent.rows.iter().map(|sent| sent.row);
+    rows.clone().min().zip(rows.max()).map(|(first, last)| RowSpan { first, last })
+}
+
+impl Forgetting for ProcessLedger {
+    fn forget_number(&self, _: ForgetOrder) -> LedgerFuture<'_, ()> {
+        unreachable!("nobody is forgotten in these worlds")
+    }
+
+    fn list_rows_to_forget(&self) -> LedgerFuture<'_, Vec<(RunId, RoaringBitmap)>> {
+        unreachable!("nobody is forgotten in these worlds")
+    }
+
+    fn mark_rows_forgotten(&self, _: Vec<RunId>) -> LedgerFuture<'_, ()> {
+        unreachable!("nobody is forgotten in these worlds")
+    }
+
+    fn prepare_replacement_copies<'a>(&'a self, _: &'a Run) -> LedgerFuture<'a, Box<dyn NewCopies>> {
+        no_copies()
+    }
+
+    fn purge_run(&self, _: Run, _: StateCounts, _: u64) -> LedgerFuture<'_, Ownership> {
+        unreachable!("nobody is forgotten in these worlds")
+    }
+
+    fn keep_cancelled_numbers(&self, _: RunId, _: RoaringTreemap) -> LedgerFuture<'_, ()> {
+        unreachable!("nobody is forgotten in these worlds")
+    }
+
+    fn load_cancelled_numbers(&self, _: RunId) -> LedgerFuture<'_, NumberSet> {
+        unreachable!("nobody is forgotten in these worlds")
+    }
+
+    fn discard_copies<'a>(&'a self, _: &'a Run) -> LedgerFuture<'a, ()> {
+        unreachable!("nobody is forgotten in these worlds")
+    }
+
+    fn overwrite_free_space(&self) -> LedgerFuture<'_, ()> {
+        unreachable!("nobody is forgotten in these worlds")
+    }
+}
+
+const NO_PLANS: &str = "nothing is planned in a world";
+
+impl PlanStore for ProcessLedger {
+    fn keep_plan(&self, _: Plan) -> LedgerFuture<'_, ()> {
+        unreachable!("{NO_PLANS}")
+    }
+
+    fn find_plans<'a>(&'a self, _: &'a str) -> LedgerFuture<'a, Vec<Plan>> {
+        unreachable!("{NO_PLANS}")
+    }
+
+    fn keep_approval(&self, _: Approval) -> LedgerFuture<'_, bool> {
+        unreachable!("{NO_PLANS}")
+    }
+
+    fn list_approvals<'a>(&'a self, _: &'a str) -> LedgerFuture<'a, Vec<KeptApproval>> {
+        unreachable!("{NO_PLANS}")
+    }
+
+    fn use_approval<'a>(&'a self, _: &'a str, _: Option<RunId>) -> LedgerFuture<'a, bool> {
+        unreachable!("{NO_PLANS}")
+    }
+
+    fn open_approved_run<'a>(&'a self, _: RunId, _: Option<RunId>, _: &'a str) -> LedgerFuture<'a, bool> {
+        unreachable!("{NO_PLANS}")
+    }
+
+    fn list_run_approvals(&self, _: RunId) -> LedgerFuture<'_, Vec<KeptApproval>> {
+        unreachable!("{NO_PLANS}")
+    }
+}
+
+const NO_SCHEDULES: &str = "nothing is armed in a world";
+
+impl ScheduleStore for ProcessLedger {
+    fn activate_schedule(&self, _: ActiveSchedule) -> LedgerFuture<'_, ()> {
+        unreachable!("{NO_SCHEDULES}")
+    }
+
+    fn list_schedules(&self) -> LedgerFuture<'_, Vec<Result<ActiveSchedule, DamagedSchedule>>> {
+        unreachable!("{NO_SCHEDULES}")
+    }
+
+    fn pause_schedule<'a>(&'a self, _: &'a str) -> LedgerFuture<'a, bool> {
+        unreachable!("{NO_SCHEDULES}")
+    }
+
+    fn resume_schedule<'a>(&'a self, _: &'a str, _: Timestamp) -> LedgerFuture<'a, bool> {
+        unreachable!("{NO_SCHEDULES}")
+    }
+
+    fn deactivate_schedule<'a>(&'a self, _: &'a str) -> LedgerFuture<'a, bool> {
+        unreachable!("{NO_SCHEDULES}")
+    }
+
+    fn fire_occurrence<'a>(
+        &'a self,
+        _: &'a NewRun,
+        _: &'a OccurrenceKey,
+        _: Timestamp,
+    ) -> LedgerFuture<'a, Option<Run>> {
+        unreachable!("{NO_SCHEDULES}")
+    }
+
+    fn skip_occurrence<'a>(&'a self, _: &'a OccurrenceKey, _: Timestamp, _: &'a str) -> LedgerFuture<'a, bool> {
+        unreachable!("{NO_SCHEDULES}")
+    }
+
+    fn abandon_occurrence<'a>(&'a self, _: &'a OccurrenceKey, _: Timestamp, _: &'a str) -> LedgerFuture<'a, bool> {
+        unreachable!("{NO_SCHEDULES}")
+    }
+
+    fn list_occurrences<'a>(
+        &'a self,
+        _: &'a str,
+        _: Timestamp,
+        _: u32,
+    ) -> LedgerFuture<'a, Vec<Result<OccurrenceRecord, DamagedOccurrence>>> {
+        unreachable!("{NO_SCHEDULES}")
+    }
+
+    fn find_run_occurrence(&self, _: RunId) -> LedgerFuture<'_, Option<OccurrenceRecord>> {
+        unreachable!("{NO_SCHEDULES}")
+    }
+
+    fn find_occurrence<'a>(&'a self, _: &'a OccurrenceKey) -> LedgerFuture<'a, Option<OccurrenceOutcome>> {
+        unreachable!("{NO_SCHEDULES}")
+    }
+}

@@ -1,0 +1,567 @@
+//! The simulated platform: its real actions, its answers, and its faults.
+//!
+//! It accepts the same identifier twice without an error, as the contract allows.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use serde::Deserialize;
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::time::sleep;
+
+use super::judge::PromiseJudge;
+use super::mistakes::Mistake;
+use super::plan::{SimulationRandom, StatusOracle, WorldFault, WorldPlan};
+use super::process::{ProcessLife, SimulatedDisk, elapsed};
+use campaign_core::domain::{Channel, Endpoint, MessageId, OperationKind, Status};
+use campaign_gateway::{
+    AnswerRules, BoxFuture, Envelope, Gateway, GatewayReply, HttpExchange, MayLeave, RedactingReader, StatusAnswer,
+    read_reply, read_status_answers,
+};
+
+/// A message that the platform accepted.
+#[derive(Clone, Debug)]
+pub(super) struct TakenMessage {
+    pub(super) id: u64,
+    pub(super) phone: u64,
+    pub(super) msg_id: u64,
+    /// When the platform can report it.
+    known_at: Duration,
+    /// Whether it was rejected after being queued, so that nobody got it.
+    pub(super) refused: bool,
+    /// When it is executed.
+    executed_at: Duration,
+    /// Its way through its channels.
+    fallback: FallbackWay,
+}
+
+impl TakenMessage {
+    /// Whether its recipient has or will have it.
+    pub(super) fn reaches(&self) -> bool {
+        !self.refused && self.fallback.reaches
+    }
+}
+
+/// An operation from the received bytes.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(super) struct ArrivedOperation {
+    pub(super) id: u64,
+    pub(super) phone: u64,
+}
+
+/// A message that the platform executes, and may report by webhook.
+#[derive(Clone, Debug)]
+pub(super) struct ExecutedMessage {
+    pub(super) id: u64,
+    /// How long it takes until it is executed.
+    pub(super) late: Duration,
+    pub(super) refused: bool,
+    pub(super) fallback: FallbackWay,
+}
+
+pub(super) struct SimulatedPlatform {
+    plan: Arc<WorldPlan>,
+    mistake: Option<Mistake>,
+    books: Mutex<PlatformBooks>,
+}
+
+struct PlatformBooks {
+    chance: SimulationRandom,
+    healthy: bool,
+    taken: Vec<TakenMessage>,
+    fired: BTreeMap<WorldFault, u64>,
+    last_msg_id: u64,
+    executed: UnboundedSender<ExecutedMessage>,
+}
+
+/// An answer with its delay. Without a delay it never comes.
+pub(super) struct TimedAnswer {
+    pub(super) exchange: HttpExchange,
+    pub(super) after: Option<Duration>,
+}
+
+impl SimulatedPlatform {
+    pub(super) fn new(
+        plan: Arc<WorldPlan>,
+        mistake: Option<Mistake>,
+        executed: UnboundedSender<ExecutedMessage>,
+    ) -> Self {
+        let books = PlatformBooks {
+            chance: plan.random_for(2),
+            healthy: false,
+            taken: Vec::new(),
+            fired: BTreeMap::new(),
+            last_msg_id: 900_000,
+            executed,
+        };
+        Self { plan, mistake, books: Mutex::new(books) }
+    }
+
+    fn books(&self) -> MutexGuard<'_, PlatformBooks> {
+        self.books.lock().unwrap()
+    }
+
+    /// Stops all faults.
+    pub(super) fn stop_faults(&self) {
+        self.books().healthy = true;
+    }
+
+    pub(super) fn taken_messages(&self) -> Vec<TakenMessage> {
+        self.books().taken.clone()
+    }
+
+    pub(super) fn fired_faults(&self) -> BTreeMap<WorldFault, u64> {
+        self.books().fired.clone()
+    }
+
+    /// The operations of an envelope, read from its bytes.
+    pub(super) fn read_operations(envelope: &Envelope) -> Vec<ArrivedOperation> {
+        envelope.operations().iter().filter_map(|operation| serde_json::from_slice(&operation.json).ok()).collect()
+    }
+
+    /// Receives an envelope.
+    pub(super) fn receive_envelope(&self, arrived: &[ArrivedOperation]) -> TimedAnswer {
+        let mut books = self.books();
+        let fault = if books.healthy { None } else { books.choose_fault(&self.plan, arrived.len()) };
+        let answers_after = Duration::from_millis(books.chance.below(self.plan.timeout.as_millis() as u64 / 2));
+        let answer = |exchange| TimedAnswer { exchange, after: Some(answers_after) };
+        if let Some(fault) = fault {
+            *books.fired.entry(fault).or_default() += 1;
+            if let Some(answer) = books.break_answer(&self.plan, fault, arrived, answers_after) {
+                return answer;
+            }
+        }
+        if arrived.iter().any(|operation| self.is_unsupported(operation.phone)) {
+            return answer(answer_body(r#"{"success":false,"error":"Operator not supported"}"#));
+        }
+        answer(match self.plan.endpoint {
+            Endpoint::Sync => books.answer_items(&self.plan, fault, arrived, self.mistake),
+            Endpoint::Async => books.answer_queued(&self.plan, fault, arrived),
+        })
+    }
+
+    fn is_unsupported(&self, phone: u64) -> bool {
+        self.plan.unsupported.is_some_and(|every| phone.is_multiple_of(every))
+    }
+
+    /// Answers questions about messages.
+    pub(super) fn answer_statuses(&self, ids: &[u64]) -> TimedAnswer {
+        let mut books = self.books();
+        let after = Some(Duration::from_millis(books.chance.below(500)));
+        if self.plan.oracle == StatusOracle::Mute || (!books.healthy && books.chance.once_in(5)) {
+            let exchange = HttpExchange::Answer { status: 502, retry_after: None, body: Vec::new() };
+            return TimedAnswer { exchange, after };
+        }
+        let now = elapsed();
+        let known = |id: u64| {
+            let taken = books.taken.iter().rev().find(|taken| taken.id == id && taken.known_at <= now)?;
+            let refused = ChannelReport { channel: None, status: "REJECTED" };
+            let report =
+                if taken.refused { refused } else { taken.fallback.report_at(now.saturating_sub(taken.executed_at)) };
+            Some((taken.msg_id, report))
+        };
+        let answers: Vec<_> = ids
+            .iter()
+            .map(|&id| match self.plan.oracle {
+                StatusOracle::Sees | StatusOracle::Mute => (id, known(id)),
+                StatusOracle::KnowsAll => (id, Some((1, ChannelReport { channel: None, status: "ACCEPTED" }))),
+                StatusOracle::DeniesAll => (id, None),
+            })
+            .collect();
+        TimedAnswer { exchange: write_statuses(&answers), after }
+    }
+}
+
+impl PlatformBooks {
+    /// The fault of this request, if it has one that shows.
+    fn choose_fault(&mut self, plan: &WorldPlan, operations: usize) -> Option<WorldFault> {
+        if plan.faults.is_empty() || !self.chance.once_in(plan.fault_every) {
+            return None;
+        }
+        let fault = self.chance.pick(&plan.faults);
+        let of_items = broken_answer(fault, Duration::ZERO, 0, 0).is_none();
+        let code_call = plan.kind == OperationKind::CallOtp;
+        let shows = match fault {
+            WorldFault::SomeRejected => true,
+            WorldFault::NoMsgId => !code_call,
+            WorldFault::FalseWithMsgIds => !code_call && plan.endpoint == Endpoint::Sync,
+            _ if of_items && plan.endpoint == Endpoint::Async => false,
+            WorldFault::Reordered | WorldFault::Twice => operations > 1 && !code_call,
+            WorldFault::Foreign | WorldFault::NoIds | WorldFault::TextIds => !code_call,
+            _ => true,
+        };
+        shows.then_some(fault)
+    }
+
+    /// Executes part of an envelope, if the fault concerns the whole answer.
+    fn break_answer(
+        &mut self,
+        plan: &WorldPlan,
+        fault: WorldFault,
+        arrived: &[ArrivedOperation],
+        after: Duration,
+    ) -> Option<TimedAnswer> {
+        let pick = self.chance.next_bits();
+        let trusted = match fault {
+            WorldFault::Throttled | WorldFault::ThrottledLong => plan.trust_status.contains(&429),
+            WorldFault::Unavailable => plan.trust_status.contains(&503),
+            _ => false,
+        };
+        let exchange = broken_answer(fault, plan.timeout, pick, self.last_msg_id + 1)?;
+        let late =
+            if matches!(fault, WorldFault::Late | WorldFault::Silence | WorldFault::TimedOut) { 15_000 } else { 1 };
+        let proven = matches!(
+            fault,
+            WorldFault::NotConnected | WorldFault::Handshake | WorldFault::KeyRefused | WorldFault::EnvelopeRefused
+        );
+        // None, all, or some of it.
+        let share = if proven || trusted { 0 } else { self.chance.below(3) };
+        for operation in arrived {
+            if share == 1 || fault == WorldFault::FalseWithMsgIds || (share == 2 && self.chance.once_in(2)) {
+                let late = Duration::from_millis(self.chance.below(late));
+                self.take_message(plan, *operation, (late, false));
+            }
+        }
+        Some(match fault {
+            WorldFault::Silence => TimedAnswer { exchange, after: None },
+            WorldFault::TimedOut => TimedAnswer { exchange, after: Some(plan.timeout) },
+            _ => TimedAnswer { exchange, after: Some(after) },
+        })
+    }
+
+    fn take_message(
+        &mut self,
+        plan: &WorldPlan,
+        operation: ArrivedOperation,
+        (late, refused): (Duration, bool),
+    ) -> u64 {
+        self.last_msg_id += 1;
+        let lag = Duration::from_millis(self.chance.below(plan.lag.as_millis() as u64));
+        let fallback = FallbackWay::draw_way(plan, &mut self.chance);
+        self.taken.push(TakenMessage {
+            id: operation.id,
+            phone: operation.phone,
+            msg_id: self.last_msg_id,
+            known_at: elapsed() + late + lag,
+            refused,
+            executed_at: elapsed() + late,
+            fallback: fallback.clone(),
+        });
+        // Without webhooks there is no receiver.
+        let _ = self.executed.send(ExecutedMessage { id: operation.id, late, refused, fallback });
+        self.last_msg_id
+    }
+
+    /// Executes an envelope, and writes an answer with an item for each operation as far as the fault allows.
+    fn answer_items(
+        &mut self,
+        plan: &WorldPlan,
+        fault: Option<WorldFault>,
+        arrived: &[ArrivedOperation],
+        mistake: Option<Mistake>,
+    ) -> HttpExchange {
+        let poor = if fault == Some(WorldFault::NoMoney) {
+            self.chance.below(arrived.len() as u64) as usize
+        } else {
+            usize::MAX
+        };
+        let mut items = Vec::new();
+        for (index, operation) in arrived.iter().enumerate() {
+            let done = if index == poor {
+                Err("Not enough money")
+            } else if fault == Some(WorldFault::SomeRejected) && self.chance.once_in(2) {
+                Err(self.chance.pick(&["No route", "Error in Alpha-name"]))
+            } else {
+                Ok(self.take_message(plan, *operation, (Duration::ZERO, false)))
+            };
+            items.push(SimulatedItem { id: operation.id, done });
+        }
+        match fault {
+            Some(WorldFault::TooFew) => drop(items.pop()),
+            Some(WorldFault::TooMany) => items.push(SimulatedItem { id: 77, done: Ok(77) }),
+            Some(WorldFault::Foreign) => items[0].id += 1_000_000,
+            Some(WorldFault::Twice) => items[0].id = items[1].id,
+            Some(WorldFault::Reordered) => items.rotate_left(1),
+            _ => {}
+        }
+        let ids = match fault {
+            _ if plan.kind == OperationKind::CallOtp || mistake == Some(Mistake::ByPositionOnly) => IdSpelling::None,
+            Some(WorldFault::NoIds) => IdSpelling::None,
+            Some(WorldFault::TextIds) => IdSpelling::Texts,
+            _ => IdSpelling::Numbers,
+        };
+        write_items(&items, ids, plan.kind == OperationKind::CallOtp, fault == Some(WorldFault::NoMsgId))
+    }
+
+    /// Queues an envelope. Some of it may be rejected later.
+    fn answer_queued(
+        &mut self,
+        plan: &WorldPlan,
+        fault: Option<WorldFault>,
+        arrived: &[ArrivedOperation],
+    ) -> HttpExchange {
+        for operation in arrived {
+            let refused = fault == Some(WorldFault::SomeRejected) && self.chance.once_in(2);
+            self.take_message(plan, *operation, (Duration::ZERO, refused));
+        }
+        match fault {
+            Some(WorldFault::NoMsgId) => answer_body(r#"{"success":true}"#),
+            _ => answer_body(&format!(r#"{{"success":true,"request_id":"r-{}"}}"#, self.last_msg_id)),
+        }
+    }
+}
+
+/// A status report of the platform.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ChannelReport {
+    /// The channel that it names.
+    pub(super) channel: Option<Channel>,
+    pub(super) status: &'static str,
+}
+
+/// The way of one message through its channels.
+#[derive(Clone, Debug)]
+pub(super) struct FallbackWay {
+    /// The reports, with their time after execution.
+    steps: Vec<(Duration, ChannelReport)>,
+    /// Whether a channel delivers it in the end.
+    pub(super) reaches: bool,
+}
+
+/// The longest time that a channel takes.
+const MAX_STEP: u64 = 30_000;
+
+impl FallbackWay {
+    /// A message that arrives at once.
+    pub(super) const NONE: Self = Self { steps: Vec::new(), reaches: true };
+
+    /// The way of a message in this plan. One in six reaches nobody.
+    pub(super) fn draw_way(plan: &WorldPlan, chance: &mut SimulationRandom) -> Self {
+        let channels = plan.kind.channels();
+        // For a queued message, REJECTED means a rejection at intake (contract 6.5), which concerns no channel.
+        let failures: &[&'static str] = match plan.endpoint {
+            Endpoint::Sync => &["EXPIRED", "UNDELIVERABLE", "REJECTED"],
+            Endpoint::Async => &["EXPIRED", "UNDELIVERABLE"],
+        };
+        if channels.len() < 2 {
+            return Self::NONE;
+        }
+        let last = channels.len() as u64 - 1;
+        let delivers = (!chance.once_in(6)).then(|| chance.below(last + 1));
+        let (mut steps, mut now) = (Vec::new(), Duration::ZERO);
+        for (place, channel) in (0..=delivers.unwrap_or(last)).zip(channels) {
+            let report = |status| ChannelReport { channel: Some(*channel), status };
+            steps.push((now, report("ACCEPTED")));
+            now += Duration::from_millis(1 + chance.below(MAX_STEP));
+            if delivers == Some(place) {
+                steps.push((now, report("DELIVERED")));
+                if chance.once_in(2) {
+                    now += Duration::from_millis(1 + chance.below(MAX_STEP));
+                    steps.push((now, report("READ")));
+                }
+            } else {
+                steps.push((now, report(chance.pick(failures))));
+            }
+        }
+        Self { steps, reaches: delivers.is_some() }
+    }
+
+    /// The report at this time after execution: the channel that the message reached last (`status`).
+    pub(super) fn report_at(&self, since: Duration) -> ChannelReport {
+        let passed = self.steps.iter().take_while(|(after, _)| *after <= since);
+        let nothing_yet =
+            ChannelReport { channel: None, status: if self.steps.is_empty() { "DELIVERED" } else { "QUEUED" } };
+        passed.last().map_or(nothing_yet, |(_, report)| *report)
+    }
+
+    /// The reports in order.
+    pub(super) fn steps(&self) -> impl Iterator<Item = (Duration, ChannelReport)> {
+        self.steps.iter().copied()
+    }
+
+    /// Whether this is the failure of a channel before the last one.
+    pub(super) fn continues_after(&self, report: ChannelReport) -> bool {
+        let last = self.steps.last().and_then(|(_, last)| last.channel);
+        report.channel != last
+    }
+}
+
+/// The result of an operation.
+#[derive(Clone, Debug)]
+pub(super) struct SimulatedItem {
+    pub(super) id: u64,
+    /// Its identifier, or the text of the rejection.
+    pub(super) done: Result<u64, &'static str>,
+}
+
+/// How items are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum IdSpelling {
+    Numbers,
+    Texts,
+    /// No identifiers. By the contract, verification calls have none.
+    None,
+}
+
+/// The items of a synchronous answer.
+pub(super) fn write_items(
+    items: &[SimulatedItem],
+    ids: IdSpelling,
+    code_call: bool,
+    without_msg_id: bool,
+) -> HttpExchange {
+    let written: Vec<String> = items
+        .iter()
+        .map(|item| {
+            let id = match ids {
+                IdSpelling::Numbers => format!(r#""id":{},"#, item.id),
+                IdSpelling::Texts => format!(r#""id":"{}","#, item.id),
+                IdSpelling::None => String::new(),
+            };
+            match item.done {
+                Err(error) => format!(r#"{{"success":false,"error":"{error}","data":{{{id}"x":0}}}}"#),
+                Ok(_) if code_call => r#"{"success":true,"data":{"code":"0123","price":1.5}}"#.to_owned(),
+                Ok(_) if without_msg_id => format!(r#"{{"success":true,"data":{{{id}"data":1,"parts":1}}}}"#),
+                Ok(msg_id) => {
+                    format!(r#"{{"success":true,"data":{{{id}"msg_id":{msg_id},"data":1,"parts":1}}}}"#)
+                }
+            }
+        })
+        .collect();
+    answer_body(&format!(r#"{{"success":true,"data":[{}]}}"#, written.join(",")))
+}
+
+/// The answer with a fault that concerns all of it. `None` for a fault of single items.
+pub(super) fn broken_answer(fault: WorldFault, timeout: Duration, pick: u64, msg_id: u64) -> Option<HttpExchange> {
+    let status = |status, retry_after, body: &str| {
+        Some(HttpExchange::Answer { status, retry_after, body: body.as_bytes().to_vec() })
+    };
+    let seconds = |seconds| Some(Duration::from_secs(seconds));
+    match fault {
+        WorldFault::NotConnected => Some(HttpExchange::NotConnected("connection refused".into())),
+        WorldFault::Handshake => Some(HttpExchange::Handshake("the TLS handshake failed".into())),
+        WorldFault::KeyRefused => Some(answer_body(r#"{"success":false,"error":"Access denied"}"#)),
+        WorldFault::EnvelopeRefused => Some(answer_body(r#"{"success":false,"error":"Invalid message type"}"#)),
+        WorldFault::Lost | WorldFault::Late => Some(HttpExchange::Broken("connection reset".into())),
+        WorldFault::TimedOut | WorldFault::Silence => Some(HttpExchange::TimedOut(timeout)),
+        WorldFault::Redirect => status(if pick.is_multiple_of(2) { 302 } else { 307 }, None, ""),
+        WorldFault::Throttled => {
+            status(429, if pick.is_multiple_of(2) { None } else { seconds(pick % 9) }, "slow down")
+        }
+        WorldFault::ThrottledLong => status(429, seconds(601 + pick % 5_000), ""),
+        WorldFault::Unavailable => status(503, None, "<html>busy</html>"),
+        WorldFault::ServerError => status(if pick.is_multiple_of(2) { 500 } else { 404 }, None, "<html>oops</html>"),
+        WorldFault::TooLong => Some(HttpExchange::TooLong { status: 200 }),
+        WorldFault::Empty => Some(answer_body("")),
+        WorldFault::Truncated => Some(answer_body(r#"{"success":true,"data":[{"succ"#)),
+        WorldFault::UnclearSuccess => {
+            let success = ["1", r#""true""#, "null"][pick as usize % 3];
+            Some(answer_body(&format!(r#"{{"success":{success},"data":[]}}"#)))
+        }
+        WorldFault::FalseWithMsgIds => {
+            let data = format!(r#"[{{"success":true,"data":{{"msg_id":{msg_id}}}}}]"#);
+            Some(answer_body(&format!(r#"{{"success":false,"error":"No route","data":{data}}}"#)))
+        }
+        WorldFault::FalseWithoutError => Some(answer_body(r#"{"success":false}"#)),
+        WorldFault::TrueWithoutData => Some(answer_body(r#"{"success":true}"#)),
+        WorldFault::TooFew
+        | WorldFault::TooMany
+        | WorldFault::Foreign
+        | WorldFault::Twice
+        | WorldFault::NoMsgId
+        | WorldFault::Reordered
+        | WorldFault::NoIds
+        | WorldFault::TextIds
+        | WorldFault::SomeRejected
+        | WorldFault::NoMoney => None,
+    }
+}
+
+/// The answers to questions about messages.
+pub(super) fn write_statuses(answers: &[(u64, Option<(u64, ChannelReport)>)]) -> HttpExchange {
+    let written: Vec<String> = answers
+        .iter()
+        .map(|(id, known)| match known {
+            Some((msg_id, ChannelReport { channel, status })) => {
+                let channel = channel.map(|channel| format!(r#""type":"{channel}","#)).unwrap_or_default();
+                format!(r#"{{"success":true,"data":{{"id":"{id}","msg_id":"{msg_id}",{channel}"status":"{status}"}}}}"#)
+            }
+            None => r#"{"success":false,"error":"no such message"}"#.to_owned(),
+        })
+        .collect();
+    answer_body(&format!(r#"{{"success":true,"data":[{}]}}"#, written.join(",")))
+}
+
+pub(super) fn answer_body(text: &str) -> HttpExchange {
+    HttpExchange::Answer { status: 200, retry_after: None, body: text.as_bytes().to_vec() }
+}
+
+pub(super) struct SimulatedGateway {
+    pub(super) plan: Arc<WorldPlan>,
+    pub(super) process: usize,
+    pub(super) life: Arc<ProcessLife>,
+    pub(super) platform: Arc<SimulatedPlatform>,
+    pub(super) disk: Arc<Mutex<SimulatedDisk>>,
+    pub(super) judge: Arc<PromiseJudge>,
+    pub(super) mistake: Option<Mistake>,
+}
+
+impl SimulatedGateway {
+    /// Waits for an answer that may never come.
+    async fn wait_for_answer(&self, answer: TimedAnswer) -> HttpExchange {
+        match answer.after {
+            Some(time) => sleep(time).await,
+            None => std::future::pending().await,
+        }
+        self.life.take_step().await;
+        answer.exchange
+    }
+
+    /// The result as a wrong client reads it.
+    fn apply_mistake(&self, exchange: HttpExchange) -> HttpExchange {
+        let unsent = HttpExchange::NotConnected("no connection".into());
+        match (self.mistake, &exchange) {
+            (Some(Mistake::SilenceIsNotSent), HttpExchange::TimedOut(_) | HttpExchange::Broken(_)) => unsent,
+            (Some(Mistake::StatusIsNotSent), HttpExchange::Answer { status, .. }) if *status != 200 => unsent,
+            _ => exchange,
+        }
+    }
+}
+
+impl Gateway for SimulatedGateway {
+    fn submit<'a>(&'a self, envelope: &'a Envelope, may_leave: MayLeave) -> BoxFuture<'a, Option<GatewayReply>> {
+        Box::pin(async move {
+            self.life.take_step().await;
+            if !may_leave() {
+                return None;
+            }
+            // From here on the bytes are on their way, whatever happens to the process.
+            let arrived = SimulatedPlatform::read_operations(envelope);
+            self.judge.check_arrival((self.process, &self.life), &self.disk.lock().unwrap(), envelope, &arrived);
+            let exchange = self.wait_for_answer(self.platform.receive_envelope(&arrived)).await;
+            let rules = AnswerRules {
+                trust_status: self.plan.trust_status.clone(),
+                fatal_errors: vec!["Not enough money".to_owned()],
+            };
+            let reply = read_reply(&rules, self.plan.endpoint, envelope, &self.apply_mistake(exchange));
+            self.judge.check_answer(self.process, &reply);
+            Some(reply)
+        })
+    }
+
+    fn ask_statuses<'a>(&'a self, ids: &'a [MessageId]) -> BoxFuture<'a, Vec<StatusAnswer>> {
+        Box::pin(async move {
+            self.life.take_step().await;
+            let numbers: Vec<u64> = ids.iter().map(|id| id.get()).collect();
+            let exchange = self.wait_for_answer(self.platform.answer_statuses(&numbers)).await;
+            let mut told = read_status_answers(ids, &exchange, &RedactingReader::new(""));
+            let blind = matches!(self.plan.oracle, StatusOracle::KnowsAll | StatusOracle::DeniesAll);
+            if self.mistake == Some(Mistake::BlindStatusTrusted) && blind && told.len() > 1 {
+                told[0] = StatusAnswer::Denied(String::new());
+                told[1] = StatusAnswer::Known { status: Status::Delivered, msg_id: None, channel: None, updated: None };
+            }
+            told
+        })
+    }
+}

@@ -1,0 +1,258 @@
+//! Simulated processes and the disk that survives them, with the clocks of their world.
+
+use std::cell::Cell;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
+
+use super::judge::Sighting;
+use super::shares::SeatLocks;
+use campaign_core::domain::Row;
+use campaign_ledger::memory::{LedgerContents, StoredRun};
+use campaign_ledger::{
+    Epoch, Intent, LedgerError, NewRun, Permit, RowState, RowStates, RunActivity, RunId, Settlement, StateCounts,
+};
+
+thread_local! {
+    /// When this thread's world began; a world lives on one thread.
+    static BEGAN: Cell<Option<Instant>> = const { Cell::new(None) };
+    /// How far the wall clock was set forward since, in microseconds; less than zero if it was set back.
+    static SHIFT: Cell<i64> = const { Cell::new(0) };
+}
+
+/// Begins a world: its wall clock and its monotonic clock start together.
+pub(super) fn begin_world() {
+    BEGAN.set(Some(Instant::now()));
+    SHIFT.set(0);
+}
+
+/// Sets the wall clock forward or back.
+pub(super) fn shift_wall_clock(by: SignedDuration) {
+    SHIFT.set(SHIFT.get() + by.as_micros() as i64);
+}
+
+/// The time since the world began, by the monotonic clock.
+pub(super) fn elapsed() -> Duration {
+    BEGAN.get().map_or(Duration::ZERO, |began| began.elapsed())
+}
+
+/// The wall clock of the world.
+pub(super) fn wall_now() -> Timestamp {
+    Timestamp::from_microsecond(1_800_000_000_000_000 + elapsed().as_micros() as i64 + SHIFT.get())
+        .unwrap_or(Timestamp::UNIX_EPOCH)
+}
+
+/// The remaining life of a process.
+#[derive(Debug)]
+struct LifeState {
+    /// The steps until it ends. `None` if it lives on.
+    steps: Option<u64>,
+    /// The steps until it is suspended, and for how long.
+    suspension: Option<(u64, Duration)>,
+    suspended_until: Option<Instant>,
+    dead: bool,
+}
+
+/// The life of one process.
+#[derive(Debug)]
+pub(super) struct ProcessLife {
+    lot: Mutex<LifeState>,
+    end: Notify,
+}
+
+impl ProcessLife {
+    /// A life that ends after this many steps, if ever, and is suspended once, if ever.
+    pub(super) fn new(steps: Option<u64>, suspension: Option<(u64, Duration)>) -> Self {
+        Self {
+            lot: Mutex::new(LifeState { steps, suspension, suspended_until: None, dead: false }),
+            end: Notify::new(),
+        }
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.lot.lock().unwrap().dead
+    }
+
+    pub(super) fn was_suspended(&self) -> bool {
+        self.lot.lock().unwrap().suspended_until.is_some()
+    }
+
+    /// Kills the process.
+    pub(super) fn kill(&self) {
+        self.lot.lock().unwrap().dead = true;
+        self.end.notify_one();
+    }
+
+    /// Waits for its end.
+    pub(super) async fn wait_end(&self) {
+        self.end.notified().await;
+    }
+
+    /// One step, in which the process can end or be suspended.
+    pub(super) async fn take_step(&self) {
+        loop {
+            match self.next_turn() {
+                StepTurn::Over => return std::future::pending().await,
+                StepTurn::Wait(until) => sleep_until(until).await,
+                StepTurn::Go => return,
+            }
+        }
+    }
+
+    /// Waits until the process is not suspended, or forever if it has ended. Not a step.
+    pub(super) async fn wait_awake(&self) {
+        loop {
+            let until = {
+                let lot = self.lot.lock().unwrap();
+                (!lot.dead).then_some(lot.suspended_until)
+            };
+            match until {
+                None => return std::future::pending().await,
+                Some(Some(until)) if until > Instant::now() => sleep_until(until).await,
+                Some(_) => return,
+            }
+        }
+    }
+
+    fn next_turn(&self) -> StepTurn {
+        let mut lot = self.lot.lock().unwrap();
+        if lot.dead {
+            return StepTurn::Over;
+        }
+        if let Some(until) = lot.suspended_until.filter(|until| *until > Instant::now()) {
+            return StepTurn::Wait(until);
+        }
+        if let Some((steps, time)) = &mut lot.suspension {
+            *steps = steps.saturating_sub(1);
+            if *steps == 0 {
+                let until = Instant::now() + *time;
+                lot.suspension = None;
+                lot.suspended_until = Some(until);
+                return StepTurn::Wait(until);
+            }
+        }
+        if let Some(steps) = &mut lot.steps {
+            *steps = steps.saturating_sub(1);
+            if *steps == 0 {
+                lot.dead = true;
+                self.end.notify_one();
+                return StepTurn::Over;
+            }
+        }
+        StepTurn::Go
+    }
+}
+
+enum StepTurn {
+    Go,
+    Wait(Instant),
+    Over,
+}
+
+/// The wall clock in microseconds.
+pub(super) type WallMicros = i64;
+
+/// The data that survives the end of a process.
+pub(super) struct SimulatedDisk {
+    pub(super) contents: LedgerContents,
+    /// How many intents of all runs name a row.
+    pub(super) intents: HashMap<Row, u32>,
+    /// The seats of workers that share a run, and the owner of each shard.
+    pub(super) places: SeatLocks,
+    pub(super) seats: HashMap<Epoch, Arc<ProcessLife>>,
+    /// Situations that occurred.
+    pub(super) seen: BTreeMap<Sighting, u64>,
+    /// Numbers that a wrong ledger gave without recording an intent.
+    unrecorded: u32,
+}
+
+impl SimulatedDisk {
+    /// An empty disk, whose epochs derive from the seed.
+    pub(super) fn new(seed: u64) -> Self {
+        let (contents, places) = (LedgerContents::seeded(seed), SeatLocks::default());
+        let (intents, seats, seen) = (HashMap::new(), HashMap::new(), BTreeMap::new());
+        Self { contents, intents, places, seats, seen, unrecorded: 0 }
+    }
+
+    pub(super) fn record_sighting(&mut self, what: Sighting) {
+        *self.seen.entry(what).or_default() += 1;
+    }
+
+    /// Begins a run on it; gives its identifier.
+    pub(super) fn begin_run(&mut self, now: WallMicros, new: &NewRun) -> RunId {
+        let run = self.contents.create_run(new).expect("identifiers are left");
+        self.contents.open_run(now, run.key, None).expect("it was created");
+        run.key
+    }
+
+    /// A run with all its data.
+    pub(super) fn book(&self, run: RunId) -> &StoredRun {
+        self.contents.stored_run(run).expect("runs stay")
+    }
+
+    /// The rows in each state, by the data on the disk.
+    pub(super) fn count_states(&self, run: RunId) -> StateCounts {
+        let book = self.book(run);
+        self.row_states(run, RunActivity::Sending).count_states(book.run.recipients, &book.excluded)
+    }
+
+    /// The state of a row by its records. `None` if it was never sent.
+    pub(super) fn row_state(&self, run: RunId, row: Row) -> Option<RowState> {
+        self.row_states(run, RunActivity::Idle).recorded_state(row)
+    }
+
+    /// Whether an envelope with a row is not settled yet.
+    pub(super) fn is_open(&self, run: RunId, row: Row) -> bool {
+        let open = self.book(run).envelopes.values().filter(|envelope| envelope.settled.is_none());
+        open.flat_map(|envelope| &envelope.rows).any(|sent| sent.row == row)
+    }
+
+    fn row_states(&self, run: RunId, activity: RunActivity) -> RowStates {
+        let book = self.book(run);
+        let mut states = RowStates::new(activity, book.row_events());
+        book.envelopes.values().for_each(|envelope| states.add_envelope(envelope));
+        book.receipts.iter().for_each(|(row, receipts)| states.add_receipts(*row, receipts));
+        states
+    }
+
+    pub(super) fn begin(&mut self, now: WallMicros, intent: Intent) -> Result<Permit, LedgerError> {
+        let rows: Vec<Row> = intent.rows.iter().map(|sent| sent.row).collect();
+        let begun = self.contents.begin_envelope(now, intent)?;
+        if matches!(begun, Permit::Granted { .. }) {
+            self.count_intents(rows);
+        }
+        Ok(begun)
+    }
+
+    /// Stores an intent without checking its owner, without a slot.
+    pub(super) fn insert(&mut self, now: WallMicros, envelope: u32, intent: Intent) -> Result<(), LedgerError> {
+        self.count_intents(intent.rows.iter().map(|sent| sent.row));
+        self.contents.stored_run_mut(intent.lease.run)?.insert_envelope(to_timestamp(now), envelope, intent)
+    }
+
+    /// A unique number for an envelope without an intent.
+    pub(super) fn next_unrecorded(&mut self) -> u32 {
+        self.unrecorded += 1;
+        1_000_000 + self.unrecorded
+    }
+
+    fn count_intents(&mut self, rows: impl IntoIterator<Item = Row>) {
+        rows.into_iter().for_each(|row| *self.intents.entry(row).or_default() += 1);
+    }
+
+    /// Settles an envelope if it exists. A process without intents settles unknown ones.
+    pub(super) fn settle(&mut self, now: WallMicros, settlement: Settlement) -> Result<(), LedgerError> {
+        match self.book(settlement.run).envelopes.contains_key(&settlement.envelope) {
+            true => self.contents.settle_envelope(now, settlement),
+            false => Ok(()),
+        }
+    }
+}
+
+pub(super) fn to_timestamp(now: WallMicros) -> jiff::Timestamp {
+    jiff::Timestamp::from_microsecond(now).unwrap_or(jiff::Timestamp::UNIX_EPOCH)
+}

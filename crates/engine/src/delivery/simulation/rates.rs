@@ -1,0 +1,376 @@
+//! Simulation of the rate limit: the process's gate, alone and with the account's limit, in many worlds.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use tokio::time::{sleep, timeout};
+
+use super::plan::SimulationRandom;
+use super::process::{ProcessLife, begin_world, elapsed, shift_wall_clock, wall_now};
+use crate::delivery::rate_gate::RateGate;
+use campaign_ledger::AccountRateLimit;
+
+/// The rates that are promised to hold, in operations per second.
+const RATES: [f64; 5] = [1.0, 10.0, 50.0, 200.0, 5_000.0];
+/// The longest that a commit takes.
+const COMMIT: Duration = Duration::from_millis(5);
+
+/// The number of worlds, and their length.
+#[derive(Clone, Copy)]
+struct PaceExtent {
+    /// Worlds per rate.
+    worlds: u64,
+    /// The most operations that a world is measured for, beyond a minute.
+    operations: f64,
+}
+
+/// The extent for every test run.
+const SHORT_EXTENT: PaceExtent = PaceExtent { worlds: 4, operations: 30_000.0 };
+/// The extent of the long test, which takes minutes.
+const LONG_EXTENT: PaceExtent = PaceExtent { worlds: 24, operations: f64::INFINITY };
+
+impl PaceExtent {
+    /// How long a rate is measured: ten minutes, or less if that is enough.
+    fn measured_time(self, rate: f64) -> Duration {
+        Duration::from_secs_f64((self.operations / rate).clamp(60.0, 600.0))
+    }
+}
+
+/// Trouble of the processes besides sending.
+#[derive(Clone, Copy, Debug, Default)]
+struct PaceTrouble {
+    processes: usize,
+    restarts: bool,
+    suspension: Option<Duration>,
+    /// By how many seconds the wall clock is set, forward or back.
+    clock_set: Option<i64>,
+    /// The processes share one run, whose own rate is half of the account's.
+    together: bool,
+    /// The first process has a slower campaign than the account allows, and ends it halfway.
+    slow: bool,
+}
+
+/// When each process sent how much.
+type SendLog = Arc<Mutex<Vec<(Duration, usize)>>>;
+
+/// The account and its senders.
+struct PacedAccount {
+    rate: f64,
+    size: usize,
+    in_flight: usize,
+    pace: Arc<Mutex<AccountRateLimit>>,
+    /// The rate of a shared run. Then no process has a gate.
+    own: Option<Arc<Mutex<AccountRateLimit>>>,
+    log: SendLog,
+    seed: u64,
+}
+
+/// Reserves room in a rate limit. Returns the wait.
+fn reserve_room(pace: &Mutex<AccountRateLimit>, size: usize, rate: f64) -> Duration {
+    let mut pace = pace.lock().unwrap();
+    let reservation = pace.reserve(wall_now().as_microsecond(), size as u32, Some(rate));
+    *pace = reservation.rate_limit;
+    reservation.wait.time
+}
+
+impl PacedAccount {
+    fn new(rate: f64, chance: &mut SimulationRandom, seed: u64) -> Self {
+        // The envelopes of a process wait for each other's commits, so their share of the rate must be longer.
+        let least = (rate * 2.0 * COMMIT.as_secs_f64()) as u64 + 1;
+        let size = (least + chance.below((rate as u64).min(100) - least + 1)) as usize;
+        let in_flight = 1 + chance.below(4) as usize;
+        Self { rate, size, in_flight, pace: Arc::default(), own: None, log: SendLog::default(), seed }
+    }
+
+    /// Starts a process: each of its envelopes has its turn, takes a slot of the account, and leaves.
+    fn start_process(&self, process: u64, rate: f64, life: &Arc<ProcessLife>) {
+        let gate = Arc::new(RateGate::new(Some(if self.own.is_some() { self.rate } else { rate })));
+        let commits = Arc::new(Mutex::new(SimulationRandom::new(self.seed.wrapping_mul(31).wrapping_add(process))));
+        for _ in 0..self.in_flight {
+            let (gate, life, commits) = (Arc::clone(&gate), Arc::clone(life), Arc::clone(&commits));
+            let (pace, log) = (Arc::clone(&self.pace), Arc::clone(&self.log));
+            let (own, size) = (self.own.clone(), self.size);
+            let (own_rate, rate) = (self.rate, if own.is_some() { 2.0 * self.rate } else { self.rate });
+            tokio::spawn(async move {
+                loop {
+                    let turn = gate.wait_turn(size).await;
+                    if let Some(own) = &own {
+                        sleep(reserve_room(own, size, own_rate)).await;
+                    }
+                    life.take_step().await;
+                    let wait = reserve_room(&pace, size, rate);
+                    let commit = commits.lock().unwrap().below(COMMIT.as_micros() as u64);
+                    sleep(Duration::from_micros(commit)).await;
+                    sleep(wait).await;
+                    turn.mark_left();
+                    life.take_step().await;
+                    log.lock().unwrap().push((elapsed(), size));
+                }
+            });
+        }
+    }
+
+    /// The operations per second over the time measured.
+    fn mean_rate(&self) -> f64 {
+        self.log.lock().unwrap().iter().map(|(_, size)| size).sum::<usize>() as f64 / elapsed().as_secs_f64()
+    }
+}
+
+/// The maximum by which a window of at least a second exceeds the rate, in operations.
+pub(super) fn max_excess(log: &[(Duration, usize)], rate: f64) -> f64 {
+    // How far the operations before each envelope are ahead of the rate, and after all.
+    let (mut before, mut sum) = (Vec::new(), 0.0);
+    for (at, size) in log {
+        before.push((at.as_secs_f64(), sum));
+        sum += *size as f64;
+    }
+    let (mut most, mut first, mut least) = (f64::MIN, 0, f64::MAX);
+    for (last, (at, size)) in log.iter().enumerate() {
+        let (at, after) = (at.as_secs_f64(), before[last].1 + *size as f64);
+        while at - before[first].0 >= 1.0 {
+            least = least.min(before[first].1 - rate * before[first].0);
+            first += 1;
+        }
+        most = most.max(after - before[first].1 - rate).max(after - rate * at - least);
+    }
+    most
+}
+
+/// Lets the processes send, with this trouble.
+async fn run_processes(
+    account: &PacedAccount,
+    trouble: PaceTrouble,
+    measured: Duration,
+    chance: &mut SimulationRandom,
+) {
+    let lives: Vec<Arc<ProcessLife>> = (0..trouble.processes)
+        .map(|process| {
+            let suspended = trouble.suspension.filter(|_| process == 0);
+            let life = Arc::new(ProcessLife::new(None, suspended.map(|time| (1 + chance.below(50), time))));
+            let rate = if trouble.slow && process == 0 { account.rate / 5.0 } else { account.rate };
+            account.start_process(process as u64, rate, &life);
+            life
+        })
+        .collect();
+    let until = Duration::from_millis(1 + chance.below(measured.as_millis() as u64 / 2));
+    sleep(until).await;
+    if trouble.restarts || trouble.slow {
+        lives[0].kill();
+    }
+    if trouble.restarts {
+        account.start_process(trouble.processes as u64, account.rate, &Arc::new(ProcessLife::new(None, None)));
+    }
+    if let Some(seconds) = trouble.clock_set {
+        shift_wall_clock(SignedDuration::from_secs(seconds));
+    }
+    sleep(measured - until).await;
+    if trouble.suspension.is_some() {
+        assert!(lives[0].was_suspended(), "nothing was suspended");
+    }
+}
+
+/// Asserts the promise in many worlds of each rate: a window of at least a second contains at most the rate and an
+/// envelope per process, plus one of a suspended process; and at least 95 % of the rate is used if `full`.
+fn assert_rate_holds(trouble: PaceTrouble, full: bool) {
+    assert_rate_holds_in(SHORT_EXTENT, trouble, full);
+}
+
+fn assert_rate_holds_in(extent: PaceExtent, trouble: PaceTrouble, full: bool) {
+    for (rate, seed) in RATES.into_iter().flat_map(|rate| (0..extent.worlds).map(move |seed| (rate, seed))) {
+        let measured = extent.measured_time(rate);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+        runtime.block_on(async {
+            begin_world();
+            let mut chance = SimulationRandom::new(seed);
+            let own = trouble.together.then(Arc::default);
+            let account = PacedAccount { own, ..PacedAccount::new(rate, &mut chance, seed) };
+            run_processes(&account, trouble, measured, &mut chance).await;
+            let suspended = usize::from(trouble.suspension.is_some());
+            // A clock that is set forward forgets what is booked ahead: one slot per process.
+            let forgotten = if trouble.clock_set.is_some_and(|seconds| seconds > 0) { trouble.processes } else { 0 };
+            let envelopes = trouble.processes + usize::from(trouble.restarts) + suspended + forgotten;
+            // Without a gate, each envelope in flight can be late on its own.
+            let flying = if trouble.together { account.in_flight } else { 1 };
+            let spare = (account.size * envelopes * flying) as f64;
+            let excess = max_excess(&account.log.lock().unwrap(), rate);
+            let mean = account.mean_rate();
+            assert!(excess <= spare + 0.001, "{excess} more than {rate}/s in a window, {spare} to spare; seed {seed}");
+            // The last slot of a killed process may be unused.
+            let least = 0.95 * rate - account.size as f64 / measured.as_secs_f64();
+            assert!(!full || mean >= least, "{mean}/s of {rate}/s; seed {seed}");
+        });
+    }
+}
+
+#[test]
+fn one_process_keeps_and_uses_the_rate() {
+    assert_rate_holds(PaceTrouble { processes: 1, ..PaceTrouble::default() }, true);
+}
+
+#[test]
+fn two_processes_share_and_use_the_rate() {
+    assert_rate_holds(PaceTrouble { processes: 2, ..PaceTrouble::default() }, true);
+}
+
+#[test]
+fn workers_of_one_run_share_and_use_its_rate() {
+    assert_rate_holds(PaceTrouble { processes: 3, together: true, ..PaceTrouble::default() }, true);
+    assert_rate_holds(PaceTrouble { processes: 3, together: true, restarts: true, ..PaceTrouble::default() }, true);
+    assert_rate_holds(
+        PaceTrouble {
+            processes: 3,
+            together: true,
+            suspension: Some(Duration::from_secs(20)),
+            ..PaceTrouble::default()
+        },
+        false,
+    );
+}
+
+#[test]
+fn slow_campaign_leaves_the_rest_of_the_rate_to_others() {
+    assert_rate_holds(PaceTrouble { processes: 2, slow: true, ..PaceTrouble::default() }, true);
+}
+
+#[test]
+fn restart_allows_no_burst() {
+    assert_rate_holds(PaceTrouble { processes: 1, restarts: true, ..PaceTrouble::default() }, true);
+    assert_rate_holds(PaceTrouble { processes: 2, restarts: true, ..PaceTrouble::default() }, true);
+}
+
+#[test]
+fn suspended_process_catches_up_on_one_envelope_only() {
+    for seconds in [1, 20] {
+        let suspension = Some(Duration::from_secs(seconds));
+        assert_rate_holds(PaceTrouble { processes: 1, suspension, ..PaceTrouble::default() }, false);
+        assert_rate_holds(PaceTrouble { processes: 2, suspension, ..PaceTrouble::default() }, false);
+    }
+}
+
+#[test]
+fn clock_change_does_not_affect_the_rate() {
+    for seconds in [-1, -3_600, 3_600] {
+        let clock_set = Some(seconds);
+        assert_rate_holds(PaceTrouble { processes: 2, clock_set, ..PaceTrouble::default() }, true);
+    }
+    assert_rate_holds(
+        PaceTrouble { processes: 1, restarts: true, clock_set: Some(-600), ..PaceTrouble::default() },
+        true,
+    );
+}
+
+#[test]
+#[ignore = "takes minutes: cargo test --lib simulation -- --ignored"]
+fn rate_holds_in_many_long_worlds() {
+    let suspension = Some(Duration::from_secs(20));
+    for (trouble, full) in [
+        (PaceTrouble { processes: 1, ..PaceTrouble::default() }, true),
+        (PaceTrouble { processes: 2, ..PaceTrouble::default() }, true),
+        (PaceTrouble { processes: 3, together: true, restarts: true, ..PaceTrouble::default() }, true),
+        (PaceTrouble { processes: 3, together: true, suspension, ..PaceTrouble::default() }, false),
+        (PaceTrouble { processes: 2, slow: true, ..PaceTrouble::default() }, true),
+        (PaceTrouble { processes: 2, restarts: true, ..PaceTrouble::default() }, true),
+        (PaceTrouble { processes: 2, suspension, ..PaceTrouble::default() }, false),
+        (PaceTrouble { processes: 2, clock_set: Some(-3_600), ..PaceTrouble::default() }, true),
+        (PaceTrouble { processes: 1, restarts: true, clock_set: Some(-600), ..PaceTrouble::default() }, true),
+    ] {
+        assert_rate_holds_in(LONG_EXTENT, trouble, full);
+    }
+}
+
+/// Operations per second.
+const TURN_RATES: [f64; 6] = [0.1, 1.0, 10.0, 50.0, 200.0, 5_000.0];
+/// The maximum time of the commit during an envelope's turn.
+const TURN_COMMIT: Duration = Duration::from_millis(15);
+/// Worlds per rate.
+const TURN_WORLDS: u64 = 4;
+
+/// How long a world of this rate lasts: for some 30,000 operations, but a minute at least and ten at most.
+fn world_duration(rate: f64) -> Duration {
+    Duration::from_secs_f64((30_000.0 / rate).clamp(60.0, 600.0))
+}
+
+/// Trouble besides sending.
+#[derive(Clone, Copy, Debug, Default)]
+struct TurnTrouble {
+    /// One envelope in ten leaves up to two seconds late.
+    late: bool,
+    /// Envelopes are of one to three times the least size.
+    mixed: bool,
+    /// The gateway asks to slow down now and then.
+    slowed: bool,
+    /// One turn in twenty is abandoned, before or after it comes.
+    given_up: bool,
+}
+
+/// Takes turns until the world ends, and records when each envelope left.
+async fn take_turns(
+    gate: Arc<RateGate>,
+    mut size: impl FnMut() -> usize,
+    trouble: TurnTrouble,
+    mut chance: SimulationRandom,
+    log: Arc<Mutex<Vec<(Duration, usize)>>>,
+) {
+    loop {
+        let size = size();
+        if trouble.given_up && chance.once_in(20) {
+            let patience = Duration::from_millis(chance.below(3_000));
+            drop(timeout(patience, gate.wait_turn(size)).await);
+        }
+        let turn = gate.wait_turn(size).await;
+        let late = if trouble.late && chance.once_in(10) { Duration::from_secs(2) } else { TURN_COMMIT };
+        sleep(Duration::from_micros(chance.below(late.as_micros() as u64))).await;
+        turn.mark_left();
+        log.lock().unwrap().push((elapsed(), size));
+    }
+}
+
+/// Plays a world: a window of at least a second contains at most the rate and one envelope, and at least 95 % of the
+/// rate is used unless there is a reason for less.
+async fn play_turns(rate: f64, seed: u64, trouble: TurnTrouble) {
+    begin_world();
+    let (mut chance, lasts) = (SimulationRandom::new(seed), world_duration(rate));
+    // An envelope's share of the rate is longer than a commit.
+    let least = (rate * 2.0 * TURN_COMMIT.as_secs_f64()) as u64 + 1;
+    let even = least + chance.below(least);
+    let (gate, log) = (Arc::new(RateGate::new(Some(rate))), Arc::default());
+    for _ in 0..1 + chance.below(4) {
+        let mut sizes = SimulationRandom::new(chance.next_bits());
+        let size = move || if trouble.mixed { least + sizes.below(2 * least + 1) } else { even } as usize;
+        tokio::spawn(take_turns(
+            Arc::clone(&gate),
+            size,
+            trouble,
+            SimulationRandom::new(chance.next_bits()),
+            Arc::clone(&log),
+        ));
+    }
+    while elapsed() < lasts {
+        sleep(Duration::from_millis(1 + chance.below(120_000)).min(lasts - elapsed())).await;
+        if trouble.slowed {
+            (0..=chance.below(3)).for_each(|_| gate.slow_down());
+        }
+    }
+    let log = log.lock().unwrap();
+    let largest = log.iter().map(|(_, size)| *size).max().expect("something left");
+    let excess = max_excess(&log, rate);
+    let told = format!("at {rate}/s, seed {seed}, {trouble:?}");
+    assert!(excess <= largest as f64 + 0.001, "{excess} above the rate in a window, {largest} allowed {told}");
+    let sent = log.iter().map(|(_, size)| size).sum::<usize>() + largest;
+    let least = 0.95 * rate * lasts.as_secs_f64();
+    assert!(trouble.late || trouble.slowed || sent as f64 >= least, "{sent} of {least} {told}");
+}
+
+#[test]
+fn gate_alone_keeps_and_uses_the_rate() {
+    for kind in 0..16_u8 {
+        let has = |bit: u8| kind & (1 << bit) != 0;
+        let trouble = TurnTrouble { late: has(0), mixed: has(1), slowed: has(2), given_up: has(3) };
+        for (rate, seed) in TURN_RATES.into_iter().flat_map(|rate| (0..TURN_WORLDS).map(move |seed| (rate, seed))) {
+            let runtime =
+                tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+            runtime.block_on(play_turns(rate, seed, trouble));
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! Webhooks and opt-outs in a simulated world, and what must be true after an acknowledged receipt.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::time::sleep;
+
+use super::judge::{Breach, Sighting, row_phone};
+use super::mistakes::Mistake;
+use super::plan::SimulationRandom;
+use super::platform::ExecutedMessage;
+use super::process::wall_now;
+use super::world::SimulatedWorld;
+use crate::delivery::{MessagesInDoubt, Snapshot};
+use campaign_core::domain::{DeliveryState, MessageId, Phone, Receipt, ReceiptSource, ReportedChannel, Row, Status};
+use campaign_ledger::{NewReceipt, OptOut, OptOutReach, OptOutScope, ReceiptOutcome, RowChange, RowState, RunId};
+
+/// The time until the platform repeats an unacknowledged webhook.
+const RETRY_AFTER: Duration = Duration::from_secs(5);
+
+/// The acknowledged receipts.
+#[derive(Default)]
+pub(super) struct AcknowledgedLog(Mutex<Vec<AcknowledgedReceipt>>);
+
+/// A webhook that was acknowledged.
+#[derive(Clone)]
+struct AcknowledgedReceipt {
+    run: RunId,
+    row: Row,
+    order: Option<u32>,
+    receipt: Receipt,
+    at: Timestamp,
+}
+
+/// The result of an attempt to deliver a webhook.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TellAttempt {
+    /// The server dies before the commit.
+    Lost,
+    /// The server dies after the commit, before its answer.
+    Unheard,
+    Acknowledged,
+}
+
+impl AcknowledgedReceipt {
+    fn has_arrived(&self) -> bool {
+        matches!(self.receipt.status.delivery_state(), DeliveryState::Delivered | DeliveryState::Read)
+    }
+}
+
+impl SimulatedWorld {
+    /// Makes the platform report what it executes from now on, in half of the worlds.
+    pub(super) fn start_telling(self: &Arc<Self>, mut executed: UnboundedReceiver<ExecutedMessage>) {
+        let (world, mut chance) = (Arc::clone(self), self.plan.random_for(4));
+        if !self.plan.sends_webhooks() {
+            return;
+        }
+        tokio::spawn(async move {
+            while let Some(message) = executed.recv().await {
+                for (number, (happens, channel, status)) in (1..).zip(world.plan_reports(&message, &mut chance)) {
+                    // Channels have their own clocks.
+                    let wrong = if channel.is_some() { chance.below(3_600) as i64 - 1_800 } else { 0 };
+                    let updated = wall_now() + SignedDuration::from_secs(number + wrong);
+                    let (updated, source) = (Some(updated), ReceiptSource::Webhook);
+                    let receipt = Receipt { updated, channel, ..Receipt::new(source, status) };
+                    for _ in 0..=chance.below(2) {
+                        let longest = chance.pick(&[50, 20_000, 600_000]);
+                        let after = message.late + happens + Duration::from_millis(chance.below(longest));
+                        let tries = draw_attempts(&mut chance);
+                        tokio::spawn(Arc::clone(&world).deliver_receipt(message.id, receipt.clone(), after, tries));
+                    }
+                }
+            }
+        });
+    }
+
+    /// The platform's reports of a message, in order: the time after execution, the channel and the status.
+    fn plan_reports(
+        &self,
+        message: &ExecutedMessage,
+        chance: &mut SimulationRandom,
+    ) -> Vec<(Duration, Option<ReportedChannel>, Status)> {
+        let first = self.plan.kind.channels().first().copied().map(ReportedChannel::Known);
+        if message.refused {
+            let channel = first.filter(|_| self.plan.kind.channels().len() > 1 && chance.once_in(2));
+            return vec![(Duration::ZERO, channel, Status::Rejected)];
+        }
+        let fallback = &message.fallback;
+        if fallback.steps().next().is_none() {
+            let statuses: &[Status] = match chance.below(4) {
+                0 => &[],
+                1 => &[Status::Routing],
+                2 => &[Status::Delivered],
+                _ => &[Status::Routing, Status::Delivered, Status::Read],
+            };
+            return statuses.iter().map(|status| (Duration::ZERO, None, status.clone())).collect();
+        }
+        self.record_sighting(if fallback.reaches { Sighting::FellBack } else { Sighting::FailedOnEveryChannel }, 1);
+        let mut told = Vec::new();
+        for (happens, report) in fallback.steps() {
+            if chance.once_in(4) {
+                continue;
+            }
+            let status = Status::from_name(report.status);
+            // A platform can omit the name of the last channel. It should name any other.
+            let nameless = match status.is_failure() && fallback.continues_after(report) {
+                true => self.plan.omits_failed_channel(),
+                false => chance.once_in(4),
+            };
+            let channel = report.channel.filter(|_| !nameless).map(ReportedChannel::Known);
+            told.push((happens, channel, status));
+        }
+        told
+    }
+
+    async fn deliver_receipt(self: Arc<Self>, id: u64, receipt: Receipt, after: Duration, tries: Vec<TellAttempt>) {
+        sleep(after).await;
+        for one in tries {
+            if self.try_receipt(id, &receipt, one) {
+                return;
+            }
+            sleep(RETRY_AFTER).await;
+        }
+    }
+
+    /// One attempt. Returns whether it was acknowledged.
+    fn try_receipt(&self, id: u64, receipt: &Receipt, one: TellAttempt) -> bool {
+        let mut disk = self.disk.lock().unwrap();
+        let Some(origin) = MessageId::new(id).and_then(|id| Some((id, disk.contents.find_message(id)?))) else {
+            return true;
+        };
+        let run = origin.1.run;
+        let Some((row, order)) = disk.book(run).run.find_message(origin.0) else { return true };
+        let hasty = self.mistake == Some(Mistake::AcknowledgedBeforeCommit);
+        if one != TellAttempt::Lost {
+            let before = disk.row_state(run, row);
+            let new = NewReceipt { run, row, order, receipt: receipt.clone(), opt_out: None };
+            let reception =
+                disk.contents.store_receipts(wall_now().as_microsecond(), vec![new]).expect("a run that is there");
+            let after = disk.row_state(run, row);
+            if !is_forward(before, after) {
+                self.judge.record_breach(Breach::WentBack, &format!("row {row}: {before:?} -> {after:?}"));
+            }
+            let doubtful =
+                |state| matches!(state, Some(RowState::InDoubt | RowState::Unresolved | RowState::AssumedSent));
+            self.record_sighting(Sighting::ToldAgain, u64::from(reception[0] == ReceiptOutcome::Known));
+            self.record_sighting(Sighting::DoubtProven, u64::from(doubtful(before) && !doubtful(after)));
+            self.record_sighting(Sighting::ToldEarly, u64::from(disk.is_open(run, row)));
+        }
+        let acknowledged = one == TellAttempt::Acknowledged || hasty;
+        if acknowledged {
+            let told = AcknowledgedReceipt { run, row, order, receipt: receipt.clone(), at: wall_now() };
+            self.acknowledged.0.lock().unwrap().push(told);
+        }
+        acknowledged
+    }
+
+    /// Compares the ledger's state of the current run with the acknowledged receipts.
+    pub(super) fn compare_with_receipts(&self, snapshot: &Snapshot) {
+        let disk = self.disk.lock().unwrap();
+        for told in self.acknowledged.0.lock().unwrap().iter() {
+            let book = disk.book(told.run);
+            let kept = book.receipts.get(&told.row);
+            let same = kept
+                .is_some_and(|kept| kept.iter().any(|kept| kept.order == told.order && kept.receipt == told.receipt));
+            if !same {
+                self.judge.record_breach(Breach::ReceiptLost, &format!("row {}: {:?}", told.row, told.receipt));
+            }
+            let new_message = book
+                .events
+                .iter()
+                .any(|event| event.row == told.row && matches!(event.change, RowChange::Retry { .. }));
+            let state = snapshot.row_state(told.row);
+            let forgotten = match told.receipt.status.delivery_state() {
+                DeliveryState::Read => state != RowState::Read,
+                DeliveryState::Delivered => !matches!(state, RowState::Delivered | RowState::Read),
+                DeliveryState::Pending | DeliveryState::Failed => false,
+            };
+            if told.run == self.current_run() && !new_message && forgotten {
+                self.judge.record_breach(Breach::WentBack, &format!("row {} is {state}: {:?}", told.row, told.receipt));
+            }
+        }
+    }
+
+    /// Checks that no row to be asked about was proven before `since`, unless it was resent later.
+    pub(super) fn check_nothing_proven_is_asked(&self, since: Timestamp, run: RunId, doubts: &MessagesInDoubt) {
+        let disk = self.disk.lock().unwrap();
+        for told in self.acknowledged.0.lock().unwrap().iter().filter(|told| told.run == run && told.at < since) {
+            let asked = doubts.rows.iter().find(|doubt| {
+                doubt.row == told.row && disk.book(run).run.find_message(doubt.id).is_some_and(|of| of.1 == told.order)
+            });
+            let begun = asked.and_then(|doubt| disk.book(run).envelopes.get(&doubt.envelope));
+            if begun.is_some_and(|envelope| envelope.begun_at < told.at) {
+                self.judge.record_breach(Breach::AskedAlthoughProven, &format!("row {}: {:?}", told.row, told.receipt));
+            }
+        }
+    }
+
+    /// Checks that no row to be sent had arrived before `since`.
+    pub(super) fn check_no_arrived_is_resent(&self, since: Timestamp, run: RunId, rows: impl Iterator<Item = Row>) {
+        let told = self.acknowledged.0.lock().unwrap();
+        for row in rows {
+            let arrived = |told: &&AcknowledgedReceipt| {
+                told.run == run && told.row == row && told.at < since && told.has_arrived()
+            };
+            if let Some(told) = told.iter().find(arrived) {
+                self.judge.record_breach(Breach::SentAlthoughProven, &format!("row {row}: {:?}", told.receipt));
+            }
+        }
+    }
+}
+
+/// The attempts up to the first acknowledged one. Some never are.
+fn draw_attempts(chance: &mut SimulationRandom) -> Vec<TellAttempt> {
+    let mut tries = Vec::new();
+    while chance.once_in(3) {
+        tries.push(chance.pick(&[TellAttempt::Lost, TellAttempt::Unheard]));
+    }
+    if !chance.once_in(20) {
+        tries.push(TellAttempt::Acknowledged);
+    }
+    tries
+}
+
+/// Whether a receipt may move a message so.
+fn is_forward(before: Option<RowState>, after: Option<RowState>) -> bool {
+    let (Some(before), Some(after)) = (before, after) else { return before == after };
+    before == after
+        || match before {
+            RowState::Accepted | RowState::Queued => {
+                matches!(after, RowState::Delivered | RowState::Read | RowState::Failed)
+            }
+            RowState::Failed | RowState::Rejected => matches!(after, RowState::Delivered | RowState::Read),
+            RowState::Delivered => after == RowState::Read,
+            RowState::Planned
+            | RowState::Sending
+            | RowState::InDoubt
+            | RowState::Unresolved
+            | RowState::AssumedSent
+            | RowState::NotSent => after.is_guarded(),
+            RowState::Skipped | RowState::Invalid | RowState::Read => false,
+        }
+}
+
+impl SimulatedWorld {
+    /// Lets a recipient opt out now and then, within seconds after a process starts sending.
+    pub(super) fn schedule_opt_out(self: &Arc<Self>) {
+        let (after, row, opts_out) = self.with_random(|chance| {
+            let row = Row::new(2 + chance.below(self.plan.rows.into()) as u32);
+            (Duration::from_millis(chance.below(5_000)), row, chance.once_in(3))
+        });
+        if opts_out {
+            let world = Arc::clone(self);
+            tokio::spawn(async move {
+                sleep(after).await;
+                world.opt_out(row);
+            });
+        }
+    }
+
+    /// The opt-out is on the disk at one instant: an intent after it breaks the promise.
+    fn opt_out(&self, row: Row) {
+        let mut disk = self.disk.lock().unwrap();
+        let opt_out = OptOut {
+            who: Phone::new(row_phone(row)).unwrap().into(),
+            scope: OptOutScope::Everything,
+            reach: OptOutReach::AllGateways,
+            reason: "STOP".into(),
+            source: "a reply".into(),
+            at: wall_now(),
+        };
+        if disk.contents.opt_outs.add_opt_outs(vec![opt_out]).added > 0 {
+            self.judge.note_opt_out(row, disk.intents.get(&row).copied().unwrap_or(0));
+            self.record_sighting(Sighting::OptedOut, 1);
+        }
+    }
+}

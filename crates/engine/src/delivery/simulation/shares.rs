@@ -1,0 +1,364 @@
+//! Shards of a shared run in the simulated ledger, correct or with a planted mistake.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::time::sleep;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::judge::Sighting;
+use super::ledger::ProcessLedger;
+use super::mistakes::Mistake;
+use super::process::{ProcessLife, SimulatedDisk, elapsed, wall_now};
+use campaign_ledger::{
+    Epoch, Lease, LedgerError, LedgerFuture, Ownership, RowSpan, Run, RunId, ShardDraw, ShardHolder, ShardStore,
+    ShardWorker, StopKind,
+};
+
+impl SimulatedDisk {
+    /// Whether a process may send these rows: any row if the last run is not shared, or else the rows of its own shard.
+    pub(super) fn may_send(&self, life: &Arc<ProcessLife>, rows: RowSpan) -> bool {
+        let Some(book) = self.contents.stored_runs().last().filter(|book| book.run.sharding.is_some()) else {
+            return true;
+        };
+        let holder = book.find_shard_epoch(rows).and_then(|epoch| self.seats.get(&epoch));
+        holder.is_some_and(|holder| Arc::ptr_eq(holder, life))
+    }
+
+    /// Whether no other live worker has shards of the last run while the gateway's acceptance is unproven.
+    pub(super) fn is_trying_alone(&self, life: &Arc<ProcessLife>) -> bool {
+        let Some(run) = self.contents.stored_runs().last().map(|book| &book.run) else { return true };
+        run.sharding.as_ref().is_none_or(|sharing| sharing.proven) || !self.has_others(run.key, life)
+    }
+
+    /// Whether another live worker has shards of a run.
+    fn has_others(&self, run: RunId, life: &Arc<ProcessLife>) -> bool {
+        let others = self.seats.iter().filter(|(_, other)| !Arc::ptr_eq(other, life) && !other.is_over());
+        let mut had = others.map(|(epoch, _)| self.book(run).has_shards(*epoch));
+        had.any(|has| has)
+    }
+
+    /// The epoch of the worker whose shard contains these rows.
+    pub(super) fn find_holder(&self, run: RunId, rows: RowSpan) -> Option<Epoch> {
+        self.book(run).find_shard_epoch(rows)
+    }
+
+    /// The seats with shards of a run and no live worker, except this one.
+    pub(super) fn abandoned_places(&self, run: RunId, but: Option<u32>) -> Vec<u32> {
+        let is_left = |place: &u32| Some(*place) != but && !self.places.is_occupied(*place);
+        let mut left: Vec<u32> = self.book(run).list_shard_places().filter(is_left).collect();
+        left.sort_unstable();
+        left.dedup();
+        left
+    }
+
+    fn draw_share(
+        &mut self,
+        now: i64,
+        (seat, rows): (&ShardWorker, u32),
+        shut: Option<&[u32]>,
+        mistake: Option<Mistake>,
+    ) -> Result<ShardDraw, LedgerError> {
+        let is_there = |place| shut.is_none_or(|shut| !shut.contains(&place));
+        let book = self.contents.stored_run_mut(seat.lease.run)?;
+        if mistake == Some(Mistake::ShareWithoutDoubt) {
+            let left: Vec<RowSpan> = book.list_shards_at(|place| !is_there(place)).collect();
+            let is_of = |rows: &RowSpan, row| rows.contains(row);
+            book.envelopes.retain(|_, envelope| {
+                let row = envelope.rows.first().map(|sent| sent.row);
+                envelope.settled.is_some() || !left.iter().any(|rows| row.is_some_and(|row| is_of(rows, row)))
+            });
+        }
+        let known = book.run.sharding.clone();
+        if let Some(sharing) = book.run.sharding.as_mut().filter(|_| mistake == Some(Mistake::SharingUnnumbered)) {
+            sharing.id = seat.sharding;
+        }
+        let drawn = self.contents.draw_shard(now, seat, (rows, shut.is_some()), is_there);
+        self.contents.stored_run_mut(seat.lease.run)?.run.sharding = known;
+        drawn
+    }
+}
+
+impl ProcessLedger {
+    /// Renews the seats of this process if it may have lost this one while it slept. Returns whether it still has it.
+    pub(super) async fn renew_if_lost(&self, epoch: Epoch) -> Result<bool, LedgerError> {
+        if self.leases.is_reliable(epoch) == Some(false) {
+            let renew = |disk: &mut SimulatedDisk, _| {
+                self.leases.renew_all(&mut disk.places);
+                Ok(())
+            };
+            self.write(renew).await?;
+        }
+        Ok(self.leases.is_reliable(epoch) != Some(false))
+    }
+
+    /// Takes the abandoned seats of a run, except this one, until the returned guards are dropped.
+    async fn take_abandoned(&self, seat: &ShardWorker) -> Result<(Vec<u32>, Vec<SeatGuard>), LedgerError> {
+        self.life.take_step().await;
+        if self.disk().abandoned_places(seat.lease.run, Some(seat.place)).is_empty() {
+            return Ok(<_>::default());
+        }
+        let shut = |disk: &mut SimulatedDisk, _| {
+            let left = disk.abandoned_places(seat.lease.run, Some(seat.place));
+            if disk.places.has_sleeper_at(&left) {
+                disk.record_sighting(Sighting::SuspendedPastItsLease);
+            }
+            let take = |place: &u32| {
+                SeatGuard::unrenewed((*place, disk.places.take_seat(*place, &self.life)), &self.disk, &self.leases)
+            };
+            let taken = left.iter().map(take).collect();
+            Ok((left, taken))
+        };
+        self.write(shut).await
+    }
+}
+
+impl ShardStore for ProcessLedger {
+    fn shard_run(&self, lease: Lease, terms: String, proven: bool) -> LedgerFuture<'_, Ownership> {
+        Box::pin(async move {
+            self.write(|disk, _| {
+                let shared = disk.contents.shard_run(lease, terms, proven)?;
+                if shared == Ownership::Held {
+                    disk.record_sighting(Sighting::SharedOut);
+                }
+                Ok(shared)
+            })
+            .await
+        })
+    }
+
+    fn register_worker<'a>(&'a self, run: &'a Run, by: String) -> LedgerFuture<'a, Option<ShardWorker>> {
+        Box::pin(async move {
+            if run.sharding.is_none() {
+                return Ok(None);
+            }
+            self.write(|disk, _| {
+                let place = disk.places.find_free();
+                if disk.places.has_sleeper_at(&[place]) {
+                    disk.record_sighting(Sighting::SuspendedPastItsLease);
+                }
+                let holder = disk.places.take_seat(place, &self.life);
+                let sitting = SeatGuard::unrenewed((place, holder), &self.disk, &self.leases).with_renewal(&self.life);
+                let seat = disk.contents.register_worker(run, (place, by), sitting);
+                if let Some(seat) = &seat {
+                    self.leases.record_taken(seat.lease.epoch, place, holder);
+                    disk.seats.insert(seat.lease.epoch, Arc::clone(&self.life));
+                }
+                Ok(seat)
+            })
+            .await
+        })
+    }
+
+    fn draw_shard<'a>(&'a self, seat: &'a ShardWorker, rows: u32, looks: bool) -> LedgerFuture<'a, ShardDraw> {
+        Box::pin(async move {
+            let (shut, taken) = if looks { Some(self.take_abandoned(seat).await?) } else { None }.unzip();
+            if !self.renew_if_lost(seat.lease.epoch).await? {
+                return Ok(ShardDraw::Ended);
+            }
+            self.write(|disk, now| {
+                // It may have slept since it looked.
+                let own = self
+                    .leases
+                    .find_place(seat.lease.epoch)
+                    .is_some_and(|(place, by)| disk.places.is_held_by(place, by));
+                let mut taken = taken.iter().flatten();
+                match own && taken.all(|sitting| sitting.is_still_held(&disk.places)) {
+                    true => disk.draw_share(now, (seat, rows), shut.as_deref(), self.mistake),
+                    false => Ok(ShardDraw::Ended),
+                }
+            })
+            .await
+        })
+    }
+
+    fn finish_shards<'a>(&'a self, seat: &'a ShardWorker) -> LedgerFuture<'a, ()> {
+        Box::pin(async move { self.write(|disk, _| disk.contents.finish_shards(seat.lease)).await })
+    }
+
+    fn mark_proven(&self, run: RunId) -> LedgerFuture<'_, ()> {
+        Box::pin(async move { self.write(|disk, _| disk.contents.mark_proven(run)).await })
+    }
+
+    fn halt_run(&self, run: RunId, kind: StopKind, reason: String) -> LedgerFuture<'_, ()> {
+        Box::pin(async move {
+            self.write(|disk, _| {
+                if disk.contents.halt_run(run, kind, reason)? && disk.has_others(run, &self.life) {
+                    disk.record_sighting(Sighting::HaltedForAll);
+                }
+                Ok(())
+            })
+            .await
+        })
+    }
+
+    fn list_shard_holders<'a>(&'a self, _: &'a Run) -> LedgerFuture<'a, Vec<ShardHolder>> {
+        unreachable!("nobody is shown who has what")
+    }
+}
+
+/// How long the database keeps a seat without a heartbeat.
+pub(super) const GRANT_TIME: Duration = Duration::from_secs(30);
+/// How long a process relies on its seat.
+const RELIANCE_TIME: Duration = Duration::from_secs(25);
+/// The interval of heartbeats.
+const RENEWAL_INTERVAL: Duration = Duration::from_secs(8);
+
+/// The holders of seats, as stored on the disk.
+#[derive(Default)]
+pub(super) struct SeatLocks {
+    locks: BTreeMap<u32, SeatLock>,
+    taken: u64,
+}
+
+struct SeatLock {
+    holder: u64,
+    life: Arc<ProcessLife>,
+    until: Duration,
+}
+
+impl SeatLock {
+    /// Whether the lock is held. A dead process loses it at once.
+    fn is_held(&self) -> bool {
+        !self.life.is_over() && self.until > elapsed()
+    }
+}
+
+impl SeatLocks {
+    pub(super) fn is_occupied(&self, place: u32) -> bool {
+        self.locks.get(&place).is_some_and(SeatLock::is_held)
+    }
+
+    /// Takes a free seat. Returns the number of the holder.
+    pub(super) fn take_seat(&mut self, place: u32, life: &Arc<ProcessLife>) -> u64 {
+        self.taken += 1;
+        let (holder, life, until) = (self.taken, Arc::clone(life), elapsed() + GRANT_TIME);
+        self.locks.insert(place, SeatLock { holder, life, until });
+        holder
+    }
+
+    /// The first free seat.
+    pub(super) fn find_free(&self) -> u32 {
+        (0..).find(|place| !self.is_occupied(*place)).expect("there is always another place")
+    }
+
+    /// Whether a live process held one of these seats and stopped its heartbeat.
+    pub(super) fn has_sleeper_at(&self, places: &[u32]) -> bool {
+        places.iter().any(|place| self.locks.get(place).is_some_and(|lock| !lock.life.is_over() && !lock.is_held()))
+    }
+
+    /// Releases these seats.
+    pub(super) fn release_all(&mut self, places: &[u32]) {
+        self.locks.retain(|place, _| !places.contains(place));
+    }
+
+    /// Whether this holder still has the seat.
+    pub(super) fn is_held_by(&self, place: u32, holder: u64) -> bool {
+        self.locks.get(&place).is_some_and(|lock| lock.holder == holder)
+    }
+
+    fn renew_lock(&mut self, place: u32, holder: u64) -> bool {
+        let lock = self.locks.get_mut(&place).filter(|lock| lock.holder == holder);
+        lock.map(|lock| lock.until = elapsed() + GRANT_TIME).is_some()
+    }
+
+    fn release(&mut self, place: u32, holder: u64) {
+        if self.is_held_by(place, holder) {
+            self.locks.remove(&place);
+        }
+    }
+}
+
+/// A seat of a process.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HeldSeat {
+    pub(super) place: u32,
+    pub(super) holder: u64,
+    /// The last heartbeat, by both clocks of the process. `None` once the seat is known to be lost.
+    asked: Option<(Duration, Timestamp)>,
+}
+
+/// The seats of a process by epoch.
+#[derive(Default)]
+pub(super) struct HeldSeats(Mutex<HashMap<Epoch, HeldSeat>>);
+
+impl HeldSeats {
+    /// Records that a seat was taken now, with its epoch.
+    pub(super) fn record_taken(&self, epoch: Epoch, place: u32, holder: u64) {
+        let asked = Some((elapsed(), wall_now()));
+        self.0.lock().unwrap().insert(epoch, HeldSeat { place, holder, asked });
+    }
+
+    /// Whether a process may rely on an epoch. `None` if it has no seat.
+    pub(super) fn is_reliable(&self, epoch: Epoch) -> Option<bool> {
+        let held = self.0.lock().unwrap().get(&epoch).copied()?;
+        Some(held.asked.is_some_and(|(steady, told)| {
+            let by_wall = Duration::try_from(wall_now().duration_since(told)).unwrap_or_default();
+            (elapsed() - steady).max(by_wall) < RELIANCE_TIME
+        }))
+    }
+
+    /// The seat of an epoch, and its holder number.
+    pub(super) fn find_place(&self, epoch: Epoch) -> Option<(u32, u64)> {
+        self.0.lock().unwrap().get(&epoch).map(|held| (held.place, held.holder))
+    }
+
+    /// Renews all seats, and records lost ones.
+    pub(super) fn renew_all(&self, places: &mut SeatLocks) {
+        for held in self.0.lock().unwrap().values_mut().filter(|held| held.asked.is_some()) {
+            held.asked = places.renew_lock(held.place, held.holder).then(|| (elapsed(), wall_now()));
+        }
+    }
+
+    fn release(&self, holder: u64) {
+        self.0.lock().unwrap().retain(|_, held| held.holder != holder);
+    }
+}
+
+/// A seat that is released on drop.
+pub(super) struct SeatGuard {
+    place: u32,
+    holder: u64,
+    disk: Arc<Mutex<SimulatedDisk>>,
+    leases: Arc<HeldSeats>,
+    renewals: Option<AbortOnDropHandle<()>>,
+}
+
+impl SeatGuard {
+    /// A seat that is held briefly, without heartbeat.
+    pub(super) fn unrenewed(
+        (place, holder): (u32, u64),
+        disk: &Arc<Mutex<SimulatedDisk>>,
+        leases: &Arc<HeldSeats>,
+    ) -> Self {
+        Self { place, holder, disk: Arc::clone(disk), leases: Arc::clone(leases), renewals: None }
+    }
+
+    /// Whether no other process has taken it.
+    pub(super) fn is_still_held(&self, places: &SeatLocks) -> bool {
+        places.is_held_by(self.place, self.holder)
+    }
+
+    /// The seat with a heartbeat while its process is awake.
+    pub(super) fn with_renewal(mut self, life: &Arc<ProcessLife>) -> Self {
+        let (life, disk, leases) = (Arc::clone(life), Arc::clone(&self.disk), Arc::clone(&self.leases));
+        let renewals = tokio::spawn(async move {
+            loop {
+                sleep(RENEWAL_INTERVAL).await;
+                life.wait_awake().await;
+                leases.renew_all(&mut disk.lock().unwrap().places);
+            }
+        });
+        self.renewals = Some(AbortOnDropHandle::new(renewals));
+        self
+    }
+}
+
+impl Drop for SeatGuard {
+    fn drop(&mut self) {
+        self.leases.release(self.holder);
+        self.disk.lock().unwrap().places.release(self.place, self.holder);
+    }
+}

@@ -1,0 +1,217 @@
+//! Shared runs: the first process shares a run out, and workers come, take part, and go.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use jiff::{SignedDuration, Timestamp};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::judge::{Sighting, has_accepted};
+use super::ledger::ProcessLedger;
+use super::plan::SharingPlan;
+use super::platform::SimulatedGateway;
+use super::process::{ProcessLife, shift_wall_clock, wall_now};
+use super::world::{ProcessTask, SimulatedWorld, load_run, run_end};
+use crate::delivery::engine::send_operations;
+use crate::delivery::{
+    DrawEnd, Feed, Interrupt, POLL_INTERVAL, Participant, SendConditions, SendContext, SendEnding, ShardSender,
+    ShardSource, SharedPace, Snapshot, Stop, StopKind,
+};
+use campaign_ledger::{Allowance, Lease, Ledger, LedgerError, RowState, Run, RunFilter, RunProgress};
+
+/// How often a worker looks for runs, and how long it ignores one afterwards.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
+const REST: Duration = Duration::from_secs(30);
+/// The extra time to wait for other workers that must stop.
+const GRACE: Duration = Duration::from_secs(15);
+
+/// The callbacks of a simulated worker.
+struct WorkerSender {
+    world: Arc<SimulatedWorld>,
+    process: usize,
+    life: Arc<ProcessLife>,
+    ledger: Arc<dyn Ledger>,
+    line: Arc<SimulatedGateway>,
+    interrupt: watch::Receiver<Interrupt>,
+    /// The time since which it takes part.
+    since: Timestamp,
+}
+
+impl ShardSender for WorkerSender {
+    type Error = LedgerError;
+
+    async fn send_drawn(
+        &self,
+        run: &Run,
+        (lease, snapshot): (Lease, &Snapshot),
+        shares: ShardSource,
+    ) -> Result<SendEnding, LedgerError> {
+        let world = &self.world;
+        let rendered = world.rendered_operations(run, snapshot).concat();
+        world.check_no_arrived_is_resent(self.since, run.key, rendered.iter().map(|operation| operation.row));
+        let proven = run.sharding.as_ref().is_some_and(|sharing| sharing.proven);
+        let alone = world.conditions(lease, snapshot);
+        let own = world.plan.rate.filter(|rate| world.plan.account_rate.is_none_or(|account| *rate < account));
+        let pace = own.map(|rate| Allowance::new(format!("{} of account", run.name()), Some(rate)));
+        let conditions = SendConditions { proven: alone.proven || proven, sharing: Some(SharedPace { pace }), ..alone };
+        world.judge.note_start(self.process, proven || has_accepted(snapshot) || conditions.limits.keep_going);
+        let (ledger, gateway, interrupt) = (Arc::clone(&self.ledger), self.line.clone(), self.interrupt.clone());
+        let edges = SendContext { ledger, gateway, observer: world.observer(&self.life), interrupt, passes: None };
+        world.schedule_opt_out();
+        let ending =
+            send_operations(conditions, edges, Feed::from_shares(shares, rendered), snapshot.counts.clone()).await;
+        world.record_sighting(Sighting::LeftOut, ending.opted_out);
+        Ok(ending)
+    }
+
+    fn note_takeover(&self, _: &Run, shares: usize, _: usize) {
+        self.world.record_sighting(Sighting::ShareTakenOver, shares as u64);
+    }
+
+    async fn wait_for_others(&self, _: &Run) -> Result<Option<Stop>, LedgerError> {
+        let mut interrupt = self.interrupt.clone();
+        let signalled = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None);
+        let signalled = timeout(POLL_INTERVAL, signalled).await.is_ok_and(|signal| signal.is_ok());
+        Ok(signalled.then(|| Stop::new(StopKind::Interrupted(15), "interrupted")))
+    }
+}
+
+impl SimulatedWorld {
+    /// Changes the wall clock once, in some worlds with workers and without webhooks, because the judge compares
+    /// receipts by that clock.
+    pub(super) fn schedule_clock_change(self: &Arc<Self>) {
+        if self.plan.sharing.is_none() || self.plan.sends_webhooks() || self.with_random(|chance| chance.once_in(2)) {
+            return;
+        }
+        let (after, seconds, back) =
+            self.with_random(|chance| (chance.below(60_000), 1 + chance.below(3_600) as i64, chance.once_in(2)));
+        let world = Arc::clone(self);
+        tokio::spawn(async move {
+            sleep(Duration::from_millis(after)).await;
+            shift_wall_clock(SignedDuration::from_secs(if back { -seconds } else { seconds }));
+            world.clock_set.store(true, Ordering::Relaxed);
+            world.record_sighting(Sighting::ClockSet, 1);
+        });
+    }
+
+    /// Whether a start shares the run out. Always if it was shared before.
+    pub(super) fn is_sharing(&self, run: &Run) -> bool {
+        self.plan.sharing.is_some() && (run.sharding.is_some() || self.with_random(|chance| !chance.once_in(4)))
+    }
+
+    /// Clears an old stop request that nobody handled.
+    pub(super) async fn clear_old_stop(&self, ledger: &ProcessLedger) {
+        if self.plan.sharing.is_some() {
+            let _ = ledger.request_stop(self.current_run(), false).await;
+        }
+    }
+
+    /// Does the work while workers come and go, if the world has workers.
+    pub(super) async fn run_beside_workers(
+        self: &Arc<Self>,
+        life: fn(&Self) -> Arc<ProcessLife>,
+        work: impl Future<Output = ()>,
+    ) {
+        let Some(SharingPlan { workers, .. }) = self.plan.sharing else { return work.await };
+        let (over, is_over) = watch::channel(false);
+        let workers = (0..workers).map(|_| async {
+            while !*is_over.borrow() {
+                let rest = self.with_random(|chance| chance.below(10_000));
+                sleep(Duration::from_millis(rest)).await;
+                let (signal, signals) = watch::channel(Interrupt::None);
+                let lasts = self.with_random(|chance| chance.once_in(3).then(|| chance.below(60_000)));
+                let lasts = lasts.map_or(Duration::MAX, Duration::from_millis);
+                let mut is_over = is_over.clone();
+                let ends = async {
+                    let _ = timeout(lasts, is_over.wait_for(|over| *over)).await;
+                    let _ = signal.send(Interrupt::Graceful(15));
+                    std::future::pending().await
+                };
+                tokio::select! {
+                    biased;
+                    () = self.run_process(ProcessTask::Work(signals), life(self)) => {}
+                    () = ends => {}
+                }
+            }
+        });
+        let workers = join_all(workers);
+        let work = async {
+            work.await;
+            let _ = over.send(true);
+        };
+        tokio::join!(work, workers);
+    }
+
+    fn worker_sender(
+        self: &Arc<Self>,
+        (process, life): (usize, &Arc<ProcessLife>),
+        (ledger, line): (Arc<ProcessLedger>, Arc<SimulatedGateway>),
+        interrupt: watch::Receiver<Interrupt>,
+    ) -> WorkerSender {
+        let (world, life, since) = (Arc::clone(self), Arc::clone(life), wall_now());
+        WorkerSender { world, process, life, ledger, line, interrupt, since }
+    }
+
+    /// Like `worker`: looks for shared runs, and sends shards of them.
+    pub(super) async fn run_worker(
+        self: &Arc<Self>,
+        process: usize,
+        life: &Arc<ProcessLife>,
+        mut interrupt: watch::Receiver<Interrupt>,
+    ) {
+        let (ledger, line) = (self.process_ledger(life), self.simulated_gateway(process, life));
+        let mut rests: Option<(i64, Instant)> = None;
+        while *interrupt.borrow() == Interrupt::None {
+            let open = RunFilter { open: true, ..RunFilter::all() };
+            let Ok(mut runs) = ledger.list_runs(open).await else { return };
+            runs.retain(|run| {
+                let sharing = run.sharding.as_ref().map(|sharing| sharing.id);
+                let rests = rests.is_some_and(|(id, until)| Some(id) == sharing && Instant::now() < until);
+                sharing.is_some() && !rests && !run.stop_requested && run.ended_at.is_none()
+            });
+            if let Some(run) = runs.pop() {
+                let hand = self.worker_sender((process, life), (ledger.clone(), line.clone()), interrupt.clone());
+                let Ok((_, drawn)) = hand.participant(process, &self.plan.sharing).take_part(&run).await else {
+                    return;
+                };
+                if drawn != DrawEnd::RunOver {
+                    rests = run.sharding.map(|sharing| (sharing.id, Instant::now() + REST));
+                }
+            }
+            let _ = timeout(CHECK_INTERVAL, interrupt.wait_for(|interrupt| *interrupt != Interrupt::None)).await;
+        }
+    }
+
+    /// Like `run --shared`, after taking the run.
+    pub(super) async fn send_together(
+        self: &Arc<Self>,
+        (process, life): (usize, &Arc<ProcessLife>),
+        (ledger, line): (Arc<ProcessLedger>, Arc<SimulatedGateway>),
+        (run, lease): (&Run, Lease),
+    ) {
+        let (_interrupt, interrupts) = watch::channel(Interrupt::None);
+        let hand = self.worker_sender((process, life), (ledger.clone(), line), interrupts);
+        let participant = hand.participant(process, &self.plan.sharing);
+        let led = participant.lead_run(run, lease, "", false, self.plan.timeout + GRACE).await;
+        let Ok(Some(ending)) = led else { return };
+        let kind = ending.stopped.as_ref().map(|stop| stop.kind);
+        if matches!(kind, Some(StopKind::LeaseLost | StopKind::Ledger)) {
+            return;
+        }
+        let Some((_, snapshot)) = load_run(ledger.as_ref(), false).await else { return };
+        let left = snapshot.counts.get(RowState::Planned) + snapshot.counts.get(RowState::Sending);
+        let progress = if kind.is_none() && left == 0 { RunProgress::Finished } else { RunProgress::Open };
+        let _ = ledger.end_run(lease, run_end(SendEnding { counts: snapshot.counts, ..ending }, progress)).await;
+    }
+}
+
+impl WorkerSender {
+    fn participant(&self, process: usize, sharing: &Option<SharingPlan>) -> Participant<'_, Self> {
+        let size = sharing.map_or(1, |sharing| sharing.size);
+        Participant { ledger: &self.ledger, by: format!("process {process}"), size, sender: self }
+    }
+}

@@ -1,0 +1,434 @@
+//! A simulated world: a phase with faults, a healthy phase, and a final state for every row.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+
+use super::judge::{Breach, PromiseJudge, Sighting, WorldReport, has_accepted, row_phone};
+use super::ledger::ProcessLedger;
+use super::mistakes::Mistake;
+use super::plan::{SimulationRandom, WorldPlan};
+use super::platform::{ExecutedMessage, SimulatedGateway, SimulatedPlatform};
+use super::process::{ProcessLife, SimulatedDisk, begin_world, elapsed, wall_now};
+use super::receipts::AcknowledgedLog;
+use super::shares::HeldSeats;
+use crate::delivery::engine::send_operations;
+use crate::delivery::{
+    BreakerLimits, DeliveryEvent, DeliveryObserver, Feed, Interrupt, SendConditions, SendContext, SendEnding, Snapshot,
+};
+use campaign_core::domain::{Endpoint, MessageId, OperationKind, Phone, Row};
+use campaign_gateway::EncodedOperation;
+use campaign_ledger::{
+    Allowance, ExcludedRows, Lease, Ledger, NumberSet, RowState, Run, RunEnd, RunFilter, RunId, RunProgress,
+};
+
+/// The maximum virtual time of one process.
+const MAX_PROCESS_TIME: Duration = Duration::from_secs(2 * 3_600);
+
+/// One world.
+pub(super) struct SimulatedWorld {
+    pub(super) plan: Arc<WorldPlan>,
+    pub(super) mistake: Option<Mistake>,
+    pub(super) disk: Arc<Mutex<SimulatedDisk>>,
+    /// The current run, which is the last.
+    pub(super) run: Mutex<RunId>,
+    pub(super) platform: Arc<SimulatedPlatform>,
+    pub(super) judge: Arc<PromiseJudge>,
+    pub(super) acknowledged: AcknowledgedLog,
+    /// Whether one process sent some of it alone.
+    pub(super) sent_whole: AtomicBool,
+    /// Whether the wall clock was set.
+    pub(super) clock_set: AtomicBool,
+    chance: Mutex<SimulationRandom>,
+    seen: Mutex<BTreeMap<Sighting, u64>>,
+    pub(super) processes: Mutex<Vec<Arc<ProcessLife>>>,
+}
+
+/// Plays the world of a plan.
+pub(super) async fn play_plan(plan: WorldPlan, mistake: Option<Mistake>) -> WorldReport {
+    begin_world();
+    let (executed, told) = unbounded_channel();
+    let world = SimulatedWorld::new(Arc::new(plan), mistake, executed);
+    world.start_telling(told);
+    world.schedule_clock_change();
+    world.run_beside_workers(SimulatedWorld::mortal_life, world.run_faulty_phase()).await;
+    world.compare_with_ledger(false).await;
+    world.check_guard().await;
+    world.platform.stop_faults();
+    world.run_beside_workers(SimulatedWorld::immortal_life, world.run_healthy_phase()).await;
+    world.compare_with_ledger(true).await;
+    world.run_beside_workers(SimulatedWorld::immortal_life, world.send_again()).await;
+    world.measure_rates();
+    world.build_report()
+}
+
+/// The task of a process.
+pub(super) enum ProcessTask {
+    /// To send.
+    SendRun,
+    /// To ask about rows in doubt.
+    Reconcile,
+    /// Takes part in shared runs until a signal comes.
+    Work(watch::Receiver<Interrupt>),
+}
+
+impl SimulatedWorld {
+    fn new(plan: Arc<WorldPlan>, mistake: Option<Mistake>, executed: UnboundedSender<ExecutedMessage>) -> Arc<Self> {
+        let platform = Arc::new(SimulatedPlatform::new(Arc::clone(&plan), mistake, executed));
+        let mut disk = SimulatedDisk::new(plan.seed);
+        let run = disk.begin_run(wall_now().as_microsecond(), &plan.new_run(plan.seed, ExcludedRows::default()));
+        Arc::new(Self {
+            disk: Arc::new(Mutex::new(disk)),
+            run: Mutex::new(run),
+            platform,
+            judge: Arc::default(),
+            acknowledged: AcknowledgedLog::default(),
+            sent_whole: AtomicBool::default(),
+            clock_set: AtomicBool::default(),
+            chance: Mutex::new(plan.random_for(3)),
+            seen: Mutex::default(),
+            processes: Mutex::default(),
+            plan,
+            mistake,
+        })
+    }
+
+    /// The current run.
+    pub(super) fn current_run(&self) -> RunId {
+        *self.run.lock().unwrap()
+    }
+
+    pub(super) fn with_random<T>(&self, draw: impl FnOnce(&mut SimulationRandom) -> T) -> T {
+        draw(&mut self.chance.lock().unwrap())
+    }
+
+    pub(super) fn record_sighting(&self, what: Sighting, times: u64) {
+        *self.seen.lock().unwrap().entry(what).or_default() += times;
+    }
+
+    /// The faulty phase: processes end at any step, are suspended, and replace each other.
+    async fn run_faulty_phase(self: &Arc<Self>) {
+        for _ in 0..self.plan.starts {
+            let task = if self.with_random(|chance| chance.once_in(4)) {
+                ProcessTask::Reconcile
+            } else {
+                ProcessTask::SendRun
+            };
+            let rival =
+                self.with_random(|chance| chance.once_in(5)).then(|| self.with_random(|chance| chance.below(20_000)));
+            let first = self.run_process(task, self.mortal_life());
+            match rival {
+                None => first.await,
+                Some(after) => {
+                    self.record_sighting(Sighting::TakenOver, 1);
+                    let second = async {
+                        sleep(Duration::from_millis(after)).await;
+                        self.run_process(ProcessTask::SendRun, self.mortal_life()).await;
+                    };
+                    tokio::join!(first, second);
+                }
+            }
+            let rest = self.with_random(|chance| if chance.once_in(2) { 0 } else { chance.below(120_000) });
+            sleep(Duration::from_millis(rest)).await;
+        }
+    }
+
+    /// The healthy phase: every row gets a final state, by proof, by the campaign's rule, or by a person.
+    async fn run_healthy_phase(self: &Arc<Self>) {
+        // One in a hundred asks until nothing more can be asked.
+        let patience = self.with_random(|chance| if chance.once_in(100) { 25 } else { 1 + chance.below(4) });
+        for _ in 0..patience {
+            self.run_process(ProcessTask::SendRun, self.immortal_life()).await;
+            let counts = self.load_snapshot().await.counts;
+            if counts.get(RowState::InDoubt) + counts.get(RowState::Planned) == 0 {
+                break;
+            }
+            sleep(Duration::from_secs(61) + self.plan.lag).await;
+            self.run_process(ProcessTask::Reconcile, self.immortal_life()).await;
+        }
+        self.decide_at_end().await;
+        // A start stops at a problem that needs a person, who starts it again.
+        for _ in 0..3 {
+            if self.load_snapshot().await.counts.get(RowState::Planned) > 0 {
+                self.run_process(ProcessTask::SendRun, self.immortal_life()).await;
+            }
+        }
+        self.accept_doubt().await;
+    }
+
+    /// A life that ends or is suspended by chance.
+    pub(super) fn mortal_life(&self) -> Arc<ProcessLife> {
+        let (steps, suspension) = self.with_random(|chance| {
+            let steps = (!chance.once_in(4)).then(|| 1 + chance.below(120));
+            // In a shared run, a suspended process loses its seat.
+            let (often, longest) = if self.plan.sharing.is_some() { (2, 80_000) } else { (6, 40_000) };
+            let suspension =
+                chance.once_in(often).then(|| (1 + chance.below(100), Duration::from_millis(chance.below(longest))));
+            (steps, suspension)
+        });
+        Arc::new(ProcessLife::new(steps, suspension))
+    }
+
+    pub(super) fn immortal_life(&self) -> Arc<ProcessLife> {
+        Arc::new(ProcessLife::new(None, None))
+    }
+
+    /// One process, from its start to its end or until it is killed.
+    pub(super) async fn run_process(self: &Arc<Self>, task: ProcessTask, life: Arc<ProcessLife>) {
+        let number = {
+            let mut processes = self.processes.lock().unwrap();
+            processes.push(Arc::clone(&life));
+            processes.len() - 1
+        };
+        let is_worker = matches!(task, ProcessTask::Work(_));
+        let work = async {
+            match task {
+                ProcessTask::SendRun => self.send_run(number, &life).await,
+                ProcessTask::Reconcile => self.ask_rows(number, &life).await,
+                ProcessTask::Work(interrupt) => self.run_worker(number, &life, interrupt).await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = life.wait_end() => {
+                self.record_sighting(Sighting::Killed, 1);
+                self.record_sighting(Sighting::WorkerKilled, u64::from(is_worker));
+            }
+            done = timeout(MAX_PROCESS_TIME, work) => if done.is_err() {
+                self.judge.record_breach(Breach::Unbounded, "a process did not end");
+            },
+        }
+        // A task left by a process does nothing more.
+        life.kill();
+        if life.was_suspended() {
+            self.record_sighting(Sighting::Suspended, 1);
+        }
+    }
+
+    pub(super) fn process_ledger(&self, life: &Arc<ProcessLife>) -> Arc<ProcessLedger> {
+        let (disk, life, leases) = (Arc::clone(&self.disk), Arc::clone(life), Arc::new(HeldSeats::default()));
+        Arc::new(ProcessLedger { disk, life, leases, mistake: self.mistake })
+    }
+
+    pub(super) fn simulated_gateway(&self, process: usize, life: &Arc<ProcessLife>) -> Arc<SimulatedGateway> {
+        Arc::new(SimulatedGateway {
+            plan: Arc::clone(&self.plan),
+            process,
+            life: Arc::clone(life),
+            platform: Arc::clone(&self.platform),
+            disk: Arc::clone(&self.disk),
+            judge: Arc::clone(&self.judge),
+            mistake: self.mistake,
+        })
+    }
+
+    /// Like `run`: take the run, ask about rows in doubt, send planned rows, end.
+    async fn send_run(self: &Arc<Self>, process: usize, life: &Arc<ProcessLife>) {
+        let (ledger, line) = (self.process_ledger(life), self.simulated_gateway(process, life));
+        self.clear_old_stop(ledger.as_ref()).await;
+        let Some(lease) = self.take_run(ledger.as_ref()).await else { return };
+        self.reconcile(ledger.as_ref(), &line, lease, &[RowState::InDoubt]).await;
+        let began = wall_now();
+        let Some((run, snapshot)) = load_run(ledger.as_ref(), true).await else { return };
+        if self.is_sharing(&run) {
+            return self.send_together((process, life), (ledger, line), (&run, lease)).await;
+        }
+        let rendered = self.rendered_operations(&run, &snapshot);
+        self.check_no_arrived_is_resent(began, run.key, rendered.iter().flatten().map(|operation| operation.row));
+        let feed = Feed::from_groups(rendered);
+        self.sent_whole.store(true, Ordering::Relaxed);
+        self.schedule_opt_out();
+        let conditions = self.conditions(lease, &snapshot);
+        self.judge.note_start(process, has_accepted(&snapshot) || conditions.limits.keep_going);
+        let (_interrupt, interrupts) = watch::channel(Interrupt::None);
+        let observer = self.observer(life);
+        let edges =
+            SendContext { ledger: ledger.clone(), gateway: line, observer, interrupt: interrupts, passes: None };
+        let ending = send_operations(conditions, edges, feed, snapshot.counts).await;
+        self.record_sighting(Sighting::LeftOut, ending.opted_out);
+        let progress =
+            if ending.counts.get(RowState::Planned) == 0 { RunProgress::Finished } else { RunProgress::Open };
+        let _ = ledger.end_run(lease, run_end(ending, progress)).await;
+    }
+
+    /// Like `reconcile`: take the run, ask, give it back.
+    async fn ask_rows(&self, process: usize, life: &Arc<ProcessLife>) {
+        let (ledger, line) = (self.process_ledger(life), self.simulated_gateway(process, life));
+        let Some(lease) = self.take_run(ledger.as_ref()).await else { return };
+        self.reconcile(ledger.as_ref(), &line, lease, &[RowState::InDoubt, RowState::Unresolved]).await;
+        let Some((run, snapshot)) = load_run(ledger.as_ref(), false).await else { return };
+        let ending = SendEnding { counts: snapshot.counts, ..SendEnding::default() };
+        let _ = ledger.end_run(lease, run_end(ending, run.progress)).await;
+    }
+
+    /// Takes the run from any owner. `None` if the ledger failed.
+    pub(super) async fn take_run(&self, ledger: &ProcessLedger) -> Option<Lease> {
+        let run = self.disk.lock().unwrap().book(self.current_run()).run.clone();
+        let hold = ledger.acquire_campaign_lock(&run.campaign, &run.account).await.ok()??;
+        Some(ledger.claim_run(&hold, run.key).await.ok()?.lease)
+    }
+
+    pub(super) async fn load_snapshot(&self) -> Snapshot {
+        let ledger = self.process_ledger(&self.immortal_life());
+        load_run(ledger.as_ref(), false).await.map(|(_, snapshot)| snapshot).unwrap()
+    }
+
+    pub(super) async fn compare_with_ledger(&self, ended: bool) {
+        let snapshot = self.load_snapshot().await;
+        self.judge.compare_outcomes(
+            &self.plan,
+            &self.disk.lock().unwrap(),
+            &snapshot,
+            &self.platform.taken_messages(),
+            ended,
+        );
+        self.compare_with_receipts(&snapshot);
+    }
+
+    fn build_report(&self) -> WorldReport {
+        let mut seen = self.seen.lock().unwrap().clone();
+        seen.extend(self.disk.lock().unwrap().seen.clone());
+        seen.extend(self.platform.fired_faults().into_iter().map(|(fault, times)| (Sighting::Fault(fault), times)));
+        seen.insert(Sighting::Oracle(self.plan.oracle), 1);
+        WorldReport { broken: self.judge.findings(), seen, ended: elapsed() }
+    }
+}
+
+/// The run and its snapshot. `None` if the ledger failed.
+pub(super) async fn load_run(ledger: &ProcessLedger, owned: bool) -> Option<(Run, Snapshot)> {
+    let run = ledger.list_runs(RunFilter { latest: Some(1), ..RunFilter::all() }).await.ok()?.pop()?;
+    let snapshot = Snapshot::load(ledger, &run, owned).await.ok()?;
+    Some((run, snapshot))
+}
+
+pub(super) fn run_end(ending: SendEnding, progress: RunProgress) -> RunEnd {
+    let SendEnding { stopped, counts, parts, lag, .. } = ending;
+    let (stop, stopped) = stopped.map(|stop| (stop.kind, stop.reason)).unzip();
+    let (parts, at, told) = (parts.billed, wall_now(), Vec::new());
+    RunEnd {
+        progress,
+        stop,
+        stop_reason: stopped,
+        counts,
+        parts,
+        receipts: 0,
+        results: None,
+        lag,
+        at,
+        notifications: told,
+    }
+}
+
+impl SimulatedWorld {
+    /// The remaining operations, as the feed returns them.
+    pub(super) fn rendered_operations(&self, run: &Run, snapshot: &Snapshot) -> Vec<Vec<EncodedOperation>> {
+        let rows = (2..=self.plan.rows + 1).filter(|row| !snapshot.settled.contains(*row)).map(Row::new);
+        let operations: Vec<EncodedOperation> = rows
+            .filter_map(|row| {
+                let order = snapshot.renumbered.iter().find(|(rows, _)| rows.contains(row.get()));
+                let ids = order.map_or(run.ids, |(_, ids)| *ids);
+                let fresh = self.mistake == Some(Mistake::FreshIdentifier) && snapshot.digests.contains_key(&row);
+                let id = if fresh {
+                    MessageId::new(run.ids.first + run.ids.len + u64::from(row.get()))
+                } else {
+                    ids.id_for_row(row)
+                };
+                let repeats = order.is_some() || snapshot.digests.contains_key(&row);
+                Some(encode_row(row, id?, self.plan.kind).with_repeats(repeats))
+            })
+            .collect();
+        operations.chunks(7).map(<[EncodedOperation]>::to_vec).collect()
+    }
+
+    pub(super) fn conditions(&self, lease: Lease, snapshot: &Snapshot) -> SendConditions {
+        let plan = &self.plan;
+        let limits = BreakerLimits {
+            doubtful_envelopes: 3,
+            same_error_in_a_row: 50,
+            rejected: 0.2,
+            unreachable: Duration::from_secs(20),
+            keep_going: plan.unsupported.is_some() || plan.seed.is_multiple_of(2),
+        };
+        SendConditions {
+            lease,
+            endpoint: plan.endpoint,
+            repeated: snapshot.repeated.clone(),
+            rate: plan.rate,
+            bounds: None,
+            waits_at_bounds: true,
+            account: Allowance::new("account", plan.account_rate),
+            batch: plan.batch,
+            in_flight: plan.in_flight,
+            timeout: plan.timeout,
+            limits,
+            proven: has_accepted(snapshot) || self.mistake == Some(Mistake::NoCanary),
+            first_messages: if plan.endpoint == Endpoint::Async { Duration::from_secs(10) } else { Duration::ZERO },
+            sharing: None,
+            is_attended: false,
+        }
+    }
+
+    pub(super) fn observer(self: &Arc<Self>, life: &Arc<ProcessLife>) -> DeliveryObserver {
+        let (world, life) = (Arc::clone(self), Arc::clone(life));
+        Arc::new(move |event| {
+            if let DeliveryEvent::Settled { counts } = event
+                && !life.is_over()
+            {
+                world.judge.check_shown_counts(&counts, &world.disk.lock().unwrap().count_states(world.current_run()));
+            }
+        })
+    }
+}
+
+/// An operation with a cheap hash.
+fn encode_row(row: Row, id: MessageId, kind: OperationKind) -> EncodedOperation {
+    let json = format!(r#"{{"type":"sms","id":{id},"phone":{}}}"#, row_phone(row)).into_bytes();
+    EncodedOperation {
+        row,
+        id,
+        phone: Phone::new(row_phone(row)).unwrap(),
+        kind,
+        chain: kind.into(),
+        digest: id.get().to_le_bytes(),
+        json,
+        cost: None,
+        leave_before: None,
+        repeats: false,
+    }
+}
+
+impl SimulatedWorld {
+    /// The numbers that a new run would skip.
+    pub(super) async fn check_guard(&self) -> NumberSet {
+        let ledger = self.process_ledger(&self.immortal_life());
+        let runs: Vec<RunId> = ledger.list_runs(RunFilter::all()).await.unwrap().iter().map(|run| run.key).collect();
+        let skipped = ledger.load_sent_numbers(&runs).await.unwrap();
+        self.judge.check_guard(&self.plan, &self.load_snapshot().await, &self.platform.taken_messages(), &skipped);
+        skipped
+    }
+
+    /// Runs the campaign again, for recipients that the guard does not skip.
+    pub(super) async fn send_again(self: &Arc<Self>) {
+        let skipped = self.check_guard().await;
+        let mut left_out = ExcludedRows::default();
+        let rows =
+            (2..=self.plan.rows + 1).map(Row::new).filter(|row| skipped.contains(Phone::new(row_phone(*row)).unwrap()));
+        rows.for_each(|row| left_out.insert(row, RowState::Skipped, "sent to before"));
+        if left_out.count_rows(RowState::Skipped) == u64::from(self.plan.rows) {
+            return;
+        }
+        self.judge.allow_decided_again();
+        let new = self.plan.new_run(self.with_random(SimulationRandom::next_bits), left_out);
+        let run = self.disk.lock().unwrap().begin_run(wall_now().as_microsecond(), &new);
+        *self.run.lock().unwrap() = run;
+        self.run_process(ProcessTask::SendRun, self.immortal_life()).await;
+        self.record_sighting(Sighting::BegunAnew, 1);
+        self.compare_with_ledger(false).await;
+        self.check_guard().await;
+    }
+}

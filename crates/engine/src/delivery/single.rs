@@ -1,0 +1,317 @@
+//! Single operations outside a campaign: lookups, verification calls, assistant messages and tests.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use roaring::RoaringBitmap;
+
+use super::breaker::BreakerLimits;
+use super::engine::send_operations;
+use super::feed::Feed;
+use super::frozen::FrozenInputs;
+use super::start::{SendConditions, SendContext, SendEnding, Stop, StopKind};
+use campaign_core::domain::{
+    CallOtp, Endpoint, ExtraProperties, Hlr, MessageContent, OperationKind, OperationOutcome, Purpose, Stage,
+};
+use campaign_gateway::EncodedOperation;
+use campaign_ledger::{Allowance, Bounds, CAPPED, Lease, OPTED_OUT, RowState, Run, SharedRun, StateCounts};
+use campaign_manifest::{CampaignBrief, DuplicatePolicy, Percentage};
+
+/// The conditions of a single operation.
+#[derive(Clone, Debug)]
+pub struct SingleConditions {
+    /// The lease of the run.
+    pub lease: Lease,
+    /// The endpoint.
+    pub endpoint: Endpoint,
+    /// The account and its rate limit.
+    pub account: Allowance,
+    /// The bounds that the intent must keep, if any.
+    pub bounds: Option<Arc<Bounds>>,
+    /// The timeout of a request.
+    pub timeout: Duration,
+    /// How long an unreachable gateway is retried.
+    pub patience: Duration,
+}
+
+/// The result of a single operation.
+#[derive(Clone, Debug)]
+pub struct SingleEnding {
+    /// The stored outcome. `None` if the intent was left without one.
+    pub outcome: Option<OperationOutcome>,
+    /// Why it was not sent, or was abandoned.
+    pub stopped: Option<Stop>,
+    /// Why the ledger skipped the recipient: [`OPTED_OUT`] or [`CAPPED`]. `None` if it did not.
+    pub skipped: Option<&'static str>,
+}
+
+/// Sends one operation. Only what is proven unsent is retried.
+pub async fn send_single(
+    conditions: SingleConditions,
+    edges: SendContext,
+    operation: EncodedOperation,
+) -> SingleEnding {
+    let mut counts = StateCounts::default();
+    counts.add(RowState::Planned, 1);
+    to_single_ending(send_operations(conditions.into(), edges, Feed::from_groups(vec![vec![operation]]), counts).await)
+}
+
+/// The ending of a single operation. Only an unsent one has a reason other than an interrupt.
+fn to_single_ending(SendEnding { outcome, stopped, counts, opted_out, .. }: SendEnding) -> SingleEnding {
+    let unsent = || OperationOutcome::NotSent { reason: stopped.as_ref().map_or("", |stop| &stop.reason).into() };
+    // Without an intent, or after a withdrawal, nothing was sent.
+    let outcome = outcome.or_else(|| (counts.get(RowState::Planned) > 0).then(unsent));
+    let left = |stop: &Stop| match stop.kind {
+        StopKind::Interrupted(_) | StopKind::Ledger | StopKind::ResultsUnwritten | StopKind::LeaseLost => true,
+        StopKind::KeyRefused
+        | StopKind::StopRequested
+        | StopKind::Breaker
+        | StopKind::Unreachable
+        | StopKind::OffContract
+        | StopKind::Credit
+        | StopKind::Budget
+        | StopKind::Window
+        | StopKind::Halted
+        | StopKind::DeadlineReached
+        | StopKind::Limit
+        | StopKind::Inconsistent
+        | StopKind::Internal => matches!(outcome, None | Some(OperationOutcome::NotSent { .. })),
+    };
+    let stopped = stopped.clone().filter(left);
+    let skipped = if opted_out > 0 { OPTED_OUT } else { CAPPED };
+    let skipped = (counts.get(RowState::Skipped) > 0).then_some(skipped);
+    SingleEnding { outcome, stopped, skipped }
+}
+
+impl From<SingleConditions> for SendConditions {
+    fn from(single: SingleConditions) -> Self {
+        let SingleConditions { lease, endpoint, account, bounds, timeout, patience } = single;
+        Self {
+            lease,
+            endpoint,
+            repeated: RoaringBitmap::new(),
+            rate: None,
+            account,
+            bounds,
+            waits_at_bounds: true,
+            batch: 1,
+            in_flight: 1,
+            timeout,
+            // One answer cannot stop anything else.
+            proven: false,
+            limits: BreakerLimits {
+                doubtful_envelopes: u32::MAX,
+                same_error_in_a_row: u32::MAX,
+                rejected: 1.0,
+                unreachable: patience,
+                keep_going: true,
+            },
+            first_messages: Duration::ZERO,
+            sharing: None,
+            is_attended: true,
+        }
+    }
+}
+
+/// A single operation (contract 4.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SingleKind {
+    /// A number lookup, which the subscriber does not notice.
+    Lookup,
+    /// A call from a number whose last four digits are a code.
+    CodeCall,
+    /// A message from an assistant.
+    Message,
+    /// A test message of a campaign, to a person who is not thereby a recipient.
+    Test,
+}
+
+impl SingleKind {
+    /// All of them.
+    pub const ALL: [SingleKind; 4] = [SingleKind::Lookup, SingleKind::CodeCall, SingleKind::Message, SingleKind::Test];
+
+    /// The name in place of a campaign's name. Campaign names cannot contain a dot.
+    #[must_use]
+    pub fn campaign_name(self) -> &'static str {
+        match self {
+            SingleKind::Lookup => "gateway.lookup",
+            SingleKind::CodeCall => "gateway.otp",
+            SingleKind::Message => SharedRun::ASSISTANT_MESSAGES,
+            SingleKind::Test => "campaign.test",
+        }
+    }
+
+    /// The name for people.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            SingleKind::Lookup => "lookup",
+            SingleKind::CodeCall => "verification call",
+            SingleKind::Message => "message",
+            SingleKind::Test => "test message",
+        }
+    }
+
+    /// The kind of the operation. A message can have any kind; its run has the kind with all channels.
+    #[must_use]
+    pub fn kind(self) -> OperationKind {
+        match self {
+            SingleKind::Lookup => OperationKind::Hlr,
+            SingleKind::CodeCall => OperationKind::CallOtp,
+            SingleKind::Message | SingleKind::Test => OperationKind::Pipeline,
+        }
+    }
+
+    /// The default endpoint. The asynchronous endpoint would answer a lookup with a `request_id` only; a message uses
+    /// it, so that its sender does not wait (contract 4.4). A test uses that of its campaign.
+    #[must_use]
+    pub fn endpoint(self) -> Endpoint {
+        match self {
+            SingleKind::Lookup | SingleKind::CodeCall | SingleKind::Test => Endpoint::Sync,
+            SingleKind::Message => Endpoint::Async,
+        }
+    }
+
+    /// The default purpose. A service is requested by the recipient, so opt-outs do not apply. A test has that of its
+    /// campaign.
+    #[must_use]
+    pub fn purpose(self) -> Purpose {
+        match self {
+            SingleKind::Lookup | SingleKind::CodeCall => Purpose::Service,
+            SingleKind::Message | SingleKind::Test => Purpose::Marketing,
+        }
+    }
+
+    /// The single operation of a run. `None` for runs of campaigns.
+    #[must_use]
+    pub fn from_run(run: &Run) -> Option<Self> {
+        Self::ALL.into_iter().find(|single| single.campaign_name() == run.campaign)
+    }
+
+    /// The single operation with this name of a run: `gateway.lookup`, `gateway.lookup@3`.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        let campaign = name.split_once('@').map_or(name, |(campaign, _)| campaign);
+        Self::ALL.into_iter().find(|single| single.campaign_name() == campaign)
+    }
+
+    /// The frozen inputs of its run. `recipients_sha256` is the hash of its list, and `today` a date.
+    #[must_use]
+    pub fn frozen_inputs(self, gateway: &str, today: String, recipients_sha256: String) -> FrozenInputs {
+        FrozenInputs {
+            brief: self.brief(gateway),
+            includes: Vec::new(),
+            today,
+            // It came from the command line, not from files.
+            campaign_file: Path::new("").to_owned(),
+            list: None,
+            recipients_sha256,
+            forgotten: Vec::new(),
+            trims_cells: false,
+        }
+    }
+
+    fn brief(self, gateway: &str) -> CampaignBrief {
+        CampaignBrief {
+            name: self.campaign_name().to_owned(),
+            edition: None,
+            purpose: self.purpose(),
+            gateway: gateway.to_owned(),
+            endpoint: self.endpoint(),
+            timezone: None,
+            columns: Vec::new(),
+            region: None,
+            language: None,
+            duplicates: DuplicatePolicy::Allow,
+            max_invalid: Percentage::WHOLE,
+            // The process that drew the first row may not have started yet.
+            condition: None,
+            exclude: None,
+            may_be_empty: true,
+            vars: Vec::new(),
+            tables: Vec::new(),
+            content: self.content(),
+            variants: Vec::new(),
+            holdout: None,
+        }
+    }
+
+    /// The content. Empty for messages, because each has its own.
+    #[must_use]
+    pub fn content<T>(self) -> MessageContent<T> {
+        let fields = ExtraProperties::new();
+        let stages = match self {
+            SingleKind::Lookup => vec![Stage::Hlr(Hlr { fields })],
+            SingleKind::CodeCall => vec![Stage::CallOtp(CallOtp { fields })],
+            SingleKind::Message | SingleKind::Test => Vec::new(),
+        };
+        MessageContent { kind: self.kind(), stages }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::delivery::fixtures::outcome;
+
+    #[test]
+    fn unsent_operation_has_a_reason() {
+        let stop = |kind| Some(Stop::new(kind, "why"));
+        let unsent = Some(OperationOutcome::NotSent { reason: "why".into() });
+        let (accepted, refused, doubt, told_unsent) =
+            (Some(outcome(0)), Some(outcome(2)), Some(outcome(4)), Some(outcome(3)));
+        let (planned, sending) = (RowState::Planned, RowState::Sending);
+        for (known, state, stopped, expected, keeps) in [
+            (&accepted, RowState::Accepted, None, &accepted, false),
+            (&accepted, RowState::Accepted, stop(StopKind::Interrupted(2)), &accepted, true),
+            (&refused, RowState::Rejected, stop(StopKind::OffContract), &refused, false),
+            (&doubt, RowState::InDoubt, stop(StopKind::OffContract), &doubt, false),
+            (&told_unsent, planned, stop(StopKind::KeyRefused), &told_unsent, true),
+            (&told_unsent, planned, stop(StopKind::OffContract), &told_unsent, true),
+            // It was recalled before its intent, or another process took the run.
+            (&None, planned, stop(StopKind::Interrupted(2)), &unsent, true),
+            (&None, planned, stop(StopKind::LeaseLost), &unsent, true),
+            // Its intent stays without an outcome.
+            (&None, sending, stop(StopKind::Interrupted(2)), &None, true),
+            (&None, RowState::InDoubt, stop(StopKind::OffContract), &None, true),
+        ] {
+            let mut counts = StateCounts::default();
+            counts.add(state, 1);
+            let case = format!("{known:?} {state} {stopped:?}");
+            let told = to_single_ending(SendEnding {
+                stopped: stopped.clone(),
+                counts,
+                outcome: known.clone(),
+                ..SendEnding::default()
+            });
+            assert_eq!(&told.outcome, expected, "{case}");
+            assert_eq!(told.stopped, stopped.filter(|_| keeps), "{case}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod single_kind_tests {
+    use super::*;
+    use campaign_manifest::is_slug;
+
+    #[test]
+    fn campaign_cannot_have_the_name_of_a_single_operation() {
+        for single in SingleKind::ALL {
+            assert!(!is_slug(single.campaign_name()));
+            assert_eq!(SingleKind::from_name(single.campaign_name()), Some(single));
+            assert_eq!(SingleKind::from_name(&format!("{}@12", single.campaign_name())), Some(single));
+        }
+        assert_eq!(SingleKind::from_name("lookup@3"), None);
+    }
+
+    #[test]
+    fn single_operation_has_the_kind_of_its_stage() {
+        for single in [SingleKind::Lookup, SingleKind::CodeCall] {
+            let content = single.content::<()>();
+            let channels: Vec<_> = content.stages.iter().map(Stage::channel).collect();
+            assert_eq!(OperationKind::for_channels(&channels), single.kind());
+        }
+    }
+}

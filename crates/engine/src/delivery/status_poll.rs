@@ -1,0 +1,414 @@
+//! Status queries: polling of messages without a final status, before a retry, and of the first messages of a run.
+
+use std::cmp::Reverse;
+use std::collections::HashSet;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::time::{Instant, sleep, sleep_until, timeout_at};
+
+use super::Snapshot;
+use super::flow_control::QueuedMessage;
+use super::frozen::ChainLifetimes;
+use super::reconcile::StatusTrust;
+use super::submission::Submitter;
+use campaign_core::domain::{
+    Chain, DeliveryState, GatewayMessageId, MessageId, Receipt, ReceiptSource, ReportedChannel, Row, Status,
+};
+use campaign_gateway::{Gateway, StatusAnswer};
+use campaign_ledger::{Allowance, EnvelopeReader, Ledger, LedgerError, NewReceipt, ReceiptOutcome, RowState, Run};
+
+/// A message whose status is queried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PendingMessage {
+    /// Its row.
+    pub row: Row,
+    /// The retry order of its identifier. `None` for the run's own.
+    pub order: Option<u32>,
+    /// Our identifier.
+    pub id: MessageId,
+    /// Its channels.
+    pub chain: Chain,
+    /// When the lifetimes of all its channels have passed.
+    pub expires_at: Timestamp,
+}
+
+/// The result of polling messages without a final status.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PollCounts {
+    /// Messages that were queried.
+    pub asked: u64,
+    /// Messages with a new status.
+    pub told: u64,
+    /// Messages whose answers proved nothing, because the gateway cannot tell sent from unsent messages.
+    pub blind: u64,
+    /// Messages without a usable answer.
+    pub unclear: u64,
+    /// Messages that could not be asked about in time.
+    pub left: u64,
+    /// Messages whose fallback is unreported, and whose channels still have time.
+    pub waiting: u64,
+}
+
+/// Polls the status of the messages of a run.
+pub struct StatusPoller<'a> {
+    /// The ledger.
+    pub ledger: &'a dyn Ledger,
+    /// The gateway.
+    pub gateway: &'a dyn Gateway,
+    /// The run.
+    pub run: &'a Run,
+    /// The account and its rate limit.
+    pub account: Allowance,
+    /// The maximum number of operations in an envelope.
+    pub most: usize,
+    /// The wall clock.
+    pub clock: fn() -> Timestamp,
+}
+
+/// The accepted messages of a run without a final status, in the order of sending.
+///
+/// # Errors
+/// If the ledger cannot be read.
+pub async fn load_pending(
+    ledger: &dyn Ledger,
+    run: &Run,
+    snapshot: &Snapshot,
+    times: &ChainLifetimes,
+) -> Result<Vec<PendingMessage>, LedgerError> {
+    let mut pending = Vec::new();
+    let mut envelopes = EnvelopeReader::new(ledger, run.key);
+    let events = snapshot.states.events();
+    while let Some(envelope) = envelopes.next_envelope().await? {
+        for sent in &envelope.rows {
+            let order = events.find_order(sent.row, envelope.envelope);
+            // The last message of a row counts. A retry that was not sent does not.
+            let last =
+                snapshot.states.last_attempt(sent.row).and_then(|last| events.find_order(sent.row, last.envelope));
+            if last == order
+                && matches!(snapshot.row_state(sent.row), RowState::Accepted | RowState::Queued)
+                && let Some(id) = run.message_id(sent.row, order)
+            {
+                let chain = envelope.chain(sent);
+                pending.push(PendingMessage::new((sent.row, order, id), (chain, envelope.begun_at), times));
+            }
+        }
+    }
+    // Of several attempts at a message, the last one counts.
+    pending.sort_by_key(|message| (message.id, Reverse(message.expires_at)));
+    pending.dedup_by_key(|message| message.id);
+    Ok(pending)
+}
+
+impl PendingMessage {
+    /// A message on these channels that was sent at this time.
+    #[must_use]
+    pub fn new(
+        (row, order, id): (Row, Option<u32>, MessageId),
+        (chain, sent_at): (Chain, Timestamp),
+        times: &ChainLifetimes,
+    ) -> Self {
+        let over_at = sent_at.checked_add(times.for_chain(chain)).unwrap_or(Timestamp::MAX);
+        Self { row, order, id, chain, expires_at: over_at }
+    }
+
+    /// Whether the lifetimes of all its channels have passed, so that an answer is final.
+    #[must_use]
+    pub fn has_expired(&self, now: Timestamp) -> bool {
+        self.expires_at <= now
+    }
+}
+
+impl StatusPoller<'_> {
+    /// The size of a group. Each group includes the probe.
+    #[must_use]
+    pub fn group_size(&self) -> usize {
+        MAX_QUESTIONS.min(self.most).saturating_sub(1).max(1)
+    }
+
+    /// Asks about a group of messages once, at the speed that this share of the account's rate allows. Returns the
+    /// gateway's report of each message, in order: `None` if it does not know the message or its answer proves nothing.
+    /// The whole result is `None` if there was no time.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read or written.
+    pub async fn ask_group(
+        &self,
+        group: &[PendingMessage],
+        share: f64,
+        deadline: Instant,
+        polled: &mut PollCounts,
+    ) -> Result<Option<Vec<Option<Receipt>>>, LedgerError> {
+        let Self { ledger, gateway, run, ref account, most, .. } = *self;
+        let questions = StatusQuery { ledger, gateway, run, account, most };
+        let began = Instant::now();
+        // A reference is not needed, because denials do not count here.
+        let ids = group.iter().map(|message| message.id);
+        let Some((sight, answers)) = questions.ask_trusted(ids, None, deadline).await? else { return Ok(None) };
+        let answered = self.store_answers(group, sight, answers, polled).await?;
+        let operations = group.len() as f64 + 1.0;
+        let turn = self.account.rate.map_or(Duration::ZERO, |rate| {
+            Duration::from_secs_f64((operations / (rate * share).max(0.001)).min(3_600.0))
+        });
+        sleep(turn.saturating_sub(began.elapsed())).await;
+        Ok(Some(answered))
+    }
+
+    async fn store_answers(
+        &self,
+        group: &[PendingMessage],
+        sight: StatusTrust,
+        answers: Vec<StatusAnswer>,
+        polled: &mut PollCounts,
+    ) -> Result<Vec<Option<Receipt>>, LedgerError> {
+        let (mut answered, now) = (Vec::with_capacity(group.len()), (self.clock)());
+        for (message, answer) in group.iter().zip(answers) {
+            polled.asked += 1;
+            answered.push(match answer {
+                StatusAnswer::Unclear(_) => {
+                    polled.unclear += 1;
+                    None
+                }
+                _ if sight == StatusTrust::Blind => {
+                    polled.blind += 1;
+                    None
+                }
+                // A gateway can forget the status of a message; its acceptance stays proven.
+                StatusAnswer::Denied(_) => None,
+                known @ StatusAnswer::Known { .. } => {
+                    let is_last = message.has_expired(now);
+                    to_receipt(known, if is_last { ReceiptSource::AskedLast } else { ReceiptSource::Asked })
+                }
+            });
+        }
+        let receipts = group.iter().zip(&answered).filter_map(|(message, receipt)| {
+            let PendingMessage { row, order, .. } = *message;
+            Some(NewReceipt { run: self.run.key, row, order, opt_out: None, receipt: receipt.clone()? })
+        });
+        let receipts = receipts.collect();
+        let receptions = self.ledger.store_receipts(receipts).await?;
+        polled.told += receptions.iter().filter(|reception| **reception == ReceiptOutcome::Stored).count() as u64;
+        Ok(answered)
+    }
+}
+
+/// The maximum number of questions in an envelope, including the probe and the reference.
+pub(super) const MAX_QUESTIONS: usize = 50;
+
+/// The receipt in an answer. `None` if the gateway does not know the message.
+pub(super) fn to_receipt(answer: StatusAnswer, source: ReceiptSource) -> Option<Receipt> {
+    let StatusAnswer::Known { status, msg_id, channel, updated } = answer else { return None };
+    Some(Receipt { msg_id: msg_id.map(GatewayMessageId::normalize), channel, updated, ..Receipt::new(source, status) })
+}
+
+/// A status query about messages of a run.
+pub(super) struct StatusQuery<'a> {
+    pub(super) ledger: &'a dyn Ledger,
+    pub(super) gateway: &'a dyn Gateway,
+    pub(super) run: &'a Run,
+    pub(super) account: &'a Allowance,
+    /// The maximum number of operations in an envelope.
+    pub(super) most: usize,
+}
+
+impl StatusQuery<'_> {
+    /// The answers about messages, in order, and their trust. `None` if there was no time.
+    ///
+    /// The query also includes a probe, which was never sent, and, if given, a reference, which certainly was.
+    pub(super) async fn ask_trusted(
+        &self,
+        messages: impl Iterator<Item = MessageId>,
+        reference: Option<MessageId>,
+        deadline: Instant,
+    ) -> Result<Option<(StatusTrust, Vec<StatusAnswer>)>, LedgerError> {
+        // The identifier of the header's row is never sent.
+        let Some(probe) = self.run.ids.id_for_row(Row::HEADER) else { return Ok(None) };
+        let ids: Vec<MessageId> = [probe].into_iter().chain(reference).chain(messages).collect();
+        let mut answers = Vec::with_capacity(ids.len());
+        for asked in ids.chunks(self.most.max(1)) {
+            let count = u32::try_from(asked.len()).unwrap_or(u32::MAX);
+            let wait = self.ledger.reserve_rate(self.account, count).await?.time;
+            if Instant::now() + wait > deadline {
+                return Ok(None);
+            }
+            sleep(wait).await;
+            let Ok(told) = timeout_at(deadline, self.gateway.ask_statuses(asked)).await else { return Ok(None) };
+            answers.extend(told);
+        }
+        let mut answers = answers.into_iter();
+        let unclear = || StatusAnswer::Unclear("no answer".to_owned());
+        let probe = answers.next().unwrap_or_else(unclear);
+        let reference = reference.map(|_| answers.next().unwrap_or_else(unclear));
+        Ok(Some((StatusTrust::from_answers(&probe, reference.as_ref()), answers.collect())))
+    }
+}
+
+/// The status of a message that seemed to have failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConfirmedFate {
+    /// The message failed on all of its channels.
+    Failed,
+    /// The message was delivered.
+    Delivered,
+    /// One of its channels may still deliver it.
+    InProgress,
+    /// The gateway does not know.
+    Unknown,
+}
+
+impl ConfirmedFate {
+    fn from_receipt(message: &PendingMessage, reported: Option<&Receipt>) -> Self {
+        let Some(receipt) = reported else { return ConfirmedFate::Unknown };
+        match receipt.status.delivery_state() {
+            DeliveryState::Delivered | DeliveryState::Read => ConfirmedFate::Delivered,
+            DeliveryState::Pending => ConfirmedFate::InProgress,
+            DeliveryState::Failed => {
+                let is_last = receipt.source == ReceiptSource::AskedLast;
+                if is_last || message.chain.ends_with(receipt.channel.as_ref()) {
+                    ConfirmedFate::Failed
+                } else {
+                    ConfirmedFate::InProgress
+                }
+            }
+        }
+    }
+}
+
+impl StatusPoller<'_> {
+    /// Asks the gateway about messages before their retry, and stores its answers as receipts. Returns one status per
+    /// message, in order; messages that the deadline leaves unasked are [`ConfirmedFate::Unknown`].
+    ///
+    /// # Errors
+    /// If the ledger cannot be read or written.
+    pub async fn ask_before_retry(
+        &self,
+        messages: &[PendingMessage],
+        deadline: Instant,
+    ) -> Result<Vec<ConfirmedFate>, LedgerError> {
+        let mut fates = Vec::with_capacity(messages.len());
+        for group in messages.chunks(self.group_size()) {
+            let answers = self.ask_group(group, 1.0, deadline, &mut PollCounts::default()).await?;
+            let Some(answers) = answers else { break };
+            fates.extend(
+                group
+                    .iter()
+                    .zip(&answers)
+                    .map(|(message, reported)| ConfirmedFate::from_receipt(message, reported.as_ref())),
+            );
+        }
+        fates.resize(messages.len(), ConfirmedFate::Unknown);
+        Ok(fates)
+    }
+}
+
+/// The maximum number of queried messages per envelope.
+const MAX_ASKED: usize = 5;
+/// The interval between queries.
+const ASK_INTERVAL: Duration = Duration::from_millis(500);
+
+/// The result of asking about first messages.
+pub(super) struct LateRejections {
+    /// The messages that the gateway rejected after queueing them, with the reported channel.
+    pub(super) rejected: Vec<(QueuedMessage, Option<ReportedChannel>)>,
+    /// The number of queried messages.
+    pub(super) asked: usize,
+    /// The delay until the gateway knew the last of them.
+    pub(super) lag: Option<Duration>,
+}
+
+/// Asks until each message has left the queue or `deadline` has passed.
+///
+/// # Errors
+/// If the ledger cannot reserve room for the questions.
+pub(super) async fn ask_until_known(
+    submitter: &Submitter,
+    queued: &[QueuedMessage],
+    deadline: Instant,
+) -> Result<LateRejections, LedgerError> {
+    let mut open: Vec<QueuedMessage> = queued.iter().copied().take(MAX_ASKED).collect();
+    let mut learned = LateRejections { rejected: Vec::new(), asked: open.len(), lag: None };
+    let (began, mut known) = (Instant::now(), HashSet::new());
+    while !open.is_empty() && Instant::now() < deadline {
+        let count = u32::try_from(open.len()).unwrap_or(u32::MAX);
+        let wait = submitter.ledger.reserve_rate(&submitter.account, count).await?.time;
+        sleep_until(deadline.min(Instant::now() + wait)).await;
+        let ids: Vec<MessageId> = open.iter().map(|message| message.id).collect();
+        let Ok(answers) = timeout_at(deadline, submitter.gateway.ask_statuses(&ids)).await else { break };
+        let mut waiting = Vec::new();
+        for (message, answer) in open.into_iter().zip(answers) {
+            if matches!(answer, StatusAnswer::Known { .. }) && known.insert(message.id) {
+                learned.lag = Some(began.elapsed());
+            }
+            match answer {
+                StatusAnswer::Known { status: Status::Rejected, channel, .. } => {
+                    learned.rejected.push((message, channel))
+                }
+                StatusAnswer::Known { status: Status::Queued, .. }
+                | StatusAnswer::Denied(_)
+                | StatusAnswer::Unclear(_) => waiting.push(message),
+                StatusAnswer::Known { .. } => {}
+            }
+        }
+        open = waiting;
+        if !open.is_empty() {
+            sleep_until(deadline.min(Instant::now() + ASK_INTERVAL)).await;
+        }
+    }
+    Ok(learned)
+}
+
+#[cfg(test)]
+mod expiry_tests {
+    use super::*;
+    use campaign_core::domain::OperationKind;
+
+    #[test]
+    fn answer_after_all_lifetimes_is_final() {
+        let sent_at = Timestamp::UNIX_EPOCH;
+        let message = |kind: OperationKind| {
+            let named = (Row::FIRST, None, MessageId::new(7).unwrap());
+            PendingMessage::new(named, (kind.into(), sent_at), &ChainLifetimes::default())
+        };
+        let after = |days: i64| sent_at + jiff::SignedDuration::from_hours(24 * days);
+        assert!(!message(OperationKind::ViberSms).has_expired(after(3)));
+        assert!(message(OperationKind::ViberSms).has_expired(after(4)));
+        assert!(!message(OperationKind::RcsViberSms).has_expired(after(5)));
+        assert!(message(OperationKind::RcsViberSms).has_expired(after(6)));
+        assert!(message(OperationKind::Sms).has_expired(after(4)), "four days at least");
+    }
+}
+
+#[cfg(test)]
+mod retry_tests {
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::delivery::ChainLifetimes;
+    use campaign_core::domain::{Chain, MessageId, OperationKind, ReportedChannel, Row, Status};
+
+    #[test]
+    fn only_failure_of_the_whole_message_allows_a_retry() {
+        let chain = Chain::from(OperationKind::ViberSms);
+        let named = (Row::FIRST, None, MessageId::new(7).unwrap());
+        let message = PendingMessage::new(named, (chain, Timestamp::UNIX_EPOCH), &ChainLifetimes::default());
+        let report = |source, channel: &str, status| {
+            let channel = ReportedChannel::parse(channel);
+            Some(Receipt { channel, ..Receipt::new(source, status) })
+        };
+        let (asked, last) = (ReceiptSource::Asked, ReceiptSource::AskedLast);
+        for (reported, fate) in [
+            (None, ConfirmedFate::Unknown),
+            (report(asked, "sms", Status::Undeliverable), ConfirmedFate::Failed),
+            (report(asked, "", Status::Expired), ConfirmedFate::Failed),
+            (report(asked, "viber", Status::Expired), ConfirmedFate::InProgress),
+            (report(last, "viber", Status::Expired), ConfirmedFate::Failed),
+            (report(asked, "MAX", Status::Expired), ConfirmedFate::InProgress),
+            (report(asked, "sms", Status::Accepted), ConfirmedFate::InProgress),
+            (report(asked, "", Status::Unknown), ConfirmedFate::InProgress),
+            (report(asked, "viber", Status::Read), ConfirmedFate::Delivered),
+            (report(last, "sms", Status::PartiallyDelivered), ConfirmedFate::Delivered),
+        ] {
+            assert_eq!(ConfirmedFate::from_receipt(&message, reported.as_ref()), fate, "{reported:?}");
+        }
+    }
+}

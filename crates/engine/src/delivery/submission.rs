@@ -1,0 +1,516 @@
+//! Submission of an envelope: its turn, the intent, the account's slot, the request, and the outcome.
+//!
+//! The watchdog and the announcements of slow answers belong to it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep};
+
+use super::flow_control::QueuedMessage;
+use super::rate_gate::RateGate;
+use super::sending_hours::SendingHours;
+use super::start::{AfterWait, DeliveryEvent, DeliveryObserver};
+use campaign_core::domain::{DeliveryState, OperationOutcome, ReportedChannel, Row, Status};
+use campaign_core::failpoint;
+use campaign_gateway::{Envelope, Gateway, GatewayReply, MayLeave, Signal};
+use campaign_ledger::{
+    Allowance, Bound, Bounds, Intent, KeptReceipt, Lease, Ledger, LedgerError, NewRowEvent, Ownership, Permit,
+    RowChange, SentRow, Settlement,
+};
+
+/// The extra time beyond the request's timeout.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// A longer wait for the account's slot is announced.
+const ANNOUNCE_AFTER: Duration = Duration::from_secs(2);
+
+/// Submits envelopes of a run.
+pub(super) struct Submitter {
+    pub(super) ledger: Arc<dyn Ledger>,
+    pub(super) gateway: Arc<dyn Gateway>,
+    pub(super) lease: Lease,
+    /// The account and its rate limit.
+    pub(super) account: Allowance,
+    /// The bounds that each intent must keep, if any.
+    pub(super) bounds: Option<Arc<Bounds>>,
+    pub(super) gate: RateGate,
+    /// The campaign's rate, which several workers keep together.
+    pub(super) pace: Option<Allowance>,
+    pub(super) timeout: Duration,
+    pub(super) watchdog: Watchdog,
+    pub(super) slow: SlowAnswers,
+    /// Is informed about long waits.
+    pub(super) observer: DeliveryObserver,
+    /// When messages may leave. `None` if they may at any time.
+    pub(super) hours: Option<Arc<SendingHours>>,
+}
+
+/// The result of submitting an envelope.
+pub(super) enum SubmissionEnd {
+    /// The envelope was sent under this number, with this reply.
+    Replied(u32, GatewayReply),
+    /// Withdrawn before its first byte left; the reply says so for each operation.
+    HeldBack(u32, GatewayReply),
+    /// Recalled before its intent, so there is nothing to record.
+    Recalled,
+    /// Nothing was sent: the recipients of these rows opted out. The others go into another envelope.
+    OptedOut(Vec<Row>),
+    /// Nothing was sent: the recipients of these rows have had the maximum number of messages. The others go into
+    /// another envelope.
+    Capped(Vec<Row>),
+    /// Nothing was sent: earlier messages of these rows have been delivered. The others go into another envelope.
+    Delivered(Vec<Row>),
+    /// Nothing was sent: only this many of the first operations are within the bounds.
+    OverBound(usize, Bound),
+    /// Nothing was sent: it would leave at this time, which is too late for some operations.
+    TooLate(Timestamp),
+    /// No intent was recorded, so nothing was sent.
+    Refused(Permit),
+}
+
+impl Submitter {
+    /// Waits for the envelope's turn, records the intent, waits for the account's slot, and sends.
+    ///
+    /// A change of `recalls` withdraws the envelope while it waits.
+    ///
+    /// # Errors
+    /// If the intent cannot be recorded; then nothing was sent.
+    pub(super) async fn send_envelope(
+        &self,
+        envelope: &Envelope,
+        mut recalls: watch::Receiver<u64>,
+    ) -> Result<SubmissionEnd, LedgerError> {
+        let began = Instant::now();
+        let turn = tokio::select! {
+            biased;
+            _ = recalls.changed() => return Ok(SubmissionEnd::Recalled),
+            turn = self.gate.wait_turn(envelope.operations().len()) => turn,
+        };
+        if let Some(pace) = &self.pace {
+            let count = u32::try_from(envelope.operations().len()).unwrap_or(u32::MAX);
+            let wait = self.ledger.reserve_rate(pace, count).await?;
+            tokio::select! {
+                biased;
+                _ = recalls.changed() => return Ok(SubmissionEnd::Recalled),
+                () = tokio::time::sleep(wait.time) => {}
+            }
+        }
+        let leave_by = envelope.operations().iter().filter_map(|operation| operation.leave_before).min();
+        let hours = self.hours.clone();
+        let late = move || hours.as_ref().map(|hours| hours.now()).filter(|now| leave_by.is_some_and(|by| *now >= by));
+        if let Some(now) = late() {
+            return Ok(SubmissionEnd::TooLate(now));
+        }
+        let delivered = self.find_delivered(envelope).await?;
+        if !delivered.is_empty() {
+            return Ok(SubmissionEnd::Delivered(delivered));
+        }
+        let rows = envelope
+            .operations()
+            .iter()
+            .map(|operation| SentRow {
+                row: operation.row,
+                to: operation.phone.into(),
+                digest: operation.digest,
+                chain: operation.chain,
+            })
+            .collect();
+        tracing::debug!(waited_ms = elapsed_millis(began), "has its turn");
+        let (account, bounds) = (self.account.clone(), self.bounds.clone());
+        let costs = envelope.operations().iter().map_while(|operation| operation.cost).collect();
+        let intent = Intent { lease: self.lease, kind: envelope.kind(), account, rows, costs, bounds, leave_by };
+        let asked = self.watchdog.register();
+        let begun = self.ledger.begin_envelope(intent).await;
+        self.watchdog.remove(asked);
+        let (number, wait) = match begun? {
+            Permit::Granted { envelope, wait } => (envelope, wait),
+            Permit::OptedOut(rows) => {
+                failpoint::pass("opt_outs.kept");
+                return Ok(SubmissionEnd::OptedOut(rows));
+            }
+            Permit::TooLate(at) => return Ok(SubmissionEnd::TooLate(at)),
+            Permit::Capped(rows) => return Ok(SubmissionEnd::Capped(rows)),
+            Permit::BoundExceeded { fits, bound } => return Ok(SubmissionEnd::OverBound(fits, bound)),
+            refused @ (Permit::StopRequested | Permit::Lost) => return Ok(SubmissionEnd::Refused(refused)),
+        };
+        tracing::Span::current().record("number", number);
+        failpoint::pass("intent.kept");
+        tracing::debug!(slot_in_ms = u64::try_from(wait.time.as_millis()).unwrap_or(u64::MAX), "intent kept");
+        if recalls.has_changed().unwrap_or(false) {
+            return Ok(SubmissionEnd::HeldBack(number, withdrawn_reply(envelope)));
+        }
+        if !wait.time.is_zero() {
+            self.watchdog.enter_step(WatchedEnvelope::Envelope(number), WaitStep::Slot);
+            if wait.time > ANNOUNCE_AFTER {
+                let (reason, time) = (wait.reason.describe().to_owned(), wait.time);
+                (self.observer)(DeliveryEvent::Waiting { reason, time, next: AfterWait::NEXT });
+            }
+            tokio::select! {
+                biased;
+                _ = recalls.changed() => return Ok(SubmissionEnd::HeldBack(number, withdrawn_reply(envelope))),
+                () = tokio::time::sleep(wait.time) => {}
+            }
+        }
+        // The computer may have slept for long: it may be too late, or another process may have the run.
+        let (ledger, lease) = (Arc::clone(&self.ledger), self.lease);
+        let may_leave: MayLeave = Arc::new(move || late().is_none() && ledger.may_still_send(lease));
+        failpoint::pass("envelope.leaves");
+        self.watchdog.enter_step(WatchedEnvelope::Envelope(number), WaitStep::Answer);
+        turn.mark_left();
+        let submitted = self.gateway.submit(envelope, may_leave);
+        let reply = self.slow.wait_for(tokio::time::timeout(self.timeout + GRACE, submitted)).await;
+        failpoint::pass("answer.came");
+        let Some(reply) = reply.unwrap_or_else(|_| Some(self.silence_reply(envelope))) else {
+            return Ok(SubmissionEnd::HeldBack(number, withdrawn_reply(envelope)));
+        };
+        log_reply(&reply, began);
+        Ok(SubmissionEnd::Replied(number, reply))
+    }
+
+    /// The resent rows of an envelope whose earlier message has been delivered by now.
+    async fn find_delivered(&self, envelope: &Envelope) -> Result<Vec<Row>, LedgerError> {
+        let repeats =
+            || envelope.operations().iter().filter(|operation| operation.repeats).map(|operation| operation.row);
+        let (Some(first), Some(last)) = (repeats().min(), repeats().max()) else { return Ok(Vec::new()) };
+        let rows = first.get()..last.get().saturating_add(1);
+        let mut told = self.ledger.load_receipts(self.lease.run, rows).await?;
+        let is_delivery = |kept: &KeptReceipt| {
+            matches!(kept.receipt.status.delivery_state(), DeliveryState::Delivered | DeliveryState::Read)
+        };
+        told.retain(|(row, kept)| kept.iter().any(is_delivery) && repeats().any(|repeated| repeated == *row));
+        Ok(told.into_iter().map(|(row, _)| row).collect())
+    }
+
+    /// Records the outcome of the envelope.
+    ///
+    /// # Errors
+    /// If the outcome cannot be recorded; then the intent stays, and the messages are in doubt.
+    pub(super) async fn record_outcome(&self, number: u32, reply: &GatewayReply) -> Result<(), LedgerError> {
+        self.watchdog.enter_step(WatchedEnvelope::Envelope(number), WaitStep::Outcome);
+        let outcomes = reply.outcomes.clone();
+        let evidence = reply.evidence.clone();
+        self.ledger.settle_envelope(Settlement { run: self.lease.run, envelope: number, outcomes, evidence }).await?;
+        failpoint::pass("outcome.kept");
+        tracing::debug!(envelope = number, "outcome kept");
+        Ok(())
+    }
+
+    /// Records that queued messages of an envelope were rejected later.
+    ///
+    /// # Errors
+    /// If the rejections cannot be recorded; then the messages stay queued.
+    pub(super) async fn record_late_rejections(
+        &self,
+        number: u32,
+        refused: &[(QueuedMessage, Option<ReportedChannel>)],
+    ) -> Result<Ownership, LedgerError> {
+        let event = |(message, channel): &(QueuedMessage, Option<ReportedChannel>)| {
+            let (status, channel) = (Status::Rejected.name().to_owned(), channel.clone());
+            NewRowEvent {
+                row: message.row,
+                envelope: number,
+                change: RowChange::Found { status, msg_id: None, channel },
+            }
+        };
+        let events = refused.iter().map(event).collect();
+        self.ledger.record_events(self.lease, events).await
+    }
+
+    fn silence_reply(&self, envelope: &Envelope) -> GatewayReply {
+        let reason = format!("no answer within {} s", self.timeout.as_secs_f64());
+        let doubt = OperationOutcome::InDoubt { reason: reason.as_str().into() };
+        GatewayReply::for_all(envelope.operations().len(), &doubt, Signal::Broken(reason))
+    }
+}
+
+/// Logs a reply in numbers only, without texts, phone numbers and keys.
+fn log_reply(reply: &GatewayReply, began: Instant) {
+    let count = |is: fn(&OperationOutcome) -> bool| reply.outcomes.iter().filter(|outcome| is(outcome)).count();
+    tracing::info!(
+        operations = reply.outcomes.len(),
+        taken = count(|outcome| matches!(outcome, OperationOutcome::Accepted { .. } | OperationOutcome::Queued { .. })),
+        rejected = count(|outcome| matches!(outcome, OperationOutcome::Rejected { .. })),
+        not_sent = count(|outcome| matches!(outcome, OperationOutcome::NotSent { .. })),
+        in_doubt = count(|outcome| matches!(outcome, OperationOutcome::InDoubt { .. })),
+        ms = elapsed_millis(began),
+        "answered"
+    );
+}
+
+fn elapsed_millis(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The reply to an envelope that never left.
+fn withdrawn_reply(envelope: &Envelope) -> GatewayReply {
+    let reason = "withdrawn before it was sent".into();
+    GatewayReply::for_all(envelope.operations().len(), &OperationOutcome::NotSent { reason }, Signal::Go)
+}
+
+/// A longer wait for an answer is announced.
+const SLOW_AFTER: Duration = Duration::from_secs(10);
+
+/// Announces slow answers of a run, once for all envelopes that wait.
+pub(super) struct SlowAnswers {
+    /// The maximum wait for an answer.
+    at_most: Duration,
+    /// Is informed about long waits.
+    observer: DeliveryObserver,
+    /// Whether it was announced, and no answer came in time since.
+    announced: AtomicBool,
+}
+
+impl SlowAnswers {
+    pub(super) fn new(at_most: Duration, observer: DeliveryObserver) -> Self {
+        Self { at_most, observer, announced: AtomicBool::new(false) }
+    }
+
+    /// Waits for an answer, and announces a long wait.
+    pub(super) async fn wait_for<T>(&self, answer: impl Future<Output = T>) -> T {
+        let mut answer = pin!(answer);
+        tokio::select! {
+            biased;
+            answer = &mut answer => {
+                self.announced.store(false, Ordering::Relaxed);
+                return answer;
+            }
+            () = tokio::time::sleep(SLOW_AFTER), if self.at_most > SLOW_AFTER => {}
+        }
+        if !self.announced.swap(true, Ordering::Relaxed) {
+            (self.observer)(DeliveryEvent::Slow { waited: SLOW_AFTER, at_most: self.at_most });
+        }
+        answer.await
+    }
+}
+
+/// The minimum time limit of a step: waiting for a ledger that another process holds takes up to a minute.
+const MIN_PATIENCE: Duration = Duration::from_secs(90);
+/// The interval of checks.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// A step of an envelope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WaitStep {
+    /// The envelope's intent is being recorded.
+    Intent,
+    /// The envelope waits for its slot in the account's rate, which can take any time.
+    Slot,
+    /// The envelope was sent and has no answer yet.
+    Answer,
+    /// The envelope's outcome is being recorded.
+    Outcome,
+}
+
+/// A watched envelope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum WatchedEnvelope {
+    /// An envelope without a number yet, by its order.
+    New(u32),
+    /// The envelope of this number.
+    Envelope(u32),
+}
+
+/// The step of each envelope in flight.
+pub(super) struct Watchdog {
+    patience: Duration,
+    steps: Mutex<WatchState>,
+}
+
+/// Only time in which the process is awake counts: after a suspension, the clock is far ahead and every answer seems
+/// late.
+struct WatchState {
+    awake: Duration,
+    looked_at: Instant,
+    /// The step of each, and when it began.
+    began: BTreeMap<WatchedEnvelope, (WaitStep, Duration)>,
+    /// The number of registered envelopes.
+    asked: u32,
+}
+
+impl WatchState {
+    /// The time awake. A gap since the last check counts as two checks at most.
+    fn advance_clock(&mut self) -> Duration {
+        let now = Instant::now();
+        self.awake += (now - self.looked_at).min(2 * CHECK_INTERVAL);
+        self.looked_at = now;
+        self.awake
+    }
+}
+
+impl Watchdog {
+    /// A watchdog for requests with this timeout.
+    pub(super) fn new(timeout: Duration) -> Self {
+        let steps = WatchState { awake: Duration::ZERO, looked_at: Instant::now(), began: BTreeMap::new(), asked: 0 };
+        Self { patience: timeout.saturating_mul(3).max(MIN_PATIENCE), steps: Mutex::new(steps) }
+    }
+
+    /// Registers an envelope whose intent is being recorded, which gives it its number.
+    pub(super) fn register(&self) -> WatchedEnvelope {
+        let new = {
+            let mut steps = self.steps();
+            steps.asked += 1;
+            WatchedEnvelope::New(steps.asked)
+        };
+        self.enter_step(new, WaitStep::Intent);
+        new
+    }
+
+    /// An envelope enters a step.
+    pub(super) fn enter_step(&self, envelope: WatchedEnvelope, step: WaitStep) {
+        let mut steps = self.steps();
+        let now = steps.advance_clock();
+        steps.began.insert(envelope, (step, now));
+    }
+
+    /// Removes an envelope that is no longer in flight.
+    pub(super) fn remove(&self, envelope: WatchedEnvelope) {
+        self.steps().began.remove(&envelope);
+    }
+
+    /// Waits until an envelope has been in one step for too long. Returns a description of all waiting envelopes.
+    pub(super) async fn wait_overdue(&self) -> String {
+        loop {
+            if let Some(told) = self.describe_overdue() {
+                return told;
+            }
+            sleep(CHECK_INTERVAL).await;
+        }
+    }
+
+    /// A description of the waiting envelopes, if one is overdue.
+    fn describe_overdue(&self) -> Option<String> {
+        let mut steps = self.steps();
+        let now = steps.advance_clock();
+        let overdue = |(step, began): &(WaitStep, Duration)| *step != WaitStep::Slot && now - *began >= self.patience;
+        steps.began.values().any(overdue).then(|| {
+            let waiting = steps.began.iter();
+            let waiting = waiting
+                .map(|(envelope, (step, began))| format!("{envelope} {step} for {} s", (now - *began).as_secs()));
+            format!("sending is stuck: {}", waiting.collect::<Vec<_>>().join(", "))
+        })
+    }
+
+    fn steps(&self) -> MutexGuard<'_, WatchState> {
+        self.steps.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Display for WatchedEnvelope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WatchedEnvelope::New(_) => f.write_str("a request"),
+            WatchedEnvelope::Envelope(number) => write!(f, "request {number}"),
+        }
+    }
+}
+
+impl fmt::Display for WaitStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            WaitStep::Intent => "has been waiting to be recorded before sending",
+            WaitStep::Slot => "has been waiting for the rate limit",
+            WaitStep::Answer => "has been waiting for its response",
+            WaitStep::Outcome => "has been waiting for its outcome to be recorded",
+        })
+    }
+}
+
+#[cfg(test)]
+mod slow_answers_tests {
+    use std::sync::{Arc, Mutex};
+
+    use tokio::time::{Instant, sleep};
+
+    use super::*;
+
+    /// The times, in seconds from the start, at which slow answers are announced if answers take this long.
+    async fn announcement_times(at_most: u64, answers: &[u64]) -> Vec<u64> {
+        let (began, told) = (Instant::now(), Arc::new(Mutex::new(Vec::new())));
+        let kept = Arc::clone(&told);
+        let observer: DeliveryObserver = Arc::new(move |event| {
+            let DeliveryEvent::Slow { waited, at_most: most } = event else { panic!("unexpected event") };
+            assert_eq!((waited, most), (SLOW_AFTER, Duration::from_secs(at_most)));
+            kept.lock().unwrap().push(began.elapsed().as_secs());
+        });
+        let slow = SlowAnswers::new(Duration::from_secs(at_most), observer);
+        for &late in answers {
+            slow.wait_for(sleep(Duration::from_secs(late))).await;
+        }
+        assert_eq!(began.elapsed().as_secs(), answers.iter().sum::<u64>(), "nothing is waited for but the answers");
+        let told = told.lock().unwrap();
+        told.clone()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn slow_answers_in_a_row_are_announced_once() {
+        assert_eq!(announcement_times(30, &[9, 9]).await, [0_u64; 0]);
+        assert_eq!(announcement_times(30, &[12]).await, [10]);
+        assert_eq!(announcement_times(30, &[12, 25, 11]).await, [10]);
+        assert_eq!(announcement_times(30, &[12, 1, 25]).await, [10, 23]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn abandoned_answers_are_not_announced() {
+        assert_eq!(announcement_times(10, &[10, 10]).await, [0_u64; 0]);
+    }
+}
+
+#[cfg(test)]
+mod watchdog_tests {
+    use super::*;
+
+    /// The time until something is overdue, and its description. `None` within a day.
+    async fn measure_overdue(watchdog: &Watchdog) -> Option<(u64, String)> {
+        let start = Instant::now();
+        let told = tokio::time::timeout(Duration::from_secs(86_400), watchdog.wait_overdue()).await.ok()?;
+        Some((start.elapsed().as_secs(), told))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn overdue_envelope_is_named_with_its_step() {
+        for (timeout, patience) in [(1, 90), (30, 90), (60, 180)] {
+            for step in [WaitStep::Intent, WaitStep::Answer, WaitStep::Outcome] {
+                let watchdog = Watchdog::new(Duration::from_secs(timeout));
+                watchdog.enter_step(WatchedEnvelope::Envelope(7), step);
+                let (seconds, told) = measure_overdue(&watchdog).await.expect("it is overdue");
+                assert_eq!(seconds, patience);
+                assert!(told.contains(&format!("request 7 {step} for {patience} s")), "{told}");
+            }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn progressing_or_rate_limited_envelope_is_never_overdue() {
+        let watchdog = Watchdog::new(Duration::from_secs(30));
+        let new = watchdog.register();
+        watchdog.remove(new);
+        watchdog.enter_step(WatchedEnvelope::Envelope(1), WaitStep::Slot);
+        watchdog.enter_step(WatchedEnvelope::Envelope(2), WaitStep::Outcome);
+        watchdog.remove(WatchedEnvelope::Envelope(2));
+        assert_eq!(measure_overdue(&watchdog).await, None);
+        for step in [WaitStep::Intent, WaitStep::Answer, WaitStep::Outcome] {
+            watchdog.enter_step(WatchedEnvelope::Envelope(3), step);
+            let soon = tokio::time::timeout(Duration::from_secs(89), watchdog.wait_overdue()).await;
+            assert!(soon.is_err(), "each step has its own time");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn suspended_time_does_not_count() {
+        let watchdog = Watchdog::new(Duration::from_secs(30));
+        watchdog.enter_step(WatchedEnvelope::Envelope(1), WaitStep::Answer);
+        for _ in 0..3 {
+            let soon = tokio::time::timeout(Duration::from_secs(20), watchdog.wait_overdue()).await;
+            assert!(soon.is_err(), "awake for 20 s");
+            tokio::time::advance(Duration::from_secs(3_600)).await;
+        }
+        assert!(measure_overdue(&watchdog).await.is_some(), "it watches on");
+    }
+}

@@ -1,0 +1,254 @@
+//! Figures of sending: rows by state, billed parts, errors, and deviations from the contract. Pure.
+
+use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use rustc_hash::FxHashSet;
+
+use super::start::{SendEnding, Stop};
+use campaign_core::domain::{GatewayMessageId, OperationOutcome, Phone};
+use campaign_gateway::{ContractDeviation, Envelope, GatewayReply};
+use campaign_ledger::{BilledParts, RowState, StateCounts};
+
+/// The figures of this start. The counts are those of the whole run.
+pub(super) struct RunTally {
+    counts: StateCounts,
+    sent: u64,
+    opted_out: u64,
+    parts: BilledParts,
+    errors: ErrorCounts,
+    oddities: DeviationCounts,
+    lag: Option<Duration>,
+    /// The last recorded outcome. `None` once more is on its way.
+    outcome: Option<OperationOutcome>,
+}
+
+impl RunTally {
+    /// A tally that continues from the counts of the run.
+    pub(super) fn new(counts: StateCounts) -> Self {
+        Self {
+            counts,
+            sent: 0,
+            opted_out: 0,
+            parts: BilledParts::default(),
+            errors: ErrorCounts::default(),
+            oddities: DeviationCounts::default(),
+            lag: None,
+            outcome: None,
+        }
+    }
+
+    pub(super) fn counts(&self) -> &StateCounts {
+        &self.counts
+    }
+
+    /// Counts rows that are on their way.
+    pub(super) fn count_begun(&mut self, rows: usize) {
+        self.shift_state(RowState::Planned, RowState::Sending, rows);
+        self.outcome = None;
+    }
+
+    /// Counts rows whose recipients opted out meanwhile.
+    pub(super) fn count_opted_out(&mut self, rows: usize) {
+        self.opted_out += rows as u64;
+    }
+
+    /// Moves rows from one state to another.
+    pub(super) fn shift_state(&mut self, from: RowState, to: RowState, rows: usize) {
+        self.counts.shift(from, to, rows as u64);
+    }
+
+    /// Rows on their way.
+    pub(super) fn count_sending(&self) -> usize {
+        usize::try_from(self.counts.get(RowState::Sending)).unwrap_or(usize::MAX)
+    }
+
+    /// Counts rows on their way as in doubt.
+    pub(super) fn leave_in_doubt(&mut self) {
+        self.shift_state(RowState::Sending, RowState::InDoubt, self.count_sending());
+    }
+
+    /// Records the delay until the gateway knew a message.
+    pub(super) fn record_lag(&mut self, lag: Option<Duration>) {
+        self.lag = self.lag.max(lag);
+    }
+
+    /// Counts a recorded reply.
+    pub(super) fn count_reply(&mut self, envelope: &Envelope, reply: &GatewayReply) {
+        for (operation, outcome) in envelope.operations().iter().zip(&reply.outcomes) {
+            match outcome {
+                OperationOutcome::Accepted { parts, .. } => self.parts.add(*parts),
+                OperationOutcome::Rejected { error } => self.errors.count_error(operation.phone, error),
+                OperationOutcome::Queued { .. }
+                | OperationOutcome::NotSent { .. }
+                | OperationOutcome::InDoubt { .. } => {}
+            }
+            self.sent += u64::from(!matches!(outcome, OperationOutcome::NotSent { .. }));
+            self.shift_state(RowState::Sending, RowState::from_outcome(outcome), 1);
+        }
+        self.outcome = reply.outcomes.last().cloned();
+        self.oddities.observe(reply);
+    }
+
+    /// The ending with these figures.
+    pub(super) fn into_ending(self, stopped: Option<Stop>) -> SendEnding {
+        let Self { counts, sent, opted_out, parts, errors, oddities, lag, outcome } = self;
+        SendEnding { stopped, counts, sent, opted_out, parts, errors, oddities, lag, expired: false, outcome }
+    }
+}
+
+/// The maximum number of different kinds.
+const MAX_KINDS: usize = 1_000;
+/// The placeholder for a phone number when errors are compared.
+const HIDDEN_NUMBER: &str = "…";
+
+/// The count of each kind of error. Errors that differ only by phone number are of one kind.
+#[derive(Clone, Debug, Default)]
+pub struct ErrorCounts {
+    kinds: BTreeMap<String, ErrorGroup>,
+}
+
+#[derive(Clone, Debug)]
+struct ErrorGroup {
+    /// The first of them, with a masked phone number.
+    first: String,
+    count: u64,
+}
+
+impl ErrorCounts {
+    /// Counts an error of a message to this number.
+    pub(super) fn count_error(&mut self, phone: Phone, error: &str) {
+        let kind = phone.hide_in_text(error, HIDDEN_NUMBER);
+        if let Some(known) = self.kinds.get_mut(kind.as_ref()) {
+            known.count += 1;
+        } else if self.kinds.len() < MAX_KINDS {
+            let first = phone.hide_in_text(error, &phone.format_hint()).into_owned();
+            self.kinds.insert(kind.into_owned(), ErrorGroup { first, count: 1 });
+        }
+    }
+
+    /// Adds the counts of another start.
+    pub(super) fn merge(&mut self, others: Self) {
+        for (text, kind) in others.kinds {
+            let room = self.kinds.len() < MAX_KINDS;
+            match self.kinds.get_mut(&text) {
+                Some(known) => known.count += kind.count,
+                None if room => drop(self.kinds.insert(text, kind)),
+                None => {}
+            }
+        }
+    }
+
+    /// The most frequent errors, with their counts.
+    pub fn most_frequent(&self, most: usize) -> impl Iterator<Item = (&str, u64)> {
+        let mut kinds: Vec<&ErrorGroup> = self.kinds.values().collect();
+        kinds.sort_by_key(|kind| Reverse(kind.count));
+        kinds.into_iter().take(most).map(|kind| (kind.first.as_str(), kind.count))
+    }
+}
+
+/// The reply with comparable errors, which do not quote their own phone number.
+pub(super) fn hide_numbers<'r>(envelope: &Envelope, reply: &'r GatewayReply) -> Cow<'r, GatewayReply> {
+    let mut told = Cow::Borrowed(reply);
+    for (index, operation) in envelope.operations().iter().enumerate() {
+        let Some(OperationOutcome::Rejected { error }) = reply.outcomes.get(index) else { continue };
+        if let Cow::Owned(error) = operation.phone.hide_in_text(error, HIDDEN_NUMBER) {
+            told.to_mut().outcomes[index] = OperationOutcome::Rejected { error };
+        }
+    }
+    told
+}
+
+/// The number of remembered gateway identifiers: a gateway that repeats identifiers repeats one of them.
+const REMEMBERED: usize = 10_000;
+
+/// The deviations from the contract in one start.
+#[derive(Clone, Debug, Default)]
+pub struct DeviationCounts {
+    counts: BTreeMap<ContractDeviation, u64>,
+    known: FxHashSet<GatewayMessageId>,
+}
+
+impl DeviationCounts {
+    /// Counts a recorded reply.
+    pub(super) fn observe(&mut self, reply: &GatewayReply) {
+        for oddity in &reply.deviations {
+            *self.counts.entry(*oddity).or_default() += 1;
+        }
+        for outcome in &reply.outcomes {
+            let OperationOutcome::Accepted { msg_id: Some(msg_id), .. } = outcome else { continue };
+            if self.known.contains(msg_id) {
+                *self.counts.entry(ContractDeviation::RepeatedMsgId).or_default() += 1;
+            } else if self.known.len() < REMEMBERED {
+                self.known.insert(msg_id.clone());
+            }
+        }
+    }
+
+    /// The sum of both counts.
+    #[must_use]
+    pub(super) fn merge(mut self, next: Self) -> Self {
+        for (oddity, count) in next.counts {
+            *self.counts.entry(oddity).or_default() += count;
+        }
+        self.known.extend(next.known);
+        self
+    }
+
+    /// Each kind with its count.
+    pub fn counts(&self) -> impl Iterator<Item = (ContractDeviation, u64)> {
+        self.counts.iter().map(|(oddity, count)| (*oddity, *count))
+    }
+}
+
+#[cfg(test)]
+mod errors_tests {
+    use super::*;
+
+    #[test]
+    fn errors_that_differ_only_by_number_are_one_kind() {
+        let mut errors = ErrorCounts::default();
+        for row in 0..3 {
+            let phone = Phone::new(380_501_234_567 + row).unwrap();
+            errors.count_error(phone, &format!("please enter a valid number, not {phone}"));
+        }
+        errors.count_error(Phone::new(380_501_234_567).unwrap(), "No route");
+        let told: Vec<_> = errors.most_frequent(5).collect();
+        assert_eq!(told, [("please enter a valid number, not 3805…67", 3), ("No route", 1)]);
+    }
+}
+
+#[cfg(test)]
+mod deviations_tests {
+    use super::*;
+    use campaign_gateway::Signal;
+
+    #[test]
+    fn deviations_are_counted_and_repeated_ids_once_each() {
+        let accepted = |msg_id| OperationOutcome::Accepted {
+            msg_id: Some(GatewayMessageId::Number(msg_id)),
+            parts: None,
+            answer: None,
+        };
+        let reply = |ids: &[u64], oddities| GatewayReply {
+            outcomes: ids.iter().map(|id| accepted(*id)).collect(),
+            signal: Signal::Go,
+            evidence: None,
+            deviations: oddities,
+        };
+        let mut oddities = DeviationCounts::default();
+        oddities.observe(&reply(&[1, 2, 3], Vec::new()));
+        assert_eq!(oddities.counts().count(), 0);
+        oddities.observe(&reply(&[7; 5], vec![ContractDeviation::NumericRequestId]));
+        oddities.observe(&reply(&[7, 4], vec![ContractDeviation::NegativeMsgId, ContractDeviation::NegativeMsgId]));
+        let told: Vec<_> = oddities.counts().collect();
+        let expected = [
+            (ContractDeviation::NumericRequestId, 1),
+            (ContractDeviation::NegativeMsgId, 2),
+            (ContractDeviation::RepeatedMsgId, 5),
+        ];
+        assert_eq!(told, expected);
+    }
+}

@@ -1,0 +1,9 @@
+//! From a campaign to outcomes and figures.
+//!
+//! - [`check`]: the survey before sending
+//! - [`delivery`]: intents, envelopes, rate, circuit breaker, resuming
+//! - [`report`]: projections of the ledger: results, summaries, previews, progress
+
+pub mod check;
+pub mod delivery;
+pub mod report;

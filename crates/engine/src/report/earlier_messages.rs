@@ -1,0 +1,324 @@
+//! Messages of earlier runs that rows skipped as `already sent` refer to.
+//!
+//! Rows are looked up in batches, so memory holds the messages of one batch, never those of a whole run.
+
+use std::cmp::Reverse;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use roaring::RoaringBitmap;
+
+use super::listing::{FrozenList, ListSource, ReadAheadList};
+use super::row_records::{RowRecord, RowRecords};
+use super::{ResultsError, is_owned};
+use crate::check::{ALREADY_SENT, TextHash, find_equal_range, reader_settings};
+use crate::delivery::{FrozenInputs, compile_without_condition, for_each_text};
+use campaign_content::audience::{PhoneColumns, RecipientReader};
+use campaign_core::domain::{GatewayMessageId, MessageId, Phone, Region, Row};
+use campaign_ledger::{
+    Copies, EnvelopeReader, ExcludedRows, Ledger, LedgerError, RowState, Run, RunFilter, RunProgress,
+};
+use campaign_manifest::{CampaignBrief, DuplicatePolicy};
+
+/// How many rows are looked up at once.
+const BATCH_ROWS: usize = 500_000;
+/// Up to this many rows, the envelopes of a run are read one by one.
+const SINGLE_READ_ROWS: u64 = 5_000;
+/// How many rows of a run are looked up at once.
+const STEP_ROWS: u32 = 4_096;
+
+/// A message that a skipped row refers to.
+#[derive(Clone, Debug)]
+pub(super) struct EarlierMessage {
+    /// The run that sent it.
+    pub(super) run: Arc<str>,
+    /// Its state. `None` if the run was purged.
+    pub(super) state: Option<RowState>,
+    /// Our identifier.
+    pub(super) id: Option<MessageId>,
+    /// The gateway's identifier of the message.
+    pub(super) msg_id: Option<GatewayMessageId>,
+    /// The gateway's identifier of the request.
+    pub(super) request_id: Option<Arc<str>>,
+}
+
+/// The runs whose messages the rows of a list can refer to.
+pub struct EarlierRuns<'a> {
+    ledger: &'a dyn Ledger,
+    /// The newest first.
+    runs: Vec<Run>,
+    /// The rows that refer to a message.
+    rows: RoaringBitmap,
+    /// The list of the run.
+    copies: &'a Copies,
+    brief: &'a CampaignBrief,
+}
+
+impl<'a> EarlierRuns<'a> {
+    /// The earlier messages of a run. `None` if no row refers to a message.
+    pub(super) async fn load(
+        ledger: &'a dyn Ledger,
+        run: &Run,
+        left_out: &ExcludedRows,
+        copies: &'a Copies,
+        brief: &'a CampaignBrief,
+    ) -> Result<Option<Self>, ResultsError> {
+        let Some(rows) = find_sent_rows(left_out).filter(|_| run.live) else { return Ok(None) };
+        let mut runs = ledger.list_runs(RunFilter::for_campaign(&run.campaign)).await?;
+        // A run of another edition counts if this run replaced it.
+        let is_of_edition = |other: &Run| (&other.edition, other.round) == (&run.edition, run.round);
+        runs.retain(|other| {
+            let counts = is_of_edition(other) || other.progress == RunProgress::Replaced;
+            other.live && other.key.0 < run.key.0 && other.shares_recipients(run) && counts
+        });
+        runs.sort_by_key(|other| (!is_of_edition(other), Reverse(other.key)));
+        Ok((!runs.is_empty()).then_some(Self { ledger, runs, rows, copies, brief }))
+    }
+
+    /// The messages, looked up while the list is read.
+    pub(super) fn open_messages(self) -> Result<EarlierMessages<'a>, ResultsError> {
+        let list = FrozenList::open(ListSource::Copies(self.copies))?;
+        let reader = RecipientReader::open(list, self.copies.place().as_ref(), &reader_settings(self.brief))?;
+        let columns = reader.header().phones().clone();
+        let list = ReadAheadList::spawn(reader);
+        Ok(EarlierMessages { runs: self, list, columns, through: 0, found: VecDeque::new() })
+    }
+
+    /// Looks these rows up in each run, the newest first.
+    async fn look_up(&self, mut wanted: Vec<WantedRow>) -> Result<Vec<(u32, EarlierMessage)>, ResultsError> {
+        let mut found = Vec::new();
+        for run in &self.runs {
+            if wanted.is_empty() {
+                break;
+            }
+            let before = found.len();
+            match run.purged_at {
+                Some(_) => self.add_purged_run(run, &wanted, &mut found).await?,
+                None => self.add_run_messages(run, &wanted, &mut found).await?,
+            }
+            let known: RoaringBitmap = found[before..].iter().map(|(row, _)| *row).collect();
+            wanted.retain(|(_, row)| !known.contains(*row));
+        }
+        found.sort_unstable_by_key(|(row, _)| *row);
+        Ok(found)
+    }
+
+    /// Adds the messages of a purged run, of which the ledger has only hashed numbers.
+    async fn add_purged_run(
+        &self,
+        run: &Run,
+        wanted: &[WantedRow],
+        found: &mut Vec<(u32, EarlierMessage)>,
+    ) -> Result<(), ResultsError> {
+        let numbers = self.ledger.load_sent_numbers(&[run.key]).await?;
+        let name: Arc<str> = run.name().into();
+        let message = |row| {
+            (row, EarlierMessage { run: Arc::clone(&name), state: None, id: None, msg_id: None, request_id: None })
+        };
+        found.extend(wanted.iter().filter(|(phone, _)| numbers.contains(*phone)).map(|(_, row)| message(*row)));
+        Ok(())
+    }
+
+    /// Adds the messages of a run that these rows refer to.
+    async fn add_run_messages(
+        &self,
+        run: &Run,
+        wanted: &[WantedRow],
+        found: &mut Vec<(u32, EarlierMessage)>,
+    ) -> Result<(), ResultsError> {
+        let ledger = self.ledger;
+        let sent = ledger.load_sent_rows(run.key).await?;
+        if sent.is_empty() {
+            return Ok(());
+        }
+        let mut pairs = match self.brief.duplicates {
+            DuplicatePolicy::Allow => self.match_by_text(run, sent, wanted).await?,
+            DuplicatePolicy::Skip | DuplicatePolicy::Refuse => self.match_by_number(run, sent, wanted).await?,
+        };
+        pairs.sort_unstable();
+        let there: RoaringBitmap = pairs.iter().map(|(there, _)| *there).collect();
+        let Some(last) = there.max() else { return Ok(()) };
+        let (name, owned): (Arc<str>, bool) = (run.name().into(), is_owned(ledger, run).await?);
+        let is_few = there.len() <= SINGLE_READ_ROWS;
+        let mut records = match is_few {
+            true => RowRecords::open_for_rows(ledger, run, owned, &there).await?,
+            false => RowRecords::open(ledger, run, owned).await?,
+        };
+        let steps: Vec<(u32, u32)> = match is_few {
+            true => there.iter().map(|row| (row, row)).collect(),
+            false => (Row::FIRST.get()..=last)
+                .step_by(STEP_ROWS as usize)
+                .map(|first| (first, first.saturating_add(STEP_ROWS - 1).min(last)))
+                .collect(),
+        };
+        let mut pairs = pairs.into_iter().peekable();
+        for (first, last) in steps {
+            records.read_through(Row::new(first), Row::new(last)).await?;
+            for row in first..=last {
+                // Each record is removed, so that memory does not keep it.
+                let record = records.take_loaded(Row::new(row));
+                while let Some((_, here)) = pairs.next_if(|(there, _)| *there == row) {
+                    found
+                        .extend(record.as_ref().map(|record| (here, build_message(run, &name, Row::new(row), record))));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows of a run that have a message, with the rows of the same number that refer to it.
+    async fn match_by_number(
+        &self,
+        run: &Run,
+        mut sent: RoaringBitmap,
+        wanted: &[WantedRow],
+    ) -> Result<Vec<RowPair>, ResultsError> {
+        let (mut pairs, mut envelopes) = (Vec::new(), EnvelopeReader::new(self.ledger, run.key));
+        while let Some(envelope) = envelopes.next_envelope().await? {
+            for row in &envelope.rows {
+                // A row can have several attempts.
+                let Some(phone) = row.to.phone().filter(|_| sent.remove(row.row.get())) else { continue };
+                let here = &wanted[find_equal_range(wanted, |(other, _)| other.cmp(&phone))];
+                pairs.extend(here.iter().map(|(_, here)| (row.row.get(), *here)));
+            }
+        }
+        Ok(pairs)
+    }
+
+    /// The rows of a run that have a message, with the rows of the same number and text that refer to it. Several rows with
+    /// the same text refer to one message each, as long as there are enough.
+    async fn match_by_text(
+        &self,
+        run: &Run,
+        sent: RoaringBitmap,
+        wanted: &[WantedRow],
+    ) -> Result<Vec<RowPair>, ResultsError> {
+        let there = match self.ledger.load_copies(run).await {
+            Ok(there) => there,
+            // Without texts, it is unknown which rows the messages belong to.
+            Err(LedgerError::CopiesUnreadable { .. }) => return Ok(Vec::new()),
+            Err(error) => return Err(error.into()),
+        };
+        let here = self.copies.clone();
+        let rows: RoaringBitmap = wanted.iter().map(|(_, row)| *row).collect();
+        let read = tokio::task::spawn_blocking(move || {
+            // Damaged copies of an earlier run do not keep the results of this one from being written.
+            let earlier = FrozenInputs::from_copies(&there)
+                .ok()
+                .and_then(|frozen| Some((load_texts(&frozen, &there, &sent).ok()??, frozen)));
+            let Some((there, frozen)) = earlier else { return Ok(Vec::new()) };
+            let here = load_texts(&frozen, &here, &rows)?;
+            Ok(here.map_or_else(Vec::new, |here| match_rows(&there, &here)))
+        });
+        read.await.map_err(|error| ResultsError::Recipients(error.to_string()))?
+    }
+}
+
+/// The rows that are skipped because their recipients have a message. `None` if there are none.
+fn find_sent_rows(left_out: &ExcludedRows) -> Option<RoaringBitmap> {
+    let mut sets = left_out.sets().filter(|(state, reason, _)| *state == RowState::Skipped && *reason == ALREADY_SENT);
+    sets.next().map(|(.., rows)| rows.clone())
+}
+
+/// The messages that the rows of a list refer to, from the first row to the last.
+pub(super) struct EarlierMessages<'a> {
+    runs: EarlierRuns<'a>,
+    /// The list, read ahead.
+    list: ReadAheadList,
+    columns: PhoneColumns,
+    /// The last row that was looked up.
+    through: u32,
+    /// Messages that were found but not taken yet, by row.
+    found: VecDeque<(u32, EarlierMessage)>,
+}
+
+/// A row that refers to a message, with its number.
+type WantedRow = (Phone, u32);
+
+/// A row of an earlier run, and the row that refers to it.
+type RowPair = (u32, u32);
+
+impl EarlierMessages<'_> {
+    /// Looks up the messages of the rows up to this one. Rows must ascend.
+    pub(super) async fn look_up_through(&mut self, last: Row) -> Result<(), ResultsError> {
+        while self.through < last.get() && self.runs.rows.max().is_some_and(|wanted| wanted > self.through) {
+            let wanted = self.next_batch().await;
+            if wanted.is_empty() {
+                self.through = u32::MAX;
+            }
+            let found = self.runs.look_up(wanted).await?;
+            self.found.extend(found);
+        }
+        Ok(())
+    }
+
+    /// The message that a row refers to, if it is known. Rows are asked for in ascending order.
+    pub(super) fn take_message(&mut self, row: Row) -> Option<EarlierMessage> {
+        while self.found.front().is_some_and(|(before, _)| *before < row.get()) {
+            self.found.pop_front();
+        }
+        self.found.pop_front_if(|(of, _)| *of == row.get()).map(|(_, message)| message)
+    }
+
+    /// The next rows that refer to messages.
+    async fn next_batch(&mut self) -> Vec<WantedRow> {
+        let region: Option<Region> = self.runs.brief.region;
+        let mut wanted = Vec::new();
+        while wanted.len() < BATCH_ROWS {
+            let Some(chunk) = self.list.next_chunk().await else { break };
+            for record in chunk.iter() {
+                self.through = record.row.get();
+                if self.runs.rows.contains(record.row.get())
+                    && let Ok(phone) = self.columns.choose_phone(record.fields, region)
+                {
+                    wanted.push((phone, record.row.get()));
+                }
+            }
+        }
+        wanted.sort_unstable();
+        wanted
+    }
+}
+
+/// A row with its number and its text.
+type RowText = ((Phone, TextHash), u32);
+
+/// A run's texts for these rows of a list, sorted by number and text. `None` if the texts do not fit the list.
+fn load_texts(
+    frozen: &FrozenInputs,
+    list: &Copies,
+    rows: &RoaringBitmap,
+) -> Result<Option<Vec<RowText>>, ResultsError> {
+    let opened = FrozenList::open(ListSource::Copies(list))?;
+    let Ok(compiled) = compile_without_condition(frozen, (opened, list.place().as_ref())) else { return Ok(None) };
+    let mut texts = Vec::new();
+    for_each_text(compiled, |row, phone, text| {
+        let text = text.filter(|_| rows.contains(row.get()));
+        texts.extend(text.map(|text| ((phone, text), row.get())));
+    })
+    .map_err(|finding| vec![*finding])?;
+    texts.sort_unstable();
+    Ok(Some(texts))
+}
+
+/// The rows of the same number and text in two lists.
+fn match_rows(there: &[RowText], here: &[RowText]) -> Vec<RowPair> {
+    let mut pairs = Vec::new();
+    for same in here.chunk_by(|(one, _), (other, _)| one == other) {
+        let Some((text, _)) = same.first() else { continue };
+        let known = &there[find_equal_range(there, |(other, _)| other.cmp(text))];
+        let Some(last) = known.last() else { continue };
+        pairs.extend(same.iter().enumerate().map(|(index, (_, row))| (known.get(index).unwrap_or(last).1, *row)));
+    }
+    pairs
+}
+
+fn build_message(run: &Run, name: &Arc<str>, row: Row, record: &RowRecord) -> EarlierMessage {
+    EarlierMessage {
+        run: Arc::clone(name),
+        state: Some(record.state),
+        id: run.message_id(row, record.order()),
+        msg_id: record.msg_id().cloned(),
+        request_id: record.request_id().cloned(),
+    }
+}

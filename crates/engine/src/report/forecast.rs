@@ -1,0 +1,169 @@
+//! Forecast of a run before it is sent: recipients, parts, cost and duration.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use roaring::RoaringBitmap;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::format_duration;
+use crate::check::Survey;
+use crate::check::online::MessagePrices;
+use campaign_core::domain::{Amount, Stage};
+use campaign_manifest::{Campaign, Profile, Rate};
+
+/// How many rows are named per reason.
+const MAX_NAMED_ROWS: usize = 20;
+
+/// The forecast for some rows of a list.
+#[derive(Clone, Debug, Serialize)]
+pub struct Forecast {
+    /// Recipients of the list.
+    pub rows: u64,
+    /// Rows that get no message, by reason, most rows first.
+    pub left_out: Vec<LeftOutRows>,
+    /// Planned rows that this run does not choose.
+    pub later: u64,
+    /// Messages to send.
+    pub messages: u64,
+    /// The maximum per channel, in the order of the fallback.
+    pub channels: Vec<ChannelForecast>,
+    /// Messages by number of SMS parts; empty without SMS.
+    pub sms_parts: BTreeMap<u32, u64>,
+    /// The maximum cost.
+    pub cost: Option<Amount>,
+    /// The cost if the first channel delivers every message.
+    pub likely_cost: Option<Amount>,
+    /// The currency of the costs.
+    pub currency: Option<String>,
+    /// The duration in seconds at the rate limit; `None` without a limit.
+    seconds: Option<f64>,
+    /// How many times the window must open; `None` if once is enough.
+    openings: Option<u64>,
+    /// The number of days, if `per_day` spreads the run over several.
+    days: Option<u64>,
+    #[serde(skip)]
+    rate: Option<Rate>,
+}
+
+/// Rows that get no message for one reason.
+#[derive(Clone, Debug, Serialize)]
+pub struct LeftOutRows {
+    /// Skipped or invalid.
+    pub state: &'static str,
+    /// The reason.
+    pub reason: String,
+    /// The number of rows.
+    pub rows: u64,
+    /// The first rows.
+    pub first: Vec<u32>,
+}
+
+/// The maximum of one channel.
+#[derive(Clone, Debug, Serialize)]
+pub struct ChannelForecast {
+    /// The channel.
+    pub channel: &'static str,
+    /// The number of messages.
+    pub messages: u64,
+    /// The number of parts.
+    pub parts: u64,
+    /// Whether it is only used after another channel failed.
+    pub fallback: bool,
+}
+
+impl Forecast {
+    /// The forecast for these rows of the list, in a run that begins when the campaign is due.
+    #[must_use]
+    pub fn for_rows(
+        campaign: &Campaign,
+        profile: Option<&Profile>,
+        survey: &Survey,
+        rows: &RoaringBitmap,
+        due: Option<Timestamp>,
+    ) -> Self {
+        let mut left_out: Vec<LeftOutRows> = survey
+            .left_out
+            .sets()
+            .map(|(state, reason, rows)| LeftOutRows {
+                state: state.name(),
+                reason: reason.to_owned(),
+                rows: rows.len(),
+                first: rows.iter().take(MAX_NAMED_ROWS).collect(),
+            })
+            .collect();
+        left_out.sort_by_key(|reason| std::cmp::Reverse(reason.rows));
+        let messages = rows.len();
+        let of_arms: Vec<_> =
+            campaign.brief.list_arms().into_iter().map(|arm| arm.content.stages.iter().collect()).collect();
+        let mut channels: Vec<ChannelForecast> = Vec::new();
+        let mut sms_parts = BTreeMap::new();
+        for (size, sized) in &survey.by_size {
+            let count = sized.intersection_len(rows);
+            let stages: &[&Stage<_>] = of_arms.get(size.arm).map_or(&[], Vec::as_slice);
+            add_channels(&mut channels, stages, count, size.sms_parts);
+            if size.sms_parts > 0 && count > 0 {
+                *sms_parts.entry(size.sms_parts).or_default() += count;
+            }
+        }
+        let rate = campaign.effective_rate(profile);
+        let seconds = rate.and_then(Rate::per_second).map(|per_second| messages as f64 / per_second);
+        let prices = profile.filter(|profile| !profile.prices.is_empty());
+        let prices = prices.and_then(|profile| MessagePrices::for_campaign(profile, &campaign.brief).ok());
+        Self {
+            rows: survey.recipients,
+            left_out,
+            later: survey.count_planned().saturating_sub(messages),
+            messages,
+            channels,
+            sms_parts,
+            cost: prices.as_ref().map(|prices| prices.max_cost(&survey.by_size, rows)),
+            likely_cost: prices.as_ref().map(|prices| prices.likely_cost(&survey.by_size, rows)),
+            currency: profile.and_then(|profile| profile.currency.clone()).filter(|_| prices.is_some()),
+            seconds,
+            openings: seconds
+                .and_then(|seconds| campaign.count_openings(profile, Duration::from_secs_f64(seconds), due)),
+            days: campaign.per_day.as_ref().map(|per_day| per_day.count_days(messages)).filter(|days| *days > 1),
+            rate,
+        }
+    }
+
+    /// The forecast as JSON.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        json!(self)
+    }
+
+    /// The duration of the run in words. `None` if the rate does not limit it.
+    #[must_use]
+    pub fn describe_duration(&self) -> Option<String> {
+        let time = self.seconds.filter(|seconds| *seconds >= 1.0).zip(self.rate);
+        let time = time
+            .map(|(seconds, rate)| format!("about {} at {rate}", format_duration(Duration::from_secs_f64(seconds))));
+        let openings = self.openings.map(|openings| format!("over {openings} sending windows"));
+        let days = self.days.map(|days| format!("over {days} days because of `per_day`"));
+        let all: Vec<String> = [time, openings, days].into_iter().flatten().collect();
+        (!all.is_empty()).then(|| all.join(", "))
+    }
+}
+
+/// Adds messages with the same channels and number of parts.
+fn add_channels<T>(channels: &mut Vec<ChannelForecast>, stages: &[&Stage<T>], messages: u64, sms_parts: u32) {
+    for (place, stage) in stages.iter().enumerate().filter(|_| messages > 0) {
+        let channel = stage.channel();
+        let each = if channel.facts().billed_by_part { u64::from(sms_parts.max(1)) } else { 1 };
+        let fallback = place > 0;
+        let known = channels.iter().position(|share| share.channel == channel.name() && share.fallback == fallback);
+        let at = known.unwrap_or_else(|| {
+            let share = ChannelForecast { channel: channel.name(), messages: 0, parts: 0, fallback };
+            // First channels come before fallbacks.
+            let at = channels.iter().position(|share| share.fallback && !fallback).unwrap_or(channels.len());
+            channels.insert(at, share);
+            at
+        });
+        channels[at].messages += messages;
+        channels[at].parts += messages * each;
+    }
+}

@@ -1,0 +1,77 @@
+//! Reports about runs and messages: views, results files, previews and progress, all read from the ledger.
+//!
+//! A report only reads. It makes no decisions and changes no state.
+
+mod columns;
+mod earlier_messages;
+mod effect;
+mod forecast;
+mod format;
+mod gateway_json;
+mod layout;
+mod ledger_loss;
+mod listing;
+mod message_delivery;
+mod message_history;
+mod preview;
+mod progress;
+mod recipients;
+mod replies;
+mod results;
+mod row_pages;
+mod row_records;
+mod row_writer;
+mod run_figures;
+mod run_report;
+mod run_results;
+mod run_view;
+mod target;
+mod workbook;
+
+pub use earlier_messages::EarlierRuns;
+pub use effect::{ArmFigures, CampaignEffect, EffectVerdict, Interval, Proportion, PurchaseFile, Purchases};
+pub use forecast::{ChannelForecast, Forecast, LeftOutRows};
+pub use format::{
+    counts_json, describe_cost, describe_counts, displayed_counts, format_counts, format_counts_in_part,
+    format_duration, format_local_minute, format_local_second,
+};
+pub use gateway_json::{
+    message_json, parse_answer_members, rehearsal_json, sender_json, sms_template_json, viber_template_json,
+};
+pub use layout::ResultsFormat;
+pub use ledger_loss::{LossSign, find_stray_runs, find_unknown_results, find_unknown_results_quickly};
+pub use listing::{ListSource, Listing, RowSelection};
+pub use message_delivery::{MessageDelivery, TimeCertainty};
+pub use message_history::{HistoryEntry, HistoryEvent, MessageHistory};
+pub use preview::{
+    MarkedMessage, RowPreview, describe_sms_size, preview_json, preview_marked_rows, preview_rows,
+    render_message_preview, render_preview,
+};
+pub use progress::{Estimate, SendingProgress};
+pub use recipients::{
+    Recipient, RecipientInRun, RecipientKey, RecipientRecord, RecipientsWritten, UnreadableRun, find_numbers,
+    find_recipients, find_recipients_by_row, load_campaign_zone, load_cancelled_numbers, load_copies,
+    load_display_zone, load_run_numbers, write_run_recipients,
+};
+pub use replies::{
+    OPT_OUT_COLUMNS, OptOutExportError, UnclearReply, export_opt_outs, find_unclear_replies, for_each_opt_out,
+    opt_out_json, write_replies,
+};
+pub use results::{ResultsBackup, ResultsError, check_target, write_results, write_results_file};
+pub use row_pages::{RowIndex, RowSummary, load_row_summaries};
+pub use row_records::{Amendment, RowRecord, RowRecords};
+
+pub use run_figures::{
+    ACCEPTED_STATES, ArrivalKind, ChannelFigure, ChannelFigures, DeliveryTimes, FallbackChain, FallbackChainFigure,
+    ReasonCount, ReasonCounts, RequestFigures, RowInDoubt, RowsInDoubt, RunFigures, RunTerms, Timeline, TimelinePoint,
+};
+pub use run_report::{RunReport, add_approvals, load_approvals, run_entry_json, run_json};
+pub use run_results::RunResults;
+pub use run_view::{
+    FAILED_STATES, IN_DOUBT_STATES, NextStep, RunInDoubt, RunList, RunStatus, RunView, damaged_runs_json,
+    find_runs_in_doubt, is_followed, is_owned,
+};
+pub use target::{ProtectedPath, ResultsTarget, is_workbook};
+pub use workbook::MAX_SHEET_ROWS;
+
+pub use campaign_core::domain::{format_count, format_thousands};

@@ -1,0 +1,380 @@
+//! Recipients of runs: lookup by row, number or state, and the runs that contain a number.
+
+use std::collections::BTreeMap;
+use std::io::{Sink, Write};
+
+use jiff::tz::TimeZone;
+use roaring::{RoaringBitmap, RoaringTreemap};
+use serde_json::Value;
+
+use super::listing::{FrozenList, ListSource};
+use super::{ResultsError, RowSelection, RunResults, is_owned};
+use crate::check::{DUPLICATE, Tee, reader_settings};
+use crate::delivery::{FrozenInputs, SingleKind, Snapshot};
+use campaign_content::audience::{Chunk, RecipientReader, RecordRef};
+use campaign_core::domain::{Addressee, FORGOTTEN, Phone, Row};
+use campaign_ledger::{Copies, EnvelopeReader, Ledger, LedgerError, RowState, Run, RunFilter};
+
+/// The key to look up recipients by.
+#[derive(Clone, Copy, Debug)]
+pub enum RecipientKey {
+    /// The row in the list.
+    Row(Row),
+    /// The number, which several rows may have.
+    Number(Phone),
+}
+
+/// A recipient of a list.
+#[derive(Clone, Copy, Debug)]
+pub struct Recipient {
+    /// The row.
+    pub row: Row,
+    /// The number, if the cell contains one.
+    pub phone: Option<Phone>,
+}
+
+/// The recipients with this key in the frozen list, in list order.
+///
+/// # Errors
+/// If the list cannot be read, or is not what the run began with.
+pub fn find_recipients(
+    copies: &Copies,
+    frozen: &FrozenInputs,
+    key: RecipientKey,
+) -> Result<Vec<Recipient>, ResultsError> {
+    filter_recipients(copies, frozen, |row, phone| match key {
+        RecipientKey::Row(wanted) => row == wanted,
+        RecipientKey::Number(number) => phone() == Some(number),
+    })
+}
+
+/// The recipients in these rows of the frozen list, in list order.
+///
+/// # Errors
+/// If the list cannot be read, or is not what the run began with.
+pub fn find_recipients_by_row(
+    copies: &Copies,
+    frozen: &FrozenInputs,
+    rows: &RoaringBitmap,
+) -> Result<Vec<Recipient>, ResultsError> {
+    filter_recipients(copies, frozen, |row, _| rows.contains(row.get()))
+}
+
+/// The numbers in a run's list that match.
+///
+/// # Errors
+/// If the list cannot be read, or is not what the run began with.
+pub async fn find_numbers(
+    ledger: &dyn Ledger,
+    run: &Run,
+    is_meant: impl Fn(Phone) -> bool,
+) -> Result<RoaringTreemap, ResultsError> {
+    let copies = load_copies(ledger, run).await?;
+    let frozen = FrozenInputs::from_copies(&copies)?;
+    let found = filter_recipients(&copies, &frozen, |_, phone| phone().is_some_and(&is_meant))?;
+    Ok(found.into_iter().filter_map(|recipient| recipient.phone).map(Phone::to_u64).collect())
+}
+
+fn filter_recipients(
+    copies: &Copies,
+    frozen: &FrozenInputs,
+    is_meant: impl Fn(Row, &dyn Fn() -> Option<Phone>) -> bool,
+) -> Result<Vec<Recipient>, ResultsError> {
+    let (source, brief) = (ListSource::Copies(copies), &frozen.brief);
+    let mut list = FrozenList::open(source)?;
+    let mut reader = RecipientReader::open(&mut list, source.path(), &reader_settings(brief))?;
+    let (columns, region) = (reader.header().phones().clone(), brief.region);
+    let (mut found, mut chunk) = (Vec::new(), Chunk::new());
+    while reader.read_chunk(&mut chunk).map_err(|finding| vec![*finding])? {
+        for record in chunk.iter() {
+            let phone = || columns.choose_phone(record.fields, region).ok();
+            if is_meant(record.row, &phone) {
+                found.push(Recipient { row: record.row, phone: phone() });
+            }
+        }
+    }
+    list.verify_hash(&frozen.recipients_sha256)?;
+    Ok(found)
+}
+
+/// How many recipients were written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecipientsWritten {
+    /// The recipients.
+    pub recipients: u64,
+    /// Messages of the run that are still undecided, including those of other recipients.
+    pub undecided: u64,
+}
+
+/// Writes the list rows of recipients in one of these states as CSV, under the list's header.
+///
+/// # Errors
+/// If the ledger or the list cannot be read, or `out` cannot be written.
+pub async fn write_run_recipients(
+    ledger: &dyn Ledger,
+    run: &Run,
+    states: &[RowState],
+    out: impl Write,
+) -> Result<RecipientsWritten, ResultsError> {
+    let mut out = csv::Writer::from_writer(out);
+    let mut people = 0;
+    let undecided = for_each_matching_recipient(ledger, run, states, |header, person| {
+        match person {
+            None => out.write_record(header)?,
+            Some((record, _)) => {
+                people += 1;
+                for column in 0..header.len() {
+                    out.write_field(record.fields.get(column))?;
+                }
+                out.write_record(None::<&[u8]>)?;
+            }
+        }
+        Ok(())
+    })
+    .await?;
+    out.flush().map_err(|error| ResultsError::Recipients(error.to_string()))?;
+    Ok(RecipientsWritten { recipients: people, undecided })
+}
+
+/// The phone numbers of recipients in one of these states, and how many of the run's messages are undecided.
+///
+/// # Errors
+/// If the ledger or the list cannot be read.
+pub async fn load_run_numbers(
+    ledger: &dyn Ledger,
+    run: &Run,
+    states: &[RowState],
+) -> Result<(RoaringTreemap, u64), ResultsError> {
+    let mut numbers = RoaringTreemap::new();
+    let undecided = for_each_matching_recipient(ledger, run, states, |_, person| {
+        numbers.extend(person.map(|(_, phone)| phone.to_u64()));
+        Ok(())
+    })
+    .await?;
+    Ok((numbers, undecided))
+}
+
+/// The numbers that a stop for good cancelled.
+///
+/// # Errors
+/// If the ledger or the list cannot be read.
+pub async fn load_cancelled_numbers(ledger: &dyn Ledger, run: &Run) -> Result<RoaringTreemap, ResultsError> {
+    let snapshot = Snapshot::load(ledger, run, false).await?;
+    let is_cancelled =
+        |row| snapshot.row_state(row) == RowState::Skipped && snapshot.left_out.find_reason(row).is_none();
+    let mut numbers = RoaringTreemap::new();
+    if snapshot.counts.get(RowState::Skipped) == snapshot.left_out.count_rows(RowState::Skipped) {
+        return Ok(numbers);
+    }
+    for_each_recipient(ledger, run, is_cancelled, |_, person| {
+        numbers.extend(person.map(|(_, phone)| phone.to_u64()));
+        Ok(())
+    })
+    .await?;
+    Ok(numbers)
+}
+
+/// Visits the recipients of a run in one of these states, in list order: first the header, then each recipient. Returns
+/// how many messages of the run are undecided.
+///
+/// A row that was skipped as a duplicate is not a recipient.
+async fn for_each_matching_recipient(
+    ledger: &dyn Ledger,
+    run: &Run,
+    states: &[RowState],
+    take: impl FnMut(&[String], Option<(RecordRef<'_>, Phone)>) -> csv::Result<()>,
+) -> Result<u64, ResultsError> {
+    let snapshot = Snapshot::load(ledger, run, is_owned(ledger, run).await?).await?;
+    let is_repeated = |row| snapshot.left_out.find_reason(row).is_some_and(|(_, reason)| reason == DUPLICATE);
+    for_each_recipient(ledger, run, |row| states.contains(&snapshot.row_state(row)) && !is_repeated(row), take).await?;
+    let open = [RowState::Sending, RowState::InDoubt, RowState::Unresolved, RowState::Accepted, RowState::Queued];
+    Ok(open.into_iter().map(|state| snapshot.counts.get(state)).sum())
+}
+
+/// Visits the wanted rows of a run's list that have a number: first the header, then each row.
+async fn for_each_recipient(
+    ledger: &dyn Ledger,
+    run: &Run,
+    is_wanted: impl Fn(Row) -> bool,
+    mut take: impl FnMut(&[String], Option<(RecordRef<'_>, Phone)>) -> csv::Result<()>,
+) -> Result<(), ResultsError> {
+    let copies = load_copies(ledger, run).await?;
+    let frozen = FrozenInputs::from_copies(&copies)?;
+    let source = ListSource::Copies(&copies);
+    let mut list = FrozenList::open(source)?;
+    let mut reader = RecipientReader::open(&mut list, source.path(), &reader_settings(&frozen.brief))?;
+    let (region, header) = (frozen.brief.region, reader.header().headers().to_vec());
+    let columns = reader.header().phones().clone();
+    let failed = |error: csv::Error| ResultsError::Recipients(error.to_string());
+    take(&header, None).map_err(failed)?;
+    let mut chunk = Chunk::new();
+    while reader.read_chunk(&mut chunk).map_err(|finding| vec![*finding])? {
+        for record in chunk.iter().filter(|record| is_wanted(record.row)) {
+            let Ok(phone) = columns.choose_phone(record.fields, region) else { continue };
+            take(&header, Some((record, phone))).map_err(failed)?;
+        }
+    }
+    drop(reader);
+    list.verify_hash(&frozen.recipients_sha256)
+}
+
+/// Everything that the runs of a ledger know about a number.
+#[derive(Debug, Default)]
+pub struct RecipientRecord {
+    /// The runs with a row for it, oldest first.
+    pub runs: Vec<RecipientInRun>,
+    /// The runs that could not be searched.
+    pub unreadable: Vec<UnreadableRun>,
+    /// The number of purged runs, whose recipients are unknown.
+    pub purged: u64,
+}
+
+/// The rows of a run with this number.
+#[derive(Debug)]
+pub struct RecipientInRun {
+    /// The run.
+    pub run: Run,
+    /// The rows.
+    pub rows: RoaringBitmap,
+    /// The results of each row.
+    pub known: Vec<Value>,
+}
+
+/// A run that could not be searched.
+#[derive(Debug)]
+pub struct UnreadableRun {
+    /// Its name.
+    pub run: String,
+    /// The reason.
+    pub why: String,
+}
+
+impl RecipientRecord {
+    /// Searches all runs, including rehearsals and single messages, for rows with a number that match this selection.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read. A run whose own records or copies cannot be is among those that are unread.
+    pub async fn find(ledger: &dyn Ledger, phone: Phone, selection: &RowSelection) -> Result<Self, LedgerError> {
+        let mut person = Self::default();
+        for run in ledger.list_runs(RunFilter::default()).await? {
+            if run.purged_at.is_some() {
+                person.purged += 1;
+                continue;
+            }
+            match load_run(ledger, run.clone(), phone, selection).await {
+                Ok(Some(found)) => person.runs.push(found),
+                Ok(None) => {}
+                Err(error) => person.unreadable.push(UnreadableRun { run: run.name(), why: error.to_string() }),
+            }
+        }
+        Ok(person)
+    }
+
+    /// The number of rows with this number.
+    #[must_use]
+    pub fn count_rows(&self) -> u64 {
+        self.runs.iter().map(|run| run.rows.len()).sum()
+    }
+}
+
+/// The rows of a run with a number that match this selection. `None` without such rows.
+async fn load_run(
+    ledger: &dyn Ledger,
+    run: Run,
+    phone: Phone,
+    selection: &RowSelection,
+) -> Result<Option<RecipientInRun>, ResultsError> {
+    let mut rows = find_rows(ledger, &run, phone).await?;
+    if rows.is_empty() {
+        return Ok(None);
+    }
+    let mut objects = Vec::new();
+    let owned = is_owned(ledger, &run).await?;
+    let results =
+        RunResults::open(ledger, &run, owned).await?.with_rows(rows.clone()).with_selection(selection.clone());
+    if !selection.is_everything() {
+        rows = results.load_listed_rows().await?;
+        if rows.is_empty() {
+            return Ok(None);
+        }
+    }
+    results.write_json(&mut objects).await?;
+    let known = serde_json::from_slice(&[b"[", objects.as_slice(), b"]"].concat());
+    let known = known.map_err(|error| ResultsError::Recipients(error.to_string()))?;
+    Ok(Some(RecipientInRun { run, rows, known }))
+}
+
+/// The rows of a run's list with a number.
+async fn find_rows(ledger: &dyn Ledger, run: &Run, phone: Phone) -> Result<RoaringBitmap, ResultsError> {
+    let copies = load_copies(ledger, run).await?;
+    let frozen = FrozenInputs::from_copies(&copies)?;
+    let found = find_recipients(&copies, &frozen, RecipientKey::Number(phone))?;
+    Ok(found.into_iter().map(|recipient| recipient.row.get()).collect())
+}
+
+/// The copies of a run. For a shared run, a list of the recipients of sent messages, each in its row.
+///
+/// # Errors
+/// If the ledger cannot be read, or has no copies of it.
+pub async fn load_copies(ledger: &dyn Ledger, run: &Run) -> Result<Copies, LedgerError> {
+    let Some(kind) = SingleKind::from_run(run).filter(|_| run.shared) else { return ledger.load_copies(run).await };
+    let list = build_list(&load_addressees(ledger, run).await?);
+    let unreadable = |error: String| LedgerError::Unreadable(error);
+    let sha256 = Tee::new(list.as_slice(), None::<Sink>).finish().map_err(|error| unreadable(error.to_string()))?;
+    let began = run.began_at.to_zoned(TimeZone::system()).date().to_string();
+    let place = format!("the ledger's records of {}", run.name());
+    let frozen = kind.frozen_inputs(&run.gateway, began, sha256).to_bytes();
+    Ok(Copies::in_memory(place, frozen.map_err(|error| unreadable(error.to_string()))?, list))
+}
+
+/// The time zone in which a run's times are shown: the campaign's, or this machine's if the campaign has none or is
+/// gone.
+pub async fn load_display_zone(ledger: &dyn Ledger, run: &Run) -> TimeZone {
+    load_campaign_zone(ledger, run).await.unwrap_or_else(TimeZone::system)
+}
+
+/// The zone of a run's campaign. `None` for a shared run, and if its copies cannot be read.
+pub async fn load_campaign_zone(ledger: &dyn Ledger, run: &Run) -> Option<TimeZone> {
+    let frozen = if run.shared { None } else { FrozenInputs::load_for_run(ledger, run).await.ok() };
+    frozen.map(|frozen| frozen.brief.home_zone())
+}
+
+/// The recipients to whom a run sent messages.
+async fn load_addressees(ledger: &dyn Ledger, run: &Run) -> Result<BTreeMap<Row, Addressee>, LedgerError> {
+    let mut numbers = BTreeMap::new();
+    let mut envelopes = EnvelopeReader::new(ledger, run.key);
+    while let Some(envelope) = envelopes.next_envelope().await? {
+        numbers.extend(envelope.rows.iter().map(|sent| (sent.row, sent.to)));
+    }
+    Ok(numbers)
+}
+
+/// A list with each number in its row; other rows are blank.
+fn build_list(numbers: &BTreeMap<Row, Addressee>) -> Vec<u8> {
+    let mut list = b"phone\n".to_vec();
+    let mut row = Row::FIRST.get();
+    for (at, number) in numbers {
+        let blank = at.get().saturating_sub(row) as usize;
+        list.extend(std::iter::repeat_n(b'\n', blank));
+        let number = number.phone().map_or_else(|| FORGOTTEN.to_owned(), |number| number.to_string());
+        list.extend(format!("{number}\n").into_bytes());
+        row = at.get() + 1;
+    }
+    list
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use campaign_core::domain::Phone;
+
+    #[test]
+    fn numbers_keep_their_rows() {
+        let number = |last: u64| Addressee::from(Phone::new(380_501_234_560 + last).unwrap());
+        let numbers = [(2, 1), (3, 2), (6, 3)].map(|(row, last)| (Row::new(row), number(last)));
+        let list = String::from_utf8(build_list(&numbers.into())).unwrap();
+        let lines: Vec<&str> = list.lines().collect();
+        assert_eq!(lines, ["phone", "380501234561", "380501234562", "", "", "380501234563"]);
+        assert_eq!(super::build_list(&BTreeMap::new()), b"phone\n");
+    }
+}

@@ -1,0 +1,230 @@
+//! Replies of recipients as CSV, replies that might be opt-outs, and exports of the suppression list.
+
+use std::io::{self, Write};
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::layout::escape_formula;
+use super::{ResultsError, RowRecords, is_owned};
+use campaign_core::domain::{FORGOTTEN, OptOutWords, Phone, RecipientReply, ReplyReading, ReportedChannel, Row};
+use campaign_ledger::{KeptReceipt, Ledger, LedgerError, OptOut, ReceiptReader, Run};
+
+/// The columns.
+const HEADER: [&str; 8] = ["run", "row", "to", "channel", "at", "text", "digit", "media"];
+
+/// Writes the replies to a run's messages in row order. Returns their number.
+///
+/// # Errors
+/// If the ledger cannot be read, or `out` cannot be written.
+pub async fn write_replies(ledger: &dyn Ledger, run: &Run, out: impl Write) -> Result<u64, ResultsError> {
+    let mut csv = csv::Writer::from_writer(out);
+    csv.write_record(HEADER).map_err(csv_write_error)?;
+    let mut records = RowRecords::open(ledger, run, is_owned(ledger, run).await?).await?;
+    let (name, mut count) = (run.name(), 0);
+    let mut receipts = ReceiptReader::new(ledger, run.key, run.last_row());
+    while let Some(told) = receipts.next_receipts().await? {
+        for (row, receipts) in told {
+            let answers: Vec<ReplyCells> = receipts.iter().flat_map(extract_replies).collect();
+            if answers.is_empty() {
+                continue;
+            }
+            let to = records
+                .take_record(row)
+                .await?
+                .and_then(|record| record.phone)
+                .map(|phone| phone.to_string())
+                .unwrap_or_default();
+            for ReplyCells { channel, at, text, digit, media } in answers {
+                let cells = [
+                    name.as_str(),
+                    &row.to_string(),
+                    &to,
+                    &escape_formula(channel),
+                    &at,
+                    &escape_formula(text),
+                    &escape_formula(digit),
+                    &escape_formula(media),
+                ];
+                csv.write_record(cells).map_err(csv_write_error)?;
+                count += 1;
+            }
+        }
+    }
+    csv.flush().map_err(|error| ResultsError::Write { path: "-".into(), error })?;
+    Ok(count)
+}
+
+/// The cells of a reply.
+struct ReplyCells<'k> {
+    channel: &'k str,
+    at: String,
+    text: &'k str,
+    digit: &'k str,
+    media: &'k str,
+}
+
+/// The replies in a receipt: texts, files, and pressed digits.
+fn extract_replies(kept: &KeptReceipt) -> impl Iterator<Item = ReplyCells<'_>> {
+    let receipt = &kept.receipt;
+    let channel = receipt.channel.as_ref().map_or("", ReportedChannel::as_str);
+    let replies = receipt.replies.iter().map(move |reply| ReplyCells {
+        channel,
+        at: format!("{:.3}", reply.at.unwrap_or_else(|| kept.reported_at())),
+        text: &reply.text,
+        digit: "",
+        media: reply.media.as_ref().map_or("", |media| &media.url),
+    });
+    let digit = receipt.digit.as_deref().map(move |digit| ReplyCells {
+        channel,
+        at: format!("{:.3}", kept.reported_at()),
+        text: "",
+        digit,
+        media: "",
+    });
+    replies.chain(digit)
+}
+
+fn csv_write_error(error: csv::Error) -> ResultsError {
+    ResultsError::Write { path: "-".into(), error: error.into() }
+}
+
+/// A reply to a message of a run that a person should read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnclearReply {
+    /// The row of the message.
+    pub row: Row,
+    /// The recipient.
+    pub phone: Phone,
+    /// The channel, as the gateway reported it; empty if it reported none.
+    pub channel: String,
+    /// When the recipient replied.
+    pub at: Timestamp,
+    /// The text of the reply.
+    pub text: String,
+}
+
+/// The replies to a run that look like an opt-out, of recipients who are not on the suppression list, in row order.
+///
+/// They include clear opt-outs that an earlier version did not understand. Replies to rehearsals never count.
+///
+/// # Errors
+/// If the ledger cannot be read, or the run was purged.
+pub async fn find_unclear_replies(ledger: &dyn Ledger, run: &Run) -> Result<Vec<UnclearReply>, LedgerError> {
+    LedgerError::refuse_purged(run)?;
+    let (words, mut unclear) = (OptOutWords::default(), Vec::new());
+    if !run.live || run.receipts == 0 {
+        return Ok(unclear);
+    }
+    let mut receipts = ReceiptReader::new(ledger, run.key, run.last_row());
+    let looks_like_one =
+        |reply: &RecipientReply| words.read_reply(&reply.text, run.suppression.purpose) != ReplyReading::Other;
+    while let Some(rows) = receipts.next_receipts().await? {
+        for (row, receipts) in rows {
+            if !receipts.iter().any(|kept| kept.receipt.replies.iter().any(looks_like_one)) {
+                continue;
+            }
+            let Some(phone) = find_reachable_phone(ledger, run, row).await? else { continue };
+            for kept in &receipts {
+                let channel = kept.receipt.channel.as_ref().map_or("", ReportedChannel::as_str);
+                for reply in kept.receipt.replies.iter().filter(|reply| looks_like_one(reply)) {
+                    let at = reply.at.unwrap_or_else(|| kept.reported_at());
+                    unclear.push(UnclearReply {
+                        row,
+                        phone,
+                        channel: channel.to_owned(),
+                        at,
+                        text: reply.text.clone(),
+                    });
+                }
+            }
+        }
+    }
+    Ok(unclear)
+}
+
+/// The number to which a row was sent, unless it is erased or on the suppression list.
+async fn find_reachable_phone(ledger: &dyn Ledger, run: &Run, row: Row) -> Result<Option<Phone>, LedgerError> {
+    let Some(phone) = ledger.find_addressee(run.key, row).await?.and_then(|addressee| addressee.phone()) else {
+        return Ok(None);
+    };
+    let opt_outs = ledger.find_opt_outs(phone).await?;
+    let is_listed = opt_outs.iter().any(|opt_out| opt_out.applies_to(&run.campaign, run.suppression.loopback));
+    Ok((!is_listed).then_some(phone))
+}
+
+/// The columns of an export. An import recognizes them.
+pub const OPT_OUT_COLUMNS: [&str; 6] = ["phone", "scope", "reason", "source", "at", "gateways"];
+
+/// How many opt-outs are read at once.
+const PAGE_SIZE: u32 = 10_000;
+
+/// An error while exporting opt-outs.
+#[derive(Debug, thiserror::Error)]
+pub enum OptOutExportError {
+    /// The ledger cannot be read.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// The output cannot be written.
+    #[error(transparent)]
+    Write(#[from] io::Error),
+}
+
+/// Visits the opt-outs in the order of their arrival: all, or those of one campaign. Returns their number.
+///
+/// # Errors
+/// If the ledger cannot be read, or the first error of `each`.
+pub async fn for_each_opt_out(
+    ledger: &dyn Ledger,
+    campaign: Option<&str>,
+    mut each: impl FnMut(&OptOut) -> io::Result<()>,
+) -> Result<u64, OptOutExportError> {
+    let (mut behind, mut told) = (None, 0);
+    loop {
+        let part = ledger.list_opt_outs(behind, PAGE_SIZE).await?;
+        let meant = |opt_out: &&OptOut| campaign.is_none() || opt_out.scope.campaign() == campaign;
+        for opt_out in part.entries.iter().filter(meant) {
+            each(opt_out)?;
+            told += 1;
+        }
+        match part.next {
+            Some(next) => behind = Some(next),
+            None => return Ok(told),
+        }
+    }
+}
+
+/// Writes the opt-outs as CSV, without those whose numbers were erased. Returns their number.
+///
+/// # Errors
+/// If the ledger cannot be read, or `out` cannot be written.
+pub async fn export_opt_outs(
+    ledger: &dyn Ledger,
+    campaign: Option<&str>,
+    out: impl Write,
+) -> Result<u64, OptOutExportError> {
+    let mut csv = csv::Writer::from_writer(out);
+    csv.write_record(OPT_OUT_COLUMNS).map_err(io::Error::from)?;
+    let mut told = 0;
+    for_each_opt_out(ledger, campaign, |OptOut { who, scope, reach, reason, source, at }| {
+        let Some(phone) = who.phone() else { return Ok(()) };
+        told += 1;
+        let (phone, scope, at) = (format!("+{phone}"), scope.to_string(), format!("{at:.3}"));
+        let (reason, source) = (escape_formula(reason), escape_formula(source));
+        csv.write_record([&phone, &scope, &*reason, &*source, &at, reach.name()]).map_err(io::Error::from)
+    })
+    .await?;
+    csv.flush()?;
+    Ok(told)
+}
+
+/// An opt-out as JSON.
+#[must_use]
+pub fn opt_out_json(opt_out: &OptOut) -> Value {
+    let OptOut { who, scope, reach, reason, source, at } = opt_out;
+    let phone = who.phone().map_or_else(|| FORGOTTEN.to_owned(), |phone| phone.to_string());
+    json!({
+        "phone": phone, "scope": scope.to_string(), "reason": **reason, "source": **source,
+        "at": format!("{at:.3}"), "gateways": reach.name(),
+    })
+}

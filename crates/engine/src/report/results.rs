@@ -1,0 +1,427 @@
+//! Results files: one row per recipient in list order, written atomically. Another run's results are kept as a backup.
+
+use std::collections::VecDeque;
+use std::fs::{self, File};
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio::task::JoinHandle;
+
+use super::columns::RecipientColumns;
+use super::layout::{Layout, ResultsFormat, choose_excel_separator};
+use super::ledger_loss::LossSign;
+use super::listing::Listing;
+use super::run_figures::RunFigures;
+use super::target::{ResultsTarget, detect_delimiter, is_workbook, open_text};
+use super::workbook::{self, FigureRow};
+use crate::check::count_cores;
+use campaign_core::failpoint;
+use campaign_core::finding::Finding;
+use campaign_core::private::{self, ExistingFile};
+use campaign_ledger::LedgerError;
+use campaign_manifest::{CampaignBrief, CampaignPath, HeldFolder};
+
+/// An error while writing results.
+#[derive(Debug, thiserror::Error)]
+pub enum ResultsError {
+    /// The ledger, or what the run froze, could not be read.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// The frozen list cannot be read, or does not have the columns of the frozen campaign.
+    #[error("cannot read the run's copy of the list: {0}")]
+    Recipients(String),
+    /// The frozen list is not the list that the run started with.
+    #[error(
+        "the copy of the list in `{0}` is not the list that the run started with, so its rows cannot be identified"
+    )]
+    ListChanged(PathBuf),
+    /// The file at this place contains messages that the ledger does not know.
+    #[error("the ledger does not contain all messages that were sent: {sign}; nothing was written")]
+    LedgerIncomplete {
+        /// The run.
+        run: String,
+        /// The evidence against the ledger.
+        sign: LossSign,
+    },
+    /// The file at this place must not be replaced.
+    #[error("cannot write the results: {0}")]
+    PathBlocked(String),
+    /// The results of another run are at this place and could not be renamed.
+    #[error("`{path}` contains the results of another run and could not be renamed, so it was not replaced: {error}")]
+    BackupFailed {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        error: io::Error,
+    },
+    /// The file could not be written.
+    #[error("cannot write the results `{path}`: {error}")]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        error: io::Error,
+    },
+}
+
+/// Writes the results to a temporary file, then renames it to its place. Only the owner can read the file. Returns the
+/// figures of the runs whose records have a fold.
+///
+/// # Errors
+/// If the ledger or the recipients cannot be read, the file cannot be written, or the existing file is not a results file.
+pub async fn write_results_file(
+    target: &ResultsTarget,
+    style: ResultsFormat,
+    listings: Vec<Listing<'_>>,
+) -> Result<Vec<RunFigures>, ResultsError> {
+    let failed = |error| ResultsError::Write { path: target.path().to_owned(), error };
+    // The folder is held until the end.
+    let (path, _folder) = resolve_target(target)?;
+    let (temporary, file) = create_temporary_file(&path).map_err(failed)?;
+    let written = async {
+        let style = if is_workbook(&path) { ResultsFormat::Workbook } else { style };
+        let mut out = BufWriter::with_capacity(1 << 16, file);
+        let figures = write_results(&mut out, style, listings).await.map_err(|error| match error {
+            ResultsError::Write { error, .. } => failed(error),
+            other => other,
+        })?;
+        let file = out.into_inner().map_err(|error| failed(error.into_error()))?;
+        if style == ResultsFormat::Workbook {
+            let temporary = temporary.clone();
+            let summary = figures.first().map(workbook::figure_rows).unwrap_or_default();
+            let made = tokio::task::spawn_blocking(move || convert_to_workbook(&temporary, &summary)).await;
+            made.map_err(io::Error::other).flatten().map_err(failed)?;
+        }
+        file.sync_all().map_err(failed)?;
+        failpoint::pass("results.written");
+        // Another file can be at this place by now.
+        target.resolve_path().map_err(ResultsError::PathBlocked)?;
+        fs::rename(&temporary, &path).and_then(|()| private::sync_entry(&path)).map_err(failed)?;
+        failpoint::pass("results.renamed");
+        Ok(figures)
+    }
+    .await;
+    if written.is_err() {
+        // The first error is reported.
+        let _ = fs::remove_file(&temporary);
+    }
+    written
+}
+
+/// Verifies that results can be written to their place, without writing any.
+///
+/// # Errors
+/// If the folder or a file in it cannot be created, or the existing file is not a results file.
+pub fn check_target(target: &ResultsTarget) -> Result<(), ResultsError> {
+    let (path, _folder) = resolve_target(target)?;
+    let tried = create_temporary_file(&path).and_then(|(temporary, _)| fs::remove_file(temporary));
+    tried.map_err(|error| ResultsError::Write { path: target.path().to_owned(), error })
+}
+
+/// The path of the results, in an existing folder. A folder that an assistant can name is held open.
+pub(super) fn resolve_target(target: &ResultsTarget) -> Result<(PathBuf, Option<HeldFolder>), ResultsError> {
+    let failed = |error| ResultsError::Write { path: target.path().to_owned(), error };
+    let path = target.resolve_path().map_err(ResultsError::PathBlocked)?;
+    let held = target.file().hold_folder(true).map_err(failed)?;
+    Ok(match held {
+        Some(folder) => (folder.file_path(path.file_name().unwrap_or_default()), Some(folder)),
+        None => {
+            if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+                private::create_folder(folder).map_err(failed)?;
+            }
+            (path, None)
+        }
+    })
+}
+
+/// Replaces the CSV in a file with a workbook of its rows, and a sheet with these figures if there are any.
+fn convert_to_workbook(file: &Path, figures: &[FigureRow]) -> io::Result<()> {
+    let csv = File::open(file)?;
+    // An open file can be read to its end after its name is removed.
+    fs::remove_file(file)?;
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    workbook::write_workbook(csv, figures, private::open_file(file, ExistingFile::CreateNew)?, folder)
+}
+
+fn create_temporary_file(path: &Path) -> io::Result<(PathBuf, File)> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let temporary = path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
+    // An earlier process with the same number may have left one. Removing a link does not touch its target.
+    match fs::remove_file(&temporary) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let file = private::open_file(&temporary, ExistingFile::CreateNew)?;
+    Ok((temporary, file))
+}
+
+/// Writes the rows of these lists, one list after another, and verifies that the lists are the frozen ones. Returns the
+/// figures of the runs whose records have a fold.
+///
+/// # Errors
+/// If the ledger or the recipients cannot be read, or `out` cannot be written.
+pub async fn write_results(
+    out: impl Write,
+    style: ResultsFormat,
+    listings: Vec<Listing<'_>>,
+) -> Result<Vec<RunFigures>, ResultsError> {
+    let mut own = RecipientColumns::default();
+    let mut delimiter = Layout::COMMA;
+    // Users know the newest list best, so its columns come first.
+    for listing in listings.iter().rev() {
+        let reader = listing.open_reader()?;
+        if own.is_empty() {
+            let CampaignBrief { region, timezone, .. } = listing.brief;
+            delimiter = choose_excel_separator(reader.delimiter(), *region, timezone.as_deref());
+        }
+        own.add_header(reader.header());
+        own.has_variants |= !listing.brief.variants.is_empty();
+    }
+    let layout = Layout::for_format(style, &own, delimiter);
+    let mut sheet = ResultsWriter { out, separator: layout.separator(), has_content: false };
+    sheet.out.write_all(&layout.write_header(&own)).map_err(write_error)?;
+    let mut figures = Vec::new();
+    for listing in listings {
+        figures.extend(sheet.write_list(&layout, &own, listing).await?);
+    }
+    sheet.out.flush().map_err(write_error)?;
+    Ok(figures)
+}
+
+/// The output for rows.
+struct ResultsWriter<W> {
+    out: W,
+    /// The separator between groups of rows.
+    separator: &'static [u8],
+    has_content: bool,
+}
+
+impl<W: Write> ResultsWriter<W> {
+    /// Reads rows and their outcomes in groups, and formats them on all cores.
+    async fn write_list(
+        &mut self,
+        layout: &Layout,
+        own: &RecipientColumns,
+        listing: Listing<'_>,
+    ) -> Result<Option<RunFigures>, ResultsError> {
+        let count = listing.run.map_or(0, |run| run.recipients);
+        let reader = listing.open_reader()?;
+        let writer = Arc::new(listing.row_writer(layout.clone(), own, reader.header()));
+        let mut rows = listing.into_rows(reader)?;
+        let (mut formatting, at_once) = (VecDeque::new(), count_cores());
+        while let Some((chunk, facts)) = rows.next_chunk().await? {
+            let writer = Arc::clone(&writer);
+            formatting.push_back(tokio::task::spawn_blocking(move || writer.format_rows(&chunk, &facts)));
+            if formatting.len() > at_once {
+                self.write_next(&mut formatting).await?;
+            }
+        }
+        while !formatting.is_empty() {
+            self.write_next(&mut formatting).await?;
+        }
+        Ok(rows.finish().await?.and_then(|records| records.into_figures(count)))
+    }
+
+    async fn write_next(&mut self, formatting: &mut VecDeque<JoinHandle<Vec<u8>>>) -> Result<(), ResultsError> {
+        let Some(rows) = formatting.pop_front() else { return Ok(()) };
+        let rows = rows.await.map_err(|error| write_error(io::Error::other(error)))?;
+        if rows.is_empty() {
+            return Ok(());
+        }
+        if self.has_content {
+            self.out.write_all(self.separator).map_err(write_error)?;
+        }
+        self.has_content = true;
+        self.out.write_all(&rows).map_err(write_error)
+    }
+}
+
+impl From<Vec<Finding>> for ResultsError {
+    fn from(findings: Vec<Finding>) -> Self {
+        Self::Recipients(findings.into_iter().map(|finding| finding.message).collect::<Vec<_>>().join("; "))
+    }
+}
+
+fn write_error(error: io::Error) -> ResultsError {
+    ResultsError::Write { path: PathBuf::from("standard output"), error }
+}
+
+/// The position of the `run` column, counted from 0.
+const RUN_COLUMN: usize = 16;
+/// The size of the blocks that are compared.
+const COMPARE_BYTES: usize = 1 << 16;
+
+/// Results that were renamed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResultsBackup {
+    /// Their run.
+    pub run: String,
+    /// Their new path.
+    pub path: PathBuf,
+}
+
+/// The run of the first row of a results file. `None` if it has no rows or names no run.
+pub(super) fn read_run_name(file: &CampaignPath) -> Option<String> {
+    let mut head = Vec::new();
+    // The header can be long, and the first row follows it.
+    open_text(file).ok()?.take(1 << 21).read_to_end(&mut head).ok()?;
+    let delimiter = detect_delimiter(&head)?;
+    let mut results = csv::ReaderBuilder::new().delimiter(delimiter).flexible(true).from_reader(head.as_slice());
+    let mut record = csv::ByteRecord::new();
+    results.read_byte_record(&mut record).ok().filter(|has_row| *has_row)?;
+    let run = std::str::from_utf8(record.get(RUN_COLUMN)?).ok()?;
+    parse_run_number(run).map(|_| run.to_owned())
+}
+
+/// The number of a run in its name: the `3` of `sale@3`.
+fn parse_run_number(run: &str) -> Option<u32> {
+    run.rsplit_once('@')?.1.parse().ok()
+}
+
+/// Keeps the results of a run as `NAME@N` in the same folder. N is the number of the run, or a higher number if that file
+/// exists. The original file stays until its successor replaces it.
+///
+/// # Errors
+/// If the file cannot be linked or copied.
+pub(super) fn back_up_results(path: &Path, run: &str) -> io::Result<PathBuf> {
+    let first = parse_run_number(run).unwrap_or(1);
+    for number in first..=u32::MAX {
+        let kept = numbered_path(path, number);
+        match link_or_copy(path, &kept) {
+            Ok(()) => {
+                private::sync_entry(&kept)?;
+                return Ok(kept);
+            }
+            // A process that ended before it replaced the original already kept it.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && has_same_content(path, &kept) => {
+                return Ok(kept);
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+/// The path with `@N` before its extension.
+fn numbered_path(path: &Path, number: u32) -> PathBuf {
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push(format!("@{number}"));
+    if let Some(ending) = path.extension() {
+        name.push(".");
+        name.push(ending);
+    }
+    path.with_file_name(name)
+}
+
+/// Gives a file a second name, or copies it if the file system has no links. It never overwrites a file.
+fn link_or_copy(path: &Path, kept: &Path) -> io::Result<()> {
+    match fs::hard_link(path, kept) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {}
+        linked => return linked,
+    }
+    let mut source = File::open(path)?;
+    let mut copy = private::open_file(kept, ExistingFile::CreateNew)?;
+    let copied = io::copy(&mut source, &mut copy).and_then(|_| copy.sync_all());
+    if copied.is_err() {
+        // An incomplete copy is removed. The first error is reported.
+        let _ = fs::remove_file(kept);
+    }
+    copied
+}
+
+/// Whether two files have the same bytes.
+fn has_same_content(one: &Path, other: &Path) -> bool {
+    let same = || -> io::Result<bool> {
+        let (one, other) = (File::open(one)?, File::open(other)?);
+        if one.metadata()?.len() != other.metadata()?.len() {
+            return Ok(false);
+        }
+        let (mut one, mut other) =
+            (BufReader::with_capacity(COMPARE_BYTES, one), BufReader::with_capacity(COMPARE_BYTES, other));
+        let (mut left, mut right) = ([0; COMPARE_BYTES], [0; COMPARE_BYTES]);
+        loop {
+            let (count, others) = (fill_buffer(&mut one, &mut left)?, fill_buffer(&mut other, &mut right)?);
+            if left[..count] != right[..others] {
+                return Ok(false);
+            }
+            if count == 0 {
+                return Ok(true);
+            }
+        }
+    };
+    same().unwrap_or(false)
+}
+
+/// Reads until the buffer is full or the file ends.
+fn fill_buffer(file: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match file.read(&mut buffer[filled..])? {
+            0 => break,
+            count => filled += count,
+        }
+    }
+    Ok(filled)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::layout::COLUMNS;
+
+    fn results_csv(run: &str) -> String {
+        let mut cells = vec![String::new(); COLUMNS.len()];
+        cells[RUN_COLUMN] = run.to_owned();
+        format!("{}\n{}\n", COLUMNS.join(","), cells.join(","))
+    }
+
+    #[test]
+    fn run_column_keeps_its_position() {
+        assert_eq!(COLUMNS[RUN_COLUMN], "run");
+    }
+
+    #[test]
+    fn run_is_read_from_the_first_row() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sale.csv");
+        let run = |text: &str| {
+            fs::write(&path, text).unwrap();
+            read_run_name(&CampaignPath::anywhere(&path))
+        };
+        assert_eq!(run(&results_csv("sale@3")), Some("sale@3".to_owned()));
+        assert_eq!(run(&results_csv("sale@3").replace(',', ";")), Some("sale@3".to_owned()));
+        assert_eq!(run(&format!("\u{feff}{}", results_csv("зима@12"))), Some("зима@12".to_owned()));
+        for none in
+            [results_csv(""), COLUMNS.join(","), String::new(), "phone,name\n1,2\n".to_owned(), results_csv("sale")]
+        {
+            assert_eq!(run(&none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn backup_takes_a_free_name_and_overwrites_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("sale.csv"), "one").unwrap();
+        assert_eq!(back_up_results(&at("sale.csv"), "sale@1").unwrap(), at("sale@1.csv"));
+        assert_eq!(
+            back_up_results(&at("sale.csv"), "sale@1").unwrap(),
+            at("sale@1.csv"),
+            "the same again needs no other file"
+        );
+        fs::remove_file(at("sale.csv")).unwrap();
+        fs::write(at("sale.csv"), "two").unwrap();
+        assert_eq!(back_up_results(&at("sale.csv"), "sale@1").unwrap(), at("sale@2.csv"));
+        fs::create_dir(at("sale@3.csv")).unwrap();
+        fs::remove_file(at("sale.csv")).unwrap();
+        fs::write(at("sale.csv"), "three").unwrap();
+        assert_eq!(back_up_results(&at("sale.csv"), "sale@3").unwrap(), at("sale@4.csv"), "a folder is in the way");
+        let read = |name: &str| fs::read_to_string(at(name)).unwrap();
+        assert_eq!([read("sale@1.csv"), read("sale@2.csv"), read("sale@4.csv")], ["one", "two", "three"]);
+        for (name, kept) in [("a.b.xlsx", "a.b@7.xlsx"), ("plain", "plain@7")] {
+            assert_eq!(numbered_path(Path::new(name), 7), Path::new(kept));
+        }
+    }
+}

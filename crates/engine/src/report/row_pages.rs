@@ -1,0 +1,190 @@
+//! Paging through the rows of a run: row sets by state, and the rows of one page, read without the rest of the run.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use roaring::RoaringBitmap;
+
+use super::row_records::{RowRecord, RowRecords};
+use super::row_writer::reported_error;
+use crate::delivery::Snapshot;
+use campaign_core::domain::{OperationOutcome, Phone, Row};
+use campaign_ledger::{ENDED_EARLY, Ledger, LedgerError, RowState, Run};
+
+/// The rows of a run by state, at one time.
+#[derive(Clone, Debug, Default)]
+pub struct RowIndex {
+    sets: BTreeMap<RowState, RoaringBitmap>,
+}
+
+impl RowIndex {
+    /// Builds the index from all requests of a run; `owned` is whether a process is sending it.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read, or the run was purged.
+    pub async fn load(ledger: &dyn Ledger, run: &Run, owned: bool) -> Result<Self, LedgerError> {
+        let snapshot = Snapshot::load(ledger, run, owned).await?;
+        let mut sets: BTreeMap<RowState, RoaringBitmap> = BTreeMap::new();
+        let (first, last) = (Row::FIRST.get(), run.last_row().get());
+        let mut known = RoaringBitmap::new();
+        for row in first..=last {
+            if let Some(state) = snapshot.states.recorded_state(Row::new(row)) {
+                sets.entry(state).or_default().insert(row);
+                known.insert(row);
+            }
+        }
+        for (state, _, rows) in snapshot.left_out.sets() {
+            *sets.entry(state).or_default() |= rows - &known;
+        }
+        let left_out = snapshot.left_out.rows();
+        let mut rest = RoaringBitmap::new();
+        rest.insert_range(first..=last);
+        rest -= known;
+        rest -= left_out;
+        if let Some(waits) = rest.min() {
+            *sets.entry(snapshot.row_state(Row::new(waits))).or_default() |= rest;
+        }
+        // Blank lines of the list are not rows.
+        sets.retain(|state, _| snapshot.counts.get(*state) > 0);
+        Ok(Self { sets })
+    }
+
+    /// At most `most` rows in a state (or in any), starting with this row. One more row than a page shows that another
+    /// page follows.
+    #[must_use]
+    pub fn rows_from(&self, state: Option<RowState>, from: Row, most: usize) -> Vec<Row> {
+        let within = |set: &RoaringBitmap| set.range(from.get()..).take(most).collect::<Vec<u32>>();
+        let mut rows: Vec<u32> = self.matching_sets(state).flat_map(within).collect();
+        rows.sort_unstable();
+        rows.truncate(most);
+        rows.into_iter().map(Row::new).collect()
+    }
+
+    /// The first of at most `most` rows in a state (or in any) before this row. `None` if there are none.
+    #[must_use]
+    pub fn find_page_start(&self, state: Option<RowState>, before: Row, most: usize) -> Option<Row> {
+        let within = |set: &RoaringBitmap| set.range(..before.get()).rev().take(most).collect::<Vec<u32>>();
+        let mut rows: Vec<u32> = self.matching_sets(state).flat_map(within).collect();
+        rows.sort_unstable_by(|one, other| other.cmp(one));
+        rows.truncate(most);
+        rows.last().copied().map(Row::new)
+    }
+
+    /// The number of rows in a state (or in any) before this row, and their total.
+    #[must_use]
+    pub fn count_before(&self, state: Option<RowState>, from: Row) -> (u64, u64) {
+        let sets = self.matching_sets(state);
+        sets.fold((0, 0), |(before, all), set| (before + set.range_cardinality(..from.get()), all + set.len()))
+    }
+
+    /// The number of rows in a state.
+    #[must_use]
+    pub fn count(&self, state: RowState) -> u64 {
+        self.matching_sets(Some(state)).map(RoaringBitmap::len).sum()
+    }
+
+    /// The row sets that a state covers, or all.
+    fn matching_sets(&self, state: Option<RowState>) -> impl Iterator<Item = &RoaringBitmap> {
+        let wanted = move |of: RowState| state.is_none_or(|state| state.includes_state(of));
+        self.sets.iter().filter(move |(of, _)| wanted(**of)).map(|(_, set)| set)
+    }
+}
+
+/// A row in a page of rows.
+#[derive(Clone, Debug)]
+pub struct RowSummary {
+    /// The row.
+    pub row: Row,
+    /// The number to which its message was sent. `None` without a message, or if the number was erased.
+    pub phone: Option<Phone>,
+    /// Its state.
+    pub state: RowState,
+    /// The reason for its state, from the gateway or from the check that excluded it.
+    pub reason: Option<String>,
+    /// When its last attempt started.
+    pub sent_at: Option<Timestamp>,
+}
+
+/// These rows of a run, in ascending order.
+///
+/// # Errors
+/// If the ledger cannot be read, or the run was purged.
+pub async fn load_row_summaries(
+    ledger: &dyn Ledger,
+    run: &Run,
+    owned: bool,
+    rows: &[Row],
+) -> Result<Vec<RowSummary>, LedgerError> {
+    let few: RoaringBitmap = rows.iter().map(|row| row.get()).collect();
+    let left_out = ledger.load_excluded_rows(run.key).await?;
+    let mut records = RowRecords::open_for_rows(ledger, run, owned, &few).await?;
+    let mut listed = Vec::with_capacity(rows.len());
+    for row in rows {
+        let record = records.take_record(*row).await?;
+        let out = left_out.find_reason(*row);
+        let (state, reason) = match &record {
+            Some(record) => (record.state, find_reason(record)),
+            None => (records.activity().unattempted_state(out.map(|(state, _)| state)), None),
+        };
+        let out = match out.filter(|(of, _)| *of == state) {
+            None if state == RowState::Skipped => Some(records.activity().skip_reason()),
+            out => out.map(|(_, why)| why),
+        };
+        let out = out.map(str::to_owned);
+        let sent_at = record.as_ref().map(|record| record.begun_at);
+        let phone = record.as_ref().and_then(|record| record.phone);
+        listed.push(RowSummary { row: *row, phone, state, reason: out.or(reason), sent_at });
+    }
+    Ok(listed)
+}
+
+/// The last reported reason why a message did not arrive. Later proof of its state replaces an earlier reason.
+fn find_reason(record: &RowRecord) -> Option<String> {
+    let state = record.state;
+    let told = reported_error(record.receipt_summary.as_ref().map(|told| &told.last.receipt), state);
+    let answered = match record.settled.as_ref().map(|(_, outcome)| outcome) {
+        Some(OperationOutcome::Rejected { error }) if !state.is_with_gateway() => Some(error.as_str()),
+        Some(OperationOutcome::NotSent { reason } | OperationOutcome::InDoubt { reason }) if !state.is_proven() => {
+            Some(reason.as_ref())
+        }
+        None if state == RowState::InDoubt => Some(ENDED_EARLY),
+        _ => None,
+    };
+    told.or(answered).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample_index() -> RowIndex {
+        let set = |rows: &[u32]| rows.iter().copied().collect::<RoaringBitmap>();
+        RowIndex { sets: [(RowState::Accepted, set(&[2, 3, 6, 7])), (RowState::Rejected, set(&[4, 5, 8]))].into() }
+    }
+
+    fn page(state: Option<RowState>, from: u32, most: usize) -> Vec<u32> {
+        sample_index().rows_from(state, Row::new(from), most).into_iter().map(Row::get).collect()
+    }
+
+    #[test]
+    fn pages_start_at_any_row_and_go_back() {
+        assert_eq!(page(None, 2, 4), [2, 3, 4, 5]);
+        assert_eq!(page(None, 6, 9), [6, 7, 8]);
+        assert_eq!(page(Some(RowState::Rejected), 5, 9), [5, 8]);
+        assert_eq!(page(Some(RowState::InDoubt), 2, 9), [0; 0]);
+        let before = |state, before, most| sample_index().find_page_start(state, Row::new(before), most).map(Row::get);
+        assert_eq!(before(None, 8, 3), Some(5));
+        assert_eq!(before(Some(RowState::Accepted), 7, 2), Some(3));
+        assert_eq!(before(Some(RowState::Accepted), 2, 2), None);
+        let place = |state, from| sample_index().count_before(state, Row::new(from));
+        let set = |rows: &[u32]| rows.iter().copied().collect::<RoaringBitmap>();
+        let index = RowIndex { sets: [(RowState::Delivered, set(&[2, 5])), (RowState::Read, set(&[3, 6]))].into() };
+        let delivered = index.rows_from(Some(RowState::Delivered), Row::new(3), 9);
+        assert_eq!(delivered.into_iter().map(Row::get).collect::<Vec<_>>(), [3, 5, 6], "read rows are delivered too");
+        assert_eq!((index.count(RowState::Delivered), index.count(RowState::Read)), (4, 2));
+        assert_eq!(
+            (place(None, 6), place(Some(RowState::Rejected), 6), place(Some(RowState::InDoubt), 6)),
+            ((4, 7), (2, 3), (0, 0))
+        );
+    }
+}

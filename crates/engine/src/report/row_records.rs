@@ -1,0 +1,515 @@
+//! Records of sent rows: attempts, receipts and decisions, read from the ledger in row order, a few requests at a time.
+
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use roaring::RoaringBitmap;
+use rustc_hash::FxHashMap;
+
+use super::message_delivery::{GatewayClock, MessageDelivery};
+use super::run_figures::{Fold, RequestFigures, RunFigures};
+use campaign_core::domain::{
+    Chain, Channel, DeliveryState, GatewayMessageId, OperationKind, OperationOutcome, Phone, ReceiptSource, Row, Status,
+};
+use campaign_ledger::{
+    Attempt, EnvelopeRecord, Judgement, KeptReceipt, Ledger, LedgerError, RowActivities, RowChange, RowEvents,
+    RowState, Run, RunActivity, RunId,
+};
+
+/// How many requests are read at once.
+const BLOCK_ENVELOPES: u32 = 64;
+/// The number of rows whose receipts are read at once: in a full read, and if few rows are wanted.
+const RECEIPT_ROWS: u32 = 4_096;
+const RECEIPT_ROWS_OF_FEW: u32 = 32;
+
+/// The outcome of a sent row.
+#[derive(Clone, Debug)]
+pub struct RowRecord {
+    /// The phone number, unless it was erased.
+    pub phone: Option<Phone>,
+    /// The operation type of the last attempt.
+    pub kind: OperationKind,
+    /// The channels of that message.
+    pub chain: Chain,
+    /// When the last attempt was recorded.
+    pub begun_at: Timestamp,
+    /// The same time in the format of the results.
+    pub submitted_at: Arc<str>,
+    /// The outcome of that attempt and its time. `None` if only the intent is recorded.
+    pub settled: Option<(Arc<str>, OperationOutcome)>,
+    /// The state of the row.
+    pub state: RowState,
+    /// Later facts and decisions about the row.
+    pub amendment: Option<Box<Amendment>>,
+    /// The conclusion from its receipts.
+    pub receipt_summary: Option<Box<ReceiptSummary>>,
+}
+
+impl RowRecord {
+    /// Whether it failed only because the gateway never reported the channels after the one that failed.
+    #[must_use]
+    pub fn lacks_fallback(&self) -> bool {
+        let last = self.receipt_summary.as_ref().map(|told| &told.last.receipt);
+        self.state == RowState::Failed
+            && self.chain.has_fallback()
+            && last.is_some_and(|last| {
+                last.source == ReceiptSource::AskedLast && !self.chain.ends_with(last.channel.as_ref())
+            })
+    }
+
+    /// The gateway's identifier of the message, if it is known.
+    #[must_use]
+    pub fn msg_id(&self) -> Option<&GatewayMessageId> {
+        let last_event = self.amendment.as_ref().and_then(|amendment| amendment.last.as_ref());
+        let msg_id = match (self.settled.as_ref().map(|(_, outcome)| outcome), last_event) {
+            (_, Some((_, RowChange::Found { msg_id, .. }))) => msg_id.as_ref(),
+            (Some(OperationOutcome::Accepted { msg_id, .. }), _) => msg_id.as_ref(),
+            _ => None,
+        };
+        msg_id.or(self.receipt_summary.as_ref().and_then(|told| told.msg_id.as_ref()))
+    }
+
+    /// The gateway's identifier of the request, if it queued the message.
+    #[must_use]
+    pub fn request_id(&self) -> Option<&Arc<str>> {
+        match &self.settled {
+            Some((_, OperationOutcome::Queued { request_id })) => Some(request_id),
+            _ => None,
+        }
+    }
+
+    /// The retry order whose identifiers the message has. `None` for those of the run itself.
+    #[must_use]
+    pub fn order(&self) -> Option<u32> {
+        self.amendment.as_ref().and_then(|amendment| amendment.order)
+    }
+
+    /// The delivery of the row's message, if it was delivered.
+    #[must_use]
+    pub fn delivery(&self) -> Option<&MessageDelivery> {
+        self.receipt_summary.as_ref().and_then(|told| told.delivery.as_ref())
+    }
+
+    /// The channel that its message counts for: the one that delivered it, else the one that was reported last, else
+    /// the only one.
+    #[must_use]
+    pub fn channel(&self) -> Option<Channel> {
+        let only = self.chain.channels().next().filter(|_| !self.chain.has_fallback());
+        let reported = self.receipt_summary.as_ref().and_then(|told| match &told.delivery {
+            Some(delivery) => delivery.channel,
+            None => told.last.receipt.known_channel(),
+        });
+        reported.or(only)
+    }
+
+    /// The channel for which a reading of the message counts: the one that reported it, or else [`Self::channel`].
+    #[must_use]
+    pub fn reading_channel(&self) -> Option<Channel> {
+        self.delivery().and_then(|delivery| delivery.read_by).or_else(|| self.channel())
+    }
+}
+
+/// The conclusion from the receipts of a message.
+#[derive(Clone, Debug)]
+pub struct ReceiptSummary {
+    /// The receipt that decides the state: the last one that changed it, or else the last.
+    pub last: KeptReceipt,
+    /// Its delivery, if they prove one.
+    pub delivery: Option<MessageDelivery>,
+    /// The gateway's identifier, if one of them has it.
+    pub msg_id: Option<GatewayMessageId>,
+}
+
+/// An attempt to send a row.
+struct SentAttempt {
+    phone: Option<Phone>,
+    kind: OperationKind,
+    envelope: u32,
+    chain: Chain,
+    begun_at: Timestamp,
+    submitted_at: Arc<str>,
+    settled: Option<(Arc<str>, OperationOutcome)>,
+}
+
+/// The attempts of a row.
+struct RowAttempts {
+    last: SentAttempt,
+    /// Earlier attempts; requests can be read in any order.
+    earlier: Vec<SentAttempt>,
+}
+
+impl SentAttempt {
+    fn outcome(&self) -> Option<&OperationOutcome> {
+        self.settled.as_ref().map(|(_, outcome)| outcome)
+    }
+
+    fn to_attempt(&self, row: Row, activities: &RowActivities) -> Attempt {
+        activities.build_row_attempt(row, self.envelope, self.chain, self.outcome())
+    }
+
+    /// Whether the gateway accepted it.
+    fn is_accepted(&self) -> bool {
+        matches!(self.outcome(), Some(OperationOutcome::Accepted { .. } | OperationOutcome::Queued { .. }))
+    }
+}
+
+impl RowAttempts {
+    fn add_attempt(&mut self, mut attempt: SentAttempt) {
+        if attempt.envelope > self.last.envelope {
+            std::mem::swap(&mut attempt, &mut self.last);
+        }
+        self.earlier.push(attempt);
+    }
+
+    /// The attempt with the identifiers of an order, or else the last attempt.
+    fn select_order(mut self, order: impl Fn(u32) -> bool) -> SentAttempt {
+        let place = (0..self.earlier.len())
+            .filter(|place| order(self.earlier[*place].envelope))
+            .max_by_key(|place| self.earlier[*place].envelope);
+        match place.filter(|_| !order(self.last.envelope)) {
+            Some(place) => self.earlier.swap_remove(place),
+            None => self.last,
+        }
+    }
+}
+
+/// Facts and decisions about a row besides its attempts.
+#[derive(Clone, Debug)]
+pub struct Amendment {
+    /// The last event about the decisive attempt, and when it was recorded.
+    pub last: Option<(Arc<str>, RowChange)>,
+    /// The retry order whose identifiers that attempt had. `None` for those of the run itself.
+    pub order: Option<u32>,
+    /// Whether an earlier attempt with the same identifier was sent after all.
+    pub duplicate: bool,
+}
+
+/// A reader of the records of a run's rows, in ascending order.
+///
+/// Rows are sent in list order except for retries, so few requests overlap a row, and memory holds only those.
+pub struct RowRecords<'a> {
+    ledger: &'a dyn Ledger,
+    run: RunId,
+    activities: RowActivities,
+    /// Blocks of envelopes with the first row in them, in the order of those rows.
+    blocks: VecDeque<(Row, RangeInclusive<u32>)>,
+    attempts: FxHashMap<Row, RowAttempts>,
+    events: RowEvents,
+    receipts: FxHashMap<Row, Vec<KeptReceipt>>,
+    /// The first row whose receipts are not read yet.
+    unread: u32,
+    /// The number of rows whose receipts are read at once.
+    receipts_at_once: u32,
+    /// The last row with an envelope.
+    last: Option<Row>,
+    /// The clock of the times in its receipts.
+    clock: GatewayClock,
+    /// The figures of the requests that were read.
+    requests: RequestFigures,
+    /// Calculates the run's figures from the records, if they are wanted.
+    fold: Option<Box<Fold<'a>>>,
+}
+
+impl<'a> RowRecords<'a> {
+    /// A reader at the first row of the run; `owned` is whether a process is sending it.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read, or the run was purged.
+    pub async fn open(ledger: &'a dyn Ledger, run: &Run, owned: bool) -> Result<Self, LedgerError> {
+        Self::open_selected(ledger, run, owned, None).await
+    }
+
+    /// A reader of a few rows of the run. Requests without these rows are not read.
+    ///
+    /// # Errors
+    /// As for [`RowRecords::open`].
+    pub async fn open_for_rows(
+        ledger: &'a dyn Ledger,
+        run: &Run,
+        owned: bool,
+        rows: &RoaringBitmap,
+    ) -> Result<Self, LedgerError> {
+        Self::open_selected(ledger, run, owned, Some(rows)).await
+    }
+
+    async fn open_selected(
+        ledger: &'a dyn Ledger,
+        run: &Run,
+        owned: bool,
+        few: Option<&RoaringBitmap>,
+    ) -> Result<Self, LedgerError> {
+        LedgerError::refuse_purged(run)?;
+        let clock = GatewayClock::for_run(run);
+        let (activities, run) = (RowActivities::load(ledger, run, owned).await?, run.key);
+        let events =
+            RowEvents::from(ledger.load_events(run).await?).with_excluded_rows(&ledger.load_excluded_rows(run).await?);
+        let (block, receipts_at_once) =
+            if few.is_some() { (1, RECEIPT_ROWS_OF_FEW) } else { (BLOCK_ENVELOPES, RECEIPT_ROWS) };
+        let summaries = ledger.list_envelope_summaries(run).await?;
+        let last = summaries.iter().map(|summary| summary.last).max();
+        let mut blocks: BTreeMap<u32, Row> = BTreeMap::new();
+        for summary in summaries {
+            let within = summary.first.get()..=summary.last.get();
+            if few.is_none_or(|rows| rows.range_cardinality(within) > 0) {
+                let first = blocks.entry(summary.envelope / block).or_insert(summary.first);
+                *first = summary.first.min(*first);
+            }
+        }
+        let mut blocks: Vec<_> =
+            blocks.into_iter().map(|(number, first)| (first, number * block..=number * block + (block - 1))).collect();
+        blocks.sort_by_key(|(first, _)| *first);
+        let (attempts, receipts, requests) = Default::default();
+        let (blocks, unread) = (blocks.into(), 0);
+        Ok(Self {
+            ledger,
+            run,
+            activities,
+            blocks,
+            attempts,
+            events,
+            receipts,
+            unread,
+            receipts_at_once,
+            last,
+            clock,
+            requests,
+            fold: None,
+        })
+    }
+
+    /// Calculates the run's figures while records are read.
+    pub(super) fn with_fold(self, fold: Fold<'a>) -> Self {
+        Self { fold: Some(Box::new(fold)), ..self }
+    }
+
+    /// The last row with an envelope.
+    #[must_use]
+    pub fn last_row(&self) -> Option<Row> {
+        self.last
+    }
+
+    /// The figures of the run with this many recipients, after all rows were read. `None` without a fold.
+    pub(super) fn into_figures(self, recipients: u64) -> Option<RunFigures> {
+        let activity = self.activity();
+        Some(RunFigures { requests: self.requests, ..self.fold?.finish(activity, recipients) })
+    }
+
+    /// The activity of the run.
+    #[must_use]
+    pub fn activity(&self) -> RunActivity {
+        self.activities.run_activity()
+    }
+
+    /// The record of `row`, if it has a request. Rows must ascend.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read.
+    pub async fn take_record(&mut self, row: Row) -> Result<Option<RowRecord>, LedgerError> {
+        self.read_through(row, row).await?;
+        Ok(self.take_loaded(row))
+    }
+
+    /// Reads the records of the rows from `first` to `last`. Rows must ascend.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read.
+    pub(super) async fn read_through(&mut self, first: Row, last: Row) -> Result<(), LedgerError> {
+        while self.blocks.front().is_some_and(|(first, _)| *first <= last) {
+            if let Some((_, numbers)) = self.blocks.pop_front() {
+                for envelope in self.ledger.load_envelopes(self.run, numbers).await? {
+                    self.add_envelope(envelope);
+                }
+            }
+        }
+        if last.get() >= self.unread {
+            let (first, end) = (first.get(), last.get().saturating_add(1));
+            let rows = first..end.max(first.saturating_add(self.receipts_at_once));
+            self.unread = rows.end;
+            self.receipts = self.ledger.load_receipts(self.run, rows).await?.into_iter().collect();
+        }
+        Ok(())
+    }
+
+    /// The record of a row that was read, if it has a request. Each record is returned once.
+    pub(super) fn take_loaded(&mut self, row: Row) -> Option<RowRecord> {
+        let record = self.attempts.remove(&row).map(|last| self.build_record(row, last));
+        if let (Some(fold), Some(record)) = (&mut self.fold, &record) {
+            fold.add_row(row, record);
+        }
+        record
+    }
+
+    fn build_record(&self, row: Row, mut attempts: RowAttempts) -> RowRecord {
+        attempts.earlier.sort_by_key(|attempt| attempt.envelope);
+        let receipts = self.receipts.get(&row).map_or(&[][..], Vec::as_slice);
+        let judged = self.judge_row(row, &attempts, receipts);
+        let told = self.summarize_receipts(row, &judged, &attempts, receipts);
+        let repeated = !attempts.earlier.is_empty();
+        let concerned = self.events.has_events(row) || (repeated && told.is_some());
+        let mut amendment = concerned.then(|| build_amendment(&self.events, row, &attempts, &judged));
+        // The decisive message can be an earlier one.
+        let of_order = |envelope| self.events.find_order(row, envelope) == judged.order;
+        let sent = if repeated { attempts.select_order(of_order) } else { attempts.last };
+        if let (Some(amendment), Some(told)) = (&mut amendment, &told) {
+            amendment.duplicate |= repeated && told.names_other_message(&sent, receipts);
+        }
+        let state = judged.state;
+        let SentAttempt { phone, kind, chain, begun_at, submitted_at, settled, .. } = sent;
+        // Boxed, because few rows have either, and records are moved often.
+        let (amendment, told) = (amendment.map(Box::new), told.map(Box::new));
+        RowRecord { phone, kind, chain, begun_at, submitted_at, settled, state, amendment, receipt_summary: told }
+    }
+
+    fn judge_row<'r>(&'r self, row: Row, attempts: &RowAttempts, receipts: &'r [KeptReceipt]) -> Judgement<'r> {
+        let activity = self.activities.row_activity(row);
+        let last = attempts.last.to_attempt(row, &self.activities);
+        if attempts.earlier.is_empty() {
+            return activity.judge_row(row, &[last], &self.events, receipts);
+        }
+        let earlier = attempts.earlier.iter().map(|attempt| attempt.to_attempt(row, &self.activities));
+        let attempts: Vec<Attempt> = earlier.chain([last]).collect();
+        activity.judge_row(row, &attempts, &self.events, receipts)
+    }
+
+    /// The conclusion from the receipts of the decisive attempt.
+    fn summarize_receipts(
+        &self,
+        row: Row,
+        judged: &Judgement<'_>,
+        attempts: &RowAttempts,
+        receipts: &[KeptReceipt],
+    ) -> Option<ReceiptSummary> {
+        let last = judged.final_receipt.or(judged.last_receipt)?;
+        let about = || receipts.iter().filter(|receipt| receipt.order == last.order);
+        let msg_id = about().rev().find_map(|receipt| receipt.receipt.msg_id.clone());
+        let mut told = ReceiptSummary { last: last.clone(), delivery: None, msg_id };
+        if !judged.state.is_delivered() {
+            return Some(told);
+        }
+        let of_order = |attempt: &&SentAttempt| self.events.find_order(row, attempt.envelope) == judged.order;
+        let sent = attempts.earlier.iter().chain([&attempts.last]).filter(of_order).map(|attempt| attempt.begun_at);
+        let mut sent: Vec<Timestamp> = sent.collect();
+        if sent.is_empty() {
+            sent.push(attempts.last.begun_at);
+        }
+        told.delivery = MessageDelivery::from_receipts(about(), &sent, self.clock);
+        // A later receipt for a part does not hide the delivery of the whole message.
+        if told.last.receipt.status == Status::PartiallyDelivered
+            && let Some(whole) = about().rfind(|receipt| is_whole(receipt))
+        {
+            told.last = whole.clone();
+        }
+        Some(told)
+    }
+
+    fn add_envelope(&mut self, envelope: EnvelopeRecord) {
+        self.requests.add_envelope(&envelope, &self.events);
+        let (number, kind) = (envelope.envelope, envelope.kind);
+        let (begun_at, submitted_at) = (envelope.begun_at, format_instant(envelope.begun_at));
+        let settled_at = envelope.settled.as_ref().map(|(at, _)| format_instant(*at));
+        let chains: Vec<Chain> = envelope.rows.iter().map(|sent| envelope.chain(sent)).collect();
+        let mut outcomes = envelope.settled.map(|(_, outcomes)| outcomes.into_iter());
+        for (sent, chain) in envelope.rows.into_iter().zip(chains) {
+            let outcome = outcomes.as_mut().and_then(Iterator::next);
+            let settled = settled_at.clone().zip(outcome);
+            let attempt = SentAttempt {
+                phone: sent.to.phone(),
+                kind,
+                envelope: number,
+                chain,
+                begun_at,
+                submitted_at: submitted_at.clone(),
+                settled,
+            };
+            match self.attempts.entry(sent.row) {
+                Entry::Vacant(entry) => drop(entry.insert(RowAttempts { last: attempt, earlier: Vec::new() })),
+                Entry::Occupied(mut known) => known.get_mut().add_attempt(attempt),
+            }
+        }
+    }
+}
+
+impl ReceiptSummary {
+    /// Whether receipts name more than one message of the gateway for the same identifier.
+    fn names_other_message(&self, sent: &SentAttempt, receipts: &[KeptReceipt]) -> bool {
+        let accepted = match &sent.settled {
+            Some((_, OperationOutcome::Accepted { msg_id, .. })) => msg_id.as_ref(),
+            _ => None,
+        };
+        let about = receipts.iter().filter(|receipt| receipt.order == self.last.order);
+        let mut named = about.filter_map(|receipt| receipt.receipt.msg_id.as_ref()).chain(accepted);
+        let first = named.next();
+        named.any(|other| Some(other) != first)
+    }
+}
+
+/// Whether a receipt reports the delivery of a whole message.
+fn is_whole(kept: &KeptReceipt) -> bool {
+    kept.receipt.status.delivery_state() == DeliveryState::Delivered
+        && kept.receipt.status != Status::PartiallyDelivered
+}
+
+fn build_amendment(events: &RowEvents, row: Row, attempts: &RowAttempts, judged: &Judgement<'_>) -> Amendment {
+    let RowAttempts { last, earlier } = attempts;
+    // A message with a different identifier is not a duplicate.
+    let same =
+        |attempt: &&SentAttempt| events.find_order(row, attempt.envelope) == events.find_order(row, last.envelope);
+    let taken_before = earlier.iter().filter(same).any(SentAttempt::is_accepted);
+    Amendment {
+        last: judged.event.map(|event| (format_instant(event.at), event.change.clone())),
+        order: judged.order,
+        duplicate: taken_before || events.find_duplicate(row, last.envelope, last.chain).is_some(),
+    }
+}
+
+/// A time as RFC 3339 in UTC with milliseconds.
+fn format_instant(at: Timestamp) -> Arc<str> {
+    format!("{at:.3}").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use campaign_ledger::memory::{LedgerContents, MemoryLedger};
+    use campaign_ledger::{Allowance, Intent, SentRow};
+    use campaign_testing::new_run;
+
+    #[tokio::test]
+    async fn row_kind_is_that_of_its_last_attempt() {
+        let ledger = MemoryLedger::new(LedgerContents::default(), || Timestamp::UNIX_EPOCH);
+        let new = new_run(OperationKind::Sms, 2, Row::new(3));
+        let run = ledger.create_run(&new).await.unwrap();
+        ledger.open_run(run.key, None).await.unwrap();
+        let hold = ledger.acquire_campaign_lock("sale", "main").await.unwrap().unwrap();
+        let lease = ledger.claim_run(&hold, run.key).await.unwrap().lease;
+        let sent = |row| SentRow {
+            row: Row::new(row),
+            to: Phone::new(380_501_234_567).unwrap().into(),
+            digest: [0; 8],
+            chain: Chain::UNKNOWN,
+        };
+        let kinds = [(2, OperationKind::ViberSms), (3, OperationKind::Viber), (2, OperationKind::Sms)];
+        for (row, kind) in kinds {
+            let account = Allowance::new("main", None);
+            ledger
+                .begin_envelope(Intent {
+                    lease,
+                    kind,
+                    account,
+                    rows: vec![sent(row)],
+                    costs: Vec::new(),
+                    bounds: None,
+                    leave_by: None,
+                })
+                .await
+                .unwrap();
+        }
+        let mut records = RowRecords::open(&ledger, &run, true).await.unwrap();
+        for (row, kind) in [(2, OperationKind::Sms), (3, OperationKind::Viber)] {
+            assert_eq!(records.take_record(Row::new(row)).await.unwrap().map(|record| record.kind), Some(kind));
+        }
+    }
+}

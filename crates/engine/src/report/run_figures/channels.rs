@@ -1,0 +1,293 @@
+//! Figures of a run by channel: messages by state, readings, delivery times.
+//!
+//! Times are kept in a histogram, so that ten million rows need no more memory than ten.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use serde_json::{Map, Value, json};
+
+use crate::report::message_delivery::{MessageDelivery, TimeCertainty};
+use crate::report::row_records::RowRecord;
+use crate::report::{counts_json, format_count, format_counts_in_part, format_duration, format_thousands};
+use campaign_core::domain::Channel;
+use campaign_ledger::{RowState, StateCounts};
+
+/// The states of messages that the gateway accepted.
+pub const ACCEPTED_STATES: [RowState; 5] =
+    [RowState::Queued, RowState::Accepted, RowState::Delivered, RowState::Read, RowState::Failed];
+
+/// The longest measured time, in milliseconds: about thirteen months.
+const MAX_DELIVERY_MS: u64 = 400 * 24 * 3_600_000;
+
+/// The upper bounds of the spans in which messages are counted exactly, in seconds. A last span counts longer times.
+const SPAN_SECONDS: [u64; 13] = [1, 2, 5, 10, 30, 60, 120, 300, 900, 3_600, 10_800, 43_200, 86_400];
+
+/// Accepted messages by channel.
+///
+/// Each message counts once: for the channel that delivered it first, or else for the one that was reported last. Its
+/// reading counts for the channel that reported it.
+#[derive(Clone, Debug, Default)]
+pub struct ChannelFigures {
+    pub(super) channels: BTreeMap<Channel, ChannelFigure>,
+    /// Messages without a reported channel.
+    pub(super) unknown_channel: ChannelFigure,
+}
+
+/// The messages of one channel.
+#[derive(Clone, Debug, Default)]
+pub struct ChannelFigure {
+    /// Its messages by state. If another channel reported the reading, the message counts here as delivered.
+    pub counts: StateCounts,
+    /// How many readings it reported, including those of messages that another channel delivered first.
+    pub read: u64,
+    /// How many of its messages were delivered only in part.
+    pub in_part: u64,
+    /// How long their delivery took.
+    pub times: DeliveryTimes,
+}
+
+/// Delivery times, accurate to a thousandth of each time.
+#[derive(Clone, Debug)]
+pub struct DeliveryTimes {
+    times: Histogram<u64>,
+    /// The number of messages in each span.
+    spans: [u64; SPAN_SECONDS.len() + 1],
+    /// How many of these times are upper bounds.
+    at_latest: u64,
+    /// Delivered messages whose reported time cannot be right.
+    uncertain: u64,
+}
+
+impl Default for DeliveryTimes {
+    fn default() -> Self {
+        let times = Histogram::new_with_max(MAX_DELIVERY_MS, 3).expect("these bounds are those of a histogram");
+        Self { times, spans: [0; SPAN_SECONDS.len() + 1], at_latest: 0, uncertain: 0 }
+    }
+}
+
+impl DeliveryTimes {
+    /// Adds a delivered message.
+    fn add_delivery(&mut self, delivery: &MessageDelivery) {
+        match delivery.time {
+            Some(time) => self.record_time(time),
+            None => self.uncertain += 1,
+        }
+        self.at_latest += u64::from(delivery.certainty == TimeCertainty::AtLatest);
+    }
+
+    /// Adds the time of a message.
+    fn record_time(&mut self, time: Duration) {
+        self.times.saturating_record(u64::try_from(time.as_millis()).unwrap_or(MAX_DELIVERY_MS));
+        self.spans[SPAN_SECONDS.partition_point(|longest| Duration::from_secs(*longest) < time)] += 1;
+    }
+
+    /// How many messages have a time.
+    #[must_use]
+    pub fn count_messages(&self) -> u64 {
+        self.times.len()
+    }
+
+    /// How many of these times are upper bounds, because the gateway reported only the reading, or no time.
+    #[must_use]
+    pub fn at_latest(&self) -> u64 {
+        self.at_latest
+    }
+
+    /// How many delivered messages have no time, because the reported one cannot be right.
+    #[must_use]
+    pub fn uncertain(&self) -> u64 {
+        self.uncertain
+    }
+
+    /// The time within which half of the messages were delivered. `None` without times.
+    #[must_use]
+    pub fn median(&self) -> Option<Duration> {
+        self.quantile(0.5)
+    }
+
+    /// The time within which 95 % of the messages were delivered. `None` without times.
+    #[must_use]
+    pub fn p95(&self) -> Option<Duration> {
+        self.quantile(0.95)
+    }
+
+    /// Pairs of a time in milliseconds, accurate to a thousandth, and its number of messages.
+    pub(super) fn time_counts(&self) -> Vec<(u64, u64)> {
+        self.times.iter_recorded().map(|time| (time.value_iterated_to(), time.count_at_value())).collect()
+    }
+
+    /// The number of messages in each span, shortest first.
+    pub(super) fn span_counts(&self) -> &[u64] {
+        &self.spans
+    }
+
+    /// The spans, shortest first: the upper bound in seconds, and the number of messages. The last span has no upper
+    /// bound.
+    pub fn iter_spans(&self) -> impl Iterator<Item = (Option<u64>, u64)> {
+        SPAN_SECONDS.into_iter().map(Some).chain([None]).zip(self.spans)
+    }
+
+    /// Times from stored pairs and span counts.
+    pub(super) fn from_counts(pairs: &[(u64, u64)], spans: &[u64]) -> Self {
+        let mut times = Self::default();
+        pairs.iter().for_each(|(time, messages)| times.times.saturating_record_n(*time, *messages));
+        times.spans.iter_mut().zip(spans).for_each(|(span, messages)| *span = *messages);
+        times
+    }
+
+    /// The same times with the number of upper bounds and the number of uncertain times.
+    pub(super) fn with_certainty(self, at_latest: u64, uncertain: u64) -> Self {
+        Self { at_latest, uncertain, ..self }
+    }
+
+    /// The time within which this share of the messages was delivered. `None` if none was delivered.
+    fn quantile(&self, share: f64) -> Option<Duration> {
+        (self.count_messages() > 0).then(|| Duration::from_millis(self.times.value_at_quantile(share)))
+    }
+}
+
+impl ChannelFigures {
+    /// Adds the record of a row.
+    pub(super) fn add_record(&mut self, record: &RowRecord) {
+        if !ACCEPTED_STATES.contains(&record.state) {
+            return;
+        }
+        let (channel, reading) = (record.channel(), record.reading_channel());
+        let is_read = record.state == RowState::Read;
+        let figure = self.channel_mut(channel);
+        figure.counts.add(if is_read && reading != channel { RowState::Delivered } else { record.state }, 1);
+        if let Some(delivery) = record.delivery() {
+            figure.in_part += u64::from(delivery.in_part);
+            figure.times.add_delivery(delivery);
+        }
+        if is_read {
+            self.channel_mut(reading).read += 1;
+        }
+    }
+
+    /// The figures of a channel, or of the messages without a reported channel.
+    fn channel_mut(&mut self, channel: Option<Channel>) -> &mut ChannelFigure {
+        match channel {
+            Some(channel) => self.channels.entry(channel).or_default(),
+            None => &mut self.unknown_channel,
+        }
+    }
+
+    /// How many messages were delivered only in part.
+    #[must_use]
+    pub fn count_partial(&self) -> u64 {
+        self.iter().map(|(_, figure)| figure.in_part).sum()
+    }
+
+    /// How many delivered messages have no delivery time, because the reported one cannot be right.
+    #[must_use]
+    pub fn count_uncertain_times(&self) -> u64 {
+        self.iter().map(|(_, figure)| figure.times.uncertain).sum()
+    }
+
+    /// The channels with their figures. Messages without a reported channel come last, under `None`.
+    pub fn iter(&self) -> impl Iterator<Item = (Option<Channel>, &ChannelFigure)> {
+        let named = self.channels.iter().map(|(channel, figure)| (Some(*channel), figure));
+        named.chain([(None, &self.unknown_channel)]).filter(|(_, figure)| figure.counts.total() + figure.read > 0)
+    }
+
+    /// The figures as JSON, by channel name; `unknown` for messages without a reported channel.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let seconds = |time: Option<Duration>| time.map(|time| time.as_secs_f64());
+        let figure = |ChannelFigure { counts, read, in_part, times }: &ChannelFigure| {
+            json!({
+                "counts": counts_json(counts),
+                "read": read,
+                "in_part": in_part,
+                "delivery": (times.count_messages() > 0).then(|| json!({
+                    "messages": times.count_messages(),
+                    "at_latest": times.at_latest,
+                    "median_seconds": seconds(times.median()),
+                    "p95_seconds": seconds(times.p95()),
+                })),
+                "uncertain_times": times.uncertain,
+            })
+        };
+        let name = |channel: Option<Channel>| channel.map_or("unknown", Channel::name).to_owned();
+        self.iter().map(|(channel, of)| (name(channel), figure(of))).collect::<Map<_, _>>().into()
+    }
+
+    /// The figures as text, one line per channel.
+    #[must_use]
+    pub fn format_lines(&self) -> Vec<String> {
+        let line = |(channel, figure): (Option<Channel>, &ChannelFigure)| {
+            let ChannelFigure { counts, read, in_part, times } = figure;
+            let mut parts = Vec::new();
+            if counts.total() > 0 {
+                parts.push(format_counts_in_part(counts, *in_part));
+            }
+            let elsewhere = read.saturating_sub(counts.get(RowState::Read));
+            if elsewhere > 0 {
+                parts.push(format!("{} read, but delivered by another channel first", format_thousands(elsewhere)));
+            }
+            if let (Some(median), Some(p95)) = (times.median(), times.p95()) {
+                let mut within =
+                    format!("half delivered within {}, 95 % within {}", format_duration(median), format_duration(p95));
+                if times.at_latest > 0 {
+                    // Writing into a string cannot fail.
+                    let _ = write!(within, " (an upper bound for {})", format_count(times.at_latest, "message"));
+                }
+                parts.push(within);
+            }
+            if times.uncertain > 0 {
+                parts.push(format!("{} with an uncertain delivery time", format_thousands(times.uncertain)));
+            }
+            format!("{}: {}", channel.map_or("channel not reported", Channel::name), parts.join(" · "))
+        };
+        self.iter().map(line).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The time within which this percentage arrived, calculated from all times.
+    fn exact_quantile(times: &mut [u64], of_100: usize) -> u64 {
+        times.sort_unstable();
+        times[(times.len() * of_100).div_ceil(100).max(1) - 1]
+    }
+
+    proptest! {
+        #[test]
+        fn quantiles_are_exact_to_a_thousandth(
+            mut times in proptest::collection::vec(prop_oneof![0..2_000_u64, 0..MAX_DELIVERY_MS], 1..300),
+        ) {
+            let mut told = DeliveryTimes::default();
+            times.iter().for_each(|time| told.record_time(Duration::from_millis(*time)));
+            prop_assert_eq!(told.count_messages(), times.len() as u64);
+            let kept = DeliveryTimes::from_counts(&told.time_counts(), told.span_counts());
+            prop_assert_eq!(kept.span_counts(), told.span_counts());
+            for (longest, within) in told.iter_spans().scan(0, |sum, (longest, messages)| {
+                *sum += messages;
+                Some((longest.map_or(u64::MAX, |seconds| seconds * 1_000), *sum))
+            }) {
+                prop_assert_eq!(within, times.iter().filter(|time| **time <= longest).count() as u64);
+            }
+            prop_assert_eq!((kept.count_messages(), kept.median(), kept.p95()), (told.count_messages(), told.median(), told.p95()));
+            for (of_100, told) in [(50, told.median()), (95, told.p95())] {
+                let (exact, told) = (exact_quantile(&mut times, of_100), told.expect("there are times").as_millis() as u64);
+                prop_assert!((exact..=exact + exact / 1_000).contains(&told), "{of_100}: {told} and exactly {exact}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_messages_have_no_median_and_long_times_are_capped() {
+        let mut times = DeliveryTimes::default();
+        assert_eq!((times.median(), times.p95()), (None, None));
+        times.record_time(Duration::MAX);
+        assert!(times.median().is_some_and(|time| time.as_millis() >= u128::from(MAX_DELIVERY_MS)));
+    }
+}

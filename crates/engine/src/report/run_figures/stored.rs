@@ -1,0 +1,253 @@
+//! Stored figures of a run, so that a view of ten million rows does not read them.
+//!
+//! Channels are stored by name and amounts as digits. They contain no personal data: rows in doubt have only their row
+//! number, and phone numbers in gateway texts are masked. So they stay when recipients are erased.
+
+use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::breakdowns::Timeline;
+use super::channels::{ChannelFigure, ChannelFigures, DeliveryTimes};
+use super::{
+    ArrivalKind, FallbackChain, FallbackChainFigure, ReasonCounts, RequestFigures, RowInDoubt, RowsInDoubt, RunFigures,
+    RunTerms,
+};
+use campaign_core::domain::{Amount, Channel, Spending};
+use campaign_ledger::{BilledParts, REPLACED, RowState, StateCounts};
+
+/// The version of the format. Other versions are not read.
+const FORMAT_VERSION: u8 = 4;
+/// The earlier versions, which are still read: 2 judged each channel alone, 3 kept no readings by channel and accepted every
+/// reported time. Figures with receipts are calculated again, unless the run was purged.
+const EARLIER_VERSIONS: [u8; 2] = [2, 3];
+
+/// Figures, and the state of the run for which they were calculated. They are invalid if the run has changed.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct StoredFigures {
+    receipts: u64,
+    /// `None` if only the terms are stored.
+    rows: Option<StoredRows>,
+    /// As JSON.
+    terms: Option<String>,
+    /// By channel, in the order of the channels in `rows`. It comes last, and earlier versions do not have it.
+    #[serde(skip)]
+    deliveries: Vec<StoredDeliveries>,
+}
+
+/// The stored data about a channel's deliveries besides its counts and times.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct StoredDeliveries {
+    read: u64,
+    in_part: u64,
+    at_latest: u64,
+    uncertain: u64,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct StoredRows {
+    counts: StateCounts,
+    left_out: ReasonCounts,
+    /// By channel name; `None` for messages without a reported channel.
+    channels: Vec<(Option<String>, StoredChannel)>,
+    ways: Vec<(Vec<String>, FallbackChainFigure)>,
+    arrived: Timeline<(Option<String>, Option<bool>)>,
+    failures: ReasonCounts,
+    doubts: (Option<i64>, Vec<RowInDoubt>),
+    requests: StoredRequests,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct StoredChannel {
+    counts: StateCounts,
+    /// Pairs of a time in milliseconds, accurate to a thousandth, and its number of messages.
+    times: Vec<(u64, u64)>,
+    /// The number of messages in each span.
+    spans: Vec<u64>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct StoredRequests {
+    requests: u64,
+    unanswered: u64,
+    messages: u64,
+    sent: Timeline<()>,
+    /// The billed parts, and the number of messages with them.
+    parts: (u64, u64),
+    used: (u64, String),
+    given_back: String,
+    priced: bool,
+    /// Pairs of a time in milliseconds, accurate to a thousandth, and its number of requests.
+    answers: Vec<(u64, u64)>,
+}
+
+impl StoredFigures {
+    pub(super) fn from_figures(figures: &RunFigures, receipts: u64) -> Self {
+        let deliveries = figures.channels.iter().map(|(_, figure)| StoredDeliveries::from_figure(figure)).collect();
+        Self { receipts, rows: Some(StoredRows::from_figures(figures)), deliveries, ..Self::default() }
+            .with_optional_terms(figures.terms.as_ref())
+    }
+
+    /// The figures with these terms.
+    pub(super) fn with_terms(self, terms: RunTerms) -> Self {
+        self.with_optional_terms(Some(&terms))
+    }
+
+    fn with_optional_terms(self, terms: Option<&RunTerms>) -> Self {
+        Self { terms: terms.and_then(|terms| serde_json::to_string(terms).ok()), ..self }
+    }
+
+    /// Whether the figures are of a run with these counts and this many receipts.
+    pub(super) fn is_current(&self, counts: &StateCounts, receipts: u64) -> bool {
+        self.receipts == receipts && self.rows.as_ref().is_some_and(|rows| rows.counts == *counts)
+    }
+
+    /// The figures after another run replaced this one: unsent rows are skipped.
+    pub(super) fn mark_replaced(mut self) -> Self {
+        if let Some(rows) = &mut self.rows {
+            let unsent = rows.counts.skip_planned();
+            rows.left_out.add_rows(RowState::Skipped, REPLACED, unsent);
+        }
+        self
+    }
+
+    /// The stored terms of the run. `None` if none are stored or they cannot be parsed.
+    pub(super) fn parse_terms(&self) -> Option<RunTerms> {
+        serde_json::from_str(self.terms.as_ref()?).ok()
+    }
+
+    /// The figures. `None` if only the terms are stored, or if they contain unknown values.
+    pub(super) fn into_figures(self) -> Option<RunFigures> {
+        let terms = self.parse_terms();
+        Some(RunFigures { terms, ..self.rows?.into_figures(self.deliveries)? })
+    }
+
+    pub(super) fn decode(kept: &[u8]) -> Option<Self> {
+        let (form, rest) = kept.split_first()?;
+        let (kept, rest) = postcard::take_from_bytes::<Self>(rest).ok()?;
+        match *form {
+            FORMAT_VERSION => Some(Self { deliveries: postcard::from_bytes(rest).ok()?, ..kept }),
+            form if EARLIER_VERSIONS.contains(&form) => Some(kept),
+            _ => None,
+        }
+    }
+
+    /// Decodes the figures of a run whose records are available: those that an earlier version judged by other rules
+    /// are calculated again.
+    pub(super) fn decode_current(kept: &[u8]) -> Option<Self> {
+        let is_earlier = kept.first().is_some_and(|form| EARLIER_VERSIONS.contains(form));
+        let kept = Self::decode(kept)?;
+        Some(Self { rows: kept.rows.filter(|_| !is_earlier || kept.receipts == 0), ..kept })
+    }
+
+    pub(super) fn encode(&self) -> Option<Vec<u8>> {
+        let written = postcard::to_extend(self, vec![FORMAT_VERSION]).ok()?;
+        postcard::to_extend(&self.deliveries, written).ok()
+    }
+}
+
+impl StoredDeliveries {
+    fn from_figure(figure: &ChannelFigure) -> Self {
+        let ChannelFigure { read, in_part, times, .. } = figure;
+        Self { read: *read, in_part: *in_part, at_latest: times.at_latest(), uncertain: times.uncertain() }
+    }
+
+    /// The readings of an earlier version, where each counted for the channel of its message.
+    fn from_counts(counts: &StateCounts) -> Self {
+        Self { read: counts.get(RowState::Read), ..Self::default() }
+    }
+}
+
+impl StoredRows {
+    fn from_figures(figures: &RunFigures) -> Self {
+        let name = |channel: Option<Channel>| channel.map(|channel| channel.name().to_owned());
+        let kept = |figure: &ChannelFigure| StoredChannel {
+            counts: figure.counts.clone(),
+            times: figure.times.time_counts(),
+            spans: figure.times.span_counts().to_vec(),
+        };
+        let names = |way: &FallbackChain| way.iter().map(|channel| channel.name().to_owned()).collect();
+        let RowsInDoubt { since, rows } = figures.doubts.clone();
+        Self {
+            counts: figures.counts.clone(),
+            left_out: figures.left_out.clone(),
+            channels: figures.channels.iter().map(|(channel, of)| (name(channel), kept(of))).collect(),
+            ways: figures.chains.iter().map(|(way, figure)| (names(way), figure.clone())).collect(),
+            arrived: figures.arrivals.map_kinds(|ArrivalKind { channel, first }| Some((name(*channel), *first))),
+            failures: figures.failures.clone(),
+            doubts: (since.map(Timestamp::as_second), rows),
+            requests: StoredRequests::from_figures(&figures.requests),
+        }
+    }
+
+    fn into_figures(self, deliveries: Vec<StoredDeliveries>) -> Option<RunFigures> {
+        let (mut channels, mut deliveries) = (ChannelFigures::default(), deliveries.into_iter());
+        for (name, StoredChannel { counts, times, spans }) in self.channels {
+            let StoredDeliveries { read, in_part, at_latest, uncertain } =
+                deliveries.next().unwrap_or_else(|| StoredDeliveries::from_counts(&counts));
+            let times = DeliveryTimes::from_counts(&times, &spans).with_certainty(at_latest, uncertain);
+            let figure = ChannelFigure { counts, read, in_part, times };
+            match name.as_deref().map(Channel::from_name) {
+                Some(channel) => drop(channels.channels.insert(channel?, figure)),
+                None => channels.unknown_channel = figure,
+            }
+        }
+        let way =
+            |names: Vec<String>| names.iter().map(|name| Channel::from_name(name)).collect::<Option<FallbackChain>>();
+        let ways = self.ways.into_iter().map(|(names, figure)| Some((way(names)?, figure)));
+        let arrived = |(name, first): &(Option<String>, Option<bool>)| {
+            let channel = name.as_deref().map(Channel::from_name);
+            Some(ArrivalKind { channel: if name.is_some() { Some(channel??) } else { None }, first: *first })
+        };
+        let (since, rows) = self.doubts;
+        Some(RunFigures {
+            counts: self.counts,
+            left_out: self.left_out,
+            channels,
+            chains: ways.collect::<Option<BTreeMap<_, _>>>()?,
+            arrivals: self.arrived.map_kinds(arrived),
+            failures: self.failures,
+            doubts: RowsInDoubt { since: since.and_then(|second| Timestamp::from_second(second).ok()), rows },
+            requests: self.requests.into_figures()?,
+            terms: None,
+        })
+    }
+}
+
+impl StoredRequests {
+    fn from_figures(figures: &RequestFigures) -> Self {
+        let RequestFigures { requests, unanswered, messages, sent, parts, used, given_back, priced, answers } =
+            figures.clone();
+        Self {
+            requests,
+            unanswered,
+            messages,
+            sent,
+            parts: (parts.billed, parts.messages),
+            used: (used.recipients, used.cost.to_json_digits()),
+            given_back: given_back.to_json_digits(),
+            priced,
+            answers: answers.iter_recorded().map(|time| (time.value_iterated_to(), time.count_at_value())).collect(),
+        }
+    }
+
+    fn into_figures(self) -> Option<RequestFigures> {
+        let amount = |digits: &str| digits.parse::<Amount>().ok();
+        let mut figures = RequestFigures {
+            requests: self.requests,
+            unanswered: self.unanswered,
+            messages: self.messages,
+            sent: self.sent,
+            parts: BilledParts { billed: self.parts.0, messages: self.parts.1 },
+            used: Spending { recipients: self.used.0, cost: amount(&self.used.1)? },
+            given_back: amount(&self.given_back)?,
+            priced: self.priced,
+            ..RequestFigures::default()
+        };
+        let answers: &mut Histogram<u64> = &mut figures.answers;
+        self.answers.iter().for_each(|(time, requests)| answers.saturating_record_n(*time, *requests));
+        Some(figures)
+    }
+}

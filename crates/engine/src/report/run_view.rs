@@ -1,0 +1,321 @@
+//! Views of runs: status, counts, and the next step for the operator.
+
+use std::fmt;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::delivery::{SingleKind, Snapshot};
+use campaign_ledger::{DamagedRun, Ledger, LedgerError, RowState, Run, RunFilter, RunId, RunProgress, StateCounts};
+
+/// The status of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunStatus {
+    /// A process is sending it.
+    Sending,
+    /// The run stopped early for this reason, and can be resumed.
+    Stopped(String),
+    /// The sending process ended without recording why.
+    Interrupted,
+    /// The run finished, but has rows to send again.
+    Resumable,
+    /// Every row has an outcome.
+    Finished,
+    /// The rest was given up for this reason.
+    Abandoned(String),
+    /// A run with changed inputs replaced it.
+    Replaced,
+    /// The run was stopped for good.
+    Cancelled,
+}
+
+impl RunStatus {
+    /// The status of `run`; `owned` is whether a process is sending it.
+    #[must_use]
+    pub fn from_run(run: &Run, owned: bool) -> Self {
+        match (owned, run.progress, &run.stop_reason) {
+            (true, ..) => Self::Sending,
+            (false, RunProgress::Open, Some(reason)) => Self::Stopped(reason.clone()),
+            // The counts at the end of a process disappear as soon as another process takes the run.
+            (false, RunProgress::Open, None) if run.counts.is_some() => Self::Resumable,
+            (false, RunProgress::Open, None) => Self::Interrupted,
+            (false, RunProgress::Finished, None) => Self::Finished,
+            (false, RunProgress::Finished, Some(reason)) => Self::Abandoned(reason.clone()),
+            (false, RunProgress::Replaced, _) => Self::Replaced,
+            (false, RunProgress::Cancelled, _) => Self::Cancelled,
+        }
+    }
+}
+
+impl RunStatus {
+    /// The names of all statuses in JSON.
+    pub const NAMES: [&'static str; 8] =
+        ["sending", "stopped", "interrupted", "open", "finished", "given_up", "replaced", "cancelled"];
+
+    /// The status's name in JSON.
+    #[must_use]
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Sending => "sending",
+            Self::Stopped(_) => "stopped",
+            Self::Interrupted => "interrupted",
+            Self::Resumable => "open",
+            Self::Finished => "finished",
+            Self::Abandoned(_) => "given_up",
+            Self::Replaced => "replaced",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// The recorded reason for the end or stop. `None` for statuses without one.
+    #[must_use]
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Stopped(reason) | Self::Abandoned(reason) => Some(reason),
+            Self::Sending | Self::Interrupted | Self::Resumable | Self::Finished | Self::Replaced | Self::Cancelled => {
+                None
+            }
+        }
+    }
+}
+
+impl fmt::Display for RunStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sending => f.write_str("sending"),
+            Self::Stopped(reason) => write!(f, "stopped: {reason}"),
+            Self::Interrupted => f.write_str("interrupted"),
+            Self::Resumable => f.write_str("can be resumed"),
+            Self::Finished => f.write_str("finished"),
+            Self::Abandoned(reason) => write!(f, "given up: {reason}"),
+            Self::Replaced => f.write_str("replaced by a new run with changed inputs"),
+            Self::Cancelled => f.write_str("cancelled"),
+        }
+    }
+}
+
+/// How long a run's messages are followed after its start: the longest lifetime of a message, plus a day.
+const FOLLOW_UP_TIME: Duration = Duration::from_secs(4 * 86_400);
+
+/// A run with its status and counts.
+#[derive(Clone, Debug)]
+pub struct RunView {
+    /// The run.
+    pub run: Run,
+    /// Its status.
+    pub status: RunStatus,
+    /// Its rows by state.
+    pub counts: StateCounts,
+    /// Billed parts, as far as the gateway reported them.
+    pub parts: u64,
+}
+
+impl RunView {
+    /// Loads the current view; `owned` is whether a process is sending it. Recorded counts are used if they are
+    /// current, or else the requests are read.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read.
+    pub async fn load(ledger: &dyn Ledger, run: Run, owned: bool) -> Result<Self, LedgerError> {
+        let counted = if run.purged_at.is_some() { run.counts.as_ref() } else { run.current_counts() };
+        if let Some((counts, parts)) = counted.filter(|_| !owned).cloned() {
+            return Ok(Self { status: RunStatus::from_run(&run, owned), run, counts, parts });
+        }
+        let Snapshot { counts, parts, .. } = Snapshot::load(ledger, &run, owned).await?;
+        Ok(Self::from_counts(run, owned, counts, parts.billed))
+    }
+
+    /// A view with counts that were just made; `owned` is whether a process is sending it.
+    pub(super) fn from_counts(run: Run, owned: bool, counts: StateCounts, parts: u64) -> Self {
+        // Rows of a shared run can be in progress or wait for a retry, and its size is the number of sent rows.
+        let under_way = run.shared && counts.get(RowState::Planned) > 0;
+        let sending = owned || under_way || counts.get(RowState::Sending) > 0;
+        let run = Run { recipients: counts.total(), ..run };
+        Self { status: RunStatus::from_run(&run, sending), run, counts, parts }
+    }
+
+    /// Whether updates can follow: a process sends it, or messages have no final status and receipts are wanted.
+    #[must_use]
+    pub fn expects_updates(&self, wants_receipts: bool, now: Timestamp) -> bool {
+        let Self { run, status, counts, .. } = self;
+        let open =
+            [RowState::Accepted, RowState::Queued, RowState::InDoubt].into_iter().any(|state| counts.get(state) > 0);
+        let followed = is_followed(run, now) && run.live && !run.is_shared_single_run();
+        *status == RunStatus::Sending || (wants_receipts && followed && open)
+    }
+
+    /// The next step for the operator.
+    #[must_use]
+    pub fn next_step(&self) -> NextStep {
+        let run = &self.run;
+        if run.purged_at.is_some() {
+            return NextStep::Nothing;
+        }
+        if self.status == RunStatus::Sending {
+            return NextStep::Wait;
+        }
+        if run.progress == RunProgress::Open && SingleKind::from_run(run).is_none() {
+            return NextStep::Resume;
+        }
+        match NextStep::for_doubt(&self.counts) {
+            Some(NextStep::Reconcile) if run.live && !run.is_shared_single_run() => NextStep::Reconcile,
+            _ => NextStep::for_ended_run(&self.counts),
+        }
+    }
+}
+
+/// Whether the run is recent enough that its messages are followed.
+#[must_use]
+pub fn is_followed(run: &Run, now: Timestamp) -> bool {
+    Duration::try_from(now.duration_since(run.began_at)).unwrap_or_default() < FOLLOW_UP_TIME
+}
+
+/// Whether a process is sending this run now.
+///
+/// # Errors
+/// If the ledger cannot tell.
+pub async fn is_owned(ledger: &dyn Ledger, run: &Run) -> Result<bool, LedgerError> {
+    if run.progress != RunProgress::Open {
+        return Ok(false);
+    }
+    // Workers continue a run after the process that started it is gone.
+    let in_shares = run.sharding.is_some() && !ledger.load_claimed_rows(run.key).await?.is_empty();
+    Ok(in_shares || run.epoch.is_some() && ledger.is_campaign_locked(&run.campaign, &run.account).await?)
+}
+
+/// The states of rows with an unknown outcome.
+pub const IN_DOUBT_STATES: [RowState; 2] = [RowState::InDoubt, RowState::Unresolved];
+/// The states of rows whose message was rejected, failed or could not be sent.
+pub const FAILED_STATES: [RowState; 4] = [RowState::Rejected, RowState::Failed, RowState::NotSent, RowState::Invalid];
+
+/// The next step of the operator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NextStep {
+    /// Wait while it is sent.
+    Wait,
+    /// Resume the run.
+    Resume,
+    /// Ask the gateway about rows in doubt.
+    Reconcile,
+    /// Decide about rows whose outcome the gateway cannot tell.
+    Decide,
+    /// Review the rows in these states.
+    Review(Vec<RowState>),
+    /// Nothing is left to do.
+    Nothing,
+}
+
+impl NextStep {
+    /// The next step for rows in doubt, if there are any.
+    #[must_use]
+    pub fn for_doubt(counts: &StateCounts) -> Option<Self> {
+        let any = |state| counts.get(state) > 0;
+        match () {
+            () if any(RowState::InDoubt) => Some(Self::Reconcile),
+            () if any(RowState::Unresolved) => Some(Self::Decide),
+            () => None,
+        }
+    }
+
+    /// The next step for a run that has ended.
+    #[must_use]
+    pub fn for_ended_run(counts: &StateCounts) -> Self {
+        let states: Vec<RowState> =
+            IN_DOUBT_STATES.into_iter().chain(FAILED_STATES).filter(|state| counts.get(*state) > 0).collect();
+        if states.is_empty() { Self::Nothing } else { Self::Review(states) }
+    }
+}
+
+/// A run with rows in doubt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunInDoubt {
+    /// The run's name.
+    pub run: String,
+    /// The number of rows.
+    pub rows: u64,
+    /// The next step.
+    pub step: NextStep,
+}
+
+/// The live runs with rows in doubt, except this one.
+#[must_use]
+pub fn find_runs_in_doubt(runs: &[Run], besides: Option<RunId>) -> Vec<RunInDoubt> {
+    let others = runs.iter().filter(|run| Some(run.key) != besides && run.live);
+    let doubtful = others.filter_map(|run| {
+        let (counts, _) = run.counts.as_ref()?;
+        let step = NextStep::for_doubt(counts)?;
+        Some(RunInDoubt {
+            run: run.name(),
+            rows: IN_DOUBT_STATES.into_iter().map(|state| counts.get(state)).sum(),
+            step,
+        })
+    });
+    doubtful.collect()
+}
+
+/// All runs of a ledger, the latest first.
+#[derive(Clone, Debug, Default)]
+pub struct RunList {
+    /// The readable runs.
+    pub views: Vec<RunView>,
+    /// The runs that cannot be read because a record is damaged.
+    pub damaged: Vec<DamagedRun>,
+}
+
+impl RunList {
+    /// Loads all runs.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read.
+    pub async fn load(ledger: &dyn Ledger) -> Result<Self, LedgerError> {
+        let mut list = Self::default();
+        for stored in ledger.list_stored_runs(RunFilter::all()).await?.into_iter().rev() {
+            match stored {
+                Ok(run) => list.add_run(ledger, run).await?,
+                Err(damaged) => list.damaged.push(damaged),
+            }
+        }
+        Ok(list)
+    }
+
+    async fn add_run(&mut self, ledger: &dyn Ledger, run: Run) -> Result<(), LedgerError> {
+        let (owned, name) = (is_owned(ledger, &run).await?, run.name());
+        match RunView::load(ledger, run, owned).await {
+            Ok(view) => self.views.push(view),
+            Err(error) if error.concerns_records() => self.damaged.push(DamagedRun { name, error }),
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+}
+
+/// Damaged runs as JSON.
+#[must_use]
+pub fn damaged_runs_json(damaged: &[DamagedRun]) -> Value {
+    damaged
+        .iter()
+        .map(|DamagedRun { name, error }| json!({ "run": name, "problem": error.describe_damage() }))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_in_doubt_come_before_failed_rows() {
+        let counts = |states: &[RowState]| {
+            let mut counts = StateCounts::default();
+            states.iter().for_each(|state| counts.add(*state, 1));
+            counts
+        };
+        let both = counts(&[RowState::InDoubt, RowState::Unresolved]);
+        assert_eq!(NextStep::for_doubt(&both), Some(NextStep::Reconcile));
+        assert_eq!(NextStep::for_doubt(&counts(&[RowState::Unresolved, RowState::Failed])), Some(NextStep::Decide));
+        assert_eq!(NextStep::for_doubt(&counts(&[RowState::Rejected])), None);
+        let refused = counts(&[RowState::Invalid, RowState::Unresolved, RowState::Accepted]);
+        assert_eq!(NextStep::for_ended_run(&refused), NextStep::Review(vec![RowState::Unresolved, RowState::Invalid]));
+        assert_eq!(NextStep::for_ended_run(&counts(&[RowState::Accepted, RowState::Skipped])), NextStep::Nothing);
+    }
+}

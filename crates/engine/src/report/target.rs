@@ -1,0 +1,356 @@
+//! The results path: which files results can replace, and which they never replace.
+//!
+//! Results replace only results: a file that begins with their header, an empty file, or none. Files are compared by
+//! identity, not by path. Nothing is written or created here.
+
+use std::fmt::Display;
+use std::fs::{self, Metadata};
+use std::io::{self, Read, Seek as _};
+use std::path::{Component, Path, PathBuf};
+
+use campaign_content::audience::decode_table;
+use campaign_manifest::CampaignPath;
+
+/// The columns that identify results of every version: those of the first version, which later versions keep in front.
+const FIRST_COLUMNS: [&str; 17] = [
+    "row",
+    "id",
+    "to",
+    "state",
+    "operation",
+    "msg_id",
+    "request_id",
+    "parts",
+    "gateway_status",
+    "reason",
+    "error",
+    "submitted_at",
+    "updated_at",
+    "delivered_by",
+    "delivered_at",
+    "answer",
+    "run",
+];
+
+/// How much of a file is read to find the header. The header takes a fifth of it, quoted and in any dialect.
+const HEAD_BYTES: u64 = 1024;
+
+/// The path of the results, and the files that they must not replace.
+#[derive(Clone, Debug)]
+pub struct ResultsTarget {
+    file: CampaignPath,
+    protected: Vec<ProtectedPath>,
+}
+
+/// A file or folder that results must not replace.
+#[derive(Clone, Debug)]
+pub struct ProtectedPath {
+    /// Its path, whether it exists or not.
+    pub path: PathBuf,
+    /// Its description, to follow "`x` is ".
+    pub what: &'static str,
+}
+
+impl ResultsTarget {
+    /// A target at that path.
+    #[must_use]
+    pub fn new(file: CampaignPath, protected: Vec<ProtectedPath>) -> Self {
+        Self { file, protected }
+    }
+
+    /// The path and the folder to which it is confined.
+    #[must_use]
+    pub fn file(&self) -> &CampaignPath {
+        &self.file
+    }
+
+    /// The path as the user named it.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// The file to write. A link is followed, so that it stays a link.
+    ///
+    /// # Errors
+    /// Why nothing may be written there, in words.
+    pub fn resolve_path(&self) -> Result<PathBuf, String> {
+        let (file, path) = (self.path(), self.file.display());
+        if let Some(why) = self.file.refuse_writing() {
+            return Err(format!("`{path}` is {why}"));
+        }
+        if let Some(ending) = unsupported_workbook(file) {
+            return Err(format!("`{path}` has an unsupported workbook format ({ending}); use `.xlsx` or `.csv`"));
+        }
+        let (real, found) = match self.file.is_confined() {
+            true => self.open_confined()?,
+            false => {
+                let real = resolve_links(file);
+                let found = match fs::metadata(&real) {
+                    Ok(found) => Some(found),
+                    Err(_) if real.symlink_metadata().is_ok() => {
+                        return Err(format!("`{path}` is a broken link"));
+                    }
+                    Err(_) if !can_create_folder(&real) => return Err(describe_blocked(&path)),
+                    // Whether it can be created is only known when it is created.
+                    Err(_) => None,
+                };
+                (real, found)
+            }
+        };
+        if let Some(protected) = self.protected.iter().find(|protected| protected.contains(&real, found.as_ref())) {
+            return Err(format!("`{path}` is {}", protected.what));
+        }
+        match found {
+            None if ends_in_separator(file) => Err(format!("`{path}` is the path of a folder")),
+            None => Ok(real),
+            Some(found) if found.is_dir() => Err(format!("`{path}` is a folder")),
+            Some(found) if !found.is_file() => Err(format!("`{path}` is a pipe or a device")),
+            Some(found) if found.len() == 0 => Ok(real),
+            Some(_) => match read_head(&self.file.with_path(&real)) {
+                Err(error) if error.raw_os_error().is_some() => Err(format!("`{path}` cannot be read: {error}")),
+                Ok(head) if detect_delimiter(&head).is_some() => Ok(real),
+                _ => Err(format!("`{path}` is not a results file written by campaign")),
+            },
+        }
+    }
+}
+
+impl ResultsTarget {
+    /// A confined file and its metadata, read through its open folder: a link that replaces the folder is not followed.
+    fn open_confined(&self) -> Result<(PathBuf, Option<Metadata>), String> {
+        let (file, path) = (self.path(), self.file.display());
+        let name = file.file_name().ok_or_else(|| format!("`{path}` is a folder"))?;
+        match self.file.hold_folder(false) {
+            Ok(Some(folder)) => match fs::symlink_metadata(folder.file_path(name)) {
+                Ok(found) if found.is_symlink() => {
+                    Err(format!("`{path}` is a link, and results cannot be written through a link here"))
+                }
+                found => Ok((folder.current_path().join(name), found.ok())),
+            },
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => Err(describe_blocked(&path)),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(format!("`{path}` cannot be written: {error}"))
+            }
+            // No file is there yet.
+            _ => Ok((file.to_owned(), None)),
+        }
+    }
+}
+
+impl ProtectedPath {
+    /// Whether that file is this file, or is in this folder.
+    fn contains(&self, real_target: &Path, found: Option<&Metadata>) -> bool {
+        let itself = fs::metadata(&self.path).ok();
+        let identity = |file: Option<&Metadata>| file.and_then(identity);
+        if identity(found).is_some_and(|found| identity(itself.as_ref()) == Some(found)) {
+            return true;
+        }
+        let real = resolve_links(&self.path);
+        let within = !itself.is_some_and(|itself| itself.is_file()) && real_target.starts_with(&real);
+        within || *real_target == *real
+    }
+}
+
+/// Whether results at that path are a workbook.
+#[must_use]
+pub fn is_workbook(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("xlsx"))
+}
+
+/// The extension of a workbook format that is not supported. A spreadsheet cannot open CSV with such an extension.
+fn unsupported_workbook(path: &Path) -> Option<&str> {
+    let ending = path.extension()?.to_str()?;
+    ["xls", "xlsm", "ods"].iter().any(|book| ending.eq_ignore_ascii_case(book)).then_some(ending)
+}
+
+/// The absolute path without links, as far as it exists, with the missing rest appended.
+fn resolve_links(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let mut real = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => {
+                real.pop();
+            }
+            part => {
+                real.push(part);
+                real = real.canonicalize().unwrap_or(real);
+            }
+        }
+    }
+    real
+}
+
+/// Whether the nearest existing parent is a folder, in which the missing ones can be created.
+fn can_create_folder(path: &Path) -> bool {
+    let above = path.ancestors().skip(1).find(|above| above.symlink_metadata().is_ok());
+    above.is_none_or(Path::is_dir)
+}
+
+fn describe_blocked(path: &impl Display) -> String {
+    format!("`{path}` cannot be created: a part of its path is not a folder")
+}
+
+/// The identity of a file, whatever its path.
+#[cfg(unix)]
+fn identity(file: &Metadata) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt as _;
+    Some((file.dev(), file.ino()))
+}
+
+/// `None`: this system identifies a file only by its path.
+#[cfg(not(unix))]
+fn identity(_: &Metadata) -> Option<(u64, u64)> {
+    None
+}
+
+fn ends_in_separator(path: &Path) -> bool {
+    path.as_os_str().as_encoded_bytes().last().is_some_and(|&byte| std::path::is_separator(byte.into()))
+}
+
+fn read_head(path: &CampaignPath) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    open_text(path)?.take(HEAD_BYTES).read_to_end(&mut head)?;
+    Ok(head)
+}
+
+/// The content of a file as text: its bytes if they begin like results, or else decoded from another encoding, a compressed file
+/// or a workbook.
+///
+/// The bytes come first, because results in an uncertain encoding still have readable identifiers.
+pub(super) fn open_text(path: &CampaignPath) -> io::Result<Box<dyn Read>> {
+    let mut file = path.open_file()?;
+    let mut head = Vec::new();
+    (&mut file).take(HEAD_BYTES).read_to_end(&mut head)?;
+    file.rewind()?;
+    if head.is_empty() || detect_delimiter(&head).is_some() {
+        return Ok(Box::new(file));
+    }
+    Ok(match decode_table(file, path.path(), None) {
+        Ok(text) => Box::new(text),
+        Err(_) => Box::new(path.open_file()?),
+    })
+}
+
+/// The delimiter of results with this header, also after a spreadsheet saved them. `None` for other files.
+pub(super) fn detect_delimiter(head: &[u8]) -> Option<u8> {
+    let head = head.strip_prefix("\u{feff}".as_bytes()).unwrap_or(head);
+    [b',', b';', b'\t'].into_iter().find(|delimiter| {
+        let mut reader = csv::ReaderBuilder::new().has_headers(false).delimiter(*delimiter).from_reader(head);
+        let mut record = csv::ByteRecord::new();
+        let ours = reader.read_byte_record(&mut record).is_ok() && record.len() >= FIRST_COLUMNS.len();
+        ours && record.iter().zip(FIRST_COLUMNS).all(|(cell, column)| cell == column.as_bytes())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The header of version 0.1. It stays in this test when columns change.
+    const FIRST: &str = "row,id,to,state,operation,msg_id,request_id,parts,gateway_status,reason,error,submitted_at,\
+                         updated_at,delivered_by,delivered_at,answer,run";
+
+    #[test]
+    fn current_header_begins_with_the_known_columns() {
+        let now = crate::report::layout::COLUMNS;
+        assert_eq!(now[..FIRST_COLUMNS.len()], FIRST_COLUMNS, "a new column comes behind the others");
+    }
+
+    fn resolve(path: &Path, kept: &[(&Path, &'static str)]) -> Result<PathBuf, String> {
+        let kept = kept.iter().map(|(path, what)| ProtectedPath { path: (*path).to_owned(), what }).collect();
+        ResultsTarget::new(CampaignPath::anywhere(path), kept).resolve_path()
+    }
+
+    #[test]
+    fn results_of_every_version_are_recognized() {
+        let quoted = FIRST.split(',').map(|column| format!("\"{column}\"")).collect::<Vec<_>>();
+        for ours in [
+            format!("{FIRST}\n"),
+            FIRST.to_owned(),
+            format!("{FIRST},phone,name\r\n2,1,380501234567\r\n"),
+            format!("\u{feff}{};phone\r\n", FIRST.replace(',', ";")),
+            format!("\u{feff}{}\r\n", quoted.join(";")),
+            format!("{}\n", quoted.join(",")),
+            format!("{}\n", FIRST.replace(',', "\t")),
+        ] {
+            assert!(detect_delimiter(ours.as_bytes()).is_some(), "{ours}");
+        }
+        for other in [
+            "phone,name\n380501234567,Olena\n".to_owned(),
+            "row,id,to,state\n".to_owned(),
+            FIRST.replace("state", "State"),
+            FIRST.replacen("row,", "x,row,", 1),
+            format!("\n\nx\n{FIRST}\n"),
+            "name: sale\n".to_owned(),
+            "\"row".to_owned(),
+            "\u{0}\u{1}".to_owned(),
+        ] {
+            assert!(detect_delimiter(other.as_bytes()).is_none(), "{other}");
+        }
+    }
+
+    #[test]
+    fn only_results_and_empty_files_are_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("r.csv");
+        assert!(resolve(&path, &[]).is_ok(), "none");
+        assert!(resolve(&folder.path().join("new/r.csv"), &[]).is_ok(), "none, in a folder that is none yet");
+        for (text, replaced) in [("", true), (&format!("{FIRST}\n"), true), ("my work\n", false)] {
+            fs::write(&path, text).unwrap();
+            assert_eq!(resolve(&path, &[]).is_ok(), replaced, "{text}");
+        }
+        for path in [folder.path().to_owned(), folder.path().join("new/"), folder.path().join("r.csv/..")] {
+            assert!(resolve(&path, &[]).unwrap_err().contains("folder"), "{}", path.display());
+        }
+    }
+
+    #[test]
+    fn other_workbook_formats_are_rejected() {
+        for name in ["r.xlsm", "R.XLS", "r.ods"] {
+            assert!(resolve(Path::new(name), &[]).unwrap_err().contains("use `.xlsx` or `.csv`"), "{name}");
+        }
+        assert!(
+            resolve(Path::new("r.XLSX"), &[]).is_ok()
+                && resolve(Path::new("xlsx"), &[]).is_ok()
+                && resolve(Path::new("r.xlsx.csv"), &[]).is_ok()
+        );
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn protected_file_is_recognized_by_any_name() {
+        use std::os::unix::fs::symlink;
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let (list, state) = (at("list.csv"), at("state"));
+        fs::write(&list, FIRST).unwrap();
+        fs::create_dir_all(at("sub")).unwrap();
+        symlink(&list, at("link.csv")).unwrap();
+        symlink(folder.path(), at("here")).unwrap();
+        fs::hard_link(&list, at("twin.csv")).unwrap();
+        let kept = [(list.as_path(), "the list"), (state.as_path(), "in the state folder")];
+        let names = ["list.csv", "./list.csv", "sub/../list.csv", "none/../list.csv", "link.csv", "here/list.csv"];
+        for name in names.into_iter().chain(["twin.csv", "here/state/x.csv", "state", "sub/../state/runs/a/b.csv"]) {
+            let why = resolve(&at(name), &kept).unwrap_err();
+            assert!(why.ends_with("the list") || why.ends_with("in the state folder"), "{why}");
+        }
+        assert!(resolve(&at("state.csv"), &kept).is_ok(), "beside the folder, not in it");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_followed_and_devices_are_never_replaced() {
+        use std::os::unix::fs::symlink;
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("old.csv"), FIRST).unwrap();
+        symlink("old.csv", at("latest.csv")).unwrap();
+        assert_eq!(resolve(&at("latest.csv"), &[]).unwrap(), at("old.csv").canonicalize().unwrap());
+        symlink("nowhere.csv", at("broken.csv")).unwrap();
+        assert!(resolve(&at("broken.csv"), &[]).unwrap_err().contains("broken link"));
+        symlink("/dev/null", at("device.csv")).unwrap();
+        assert!(resolve(&at("device.csv"), &[]).unwrap_err().contains("a pipe or a device"));
+    }
+}

@@ -1,0 +1,157 @@
+//! The literal, slow implementation of what an answer proves.
+
+use serde_json::{Map, Value};
+
+use super::SentRequest;
+use campaign_core::domain::{Endpoint, OperationKind};
+
+/// The first identifier and the first number; the others follow.
+const FIRST: (u64, u64) = (101, 380_501_234_500);
+/// The statuses that the profile trusts as not executed.
+const TRUSTED: [u16; 2] = [503, 520];
+
+/// The letters of the outcomes, and the name of the signal.
+pub(super) fn judge(sent: SentRequest, status: u16, body: &[u8]) -> (String, &'static str) {
+    let all = |letter: &str, signal| (letter.repeat(sent.count as usize), signal);
+    let trusted = if TRUSTED.contains(&status) { "n" } else { "?" };
+    match status {
+        200 => {}
+        300..=399 => return all(trusted, "stop: connection"),
+        429 | 503 => return all(trusted, "slow"),
+        _ if trusted == "n" => return all("n", "unreachable"),
+        _ => return all("?", "strange"),
+    }
+    let Ok(Value::Object(top)) = serde_json::from_slice(body) else { return all("?", "strange") };
+    match (top.get("success"), sent.endpoint) {
+        (Some(Value::Bool(false)), _) => judge_rejection(sent, &top),
+        (Some(Value::Bool(true)), Endpoint::Sync) => match top.get("data") {
+            Some(Value::Array(items)) => judge_list(sent, items),
+            _ => all("?", "stop: off contract"),
+        },
+        (Some(Value::Bool(true)), Endpoint::Async) => match top.get("request_id") {
+            Some(Value::String(id)) if !id.trim().is_empty() => all("q", "go"),
+            Some(Value::Number(number)) if !number.to_string().starts_with('-') => all("q", "go"),
+            _ => all("?", "warn"),
+        },
+        _ => all("?", "warn"),
+    }
+}
+
+/// Whether a body cannot be judged: a number that no float holds is JSON (RFC 8259, section 6), yet no [`Value`].
+pub(super) fn holds_too_large_a_number(body: &[u8]) -> bool {
+    let read: Result<Value, _> = serde_json::from_slice(body);
+    read.is_err_and(|error| error.to_string().starts_with("number out of range"))
+}
+
+fn judge_rejection(sent: SentRequest, top: &Map<String, Value>) -> (String, &'static str) {
+    let all = |letter: &str, signal| (letter.repeat(sent.count as usize), signal);
+    let error = top.get("error").and_then(Value::as_str).unwrap_or_default().trim();
+    if error.is_empty() || top.values().any(holds_msg_id) || top.contains_key("msg_id") {
+        return all("?", "stop: off contract");
+    }
+    match error {
+        "Access denied" => all("n", "stop: key"),
+        "Operator not supported" if sent.kind == OperationKind::CallOtp && sent.count == 1 => all("r", "go"),
+        "Operator not supported" if sent.kind == OperationKind::CallOtp => all("n", "split"),
+        _ => all("n", "stop: envelope"),
+    }
+}
+
+fn holds_msg_id(value: &Value) -> bool {
+    match value {
+        Value::Object(members) => members.contains_key("msg_id") || members.values().any(holds_msg_id),
+        Value::Array(items) => items.iter().any(holds_msg_id),
+        _ => false,
+    }
+}
+
+/// The message that an item refers to.
+#[derive(PartialEq)]
+enum ItemReference {
+    Nobody,
+    /// Not a whole number.
+    Nonsense,
+    Number(u64),
+}
+
+fn item_reference(item: &Value, member: &str) -> ItemReference {
+    match &item["data"][member] {
+        Value::Null => ItemReference::Nobody,
+        Value::String(text) if !text.is_empty() && text.chars().all(|c| c.is_ascii_digit()) => {
+            text.parse().map_or(ItemReference::Nonsense, ItemReference::Number)
+        }
+        Value::Number(number) => match (number.as_u64(), number.as_f64()) {
+            (Some(whole), _) => ItemReference::Number(whole),
+            (None, Some(float)) if float >= 0.0 && float < 2_f64.powi(53) && float.trunc() == float => {
+                ItemReference::Number(float as u64)
+            }
+            _ => ItemReference::Nonsense,
+        },
+        _ => ItemReference::Nonsense,
+    }
+}
+
+fn judge_list(sent: SentRequest, items: &[Value]) -> (String, &'static str) {
+    let count = sent.count as usize;
+    let asks = matches!(sent.kind, OperationKind::Hlr | OperationKind::CallOtp);
+    let is = |item: &Value, member, number| item_reference(item, member) == ItemReference::Number(number);
+    let phone_fits = |item: &Value, row: usize| {
+        !asks || item_reference(item, "phone") == ItemReference::Nobody || is(item, "phone", FIRST.1 + row as u64)
+    };
+    let about = |item: &&Value, row: usize| is(item, "id", FIRST.0 + row as u64);
+    let by_id = |row: usize| -> Vec<&Value> { items.iter().filter(|item| about(item, row)).collect() };
+    let of_one = |row: usize| match by_id(row)[..] {
+        [item] if phone_fits(item, row) => item_letter(sent, item),
+        _ => '?',
+    };
+    if items.len() != count {
+        let proven = |row| if of_one(row) == 'a' && has_msg_id(by_id(row)[0]) { 'a' } else { '?' };
+        return ((0..count).map(proven).collect(), "stop: off contract");
+    }
+    let in_order = items.iter().enumerate().all(|(row, item)| {
+        (item_reference(item, "id") == ItemReference::Nobody || is(item, "id", FIRST.0 + row as u64))
+            && phone_fits(item, row)
+    });
+    if in_order {
+        let letters: String = items.iter().map(|item| item_letter(sent, item)).collect();
+        return (letters.clone(), if is_fatal(items) { "stop: fatal" } else { warn_if_unclear(&letters, "go") });
+    }
+    let letters: String = (0..count).map(of_one).collect();
+    let strange = |item: &Value| match item_reference(item, "id") {
+        ItemReference::Nobody => asks && item_reference(item, "phone") != ItemReference::Nobody,
+        _ => !(0..count).any(|row| about(&item, row) && phone_fits(item, row)),
+    };
+    if items.iter().any(strange) || (0..count).any(|row| by_id(row).len() > 1) {
+        return (letters, "stop: off contract");
+    }
+    let settled: Vec<Value> = (0..count).flat_map(by_id).cloned().collect();
+    (letters, if is_fatal(&settled) { "stop: fatal" } else { "warn" })
+}
+
+fn warn_if_unclear(letters: &str, otherwise: &'static str) -> &'static str {
+    if letters.contains('?') { "warn" } else { otherwise }
+}
+
+/// Whether a message was rejected with a fatal error.
+fn is_fatal(items: &[Value]) -> bool {
+    let poor = |item: &Value| item["error"].as_str().is_some_and(|error| error.trim() == "Not enough money");
+    items.iter().any(|item| item["success"] == false && poor(item) && !has_msg_id(item))
+}
+
+fn has_msg_id(item: &Value) -> bool {
+    match &item["data"]["msg_id"] {
+        Value::String(text) => !text.trim().is_empty(),
+        Value::Number(_) => true,
+        _ => false,
+    }
+}
+
+fn item_letter(sent: SentRequest, item: &Value) -> char {
+    let asks = matches!(sent.kind, OperationKind::Hlr | OperationKind::CallOtp);
+    match item.get("success") {
+        Some(Value::Bool(true)) if asks && item["data"].is_object() => 'a',
+        Some(Value::Bool(true)) if !asks && has_msg_id(item) => 'a',
+        Some(Value::Bool(false)) if !has_msg_id(item) => 'r',
+        _ => '?',
+    }
+}

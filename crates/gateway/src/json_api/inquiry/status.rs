@@ -1,0 +1,320 @@
+//! Status of messages (contract 2.5 and 4.3 `status`): for a person, and to reconcile messages in doubt.
+//!
+//! For a person, everything in the answer is read. For reconciliation, only what proves something is read.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::Inquiry;
+use crate::StatusAnswer;
+use crate::json_api::http::HttpExchange;
+use crate::json_api::members::{
+    AnswerBody, AnswerItem, RedactingReader, SuccessFlag, read_object, read_record, read_timestamp, read_whole_number,
+};
+use campaign_core::domain::{GatewayMessageId, MessageId, ReportedChannel, Status};
+
+/// The gateway's record of a message. Members that are not reported are `None`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MessageRecord {
+    /// Our identifier.
+    pub id: Option<GatewayMessageId>,
+    /// The gateway's identifier.
+    pub msg_id: Option<GatewayMessageId>,
+    /// The channel, as the gateway names it.
+    pub channel: Option<String>,
+    /// The status.
+    pub status: Status,
+    /// When it last changed, in the gateway's text (ISO 8601 with offset).
+    pub updated: Option<String>,
+}
+
+/// Asks for the status of one message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AskStatus {
+    /// By our identifier (contract 4.3).
+    Id(MessageId),
+    /// By the gateway's identifier, which the contract does not mention but the platform accepts.
+    MsgId(GatewayMessageId),
+}
+
+#[derive(Deserialize)]
+struct StatusInquiryPayload<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    msg_id: Option<&'a RawValue>,
+    #[serde(borrow, rename = "type")]
+    channel: Option<&'a RawValue>,
+    #[serde(borrow)]
+    status: Option<&'a RawValue>,
+    #[serde(borrow)]
+    updated: Option<&'a RawValue>,
+}
+
+impl AskStatus {
+    /// The inquiry about our identifier in this spelling. `None` if it is not one of ours.
+    #[must_use]
+    pub fn from_own_id(written: &str) -> Option<Self> {
+        parse_id(written).map(AskStatus::Id)
+    }
+
+    /// The inquiry about the gateway's identifier in this spelling. `None` if it is blank.
+    #[must_use]
+    pub fn from_gateway_id(written: &str) -> Option<Self> {
+        // A number with leading zeros is a text, which must stay as it is.
+        let plain = parse_id(written).filter(|number| number.to_string() == written).map(MessageId::get);
+        let id = plain.map_or_else(|| GatewayMessageId::Text(written.to_owned()), GatewayMessageId::Number);
+        (!written.trim().is_empty()).then_some(AskStatus::MsgId(id))
+    }
+
+    /// Our identifier, if the inquiry uses it.
+    #[must_use]
+    pub fn own_id(&self) -> Option<GatewayMessageId> {
+        match self {
+            AskStatus::Id(id) => Some(GatewayMessageId::Number(id.get())),
+            AskStatus::MsgId(_) => None,
+        }
+    }
+
+    /// The gateway's identifier, if the inquiry uses it.
+    #[must_use]
+    pub fn gateway_id(&self) -> Option<GatewayMessageId> {
+        match self {
+            AskStatus::Id(_) => None,
+            AskStatus::MsgId(id) => Some(id.clone()),
+        }
+    }
+
+    /// Whether the record can belong to this message. A record without identifier can.
+    fn is_about_record(&self, record: &StatusInquiryPayload<'_>, words: &RedactingReader<'_>) -> bool {
+        match self {
+            AskStatus::Id(id) => record.id.is_none_or(|told| read_whole_number(told) == Some(id.get())),
+            AskStatus::MsgId(asked) => {
+                words.read_id(record.msg_id).is_none_or(|told| told.to_string() == asked.to_string())
+            }
+        }
+    }
+}
+
+fn parse_id(written: &str) -> Option<MessageId> {
+    let digits = written.bytes().all(|byte| byte.is_ascii_digit());
+    written.parse().ok().filter(|_| digits).and_then(MessageId::new)
+}
+
+impl Inquiry for AskStatus {
+    type Answer = MessageRecord;
+    const READS_ONLY: bool = true;
+
+    fn to_operation(&self) -> Value {
+        match self {
+            AskStatus::Id(id) => json!({ "type": "status", "id": id.get() }),
+            AskStatus::MsgId(GatewayMessageId::Number(number)) => json!({ "type": "status", "msg_id": number }),
+            AskStatus::MsgId(GatewayMessageId::Text(text)) => json!({ "type": "status", "msg_id": text }),
+        }
+    }
+
+    fn read_answer(
+        &self,
+        payload: Option<&RawValue>,
+        words: &RedactingReader<'_>,
+    ) -> Result<MessageRecord, &'static str> {
+        let record: StatusInquiryPayload<'_> = read_record(payload)?;
+        if !self.is_about_record(&record, words) {
+            return Err("is for a different message");
+        }
+        let status = words.read_text(record.status).ok_or("has no status")?;
+        Ok(MessageRecord {
+            id: words.read_id(record.id),
+            msg_id: words.read_id(record.msg_id),
+            channel: words.read_text(record.channel),
+            status: Status::from_name(&status),
+            updated: words.read_text(record.updated),
+        })
+    }
+}
+
+/// The operation for the status of a message.
+pub(in crate::json_api) fn status_operation(id: MessageId) -> Vec<u8> {
+    format!(r#"{{"type":"status","id":{id}}}"#).into_bytes()
+}
+
+/// The relevant members of a status record (contract 2.5).
+#[derive(Deserialize)]
+struct StatusAnswerPayload<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    msg_id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    status: Option<&'a RawValue>,
+    #[serde(borrow, rename = "type")]
+    channel: Option<&'a RawValue>,
+    #[serde(borrow)]
+    updated: Option<&'a RawValue>,
+}
+
+/// Reads the answers, one per query. `words` removes the key from quoted texts.
+pub fn read_status_answers(ids: &[MessageId], seen: &HttpExchange, words: &RedactingReader<'_>) -> Vec<StatusAnswer> {
+    let unclear = |why: &str| vec![StatusAnswer::Unclear(why.to_owned()); ids.len()];
+    let body = match seen {
+        HttpExchange::Answer { status: 200, body, .. } => body,
+        HttpExchange::Answer { status, .. } | HttpExchange::TooLong { status } => {
+            return unclear(&format!("HTTP {status}"));
+        }
+        HttpExchange::NotConnected(why) | HttpExchange::Handshake(why) | HttpExchange::Broken(why) => {
+            return unclear(why);
+        }
+        HttpExchange::TimedOut(_) => return unclear("the gateway did not respond in time"),
+    };
+    let Some(top) = AnswerBody::read(body) else {
+        return unclear("the response is not the expected JSON");
+    };
+    if SuccessFlag::read(top.success) != SuccessFlag::True {
+        return unclear(&words.read_text(top.error).unwrap_or_else(|| "rejected without an error message".to_owned()));
+    }
+    let items: Vec<&RawValue> = top.data.and_then(|data| serde_json::from_str(data.get()).ok()).unwrap_or_default();
+    if items.len() != ids.len() {
+        return unclear("the number of results differs from the number of queries");
+    }
+    ids.iter().zip(items).map(|(&id, item)| read_answer(id, item, words)).collect()
+}
+
+fn read_answer(id: MessageId, item: &RawValue, words: &RedactingReader<'_>) -> StatusAnswer {
+    let unclear = || StatusAnswer::Unclear("the response is for a different message or has no status".to_owned());
+    let Some(item) = AnswerItem::read(item) else { return unclear() };
+    match SuccessFlag::read(item.success) {
+        SuccessFlag::False => StatusAnswer::Denied(words.read_text(item.error).unwrap_or_default()),
+        SuccessFlag::Unclear => unclear(),
+        SuccessFlag::True => {
+            let Some(record) = item.data.and_then(|data| read_object::<StatusAnswerPayload<'_>>(data.get())) else {
+                return unclear();
+            };
+            match (record.id.and_then(read_whole_number), words.read_text(record.status)) {
+                (Some(named), Some(status)) if named == id.get() => StatusAnswer::Known {
+                    status: Status::from_name(&status),
+                    msg_id: words.read_id(record.msg_id),
+                    channel: words.read_text(record.channel).and_then(|word| ReportedChannel::parse(&word)),
+                    updated: record.updated.and_then(|updated| read_timestamp(Some(updated))),
+                },
+                _ => unclear(),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json_api::inquiry::tests::read_payload;
+
+    fn by_id() -> AskStatus {
+        AskStatus::Id(MessageId::new(7).unwrap())
+    }
+
+    #[test]
+    fn record_is_read_with_numbers_strings_or_missing_members() {
+        let full = r#"{"id":"7","msg_id":99,"type":"viber","status":"READ","updated":"2026-11-21T10:00:00+02:00"}"#;
+        let record = read_payload(&by_id(), full).unwrap();
+        assert_eq!(
+            (record.id, record.msg_id),
+            (Some(GatewayMessageId::Text("7".into())), Some(GatewayMessageId::Number(99)))
+        );
+        assert_eq!((record.channel.as_deref(), record.status), (Some("viber"), Status::Read));
+        assert_eq!(record.updated.as_deref(), Some("2026-11-21T10:00:00+02:00"));
+        let bare = read_payload(&by_id(), r#"{"status":"Paused"}"#).unwrap();
+        assert_eq!(bare.status, Status::Other("Paused".into()));
+        assert_eq!((bare.id, bare.msg_id, bare.channel, bare.updated), (None, None, None, None));
+    }
+
+    #[test]
+    fn record_of_another_message_is_rejected() {
+        let by_msg_id = |id| AskStatus::MsgId(id);
+        let table = [
+            (by_id(), r#"{"id":8,"status":"READ"}"#, false),
+            (by_id(), r#"{"id":"x","status":"READ"}"#, false),
+            (by_id(), r#"{"id":7.0,"status":"READ"}"#, true),
+            (by_id(), r#"{"id":7}"#, false),
+            (by_msg_id(GatewayMessageId::Number(99)), r#"{"id":"5","msg_id":"99","status":"READ"}"#, true),
+            (by_msg_id(GatewayMessageId::Text("a-1".into())), r#"{"msg_id":"a-1","status":"READ"}"#, true),
+            (by_msg_id(GatewayMessageId::Number(99)), r#"{"msg_id":98,"status":"READ"}"#, false),
+        ];
+        for (asked, data, fits) in table {
+            assert_eq!(read_payload(&asked, data).is_ok(), fits, "{asked:?} {data}");
+        }
+    }
+
+    #[test]
+    fn identifier_is_asked_about_by_its_stated_kind() {
+        let ours = |number| Some(AskStatus::Id(MessageId::new(number).unwrap()));
+        let number = |number| Some(AskStatus::MsgId(GatewayMessageId::Number(number)));
+        let text = |text: &str| Some(AskStatus::MsgId(GatewayMessageId::Text(text.into())));
+        let table = [
+            ("7", false, ours(7)),
+            ("007", false, ours(7)),
+            ("9007199254740992", false, None),
+            ("+7", false, None),
+            ("a-1", false, None),
+            ("", false, None),
+            ("7", true, number(7)),
+            ("007", true, text("007")),
+            ("9007199254740993", true, text("9007199254740993")),
+            ("a-1", true, text("a-1")),
+            (" ", true, None),
+        ];
+        for (typed, is_gateways, expected) in table {
+            let asked = if is_gateways { AskStatus::from_gateway_id(typed) } else { AskStatus::from_own_id(typed) };
+            assert_eq!(asked, expected, "{typed} {is_gateways}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod reconciliation_tests {
+    use super::*;
+    use campaign_core::domain::GatewayMessageId;
+
+    fn read_one(body: &str) -> StatusAnswer {
+        let exchange = HttpExchange::Answer { status: 200, retry_after: None, body: body.as_bytes().to_vec() };
+        let mut answers =
+            read_status_answers(&[MessageId::new(7).unwrap()], &exchange, &RedactingReader::new("s3cret-key"));
+        assert_eq!(answers.len(), 1);
+        answers.remove(0)
+    }
+
+    #[test]
+    fn status_is_known_only_for_the_asked_message() {
+        let record = |id: &str| {
+            format!(
+                r#"{{"success":true,"data":[{{"success":true,"data":{{"id":{id},"msg_id":"9","status":"READ"}}}}]}}"#
+            )
+        };
+        let known = StatusAnswer::Known {
+            status: Status::Read,
+            msg_id: Some(GatewayMessageId::Text("9".into())),
+            channel: None,
+            updated: None,
+        };
+        assert_eq!(read_one(&record("7")), known);
+        assert_eq!(read_one(&record(r#""7""#)), known);
+        assert!(matches!(read_one(&record("8")), StatusAnswer::Unclear(_)));
+        assert!(matches!(read_one(&record("null")), StatusAnswer::Unclear(_)));
+    }
+
+    #[test]
+    fn unknown_message_is_denied_and_all_else_is_unclear() {
+        let denied = r#"{"success":true,"data":[{"success":false,"error":"no such message"}]}"#;
+        assert_eq!(read_one(denied), StatusAnswer::Denied("no such message".into()));
+        for body in [
+            "",
+            "[]",
+            "{}",
+            r#"{"success":false,"error":"Access denied"}"#,
+            r#"{"success":true,"data":[]}"#,
+            r#"{"success":true,"data":[1,2]}"#,
+            r#"{"success":true,"data":[{"success":1}]}"#,
+        ] {
+            assert!(matches!(read_one(body), StatusAnswer::Unclear(_)), "{body}");
+        }
+    }
+}

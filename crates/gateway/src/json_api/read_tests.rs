@@ -1,0 +1,363 @@
+//! Tests of what an answer proves, one per rule.
+
+use std::time::Duration;
+
+use super::http::HttpExchange;
+use super::reply::{AnswerRules, read_reply};
+use crate::{EncodedOperation, Envelope, GatewayReply, Signal, StopCause};
+use campaign_core::domain::{Endpoint, GatewayMessageId, MessageId, OperationKind, OperationOutcome, Phone, Row};
+
+/// The identifiers are 101, 102, …
+pub(super) fn envelope(kind: OperationKind, count: u32) -> Envelope {
+    let operation = |index: u32| EncodedOperation {
+        row: Row::new(index + 2),
+        id: MessageId::new(u64::from(index) + 101).unwrap(),
+        phone: Phone::new(380_501_234_500 + u64::from(index)).unwrap(),
+        kind,
+        chain: kind.into(),
+        digest: [0; 8],
+        json: Vec::new(),
+        cost: None,
+        leave_before: None,
+        repeats: false,
+    };
+    Envelope::new((0..count).map(operation).collect()).unwrap()
+}
+
+pub(super) fn rules() -> AnswerRules {
+    AnswerRules { trust_status: vec![503, 520], fatal_errors: vec!["Not enough money".to_owned()] }
+}
+
+fn read_exchange(exchange: &HttpExchange) -> GatewayReply {
+    read_reply(&rules(), Endpoint::Sync, &envelope(OperationKind::Sms, 2), exchange)
+}
+
+fn http_answer(status: u16, body: &str) -> HttpExchange {
+    HttpExchange::Answer { status, retry_after: None, body: body.as_bytes().to_vec() }
+}
+
+fn read_sync(count: u32, body: &str) -> GatewayReply {
+    read_reply(&rules(), Endpoint::Sync, &envelope(OperationKind::Sms, count), &http_answer(200, body))
+}
+
+fn read_async(body: &str) -> GatewayReply {
+    read_reply(&rules(), Endpoint::Async, &envelope(OperationKind::Viber, 2), &http_answer(200, body))
+}
+
+/// One letter per outcome: accepted, queued, rejected, not sent, doubt.
+pub(super) fn outcome_letters(reply: &GatewayReply) -> String {
+    reply
+        .outcomes
+        .iter()
+        .map(|outcome| match outcome {
+            OperationOutcome::Accepted { .. } => 'a',
+            OperationOutcome::Queued { .. } => 'q',
+            OperationOutcome::Rejected { .. } => 'r',
+            OperationOutcome::NotSent { .. } => 'n',
+            OperationOutcome::InDoubt { .. } => '?',
+        })
+        .collect()
+}
+
+pub(super) fn signal_word(reply: &GatewayReply) -> &'static str {
+    match reply.signal {
+        Signal::Go => "go",
+        Signal::Warn(_) => "warn",
+        Signal::Unreachable(_) => "unreachable",
+        Signal::Broken(_) => "broken",
+        Signal::Strange(_) => "strange",
+        Signal::Slow { .. } => "slow",
+        Signal::Split(_) => "split",
+        Signal::Stop(StopCause::KeyRefused, _) => "stop: key",
+        Signal::Stop(StopCause::Connection, _) => "stop: connection",
+        Signal::Stop(StopCause::EnvelopeRefused, _) => "stop: envelope",
+        Signal::Stop(StopCause::OffContract, _) => "stop: off contract",
+        Signal::Stop(StopCause::FatalError, _) => "stop: fatal",
+    }
+}
+
+fn assert_reply(reply: &GatewayReply, outcomes: &str, signal: &str) {
+    assert_eq!((outcome_letters(reply).as_str(), signal_word(reply)), (outcomes, signal), "{reply:?}");
+}
+
+#[test]
+fn no_connection_proves_nothing_sent() {
+    assert_reply(&read_exchange(&HttpExchange::NotConnected("refused".into())), "nn", "unreachable");
+}
+
+#[test]
+fn failed_handshake_proves_nothing_sent_and_stops() {
+    assert_reply(&read_exchange(&HttpExchange::Handshake("expired".into())), "nn", "stop: connection");
+}
+
+#[test]
+fn timeout_and_broken_connection_prove_nothing() {
+    assert_reply(&read_exchange(&HttpExchange::TimedOut(Duration::from_secs(30))), "??", "broken");
+    assert_reply(&read_exchange(&HttpExchange::Broken("reset".into())), "??", "broken");
+}
+
+#[test]
+fn redirect_is_doubt_and_stops() {
+    for code in [301, 302, 303, 307, 308] {
+        assert_reply(&read_exchange(&http_answer(code, "")), "??", "stop: connection");
+    }
+}
+
+#[test]
+fn slow_down_is_doubt_unless_the_status_is_trusted() {
+    assert_reply(&read_exchange(&http_answer(429, "")), "??", "slow");
+    assert_reply(&read_exchange(&http_answer(503, "")), "nn", "slow");
+    let asked = |seconds| HttpExchange::Answer {
+        status: 429,
+        retry_after: Some(Duration::from_secs(seconds)),
+        body: Vec::new(),
+    };
+    assert_reply(&read_exchange(&asked(600)), "??", "slow");
+    assert_reply(&read_exchange(&asked(601)), "??", "stop: off contract");
+}
+
+#[test]
+fn other_statuses_and_non_json_bodies_are_strange() {
+    for code in [201, 400, 401, 403, 404, 413, 500, 502, 504] {
+        assert_reply(&read_exchange(&http_answer(code, r#"{"success":true,"data":[]}"#)), "??", "strange");
+    }
+    for body in ["", "<html>", "{", "[]", "null", "\u{feff}{}", r#"{"success":true}x"#] {
+        assert_reply(&read_exchange(&http_answer(200, body)), "??", "strange");
+    }
+    assert_reply(&read_exchange(&HttpExchange::TooLong { status: 200 }), "??", "strange");
+    assert_reply(&read_exchange(&http_answer(520, "")), "nn", "unreachable");
+}
+
+#[test]
+fn rejected_key_proves_nothing_sent_and_stops() {
+    assert_reply(&read_sync(2, r#"{"success":false,"error":"Access denied"}"#), "nn", "stop: key");
+}
+
+#[test]
+fn unsupported_operator_splits_the_envelope() {
+    let body = r#"{"success":false,"error":"Operator not supported"}"#;
+    let calls =
+        |count| read_reply(&rules(), Endpoint::Sync, &envelope(OperationKind::CallOtp, count), &http_answer(200, body));
+    assert_reply(&calls(2), "nn", "split");
+    assert_reply(&calls(1), "r", "go");
+    assert_reply(&read_sync(2, body), "nn", "stop: envelope");
+}
+
+#[test]
+fn rejected_envelope_proves_nothing_sent_and_stops() {
+    for error in ["Invalid message type", "Something new", "429"] {
+        assert_reply(&read_sync(2, &format!(r#"{{"success":false,"error":"{error}"}}"#)), "nn", "stop: envelope");
+    }
+}
+
+#[test]
+fn rejection_without_error_or_with_msg_id_is_doubt() {
+    for body in [
+        r#"{"success":false}"#,
+        r#"{"success":false,"error":""}"#,
+        r#"{"success":false,"error":null}"#,
+        r#"{"success":false,"error":"x","msg_id":1}"#,
+        r#"{"success":false,"error":"x","data":[{"success":true,"data":{"id":101,"msg_id":7}}]}"#,
+    ] {
+        assert_reply(&read_sync(2, body), "??", "stop: off contract");
+    }
+}
+
+#[test]
+fn items_in_order_are_matched_by_position() {
+    let body = r#"{"success":true,"data":[
+        {"success":true,"data":{"id":101,"msg_id":7,"parts":2,"data":1}},
+        {"success":true,"data":{"msg_id":"8"}}]}"#;
+    let reply = read_sync(2, body);
+    assert_reply(&reply, "aa", "go");
+    let accepted = |msg_id, parts| OperationOutcome::Accepted { msg_id: Some(msg_id), parts, answer: None };
+    assert_eq!(reply.outcomes[0], accepted(GatewayMessageId::Number(7), Some(2)));
+    assert_eq!(reply.outcomes[1], accepted(GatewayMessageId::Text("8".into()), None));
+}
+
+#[test]
+fn ids_match_in_any_spelling_of_a_whole_number() {
+    for id in ["101", r#""101""#, "101.0", "1.01e2"] {
+        let body = format!(r#"{{"success":true,"data":[{{"success":true,"data":{{"id":{id},"msg_id":7}}}}]}}"#);
+        assert_reply(&read_sync(1, &body), "a", "go");
+    }
+}
+
+#[test]
+fn failed_item_is_rejected_with_the_gateway_text() {
+    let body = r#"{"success":true,"data":[
+        {"success":false,"error":"Error in Alpha-name","data":{"id":101}},
+        {"success":true,"data":{"id":102,"msg_id":8}}]}"#;
+    let reply = read_sync(2, body);
+    assert_reply(&reply, "ra", "go");
+    assert_eq!(reply.outcomes[0], OperationOutcome::Rejected { error: "Error in Alpha-name".into() });
+}
+
+#[test]
+fn reordered_items_are_matched_by_id() {
+    let body = r#"{"success":true,"data":[
+        {"success":true,"data":{"id":102,"msg_id":8}},
+        {"success":true,"data":{"id":101,"msg_id":7}}]}"#;
+    let reply = read_sync(2, body);
+    assert_reply(&reply, "aa", "warn");
+    assert!(matches!(&reply.outcomes[0], OperationOutcome::Accepted { msg_id: Some(GatewayMessageId::Number(7)), .. }));
+    let unnamed = r#"{"success":true,"data":[
+        {"success":true,"data":{"id":102,"msg_id":8}},
+        {"success":false,"error":"No route"}]}"#;
+    assert_reply(&read_sync(2, unnamed), "?a", "warn");
+}
+
+#[test]
+fn wrong_item_count_proves_only_identified_items() {
+    let item = r#"{"success":true,"data":{"id":102,"msg_id":8}}"#;
+    assert_reply(&read_sync(3, &format!(r#"{{"success":true,"data":[{item}]}}"#)), "?a?", "stop: off contract");
+    let anonymous = r#"{"success":true,"data":{"msg_id":8}}"#;
+    assert_reply(&read_sync(2, &format!(r#"{{"success":true,"data":[{anonymous}]}}"#)), "??", "stop: off contract");
+    let failed = r#"{"success":false,"error":"No route","data":{"id":101}}"#;
+    assert_reply(
+        &read_sync(2, &format!(r#"{{"success":true,"data":[{failed},{item},{anonymous}]}}"#)),
+        "?a",
+        "stop: off contract",
+    );
+    assert_reply(&read_sync(2, r#"{"success":true,"data":[]}"#), "??", "stop: off contract");
+}
+
+#[test]
+fn foreign_or_repeated_ids_leave_rows_in_doubt() {
+    let foreign = r#"{"success":true,"data":[
+        {"success":true,"data":{"id":999,"msg_id":8}},
+        {"success":true,"data":{"id":102,"msg_id":7}}]}"#;
+    let reply = read_sync(2, foreign);
+    assert_reply(&reply, "?a", "stop: off contract");
+    assert!(reply.evidence.is_some_and(|body| body.contains("999")));
+    let repeated = foreign.replace("999", "102");
+    assert_reply(&read_sync(2, &repeated), "??", "stop: off contract");
+    let unreadable = foreign.replace("999", r#""x1""#);
+    assert_reply(&read_sync(2, &unreadable), "?a", "stop: off contract");
+}
+
+#[test]
+fn success_without_msg_id_is_doubt() {
+    for msg_id in ["null", r#""""#, "true", "{}"] {
+        let body = format!(
+            r#"{{"success":true,"data":[{{"success":true,"data":{{"id":101,"msg_id":{msg_id}}}}},
+               {{"success":true,"data":{{"id":102,"msg_id":8}}}}]}}"#
+        );
+        assert_reply(&read_sync(2, &body), "?a", "warn");
+    }
+    assert_reply(&read_sync(1, r#"{"success":true,"data":[{"success":true}]}"#), "?", "warn");
+}
+
+#[test]
+fn contradictory_item_is_doubt() {
+    let item = |success: &str| {
+        format!(r#"{{"success":true,"data":[{{"success":{success},"data":{{"id":101,"msg_id":7}}}}]}}"#)
+    };
+    for success in ["false", "1", r#""true""#, "null"] {
+        assert_reply(&read_sync(1, &item(success)), "?", "warn");
+    }
+    assert_reply(&read_sync(1, r#"{"success":true,"data":[null]}"#), "?", "warn");
+}
+
+#[test]
+fn item_with_a_repeated_member_matches_nothing() {
+    let other = r#"{"success":true,"data":{"id":102,"msg_id":7}}"#;
+    let twice = [
+        r#"{"success":true,"data":{"id":101,"id":102,"msg_id":7}}"#,
+        r#"{"success":true,"data":{"id":101,"msg_id":7,"msg_id":null}}"#,
+        r#"{"success":false,"data":{"id":101,"msg_id":7,"msg_id":null}}"#,
+        r#"{"success":true,"success":false,"data":{"id":101}}"#,
+        r#"{"success":false,"data":{"msg_id":7},"data":{}}"#,
+    ];
+    for twice in twice {
+        assert_reply(
+            &read_sync(2, &format!(r#"{{"success":true,"data":[{twice},{other}]}}"#)),
+            "??",
+            "stop: off contract",
+        );
+    }
+}
+
+#[test]
+fn non_boolean_success_is_doubt() {
+    for success in ["1", r#""true""#, "null", "0", "{}"] {
+        let body = format!(r#"{{"success":{success},"data":[{{"success":true,"data":{{"id":101,"msg_id":7}}}}]}}"#);
+        assert_reply(&read_sync(1, &body), "?", "warn");
+    }
+    assert_reply(&read_sync(1, "{}"), "?", "warn");
+}
+
+#[test]
+fn success_without_data_is_doubt_and_stops() {
+    for data in ["null", "{}", "7"] {
+        assert_reply(&read_sync(2, &format!(r#"{{"success":true,"data":{data}}}"#)), "??", "stop: off contract");
+    }
+    assert_reply(&read_sync(2, r#"{"success":true}"#), "??", "stop: off contract");
+}
+
+#[test]
+fn fatal_error_settles_the_envelope_and_stops() {
+    let body = r#"{"success":true,"data":[
+        {"success":true,"data":{"id":101,"msg_id":7}},
+        {"success":false,"error":"Not enough money","data":{"id":102}}]}"#;
+    assert_reply(&read_sync(2, body), "ar", "stop: fatal");
+}
+
+#[test]
+fn lookup_is_accepted_with_its_answer() {
+    let lookup =
+        |body: &str| read_reply(&rules(), Endpoint::Sync, &envelope(OperationKind::Hlr, 2), &http_answer(200, body));
+    let body = r#"{"success":true,"data":[
+        {"success":true,"data":{"phone":380501234500,"status":"DELIVERED"}},
+        {"success":true,"data":{"mccmnc":25501}}]}"#;
+    let reply = lookup(body);
+    assert_reply(&reply, "aa", "go");
+    assert!(
+        matches!(&reply.outcomes[1], OperationOutcome::Accepted { msg_id: None, answer: Some(answer), .. } if answer == r#"{"mccmnc":25501}"#)
+    );
+    let foreign = body.replace("380501234500", "380509999999");
+    assert_reply(&lookup(&foreign), "??", "stop: off contract");
+    let empty = r#"{"success":true,"data":[{"success":true,"data":[]},{"success":true}]}"#;
+    assert_reply(&lookup(empty), "??", "warn");
+}
+
+#[test]
+fn asynchronous_answer_queues_all_or_is_doubt() {
+    let reply = read_async(r#"{"success":true,"request_id":"cf-ray-1"}"#);
+    assert_reply(&reply, "qq", "go");
+    assert_eq!(reply.outcomes[0], OperationOutcome::Queued { request_id: "cf-ray-1".into() });
+    for body in [
+        r#"{"success":true}"#,
+        r#"{"success":true,"request_id":""}"#,
+        r#"{"success":true,"request_id":false}"#,
+        r#"{"success":true,"request_id":{}}"#,
+        r#"{"success":true,"request_id":null}"#,
+    ] {
+        assert_reply(&read_async(body), "??", "warn");
+    }
+    assert_reply(&read_async(r#"{"success":false,"error":"Access denied"}"#), "nn", "stop: key");
+}
+
+mod properties {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn any_body_gives_one_outcome_per_operation(body: Vec<u8>, count in 1_u32..5) {
+            let exchange = HttpExchange::Answer { status: 200, retry_after: None, body };
+            for endpoint in [Endpoint::Sync, Endpoint::Async] {
+                let reply = read_reply(&rules(), endpoint, &envelope(OperationKind::Sms, count), &exchange);
+                prop_assert_eq!(reply.outcomes.len(), count as usize);
+            }
+        }
+
+        #[test]
+        fn answer_cut_short_proves_nothing(cut in 0_usize..130) {
+            let body = r#"{"success":true,"data":[{"success":true,"data":{"id":101,"msg_id":7,"parts":1,"data":1}},{"success":false,"error":"No route"}]}"#;
+            let reply = read_sync(2, &body[..cut.min(body.len() - 1)]);
+            prop_assert_eq!(outcome_letters(&reply), "??");
+        }
+    }
+}

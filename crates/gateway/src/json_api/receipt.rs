@@ -1,0 +1,330 @@
+//! Delivery receipts from webhooks (contract 2.4).
+//!
+//! The contract shows one JSON object. Similar gateways also send a list of them, alone or in `data`, or form data with
+//! the same names (`data[0][id]=…`); all of these are read. A member of a wrong type hides no other.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::members::{SuccessFlag, read_msg_id, read_object, read_text, read_timestamp, read_whole_number};
+use campaign_core::domain::{GatewayMessageId, Media, Receipt, ReceiptSource, RecipientReply, ReportedChannel, Status};
+
+/// The maximum number of receipts in a webhook.
+const MAX_RECEIPTS: usize = 1_000;
+
+/// A receipt with the identifier of its message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IdentifiedReceipt {
+    /// The client's identifier if it is a whole number; `Some(None)` for other values.
+    pub id: Option<Option<u64>>,
+    /// The receipt.
+    pub receipt: Receipt,
+}
+
+/// A body that is not a receipt.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the body is not a delivery status: {0}")]
+pub struct UnreadableReceipt(&'static str);
+
+/// The members of a webhook's payload.
+#[derive(Deserialize)]
+struct ReceiptPayload<'a> {
+    #[serde(borrow)]
+    success: Option<&'a RawValue>,
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    msg_id: Option<&'a RawValue>,
+    #[serde(borrow, rename = "type")]
+    channel: Option<&'a RawValue>,
+    #[serde(borrow)]
+    status: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+    #[serde(borrow)]
+    updated: Option<&'a RawValue>,
+    #[serde(borrow)]
+    reply: Option<&'a RawValue>,
+    #[serde(borrow)]
+    duration: Option<&'a RawValue>,
+    #[serde(borrow)]
+    request_id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    replies: Option<&'a RawValue>,
+}
+
+/// An item of `replies`.
+#[derive(Deserialize)]
+struct WireReply<'a> {
+    #[serde(borrow)]
+    datetime: Option<&'a RawValue>,
+    #[serde(borrow)]
+    message: Option<&'a RawValue>,
+    #[serde(borrow)]
+    media: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct WireMedia<'a> {
+    #[serde(borrow)]
+    url: Option<&'a RawValue>,
+    #[serde(borrow)]
+    filename: Option<&'a RawValue>,
+    #[serde(borrow)]
+    filesize: Option<&'a RawValue>,
+}
+
+/// Receipts in a `data` member.
+#[derive(Deserialize)]
+struct WrappedReceipts<'a> {
+    #[serde(borrow)]
+    data: Option<&'a RawValue>,
+}
+
+/// The receipts in the body of a webhook, at least one.
+///
+/// # Errors
+/// If the body contains no receipt.
+pub fn read_receipts(body: &[u8]) -> Result<Vec<IdentifiedReceipt>, UnreadableReceipt> {
+    let body = std::str::from_utf8(body).map_err(|_| UnreadableReceipt("it is not UTF-8"))?;
+    let body = body.trim_start_matches('\u{feff}').trim();
+    if !body.starts_with(['{', '[']) {
+        let json = from_form(body).ok_or(UnreadableReceipt("it is neither JSON nor form data"))?;
+        return from_json(&json);
+    }
+    from_json(body)
+}
+
+fn from_json(json: &str) -> Result<Vec<IdentifiedReceipt>, UnreadableReceipt> {
+    let items: Vec<&RawValue> = match json.starts_with('[') {
+        true => serde_json::from_str(json).map_err(|_| UnreadableReceipt("it is not JSON"))?,
+        false => {
+            let whole: &RawValue = serde_json::from_str(json).map_err(|_| UnreadableReceipt("it is not JSON"))?;
+            let within = read_object::<WrappedReceipts<'_>>(json).and_then(|wrapped| wrapped.data);
+            match within.map(|data| (data, data.get().starts_with('['))) {
+                Some((data, true)) => {
+                    serde_json::from_str(data.get()).map_err(|_| UnreadableReceipt("it is not JSON"))?
+                }
+                Some((data, false)) if data.get().starts_with('{') => vec![data],
+                _ => vec![whole],
+            }
+        }
+    };
+    if items.is_empty() || items.len() > MAX_RECEIPTS {
+        return Err(UnreadableReceipt("it contains no receipt, or too many"));
+    }
+    items.into_iter().map(|item| read_receipt(item.get())).collect()
+}
+
+fn read_receipt(json: &str) -> Result<IdentifiedReceipt, UnreadableReceipt> {
+    let payload: ReceiptPayload<'_> =
+        read_object(json).ok_or(UnreadableReceipt("it is not a JSON object, or it repeats a member"))?;
+    let (error, named) = (read_text(payload.error), read_text(payload.status));
+    let success = match payload.success.map(|success| success.get().trim_matches('"')) {
+        Some("true" | "1") => SuccessFlag::True,
+        Some("false" | "0") => SuccessFlag::False,
+        _ => SuccessFlag::Unclear,
+    };
+    let status = match (named, success) {
+        (Some(word), _) => Status::from_name(&word),
+        // Success means delivered or read (contract 2.4), so the weaker of the two is recorded.
+        (None, SuccessFlag::True) => Status::Delivered,
+        (None, SuccessFlag::False) if error.is_some() => Status::Rejected,
+        (None, SuccessFlag::False) => Status::Unknown,
+        (None, SuccessFlag::Unclear) => return Err(UnreadableReceipt("it has neither `status` nor `success`")),
+    };
+    let channel = read_text(payload.channel).and_then(|word| ReportedChannel::parse(&word));
+    let receipt = Receipt {
+        source: ReceiptSource::Webhook,
+        status,
+        channel,
+        updated: read_timestamp(payload.updated),
+        msg_id: read_msg_id(payload.msg_id).map(GatewayMessageId::normalize),
+        request_id: read_text(payload.request_id),
+        error,
+        digit: read_text(payload.reply),
+        duration: payload.duration.and_then(read_seconds),
+        replies: read_replies(payload.replies),
+    };
+    Ok(IdentifiedReceipt { id: payload.id.filter(|id| id.get() != "null").map(read_whole_number), receipt })
+}
+
+fn read_seconds(raw: &RawValue) -> Option<u64> {
+    let seconds: f64 = raw.get().trim_matches('"').parse().ok()?;
+    (0.0..4_294_967_296.0).contains(&seconds).then_some(seconds as u64)
+}
+
+fn read_replies(raw: Option<&RawValue>) -> Vec<RecipientReply> {
+    let items: Vec<&RawValue> = raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+    items.into_iter().filter_map(|item| read_reply(item.get())).collect()
+}
+
+fn read_reply(json: &str) -> Option<RecipientReply> {
+    let wire: WireReply<'_> = read_object(json)?;
+    let media = wire.media.and_then(|media| read_object::<WireMedia<'_>>(media.get())).and_then(|media| {
+        let filesize = media.filesize.and_then(read_whole_number);
+        Some(Media { url: read_text(media.url)?, filename: read_text(media.filename), filesize })
+    });
+    let reply =
+        RecipientReply { at: read_timestamp(wire.datetime), text: read_text(wire.message).unwrap_or_default(), media };
+    (!reply.text.is_empty() || reply.media.is_some()).then_some(reply)
+}
+
+/// Form data as the JSON that it represents: `id=1&status=READ`, `data[0][id]=1`, or `data={…}`. `None` for other text.
+fn from_form(body: &str) -> Option<String> {
+    let mut whole = Map::new();
+    let mut items: BTreeMap<u32, Map<String, Value>> = BTreeMap::new();
+    for (key, value) in form_urlencoded::parse(body.as_bytes()) {
+        if matches!(key.as_ref(), "data" | "data[0]") && value.trim_start().starts_with(['{', '[']) {
+            return Some(value.into_owned());
+        }
+        let (item, name) = parse_member(&key)?;
+        let members = match item {
+            Some(item) => items.entry(item).or_default(),
+            None => &mut whole,
+        };
+        let value = match name {
+            "replies" => serde_json::from_str(&value).unwrap_or(Value::Null),
+            _ => Value::String(value.into_owned()),
+        };
+        // A repeated name is a contradiction.
+        if members.insert(name.to_owned(), value).is_some() {
+            return None;
+        }
+    }
+    if items.is_empty() {
+        return Some(Value::Object(whole).to_string());
+    }
+    Some(Value::Array(items.into_values().map(Value::Object).collect()).to_string())
+}
+
+/// The item and the member name of a form key: `data[0][id]`, `data[id]`, `id`.
+fn parse_member(key: &str) -> Option<(Option<u32>, &str)> {
+    let Some(path) = key.strip_prefix("data[") else { return Some((None, key)) };
+    let path = path.strip_suffix(']')?;
+    match path.split_once("][") {
+        Some((index, name)) => Some((Some(index.parse().ok()?), name)),
+        None => Some((None, path)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn one(body: &str) -> IdentifiedReceipt {
+        let mut told = read_receipts(body.as_bytes()).unwrap_or_else(|error| panic!("{body}: {error}"));
+        assert_eq!(told.len(), 1, "{body}");
+        told.remove(0)
+    }
+
+    fn at(text: &str) -> Option<Timestamp> {
+        Some(text.parse().unwrap())
+    }
+
+    #[test]
+    fn every_member_of_the_contract_is_read() {
+        let body = r#"{"success":true,"id":"10017","msg_id":"42","type":"viber","status":"REPLIED","error":"none",
+            "updated":"2026-11-22T12:00:00.123456+02:00","reply":"5","duration":12.7,"request_id":"cf-1",
+            "replies":[{"datetime":"2026-11-22T12:01:00+02:00","message":"Так",
+                        "media":{"url":"https://cdn.example/a.jpg","filename":"a.jpg","filesize":1024}}]}"#;
+        let media =
+            Media { url: "https://cdn.example/a.jpg".into(), filename: Some("a.jpg".into()), filesize: Some(1024) };
+        let expected = Receipt {
+            source: ReceiptSource::Webhook,
+            status: Status::Replied,
+            channel: ReportedChannel::parse("viber"),
+            updated: at("2026-11-22T10:00:00.123Z"),
+            msg_id: Some(GatewayMessageId::Number(42)),
+            request_id: Some("cf-1".into()),
+            error: Some("none".into()),
+            digit: Some("5".into()),
+            duration: Some(12),
+            replies: vec![RecipientReply { at: at("2026-11-22T10:01:00Z"), text: "Так".into(), media: Some(media) }],
+        };
+        assert_eq!(one(body), IdentifiedReceipt { id: Some(Some(10_017)), receipt: expected });
+    }
+
+    #[test]
+    fn receipt_is_read_from_every_known_format() {
+        let plain = one(r#"{"id":"17","status":"DELIVERED","msg_id":"42"}"#);
+        for body in [
+            r#"{"id":17,"status":"DELIVERED","msg_id":42}"#,
+            r#"{"id":17.0,"status":"delivered","msg_id":42,"success":null,"more":{"deep":[1]}}"#,
+            r#"[{"id":"17","status":"DELIVERED","msg_id":"42"}]"#,
+            r#"{"data":[{"id":"17","status":"DELIVERED","msg_id":"42"}]}"#,
+            r#"{"data":{"id":"17","status":"DELIVERED","msg_id":"42"}}"#,
+            "id=17&status=DELIVERED&msg_id=42",
+            "data%5B0%5D%5Bid%5D=17&data%5B0%5D%5Bstatus%5D=DELIVERED&data[0][msg_id]=42",
+            "data[id]=17&data[status]=DELIVERED&data[msg_id]=42",
+            "data=%7B%22id%22%3A%2217%22%2C%22status%22%3A%22DELIVERED%22%2C%22msg_id%22%3A%2242%22%7D",
+        ] {
+            assert_eq!(one(body), plain, "{body}");
+        }
+        let two = "data[0][id]=1&data[0][status]=READ&data[1][id]=2&data[1][status]=SIM+FULL";
+        let ids: Vec<_> = read_receipts(two.as_bytes()).unwrap().into_iter().map(|told| told.id).collect();
+        assert_eq!(ids, [Some(Some(1)), Some(Some(2))]);
+    }
+
+    #[test]
+    fn missing_status_is_taken_from_success() {
+        for (body, status) in [
+            (r#"{"success":true}"#, Status::Delivered),
+            (r#"{"success":"true"}"#, Status::Delivered),
+            (r#"{"success":false,"error":"No route"}"#, Status::Rejected),
+            (r#"{"success":false}"#, Status::Unknown),
+            (r#"{"success":true,"status":"EXPIRED"}"#, Status::Expired),
+            (r#"{"status":"PAUSED BY OPERATOR"}"#, Status::Other("PAUSED BY OPERATOR".into())),
+        ] {
+            assert_eq!(one(body).receipt.status, status, "{body}");
+        }
+    }
+
+    #[test]
+    fn last_of_many_replies_is_read() {
+        let replies = vec![r#"{"message":"?"}"#; 40].join(",");
+        let told = one(&format!(r#"{{"status":"REPLIED","replies":[{replies},{{"message":"STOP"}}]}}"#));
+        assert_eq!(told.receipt.replies.last().map(|reply| reply.text.as_str()), Some("STOP"));
+    }
+
+    #[test]
+    fn member_of_a_wrong_type_hides_no_other() {
+        let told = one(r#"{"id":true,"msg_id":[1],"status":"READ","updated":"yesterday","duration":-1,"replies":7}"#);
+        assert_eq!(told.id, Some(None));
+        assert_eq!(told.receipt, Receipt::new(ReceiptSource::Webhook, Status::Read));
+    }
+
+    #[test]
+    fn unreadable_webhook_is_rejected() {
+        for body in
+            ["", "{}", "[]", "null", "17", "[1]", "{\"status\":", "<xml/>", r#"{"id":1,"id":2,"status":"READ"}"#]
+        {
+            assert!(read_receipts(body.as_bytes()).is_err(), "{body}");
+        }
+        assert!(read_receipts(b"{\"status\":\"\xff\"}").is_err());
+        assert!(read_receipts("[".repeat(200_000).as_bytes()).is_err());
+        assert!(
+            read_receipts(format!("[{}]", vec![r#"{"status":"READ"}"#; MAX_RECEIPTS + 1].join(",")).as_bytes())
+                .is_err()
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_or_rejected(body: Vec<u8>) {
+            let _ = read_receipts(&body);
+        }
+
+        #[test]
+        fn arbitrary_bodies_never_panic(value in r#"[{}\[\]",:a-z0-9 ]{0,60}"#) {
+            let _ = read_receipts(format!(r#"{{"status":"READ","replies":{value}}}"#).as_bytes());
+            let _ = read_receipts(format!("data[{value}]=1").as_bytes());
+        }
+    }
+}

@@ -1,0 +1,450 @@
+//! The gateway's answers to envelopes: a pure function from an HTTP exchange to what it proves (contract 2.2, 2.3
+//! and 4.3).
+//!
+//! Only what is proven counts as accepted, rejected or not sent. Everything else is in doubt.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::http::HttpExchange;
+use super::members::{
+    AnswerBody, AnswerItem, SuccessFlag, has_key, non_null, read_msg_id, read_text, read_whole_number, truncate_answer,
+};
+use crate::{ContractDeviation, EncodedOperation, Envelope, GatewayReply, Signal, StopCause};
+use campaign_core::domain::{Endpoint, GatewayMessageId, OperationKind, OperationOutcome, format_count};
+
+/// Rules of a profile for the meaning of answers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AnswerRules {
+    /// HTTP statuses that the provider confirmed to mean "not executed".
+    pub trust_status: Vec<u16>,
+    /// Errors of items after which a run must stop.
+    pub fatal_errors: Vec<String>,
+}
+
+/// The maximum wait that a gateway can request. A longer one stops the run.
+pub(super) const MAX_WAIT: Duration = Duration::from_secs(600);
+
+/// Reads the result of sending `envelope` to `endpoint`.
+pub fn read_reply(rules: &AnswerRules, endpoint: Endpoint, envelope: &Envelope, seen: &HttpExchange) -> GatewayReply {
+    let count = envelope.operations().len();
+    match seen {
+        HttpExchange::NotConnected(why) => all_not_sent(count, why, Signal::Unreachable(why.clone())),
+        HttpExchange::Handshake(why) => all_not_sent(count, why, Signal::Stop(StopCause::Connection, why.clone())),
+        HttpExchange::TimedOut(after) => {
+            let why = format!("no answer within {} s", after.as_secs_f64());
+            all_in_doubt(count, &why, Signal::Broken(why.clone()))
+        }
+        HttpExchange::Broken(why) => all_in_doubt(count, why, Signal::Broken(why.clone())),
+        HttpExchange::TooLong { status } => {
+            let why = format!("HTTP {status}: the response is too long");
+            all_in_doubt(count, &why, Signal::Strange(why.clone()))
+        }
+        HttpExchange::Answer { status: 200, body, .. } => read_answer(rules, endpoint, envelope, body),
+        HttpExchange::Answer { status, retry_after, body } => {
+            let mut reply = read_status(rules, count, *status, *retry_after);
+            reply.evidence = Some(excerpt(body));
+            reply
+        }
+    }
+}
+
+/// Every HTTP status except 200, the only one in the contract (contract 4.1 and 7).
+fn read_status(rules: &AnswerRules, count: usize, status: u16, retry_after: Option<Duration>) -> GatewayReply {
+    let trusted = rules.trust_status.contains(&status);
+    let why = format!("HTTP {status}");
+    let signal = match status {
+        300..=399 => {
+            let why = format!("HTTP {status}: campaign does not follow redirects");
+            Signal::Stop(StopCause::Connection, why)
+        }
+        429 | 503 if retry_after.is_some_and(|wait| wait > MAX_WAIT) => {
+            let wait = retry_after.unwrap_or_default().as_secs();
+            let why = format!("HTTP {status}: the gateway asks campaign to wait {wait} s, which is too long for a run");
+            Signal::Stop(StopCause::OffContract, why)
+        }
+        429 | 503 => Signal::Slow { reason: why.clone(), retry_after },
+        _ if trusted => Signal::Unreachable(why.clone()),
+        _ => Signal::Strange(why.clone()),
+    };
+    if trusted {
+        return all_not_sent(count, &why, signal);
+    }
+    let slows = matches!(signal, Signal::Slow { .. });
+    let mut reply = all_in_doubt(count, &why, signal);
+    if slows {
+        reply.deviations = vec![ContractDeviation::UntrustedStatus(status); count];
+    }
+    reply
+}
+
+fn read_answer(rules: &AnswerRules, endpoint: Endpoint, envelope: &Envelope, body: &[u8]) -> GatewayReply {
+    let count = envelope.operations().len();
+    let Some(top) = AnswerBody::read(body) else {
+        let what = if body.is_empty() { "the response is empty" } else { "the response is not the expected JSON" };
+        let mut reply = all_in_doubt(count, what, Signal::Strange(what.to_owned()));
+        reply.evidence = Some(excerpt(body));
+        return reply;
+    };
+    let mut reply = match SuccessFlag::read(top.success) {
+        SuccessFlag::False => read_rejection(envelope, &top, body),
+        SuccessFlag::Unclear => {
+            let why = "`success` in the response is neither true nor false";
+            all_in_doubt(count, why, Signal::Warn(why.to_owned()))
+        }
+        SuccessFlag::True => match endpoint {
+            Endpoint::Sync => read_items(rules, envelope, top.data),
+            Endpoint::Async => read_queued(count, top.request_id),
+        },
+    };
+    if reply.signal != Signal::Go {
+        reply.evidence = Some(excerpt(body));
+    }
+    reply
+}
+
+/// A top-level failure. It proves that nothing was sent if it contains an error and no `msg_id` anywhere.
+fn read_rejection(envelope: &Envelope, top: &AnswerBody<'_>, body: &[u8]) -> GatewayReply {
+    let count = envelope.operations().len();
+    if has_key(body, "msg_id") {
+        let why = "the response reports a failure but contains a `msg_id`";
+        return all_in_doubt(count, why, Signal::Stop(StopCause::OffContract, why.to_owned()));
+    }
+    // Only a string counts: other types are outside the contract and prove nothing.
+    let words = top.error.filter(|raw| raw.get().starts_with('"'));
+    let Some(error) = read_text(words) else {
+        let why = "the response reports a failure without an error";
+        return all_in_doubt(count, why, Signal::Stop(StopCause::OffContract, why.to_owned()));
+    };
+    match error.trim() {
+        "Access denied" => {
+            let why = "the gateway refused the API key: `Access denied`".to_owned();
+            all_not_sent(count, &error, Signal::Stop(StopCause::KeyRefused, why))
+        }
+        "Operator not supported" if envelope.kind() == OperationKind::CallOtp => {
+            if count == 1 {
+                return GatewayReply::for_all(1, &OperationOutcome::Rejected { error }, Signal::Go);
+            }
+            all_not_sent(count, &error, Signal::Split(error.clone()))
+        }
+        _ => {
+            let why = format!("the gateway rejected the whole request: `{error}`");
+            all_not_sent(count, &error, Signal::Stop(StopCause::EnvelopeRefused, why))
+        }
+    }
+}
+
+/// The asynchronous answer (contract 2.3).
+fn read_queued(count: usize, request_id: Option<&RawValue>) -> GatewayReply {
+    // A string by the contract. A number also identifies a request; other values do not.
+    let named = request_id.filter(|raw| raw.get().starts_with(|first: char| first == '"' || first.is_ascii_digit()));
+    match read_text(named) {
+        Some(request_id) => {
+            let mut reply =
+                GatewayReply::for_all(count, &OperationOutcome::Queued { request_id: request_id.into() }, Signal::Go);
+            let is_text = named.is_some_and(|raw| raw.get().starts_with('"'));
+            reply.deviations.extend((!is_text).then_some(ContractDeviation::NumericRequestId));
+            reply
+        }
+        None => {
+            let why = "the response has no `request_id`";
+            all_in_doubt(count, why, Signal::Warn(why.to_owned()))
+        }
+    }
+}
+
+pub(super) fn all_not_sent(count: usize, why: &str, signal: Signal) -> GatewayReply {
+    GatewayReply::for_all(count, &OperationOutcome::NotSent { reason: Arc::from(why) }, signal)
+}
+
+pub(super) fn all_in_doubt(count: usize, why: &str, signal: Signal) -> GatewayReply {
+    GatewayReply::for_all(count, &OperationOutcome::InDoubt { reason: Arc::from(why) }, signal)
+}
+
+/// The beginning of a body, as evidence for a person.
+fn excerpt(body: &[u8]) -> String {
+    const LIMIT: usize = 64 * 1024;
+    String::from_utf8_lossy(&body[..body.len().min(LIMIT)]).into_owned()
+}
+
+/// The relevant members of a payload.
+#[derive(Default, Deserialize)]
+struct ItemPayload<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    msg_id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    parts: Option<&'a RawValue>,
+    #[serde(borrow)]
+    phone: Option<&'a RawValue>,
+}
+
+/// A result item, as far as it is valid.
+struct ItemResult<'a> {
+    success: SuccessFlag,
+    error: Option<String>,
+    /// The identifier in the payload; `Some(None)` if it is not a whole number.
+    id: Option<Option<u64>>,
+    msg_id: Option<GatewayMessageId>,
+    /// Whether the `msg_id` is a negative number.
+    negative: bool,
+    parts: Option<u32>,
+    phone: Option<Option<u64>>,
+    /// The payload, when it is an object.
+    object: Option<&'a RawValue>,
+}
+
+impl<'a> ItemResult<'a> {
+    /// Reads an item. `None` if it or its payload repeats a member.
+    fn read(raw: &'a RawValue) -> Option<Self> {
+        let item: AnswerItem<'a> = read_members(Some(raw))?;
+        let object = item.data.filter(|data| data.get().starts_with('{'));
+        let payload: ItemPayload<'a> = read_members(object)?;
+        Some(Self {
+            success: SuccessFlag::read(item.success),
+            error: read_text(item.error),
+            id: non_null(payload.id).map(read_whole_number),
+            msg_id: read_msg_id(payload.msg_id),
+            negative: payload.msg_id.is_some_and(|raw| raw.get().starts_with('-')),
+            parts: payload.parts.and_then(read_whole_number).and_then(|parts| u32::try_from(parts).ok()),
+            phone: non_null(payload.phone).map(read_whole_number),
+            object,
+        })
+    }
+}
+
+/// The members of a record. All are absent if the value is not a record; `None` if one is repeated.
+fn read_members<'a, T: Default + Deserialize<'a>>(raw: Option<&'a RawValue>) -> Option<T> {
+    match raw {
+        Some(raw) if raw.get().starts_with('{') => serde_json::from_str(raw.get()).ok(),
+        _ => Some(T::default()),
+    }
+}
+
+/// The items of a list. `None` if it is not a list, or if an item contradicts itself and could refer to any message.
+fn read_results(data: &RawValue, inquiry: bool) -> Option<Vec<ItemResult<'_>>> {
+    // The library would accept a nested list as a record, but the contract does not.
+    let flat = !data.get().get(1..)?.contains('[');
+    if flat
+        && !inquiry
+        && let Ok(plain) = serde_json::from_str::<Vec<PlainItem>>(data.get())
+    {
+        return Some(plain.into_iter().map(PlainItem::into_result).collect());
+    }
+    let items: Vec<&RawValue> = serde_json::from_str(data.get()).ok()?;
+    items.into_iter().map(ItemResult::read).collect()
+}
+
+/// The most common item: an accepted message with whole numbers.
+///
+/// It is read four times faster than by [`ItemResult::read`], with the same result.
+#[derive(Deserialize)]
+struct PlainItem {
+    #[serde(deserialize_with = "only_true")]
+    #[expect(dead_code, reason = "reading it is what makes sure that it is true")]
+    success: (),
+    data: PlainPayload,
+}
+
+#[derive(Deserialize)]
+struct PlainPayload {
+    id: u64,
+    msg_id: u64,
+    parts: u32,
+    #[serde(default, deserialize_with = "never")]
+    #[expect(dead_code, reason = "a payload with a phone is not plain")]
+    phone: (),
+}
+
+fn only_true<'de, D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<(), D::Error> {
+    if bool::deserialize(deserializer)? { Ok(()) } else { Err(serde::de::Error::custom("not true")) }
+}
+
+fn never<'de, D: serde::Deserializer<'de>>(_: D) -> std::result::Result<(), D::Error> {
+    Err(serde::de::Error::custom("not plain"))
+}
+
+impl PlainItem {
+    fn into_result<'a>(self) -> ItemResult<'a> {
+        let PlainPayload { id, msg_id, parts, .. } = self.data;
+        ItemResult {
+            success: SuccessFlag::True,
+            error: None,
+            id: Some(Some(id)),
+            msg_id: Some(GatewayMessageId::Number(msg_id)),
+            negative: false,
+            parts: Some(parts),
+            phone: None,
+            object: None,
+        }
+    }
+}
+
+/// How items match operations.
+enum ItemMatch {
+    /// By position.
+    Positions,
+    /// By identifier: for each operation, the item with its identifier.
+    Ids(Vec<Option<usize>>),
+    /// By identifier, although one was foreign or repeated.
+    Foreign(Vec<Option<usize>>),
+}
+
+/// Reads the `data` of an answer with top-level success.
+pub(super) fn read_items(rules: &AnswerRules, envelope: &Envelope, data: Option<&RawValue>) -> GatewayReply {
+    let count = envelope.operations().len();
+    let Some(results) = data.and_then(|data| read_results(data, envelope.kind().is_single())) else {
+        let why = "the response reports success without a readable list in `data`";
+        return all_in_doubt(count, why, Signal::Stop(StopCause::OffContract, why.to_owned()));
+    };
+    if results.len() != count {
+        return read_miscounted(envelope, &results);
+    }
+    let mut reply = match match_items(envelope, &results) {
+        ItemMatch::Positions => {
+            let outcomes = results.iter().map(|result| read_outcome(envelope, result)).collect();
+            build_reply(rules, outcomes)
+        }
+        ItemMatch::Ids(items) => {
+            let mut reply = build_reply(rules, outcomes_by_id(envelope, &results, &items));
+            if reply.signal == Signal::Go {
+                reply.signal = Signal::Warn("the items in the response are in a different order".to_owned());
+            }
+            reply
+        }
+        ItemMatch::Foreign(items) => {
+            let why = "the response contains an `id` that was not sent, or the same `id` twice";
+            let outcomes = outcomes_by_id(envelope, &results, &items);
+            GatewayReply::new(outcomes, Signal::Stop(StopCause::OffContract, why.to_owned()))
+        }
+    };
+    reply.deviations =
+        results.iter().filter(|result| result.negative).map(|_| ContractDeviation::NegativeMsgId).collect();
+    reply
+}
+
+/// Matches items with operations of the same number.
+fn match_items(envelope: &Envelope, results: &[ItemResult<'_>]) -> ItemMatch {
+    let operations = envelope.operations();
+    let agrees = |(operation, result): (&EncodedOperation, &ItemResult<'_>)| {
+        result.id.is_none_or(|id| id == Some(operation.id.get())) && phone_agrees(envelope, operation, result)
+    };
+    if operations.iter().zip(results).all(agrees) {
+        return ItemMatch::Positions;
+    }
+    let (items, foreign) = index_items(envelope, results);
+    if foreign { ItemMatch::Foreign(items) } else { ItemMatch::Ids(items) }
+}
+
+/// The item of each operation by identifier, and whether an identifier was foreign or repeated.
+///
+/// A repeated identifier matches no item.
+fn index_items(envelope: &Envelope, results: &[ItemResult<'_>]) -> (Vec<Option<usize>>, bool) {
+    let operations = envelope.operations();
+    let positions: HashMap<u64, usize> =
+        operations.iter().enumerate().map(|(position, operation)| (operation.id.get(), position)).collect();
+    let mut found: Vec<Vec<usize>> = vec![Vec::new(); operations.len()];
+    let mut foreign = false;
+    for (item, result) in results.iter().enumerate() {
+        match result.id {
+            None => foreign |= result.phone.is_some() && envelope.kind().is_single(),
+            Some(id) => match id.and_then(|id| positions.get(&id)) {
+                Some(&position) => found[position].push(item),
+                None => foreign = true,
+            },
+        }
+    }
+    let items: Vec<Option<usize>> = operations
+        .iter()
+        .zip(&found)
+        .map(|(operation, items)| match items[..] {
+            [item] if phone_agrees(envelope, operation, &results[item]) => Some(item),
+            _ => None,
+        })
+        .collect();
+    // An identifier that matches no operation.
+    foreign |= items.iter().zip(&found).any(|(item, named)| item.is_none() && !named.is_empty());
+    (items, foreign)
+}
+
+/// Whether a lookup or verification call matches the phone number, if the item has one (contract 4.3 shows no `id`
+/// there).
+fn phone_agrees(envelope: &Envelope, operation: &EncodedOperation, result: &ItemResult<'_>) -> bool {
+    !envelope.kind().is_single() || result.phone.is_none_or(|phone| phone == Some(operation.phone.to_u64()))
+}
+
+fn outcomes_by_id(envelope: &Envelope, results: &[ItemResult<'_>], items: &[Option<usize>]) -> Vec<OperationOutcome> {
+    let unmatched =
+        || OperationOutcome::InDoubt { reason: Arc::from("no item in the response refers to this message") };
+    items.iter().map(|item| item.map_or_else(unmatched, |item| read_outcome(envelope, &results[item]))).collect()
+}
+
+/// Too few or too many items: only an identified item with a `msg_id` is proven.
+fn read_miscounted(envelope: &Envelope, results: &[ItemResult<'_>]) -> GatewayReply {
+    let (items, _) = index_items(envelope, results);
+    let outcomes = outcomes_by_id(envelope, results, &items)
+        .into_iter()
+        .map(|outcome| match outcome {
+            OperationOutcome::Accepted { msg_id: Some(_), .. } | OperationOutcome::InDoubt { .. } => outcome,
+            _ => OperationOutcome::InDoubt {
+                reason: Arc::from("the response has a different number of items than the request"),
+            },
+        })
+        .collect();
+    let items = format_count(results.len() as u64, "item");
+    let why = format!("the response has {items} for {}", format_count(envelope.operations().len() as u64, "operation"));
+    GatewayReply::new(outcomes, Signal::Stop(StopCause::OffContract, why))
+}
+
+/// The outcome that an item proves for its operation.
+fn read_outcome(envelope: &Envelope, result: &ItemResult<'_>) -> OperationOutcome {
+    let doubt = |reason: &str| OperationOutcome::InDoubt { reason: Arc::from(reason) };
+    match result.success {
+        SuccessFlag::True if envelope.kind().is_single() => match result.object {
+            Some(object) => OperationOutcome::Accepted {
+                msg_id: result.msg_id.clone(),
+                parts: result.parts,
+                answer: Some(truncate_answer(object)),
+            },
+            None => doubt("an item reports success but contains no result"),
+        },
+        SuccessFlag::True => match &result.msg_id {
+            Some(msg_id) => {
+                OperationOutcome::Accepted { msg_id: Some(msg_id.clone()), parts: result.parts, answer: None }
+            }
+            None => doubt("an item reports success without a `msg_id`"),
+        },
+        SuccessFlag::False if result.msg_id.is_some() => doubt("an item reports a failure but contains a `msg_id`"),
+        SuccessFlag::False => OperationOutcome::Rejected {
+            error: result.error.clone().unwrap_or_else(|| "rejected without an error message".to_owned()),
+        },
+        SuccessFlag::Unclear => doubt("an item in the response has a `success` that is neither true nor false"),
+    }
+}
+
+/// The reply for matched outcomes: continue, unless an error is fatal or something is unclear.
+fn build_reply(rules: &AnswerRules, outcomes: Vec<OperationOutcome>) -> GatewayReply {
+    let fatal = outcomes.iter().find_map(|outcome| match outcome {
+        OperationOutcome::Rejected { error } if rules.fatal_errors.iter().any(|fatal| fatal == error.trim()) => {
+            Some(error)
+        }
+        _ => None,
+    });
+    let unclear = outcomes.iter().find_map(|outcome| match outcome {
+        OperationOutcome::InDoubt { reason } => Some(reason),
+        _ => None,
+    });
+    let signal = match (fatal, unclear) {
+        (Some(error), _) => {
+            Signal::Stop(StopCause::FatalError, format!("the gateway rejected a message with `{error}`"))
+        }
+        (None, Some(reason)) => Signal::Warn(reason.to_string()),
+        (None, None) => Signal::Go,
+    };
+    GatewayReply::new(outcomes, signal)
+}

@@ -1,0 +1,359 @@
+//! Webhook URLs: signed addresses for the gateway's webhooks, and a test of the public address.
+//!
+//! The contract's webhook carries neither key nor signature (contract 5.4), so the address itself is the secret.
+//! The test asks the account's own address from outside whether it leads to our endpoint, and changes nothing
+//! there.
+
+use std::fmt;
+use std::time::Duration;
+
+use hmac::{Hmac, KeyInit, Mac};
+use reqwest::StatusCode;
+use secrecy::{ExposeSecret as _, SecretString};
+use sha2::Sha256;
+
+use super::json_api::{innermost_cause, is_handshake};
+use campaign_core::domain::{MessageId, format_count};
+use campaign_net::http_client;
+
+/// The minimum length of a secret in bytes.
+const MIN_SECRET: usize = 32;
+/// The length of a MAC in bytes: 128 bits, which cannot be guessed.
+const MAC_LENGTH: usize = 16;
+
+/// Why a secret cannot sign webhook URLs.
+#[derive(Debug, thiserror::Error)]
+pub enum WebhookSecretError {
+    /// There is no secret.
+    #[error("the webhook secret is missing")]
+    None,
+    /// The secret could be guessed.
+    #[error("the webhook secret has {}, but at least {MIN_SECRET} are required", format_count(*.0 as u64, "byte"))]
+    Short(usize),
+}
+
+/// The secrets of webhook URLs: the first one signs, all of them verify.
+#[derive(Clone)]
+pub struct WebhookSecrets(Vec<Hmac<Sha256>>);
+
+impl fmt::Debug for WebhookSecrets {
+    /// Shows no secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("WebhookSecrets").field(&self.0.len()).finish()
+    }
+}
+
+impl WebhookSecrets {
+    /// Webhook secrets.
+    ///
+    /// # Errors
+    /// If there are no secrets, or one is too short.
+    pub fn new(secrets: &[SecretString]) -> Result<Self, WebhookSecretError> {
+        let keyed = |secret: &SecretString| {
+            let bytes = secret.expose_secret().as_bytes();
+            match bytes.len() {
+                MIN_SECRET.. => Ok(Hmac::new_from_slice(bytes).expect("a key of HMAC may have any length")),
+                short => Err(WebhookSecretError::Short(short)),
+            }
+        };
+        let keys: Vec<_> = secrets.iter().map(keyed).collect::<Result<_, _>>()?;
+        if keys.is_empty() { Err(WebhookSecretError::None) } else { Ok(Self(keys)) }
+    }
+
+    /// The secrets of several holders. The first of the first one signs.
+    #[must_use]
+    pub fn merge(of: impl IntoIterator<Item = Self>) -> Self {
+        Self(of.into_iter().flat_map(|secrets| secrets.0).collect())
+    }
+
+    /// Whether the MAC in a message's address is valid for any of the secrets, in constant time.
+    #[must_use]
+    pub fn verify_message(&self, run: &str, id: MessageId, mac: &str) -> bool {
+        self.verify(&message_text(run, id), mac)
+    }
+
+    /// Whether the MAC of the account's own address is valid.
+    #[must_use]
+    pub fn verify_notice(&self, mac: &str) -> bool {
+        self.verify(NOTICE, mac)
+    }
+
+    /// A proof that we know the secret of the account's own address, for the sender of a question to it. `None` if the
+    /// MAC is not that of the address.
+    #[must_use]
+    pub fn prove(&self, notice: &str, question: &str) -> Option<String> {
+        let notice = decode_mac(notice)?;
+        let signs = |key: &&Hmac<Sha256>| (*key).clone().chain_update(NOTICE).verify_truncated_left(&notice).is_ok();
+        self.0.iter().find(signs).map(|key| compute_mac(key, &question_text(question)))
+    }
+
+    /// A value for each secret, the signing one first, that tells whether two holders have the same secret without
+    /// revealing it.
+    #[must_use]
+    pub fn check_values(&self) -> Vec<String> {
+        self.0.iter().map(|key| compute_mac(key, b"check")).collect()
+    }
+
+    fn sign(&self, text: &[u8]) -> String {
+        // There is at least one secret wherever something is signed.
+        self.0.first().map(|key| compute_mac(key, text)).unwrap_or_default()
+    }
+
+    fn verify(&self, text: &[u8], mac: &str) -> bool {
+        let Some(mac) = decode_mac(mac) else { return false };
+        // The comparison takes constant time. The number of secrets is not confidential.
+        self.0.iter().any(|key| key.clone().chain_update(text).verify_truncated_left(&mac).is_ok())
+    }
+}
+
+fn compute_mac(key: &Hmac<Sha256>, text: &[u8]) -> String {
+    let tag = key.clone().chain_update(text).finalize().into_bytes();
+    tag[..MAC_LENGTH].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The signed text of the account's own address. No message has this text.
+const NOTICE: &[u8] = b"n";
+
+/// The signed text of the answer to a question. No address has this text.
+fn question_text(question: &str) -> Vec<u8> {
+    format!("t/{question}").into_bytes()
+}
+
+/// The signed text of a message's address.
+fn message_text(run: &str, id: MessageId) -> Vec<u8> {
+    format!("h/{run}/{id}").into_bytes()
+}
+
+/// The bytes of a MAC. `None` for any spelling but the only valid one: lower-case hexadecimal digits.
+fn decode_mac(mac: &str) -> Option<[u8; MAC_LENGTH]> {
+    let digits = mac.as_bytes();
+    let lower = |digit: &u8| digit.is_ascii_digit() || (b'a'..=b'f').contains(digit);
+    if digits.len() != 2 * MAC_LENGTH || !digits.iter().all(lower) {
+        return None;
+    }
+    let mut bytes = [0; MAC_LENGTH];
+    for (byte, pair) in bytes.iter_mut().zip(mac.as_bytes().chunks_exact(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    Some(bytes)
+}
+
+/// URLs for the gateway's webhooks: the public address of the endpoint, and the secrets that sign its URLs.
+#[derive(Clone, Debug)]
+pub struct WebhookUrls {
+    public_url: String,
+    secrets: WebhookSecrets,
+}
+
+impl WebhookUrls {
+    /// Webhooks to this public address, which has no trailing slash.
+    #[must_use]
+    pub fn new(public_url: String, secrets: WebhookSecrets) -> Self {
+        Self { public_url, secrets }
+    }
+
+    /// The webhook URL for one message of a run.
+    #[must_use]
+    pub fn message_url(&self, run: &str, id: MessageId) -> String {
+        format!("{}/h/{run}/{id}/{}", self.public_url, self.secrets.sign(&message_text(run, id)))
+    }
+
+    /// The URLs for the messages of a run.
+    #[must_use]
+    pub fn for_run(&self, run: String) -> RunWebhookUrls {
+        RunWebhookUrls { hook: self.clone(), run }
+    }
+
+    /// Whether an answer proves that its sender knows our secret.
+    #[must_use]
+    pub fn is_proof(&self, question: &str, answer: &str) -> bool {
+        self.secrets.verify(&question_text(question), answer)
+    }
+
+    /// The URL for the account's settings at the gateway, for webhooks without a URL of their own.
+    #[must_use]
+    pub fn account_url(&self) -> String {
+        format!("{}/n/{}", self.public_url, self.secrets.sign(NOTICE))
+    }
+
+    /// The public address of the webhook endpoint.
+    #[must_use]
+    pub fn public_url(&self) -> &str {
+        &self.public_url
+    }
+
+    /// The secrets.
+    #[must_use]
+    pub fn secrets(&self) -> &WebhookSecrets {
+        &self.secrets
+    }
+}
+
+/// The webhook URLs of the messages of a run.
+#[derive(Clone, Debug)]
+pub struct RunWebhookUrls {
+    hook: WebhookUrls,
+    run: String,
+}
+
+impl RunWebhookUrls {
+    /// The address of the webhook of one message.
+    #[must_use]
+    pub fn message_url(&self, id: MessageId) -> String {
+        self.hook.message_url(&self.run, id)
+    }
+}
+
+/// The header of a test question, which has no other effect.
+pub const WEBHOOK_TEST_HEADER: &str = "x-campaign-test";
+
+/// The timeout of an answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+/// The maximum size of an answer in bytes.
+const MAX_ANSWER: usize = 1_024;
+
+/// The result of testing the public address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WebhookTestAnswer {
+    /// A webhook endpoint that knows our secret.
+    Ours,
+    /// Another server, with this status.
+    Somebody(u16),
+    /// Unknown host name.
+    NoName(String),
+    /// No connection.
+    NoConnection(String),
+    /// The TLS handshake failed.
+    NoHandshake(String),
+    /// No answer in time.
+    Silence,
+    /// The connection broke.
+    Broken(String),
+}
+
+/// Sends a fresh question to the account's own address.
+pub async fn test_webhook(hook: &WebhookUrls, question: &str) -> WebhookTestAnswer {
+    let client = http_client::builder()
+        .user_agent(concat!("campaign/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(ANSWER_TIMEOUT / 2)
+        .timeout(ANSWER_TIMEOUT);
+    let client = match client.build() {
+        Ok(client) => client,
+        Err(error) => return WebhookTestAnswer::Broken(innermost_cause(&error)),
+    };
+    match client.post(hook.account_url()).header(WEBHOOK_TEST_HEADER, question).send().await {
+        Ok(response) => read_answer(hook, question, response).await,
+        Err(error) => explain_failure(&error),
+    }
+}
+
+async fn read_answer(hook: &WebhookUrls, question: &str, mut response: reqwest::Response) -> WebhookTestAnswer {
+    let status = response.status();
+    let mut body = Vec::new();
+    while status == StatusCode::OK && body.len() < MAX_ANSWER {
+        match response.chunk().await {
+            Ok(Some(chunk)) => body.extend_from_slice(&chunk),
+            Ok(None) => break,
+            Err(error) => return explain_failure(&error),
+        }
+    }
+    match std::str::from_utf8(&body) {
+        Ok(answer) if hook.is_proof(question, answer.trim_end()) => WebhookTestAnswer::Ours,
+        _ => WebhookTestAnswer::Somebody(status.as_u16()),
+    }
+}
+
+fn explain_failure(error: &reqwest::Error) -> WebhookTestAnswer {
+    let cause = innermost_cause(error);
+    match () {
+        () if error.is_dns() => WebhookTestAnswer::NoName(cause),
+        () if is_handshake(error) => WebhookTestAnswer::NoHandshake(cause),
+        () if error.is_timeout() => WebhookTestAnswer::Silence,
+        () if error.is_connect() => WebhookTestAnswer::NoConnection(cause),
+        () => WebhookTestAnswer::Broken(cause),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn secrets(names: &[&str]) -> WebhookSecrets {
+        let secrets: Vec<SecretString> = names.iter().map(|name| name.repeat(32).into()).collect();
+        WebhookSecrets::new(&secrets).unwrap()
+    }
+
+    fn id(number: u64) -> MessageId {
+        MessageId::new(number).unwrap()
+    }
+
+    fn mac_of(address: &str) -> &str {
+        address.rsplit('/').next().unwrap()
+    }
+
+    #[test]
+    fn webhook_url_belongs_to_one_message_of_one_run() {
+        let hook = WebhookUrls::new("https://hooks.example".into(), secrets(&["a"]));
+        let address = hook.message_url("sale@3", id(77));
+        assert!(address.starts_with("https://hooks.example/h/sale@3/77/"), "{address}");
+        let mac = mac_of(&address);
+        assert!(hook.secrets().verify_message("sale@3", id(77), mac));
+        assert!(!hook.secrets().verify_message("sale@3", id(78), mac));
+        assert!(!hook.secrets().verify_message("sale@4", id(77), mac));
+        assert!(!hook.secrets().verify_notice(mac));
+        assert!(hook.secrets().verify_notice(mac_of(&hook.account_url())));
+        assert!(!secrets(&["b"]).verify_message("sale@3", id(77), mac));
+    }
+
+    #[test]
+    fn first_secret_signs_and_all_verify() {
+        let (old, rotated) = (secrets(&["old"]), secrets(&["new", "old"]));
+        let address =
+            |secrets: &WebhookSecrets| WebhookUrls::new(String::new(), secrets.clone()).message_url("sale@3", id(77));
+        for address in [address(&old), address(&rotated)] {
+            assert!(rotated.verify_message("sale@3", id(77), mac_of(&address)));
+        }
+        assert!(!old.verify_message("sale@3", id(77), mac_of(&address(&rotated))));
+        assert_eq!(rotated.check_values(), [&secrets(&["new"]), &old].map(|one| one.check_values()[0].clone()));
+    }
+
+    #[test]
+    fn only_the_holder_of_the_secret_can_prove_it() {
+        let hook = |names: &[&str]| WebhookUrls::new("https://hooks.example".into(), secrets(names));
+        let ours = hook(&["new", "old"]);
+        let asked_at = |hook: &WebhookUrls| mac_of(&hook.account_url()).to_owned();
+        for known in [&["new", "old"][..], &["old", "new"]] {
+            let proof = secrets(known).prove(&asked_at(&ours), "7").unwrap();
+            assert!(
+                ours.is_proof("7", &proof) && !ours.is_proof("8", &proof) && !hook(&["other"]).is_proof("7", &proof)
+            );
+            assert_ne!(proof, asked_at(&ours));
+        }
+        assert_eq!(secrets(&["old"]).prove(&asked_at(&ours), "7"), None);
+        assert!(!ours.is_proof("7", "ok") && !ours.is_proof("7", &asked_at(&ours)));
+    }
+
+    #[test]
+    fn guessable_secret_is_rejected() {
+        let error = WebhookSecrets::new(&["x".repeat(31).into()]).unwrap_err().to_string();
+        assert!(error.contains("has 31 bytes, but at least 32"), "{error}");
+        assert!(WebhookSecrets::new(&[]).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn partial_or_altered_mac_is_rejected(at in 0_usize..32, with in "[0-9a-fA-F ]", len in 0_usize..32) {
+            let secrets = secrets(&["a"]);
+            let address = WebhookUrls::new(String::new(), secrets.clone()).message_url("sale@3", id(77));
+            let mac = mac_of(&address);
+            prop_assert!(!secrets.verify_message("sale@3", id(77), &mac[..len]));
+            let longer = format!("{mac}0");
+            prop_assert!(!secrets.verify_message("sale@3", id(77), &longer));
+            prop_assert!(!secrets.verify_message("sale@3", id(77), &mac.to_uppercase()) || mac.to_uppercase() == mac);
+            let other = format!("{}{with}{}", &mac[..at], &mac[at + 1..]);
+            prop_assert!(other == mac || !secrets.verify_message("sale@3", id(77), &other));
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Plans, their approvals, and the approval rules of accounts.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::{DamagedPlan, LedgerFuture, RunId};
+
+/// A plan: something to be reviewed before it is sent, such as a run of a campaign.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// The identity of the plan: the SHA-256 of everything it contains, in hexadecimal.
+    pub digest: String,
+    /// The description of the plan. Only the caller interprets it.
+    pub record: String,
+    /// When it was made. It is kept for [`Plan::KEPT_DAYS`] days.
+    pub at: Timestamp,
+}
+
+impl Plan {
+    /// How many days a plan is kept.
+    pub const KEPT_DAYS: u32 = 30;
+}
+
+/// An approval of a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Approval {
+    /// The identity of the approval. The token of a signed approval is its proof.
+    pub token: String,
+    /// The digest of the approved plan.
+    pub digest: String,
+    /// The author.
+    pub by: String,
+    /// The maximum number of messages.
+    pub up_to: u64,
+    /// When it was given.
+    pub at: Timestamp,
+    /// When it expires.
+    pub until: Timestamp,
+    /// Whether it is valid for any number of uses until it expires, instead of one.
+    pub standing: bool,
+}
+
+/// A use of an approval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ApprovalUse {
+    /// When it was used.
+    pub at: Timestamp,
+    /// The run, if it was used for one.
+    pub run: Option<RunId>,
+}
+
+/// A stored approval.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptApproval {
+    /// The approval.
+    pub approval: Approval,
+    /// Its last use.
+    pub used: Option<ApprovalUse>,
+}
+
+impl KeptApproval {
+    /// Whether the approval can be used now.
+    #[must_use]
+    pub fn is_valid(&self, now: Timestamp) -> bool {
+        now < self.approval.until && (self.approval.standing || self.used.is_none())
+    }
+}
+
+/// Plans and approvals in a ledger.
+pub trait PlanStore: Send + Sync {
+    /// Stores a plan and replaces one with the same digest.
+    fn keep_plan(&self, plan: Plan) -> LedgerFuture<'_, ()>;
+
+    /// The plans whose digests begin with this prefix, newest first. Expired plans are omitted.
+    fn find_plans<'a>(&'a self, digest: &'a str) -> LedgerFuture<'a, Vec<Plan>>;
+
+    /// All stored plans, newest first. A damaged record does not hide the others.
+    fn list_plans(&self) -> LedgerFuture<'_, Vec<Result<Plan, DamagedPlan>>> {
+        Box::pin(async move { Ok(self.find_plans("").await?.into_iter().map(Ok).collect()) })
+    }
+
+    /// Stores an approval. Returns `false` if its token is known; the stored approval then stays unchanged.
+    fn keep_approval(&self, approval: Approval) -> LedgerFuture<'_, bool>;
+
+    /// The approvals of exactly this digest, oldest first.
+    fn list_approvals<'a>(&'a self, digest: &'a str) -> LedgerFuture<'a, Vec<KeptApproval>>;
+
+    /// Uses an approval. Returns whether it was valid. One of several callers succeeds, unless it is a standing
+    /// approval.
+    fn use_approval<'a>(&'a self, token: &'a str, run: Option<RunId>) -> LedgerFuture<'a, bool>;
+
+    /// Opens a created run like [`Ledger::open_run`] and uses an approval for it, in one transaction. Does neither if
+    /// the approval is not valid any more.
+    ///
+    /// [`Ledger::open_run`]: super::Ledger::open_run
+    fn open_approved_run<'a>(&'a self, run: RunId, replaced: Option<RunId>, token: &'a str) -> LedgerFuture<'a, bool>;
+
+    /// The approvals that were used for a run, oldest first.
+    fn list_run_approvals(&self, run: RunId) -> LedgerFuture<'_, Vec<KeptApproval>>;
+}
+
+/// The time of the oldest plan that has not expired.
+pub(crate) fn oldest_kept_plan_time(now: Timestamp) -> Timestamp {
+    let kept = SignedDuration::from_hours(24 * i64::from(Plan::KEPT_DAYS));
+    now.checked_sub(kept).unwrap_or(Timestamp::MIN)
+}
+
+/// The approval rule of an account, from a profile or accepted by a person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptApprovalRule {
+    /// The account.
+    pub account: String,
+    /// The profile with the rule.
+    pub gateway: String,
+    /// The hosts of the profile.
+    pub hosts: Vec<String>,
+    /// The rule. Only the caller interprets it.
+    pub rule: String,
+    /// The author.
+    pub by: String,
+    /// When it was recorded.
+    pub at: Timestamp,
+}
+
+/// The approval rules of accounts in a ledger.
+pub trait ApprovalRuleStore: Send + Sync {
+    /// All recorded rules, oldest first.
+    fn list_approval_rules(&self) -> LedgerFuture<'_, Vec<KeptApprovalRule>>;
+
+    /// Records a rule. Earlier rules remain as history.
+    fn keep_approval_rule(&self, rule: KeptApprovalRule) -> LedgerFuture<'_, ()>;
+}

@@ -1,0 +1,281 @@
+//! Bounds of a campaign: budget, frequency caps and daily limits, with the decisions about them.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::civil::Date;
+use jiff::{Timestamp, Zoned};
+use rustc_hash::FxHashMap;
+
+use super::{EnvelopeRecord, LedgerFuture, NumberSet, RowChange, RowEvents, Run, SentRow, SharedRun};
+use campaign_core::calendar::DailyLimits;
+use campaign_core::domain::{
+    Addressee, Amount, Budget, Chain, FrequencyCap, OperationOutcome, Phone, Row, Spending, Status,
+};
+
+/// The skip reason for capped numbers.
+pub const CAPPED: &str = "cap";
+
+/// The bounds for every intent of a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Bounds {
+    /// The budget that all runs of the edition share.
+    pub budget: Budget,
+    /// How often a number may receive messages.
+    pub caps: Vec<FrequencyCap>,
+    /// How many messages of the edition may leave per day.
+    pub per_day: Option<DailyLimits>,
+}
+
+/// A bound that the next message exceeds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// The maximum number of recipients is reached.
+    Recipients {
+        /// The maximum.
+        limit: u64,
+    },
+    /// The next message costs more than the rest of the budget.
+    Cost {
+        /// The maximum cost.
+        limit: Amount,
+        /// The used cost.
+        used: Amount,
+    },
+    /// The maximum number of messages for today is reached.
+    Day {
+        /// The maximum.
+        limit: u64,
+        /// When the next day begins.
+        until: Zoned,
+        /// The wait until then.
+        wait: Duration,
+    },
+}
+
+/// The history of messages per number, for frequency caps.
+pub trait ContactHistory: Send + Sync {
+    /// The numbers that caps suppress now, for gateways on loopback or for others.
+    fn load_capped_numbers<'a>(&'a self, caps: &'a [FrequencyCap], loopback: bool) -> LedgerFuture<'a, NumberSet>;
+
+    /// Whether caps suppress this number now.
+    fn is_number_capped<'a>(
+        &'a self,
+        phone: Phone,
+        caps: &'a [FrequencyCap],
+        loopback: bool,
+    ) -> LedgerFuture<'a, bool> {
+        Box::pin(async move { Ok(!caps.is_empty() && self.load_capped_numbers(caps, loopback).await?.contains(phone)) })
+    }
+}
+
+/// Identifies the runs that share a budget: all runs of an edition, whatever their profile. Loopback runs share a
+/// separate one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BudgetScope<'r> {
+    pub(crate) campaign: &'r str,
+    pub(crate) edition: &'r str,
+    pub(crate) loopback: bool,
+}
+
+impl<'r> BudgetScope<'r> {
+    /// The budget scope of a run. `None` for rehearsals and single messages, which share no budget.
+    pub(crate) fn for_run(run: &'r Run) -> Option<Self> {
+        let Run { campaign, edition, suppression: policy, .. } = run;
+        (run.live && !run.shared).then_some(Self { campaign, edition, loopback: policy.loopback })
+    }
+}
+
+/// Whether two runs share a budget.
+#[must_use]
+pub fn share_budget(one: &Run, other: &Run) -> bool {
+    one.key == other.key || BudgetScope::for_run(one).is_some_and(|scope| BudgetScope::for_run(other) == Some(scope))
+}
+
+/// How many of the first `rows` messages fit within the rest of the budget, and which bound the next one exceeds.
+/// `None` if all fit.
+pub(crate) fn find_exceeded_budget(
+    budget: &Budget,
+    used: Spending,
+    rows: usize,
+    costs: &[Amount],
+) -> Option<(usize, Bound)> {
+    let mut used = used;
+    for row in 0..rows {
+        let next = used.add_spending(row_spending(costs, row));
+        if let Some(limit) = budget.recipients.filter(|limit| next.recipients > *limit) {
+            return Some((row, Bound::Recipients { limit }));
+        }
+        if let Some(limit) = budget.cost.filter(|limit| next.cost > *limit) {
+            return Some((row, Bound::Cost { limit, used: used.cost }));
+        }
+        used = next;
+    }
+    None
+}
+
+/// The spending of an intent with these costs.
+pub(crate) fn intended_spending(rows: usize, costs: &[Amount]) -> Spending {
+    (0..rows).map(|row| row_spending(costs, row)).fold(Spending::default(), Spending::add_spending)
+}
+
+/// The spending that an answer returns: rejected and unsent messages cost nothing.
+pub(crate) fn refunded_spending(outcomes: &[OperationOutcome], costs: &[Amount]) -> Spending {
+    let back = outcomes.iter().enumerate().filter(|(_, outcome)| !may_have_been_sent(outcome));
+    back.map(|(row, _)| row_spending(costs, row)).fold(Spending::default(), Spending::add_spending)
+}
+
+/// The spending of an envelope, as far as its outcomes are known.
+pub(crate) fn envelope_spending(envelope: &EnvelopeRecord, events: &RowEvents) -> Spending {
+    let rows = (0..envelope.rows.len()).filter(|index| is_used(envelope, *index, events));
+    rows.map(|row| row_spending(&envelope.costs, row)).fold(Spending::default(), Spending::add_spending)
+}
+
+impl EnvelopeRecord {
+    /// The envelope's spending, as far as its outcomes are known. `events` are the events of the run.
+    #[must_use]
+    pub fn spending(&self, events: &RowEvents) -> Spending {
+        envelope_spending(self, events)
+    }
+}
+
+/// Whether a message of an envelope counts as spent: it was sent, or may have been.
+fn is_used(envelope: &EnvelopeRecord, index: usize, events: &RowEvents) -> bool {
+    let outcome = envelope.settled.as_ref().and_then(|(_, outcomes)| outcomes.get(index));
+    let about = envelope.rows.get(index).map_or(&[][..], |sent| events.for_row(sent.row));
+    let about = about.iter().filter(|event| event.envelope == envelope.envelope);
+    // An open message may have been sent.
+    let chain = envelope.rows.get(index).map_or(Chain::UNKNOWN, |sent| envelope.chain(sent));
+    about.fold(outcome.is_none_or(may_have_been_sent), |used, event| uses_after(used, &event.change, chain))
+}
+
+/// Whether a message with this outcome was or may have been sent.
+pub(crate) fn may_have_been_sent(outcome: &OperationOutcome) -> bool {
+    !matches!(outcome, OperationOutcome::Rejected { .. } | OperationOutcome::NotSent { .. })
+}
+
+/// Whether a message counts as spent after a change.
+fn uses_after(used: bool, change: &RowChange, chain: Chain) -> bool {
+    match change {
+        // The gateway queued and then rejected it. The rejection of an earlier channel does not reject the message.
+        RowChange::Found { status, channel, .. } => {
+            status != Status::Rejected.name() || !chain.ends_with(channel.as_ref())
+        }
+        RowChange::AssumedSent { .. } => true,
+        RowChange::NotSent { .. } => false,
+        RowChange::NotFound { .. }
+        | RowChange::Unresolved { .. }
+        | RowChange::SendAgain { .. }
+        | RowChange::Retry { .. } => used,
+    }
+}
+
+fn row_spending(costs: &[Amount], row: usize) -> Spending {
+    Spending { recipients: 1, cost: costs.get(row).copied().unwrap_or_default() }
+}
+
+/// Whether the messages of a run count towards caps: marketing to real recipients by campaigns or assistants.
+///
+/// Test messages, lookups, code calls and service messages do not count.
+pub(crate) fn counts_for_caps(run: &Run) -> bool {
+    let of_assistants = run.campaign == SharedRun::ASSISTANT_MESSAGES;
+    run.live && (!run.shared || of_assistants) && run.suppression.purpose.is_marketing() && !run.kind.is_single()
+}
+
+/// The rows of an envelope that count towards caps: those that were or may have been sent.
+pub(crate) fn counted_messages<'e>(
+    envelope: &'e EnvelopeRecord,
+    events: &'e RowEvents,
+) -> impl Iterator<Item = &'e SentRow> {
+    envelope.rows.iter().enumerate().filter(|(index, _)| is_used(envelope, *index, events)).map(|(_, sent)| sent)
+}
+
+/// Whether caps permit another message now to a number with messages at these times.
+pub(crate) fn caps_allow(caps: &[FrequencyCap], now: i64, times: &[i64]) -> bool {
+    caps.iter().all(|cap| cap.allows_another(now, times.iter().copied()))
+}
+
+/// The rows of an envelope that caps suppress, given the earlier messages of their numbers.
+pub(crate) fn find_capped_rows(
+    caps: &[FrequencyCap],
+    now: i64,
+    rows: &[SentRow],
+    mut times: FxHashMap<Addressee, Vec<i64>>,
+) -> Vec<Row> {
+    let mut capped = Vec::new();
+    for sent in rows {
+        let times = times.entry(sent.to).or_default();
+        match caps_allow(caps, now, times) {
+            // Rows of the same envelope count for later ones.
+            true => times.push(now),
+            false => capped.push(sent.row),
+        }
+    }
+    capped
+}
+
+/// How many messages may still leave today, given the messages of today and earlier days, and the bound that the others
+/// exceed. `None` if all may.
+pub(crate) fn find_exceeded_day(
+    per_day: &DailyLimits,
+    left: &BTreeMap<Date, u64>,
+    now: Timestamp,
+    leaves: Timestamp,
+    rows: usize,
+) -> Option<(usize, Bound)> {
+    let today = per_day.local_date(now);
+    let before = left.iter().filter(|(day, count)| **day < today && **count > 0).count();
+    let limit = per_day.limit(before);
+    let fits = limit.saturating_sub(left.get(&today).copied().unwrap_or_default());
+    // A message that would leave tomorrow does not count for today.
+    let fits = if per_day.local_date(leaves) > today { 0 } else { usize::try_from(fits).unwrap_or(usize::MAX) };
+    if rows <= fits {
+        return None;
+    }
+    let until = per_day.next_day_start(now);
+    let wait = Duration::try_from(until.timestamp().duration_since(now)).unwrap_or_default();
+    Some((fits, Bound::Day { limit, until, wait }))
+}
+
+/// The tighter of two bounds. The first one if they are equal.
+pub(crate) fn tighter_bound(one: Option<(usize, Bound)>, other: Option<(usize, Bound)>) -> Option<(usize, Bound)> {
+    [one, other].into_iter().flatten().min_by_key(|(fits, _)| *fits)
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::TimeZone;
+
+    use super::*;
+
+    #[test]
+    fn daily_limit_grows_with_each_day_that_sent_messages() {
+        let per_day = DailyLimits::new(vec![10, 30, 50], TimeZone::UTC).unwrap();
+        let now: Timestamp = "2026-11-23T18:00:00Z".parse().unwrap();
+        let fits = |left: &[(i8, u64)]| {
+            let left = left.iter().map(|(day, count)| (jiff::civil::date(2026, 11, *day), *count)).collect();
+            find_exceeded_day(&per_day, &left, now, now, 100).map(|(fits, bound)| {
+                let Bound::Day { limit, wait, .. } = bound else { panic!("{bound:?}") };
+                assert_eq!(wait, Duration::from_hours(6));
+                (fits, limit)
+            })
+        };
+        assert_eq!(fits(&[]), Some((10, 10)));
+        assert_eq!(fits(&[(23, 4)]), Some((6, 10)));
+        assert_eq!(fits(&[(20, 10), (22, 0), (23, 4)]), Some((26, 30)), "a day without messages does not count");
+        assert_eq!(fits(&[(1, 1), (2, 1), (3, 1), (23, 60)]), Some((0, 50)));
+        assert_eq!(fits(&[(24, 7)]), Some((10, 10)), "after a clock that was ahead");
+        assert_eq!(find_exceeded_day(&per_day, &BTreeMap::new(), now, now, 10), None);
+    }
+
+    #[test]
+    fn message_after_midnight_does_not_count_for_today() {
+        let per_day = DailyLimits::new(vec![10], TimeZone::get("Europe/Kyiv").unwrap()).unwrap();
+        let now: Timestamp = "2026-11-23T21:59:50Z".parse().unwrap();
+        let fits = |seconds| {
+            let leaves = now + Duration::from_secs(seconds);
+            find_exceeded_day(&per_day, &BTreeMap::new(), now, leaves, 1).map(|(fits, _)| fits)
+        };
+        assert_eq!([0, 9, 10, 600].map(fits), [None, None, Some(0), Some(0)]);
+    }
+}

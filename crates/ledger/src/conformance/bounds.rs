@@ -1,0 +1,202 @@
+//! Budgets and daily limits of an edition.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use super::scene::{Scene, accepted, doubt, event, found, granted, new_run, not_sent, not_sent_after_all, rejected};
+use crate::{Allowance, Bound, Bounds, Intent, Ledger, NewRun, Permit, SuppressionPolicy};
+use campaign_core::calendar::DailyLimits;
+use campaign_core::domain::{Amount, Budget};
+
+fn parse_amount(text: &str) -> Amount {
+    text.parse().unwrap()
+}
+
+fn budget(cost: Option<&str>, recipients: Option<u64>) -> Option<Arc<Bounds>> {
+    Some(Arc::new(Bounds { budget: Budget { cost: cost.map(parse_amount), recipients }, ..Bounds::default() }))
+}
+
+/// An envelope of two rows with these costs, within a budget.
+fn intent_within<L: Ledger>(scene: &Scene<L>, envelope: u32, costs: [&str; 2], bounds: Option<Arc<Bounds>>) -> Intent {
+    Intent { costs: costs.map(parse_amount).to_vec(), bounds, ..scene.new_intent(envelope, scene.mine) }
+}
+
+fn recipients_exceeded(fits: usize, limit: u64) -> Permit {
+    Permit::BoundExceeded { fits, bound: Bound::Recipients { limit } }
+}
+
+fn cost_exceeded(fits: usize, limit: &str, used: &str) -> Permit {
+    Permit::BoundExceeded { fits, bound: Bound::Cost { limit: parse_amount(limit), used: parse_amount(used) } }
+}
+
+pub(super) async fn intent_over_budget_is_refused_with_what_fits<L: Ledger>(scene: Scene<L>) {
+    let (few, dear) = (budget(None, Some(3)), budget(Some("5.00"), None));
+    let begin = |envelope, costs, bounds| scene.ledger.begin_envelope(intent_within(&scene, envelope, costs, bounds));
+    assert_eq!(begin(1, ["0.80", "1.60"], few.clone()).await.unwrap(), granted(1));
+    assert_eq!(begin(2, ["0.80", "0.80"], few.clone()).await.unwrap(), recipients_exceeded(1, 3));
+    assert_eq!(begin(2, ["1.00", "1.61"], dear.clone()).await.unwrap(), cost_exceeded(1, "5.00", "3.40"));
+    assert_eq!(begin(2, ["2.61", "0.10"], dear.clone()).await.unwrap(), cost_exceeded(0, "5.00", "2.40"));
+    assert_eq!(scene.ledger.list_envelope_summaries(scene.run.key).await.unwrap().len(), 1, "no intent");
+    assert_eq!(begin(2, ["1.00", "1.60"], dear.clone()).await.unwrap(), granted(2), "exactly the limit");
+    assert_eq!(begin(3, ["0.01", "0"], dear).await.unwrap(), cost_exceeded(0, "5.00", "5.00"));
+    assert_eq!(begin(3, ["9", "9"], budget(Some("23"), Some(6))).await.unwrap(), granted(3), "a higher limit");
+    assert_eq!(begin(4, ["9", "9"], None).await.unwrap(), granted(4), "without one");
+}
+
+pub(super) async fn budget_refunds_rejected_rows_but_not_doubt<L: Ledger>(scene: Scene<L>) {
+    let bounds = budget(Some("8"), Some(4));
+    let begin = |envelope, bounds| scene.ledger.begin_envelope(intent_within(&scene, envelope, ["1", "3"], bounds));
+    assert_eq!(begin(1, bounds.clone()).await.unwrap(), granted(1));
+    assert_eq!(begin(2, bounds.clone()).await.unwrap(), granted(2));
+    assert_eq!(begin(3, bounds.clone()).await.unwrap(), recipients_exceeded(0, 4));
+    scene.settle_envelope(1, [accepted(), rejected()]).await;
+    assert_eq!(begin(3, bounds.clone()).await.unwrap(), recipients_exceeded(1, 4));
+    scene.settle_envelope(2, [doubt(), not_sent()]).await;
+    assert_eq!(begin(3, budget(Some("5.99"), None)).await.unwrap(), cost_exceeded(1, "5.99", "3"));
+    assert_eq!(begin(3, bounds.clone()).await.unwrap(), granted(3));
+    assert_eq!(begin(4, bounds.clone()).await.unwrap(), recipients_exceeded(0, 4));
+    scene.record_events(scene.mine, vec![event(4, 2, not_sent_after_all()), event(6, 3, found("REJECTED"))]).await;
+    assert_eq!(begin(4, bounds.clone()).await.unwrap(), granted(4), "by decisions and later answers");
+    assert_eq!(begin(5, bounds).await.unwrap(), recipients_exceeded(0, 4));
+}
+
+pub(super) async fn runs_of_an_edition_share_one_budget<L: Ledger>(scene: Scene<L>) {
+    // Spending counts even without bounds.
+    assert_eq!(scene.ledger.begin_envelope(intent_within(&scene, 1, ["1", "1"], None)).await.unwrap(), granted(1));
+    let bounds = budget(Some("4.5"), Some(5));
+    let scene = with_second_run(scene, NewRun { gateway: "other".into(), account: "other".into(), ..new_run(7) }).await;
+    assert_eq!(
+        scene.ledger.begin_envelope(intent_within(&scene, 1, ["1", "1"], bounds.clone())).await.unwrap(),
+        granted(1)
+    );
+    assert_eq!(
+        scene.ledger.begin_envelope(intent_within(&scene, 2, ["1", "1"], bounds.clone())).await.unwrap(),
+        cost_exceeded(0, "4.5", "4")
+    );
+    assert_eq!(
+        scene.ledger.begin_envelope(intent_within(&scene, 2, ["0", "0"], bounds.clone())).await.unwrap(),
+        recipients_exceeded(1, 5),
+        "both runs count"
+    );
+    let others = [
+        NewRun { edition: "tomorrow".into(), ..new_run(8) },
+        NewRun { suppression: SuppressionPolicy { loopback: true, ..SuppressionPolicy::default() }, ..new_run(9) },
+        NewRun { live: false, ..new_run(10) },
+        NewRun { live: false, ..new_run(11) },
+    ];
+    let mut scene = scene;
+    for other in others {
+        scene = with_second_run(scene, other).await;
+        assert_eq!(
+            scene.ledger.begin_envelope(intent_within(&scene, 1, ["1", "1"], bounds.clone())).await.unwrap(),
+            granted(1)
+        );
+        assert_eq!(
+            scene.ledger.begin_envelope(intent_within(&scene, 2, ["1", "1"], bounds.clone())).await.unwrap(),
+            granted(2)
+        );
+        assert_eq!(
+            scene.ledger.begin_envelope(intent_within(&scene, 3, ["0", "0"], bounds.clone())).await.unwrap(),
+            recipients_exceeded(1, 5)
+        );
+    }
+}
+
+pub(super) async fn budget_holds_after_a_claim<L: Ledger>(scene: Scene<L>) {
+    let bounds = budget(Some("4"), None);
+    assert_eq!(
+        scene.ledger.begin_envelope(intent_within(&scene, 1, ["1", "1"], bounds.clone())).await.unwrap(),
+        granted(1)
+    );
+    let mine = scene.claim_again().await;
+    let scene = Scene { mine, ..scene };
+    // An open intent may have been sent.
+    assert_eq!(
+        scene.ledger.begin_envelope(intent_within(&scene, 2, ["1", "1.5"], bounds.clone())).await.unwrap(),
+        cost_exceeded(1, "4", "3")
+    );
+    assert_eq!(
+        scene.ledger.begin_envelope(intent_within(&scene, 2, ["1", "1"], bounds.clone())).await.unwrap(),
+        granted(2)
+    );
+    // A late answer proves that one message in doubt was rejected and the other was sent.
+    scene.settle_envelope(1, [rejected(), accepted()]).await;
+    assert_eq!(
+        scene.ledger.begin_envelope(intent_within(&scene, 3, ["1", "1"], bounds)).await.unwrap(),
+        cost_exceeded(1, "4", "4")
+    );
+}
+
+/// A scene with another run of the same ledger.
+pub(super) async fn with_second_run<L: Ledger>(scene: Scene<L>, new: NewRun) -> Scene<L> {
+    drop(scene.hold);
+    Scene::with_run(scene.ledger, &new).await
+}
+
+/// An envelope of two rows with a daily limit.
+fn intent_for_today<L: Ledger>(scene: &Scene<L>, envelope: u32, counts: &[u32]) -> Intent {
+    let per_day = DailyLimits::new(counts.to_vec(), TimeZone::UTC);
+    let bounds = Some(Arc::new(Bounds { per_day, ..Bounds::default() }));
+    Intent { bounds, ..scene.new_intent(envelope, scene.mine) }
+}
+
+/// How many rows of an intent fit today, and the limit.
+fn day_bound(permit: Permit) -> (usize, u64) {
+    let Permit::BoundExceeded { fits, bound: Bound::Day { limit, until, wait } } = permit else { panic!("{permit:?}") };
+    let now = Timestamp::now();
+    assert!(until.timestamp() > now && until.timestamp() <= now + Duration::from_hours(24), "{until}");
+    assert!(wait <= Duration::from_hours(24) && now + wait + Duration::from_mins(1) > until.timestamp(), "{wait:?}");
+    (fits, limit)
+}
+
+pub(super) async fn daily_limit_bounds_the_messages_of_an_edition<L: Ledger>(scene: Scene<L>) {
+    // Messages count even without a limit.
+    assert_eq!(scene.ledger.begin_envelope(intent_within(&scene, 1, ["1", "1"], None)).await.unwrap(), granted(1));
+    assert_eq!(day_bound(scene.ledger.begin_envelope(intent_for_today(&scene, 2, &[3, 9])).await.unwrap()), (1, 3));
+    assert_eq!(scene.ledger.begin_envelope(intent_for_today(&scene, 2, &[4, 9])).await.unwrap(), granted(2));
+    assert_eq!(day_bound(scene.ledger.begin_envelope(intent_for_today(&scene, 3, &[4, 9])).await.unwrap()), (0, 4));
+    scene.settle_envelope(2, [not_sent(), doubt()]).await;
+    assert_eq!(day_bound(scene.ledger.begin_envelope(intent_for_today(&scene, 3, &[4, 9])).await.unwrap()), (1, 4));
+    assert_eq!(scene.ledger.begin_envelope(intent_for_today(&scene, 3, &[5, 9])).await.unwrap(), granted(3));
+    scene.record_events(scene.mine, vec![event(5, 2, not_sent_after_all())]).await;
+    assert_eq!(day_bound(scene.ledger.begin_envelope(intent_for_today(&scene, 4, &[5])).await.unwrap()), (1, 5));
+    let scene = with_second_run(scene, NewRun { account: "other".into(), gateway: "other".into(), ..new_run(7) }).await;
+    assert_eq!(
+        day_bound(scene.ledger.begin_envelope(intent_for_today(&scene, 1, &[5])).await.unwrap()),
+        (1, 5),
+        "of the edition only"
+    );
+    assert_eq!(scene.ledger.begin_envelope(intent_for_today(&scene, 1, &[6])).await.unwrap(), granted(1));
+    let scene = with_second_run(scene, NewRun { edition: "tomorrow".into(), ..new_run(8) }).await;
+    assert_eq!(scene.ledger.begin_envelope(intent_for_today(&scene, 1, &[2])).await.unwrap(), granted(1));
+    // The tighter bound applies, and a new day does not extend a used budget.
+    let per_day = DailyLimits::new(vec![3], TimeZone::UTC);
+    let both = |recipients| {
+        let budget = Budget { cost: None, recipients: Some(recipients) };
+        Some(Arc::new(Bounds { budget, per_day: per_day.clone(), ..Bounds::default() }))
+    };
+    assert_eq!(
+        scene.ledger.begin_envelope(intent_within(&scene, 2, ["0", "0"], both(2))).await.unwrap(),
+        recipients_exceeded(0, 2)
+    );
+    assert_eq!(
+        scene.ledger.begin_envelope(intent_within(&scene, 2, ["0", "0"], both(3))).await.unwrap(),
+        recipients_exceeded(1, 3)
+    );
+    assert_eq!(
+        day_bound(scene.ledger.begin_envelope(intent_within(&scene, 2, ["0", "0"], both(9))).await.unwrap()),
+        (1, 3)
+    );
+}
+
+pub(super) async fn message_that_leaves_tomorrow_is_refused_today<L: Ledger>(scene: Scene<L>) {
+    // Two messages take two days on this account.
+    let account = Allowance::new("account", Some(1.0 / 86_400.0));
+    let slow = |envelope| Intent { account: account.clone(), ..intent_for_today(&scene, envelope, &[9]) };
+    let first = scene.ledger.begin_envelope(slow(1)).await.unwrap();
+    assert!(matches!(first, Permit::Granted { envelope: 1, .. }), "{first:?}");
+    assert_eq!(day_bound(scene.ledger.begin_envelope(slow(2)).await.unwrap()), (0, 9));
+}

@@ -1,0 +1,168 @@
+//! Frequency caps across campaigns.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::bounds::with_second_run;
+use super::scene::{
+    Scene, accepted, doubt, event, granted, new_run, not_sent, not_sent_after_all, phone, rejected, shared_run,
+    single_intent,
+};
+use crate::{
+    BlockRequest, Bounds, CAPPED, Intent, Ledger, NewRun, Permit, RowState, SentRow, SharedRun, SuppressionPolicy,
+};
+use campaign_core::domain::{FrequencyCap, OperationKind, Purpose, Row};
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+fn cap(messages: u32, period: Duration) -> FrequencyCap {
+    FrequencyCap { messages, period }
+}
+
+/// Begins an envelope within these caps.
+async fn begin_capped<L: Ledger>(scene: &Scene<L>, envelope: u32, caps: &[FrequencyCap]) -> Permit {
+    let bounds = (!caps.is_empty()).then(|| Arc::new(Bounds { caps: caps.to_vec(), ..Bounds::default() }));
+    scene.ledger.begin_envelope(Intent { bounds, ..scene.new_intent(envelope, scene.mine) }).await.unwrap()
+}
+
+/// The rows of 2 to 9 whose numbers caps suppress at planning time.
+async fn list_capped_rows<L: Ledger>(scene: &Scene<L>, caps: &[FrequencyCap], loopback: bool) -> Vec<u32> {
+    let numbers = scene.ledger.load_capped_numbers(caps, loopback).await.unwrap();
+    for row in 2..=9 {
+        let is_capped = scene.ledger.is_number_capped(phone(row), caps, loopback).await.unwrap();
+        assert_eq!(is_capped, numbers.contains(phone(row)), "a single number gives the same answer");
+    }
+    (2..=9).filter(|row| numbers.contains(phone(*row))).collect()
+}
+
+fn capped_permit(rows: &[u32]) -> Permit {
+    Permit::Capped(rows.iter().copied().map(Row::new).collect())
+}
+
+fn other_campaign(campaign: &str, random: u64) -> NewRun {
+    NewRun { campaign: campaign.into(), ..new_run(random) }
+}
+
+pub(super) async fn capped_number_is_skipped_in_every_campaign<L: Ledger>(scene: Scene<L>) {
+    let (once, twice) = (cap(1, DAY), cap(2, DAY));
+    // Messages count even without a cap.
+    assert_eq!(begin_capped(&scene, 1, &[]).await, granted(1));
+    assert_eq!(list_capped_rows(&scene, &[once], false).await, [2, 3]);
+    assert_eq!(list_capped_rows(&scene, &[twice], false).await, [0; 0]);
+    let scene = with_second_run(scene, other_campaign("second", 7)).await;
+    assert_eq!(begin_capped(&scene, 1, &[once]).await, capped_permit(&[2, 3]));
+    assert!(scene.ledger.list_envelope_summaries(scene.run.key).await.unwrap().is_empty(), "no intent");
+    let excluded = scene.ledger.load_excluded_rows(scene.run.key).await.unwrap();
+    assert_eq!(excluded.find_reason(Row::new(3)), Some((RowState::Skipped, CAPPED)));
+    assert_eq!(begin_capped(&scene, 1, &[twice]).await, granted(1));
+    assert_eq!(begin_capped(&scene, 1, &[cap(9, DAY), twice]).await, capped_permit(&[2, 3]), "each cap applies");
+    assert_eq!(
+        begin_capped(&scene, 1, &[cap(1, Duration::from_micros(1))]).await,
+        granted(2),
+        "the message is older than the period"
+    );
+    assert_eq!(list_capped_rows(&scene, &[cap(3, DAY)], false).await, [2, 3]);
+    assert_eq!(list_capped_rows(&scene, &[cap(4, DAY)], false).await, [0; 0]);
+    let scene = with_second_run(scene, other_campaign("third", 8)).await;
+    assert_eq!(begin_capped(&scene, 1, &[]).await, granted(1), "without a cap, no number is suppressed");
+    assert_eq!(list_capped_rows(&scene, &[cap(4, DAY)], false).await, [2, 3], "it counts");
+    // A number that occurs twice in an envelope does not exceed the cap.
+    let mut intent = scene.new_intent(3, scene.mine);
+    intent.rows.push(SentRow { row: Row::new(9), ..intent.rows[0] });
+    intent.bounds = Some(Arc::new(Bounds { caps: vec![once], ..Bounds::default() }));
+    assert_eq!(scene.ledger.begin_envelope(intent).await.unwrap(), capped_permit(&[9]));
+}
+
+pub(super) async fn cap_counts_doubt_but_not_unsent_messages<L: Ledger>(scene: Scene<L>) {
+    let once = [cap(1, DAY)];
+    begin_capped(&scene, 1, &[]).await;
+    begin_capped(&scene, 2, &[]).await;
+    scene.settle_envelope(1, [doubt(), not_sent()]).await;
+    scene.settle_envelope(2, [rejected(), accepted()]).await;
+    let scene = with_second_run(scene, other_campaign("second", 7)).await;
+    // Before the key for hashes exists, and after.
+    assert_eq!(list_capped_rows(&scene, &once, false).await, [2, 5]);
+    assert_eq!(begin_capped(&scene, 1, &once).await, capped_permit(&[2]));
+    assert_eq!(list_capped_rows(&scene, &once, false).await, [2, 5]);
+    assert_eq!(begin_capped(&scene, 3, &once).await, granted(1));
+    assert_eq!(begin_capped(&scene, 4, &once).await, granted(2));
+    assert_eq!(list_capped_rows(&scene, &once, false).await, [2, 5, 6, 7, 8, 9], "open messages count");
+    scene.settle_envelope(1, [not_sent(), doubt()]).await;
+    scene.settle_envelope(2, [accepted(), rejected()]).await;
+    assert_eq!(list_capped_rows(&scene, &once, false).await, [2, 5, 7, 8]);
+    let mut again = scene.new_intent(3, scene.mine);
+    again.rows.truncate(1);
+    again.bounds = Some(Arc::new(Bounds { caps: once.to_vec(), ..Bounds::default() }));
+    assert_eq!(scene.ledger.begin_envelope(again).await.unwrap(), granted(3), "unsent messages are tried again");
+    scene.record_events(scene.mine, vec![event(7, 1, not_sent_after_all())]).await;
+    assert_eq!(list_capped_rows(&scene, &once, false).await, [2, 5, 6, 8], "by a person's decision");
+    // The next owner finds doubt.
+    let scene = Scene { mine: scene.claim_again().await, ..scene };
+    assert_eq!(begin_capped(&scene, 3, &once).await, capped_permit(&[6]));
+}
+
+pub(super) async fn cap_counts_live_campaigns_and_loopback_separately<L: Ledger>(scene: Scene<L>) {
+    let once = [cap(1, DAY)];
+    let policy = |loopback, purpose| SuppressionPolicy { loopback, purpose, ..SuppressionPolicy::default() };
+    let mut scene = scene;
+    let uncounted = [
+        NewRun { live: false, ..other_campaign("rehearsal", 31) },
+        NewRun { suppression: policy(false, Purpose::Service), ..other_campaign("orders", 32) },
+        NewRun { kind: OperationKind::Hlr, ..other_campaign("lookups", 33) },
+    ];
+    for new in uncounted {
+        let name = new.campaign.clone();
+        scene = with_second_run(scene, new).await;
+        assert_eq!(begin_capped(&scene, 1, &once).await, granted(1), "{name}");
+        assert_eq!(begin_capped(&scene, 1, &once).await, granted(2), "{name} is not suppressed");
+        assert_eq!(list_capped_rows(&scene, &once, false).await, [0; 0], "{name}");
+    }
+    scene =
+        with_second_run(scene, NewRun { suppression: policy(true, Purpose::Marketing), ..other_campaign("local", 34) })
+            .await;
+    assert_eq!(begin_capped(&scene, 1, &once).await, granted(1));
+    assert_eq!(begin_capped(&scene, 1, &once).await, capped_permit(&[2, 3]));
+    let (local, remote) = (list_capped_rows(&scene, &once, true).await, list_capped_rows(&scene, &once, false).await);
+    assert_eq!((local, remote), (vec![2, 3], vec![]));
+    scene = with_second_run(scene, other_campaign("people", 35)).await;
+    assert_eq!(begin_capped(&scene, 1, &once).await, granted(1), "messages through loopback do not count");
+    assert_eq!(begin_capped(&scene, 1, &once).await, capped_permit(&[2, 3]));
+}
+
+pub(super) async fn cap_counts_messages_to_a_forgotten_number<L: Ledger>(scene: Scene<L>) {
+    let once = cap(1, DAY);
+    begin_capped(&scene, 1, &[once]).await;
+    scene.settle_envelope(1, [accepted(), accepted()]).await;
+    super::forgetting::forget_row(&scene, 2).await;
+    assert_eq!(list_capped_rows(&scene, &[once], false).await, [2, 3]);
+    let removal = crate::OptOutRemoval { phone: phone(2), scope: None, by: "olena".into(), why: None };
+    scene.ledger.remove_opt_outs(removal).await.unwrap();
+    let scene = with_second_run(scene, other_campaign("second", 7)).await;
+    assert_eq!(begin_capped(&scene, 1, &[once]).await, capped_permit(&[2, 3]));
+}
+
+pub(super) async fn cap_counts_assistant_messages_but_not_tests<L: Ledger>(scene: Scene<L>) {
+    let once = [cap(1, DAY)];
+    let single = async |campaign: &str, to: u32, caps: &[FrequencyCap]| {
+        let (kind, policy) = (OperationKind::Pipeline, SuppressionPolicy::default());
+        let shared = SharedRun { campaign: campaign.into(), kind, suppression: policy, ..shared_run() };
+        let block = scene.ledger.draw_block(&shared, BlockRequest::for_rows(1)).await.unwrap().into_block().unwrap();
+        let mut intent = Intent { kind, ..single_intent(block.lease, block.lease.rows.first.get()) };
+        intent.rows[0].to = phone(to).into();
+        intent.bounds = (!caps.is_empty()).then(|| Arc::new(Bounds { caps: caps.to_vec(), ..Bounds::default() }));
+        matches!(scene.ledger.begin_envelope(intent).await.unwrap(), Permit::Granted { .. })
+    };
+    let (assistant, test) = (SharedRun::ASSISTANT_MESSAGES, "campaign.test");
+    assert!(single(assistant, 2, &[]).await && single(test, 5, &[]).await);
+    // Before the index of caps exists, and after.
+    assert_eq!(list_capped_rows(&scene, &once, false).await, [2]);
+    assert_eq!(begin_capped(&scene, 1, &once).await, capped_permit(&[2]));
+    assert_eq!(list_capped_rows(&scene, &once, false).await, [2]);
+    assert!(!single(assistant, 2, &once).await, "an assistant's message counts for the assistant");
+    assert!(single(test, 2, &once).await, "tests are never suppressed");
+    assert!(single(assistant, 4, &once).await && single(test, 7, &once).await);
+    assert_eq!(list_capped_rows(&scene, &once, false).await, [2, 4]);
+    assert_eq!(begin_capped(&scene, 2, &once).await, capped_permit(&[4]));
+    assert_eq!(begin_capped(&scene, 3, &once).await, granted(1));
+    assert!(!single(assistant, 6, &once).await, "a campaign's message counts for assistants");
+}

@@ -1,0 +1,113 @@
+//! Frozen copies: they read back unchanged, and interrupted starts leave nothing.
+
+use std::io::Read as _;
+
+use super::scene::*;
+use crate::{CampaignLock, Copies, Ledger, LedgerError, Run, RunId, StrayCopies};
+
+/// Freezes copies for a run of the locked campaign.
+async fn freeze_copies<L: Ledger>(scene: &Scene<L>, hold: &CampaignLock, run: &Run, [inputs, list]: [&str; 2]) {
+    let mut copies = scene.ledger.prepare_copies(hold).await.unwrap();
+    let mut writer = copies.list_writer().unwrap();
+    // In pieces, as during the reading of a list.
+    list.as_bytes().chunks(3).for_each(|piece| writer.write_all(piece).unwrap());
+    writer.flush().unwrap();
+    drop(writer);
+    copies.freeze(inputs.as_bytes().to_vec(), run).await.unwrap();
+}
+
+fn read_copies(copies: &Copies) -> [String; 2] {
+    let mut list = String::new();
+    copies.open_list().unwrap().read_to_string(&mut list).unwrap();
+    [String::from_utf8(copies.inputs().to_vec()).unwrap(), list]
+}
+
+pub(super) async fn copies_can_be_replaced_repeatedly<L: Ledger>(scene: Scene<L>) {
+    freeze_copies(&scene, &scene.hold, &scene.run, ["before", "phone\n380501234567\n"]).await;
+    let before = scene.ledger.load_copies(&scene.run).await.unwrap();
+    for inputs in ["once", "twice"] {
+        let mut others = scene.ledger.prepare_replacement_copies(&scene.run).await.unwrap();
+        others.list_writer().unwrap().write_all(b"phone\nforgotten\n").unwrap();
+        others.freeze(inputs.as_bytes().to_vec(), &scene.run).await.unwrap();
+        assert_eq!(read_copies(&scene.ledger.load_copies(&scene.run).await.unwrap()), [inputs, "phone\nforgotten\n"]);
+    }
+    assert_eq!(before.inputs(), b"before");
+    // Abandoned copies change nothing.
+    let mut none = scene.ledger.prepare_replacement_copies(&scene.run).await.unwrap();
+    none.list_writer().unwrap().write_all(b"phone\n").unwrap();
+    drop(none);
+    assert_eq!(read_copies(&scene.ledger.load_copies(&scene.run).await.unwrap()), ["twice", "phone\nforgotten\n"]);
+    assert_eq!(scene.ledger.list_stray_copies().await.unwrap(), []);
+}
+
+/// A run that is missing in the ledger.
+fn unknown_run<L>(scene: &Scene<L>) -> Run {
+    Run { key: RunId(99), number: 99, ..scene.run.clone() }
+}
+
+pub(super) async fn copies_read_back_byte_for_byte_each_time<L: Ledger>(scene: Scene<L>) {
+    let next = scene.ledger.create_run(&new_run(2)).await.unwrap();
+    freeze_copies(&scene, &scene.hold, &scene.run, ["{\r\n\u{feff}}", "phone\r\n1\n\n"]).await;
+    freeze_copies(&scene, &scene.hold, &next, ["", ""]).await;
+    let copies = scene.ledger.load_copies(&scene.run).await.unwrap();
+    let mut begun = [0; 4];
+    let mut first = copies.open_list().unwrap();
+    first.read_exact(&mut begun).unwrap();
+    assert_eq!(read_copies(&copies), ["{\r\n\u{feff}}", "phone\r\n1\n\n"], "each reader starts at the beginning");
+    let mut rest = String::new();
+    first.read_to_string(&mut rest).unwrap();
+    assert_eq!((&begun, rest.as_str()), (b"phon", "e\r\n1\n\n"));
+    assert_eq!(read_copies(&scene.ledger.load_copies(&next).await.unwrap()), ["", ""]);
+}
+
+pub(super) async fn missing_copies_are_reported_with_their_location<L: Ledger>(scene: Scene<L>) {
+    let refused = scene.ledger.load_copies(&scene.run).await;
+    let Err(LedgerError::CopiesUnreadable { place, reason }) = &refused else { panic!("{refused:?}") };
+    assert!(place.contains("sale@1") && !reason.is_empty(), "{refused:?}");
+}
+
+pub(super) async fn abandoned_start_leaves_only_the_copies_of_others<L: Ledger>(scene: Scene<L>) {
+    let other = scene.ledger.acquire_campaign_lock("sale", "other").await.unwrap().expect("the campaign is not locked");
+    let mut theirs = scene.ledger.prepare_copies(&other).await.unwrap();
+    theirs.list_writer().unwrap().write_all(b"theirs").unwrap();
+    // A refused start, and a killed one.
+    for killed in [false, true] {
+        let mut left = scene.ledger.prepare_copies(&scene.hold).await.unwrap();
+        left.list_writer().unwrap().write_all(b"a much longer list").unwrap();
+        if killed {
+            std::mem::forget(left);
+        }
+    }
+    assert!(
+        scene.ledger.load_copies(&scene.run).await.is_err()
+            && scene.ledger.list_stray_copies().await.unwrap().is_empty()
+    );
+    freeze_copies(&scene, &scene.hold, &scene.run, ["mine", "phone\n"]).await;
+    assert_eq!(read_copies(&scene.ledger.load_copies(&scene.run).await.unwrap()), ["mine", "phone\n"]);
+    let next = scene.ledger.create_run(&new_run(2)).await.unwrap();
+    theirs.freeze(b"other".to_vec(), &next).await.unwrap();
+    assert_eq!(read_copies(&scene.ledger.load_copies(&next).await.unwrap()), ["other", "theirs"]);
+}
+
+pub(super) async fn stray_copies_are_listed_until_set_aside<L: Ledger>(scene: Scene<L>) {
+    freeze_copies(&scene, &scene.hold, &scene.run, ["known", "phone\n"]).await;
+    assert_eq!(scene.ledger.list_stray_copies().await.unwrap(), []);
+    let lost = unknown_run(&scene);
+    freeze_copies(&scene, &scene.hold, &lost, ["lost", "phone\n"]).await;
+    let strays = scene.ledger.list_stray_copies().await.unwrap();
+    let [StrayCopies { run, place, inputs }] = strays.as_slice() else { panic!("{strays:?}") };
+    assert_eq!((run.as_str(), inputs.as_deref()), ("sale@99", Some(&b"lost"[..])));
+    assert!(place.contains("sale@99"), "{place}");
+    let aside = scene.ledger.set_copies_aside(run).await.unwrap();
+    assert!(aside != *place && scene.ledger.list_stray_copies().await.unwrap().is_empty(), "{aside}");
+    assert!(scene.ledger.load_copies(&lost).await.is_err());
+    assert_eq!(read_copies(&scene.ledger.load_copies(&scene.run).await.unwrap()), ["known", "phone\n"]);
+}
+
+pub(super) async fn run_has_its_own_copies_despite_strays_of_its_name<L: Ledger>(scene: Scene<L>) {
+    // A ledger that was lost repeats the names of runs.
+    for inputs in ["before", "now"] {
+        freeze_copies(&scene, &scene.hold, &scene.run, [inputs, "phone\n"]).await;
+    }
+    assert_eq!(read_copies(&scene.ledger.load_copies(&scene.run).await.unwrap()), ["now", "phone\n"]);
+}

@@ -1,0 +1,264 @@
+//! Envelopes: numbered by the ledger, begun under a lease, settled by anyone, in doubt after their process ended.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use jiff::{SignedDuration, Timestamp};
+
+use super::scene::*;
+use crate::{
+    Allowance, EnvelopeReader, EnvelopeRecord, Intent, Ledger, Permit, QuestionPermit, RowState, Settlement, SlotWait,
+};
+use campaign_core::domain::{Chain, OperationKind};
+
+pub(super) async fn intent_needs_the_lease_and_no_stop_request<L: Ledger>(scene: Scene<L>) {
+    assert_eq!(scene.begin_envelope(1, scene.mine).await, granted(1));
+    assert_eq!(scene.begin_envelope(2, scene.forged_lease()).await, Permit::Lost);
+    scene.ledger.request_stop(scene.run.key, true).await.unwrap();
+    assert_eq!(scene.begin_envelope(2, scene.mine).await, Permit::StopRequested);
+    assert_eq!(scene.ledger.list_envelope_summaries(scene.run.key).await.unwrap().len(), 1);
+}
+
+pub(super) async fn claim_puts_open_envelopes_in_doubt_and_ends_the_lease<L: Ledger>(scene: Scene<L>) {
+    scene.begin_envelope(1, scene.mine).await;
+    scene.begin_envelope(2, scene.mine).await;
+    scene.settle_envelope(2, [accepted(), rejected()]).await;
+    let claim = scene.ledger.claim_run(&scene.hold, scene.run.key).await.unwrap();
+    assert_eq!(claim.in_doubt, 1);
+    assert_ne!(claim.lease.epoch, scene.mine.epoch);
+    assert_eq!(scene.outcome_states(1).await, [RowState::InDoubt, RowState::InDoubt]);
+    assert_eq!(scene.outcome_states(2).await, [RowState::Accepted, RowState::Rejected]);
+    assert_eq!(scene.begin_envelope(3, scene.mine).await, Permit::Lost);
+    assert_eq!(scene.begin_envelope(3, claim.lease).await, granted(3));
+}
+
+pub(super) async fn late_answer_counts_unless_it_proves_nothing_was_sent<L: Ledger>(scene: Scene<L>) {
+    scene.begin_envelope(1, scene.mine).await;
+    scene.claim_again().await;
+    scene.settle_envelope(1, [accepted(), not_sent()]).await;
+    assert_eq!(scene.outcome_states(1).await, [RowState::Accepted, RowState::InDoubt]);
+    scene.settle_envelope(1, [rejected(), doubt()]).await;
+    assert_eq!(scene.outcome_states(1).await, [RowState::Accepted, RowState::InDoubt], "proven outcomes stay");
+}
+
+pub(super) async fn rate_limit_delays_the_next_envelope_of_any_sender<L: Ledger>(scene: Scene<L>) {
+    let mut intent = scene.new_intent(1, scene.mine);
+    intent.account = Allowance::new("account", Some(0.5));
+    assert_eq!(scene.ledger.begin_envelope(intent.clone()).await.unwrap(), granted(1));
+    intent.rows = scene.new_intent(2, scene.mine).rows;
+    let Permit::Granted { wait: SlotWait { time: wait, .. }, .. } = scene.ledger.begin_envelope(intent).await.unwrap()
+    else {
+        panic!("refused")
+    };
+    assert!(wait > Duration::from_secs(3) && wait <= Duration::from_secs(4), "two operations at 0.5/s: {wait:?}");
+    let reported = scene.ledger.list_rate_limits().await.unwrap();
+    let (name, pace) = &reported[0];
+    assert_eq!(
+        (reported.len(), name.as_str(), pace.rate, pace.taken),
+        (1, "account", Some(0.5), 4),
+        "two envelopes of two"
+    );
+    scene.ledger.slow_account("other", Some(Duration::from_secs(60))).await.unwrap();
+    assert!(scene.ledger.reserve_rate(&Allowance::new("other", None), 1).await.unwrap().time > Duration::from_secs(59));
+}
+
+pub(super) async fn questions_leave_the_account_rate_to_messages<L: Ledger>(scene: Scene<L>) {
+    let (account, longest) = (Allowance::new("account", Some(0.5)), Duration::from_secs(5));
+    let ask = async |account: &Allowance| scene.ledger.reserve_question(account, longest).await.unwrap();
+    scene.ledger.reserve_rate(&account, 1).await.unwrap();
+    let QuestionPermit::Granted { wait, next } = ask(&account).await else { panic!("no room") };
+    assert!(wait.time <= Duration::from_secs(2), "{wait:?} after one message");
+    assert_eq!(next, Duration::from_secs(20), "a tenth of 0.5/s");
+    let QuestionPermit::Later(wait) = ask(&account).await else { panic!("a second question") };
+    assert!(wait > Duration::from_secs(10) && wait <= next, "{wait:?}");
+    assert!(scene.ledger.reserve_rate(&account, 1).await.unwrap().time <= Duration::from_secs(4), "after one question");
+    let reported = scene.ledger.list_rate_limits().await.unwrap();
+    assert_eq!(
+        (reported.len(), reported[0].0.as_str(), reported[0].1.taken),
+        (1, "account", 3),
+        "the name of questions is not an account"
+    );
+    let idle = Allowance::new("idle", Some(1_000.0));
+    let turn = ask(&idle).await;
+    assert!(matches!(turn, QuestionPermit::Granted { next, .. } if next == Duration::from_millis(1)), "{turn:?}");
+    assert!(matches!(ask(&Allowance::new("other", None)).await, QuestionPermit::Granted { .. }));
+}
+
+pub(super) async fn envelope_reader_returns_each_envelope_once_in_order<L: Ledger>(scene: Scene<L>) {
+    let numbers: Vec<u32> = (1..=600).collect();
+    futures_util::future::join_all(numbers.iter().map(|number| scene.begin_envelope(*number, scene.mine))).await;
+    let (mut walk, mut met) = (EnvelopeReader::new(&scene.ledger, scene.run.key), Vec::new());
+    while let Some(envelope) = walk.next_envelope().await.unwrap() {
+        met.push(envelope.envelope);
+    }
+    assert_eq!(met, numbers);
+}
+
+pub(super) async fn answer_body_is_kept_until_a_later_answer_has_one<L: Ledger>(scene: Scene<L>) {
+    let evidence = async || scene.ledger.load_evidence(scene.run.key, 1).await.unwrap();
+    let settle = async |evidence: Option<&str>| {
+        let evidence = evidence.map(str::to_owned);
+        let settlement = Settlement { run: scene.run.key, envelope: 1, outcomes: vec![doubt(), doubt()], evidence };
+        scene.ledger.settle_envelope(settlement).await.unwrap();
+    };
+    scene.begin_envelope(1, scene.mine).await;
+    assert_eq!(evidence().await, None);
+    for (body, kept) in [(Some("oops"), "oops"), (None, "oops"), (Some("later"), "later")] {
+        settle(body).await;
+        assert_eq!(evidence().await.as_deref(), Some(kept));
+    }
+    // The gateway's answer can contain anything.
+    settle(Some("a\0b\u{1f600}")).await;
+    assert!(evidence().await.is_some_and(|kept| kept.starts_with('a') && kept.ends_with("b\u{1f600}")));
+}
+
+pub(super) async fn answer_after_the_end_of_a_run_is_counted<L: Ledger>(scene: Scene<L>) {
+    scene.begin_envelope(1, scene.mine).await;
+    let next = scene.claim_again().await;
+    scene.settle_envelope(1, [doubt(), doubt()]).await;
+    assert_eq!(scene.reload_run().await.counts, None, "a run with an owner has no counts");
+    scene.ledger.end_run(next, run_end()).await.unwrap();
+    scene.settle_envelope(1, [accepted(), rejected()]).await;
+    let (counts, parts) = scene.reload_run().await.counts.unwrap();
+    let expected = [(RowState::Invalid, 1), (RowState::NotSent, 7), (RowState::Accepted, 1), (RowState::Rejected, 1)];
+    assert_eq!((counts.iter().collect::<Vec<_>>(), parts), (expected.to_vec(), 2));
+}
+
+pub(super) async fn envelope_numbers_are_unique_across_senders<L: Ledger>(scene: Scene<L>) {
+    let mut numbers = Vec::new();
+    let mut lease = scene.mine;
+    for envelope in 1..=9 {
+        if envelope % 3 == 0 {
+            lease = scene.claim_again().await;
+        }
+        assert_eq!(
+            scene.begin_envelope(envelope, scene.forged_lease()).await,
+            Permit::Lost,
+            "a refused envelope takes no number"
+        );
+        let Permit::Granted { envelope, .. } = scene.begin_envelope(envelope, lease).await else { panic!("refused") };
+        numbers.push(envelope);
+    }
+    assert_eq!(numbers, (1..=9).collect::<Vec<_>>());
+}
+
+pub(super) async fn envelope_keeps_its_operation_kind<L: Ledger>(scene: Scene<L>) {
+    let kinds = [OperationKind::ViberSms, OperationKind::Sms, OperationKind::Hlr];
+    for (envelope, kind) in (1..).zip(kinds) {
+        scene.ledger.begin_envelope(Intent { kind, ..scene.new_intent(envelope, scene.mine) }).await.unwrap();
+    }
+    let kept = scene.ledger.load_envelopes(scene.run.key, 1..=9).await.unwrap();
+    assert_eq!(kept.iter().map(|envelope| envelope.kind).collect::<Vec<_>>(), kinds);
+}
+
+pub(super) async fn pipeline_channels_are_recorded_by_row<L: Ledger>(scene: Scene<L>) {
+    let (one, other) = ("viber sms".parse().unwrap(), "sms viber".parse().unwrap());
+    let chains: [&[Chain]; 3] = [&[one, one], &[one, other], &[Chain::UNKNOWN, one]];
+    for (envelope, chains) in (1..).zip(chains) {
+        let mut intent = Intent { kind: OperationKind::Pipeline, ..scene.new_intent(envelope, scene.mine) };
+        intent.rows.iter_mut().zip(chains).for_each(|(sent, chain)| sent.chain = *chain);
+        scene.ledger.begin_envelope(intent).await.unwrap();
+    }
+    let kind = OperationKind::ViberSms;
+    scene.ledger.begin_envelope(Intent { kind, ..scene.new_intent(4, scene.mine) }).await.unwrap();
+    let kept = scene.ledger.load_envelopes(scene.run.key, 1..=9).await.unwrap();
+    let kept: Vec<Vec<Chain>> =
+        kept.iter().map(|envelope| envelope.rows.iter().map(|sent| envelope.chain(sent)).collect()).collect();
+    assert_eq!(kept[3], [one, one], "the operation type names the channels");
+    // Tables of the previous version have no column for channels.
+    if kept[0] != [Chain::UNKNOWN; 2] {
+        assert_eq!(kept[..3], chains);
+    }
+}
+
+pub(super) async fn late_envelope_is_not_recorded_and_takes_no_slot<L: Ledger>(scene: Scene<L>) {
+    let by = |envelope, seconds: i64, rate| {
+        let leave_by = Some(Timestamp::now() + SignedDuration::from_secs(seconds));
+        let account = Allowance::new("account", rate);
+        scene.ledger.begin_envelope(Intent { account, leave_by, ..scene.new_intent(envelope, scene.mine) })
+    };
+    assert!(matches!(by(1, 0, None).await.unwrap(), Permit::TooLate(_)), "the deadline has passed");
+    assert!(
+        matches!(by(1, 100, Some(0.1)).await.unwrap(), Permit::Granted { envelope: 1, wait } if wait == SlotWait::NONE)
+    );
+    // The next slot is twenty seconds from now.
+    let soon = Timestamp::now() + SignedDuration::from_secs(15);
+    for _ in 0..3 {
+        let Permit::TooLate(at) = by(2, 10, Some(0.1)).await.unwrap() else { panic!("it would leave too late") };
+        assert!(at > soon && at < soon + SignedDuration::from_secs(20), "the slot is still free: {at}");
+    }
+    let Permit::Granted { envelope: 2, wait } = by(2, 100, Some(0.1)).await.unwrap() else { panic!("it may leave") };
+    assert!(wait.time > Duration::from_secs(15));
+    assert_eq!(scene.ledger.list_envelope_summaries(scene.run.key).await.unwrap().len(), 2);
+}
+
+/// Concurrent calls, as an engine makes them.
+pub(super) async fn concurrent_envelopes_match_sequential_envelopes<L: Ledger>(scene: Scene<L>) {
+    // Twice as many are requested at once, and all fit into one batch, so they keep their order.
+    const ENVELOPES: u32 = 32;
+    let begin = |envelope: u32, lease| scene.ledger.begin_envelope(scene.new_intent(envelope, lease));
+    // A forged lease gets nothing, also between valid ones.
+    let some_without = (1..=ENVELOPES).flat_map(|n| [begin(n, scene.mine), begin(ENVELOPES + n, scene.forged_lease())]);
+    let permits = join_all(some_without).await;
+    let mut numbers = Vec::new();
+    for pair in permits.chunks(2) {
+        match pair {
+            [Ok(Permit::Granted { envelope, wait: SlotWait::NONE }), Ok(Permit::Lost)] => numbers.push(*envelope),
+            other => panic!("{other:?}"),
+        }
+    }
+    let expected: Vec<u32> = (1..=ENVELOPES).collect();
+    assert_eq!(numbers, expected, "numbers are unique and in order of arrival");
+    for (record, number) in load_all_envelopes(&scene).await.iter().zip(1..) {
+        assert_eq!(
+            (record.envelope, record.rows[0].row.get(), record.rows[1].row.get()),
+            (number, number * 2, number * 2 + 1)
+        );
+        assert_eq!((record.kind, &record.settled), (OperationKind::ViberSms, &None));
+    }
+    // Envelopes of the previous owner are in doubt, and late answers are evidence.
+    let claim = scene.ledger.claim_run(&scene.hold, scene.run.key).await.unwrap();
+    assert_eq!(claim.in_doubt, ENVELOPES as usize);
+    let lost = join_all((81..=90).map(|n| begin(n, scene.mine))).await;
+    assert!(lost.into_iter().all(|permit| permit.unwrap() == Permit::Lost));
+    let later = join_all((ENVELOPES + 1..=2 * ENVELOPES).map(|n| begin(n, claim.lease))).await;
+    assert!(later.into_iter().map(Result::unwrap).eq((ENVELOPES + 1..=2 * ENVELOPES).map(granted)));
+    let outcomes = |n: u32| match n % 3 {
+        0 => vec![accepted(), not_sent()],
+        1 => vec![rejected(), accepted()],
+        _ => vec![doubt(), doubt()],
+    };
+    let settle = |n: u32| {
+        let evidence = n.is_multiple_of(4).then(|| format!("the body of {n}"));
+        let settlement = Settlement { run: scene.run.key, envelope: n, outcomes: outcomes(n), evidence };
+        scene.ledger.settle_envelope(settlement)
+    };
+    // One envelope is settled twice.
+    let settled = join_all((1..=2 * ENVELOPES).chain([7]).map(settle)).await;
+    assert!(settled.iter().all(Result::is_ok), "{settled:?}");
+    for record in load_all_envelopes(&scene).await {
+        let (number, states) = (
+            record.envelope,
+            record.settled.iter().flat_map(|(_, outcomes)| outcomes.iter().map(RowState::from_outcome)),
+        );
+        let late = number <= ENVELOPES;
+        let expected: Vec<RowState> = outcomes(number)
+            .iter()
+            .map(|outcome| match RowState::from_outcome(outcome) {
+                // An answer that nothing was sent proves nothing after doubt.
+                RowState::Planned if late => RowState::InDoubt,
+                state => state,
+            })
+            .collect();
+        assert_eq!(states.collect::<Vec<_>>(), expected, "envelope {number}");
+        let evidence = scene.ledger.load_evidence(scene.run.key, number).await.unwrap();
+        assert_eq!(evidence, number.is_multiple_of(4).then(|| format!("the body of {number}")));
+    }
+    scene.ledger.request_stop(scene.run.key, true).await.unwrap();
+    let refused = join_all((81..=90).map(|n| begin(n, claim.lease))).await;
+    assert!(refused.into_iter().all(|permit| permit.unwrap() == Permit::StopRequested));
+}
+
+async fn load_all_envelopes<L: Ledger>(scene: &Scene<L>) -> Vec<EnvelopeRecord> {
+    scene.ledger.load_envelopes(scene.run.key, 1..=u32::MAX).await.unwrap()
+}

@@ -1,0 +1,254 @@
+//! Forgetting: the number leaves every record, its hash keeps guard and opt-outs, and other records stay unchanged.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use roaring::RoaringBitmap;
+
+use super::bounds::with_second_run;
+use super::scene::*;
+use crate::{
+    BlockRequest, Bounds, ForgetOrder, Intent, Ledger, LedgerError, NewReceipt, OPTED_OUT, OptOut, OptOutReach,
+    OptOutRemoval, OptOutScope, Ownership, Permit, ReceiptOutcome, RowState, Run, RunEnd, RunFilter, RunId,
+    RunProgress, Settlement, StateCounts,
+};
+use campaign_core::domain::{
+    Addressee, Budget, FrequencyCap, GatewayMessageId, OperationOutcome, Phone, Receipt, ReceiptSource, RecipientReply,
+    Row, Status,
+};
+
+fn opt_out(phone: Phone) -> OptOut {
+    OptOut {
+        who: phone.into(),
+        scope: OptOutScope::Everything,
+        reach: OptOutReach::AllGateways,
+        reason: "forgotten".into(),
+        source: "olena".into(),
+        at: "2026-11-21T10:00:00Z".parse().unwrap(),
+    }
+}
+
+fn forget_order(row: u32, rows: Vec<(RunId, RoaringBitmap)>) -> ForgetOrder {
+    ForgetOrder { phone: phone(row), rows, opt_out: opt_out(phone(row)) }
+}
+
+/// Forgets the number of a row of the scene's run.
+pub(super) async fn forget_row<L: Ledger>(scene: &Scene<L>, row: u32) {
+    scene.ledger.forget_number(forget_order(row, vec![(scene.run.key, RoaringBitmap::from([row]))])).await.unwrap();
+}
+
+fn reply_receipt(row: u32, run: RunId) -> NewReceipt {
+    let reply = RecipientReply { at: None, text: "call me, I am Olena".into(), media: None };
+    let (digit, error) = (Some("5".to_owned()), Some(format!("{} is busy", phone(row))));
+    let receipt =
+        Receipt { replies: vec![reply], digit, error, ..Receipt::new(ReceiptSource::Webhook, Status::Delivered) };
+    NewReceipt { run, row: Row::new(row), order: None, receipt, opt_out: None }
+}
+
+pub(super) async fn forgotten_number_leaves_every_record_and_no_other_does<L: Ledger>(scene: Scene<L>) {
+    scene.begin_envelope(1, scene.mine).await;
+    scene.begin_envelope(2, scene.mine).await;
+    let reported = |row: u32| format!("no route to {}", phone(row));
+    let outcomes = vec![
+        OperationOutcome::Accepted {
+            msg_id: Some(GatewayMessageId::Number(5)),
+            parts: Some(2),
+            answer: Some("{\"imsi\":1}".into()),
+        },
+        OperationOutcome::Rejected { error: reported(3) },
+    ];
+    let evidence = Some(format!("[{}, {}]", phone(2), phone(3)));
+    scene.ledger.settle_envelope(Settlement { run: scene.run.key, envelope: 1, outcomes, evidence }).await.unwrap();
+    scene.settle_envelope(2, [rejected(), accepted()]).await;
+    scene.ledger.store_receipts(vec![reply_receipt(2, scene.run.key), reply_receipt(3, scene.run.key)]).await.unwrap();
+    let states = scene.row_states().await;
+    forget_row(&scene, 2).await;
+    let envelopes = scene.ledger.load_envelopes(scene.run.key, 1..=2).await.unwrap();
+    let [gone, kept] = envelopes[0].rows.as_slice() else { panic!("two rows") };
+    assert!(matches!(gone.to, Addressee::Forgotten(_)) && gone.digest == [0; 8], "{gone:?}");
+    assert_eq!((kept.to, kept.digest), (phone(3).into(), [3; 8]));
+    let (_, outcomes) = envelopes[0].settled.clone().unwrap();
+    let taken = OperationOutcome::Accepted { msg_id: Some(GatewayMessageId::Number(5)), parts: Some(2), answer: None };
+    assert_eq!(outcomes, [taken, OperationOutcome::Rejected { error: reported(3) }]);
+    let evidence = scene.ledger.load_evidence(scene.run.key, 1).await.unwrap().unwrap();
+    assert!(!evidence.contains(&phone(2).to_string()) && evidence.contains(&phone(3).to_string()), "{evidence}");
+    let receipts = scene.ledger.load_receipts(scene.run.key, 2..4).await.unwrap();
+    let reported: Vec<_> = receipts.iter().map(|(_, kept)| &kept[0].receipt).collect();
+    assert!(reported[0].replies.is_empty() && reported[0].digit.is_none() && reported[0].error.is_none());
+    assert_eq!((reported[0].status.clone(), reported[1].replies.len()), (Status::Delivered, 1));
+    assert_eq!(scene.row_states().await, states, "other outcomes are unchanged");
+    assert_eq!(scene.ledger.find_addressee(scene.run.key, Row::new(2)).await.unwrap(), Some(gone.to));
+    // Later receipts are stored without texts, too.
+    let mut later = reply_receipt(2, scene.run.key);
+    later.receipt.status = Status::Read;
+    scene.ledger.store_receipts(vec![later]).await.unwrap();
+    let receipts = scene.ledger.load_receipts(scene.run.key, 2..3).await.unwrap();
+    assert!(receipts[0].1.len() == 2 && receipts[0].1.iter().all(|kept| kept.receipt.replies.is_empty()));
+}
+
+pub(super) async fn forgotten_number_is_guarded_and_suppressed_by_its_hash<L: Ledger>(scene: Scene<L>) {
+    scene.begin_envelope(1, scene.mine).await;
+    scene.settle_envelope(1, [accepted(), rejected()]).await;
+    forget_row(&scene, 2).await;
+    forget_row(&scene, 3).await;
+    assert_eq!(scene.guarded_rows().await, [2], "rejected rows have no message");
+    let held = scene.ledger.load_suppressed_numbers("sale", false).await.unwrap().numbers;
+    assert!([2, 3].iter().all(|row| held.contains(phone(*row))) && !held.contains(phone(4)));
+    let listed = scene.ledger.find_opt_outs(phone(2)).await.unwrap();
+    assert_eq!(listed.len(), 1);
+    assert!(matches!(listed[0].who, Addressee::Forgotten(_)), "{listed:?}");
+    // A forgotten number is not added twice, and not by its number.
+    let again = scene.ledger.add_opt_outs(vec![opt_out(phone(2))]).await.unwrap();
+    assert_eq!((again.added, again.known), (0, listed.clone()));
+    let removal = OptOutRemoval { phone: phone(2), scope: None, by: "olena".into(), why: None };
+    assert_eq!(scene.ledger.remove_opt_outs(removal).await.unwrap(), listed);
+    assert!(!scene.ledger.load_suppressed_numbers("sale", false).await.unwrap().numbers.contains(phone(2)));
+    assert_eq!(scene.guarded_rows().await, [2], "the row still has its message");
+}
+
+pub(super) async fn forgotten_number_stays_on_the_list_by_its_hash<L: Ledger>(scene: Scene<L>) {
+    let reported = OptOut { reason: format!("{} called", phone(2)).into(), ..opt_out(phone(2)) };
+    scene.ledger.add_opt_outs(vec![reported.clone(), opt_out(phone(3))]).await.unwrap();
+    scene.ledger.forget_number(forget_order(2, Vec::new())).await.unwrap();
+    let listed = scene.ledger.list_opt_outs(None, 9).await.unwrap().entries;
+    assert_eq!((listed.len(), &listed[1]), (2, &opt_out(phone(3))));
+    assert!(listed[0].who.phone().is_none() && !listed[0].reason.contains(&phone(2).to_string()), "{listed:?}");
+    assert_eq!(listed[0].at, reported.at);
+    // An envelope that was rendered before is refused, too.
+    assert_eq!(scene.begin_envelope(1, scene.mine).await, Permit::OptedOut(vec![Row::new(2), Row::new(3)]));
+}
+
+pub(super) async fn planned_rows_of_a_forgotten_number_are_skipped_once<L: Ledger>(scene: Scene<L>) {
+    let rows = RoaringBitmap::from([7, 9]);
+    scene.ledger.forget_number(forget_order(7, vec![(scene.run.key, rows)])).await.unwrap();
+    let excluded = scene.ledger.load_excluded_rows(scene.run.key).await.unwrap();
+    assert_eq!(excluded.find_reason(Row::new(7)), Some((RowState::Skipped, OPTED_OUT)));
+    assert_eq!(excluded.find_reason(Row::new(9)), Some((RowState::Invalid, "too short")), "with the earlier reason");
+    assert_eq!((excluded.count_rows(RowState::Skipped), excluded.count_rows(RowState::Invalid)), (1, 1));
+}
+
+pub(super) async fn forgotten_rows_wait_until_removal_from_copies_is_recorded<L: Ledger>(scene: Scene<L>) {
+    assert_eq!(scene.ledger.list_rows_to_forget().await.unwrap(), []);
+    forget_row(&scene, 3).await;
+    forget_row(&scene, 5).await;
+    let waiting = vec![(scene.run.key, RoaringBitmap::from([3, 5]))];
+    assert_eq!(scene.ledger.list_rows_to_forget().await.unwrap(), waiting);
+    scene.ledger.overwrite_free_space().await.unwrap();
+    scene.ledger.mark_rows_forgotten(vec![scene.run.key]).await.unwrap();
+    assert_eq!(scene.ledger.list_rows_to_forget().await.unwrap(), []);
+    forget_row(&scene, 6).await;
+    assert_eq!(scene.ledger.list_rows_to_forget().await.unwrap(), [(scene.run.key, RoaringBitmap::from([6]))]);
+}
+
+/// The final counts of the run.
+fn final_counts() -> StateCounts {
+    let mut counts = StateCounts::default();
+    counts.add(RowState::Accepted, 3);
+    counts.add(RowState::Rejected, 1);
+    counts
+}
+
+/// Ends and purges the scene's run, after two envelopes to the rows 2 to 5 with one rejection (row 3).
+async fn purge_run<L: Ledger>(scene: &Scene<L>) -> Run {
+    scene.begin_envelope(1, scene.mine).await;
+    scene.settle_envelope(1, [accepted(), rejected()]).await;
+    scene.begin_envelope(2, scene.mine).await;
+    scene.settle_envelope(2, [accepted(), accepted()]).await;
+    scene.record_events(scene.mine, vec![event(4, 2, found("delivered"))]).await;
+    scene.ledger.store_receipts(vec![reply_receipt(2, scene.run.key)]).await.unwrap();
+    scene.ledger.end_run(scene.mine, RunEnd { stop_reason: None, stop: None, ..run_end() }).await.unwrap();
+    let counted = scene.reload_run().await;
+    assert_eq!(scene.ledger.purge_run(counted.clone(), final_counts(), 7).await.unwrap(), Ownership::Held);
+    counted
+}
+
+pub(super) async fn purged_run_keeps_its_counts_but_no_rows<L: Ledger>(scene: Scene<L>) {
+    let before = purge_run(&scene).await;
+    let (ledger, key) = (&scene.ledger, scene.run.key);
+    assert!(ledger.list_envelope_summaries(key).await.unwrap().is_empty());
+    assert!(ledger.load_envelopes(key, 1..=9).await.unwrap().is_empty());
+    assert!(ledger.load_events(key).await.unwrap().is_empty());
+    assert!(ledger.load_receipts(key, 0..99).await.unwrap().is_empty());
+    assert!(ledger.load_excluded_rows(key).await.unwrap().rows().is_empty());
+    assert_eq!(ledger.find_addressee(key, Row::new(2)).await.unwrap(), None);
+    let run = scene.reload_run().await;
+    assert!(run.purged_at.is_some());
+    assert_eq!(run.current_counts(), Some(&(final_counts(), 7)));
+    let id = run.message_id(Row::new(2), None).unwrap();
+    let same = Run { purged_at: None, counts: before.counts.clone(), receipts_counted: before.receipts_counted, ..run };
+    assert_eq!(format!("{same:?}"), format!("{before:?}"), "it is the same run with the same identifiers");
+    let found = ledger.find_message(id).await.unwrap().expect("an identifier leads to its run");
+    assert_eq!((found.run, found.row), (key, Row::new(2)));
+    assert!(matches!(ledger.load_copies(&scene.reload_run().await).await, Err(LedgerError::Purged { .. })));
+    // Later receipts are not stored and do not outdate the counts.
+    assert_eq!(ledger.store_receipts(vec![reply_receipt(4, key)]).await.unwrap(), [ReceiptOutcome::Known]);
+    assert!(ledger.load_receipts(key, 0..99).await.unwrap().is_empty());
+    assert!(scene.reload_run().await.current_counts().is_some());
+}
+
+pub(super) async fn numbers_of_a_purged_run_stay_guarded_and_capped<L: Ledger>(scene: Scene<L>) {
+    let month = FrequencyCap { messages: 1, period: Duration::from_secs(30 * 86_400) };
+    purge_run(&scene).await;
+    assert_eq!(scene.guarded_rows().await, [2, 4, 5], "rejected rows have no message");
+    let held = scene.ledger.load_capped_numbers(&[month], false).await.unwrap();
+    assert_eq!([2, 3, 4, 5].map(|row| held.contains(phone(row))), [true, false, true, true]);
+    // So are numbers that are forgotten later.
+    forget_row(&scene, 4).await;
+    assert_eq!(scene.guarded_rows().await, [2, 4, 5]);
+    // The spending of the run still counts.
+    let scene = with_second_run(scene, new_run(7)).await;
+    let budget = Budget { recipients: Some(4), ..Budget::default() };
+    let bounds = Some(Arc::new(Bounds { budget, ..Bounds::default() }));
+    let permit = scene.ledger.begin_envelope(Intent { bounds, ..scene.new_intent(3, scene.mine) }).await.unwrap();
+    assert!(matches!(permit, Permit::BoundExceeded { fits: 1, .. }), "{permit:?}");
+    let bounds = Some(Arc::new(Bounds { caps: vec![month], ..Bounds::default() }));
+    let permit = scene.ledger.begin_envelope(Intent { bounds, ..scene.new_intent(1, scene.mine) }).await.unwrap();
+    assert_eq!(permit, Permit::Capped(vec![Row::new(2)]));
+}
+
+pub(super) async fn cancelled_numbers_of_a_purged_run_are_kept_as_hashes<L: Ledger>(scene: Scene<L>) {
+    let numbers = [phone(8), phone(9)].map(|phone| phone.to_u64()).into_iter().collect();
+    scene.ledger.keep_cancelled_numbers(scene.run.key, numbers).await.unwrap();
+    purge_run(&scene).await;
+    let kept = scene.ledger.load_cancelled_numbers(scene.run.key).await.unwrap();
+    assert_eq!([4, 8, 9].map(|row| kept.contains(phone(row))), [false, true, true]);
+    assert_eq!(scene.guarded_rows().await, [2, 4, 5], "they have no message");
+    assert_eq!(scene.ledger.load_sent_numbers(&[scene.run.key]).await.unwrap().len(), 3);
+}
+
+pub(super) async fn claimed_or_changed_run_is_not_purged<L: Ledger>(scene: Scene<L>) {
+    scene.begin_envelope(1, scene.mine).await;
+    scene.settle_envelope(1, [accepted(), rejected()]).await;
+    let refused = async |counted: Run| {
+        assert_eq!(scene.ledger.purge_run(counted, final_counts(), 7).await.unwrap(), Ownership::Lost);
+        assert_eq!(scene.ledger.load_envelopes(scene.run.key, 1..=9).await.unwrap().len(), 1);
+    };
+    refused(scene.reload_run().await).await;
+    let paused = RunEnd { progress: RunProgress::Open, ..run_end() };
+    scene.ledger.end_run(scene.mine, paused).await.unwrap();
+    refused(scene.reload_run().await).await;
+    let again = scene.claim_again().await;
+    scene.ledger.end_run(again, run_end()).await.unwrap();
+    let counted = scene.reload_run().await;
+    scene.ledger.store_receipts(vec![reply_receipt(2, scene.run.key)]).await.unwrap();
+    refused(counted).await;
+    let counted = scene.reload_run().await;
+    assert_eq!(scene.ledger.purge_run(counted.clone(), final_counts(), 7).await.unwrap(), Ownership::Held);
+    assert_eq!(scene.ledger.purge_run(counted, final_counts(), 9).await.unwrap(), Ownership::Lost, "once is enough");
+    assert_eq!(scene.reload_run().await.counts, Some((final_counts(), 7)));
+}
+
+pub(super) async fn purged_run_cannot_be_claimed_or_drawn_from<L: Ledger>(scene: Scene<L>) {
+    purge_run(&scene).await;
+    let taken = scene.ledger.claim_run(&scene.hold, scene.run.key).await;
+    assert!(matches!(taken, Err(LedgerError::Purged { .. })), "{taken:?}");
+    let drawn = || async {
+        let drawn = scene.ledger.draw_block(&shared_run(), BlockRequest::for_message(None, None)).await.unwrap();
+        drawn.into_block().expect("a row").run
+    };
+    let shared = drawn().await;
+    assert_eq!(drawn().await.key, shared.key);
+    let now = scene.ledger.list_runs(RunFilter::with_key(shared.key)).await.unwrap().pop().unwrap();
+    assert_eq!(scene.ledger.purge_run(now, StateCounts::default(), 0).await.unwrap(), Ownership::Held);
+    assert_ne!(drawn().await.key, shared.key);
+}

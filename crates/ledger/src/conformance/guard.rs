@@ -1,0 +1,109 @@
+//! The guard: it skips every number that has or might have a message.
+
+use super::scene::*;
+use crate::{Ledger, RepeatCheck, RepeatPlace, RetriedRow, RetryOrder, SentRow, Settlement};
+use campaign_core::domain::{Chain, Row};
+
+pub(super) async fn guard_covers_every_number_that_may_have_a_message<L: Ledger>(scene: Scene<L>) {
+    for envelope in 1..=3 {
+        scene.begin_envelope(envelope, scene.mine).await;
+    }
+    scene.settle_envelope(1, [accepted(), rejected()]).await;
+    scene.settle_envelope(2, [doubt(), not_sent()]).await;
+    let numbers = scene.ledger.load_sent_numbers(&[scene.run.key]).await.unwrap();
+    let guarded: Vec<u32> = (2..=7).filter(|&row| numbers.contains(phone(row))).collect();
+    assert_eq!(guarded, [2, 4, 6, 7], "accepted, in doubt, and an intent without an answer");
+    let rows = scene.ledger.load_sent_rows(scene.run.key).await.unwrap();
+    assert_eq!(rows.iter().collect::<Vec<_>>(), guarded, "the rows that have them");
+}
+
+pub(super) async fn guard_follows_events_and_decisions<L: Ledger>(scene: Scene<L>) {
+    scene.begin_envelope(1, scene.mine).await;
+    scene.settle_envelope(1, [doubt(), doubt()]).await;
+    assert_eq!(scene.guarded_rows().await, [2, 3]);
+    scene.record_events(scene.mine, vec![event(2, 1, not_sent_after_all())]).await;
+    assert_eq!(scene.guarded_rows().await, [3]);
+    scene.record_events(scene.mine, vec![event(2, 1, found("DELIVERED"))]).await;
+    assert_eq!(scene.guarded_rows().await, [2, 3], "proof wins over a decision");
+    scene.record_events(scene.mine, vec![event(3, 1, again())]).await;
+    assert_eq!(scene.guarded_rows().await, [2, 3], "an order to send again does not remove doubt");
+    let rows = scene.ledger.load_sent_rows(scene.run.key).await.unwrap();
+    assert_eq!(rows.iter().collect::<Vec<_>>(), [2, 3]);
+    scene.begin_envelope(2, scene.mine).await;
+    scene.settle_envelope(2, [rejected(), not_sent()]).await;
+    assert_eq!(scene.guarded_rows().await, [2, 3], "rejected rows have no message");
+}
+
+pub(super) async fn guard_covers_late_answers_and_all_named_runs<L: Ledger>(scene: Scene<L>) {
+    scene.begin_envelope(1, scene.mine).await;
+    scene.claim_again().await;
+    assert_eq!(scene.guarded_rows().await, [2, 3], "open intents of the previous owner");
+    // The answer reaches the previous owner.
+    scene.settle_envelope(1, [accepted(), rejected()]).await;
+    assert_eq!(scene.guarded_rows().await, [2]);
+    let other = scene.ledger.create_run(&new_run(2)).await.unwrap();
+    scene.ledger.open_run(other.key, None).await.unwrap();
+    let lease = scene.ledger.claim_run(&scene.hold, other.key).await.unwrap().lease;
+    let intent = scene.new_intent(2, lease);
+    scene.ledger.begin_envelope(intent).await.unwrap();
+    assert_eq!(scene.guarded_rows().await, [2], "other runs do not count");
+    let both = scene.ledger.load_sent_numbers(&[other.key, scene.run.key]).await.unwrap();
+    assert!([2, 4, 5].iter().all(|&row| both.contains(phone(row))) && both.len() == 3, "{both:?}");
+}
+
+pub(super) async fn send_again_order_keeps_the_guard_until_sent<L: Ledger>(scene: Scene<L>) {
+    scene.begin_envelope(1, scene.mine).await;
+    scene.settle_envelope(1, [rejected(), accepted()]).await;
+    let order = RetryOrder { rows: vec![RetriedRow { row: Row::new(2), envelope: 1 }], by: by(), random: 1 };
+    scene.ledger.retry_rows(scene.mine, order).await.unwrap();
+    assert_eq!(scene.guarded_rows().await, [3]);
+    let mut intent = scene.new_intent(2, scene.mine);
+    intent.rows = vec![SentRow { row: Row::new(2), to: phone(2).into(), digest: [0; 8], chain: Chain::UNKNOWN }];
+    scene.ledger.begin_envelope(intent).await.unwrap();
+    assert_eq!(scene.guarded_rows().await, [2, 3]);
+    let settlement = Settlement { run: scene.run.key, envelope: 2, outcomes: vec![rejected()], evidence: None };
+    scene.ledger.settle_envelope(settlement).await.unwrap();
+    assert_eq!(scene.guarded_rows().await, [3]);
+}
+
+/// Reserves the place of a message. `None` if the tables do not support it.
+async fn take_place<L: Ledger>(scene: &Scene<L>, message: &str, again: bool) -> Option<Result<RepeatPlace, u64>> {
+    match scene.ledger.take_repeat_place(message.as_bytes().to_vec(), again).await.unwrap() {
+        RepeatCheck::Taken(place) => Some(Ok(place)),
+        RepeatCheck::Repeated(ago) => Some(Err(ago.as_secs())),
+        RepeatCheck::Unavailable => None,
+    }
+}
+
+async fn was_sent<L: Ledger>(scene: &Scene<L>, message: &str) -> bool {
+    scene.ledger.find_time_since_sent(message.as_bytes().to_vec()).await.unwrap().is_some()
+}
+
+pub(super) async fn repeat_place_blocks_a_message_until_it_is_released<L: Ledger>(scene: Scene<L>) {
+    assert!(!was_sent(&scene, "380 Hi").await);
+    // Tables of the previous version do not support reservations.
+    let Some(first) = take_place(&scene, "380 Hi", false).await else { return };
+    let first = first.unwrap();
+    assert!(was_sent(&scene, "380 Hi").await && !was_sent(&scene, "381 Hi").await);
+    assert_eq!(take_place(&scene, "380 Hi", false).await, Some(Err(0)));
+    assert!(matches!(take_place(&scene, "381 Hi", false).await, Some(Ok(_))));
+    // Releasing a second message does not release the first.
+    let again = take_place(&scene, "380 Hi", true).await.unwrap().unwrap();
+    scene.ledger.release_repeat_place(again.clone()).await.unwrap();
+    assert!(was_sent(&scene, "380 Hi").await);
+    if again.until != first.until {
+        // Its place was already released.
+        scene.ledger.release_repeat_place(again).await.unwrap();
+        assert!(was_sent(&scene, "380 Hi").await);
+    }
+    scene.ledger.release_repeat_place(first).await.unwrap();
+    assert!(!was_sent(&scene, "380 Hi").await);
+    assert!(matches!(take_place(&scene, "380 Hi", false).await, Some(Ok(_))));
+}
+
+pub(super) async fn repeat_place_goes_to_one_of_many_callers<L: Ledger>(scene: Scene<L>) {
+    let takes = (0..8).map(|_| async { take_place(&scene, "380 Hi", false).await });
+    let taken = futures_util::future::join_all(takes).await;
+    let kept: Vec<_> = taken.into_iter().flatten().collect();
+    assert!(kept.is_empty() || kept.iter().filter(|place| place.is_ok()).count() == 1, "{kept:?}");
+}

@@ -1,0 +1,87 @@
+//! Plans and approvals: how long they are kept, and that an approval is used once.
+
+use futures_util::future::join;
+use jiff::{SignedDuration, Timestamp};
+
+use super::scene::*;
+use crate::{Approval, Ledger, Plan, RunFilter, RunProgress};
+
+fn days_ago(days: i64) -> Timestamp {
+    let now = Timestamp::from_microsecond(Timestamp::now().as_microsecond()).unwrap();
+    now - SignedDuration::from_hours(24 * days)
+}
+
+fn plan(digest: &str, at: Timestamp) -> Plan {
+    Plan { digest: digest.to_owned(), record: format!("what {digest} is of"), at }
+}
+
+fn approval(token: &str, digest: &str) -> Approval {
+    let (at, until) = (days_ago(0), days_ago(-1));
+    let (token, digest, by) = (token.to_owned(), digest.to_owned(), "olha".to_owned());
+    Approval { token, digest, by, up_to: 12, at, until, standing: false }
+}
+
+fn digests(plans: &[Plan]) -> Vec<&str> {
+    plans.iter().map(|plan| plan.digest.as_str()).collect()
+}
+
+pub(super) async fn plan_is_found_by_digest_prefix_for_thirty_days<L: Ledger>(scene: Scene<L>) {
+    let ledger = &scene.ledger;
+    for (digest, days) in [("ab01", 29), ("ab02", 1), ("ab03", 31), ("cd04", 0)] {
+        ledger.keep_plan(plan(digest, days_ago(days))).await.unwrap();
+    }
+    assert_eq!(digests(&ledger.find_plans("ab").await.unwrap()), ["ab02", "ab01"]);
+    assert_eq!(digests(&ledger.find_plans("cd04").await.unwrap()), ["cd04"]);
+    for none in ["ab03", "cd045", "b0", "_", "%"] {
+        assert!(ledger.find_plans(none).await.unwrap().is_empty(), "{none}");
+    }
+    let again = Plan { record: "again".to_owned(), ..plan("ab01", days_ago(0)) };
+    ledger.keep_plan(again.clone()).await.unwrap();
+    assert_eq!(ledger.find_plans("ab01").await.unwrap(), [again]);
+}
+
+pub(super) async fn approval_is_used_once_by_concurrent_callers<L: Ledger>(scene: Scene<L>) {
+    let ledger = &scene.ledger;
+    assert!(ledger.keep_approval(approval("t1", "ab01")).await.unwrap());
+    let (one, other) = join(ledger.use_approval("t1", None), ledger.use_approval("t1", None)).await;
+    assert_ne!(one.unwrap(), other.unwrap());
+    assert!(!ledger.use_approval("t1", Some(scene.run.key)).await.unwrap());
+    assert!(!ledger.keep_approval(approval("t1", "ab01")).await.unwrap(), "storing it again changes nothing");
+    assert!(!ledger.use_approval("t1", None).await.unwrap());
+    assert!(!ledger.use_approval("unknown", None).await.unwrap());
+    assert!(ledger.list_run_approvals(scene.run.key).await.unwrap().is_empty());
+    assert!(ledger.keep_approval(approval("t2", "ab01")).await.unwrap());
+    let kept = ledger.list_approvals("ab01").await.unwrap();
+    assert_eq!(kept.iter().map(|kept| &kept.approval.token).collect::<Vec<_>>(), ["t1", "t2"]);
+    assert_eq!(kept.iter().map(|kept| kept.is_valid(days_ago(0))).collect::<Vec<_>>(), [false, true]);
+    assert_eq!(kept[1].approval.up_to, 12);
+    assert!(ledger.list_approvals("ab").await.unwrap().is_empty(), "prefixes of a digest do not match");
+}
+
+pub(super) async fn approval_expires_and_a_standing_one_is_reusable<L: Ledger>(scene: Scene<L>) {
+    let ledger = &scene.ledger;
+    for (token, until) in [("over", days_ago(1)), ("on", days_ago(-1))] {
+        let standing = Approval { until, standing: true, ..approval(token, "ab01") };
+        ledger.keep_approval(standing).await.unwrap();
+    }
+    assert!(!ledger.use_approval("over", None).await.unwrap());
+    assert!(ledger.use_approval("on", Some(scene.run.key)).await.unwrap());
+    assert!(ledger.use_approval("on", None).await.unwrap());
+    let used = ledger.list_run_approvals(scene.run.key).await.unwrap();
+    assert_eq!(used.iter().map(|kept| &kept.approval.token).collect::<Vec<_>>(), ["on"]);
+}
+
+pub(super) async fn run_is_opened_together_with_its_approval<L: Ledger>(scene: Scene<L>) {
+    let ledger = &scene.ledger;
+    ledger.keep_approval(approval("t1", "ab01")).await.unwrap();
+    let (first, second) =
+        (ledger.create_run(&new_run(2)).await.unwrap(), ledger.create_run(&new_run(3)).await.unwrap());
+    assert!(ledger.open_approved_run(first.key, Some(scene.run.key), "t1").await.unwrap());
+    assert!(!ledger.open_approved_run(second.key, Some(first.key), "t1").await.unwrap());
+    let runs = ledger.list_runs(RunFilter::for_campaign("sale")).await.unwrap();
+    let standing: Vec<_> = runs.iter().map(|run| (run.key, run.progress)).collect();
+    assert_eq!(standing, [(scene.run.key, RunProgress::Replaced), (first.key, RunProgress::Open)]);
+    let used = ledger.list_run_approvals(first.key).await.unwrap();
+    assert_eq!(used.len(), 1);
+    assert_eq!(used[0].used.and_then(|used| used.run), Some(first.key));
+}

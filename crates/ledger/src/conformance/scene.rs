@@ -1,0 +1,236 @@
+//! A test scene: a ledger with one open run, and operations on it.
+
+use jiff::Timestamp;
+
+use crate::{
+    Allowance, Author, CampaignLock, Epoch, ExcludedRows, Intent, Lease, Ledger, NewReceipt, NewRowEvent, NewRun,
+    Ownership, Permit, ReceiptOutcome, RowChange, RowEvent, RowEvents, RowState, RowStates, Run, RunActivity, RunEnd,
+    RunFilter, RunProgress, SentRow, Settlement, SharedRun, SlotWait, StateCounts, StopKind, SuppressionPolicy,
+};
+use campaign_core::domain::{
+    Chain, Endpoint, GatewayMessageId, OperationKind, OperationOutcome, Phone, Receipt, ReceiptSource, Row, Status,
+};
+
+/// A ledger with one open run that this process owns.
+pub(crate) struct Scene<L> {
+    pub(crate) ledger: L,
+    pub(crate) run: Run,
+    pub(crate) hold: CampaignLock,
+    /// The lease on the run, until it is claimed again.
+    pub(crate) mine: Lease,
+}
+
+impl<L: Ledger> Scene<L> {
+    /// A scene on an empty ledger.
+    pub(crate) async fn new(ledger: L) -> Self {
+        Self::with_run(ledger, &new_run(1)).await
+    }
+
+    /// A scene with another run of a ledger.
+    pub(crate) async fn with_run(ledger: L, new: &NewRun) -> Self {
+        let run = ledger.create_run(new).await.unwrap();
+        ledger.open_run(run.key, None).await.unwrap();
+        let hold = ledger
+            .acquire_campaign_lock(&run.campaign, &run.account)
+            .await
+            .unwrap()
+            .expect("the campaign is not locked");
+        let mine = ledger.claim_run(&hold, run.key).await.unwrap().lease;
+        Self { ledger, run, hold, mine }
+    }
+
+    /// Claims the run again, which ends the earlier lease.
+    pub(crate) async fn claim_again(&self) -> Lease {
+        self.ledger.claim_run(&self.hold, self.run.key).await.unwrap().lease
+    }
+
+    /// A lease that the ledger never granted.
+    pub(crate) fn forged_lease(&self) -> Lease {
+        Lease { epoch: Epoch(self.mine.epoch.0.wrapping_add(1)), ..self.mine }
+    }
+
+    /// Begins an envelope of two rows: the first has the rows 2 and 3, and so on.
+    pub(crate) async fn begin_envelope(&self, envelope: u32, lease: Lease) -> Permit {
+        self.ledger.begin_envelope(self.new_intent(envelope, lease)).await.unwrap()
+    }
+
+    pub(crate) fn new_intent(&self, envelope: u32, lease: Lease) -> Intent {
+        let row =
+            |row| SentRow { row: Row::new(row), to: phone(row).into(), digest: [row as u8; 8], chain: Chain::UNKNOWN };
+        let rows = vec![row(envelope * 2), row(envelope * 2 + 1)];
+        let account = Allowance::new("account", None);
+        Intent { lease, kind: OperationKind::ViberSms, account, rows, costs: Vec::new(), bounds: None, leave_by: None }
+    }
+
+    pub(crate) async fn settle_envelope(&self, envelope: u32, outcomes: [OperationOutcome; 2]) {
+        let outcomes = outcomes.to_vec();
+        self.ledger
+            .settle_envelope(Settlement { run: self.run.key, envelope, outcomes, evidence: None })
+            .await
+            .unwrap();
+    }
+
+    pub(crate) async fn outcome_states(&self, envelope: u32) -> Vec<RowState> {
+        let records = self.ledger.load_envelopes(self.run.key, envelope..=envelope).await.unwrap();
+        let settled = records[0].settled.as_ref();
+        settled.map_or_else(Vec::new, |(_, outcomes)| outcomes.iter().map(RowState::from_outcome).collect())
+    }
+
+    pub(crate) async fn record_events(&self, lease: Lease, events: Vec<NewRowEvent>) -> Ownership {
+        self.ledger.record_events(lease, events).await.unwrap()
+    }
+
+    /// Stores a receipt for the run's own message of a row.
+    pub(crate) async fn store_receipt(&self, row: u32, status: Status) -> ReceiptOutcome {
+        let receipt = Receipt::new(ReceiptSource::Webhook, status);
+        let new = NewReceipt { run: self.run.key, row: Row::new(row), order: None, receipt, opt_out: None };
+        self.ledger.store_receipts(vec![new]).await.unwrap()[0]
+    }
+
+    pub(crate) async fn load_events(&self) -> Vec<RowEvent> {
+        self.ledger.load_events(self.run.key).await.unwrap()
+    }
+
+    /// The current record of the run.
+    pub(crate) async fn reload_run(&self) -> Run {
+        self.ledger.list_runs(RunFilter::all()).await.unwrap().into_iter().find(|run| run.key == self.run.key).unwrap()
+    }
+
+    /// The states of the rows 2 to 5.
+    pub(crate) async fn row_states(&self) -> Vec<Option<RowState>> {
+        let states = self.fold_states().await;
+        (2..=5).map(|row| states.recorded_state(Row::new(row))).collect()
+    }
+
+    /// The number of rows in each state.
+    pub(crate) async fn count_states(&self) -> StateCounts {
+        let excluded = self.ledger.load_excluded_rows(self.run.key).await.unwrap();
+        self.fold_states().await.count_states(self.run.recipients, &excluded)
+    }
+
+    /// The excluded rows.
+    pub(crate) async fn excluded_rows(&self) -> Vec<u32> {
+        self.ledger.load_excluded_rows(self.run.key).await.unwrap().rows().iter().collect()
+    }
+
+    async fn fold_states(&self) -> RowStates {
+        let excluded = self.ledger.load_excluded_rows(self.run.key).await.unwrap();
+        let events = RowEvents::from(self.load_events().await).with_excluded_rows(&excluded);
+        let mut states = RowStates::new(RunActivity::Idle, events);
+        for envelope in self.ledger.load_envelopes(self.run.key, 1..=10).await.unwrap() {
+            states.add_envelope(&envelope);
+        }
+        for (row, receipts) in self.ledger.load_receipts(self.run.key, 0..10).await.unwrap() {
+            states.add_receipts(row, &receipts);
+        }
+        states
+    }
+
+    /// The rows of 2 to 5 with guarded numbers.
+    pub(crate) async fn guarded_rows(&self) -> Vec<u32> {
+        let numbers = self.ledger.load_sent_numbers(&[self.run.key]).await.unwrap();
+        (2..=5).filter(|&row| numbers.contains(phone(row))).collect()
+    }
+}
+
+pub(crate) fn granted(envelope: u32) -> Permit {
+    Permit::Granted { envelope, wait: SlotWait::NONE }
+}
+
+pub(crate) fn phone(row: u32) -> Phone {
+    Phone::new(380_501_234_000 + u64::from(row)).unwrap()
+}
+
+pub(crate) fn new_run(random: u64) -> NewRun {
+    let mut excluded = ExcludedRows::default();
+    excluded.insert(Row::new(9), RowState::Invalid, "too short");
+    NewRun {
+        campaign: "sale".into(),
+        edition: String::new(),
+        gateway: "main".into(),
+        account: "account".into(),
+        endpoint: Endpoint::Async,
+        kind: OperationKind::ViberSms,
+        live: true,
+        round: 1,
+        recipients: 10,
+        last_row: Row::new(11),
+        excluded,
+        suppression: SuppressionPolicy::default(),
+        file: Some("/campaigns/sale.yaml".to_owned()),
+        began_at: Timestamp::now(),
+        random,
+    }
+}
+
+/// The common properties of single messages.
+pub(crate) fn shared_run() -> SharedRun {
+    SharedRun {
+        campaign: "gateway.test".into(),
+        edition: String::new(),
+        gateway: "main".into(),
+        account: "account".into(),
+        endpoint: Endpoint::Sync,
+        kind: OperationKind::Hlr,
+        live: true,
+        suppression: SuppressionPolicy::NONE,
+    }
+}
+
+/// An intent for one row of a block.
+pub(crate) fn single_intent(lease: Lease, row: u32) -> Intent {
+    let rows = vec![SentRow { row: Row::new(row), to: phone(row).into(), digest: [0; 8], chain: Chain::UNKNOWN }];
+    let account = Allowance::new("account", None);
+    Intent { lease, kind: OperationKind::Hlr, account, rows, costs: Vec::new(), bounds: None, leave_by: None }
+}
+
+pub(crate) fn run_end() -> RunEnd {
+    RunEnd {
+        progress: RunProgress::Finished,
+        stop_reason: Some("asked to stop".into()),
+        stop: Some(StopKind::Interrupted(15)),
+        counts: StateCounts::default(),
+        parts: 12,
+        receipts: 0,
+        results: Some("results.csv".into()),
+        lag: None,
+        at: Timestamp::now(),
+        notifications: Vec::new(),
+    }
+}
+
+pub(crate) fn accepted() -> OperationOutcome {
+    OperationOutcome::Accepted { msg_id: Some(GatewayMessageId::Number(5)), parts: Some(2), answer: None }
+}
+
+pub(crate) fn rejected() -> OperationOutcome {
+    OperationOutcome::Rejected { error: "No route".into() }
+}
+
+pub(crate) fn not_sent() -> OperationOutcome {
+    OperationOutcome::NotSent { reason: "refused".into() }
+}
+
+pub(crate) fn doubt() -> OperationOutcome {
+    OperationOutcome::InDoubt { reason: "silence".into() }
+}
+
+pub(crate) fn by() -> Author {
+    Author::Person("olena".into())
+}
+
+pub(crate) fn event(row: u32, envelope: u32, change: RowChange) -> NewRowEvent {
+    NewRowEvent { row: Row::new(row), envelope, change }
+}
+
+pub(crate) fn again() -> RowChange {
+    RowChange::SendAgain { by: by(), why: Some("the operator confirmed".into()) }
+}
+
+pub(crate) fn not_sent_after_all() -> RowChange {
+    RowChange::NotSent { by: by(), why: None }
+}
+
+pub(crate) fn found(status: &str) -> RowChange {
+    RowChange::Found { status: status.into(), msg_id: None, channel: None }
+}

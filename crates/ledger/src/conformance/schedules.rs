@@ -1,0 +1,141 @@
+//! Schedules: activation, and occurrences that fire at most once.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::scene::*;
+use crate::{ActiveSchedule, Ledger, OccurrenceKey, OccurrenceOutcome, OccurrenceRecord, RunFilter};
+
+fn active_schedule(name: &str) -> ActiveSchedule {
+    let at = moment(0);
+    ActiveSchedule {
+        name: name.to_owned(),
+        file: "/campaigns/sale.yaml".to_owned(),
+        digest: "00ff".to_owned(),
+        gateway: "main".to_owned(),
+        addresses: "https://gateway.example".to_owned(),
+        account: "account".to_owned(),
+        by: "olena".to_owned(),
+        activated_at: at,
+        since: at,
+        paused: false,
+    }
+}
+
+async fn list_active(ledger: &impl Ledger) -> Vec<ActiveSchedule> {
+    ledger.list_schedules().await.unwrap().into_iter().map(|stored| stored.expect("an intact record")).collect()
+}
+
+async fn list_latest(ledger: &impl Ledger, (schedule, until): (&str, Timestamp), most: u32) -> Vec<OccurrenceRecord> {
+    let stored = ledger.list_occurrences(schedule, until, most).await.unwrap();
+    stored.into_iter().map(|stored| stored.expect("an intact record")).collect()
+}
+
+fn key(schedule: &str, day: u32) -> OccurrenceKey {
+    let nominal = format!("2026-12-{day:02} 10:00");
+    OccurrenceKey { schedule: schedule.to_owned(), nominal, zone: "Europe/Kyiv".to_owned() }
+}
+
+/// The moment of an occurrence in December.
+fn moment(day: u32) -> Timestamp {
+    "2026-11-30T08:00:00Z".parse::<Timestamp>().unwrap() + SignedDuration::from_hours(24 * i64::from(day))
+}
+
+pub(super) async fn schedule_is_kept_paused_resumed_and_removed_by_name<L: Ledger>(scene: Scene<L>) {
+    let ledger = &scene.ledger;
+    ledger.activate_schedule(active_schedule("sale")).await.unwrap();
+    ledger.activate_schedule(active_schedule("daily")).await.unwrap();
+    assert_eq!(list_active(ledger).await, [active_schedule("daily"), active_schedule("sale")]);
+    let again = ActiveSchedule { digest: "11".to_owned(), ..active_schedule("sale") };
+    ledger.activate_schedule(again.clone()).await.unwrap();
+    assert!(ledger.pause_schedule("daily").await.unwrap() && !ledger.pause_schedule("none").await.unwrap());
+    let paused = ActiveSchedule { paused: true, ..active_schedule("daily") };
+    assert_eq!(list_active(ledger).await, [paused, again.clone()]);
+    assert!(
+        ledger.resume_schedule("daily", moment(5)).await.unwrap()
+            && !ledger.resume_schedule("none", moment(5)).await.unwrap()
+    );
+    let resumed = ActiveSchedule { since: moment(5), ..active_schedule("daily") };
+    assert_eq!(list_active(ledger).await, [resumed, again.clone()]);
+    assert!(ledger.deactivate_schedule("daily").await.unwrap() && !ledger.deactivate_schedule("daily").await.unwrap());
+    assert_eq!(list_active(ledger).await, [again]);
+}
+
+pub(super) async fn occurrence_fires_at_most_once<L: Ledger>(scene: Scene<L>) {
+    let (ledger, first) = (&scene.ledger, key("sale", 1));
+    ledger.activate_schedule(active_schedule("sale")).await.unwrap();
+    assert_eq!(ledger.find_occurrence(&first).await.unwrap(), None);
+    let run = ledger.fire_occurrence(&new_run(2), &first, moment(1)).await.unwrap().expect("it is not recorded");
+    ledger.open_run(run.key, None).await.unwrap();
+    assert_eq!(ledger.find_occurrence(&first).await.unwrap(), Some(OccurrenceOutcome::Fired(run.key)));
+    assert_eq!(ledger.find_run_occurrence(run.key).await.unwrap().map(|record| record.key), Some(first.clone()));
+    assert_eq!(ledger.find_run_occurrence(scene.run.key).await.unwrap(), None, "a manual run");
+    assert!(ledger.fire_occurrence(&new_run(3), &first, moment(1)).await.unwrap().is_none());
+    assert!(!ledger.skip_occurrence(&first, moment(1), "too late").await.unwrap());
+    ledger.retire_run(run.key).await.unwrap();
+    ledger.deactivate_schedule("sale").await.unwrap();
+    ledger.activate_schedule(active_schedule("sale")).await.unwrap();
+    assert!(
+        ledger.fire_occurrence(&new_run(4), &first, moment(1)).await.unwrap().is_none(),
+        "neither replaced nor activated again"
+    );
+    assert_eq!(ledger.list_runs(RunFilter::all()).await.unwrap().len(), 2, "no run was left behind");
+    for other in [key("sale", 2), key("daily", 1), OccurrenceKey { zone: "UTC".to_owned(), ..first }] {
+        assert!(
+            ledger.fire_occurrence(&new_run(5), &other, moment(1)).await.unwrap().is_some(),
+            "{other:?} is another occurrence"
+        );
+    }
+}
+
+pub(super) async fn skipped_occurrence_never_fires<L: Ledger>(scene: Scene<L>) {
+    let (ledger, first) = (&scene.ledger, key("sale", 1));
+    assert!(ledger.skip_occurrence(&first, moment(1), "too late").await.unwrap());
+    assert!(!ledger.skip_occurrence(&first, moment(1), "another reason").await.unwrap());
+    assert!(ledger.fire_occurrence(&new_run(2), &first, moment(1)).await.unwrap().is_none());
+    assert_eq!(ledger.find_occurrence(&first).await.unwrap(), Some(OccurrenceOutcome::Skipped("too late".to_owned())));
+}
+
+pub(super) async fn occurrence_with_an_unopened_run_may_fire_again<L: Ledger>(scene: Scene<L>) {
+    let (ledger, first) = (&scene.ledger, key("sale", 1));
+    // The process died before the copies were in place, so the run sent nothing.
+    let lost = ledger.fire_occurrence(&new_run(2), &first, moment(1)).await.unwrap().expect("it is not recorded");
+    let run = ledger.fire_occurrence(&new_run(3), &first, moment(1)).await.unwrap().expect("the run sent nothing");
+    assert_ne!(lost.key, run.key);
+    assert_eq!(ledger.find_occurrence(&first).await.unwrap(), Some(OccurrenceOutcome::Fired(run.key)));
+}
+
+pub(super) async fn only_an_occurrence_with_an_unopened_run_is_abandoned<L: Ledger>(scene: Scene<L>) {
+    let (ledger, [first, second, third]) = (&scene.ledger, [1, 2, 3].map(|day| key("sale", day)));
+    let lost = ledger.fire_occurrence(&new_run(2), &first, moment(1)).await.unwrap().expect("it is not recorded");
+    let sent = ledger.fire_occurrence(&new_run(3), &second, moment(2)).await.unwrap().expect("it is not recorded");
+    ledger.open_run(sent.key, None).await.unwrap();
+    for (key, day, given_up) in [(&first, 1, true), (&first, 1, false), (&second, 2, false), (&third, 3, false)] {
+        assert_eq!(ledger.abandon_occurrence(key, moment(day), "missed").await.unwrap(), given_up, "{key:?}");
+    }
+    let skipped = OccurrenceRecord {
+        key: first.clone(),
+        at: moment(1),
+        outcome: OccurrenceOutcome::Skipped("missed".to_owned()),
+    };
+    assert_eq!(list_latest(ledger, ("sale", moment(1)), 5).await, [skipped]);
+    assert_eq!(ledger.find_run_occurrence(lost.key).await.unwrap(), None);
+    assert!(ledger.fire_occurrence(&new_run(4), &first, moment(1)).await.unwrap().is_none());
+    assert_eq!(ledger.find_occurrence(&second).await.unwrap(), Some(OccurrenceOutcome::Fired(sent.key)));
+    assert_eq!(ledger.find_occurrence(&third).await.unwrap(), None);
+}
+
+pub(super) async fn latest_occurrences_are_listed_until_a_moment<L: Ledger>(scene: Scene<L>) {
+    let ledger = &scene.ledger;
+    for day in [3, 1, 2, 9] {
+        ledger.skip_occurrence(&key("sale", day), moment(day), "reported").await.unwrap();
+    }
+    ledger.skip_occurrence(&key("daily", 4), moment(4), "another's").await.unwrap();
+    let reported = |day| OccurrenceRecord {
+        key: key("sale", day),
+        at: moment(day),
+        outcome: OccurrenceOutcome::Skipped("reported".to_owned()),
+    };
+    assert_eq!(list_latest(ledger, ("sale", moment(8)), 2).await, [reported(3), reported(2)]);
+    assert_eq!(list_latest(ledger, ("sale", moment(2)), 5).await, [reported(2), reported(1)]);
+    assert!(ledger.list_occurrences("none", moment(8), 5).await.unwrap().is_empty());
+}

@@ -1,0 +1,230 @@
+//! Shards: a run that several workers send, and the takeover after one of them ended.
+
+use futures_util::future::join_all;
+
+use super::scene::*;
+use crate::{
+    Intent, Lease, Ledger, Ownership, Permit, RowSpan, RowState, RunEnd, RunFilter, RunProgress, Settlement, ShardDraw,
+    ShardWorker, StopKind,
+};
+use campaign_core::domain::Row;
+
+fn rows(first: u32, last: u32) -> RowSpan {
+    RowSpan { first: Row::new(first), last: Row::new(last) }
+}
+
+fn new_rows(first: u32, last: u32) -> ShardDraw {
+    ShardDraw::NewRows(rows(first, last))
+}
+
+impl<L: Ledger> Scene<L> {
+    /// Shards the run, before or after the gateway accepted a message.
+    async fn shard_run(&self, lease: Lease, proven: bool) {
+        let shared = self.ledger.shard_run(lease, "terms".into(), proven).await.unwrap();
+        assert_eq!(shared, Ownership::Held);
+    }
+
+    async fn register_worker(&self, by: &str) -> ShardWorker {
+        self.ledger.register_worker(&self.reload_run().await, by.into()).await.unwrap().expect("the run is sharded")
+    }
+
+    async fn draw_shard(&self, worker: &ShardWorker, rows: u32) -> ShardDraw {
+        self.ledger.draw_shard(worker, rows, true).await.unwrap()
+    }
+
+    /// Begins an envelope of these rows.
+    async fn begin_rows(&self, lease: Lease, rows: &[u32]) -> Permit {
+        let intents = rows.iter().flat_map(|row| single_intent(lease, *row).rows);
+        let intent = Intent { rows: intents.collect(), ..single_intent(lease, 2) };
+        self.ledger.begin_envelope(intent).await.unwrap()
+    }
+
+    async fn claimed_rows(&self) -> Vec<u32> {
+        self.ledger.load_claimed_rows(self.run.key).await.unwrap().iter().collect()
+    }
+}
+
+pub(super) async fn shards_are_drawn_in_order_and_no_row_twice<L: Ledger>(scene: Scene<L>) {
+    assert!(scene.ledger.register_worker(&scene.run, "one".into()).await.unwrap().is_none(), "the run is not sharded");
+    scene.shard_run(scene.mine, true).await;
+    let (one, two) = (scene.register_worker("one").await, scene.register_worker("two").await);
+    assert_eq!(scene.draw_shard(&one, 4).await, new_rows(2, 5));
+    assert_eq!(scene.draw_shard(&two, 4).await, new_rows(6, 9));
+    assert_eq!(scene.draw_shard(&one, 4).await, new_rows(10, 11), "the remaining rows");
+    assert_eq!(scene.draw_shard(&two, 4).await, ShardDraw::Unavailable);
+    assert_eq!(scene.claimed_rows().await, (2..=11).collect::<Vec<_>>());
+    scene.ledger.finish_shards(&one).await.unwrap();
+    assert_eq!(scene.claimed_rows().await, [6, 7, 8, 9]);
+    assert_eq!(scene.draw_shard(&two, 4).await, ShardDraw::Exhausted, "no other worker has rows");
+    assert_eq!(scene.draw_shard(&one, 4).await, ShardDraw::Unavailable);
+    drop(one);
+    scene.ledger.finish_shards(&two).await.unwrap();
+    assert_eq!(scene.draw_shard(&two, 4).await, ShardDraw::Exhausted);
+    let found = scene
+        .ledger
+        .find_message(scene.run.ids.id_for_row(Row::new(7)).unwrap())
+        .await
+        .unwrap()
+        .expect("by the row's identifier");
+    assert_eq!((found.run, found.row), (scene.run.key, Row::new(7)));
+}
+
+pub(super) async fn one_worker_draws_until_the_gateway_accepted_a_message<L: Ledger>(scene: Scene<L>) {
+    scene.shard_run(scene.mine, false).await;
+    let (one, two) = (scene.register_worker("one").await, scene.register_worker("two").await);
+    assert_eq!(scene.draw_shard(&one, 2).await, new_rows(2, 3));
+    assert_eq!(scene.draw_shard(&two, 2).await, ShardDraw::Unavailable);
+    assert_eq!(scene.draw_shard(&one, 2).await, new_rows(4, 5), "the first worker continues");
+    drop(one);
+    assert!(matches!(scene.draw_shard(&two, 2).await, ShardDraw::TakenOver { .. }), "then another worker does");
+    let three = scene.register_worker("three").await;
+    assert_eq!(scene.draw_shard(&three, 2).await, ShardDraw::Unavailable);
+    scene.ledger.mark_proven(scene.run.key).await.unwrap();
+    assert_eq!(scene.draw_shard(&three, 2).await, new_rows(6, 7));
+}
+
+pub(super) async fn shards_of_a_lost_worker_are_taken_over_in_doubt<L: Ledger>(scene: Scene<L>) {
+    scene.shard_run(scene.mine, true).await;
+    let (one, two) = (scene.register_worker("one").await, scene.register_worker("two").await);
+    assert_eq!(scene.draw_shard(&one, 2).await, new_rows(2, 3));
+    assert_eq!(scene.draw_shard(&two, 2).await, new_rows(4, 5));
+    assert_eq!(scene.draw_shard(&one, 2).await, new_rows(6, 7));
+    assert_eq!(scene.begin_rows(one.lease, &[2]).await, granted(1));
+    assert_eq!(scene.begin_rows(two.lease, &[4]).await, granted(2));
+    assert_eq!(scene.begin_rows(one.lease, &[3]).await, granted(3));
+    scene.settle_row(3).await;
+    let gone = one.lease;
+    drop(one);
+    let taken = ShardDraw::TakenOver { rows: vec![rows(2, 3), rows(6, 7)], doubtful: 1 };
+    assert_eq!(scene.draw_shard(&two, 2).await, taken);
+    assert_eq!(scene.outcome_states(1).await, [RowState::InDoubt]);
+    assert!(scene.outcome_states(2).await.is_empty(), "its own shard continues");
+    assert_eq!(scene.outcome_states(3).await, [RowState::Accepted]);
+    assert_eq!(scene.begin_rows(gone, &[6]).await, Permit::Lost);
+    assert_eq!(scene.begin_rows(two.lease, &[6]).await, granted(4));
+    assert_eq!(scene.draw_shard(&two, 2).await, new_rows(8, 9));
+}
+
+pub(super) async fn worker_at_a_free_place_takes_over_its_shards<L: Ledger>(scene: Scene<L>) {
+    scene.shard_run(scene.mine, true).await;
+    let one = scene.register_worker("one").await;
+    assert_eq!(scene.draw_shard(&one, 3).await, new_rows(2, 4));
+    assert_eq!(scene.begin_rows(one.lease, &[2, 3]).await, granted(1));
+    drop(one);
+    let two = scene.register_worker("two").await;
+    assert_eq!(scene.draw_shard(&two, 3).await, ShardDraw::TakenOver { rows: vec![rows(2, 4)], doubtful: 1 });
+    assert_eq!(scene.draw_shard(&two, 3).await, new_rows(5, 7));
+}
+
+pub(super) async fn envelope_must_lie_within_one_shard_of_its_worker<L: Ledger>(scene: Scene<L>) {
+    scene.shard_run(scene.mine, true).await;
+    assert_eq!(scene.begin_rows(scene.mine, &[2]).await, Permit::Lost, "not with the lease on the whole run");
+    let (one, two) = (scene.register_worker("one").await, scene.register_worker("two").await);
+    for (worker, expected) in [(&one, new_rows(2, 3)), (&two, new_rows(4, 5)), (&one, new_rows(6, 7))] {
+        assert_eq!(scene.draw_shard(worker, 2).await, expected);
+    }
+    for rows in [[3, 4], [3, 6], [8, 9]] {
+        assert_eq!(scene.begin_rows(one.lease, &rows).await, Permit::Lost, "{rows:?}");
+    }
+    assert_eq!(scene.begin_rows(one.lease, &[6, 7]).await, granted(1));
+    let at_once = join_all([[4], [2], [8], [3], [5]].iter().map(|rows| scene.begin_rows(one.lease, rows))).await;
+    match at_once.as_slice() {
+        [
+            Permit::Lost,
+            Permit::Granted { envelope: first, .. },
+            Permit::Lost,
+            Permit::Granted { envelope: next, .. },
+            Permit::Lost,
+        ] => {
+            assert!(1 < *first && first < next, "numbers are unique");
+        }
+        other => panic!("{other:?}"),
+    }
+    let learnt = vec![event(6, 1, not_sent_after_all())];
+    assert_eq!(scene.record_events(two.lease, learnt.clone()).await, Ownership::Lost);
+    assert_eq!(scene.record_events(one.lease, learnt).await, Ownership::Held, "the worker with the row sees it");
+    scene.ledger.finish_shards(&one).await.unwrap();
+    assert_eq!(scene.begin_rows(one.lease, &[2]).await, Permit::Lost, "its shards are complete");
+}
+
+pub(super) async fn worker_of_an_earlier_sharding_keeps_shards_and_draws_none<L: Ledger>(scene: Scene<L>) {
+    scene.shard_run(scene.mine, true).await;
+    let one = scene.register_worker("one").await;
+    assert_eq!(scene.draw_shard(&one, 2).await, new_rows(2, 3));
+    let next = scene.claim_again().await;
+    assert_eq!(scene.draw_shard(&one, 2).await, ShardDraw::Unavailable, "a process claimed the whole run");
+    scene.shard_run(next, true).await;
+    assert_eq!(scene.draw_shard(&one, 2).await, ShardDraw::Ended);
+    assert_eq!(scene.begin_rows(one.lease, &[2]).await, granted(1), "it sends its own rows");
+    let two = scene.register_worker("two").await;
+    assert_eq!(scene.draw_shard(&two, 2).await, new_rows(4, 5), "no other worker does");
+    scene.ledger.finish_shards(&one).await.unwrap();
+    scene.ledger.finish_shards(&two).await.unwrap();
+    scene.shard_run(next, true).await;
+    assert_eq!(scene.draw_shard(&two, 2).await, ShardDraw::Ended, "each sharding has a new number");
+    assert_eq!(scene.draw_shard(&scene.register_worker("three").await, 2).await, new_rows(2, 3));
+}
+
+pub(super) async fn unclaimed_rows_are_drawn_again_after_resharding<L: Ledger>(scene: Scene<L>) {
+    scene.shard_run(scene.mine, true).await;
+    let one = scene.register_worker("one").await;
+    assert_eq!(scene.draw_shard(&one, 9).await, new_rows(2, 10));
+    assert_eq!(scene.begin_rows(one.lease, &[2]).await, granted(1));
+    drop(one);
+    let next = scene.claim_again().await;
+    assert_eq!(scene.outcome_states(1).await, [RowState::InDoubt]);
+    scene.shard_run(next, false).await;
+    let two = scene.register_worker("two").await;
+    assert_eq!(scene.draw_shard(&two, 9).await, new_rows(2, 10));
+}
+
+pub(super) async fn halted_run_has_a_reason_and_no_more_shards<L: Ledger>(scene: Scene<L>) {
+    scene.shard_run(scene.mine, true).await;
+    let (one, two) = (scene.register_worker("one").await, scene.register_worker("two").await);
+    assert_eq!(scene.draw_shard(&one, 2).await, new_rows(2, 3));
+    for (kind, reason) in [(StopKind::Breaker, "three in doubt"), (StopKind::Credit, "too late")] {
+        scene.ledger.halt_run(scene.run.key, kind, reason.into()).await.unwrap();
+    }
+    assert!(scene.ledger.is_stop_requested(scene.run.key).await.unwrap());
+    let run = scene.ledger.list_runs(RunFilter::with_key(scene.run.key)).await.unwrap().remove(0);
+    assert_eq!(
+        (run.stop, run.stop_reason.as_deref()),
+        (Some(StopKind::Breaker), Some("three in doubt")),
+        "the first reason stays"
+    );
+    assert_eq!(scene.draw_shard(&two, 2).await, ShardDraw::Ended);
+    assert_eq!(scene.begin_rows(one.lease, &[2]).await, Permit::StopRequested);
+    // A worker that was not informed in time sends nothing after the end.
+    scene.ledger.end_run(scene.mine, RunEnd { progress: RunProgress::Open, ..run_end() }).await.unwrap();
+    assert_eq!(scene.begin_rows(one.lease, &[2]).await, Permit::Lost);
+    assert_eq!(scene.draw_shard(&one, 2).await, ShardDraw::Ended);
+}
+
+pub(super) async fn shard_holders_are_listed_while_they_are_alive<L: Ledger>(scene: Scene<L>) {
+    scene.shard_run(scene.mine, true).await;
+    // Machine names can contain anything.
+    let hostile = "хост'; DELETE FROM blocks; -- \\ \"";
+    let (one, two) = (scene.register_worker(hostile).await, scene.register_worker("host two").await);
+    for worker in [&one, &two, &one] {
+        scene.draw_shard(worker, 2).await;
+    }
+    let holders = async || {
+        let holders = scene.ledger.list_shard_holders(&scene.reload_run().await).await.unwrap();
+        let mut holders: Vec<_> = holders.into_iter().map(|holder| (holder.name, holder.rows)).collect();
+        holders.sort();
+        holders
+    };
+    assert_eq!(holders().await, [("host two".to_owned(), 2), (hostile.to_owned(), 4)]);
+    drop(one);
+    assert_eq!(holders().await, [("host two".to_owned(), 2)]);
+    scene.ledger.finish_shards(&two).await.unwrap();
+    assert!(holders().await.is_empty());
+}
+
+impl<L: Ledger> Scene<L> {
+    /// Settles an envelope of one row as accepted.
+    async fn settle_row(&self, envelope: u32) {
+        let settlement = Settlement { run: self.run.key, envelope, outcomes: vec![accepted()], evidence: None };
+        self.ledger.settle_envelope(settlement).await.unwrap();
+    }
+}

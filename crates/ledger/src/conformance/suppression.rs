@@ -1,0 +1,233 @@
+//! The suppression list: its entries, the numbers it suppresses, and opt-outs between planning and sending.
+
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use jiff::Timestamp;
+
+use super::scene::*;
+use crate::{
+    Additions, EXPIRED, EntryRemoval, Ledger, NewRun, OPTED_OUT, OptOut, OptOutReach, OptOutRemoval, OptOutScope,
+    Ownership, Permit, RowState, StateCounts, SuppressionPolicy, import_source,
+};
+use campaign_core::domain::Row;
+
+/// An opt-out from everything.
+pub(super) fn opt_out(row: u32) -> OptOut {
+    OptOut {
+        who: phone(row).into(),
+        scope: OptOutScope::Everything,
+        reach: OptOutReach::AllGateways,
+        reason: "STOP".into(),
+        source: "olena".into(),
+        at: Timestamp::UNIX_EPOCH,
+    }
+}
+
+fn for_campaign(row: u32, campaign: &str) -> OptOut {
+    OptOut { scope: OptOutScope::from_campaign(Some(campaign)), ..opt_out(row) }
+}
+
+fn on_loopback(row: u32) -> OptOut {
+    OptOut { reach: OptOutReach::LoopbackGateways, ..opt_out(row) }
+}
+
+fn removal(row: u32, scope: Option<OptOutScope>) -> OptOutRemoval {
+    OptOutRemoval { phone: phone(row), scope, by: "ivan".into(), why: Some(Arc::from("asked to be back")) }
+}
+
+async fn list_entries<L: Ledger>(scene: &Scene<L>) -> Vec<OptOut> {
+    scene.ledger.list_opt_outs(None, 100).await.unwrap().entries
+}
+
+/// The suppressed rows of 2 to 5, and the version of the list.
+async fn suppressed_rows<L: Ledger>(scene: &Scene<L>, campaign: &str, loopback: bool) -> (Vec<u32>, u64) {
+    let opted_out = scene.ledger.load_suppressed_numbers(campaign, loopback).await.unwrap();
+    ((2..=5).filter(|row| opted_out.numbers.contains(phone(*row))).collect(), opted_out.version)
+}
+
+/// A scene whose run has this policy.
+async fn with_policy<L: Ledger>(scene: Scene<L>, policy: SuppressionPolicy) -> Scene<L> {
+    let Scene { ledger, hold, .. } = scene;
+    drop(hold);
+    Scene::with_run(ledger, &NewRun { suppression: policy, campaign: "other".into(), ..new_run(7) }).await
+}
+
+pub(super) async fn opt_out_is_listed_once_with_reason_source_and_time<L: Ledger>(scene: Scene<L>) {
+    let first = vec![opt_out(2), for_campaign(2, "sale"), on_loopback(3)];
+    let added = scene.ledger.add_opt_outs(first.clone()).await.unwrap();
+    assert_eq!(added, Additions { added: 3, ..Additions::default() });
+    let again = OptOut { reason: "a complaint".into(), at: Timestamp::now(), ..opt_out(2) };
+    let added = scene.ledger.add_opt_outs(vec![again, opt_out(4)]).await.unwrap();
+    assert_eq!(added, Additions { added: 1, already: 1, known: vec![opt_out(2)] }, "the entry is unchanged");
+    assert_eq!(list_entries(&scene).await, [first, vec![opt_out(4)]].concat());
+    let part = scene.ledger.list_opt_outs(None, 3).await.unwrap();
+    assert_eq!((part.entries.len(), part.next.is_some()), (3, true));
+    let rest = scene.ledger.list_opt_outs(part.next, 3).await.unwrap();
+    assert_eq!((rest.entries, rest.next), (vec![opt_out(4)], None));
+}
+
+pub(super) async fn number_added_twice_is_listed_once<L: Ledger>(scene: Scene<L>) {
+    let many: Vec<OptOut> = (0..10_000).map(|row| opt_out(row % 9_000)).collect();
+    let added = scene.ledger.add_opt_outs(many).await.unwrap();
+    assert_eq!((added.added, added.already, added.known.len()), (9_000, 1_000, 0));
+    assert_eq!(scene.ledger.load_suppressed_numbers("sale", false).await.unwrap().numbers.len(), 9_000);
+}
+
+pub(super) async fn removed_opt_out_may_return_and_changes_raise_the_version<L: Ledger>(scene: Scene<L>) {
+    let version = async || suppressed_rows(&scene, "sale", false).await.1;
+    let mut seen = vec![version().await];
+    scene.ledger.add_opt_outs(vec![opt_out(2), for_campaign(2, "sale")]).await.unwrap();
+    seen.push(version().await);
+    scene.ledger.add_opt_outs(vec![opt_out(2)]).await.unwrap();
+    assert_eq!(version().await, seen[1], "nothing changed");
+    let removed = scene.ledger.remove_opt_outs(removal(2, Some(OptOutScope::Everything))).await.unwrap();
+    assert_eq!(removed, [opt_out(2)]);
+    seen.push(version().await);
+    assert_eq!(list_entries(&scene).await, [for_campaign(2, "sale")]);
+    assert_eq!(scene.ledger.remove_opt_outs(removal(2, None)).await.unwrap(), [for_campaign(2, "sale")]);
+    seen.push(version().await);
+    assert_eq!(scene.ledger.remove_opt_outs(removal(2, None)).await.unwrap(), []);
+    assert_eq!(version().await, seen[3], "nothing changed");
+    scene.ledger.add_opt_outs(vec![opt_out(2)]).await.unwrap();
+    seen.push(version().await);
+    assert_eq!(list_entries(&scene).await, [opt_out(2)]);
+    assert!(seen.is_sorted_by(|before, after| before < after), "{seen:?}");
+}
+
+pub(super) async fn numbers_are_suppressed_by_campaign_and_gateway<L: Ledger>(scene: Scene<L>) {
+    scene.ledger.add_opt_outs(vec![opt_out(2), for_campaign(3, "sale"), on_loopback(4)]).await.unwrap();
+    for (campaign, loopback, expected) in [
+        ("sale", false, vec![2, 3]),
+        ("sale", true, vec![2, 3, 4]),
+        ("other", false, vec![2]),
+        ("other", true, vec![2, 4]),
+    ] {
+        assert_eq!(suppressed_rows(&scene, campaign, loopback).await.0, expected, "{campaign} {loopback}");
+    }
+}
+
+pub(super) async fn opt_out_before_the_intent_skips_the_row<L: Ledger>(scene: Scene<L>) {
+    scene.begin_envelope(1, scene.mine).await;
+    scene.ledger.add_opt_outs(vec![opt_out(3), opt_out(4)]).await.unwrap();
+    assert_eq!(scene.begin_envelope(2, scene.forged_lease()).await, Permit::Lost, "a lost lease skips no rows");
+    assert_eq!(scene.excluded_rows().await, [9]);
+    assert_eq!(scene.begin_envelope(2, scene.mine).await, Permit::OptedOut(vec![Row::new(4)]));
+    assert_eq!(scene.ledger.list_envelope_summaries(scene.run.key).await.unwrap().len(), 1, "no intent");
+    assert_eq!(scene.excluded_rows().await, [4, 9]);
+    let excluded = scene.ledger.load_excluded_rows(scene.run.key).await.unwrap();
+    assert_eq!(excluded.find_reason(Row::new(4)), Some((RowState::Skipped, OPTED_OUT)));
+    let mut rest = scene.new_intent(2, scene.mine);
+    rest.rows.retain(|sent| sent.row != Row::new(4));
+    assert_eq!(scene.ledger.begin_envelope(rest).await.unwrap(), granted(2));
+    assert_eq!(scene.begin_envelope(3, scene.mine).await, granted(3), "the list changed, but not for this envelope");
+    scene.ledger.add_opt_outs(vec![opt_out(13)]).await.unwrap();
+    let at_once = join_all((4..=9).map(|n| scene.ledger.begin_envelope(scene.new_intent(n, scene.mine)))).await;
+    let expected = [granted(4), granted(5), Permit::OptedOut(vec![Row::new(13)]), granted(6), granted(7), granted(8)];
+    assert_eq!(at_once.into_iter().map(Result::unwrap).collect::<Vec<_>>(), expected);
+}
+
+pub(super) async fn rows_are_skipped_with_a_reason_by_the_lease_holder<L: Ledger>(scene: Scene<L>) {
+    let rows = |rows: &[u32]| rows.iter().copied().map(Row::new).collect::<Vec<_>>();
+    assert_eq!(scene.ledger.skip_rows(scene.forged_lease(), rows(&[2]), OPTED_OUT).await.unwrap(), Ownership::Lost);
+    assert_eq!(scene.excluded_rows().await, [9]);
+    assert_eq!(scene.ledger.skip_rows(scene.mine, rows(&[4]), OPTED_OUT).await.unwrap(), Ownership::Held);
+    assert_eq!(scene.ledger.skip_rows(scene.mine, rows(&[2]), EXPIRED).await.unwrap(), Ownership::Held);
+    assert_eq!(scene.excluded_rows().await, [2, 4, 9]);
+    let excluded = scene.ledger.load_excluded_rows(scene.run.key).await.unwrap();
+    assert_eq!(excluded.find_reason(Row::new(4)), Some((RowState::Skipped, OPTED_OUT)));
+    assert_eq!(excluded.find_reason(Row::new(2)), Some((RowState::Skipped, EXPIRED)));
+    assert_eq!(
+        scene.ledger.load_suppressed_numbers("sale", false).await.unwrap().numbers.len(),
+        0,
+        "the ledger's list is unchanged"
+    );
+}
+
+pub(super) async fn run_is_suppressed_only_by_its_policy<L: Ledger>(scene: Scene<L>) {
+    scene.ledger.add_opt_outs(vec![opt_out(2), on_loopback(3), for_campaign(4, "sale")]).await.unwrap();
+    let remote = SuppressionPolicy::default();
+    let out = |rows: &[u32]| Permit::OptedOut(rows.iter().copied().map(Row::new).collect());
+    let scene = with_policy(scene, remote).await;
+    assert_eq!(scene.begin_envelope(1, scene.mine).await, out(&[2]));
+    assert_eq!(scene.begin_envelope(2, scene.mine).await, granted(1), "another campaign's opt-out");
+    let scene = with_policy(scene, SuppressionPolicy { loopback: true, ..remote }).await;
+    assert_eq!(scene.begin_envelope(1, scene.mine).await, out(&[2, 3]));
+    let scene = with_policy(scene, SuppressionPolicy::NONE).await;
+    assert_eq!(scene.begin_envelope(1, scene.mine).await, granted(1));
+    let now = scene.reload_run().await;
+    assert_eq!(now.suppression, SuppressionPolicy::NONE);
+}
+
+pub(super) async fn run_with_the_current_list_version_is_not_checked_again<L: Ledger>(scene: Scene<L>) {
+    scene.ledger.add_opt_outs(vec![opt_out(2)]).await.unwrap();
+    let (_, version) = suppressed_rows(&scene, "other", false).await;
+    let scene = with_policy(scene, SuppressionPolicy { version, ..SuppressionPolicy::default() }).await;
+    assert_eq!(scene.reload_run().await.suppression.version, version);
+    // The plan skipped them, so an envelope with one of them shows that the list is not read again.
+    assert_eq!(scene.begin_envelope(1, scene.mine).await, granted(1));
+    scene.ledger.add_opt_outs(vec![opt_out(9)]).await.unwrap();
+    assert_eq!(scene.begin_envelope(1, scene.mine).await, Permit::OptedOut(vec![Row::new(2)]));
+}
+
+pub(super) async fn opt_out_between_attempts_skips_the_row_and_keeps_doubt<L: Ledger>(scene: Scene<L>) {
+    scene.begin_envelope(1, scene.mine).await;
+    scene.begin_envelope(2, scene.mine).await;
+    scene.settle_envelope(1, [not_sent(), doubt()]).await;
+    scene.settle_envelope(2, [doubt(), accepted()]).await;
+    let events = [3, 4].map(|row| event(row, row / 2, again()));
+    scene.record_events(scene.mine, events.to_vec()).await;
+    scene.ledger.add_opt_outs((2..=5).map(opt_out).collect()).await.unwrap();
+    let mut intent = scene.new_intent(1, scene.mine);
+    intent.rows.extend(scene.new_intent(2, scene.mine).rows.drain(..1));
+    assert_eq!(scene.ledger.begin_envelope(intent).await.unwrap(), Permit::OptedOut([2, 3, 4].map(Row::new).to_vec()));
+    let reported = [RowState::Skipped, RowState::InDoubt, RowState::InDoubt, RowState::Accepted];
+    assert_eq!(scene.row_states().await, reported.map(Some));
+    // Later proof counts despite an opt-out.
+    scene.record_events(scene.mine, vec![event(4, 2, found("DELIVERED"))]).await;
+    assert_eq!(scene.row_states().await[2], Some(RowState::Accepted));
+    let mut expected = StateCounts::default();
+    for state in reported.into_iter().take(2).chain([RowState::Accepted; 2]).chain([RowState::Invalid]) {
+        expected.add(state, 1);
+    }
+    expected.add(RowState::Planned, 5);
+    assert_eq!(scene.count_states().await, expected, "each row is counted once");
+}
+
+/// An opt-out that was imported from this file.
+fn imported(row: u32, file: &str) -> OptOut {
+    OptOut { source: import_source(file, "olena", Timestamp::UNIX_EPOCH).into(), ..opt_out(row) }
+}
+
+pub(super) async fn own_opt_out_replaces_an_imported_one<L: Ledger>(scene: Scene<L>) {
+    let import = vec![imported(2, "a.csv"), imported(3, "a.csv"), imported(4, "a.csv")];
+    scene.ledger.add_opt_outs(import.clone()).await.unwrap();
+    let reply = OptOut { source: "reply to sale@1".into(), ..opt_out(2) };
+    let news = [reply.clone(), imported(3, "b.csv"), opt_out(5), opt_out(5)];
+    let expected = Additions { added: 2, already: 2, known: Vec::new() };
+    assert_eq!(scene.ledger.preview_additions(&news).await.unwrap(), expected);
+    assert_eq!(list_entries(&scene).await, import, "the preview changes nothing");
+    let added = scene.ledger.add_opt_outs(news.to_vec()).await.unwrap();
+    assert_eq!((added.added, added.already), (2, 2));
+    assert_eq!(list_entries(&scene).await, [imported(3, "a.csv"), imported(4, "a.csv"), reply, opt_out(5)]);
+    // The reply is older from here on. An import does not replace it.
+    scene.ledger.add_opt_outs(vec![imported(2, "b.csv")]).await.unwrap();
+    assert_eq!(suppressed_rows(&scene, "sale", false).await.0, [2, 3, 4, 5]);
+}
+
+pub(super) async fn only_unchanged_entries_are_removed<L: Ledger>(scene: Scene<L>) {
+    let of_sale = OptOut { source: imported(2, "a.csv").source, ..for_campaign(2, "sale") };
+    scene
+        .ledger
+        .add_opt_outs(vec![imported(2, "a.csv"), of_sale.clone(), imported(3, "a.csv"), opt_out(4)])
+        .await
+        .unwrap();
+    scene.ledger.add_opt_outs(vec![opt_out(3)]).await.unwrap();
+    let version = suppressed_rows(&scene, "sale", false).await.1;
+    let entries = vec![imported(2, "a.csv"), of_sale, imported(3, "a.csv"), imported(5, "a.csv")];
+    let removal = EntryRemoval { entries, by: "ivan".into(), why: Some("a mistake".into()) };
+    assert_eq!(scene.ledger.remove_entries(removal.clone()).await.unwrap(), 2);
+    assert_eq!(suppressed_rows(&scene, "sale", false).await, (vec![3, 4], version + 1));
+    assert_eq!(scene.ledger.remove_entries(removal).await.unwrap(), 0);
+    assert_eq!(suppressed_rows(&scene, "sale", false).await.1, version + 1);
+}

@@ -1,0 +1,192 @@
+//! Compatibility with earlier versions: recovered pipeline channels, and events and receipts in the form of the
+//! previous version. Pure.
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::{NewReceipt, NewRowEvent, RowChange, SentRow};
+use campaign_core::domain::{Chain, Channel, OperationKind, ReceiptSource, ReportedChannel, Status, VariantAllocation};
+
+/// The channels of each variant of a run, and the allotment of recipients to variants.
+///
+/// Recovers pipeline channels that earlier versions did not record, from `frozen.json` in their format. Runs once, when
+/// a migration adds the column `chains`.
+pub(super) struct EarlierChains {
+    chains: Vec<Chain>,
+    allotment: VariantAllocation,
+}
+
+#[derive(Deserialize)]
+struct EarlierInputs {
+    brief: EarlierCampaign,
+}
+
+#[derive(Deserialize)]
+struct EarlierCampaign {
+    name: String,
+    content: EarlierContent,
+    #[serde(default)]
+    variants: Vec<EarlierVariant>,
+}
+
+#[derive(Deserialize)]
+struct EarlierVariant {
+    /// In hundredths of a percent.
+    share: u64,
+    content: Option<EarlierContent>,
+}
+
+#[derive(Deserialize)]
+struct EarlierContent {
+    kind: OperationKind,
+    stages: Vec<Map<String, Value>>,
+}
+
+impl EarlierContent {
+    fn chain(&self) -> Chain {
+        if self.kind != OperationKind::Pipeline {
+            return Chain::UNKNOWN;
+        }
+        let names = self.stages.iter().filter_map(|stage| stage.keys().next());
+        Chain::from_channels(names.filter_map(|name| Channel::from_name(name)))
+    }
+}
+
+impl EarlierChains {
+    /// Parses the frozen inputs of a run. `None` if they cannot be read.
+    pub(super) fn parse(frozen: &[u8]) -> Option<Self> {
+        let EarlierCampaign { name, content, variants } = serde_json::from_slice::<EarlierInputs>(frozen).ok()?.brief;
+        let shares: Vec<u64> = variants.iter().map(|variant| variant.share).collect();
+        let common = content.chain();
+        let chains = match variants[..] {
+            [] => vec![common],
+            _ => {
+                variants.iter().map(|variant| variant.content.as_ref().map_or(common, EarlierContent::chain)).collect()
+            }
+        };
+        Some(Self { chains, allotment: VariantAllocation::new(&name, &shares) })
+    }
+
+    /// The channels of a row's pipeline. Unknown if they depend on a forgotten number.
+    fn find_chain(&self, sent: &SentRow) -> Chain {
+        // Variants of other kinds are in other envelopes.
+        let mut pipelines = self.chains.iter().filter(|chain| chain.is_known());
+        match (pipelines.next(), sent.to.phone()) {
+            (Some(first), _) if pipelines.all(|chain| chain == first) => *first,
+            (_, Some(phone)) => self.chains.get(self.allotment.assign_variant(phone)).copied().unwrap_or_default(),
+            (_, None) => Chain::UNKNOWN,
+        }
+    }
+
+    /// Assigns channels to the rows of a pipeline envelope.
+    pub(super) fn assign_chains(&self, rows: &mut [SentRow]) {
+        rows.iter_mut().for_each(|sent| sent.chain = self.find_chain(sent));
+    }
+}
+
+/// Removes the channel of an event, which the previous version cannot read.
+///
+/// The previous version takes every failure for a failure of the whole message. Therefore a failure with such a channel
+/// becomes UNKNOWN, which is never final.
+pub(super) fn rewrite_event(event: &mut NewRowEvent) {
+    if let RowChange::Found { status, channel, .. } = &mut event.change
+        && channel.take().is_some()
+        && Status::from_name(status).is_failure()
+    {
+        Status::Unknown.name().clone_into(status);
+    }
+}
+
+/// Removes unknown channel names and last inquiries from a receipt, which the previous version cannot read.
+pub(super) fn rewrite_receipt(new: &mut NewReceipt) {
+    let receipt = &mut new.receipt;
+    if receipt.source == ReceiptSource::AskedLast {
+        receipt.source = ReceiptSource::Asked;
+    }
+    if matches!(receipt.channel, Some(ReportedChannel::Other(_))) {
+        receipt.channel = None;
+        if receipt.status.is_failure() {
+            receipt.status = Status::Unknown;
+        }
+    }
+}
+
+#[cfg(test)]
+mod chain_tests {
+    use super::*;
+    use campaign_core::domain::{Addressee, Phone, Row};
+
+    const SMS: &str = r#"{"kind": "pipeline", "stages": [{"viber": {}}, {"sms": {}}]}"#;
+    const VOICE: &str = r#"{"kind": "pipeline", "stages": [{"viber": {}}, {"voice": {}}]}"#;
+    const COMBINED: &str = r#"{"kind": "viber+sms", "stages": [{"viber": {}}, {"sms": {}}]}"#;
+
+    fn frozen(content: &str, variants: &[&str]) -> EarlierChains {
+        let variants: Vec<String> =
+            variants.iter().map(|content| format!(r#"{{"share": 5000, "content": {content}}}"#)).collect();
+        let variants = variants.join(", ");
+        let json = format!(r#"{{"brief": {{"name": "sale", "content": {content}, "variants": [{variants}]}}}}"#);
+        EarlierChains::parse(json.as_bytes()).unwrap()
+    }
+
+    fn chain(frozen: &EarlierChains, to: Addressee) -> String {
+        let mut rows = [SentRow { row: Row::FIRST, to, digest: [0; 8], chain: Chain::UNKNOWN }];
+        frozen.assign_chains(&mut rows);
+        rows[0].chain.to_string()
+    }
+
+    #[test]
+    fn row_has_the_channels_of_its_variant() {
+        let person = |n: u64| Addressee::from(Phone::new(380_501_234_000 + n).unwrap());
+        assert_eq!(chain(&frozen(SMS, &[]), person(1)), "viber sms");
+        let two = frozen(SMS, &[SMS, VOICE]);
+        let given: std::collections::BTreeSet<String> = (0..40).map(|n| chain(&two, person(n))).collect();
+        assert_eq!(given.into_iter().collect::<Vec<_>>(), ["viber sms", "viber voice"]);
+    }
+
+    #[test]
+    fn forgotten_row_has_the_channels_that_all_pipelines_have() {
+        let forgotten = Addressee::Forgotten(campaign_core::domain::ForgottenNumber::from_hash([7; 8]));
+        assert_eq!(chain(&frozen(SMS, &[SMS, SMS]), forgotten), "viber sms");
+        assert_eq!(chain(&frozen(SMS, &[VOICE, COMBINED]), forgotten), "viber voice");
+        assert_eq!(chain(&frozen(SMS, &[SMS, VOICE]), forgotten), "");
+    }
+}
+
+#[cfg(test)]
+mod rewrite_tests {
+    use super::*;
+    use crate::RunId;
+    use campaign_core::domain::{Receipt, Row};
+
+    fn found(status: &str, channel: &str) -> NewRowEvent {
+        let (status, channel) = (status.to_owned(), ReportedChannel::parse(channel));
+        NewRowEvent { row: Row::FIRST, envelope: 1, change: RowChange::Found { status, msg_id: None, channel } }
+    }
+
+    #[test]
+    fn event_for_the_version_before_makes_no_failure_final() {
+        for (status, channel, expected) in
+            [("EXPIRED", "viber", "UNKNOWN"), ("EXPIRED", "", "EXPIRED"), ("DELIVERED", "viber", "DELIVERED")]
+        {
+            let mut event = found(status, channel);
+            rewrite_event(&mut event);
+            assert_eq!(event, found(expected, ""), "{status} {channel}");
+        }
+    }
+
+    #[test]
+    fn receipt_for_the_version_before_makes_no_failure_final() {
+        for (channel, status, expected) in [
+            ("MAX", Status::Expired, (None, Status::Unknown)),
+            ("MAX", Status::Read, (None, Status::Read)),
+            ("viber", Status::Expired, (ReportedChannel::parse("viber"), Status::Expired)),
+        ] {
+            let channel = ReportedChannel::parse(channel);
+            let receipt = Receipt { channel, ..Receipt::new(ReceiptSource::AskedLast, status) };
+            let mut new = NewReceipt { run: RunId(1), row: Row::FIRST, order: None, receipt, opt_out: None };
+            rewrite_receipt(&mut new);
+            assert_eq!((new.receipt.channel, new.receipt.status), expected);
+            assert_eq!(new.receipt.source, ReceiptSource::Asked);
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! Envelopes: intents, permits to send, settlements and stored records.
+
+use std::sync::Arc;
+use std::vec::IntoIter;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    AccountRateLimit, Allowance, Bound, Bounds, ENDED_EARLY, Lease, Ledger, LedgerError, RowState, Run, RunId, SlotWait,
+};
+use campaign_core::domain::{Addressee, Amount, Chain, OperationKind, OperationOutcome, Row};
+
+/// A row of an envelope.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SentRow {
+    /// The row.
+    pub row: Row,
+    /// The recipient.
+    pub to: Addressee,
+    /// The first bytes of the hash of its encoded operation.
+    pub digest: [u8; 8],
+    /// The channels of a pipeline, stored beside the rows. Unknown for other kinds, whose type names the channels.
+    #[serde(skip)]
+    pub chain: Chain,
+}
+
+/// The intent of an envelope, recorded before its first byte is sent.
+#[derive(Clone, Debug)]
+pub struct Intent {
+    /// The lease of the sender.
+    pub lease: Lease,
+    /// The kind of its operations.
+    pub kind: OperationKind,
+    /// The account whose rate limit applies.
+    pub account: Allowance,
+    /// The rows.
+    pub rows: Vec<SentRow>,
+    /// The cost of each row on its most expensive channel. Empty if prices are unknown.
+    pub costs: Vec<Amount>,
+    /// The bounds to keep, if there are any.
+    pub bounds: Option<Arc<Bounds>>,
+    /// The deadline for sending, if there is one.
+    pub leave_by: Option<Timestamp>,
+}
+
+impl std::fmt::Debug for SentRow {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SentRow").field("row", &self.row).field("to", &self.to).finish_non_exhaustive()
+    }
+}
+
+/// The ledger's answer to an intent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Permit {
+    /// The intent is recorded, and the envelope may be sent.
+    Granted {
+        /// The number within the run, from 1. Every attempt is a new envelope.
+        envelope: u32,
+        /// The wait for its slot.
+        wait: SlotWait,
+    },
+    /// Refused: a stop was requested.
+    StopRequested,
+    /// Refused: another process claimed the rows.
+    Lost,
+    /// Refused: the recipients of these rows opted out. The rows are skipped from now on.
+    OptedOut(Vec<Row>),
+    /// Refused: the numbers of these rows reached a cap. The rows are skipped from now on.
+    Capped(Vec<Row>),
+    /// Refused: only some of the first rows fit within a bound.
+    BoundExceeded {
+        /// How many rows fit.
+        fits: usize,
+        /// The bound that the next row exceeds.
+        bound: Bound,
+    },
+    /// Refused: with its slot, the envelope would leave at this moment, after the deadline.
+    TooLate(Timestamp),
+}
+
+/// Whether the writer still has the lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ownership {
+    /// The writer still has the lease, and the write is recorded.
+    Held,
+    /// Another process claimed the rows, and nothing was recorded.
+    Lost,
+}
+
+/// The outcome of an envelope.
+#[derive(Clone, Debug)]
+pub struct Settlement {
+    /// The run.
+    pub run: RunId,
+    /// The number of the envelope.
+    pub envelope: u32,
+    /// The outcome of each row, in the order of the intent.
+    pub outcomes: Vec<OperationOutcome>,
+    /// The body of the answer, if it needs a manual review.
+    pub evidence: Option<String>,
+}
+
+/// The range of rows of an envelope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EnvelopeSummary {
+    /// The number of the envelope.
+    pub envelope: u32,
+    /// The smallest row.
+    pub first: Row,
+    /// The largest row.
+    pub last: Row,
+}
+
+/// An envelope with its rows and their outcomes.
+#[derive(Clone, Debug)]
+pub struct EnvelopeRecord {
+    /// The number of the envelope.
+    pub envelope: u32,
+    /// The kind of its operations.
+    pub kind: OperationKind,
+    /// When the intent was recorded.
+    pub begun_at: Timestamp,
+    /// The rows.
+    pub rows: Vec<SentRow>,
+    /// The cost of each row on its most expensive channel. Empty if prices were unknown.
+    pub costs: Vec<Amount>,
+    /// The time of the settlement, and the outcome of each row. `None` for an open intent.
+    pub settled: Option<(Timestamp, Vec<OperationOutcome>)>,
+}
+
+impl EnvelopeRecord {
+    /// The channels of a row's message, as sent.
+    #[must_use]
+    pub fn chain(&self, sent: &SentRow) -> Chain {
+        match self.kind {
+            OperationKind::Pipeline => sent.chain,
+            kind => Chain::from(kind),
+        }
+    }
+
+    /// The reason for doubt if the stored outcomes are corrupt.
+    pub(super) const DAMAGED: &'static str = "the record of its outcome is corrupt";
+
+    /// Whether the stored outcomes are corrupt, so that all rows count as in doubt.
+    #[must_use]
+    pub fn is_damaged(&self) -> bool {
+        let outcomes = self.settled.iter().flat_map(|(_, outcomes)| outcomes);
+        outcomes
+            .into_iter()
+            .any(|outcome| matches!(outcome, OperationOutcome::InDoubt { reason } if **reason == *Self::DAMAGED))
+    }
+}
+
+/// The number of envelopes that are read at once.
+pub(crate) const ENVELOPES_PER_READ: u32 = 256;
+
+/// Reads the envelopes of a run in order, a few at a time. Later attempts follow earlier ones.
+pub struct EnvelopeReader<'a> {
+    ledger: &'a dyn Ledger,
+    run: RunId,
+    /// The number of the next envelope to read.
+    next: u32,
+    read: IntoIter<EnvelopeRecord>,
+}
+
+impl<'a> EnvelopeReader<'a> {
+    /// A reader for all envelopes of a run.
+    #[must_use]
+    pub fn new(ledger: &'a dyn Ledger, run: RunId) -> Self {
+        Self { ledger, run, next: 1, read: Vec::new().into_iter() }
+    }
+
+    /// The next envelope. `None` at the end.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read.
+    pub async fn next_envelope(&mut self) -> Result<Option<EnvelopeRecord>, LedgerError> {
+        if self.read.as_slice().is_empty() {
+            let numbers = self.next..=self.next.saturating_add(ENVELOPES_PER_READ - 1);
+            self.read = self.ledger.load_envelopes(self.run, numbers).await?.into_iter();
+            self.next = self.read.as_slice().last().map_or(self.next, |last| last.envelope.saturating_add(1));
+        }
+        Ok(self.read.next())
+    }
+}
+
+/// Why no intent can be recorded for a run. `None` if one can. `leased` says whether the sender has the rows.
+pub(crate) fn find_refusal(run: &Run, leased: bool) -> Option<Permit> {
+    match leased {
+        false => Some(Permit::Lost),
+        true => run.stop_requested.then_some(Permit::StopRequested),
+    }
+}
+
+/// Whether an envelope takes a slot of the account's rate limit: if there is a rate, or a wait that the gateway
+/// requested.
+pub(crate) fn takes_slot(account: &Allowance, not_before: i64, now: i64) -> bool {
+    account.rate.is_some() || not_before > now
+}
+
+/// When an envelope leaves that takes its slot at `now`.
+pub(crate) fn departure_time(intent: &Intent, pace: AccountRateLimit, now: i64) -> Timestamp {
+    let account = &intent.account;
+    let count = u32::try_from(intent.rows.len()).unwrap_or(u32::MAX);
+    let waits = takes_slot(account, pace.not_before, now);
+    let wait = if waits { pace.reserve(now, count, account.rate).wait.time } else { std::time::Duration::ZERO };
+    let at = now.saturating_add(i64::try_from(wait.as_micros()).unwrap_or(i64::MAX));
+    Timestamp::from_microsecond(at).unwrap_or(Timestamp::MAX)
+}
+
+/// Refuses an envelope that would leave at or after its deadline. `None` if it may leave.
+pub(crate) fn check_deadline(intent: &Intent, leaves: Timestamp) -> Option<Permit> {
+    (leaves >= intent.leave_by?).then_some(Permit::TooLate(leaves))
+}
+
+/// The outcomes of an open intent after another process claimed the run.
+pub(crate) fn in_doubt_outcomes(rows: usize) -> Vec<OperationOutcome> {
+    let reason: Arc<str> = ENDED_EARLY.into();
+    vec![OperationOutcome::InDoubt { reason }; rows]
+}
+
+/// Merges a later answer into a settled envelope. Proof replaces doubt and nothing else.
+pub(crate) fn merge_outcomes(known: Vec<OperationOutcome>, answer: Vec<OperationOutcome>) -> Vec<OperationOutcome> {
+    let mut answer = answer.into_iter();
+    known
+        .into_iter()
+        .map(|known| match answer.next() {
+            Some(later) if is_new_proof(&known, &later) => later,
+            _ => known,
+        })
+        .collect()
+}
+
+/// Whether a later answer proves more than the known outcome.
+///
+/// Late proof that nothing was sent does not count: the row may have been decided since.
+fn is_new_proof(known: &OperationOutcome, later: &OperationOutcome) -> bool {
+    RowState::from_outcome(later) != RowState::Planned
+        && RowState::from_outcome(known).can_become(RowState::from_outcome(later))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_answer_keeps_the_outcomes_of_the_other_rows() {
+        let rejected = OperationOutcome::Rejected { error: "No route".into() };
+        assert_eq!(
+            merge_outcomes(in_doubt_outcomes(2), vec![rejected.clone()]),
+            [rejected, in_doubt_outcomes(1).remove(0)]
+        );
+    }
+}

@@ -1,0 +1,165 @@
+//! Errors of the ledger.
+
+use jiff::Timestamp;
+
+use super::Run;
+use super::high_water_mark::COPIED_TO_DATABASE;
+
+/// An error of the ledger. It stops the run, and the same handle writes nothing more.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum LedgerError {
+    /// The storage failed: full, unreadable, read-only, corrupt.
+    #[error("the ledger `{path}` failed: {reason}")]
+    Storage {
+        /// The ledger's file.
+        path: String,
+        /// The storage's message.
+        reason: String,
+    },
+    /// The database is not connected.
+    #[error("cannot connect to the ledger `{path}`: {reason}")]
+    Unreachable {
+        /// The address of the database.
+        path: String,
+        /// The message of the driver or server.
+        reason: String,
+    },
+    /// An earlier write failed, so this process writes nothing more.
+    #[error("the ledger was closed after an earlier failure")]
+    Closed,
+    /// A record cannot be read.
+    #[error("a ledger record cannot be read: {0}")]
+    Unreadable(String),
+    /// A record does not match its checksum.
+    #[error("the ledger is damaged: {what} is corrupt; nothing was sent")]
+    Damaged {
+        /// The record.
+        what: String,
+    },
+    /// The ledger's file is corrupt.
+    #[error("the ledger is damaged: its file is corrupt ({reason}); nothing was sent")]
+    DamagedFile {
+        /// The storage's message.
+        reason: String,
+    },
+    /// The ledger is older than its high-water mark, or another one.
+    #[error(
+        "the ledger `{path}` might not contain all messages that were sent: {reason} (high-water mark: `{mark}`); nothing was \
+         sent"
+    )]
+    Outdated {
+        /// The ledger's file.
+        path: String,
+        /// The evidence.
+        reason: String,
+        /// The high-water mark.
+        mark: String,
+    },
+    /// The inputs of a run cannot be copied.
+    #[error("cannot copy the inputs to {place}: {reason}")]
+    NotCopied {
+        /// The location.
+        place: String,
+        /// The cause.
+        reason: String,
+    },
+    /// The copies of a run are missing or damaged.
+    #[error("the stored inputs in `{place}` cannot be read: {reason}")]
+    CopiesUnreadable {
+        /// The location.
+        place: String,
+        /// The cause.
+        reason: String,
+    },
+    /// The row records of the run were purged.
+    #[error("{run} was purged on {}; only its counts remain", at.strftime("%Y-%m-%d"))]
+    Purged {
+        /// The run.
+        run: String,
+        /// When it was purged.
+        at: Timestamp,
+    },
+    /// Another process holds the write lock and does not release it.
+    #[error("{who}; nothing was written to the ledger `{path}`")]
+    Busy {
+        /// The ledger's file.
+        path: String,
+        /// The other process, and the remedy.
+        who: String,
+    },
+    /// The target of a copy already contains another ledger.
+    #[error("the database `{path}` already contains another ledger; nothing was copied")]
+    Occupied {
+        /// The address of the database.
+        path: String,
+    },
+    /// A backup failed.
+    #[error("no backup was written to `{folder}`: {reason}")]
+    NotBackedUp {
+        /// The folder.
+        folder: String,
+        /// The cause.
+        reason: String,
+    },
+    /// A restore failed.
+    #[error("nothing was restored from `{folder}`: {reason}")]
+    NotRestored {
+        /// The folder.
+        folder: String,
+        /// The cause.
+        reason: String,
+    },
+    /// A run was to be claimed without its campaign lock.
+    #[error("the run {run} cannot be changed, because this process has not locked its campaign; this is a bug")]
+    CampaignNotLocked {
+        /// The run.
+        run: String,
+    },
+    /// The ledger was written by a newer version.
+    #[error("the ledger `{path}` was written by a newer version of campaign")]
+    TooNew {
+        /// The ledger's file.
+        path: String,
+    },
+}
+
+impl LedgerError {
+    /// Refuses a purged run.
+    ///
+    /// # Errors
+    /// If it was purged.
+    pub fn refuse_purged(run: &Run) -> Result<(), Self> {
+        run.purged_at.map_or(Ok(()), |at| Err(Self::Purged { run: run.name(), at }))
+    }
+
+    /// Whether the error concerns single records. The rest of the ledger stays readable and writable.
+    #[must_use]
+    pub fn concerns_records(&self) -> bool {
+        matches!(self, Self::Damaged { .. } | Self::Unreadable(_) | Self::CopiesUnreadable { .. } | Self::Purged { .. })
+    }
+
+    /// The damage of a record, without a remedy.
+    #[must_use]
+    pub fn describe_damage(&self) -> String {
+        match self {
+            Self::Damaged { what } => format!("{what} is corrupt"),
+            error => error.reason(),
+        }
+    }
+
+    /// Whether the ledger is a file whose contents were copied to a database.
+    #[must_use]
+    pub fn was_copied_to_database(&self) -> bool {
+        matches!(self, Self::Outdated { reason, .. } if reason == COPIED_TO_DATABASE)
+    }
+
+    /// What happened, without a remedy.
+    #[must_use]
+    pub fn reason(&self) -> String {
+        match self {
+            Self::Outdated { reason, .. } | Self::Storage { reason, .. } => reason.clone(),
+            Self::Unreachable { reason, .. } => format!("cannot connect to the database: {reason}"),
+            other => other.to_string(),
+        }
+    }
+}

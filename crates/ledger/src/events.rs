@@ -1,0 +1,643 @@
+//! Events: later knowledge and decisions about single rows of settled envelopes, and how they affect a row's attempts.
+
+use std::fmt;
+
+use jiff::Timestamp;
+use roaring::RoaringBitmap;
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+
+use super::message_state::MessageState;
+use super::{Attempt, ExcludedRows, KeptReceipt, RowState};
+use campaign_core::domain::{Chain, DeliveryState, GatewayMessageId, ReportedChannel, Row, Status};
+
+/// A fact or decision about one row. Events are appended and never changed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RowEvent {
+    /// The row.
+    pub row: Row,
+    /// The envelope of the attempt.
+    pub envelope: u32,
+    /// When it was recorded.
+    pub at: Timestamp,
+    /// The change.
+    pub change: RowChange,
+}
+
+/// An event to be recorded.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewRowEvent {
+    /// The row.
+    pub row: Row,
+    /// The envelope of the attempt.
+    pub envelope: u32,
+    /// The change.
+    pub change: RowChange,
+}
+
+/// A fact or decision about a row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "StoredChange", into = "StoredChange")]
+pub enum RowChange {
+    /// The gateway knows the message: it was sent, or was rejected after it was queued.
+    Found {
+        /// The gateway's name for the status.
+        status: String,
+        /// The gateway's identifier.
+        msg_id: Option<GatewayMessageId>,
+        /// The channel in the answer, if there is one.
+        channel: Option<ReportedChannel>,
+    },
+    /// The gateway was asked enough times over a long enough period, and does not know the message. The message stays
+    /// in doubt.
+    NotFound {
+        /// The number of inquiries.
+        asked: u32,
+    },
+    /// All inquiries are used up.
+    Unresolved {
+        /// The number of inquiries.
+        asked: u32,
+    },
+    /// A decision: the message counts as sent.
+    AssumedSent {
+        /// The author of the decision.
+        by: Author,
+        /// The author's reason.
+        why: Option<String>,
+    },
+    /// A decision: the message counts as not sent, and is not sent again automatically.
+    NotSent {
+        /// The author of the decision.
+        by: Author,
+        /// The author's reason.
+        why: Option<String>,
+    },
+    /// A decision: the message is sent again with the same identifier.
+    SendAgain {
+        /// The author of the decision.
+        by: Author,
+        /// The author's reason.
+        why: Option<String>,
+    },
+    /// A decision: the row is sent as a new message, with an identifier of this order.
+    Retry {
+        /// The author of the decision.
+        by: Author,
+        /// The number of the order, from 1.
+        order: u32,
+    },
+}
+
+/// The stored form of a change.
+///
+/// Stored by position: only append. A ledger contains the index of a variant and not its name, so an inserted variant
+/// would change the meaning of stored events, and the checksum would not detect it.
+#[derive(Clone, Serialize, Deserialize)]
+enum StoredChange {
+    /// [`RowChange::Found`] without a channel.
+    Found {
+        status: String,
+        msg_id: Option<GatewayMessageId>,
+    },
+    NotFound {
+        asked: u32,
+    },
+    Unresolved {
+        asked: u32,
+    },
+    AssumedSent {
+        by: Author,
+        why: Option<String>,
+    },
+    NotSent {
+        by: Author,
+        why: Option<String>,
+    },
+    SendAgain {
+        by: Author,
+        why: Option<String>,
+    },
+    Retry {
+        by: Author,
+        order: u32,
+    },
+    /// [`RowChange::Found`] with the name of a channel.
+    FoundOnChannel {
+        status: String,
+        msg_id: Option<GatewayMessageId>,
+        channel: String,
+    },
+}
+
+impl From<StoredChange> for RowChange {
+    fn from(stored: StoredChange) -> Self {
+        match stored {
+            StoredChange::Found { status, msg_id } => Self::Found { status, msg_id, channel: None },
+            StoredChange::FoundOnChannel { status, msg_id, channel } => {
+                Self::Found { status, msg_id, channel: ReportedChannel::parse(&channel) }
+            }
+            StoredChange::NotFound { asked } => Self::NotFound { asked },
+            StoredChange::Unresolved { asked } => Self::Unresolved { asked },
+            StoredChange::AssumedSent { by, why } => Self::AssumedSent { by, why },
+            StoredChange::NotSent { by, why } => Self::NotSent { by, why },
+            StoredChange::SendAgain { by, why } => Self::SendAgain { by, why },
+            StoredChange::Retry { by, order } => Self::Retry { by, order },
+        }
+    }
+}
+
+impl From<RowChange> for StoredChange {
+    fn from(change: RowChange) -> Self {
+        match change {
+            RowChange::Found { status, msg_id, channel: None } => Self::Found { status, msg_id },
+            RowChange::Found { status, msg_id, channel: Some(channel) } => {
+                Self::FoundOnChannel { status, msg_id, channel: channel.as_str().to_owned() }
+            }
+            RowChange::NotFound { asked } => Self::NotFound { asked },
+            RowChange::Unresolved { asked } => Self::Unresolved { asked },
+            RowChange::AssumedSent { by, why } => Self::AssumedSent { by, why },
+            RowChange::NotSent { by, why } => Self::NotSent { by, why },
+            RowChange::SendAgain { by, why } => Self::SendAgain { by, why },
+            RowChange::Retry { by, order } => Self::Retry { by, order },
+        }
+    }
+}
+
+/// The author of a decision.
+///
+/// Stored by position: only append. A ledger contains the index of a variant and not its name, so an inserted variant
+/// would change the meaning of stored events, and the checksum would not detect it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Author {
+    /// A person, by user name on this computer.
+    Person(String),
+    /// A rule of the campaign, as written there.
+    Policy(String),
+}
+
+impl fmt::Display for Author {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Author::Person(name) => f.write_str(name),
+            Author::Policy(rule) => write!(f, "the campaign (`{rule}`)"),
+        }
+    }
+}
+
+impl RowChange {
+    /// The new state of a row whose message has this chain. `None` if the state does not change.
+    #[must_use]
+    pub fn resulting_state(&self, chain: Chain) -> Option<RowState> {
+        match self {
+            RowChange::Found { status, channel, .. } => {
+                let failed = Status::from_name(status).is_failure() && chain.ends_with(channel.as_ref());
+                Some(if failed { RowState::Failed } else { RowState::Accepted })
+            }
+            RowChange::NotFound { .. } => None,
+            RowChange::Unresolved { .. } => Some(RowState::Unresolved),
+            RowChange::AssumedSent { .. } => Some(RowState::AssumedSent),
+            RowChange::NotSent { .. } => Some(RowState::NotSent),
+            RowChange::SendAgain { .. } | RowChange::Retry { .. } => Some(RowState::Planned),
+        }
+    }
+
+    /// Whether this change applies to a row in that state whose message has this chain.
+    #[must_use]
+    pub fn applies_to(&self, state: RowState, chain: Chain) -> bool {
+        match (self, self.resulting_state(chain)) {
+            // A retry is a new message, so final states of the old message permit it.
+            (RowChange::Retry { .. }, _) => matches!(state, RowState::Rejected | RowState::NotSent | RowState::Failed),
+            // Proof that it was sent overrides every conclusion.
+            (RowChange::Found { .. }, _) if state == RowState::Planned => true,
+            // A message that is being sent is not final, so there is nothing to decide yet.
+            (RowChange::NotSent { .. } | RowChange::SendAgain { .. }, _) if state == RowState::Sending => false,
+            (_, Some(next)) => state.can_become(next),
+            (_, None) => state == RowState::InDoubt,
+        }
+    }
+}
+
+/// The inquiries about a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AskedRow {
+    /// The row.
+    pub row: Row,
+    /// The envelope of the attempt.
+    pub envelope: u32,
+    /// The number of inquiries.
+    pub asked: u32,
+    /// The number of valid denials: long enough after the sending and after each other.
+    pub negatives: u32,
+    /// The first inquiry.
+    pub first_at: Timestamp,
+    /// The last inquiry.
+    pub last_at: Timestamp,
+    /// The last valid denial.
+    pub negative_at: Option<Timestamp>,
+    /// The last answer, as text.
+    pub answer: String,
+}
+
+/// A row that is sent again as a new message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RetriedRow {
+    /// The row.
+    pub row: Row,
+    /// The envelope of the rejected attempt.
+    pub envelope: u32,
+}
+
+/// An order to send rows again as new messages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RetryOrder {
+    /// The rows.
+    pub rows: Vec<RetriedRow>,
+    /// The author of the order.
+    pub by: Author,
+    /// A random number for its identifiers.
+    pub random: u64,
+}
+
+/// The events of a run by row. Contains only rows with events.
+#[derive(Clone, Debug, Default)]
+pub struct RowEvents {
+    rows: FxHashMap<Row, Vec<RowEvent>>,
+    /// The skipped rows. Their planned messages are no longer sent.
+    excluded: RoaringBitmap,
+}
+
+/// What events and receipts say about an attempt.
+#[derive(Clone, Copy, Debug)]
+pub struct Judgement<'e> {
+    /// The resulting state.
+    pub state: RowState,
+    /// The last event that applied.
+    pub event: Option<&'e RowEvent>,
+    /// The last receipt that made the message final.
+    pub final_receipt: Option<&'e KeptReceipt>,
+    /// The latest receipt.
+    pub last_receipt: Option<&'e KeptReceipt>,
+    /// Whether the gateway rejected the message before it tried any channel.
+    pub refused_at_intake: bool,
+    /// The retry order of the message's identifier. `None` for identifiers of the run itself.
+    pub order: Option<u32>,
+    /// The state before a retry whose new message is not sent yet.
+    pub(super) before_retry: Option<RowState>,
+    /// The last event before that retry.
+    pub(super) event_before_retry: Option<&'e RowEvent>,
+}
+
+impl<'e> Judgement<'e> {
+    /// A message in this state, without other knowledge.
+    fn from_state(state: RowState) -> Self {
+        Self {
+            state,
+            event: None,
+            final_receipt: None,
+            last_receipt: None,
+            refused_at_intake: false,
+            order: None,
+            before_retry: None,
+            event_before_retry: None,
+        }
+    }
+
+    /// Whether the last report about the message is the failure of an earlier channel.
+    pub(super) fn awaits_fallback(&self) -> bool {
+        let failed = match (self.last_receipt, self.event.map(|event| &event.change)) {
+            (Some(last), _) => last.receipt.status.is_failure(),
+            (None, Some(RowChange::Found { status, .. })) => Status::from_name(status).is_failure(),
+            _ => false,
+        };
+        failed && matches!(self.state, RowState::Accepted | RowState::Queued)
+    }
+
+    /// A message that these receipts prove delivered. `None` if none of them does.
+    fn from_deliveries(receipts: impl Iterator<Item = &'e KeptReceipt>) -> Option<Self> {
+        let mut delivered: Option<Self> = None;
+        for receipt in receipts {
+            let state = match receipt.receipt.status.delivery_state() {
+                DeliveryState::Read => RowState::Read,
+                DeliveryState::Delivered => RowState::Delivered,
+                DeliveryState::Pending | DeliveryState::Failed => continue,
+            };
+            let judged = delivered.get_or_insert(Self { order: receipt.order, ..Self::from_state(state) });
+            if state == RowState::Read || judged.final_receipt.is_none() {
+                (judged.state, judged.final_receipt, judged.order) = (state, Some(receipt), receipt.order);
+            }
+        }
+        delivered
+    }
+}
+
+impl From<Vec<RowEvent>> for RowEvents {
+    /// Groups events by row and keeps their order.
+    fn from(events: Vec<RowEvent>) -> Self {
+        let mut rows = FxHashMap::<Row, Vec<RowEvent>>::default();
+        for event in events {
+            rows.entry(event.row).or_default().push(event);
+        }
+        Self { rows, excluded: RoaringBitmap::new() }
+    }
+}
+
+impl RowEvents {
+    /// Adds the excluded rows, some of which may have been skipped after an attempt.
+    #[must_use]
+    pub fn with_excluded_rows(self, excluded: &ExcludedRows) -> Self {
+        Self { excluded: excluded.rows(), ..self }
+    }
+
+    /// The rows with events.
+    pub fn rows(&self) -> impl Iterator<Item = Row> {
+        self.rows.keys().copied()
+    }
+
+    /// Whether a row has events.
+    #[must_use]
+    pub fn has_events(&self, row: Row) -> bool {
+        self.rows.contains_key(&row)
+    }
+
+    /// The events of a row, in order.
+    #[must_use]
+    pub fn for_row(&self, row: Row) -> &[RowEvent] {
+        self.rows.get(&row).map_or(&[], Vec::as_slice)
+    }
+
+    /// Judges a row by its attempts, events and receipts.
+    ///
+    /// The last attempt counts. If its message was not delivered, a delivery of an earlier message of the row counts,
+    /// because the recipient has it. A row that is skipped before its retry is sent keeps its earlier state.
+    pub(super) fn judge_row<'e>(
+        &'e self,
+        row: Row,
+        attempts: &[Attempt],
+        receipts: &'e [KeptReceipt],
+    ) -> Judgement<'e> {
+        let Some((last, earlier)) = attempts.split_last() else { return Judgement::from_state(RowState::Planned) };
+        let judged = self.judge_message(row, *last, receipts);
+        if !matches!(judged.state, RowState::Planned | RowState::NotSent | RowState::Rejected | RowState::Failed) {
+            return judged;
+        }
+        let before = receipts.iter().filter(|receipt| receipt.order < judged.order);
+        if let Some(delivered) = Judgement::from_deliveries(before) {
+            return delivered;
+        }
+        if judged.state != RowState::Planned || !self.excluded.contains(row.get()) {
+            return judged;
+        }
+        if let Some(state @ (RowState::Rejected | RowState::Failed)) = judged.before_retry {
+            return Judgement { state, event: judged.event_before_retry, ..judged };
+        }
+        let is_earlier = |attempt: &Attempt| self.find_known_order(row, attempt.envelope) < judged.order;
+        match earlier.iter().rposition(is_earlier) {
+            Some(place) => self.judge_row(row, &earlier[..=place], receipts),
+            None => Judgement { state: RowState::Skipped, ..judged },
+        }
+    }
+
+    /// Judges the message of an attempt by the events and receipts of its row.
+    ///
+    /// An event or receipt that does not apply changes nothing. The message of a skipped row is no longer planned: an
+    /// order to send a message in doubt again is void, and the doubt stays.
+    fn judge_message<'e>(&'e self, row: Row, attempt: Attempt, receipts: &'e [KeptReceipt]) -> Judgement<'e> {
+        let is_out = self.excluded.contains(row.get());
+        let is_void = |event: &&RowEvent| is_out && matches!(event.change, RowChange::SendAgain { .. });
+        let order = self.find_known_order(row, attempt.envelope);
+        let about = self.for_row(row).iter().filter(|event| event.envelope == attempt.envelope && !is_void(event));
+        let mut events = about.peekable();
+        let mut receipts = receipts.iter().filter(|receipt| receipt.order == order).peekable();
+        let state = match attempt.state {
+            // The attempt was proven not sent, but an earlier attempt of the same message is in doubt.
+            RowState::Planned if is_out && self.repeats_doubt(row) => RowState::InDoubt,
+            state => state,
+        };
+        let mut message = MessageState::new(state, attempt.chain);
+        let mut judgement = Judgement { order, ..Judgement::from_state(attempt.state) };
+        loop {
+            let event = events.next_if(|event| receipts.peek().is_none_or(|receipt| event.at <= receipt.at));
+            if let Some(event) = event {
+                if message.add_change(&event.change) {
+                    judgement.event_before_retry = judgement.event;
+                    judgement.event = Some(event);
+                }
+                continue;
+            }
+            let Some(receipt) = receipts.next() else { break };
+            judgement.last_receipt = Some(receipt);
+            if message.add_receipt(receipt) && message.state != RowState::Accepted {
+                judgement.final_receipt = Some(receipt);
+            }
+        }
+        (judgement.state, judgement.before_retry) = (message.state, message.before_retry);
+        judgement.refused_at_intake = message.refused_at_intake;
+        judgement
+    }
+
+    /// The retry order of an attempt's identifier. `None` for identifiers of the run itself.
+    fn find_known_order(&self, row: Row, envelope: u32) -> Option<u32> {
+        if self.has_events(row) { self.find_order(row, envelope) } else { None }
+    }
+
+    /// The retry order of an attempt's identifier. `None` for identifiers of the run itself.
+    #[must_use]
+    pub fn find_order(&self, row: Row, envelope: u32) -> Option<u32> {
+        let before = self.for_row(row).iter().filter(|event| event.envelope < envelope);
+        before.rev().find_map(|event| match event.change {
+            RowChange::Retry { order, .. } => Some(order),
+            _ => None,
+        })
+    }
+
+    /// The retry order of the next attempt's identifier. `None` for identifiers of the run itself.
+    #[must_use]
+    pub fn next_order(&self, row: Row) -> Option<u32> {
+        self.find_order(row, u32::MAX)
+    }
+
+    /// Whether the next attempt of a row repeats a message in doubt, which may have been sent.
+    #[must_use]
+    pub fn repeats_doubt(&self, row: Row) -> bool {
+        let order = self.next_order(row);
+        let ordered = |event: &&RowEvent| matches!(event.change, RowChange::SendAgain { .. });
+        self.for_row(row).iter().filter(ordered).any(|event| self.find_order(row, event.envelope) == order)
+    }
+
+    /// Whether a row has or might have a message. `attempts` are all attempts of the row, in order.
+    ///
+    /// An order to send again does not remove the doubt about earlier attempts. A decision that nothing was sent does.
+    #[must_use]
+    pub fn has_message(&self, row: Row, attempts: &[Attempt], receipts: &[KeptReceipt]) -> bool {
+        let judged = attempts.iter().map(|attempt| self.judge_message(row, *attempt, receipts));
+        let given_up = judged.clone().next_back().is_some_and(|judged| judged.state == RowState::NotSent);
+        judged.into_iter().any(|Judgement { state, event, .. }| match state {
+            RowState::InDoubt | RowState::Unresolved => !given_up,
+            RowState::Planned => {
+                !given_up && event.is_some_and(|event| matches!(event.change, RowChange::SendAgain { .. }))
+            }
+            known => known.is_guarded(),
+        })
+    }
+
+    /// Proof that an attempt before `envelope` was sent after all, although the message was sent again with the same
+    /// identifier on the same channels.
+    #[must_use]
+    pub fn find_duplicate(&self, row: Row, envelope: u32, chain: Chain) -> Option<&RowEvent> {
+        let order = self.find_order(row, envelope);
+        self.for_row(row).iter().find(|event| {
+            let earlier = event.envelope < envelope && self.find_order(row, event.envelope) == order;
+            earlier
+                && matches!(event.change, RowChange::Found { .. })
+                && event.change.resulting_state(chain) != Some(RowState::Failed)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::Author;
+    use campaign_core::domain::{OperationKind, Receipt, ReceiptSource};
+
+    fn row() -> Row {
+        Row::new(7)
+    }
+
+    fn events(changes: Vec<(u32, RowChange)>) -> RowEvents {
+        let event = |(envelope, change)| RowEvent { row: row(), envelope, at: Timestamp::UNIX_EPOCH, change };
+        changes.into_iter().map(event).collect::<Vec<_>>().into()
+    }
+
+    fn attempt(envelope: u32, state: RowState) -> Attempt {
+        Attempt { envelope, state, chain: OperationKind::Sms.into() }
+    }
+
+    fn found(status: &str) -> RowChange {
+        RowChange::Found { status: status.into(), msg_id: None, channel: None }
+    }
+
+    fn by() -> Author {
+        Author::Person("olena".into())
+    }
+
+    #[test]
+    fn proof_overrides_decisions_and_decisions_override_doubt() {
+        let sent = || RowChange::AssumedSent { by: by(), why: None };
+        let unresolved = || RowChange::Unresolved { asked: 20 };
+        for (changes, state) in [
+            (vec![], RowState::InDoubt),
+            (vec![RowChange::NotFound { asked: 3 }], RowState::InDoubt),
+            (vec![unresolved()], RowState::Unresolved),
+            (vec![unresolved(), sent()], RowState::AssumedSent),
+            (vec![sent(), found("DELIVERED")], RowState::Accepted),
+            (vec![found("REJECTED")], RowState::Failed),
+            (vec![found("DELIVERED"), sent()], RowState::Accepted),
+            (vec![found("DELIVERED"), RowChange::SendAgain { by: by(), why: None }], RowState::Accepted),
+            (vec![RowChange::SendAgain { by: by(), why: None }], RowState::Planned),
+            (vec![RowChange::NotSent { by: by(), why: None }], RowState::NotSent),
+        ] {
+            let events = events(changes.iter().cloned().map(|change| (3, change)).collect());
+            assert_eq!(events.judge_row(row(), &[attempt(3, RowState::InDoubt)], &[]).state, state, "{changes:?}");
+        }
+    }
+
+    #[test]
+    fn events_of_earlier_attempts_do_not_change_the_state() {
+        let events = events(vec![(3, RowChange::SendAgain { by: by(), why: None }), (3, found("DELIVERED"))]);
+        let judged = events.judge_row(row(), &[attempt(5, RowState::Rejected)], &[]);
+        assert_eq!((judged.state, judged.event), (RowState::Rejected, None));
+        assert!(events.find_duplicate(row(), 5, Chain::UNKNOWN).is_some(), "the first attempt was sent after all");
+        assert!(events.find_duplicate(row(), 3, Chain::UNKNOWN).is_none());
+    }
+
+    #[test]
+    fn send_again_order_keeps_the_earlier_doubt() {
+        let again = || RowChange::SendAgain { by: by(), why: None };
+        let not_sent = || RowChange::NotSent { by: by(), why: None };
+        let doubt = |envelope| attempt(envelope, RowState::InDoubt);
+        for (changes, attempts, expected) in [
+            (vec![], vec![doubt(3)], true),
+            (vec![(3, again())], vec![doubt(3)], true),
+            (vec![(3, again())], vec![doubt(3), attempt(5, RowState::Rejected)], true),
+            (vec![(3, not_sent())], vec![doubt(3)], false),
+            (vec![(3, again()), (5, not_sent())], vec![doubt(3), doubt(5)], false),
+            (vec![(3, again()), (5, not_sent()), (3, found("READ"))], vec![doubt(3), doubt(5)], true),
+            (vec![], vec![attempt(3, RowState::Rejected)], false),
+            (vec![], vec![attempt(3, RowState::Planned), attempt(4, RowState::Accepted)], true),
+        ] {
+            let events = events(changes.clone());
+            assert_eq!(events.has_message(row(), &attempts, &[]), expected, "{changes:?} {attempts:?}");
+        }
+        assert!(events(vec![(3, again())]).repeats_doubt(row()));
+        assert!(!events(vec![(3, not_sent())]).repeats_doubt(row()));
+        let anew = events(vec![(3, again()), (5, RowChange::Retry { by: by(), order: 1 })]);
+        assert!(!anew.repeats_doubt(row()), "a new message is not in doubt");
+    }
+
+    #[test]
+    fn retry_is_a_new_message_with_its_own_identifiers() {
+        let retry = |order| RowChange::Retry { by: by(), order };
+        let events = events(vec![(3, retry(1)), (5, retry(2)), (3, found("DELIVERED"))]);
+        assert_eq!(events.judge_row(row(), &[attempt(5, RowState::Rejected)], &[]).state, RowState::Planned);
+        assert_eq!(
+            events.judge_row(row(), &[attempt(3, RowState::NotSent)], &[]).state,
+            RowState::Accepted,
+            "proof before the retry was sent"
+        );
+        let orders = [3, 4, 5, 6].map(|envelope| events.find_order(row(), envelope));
+        assert_eq!(orders, [None, Some(1), Some(1), Some(2)]);
+        assert_eq!(events.next_order(row()), Some(2));
+        assert!(events.find_duplicate(row(), 6, Chain::UNKNOWN).is_none(), "the old message does not count");
+    }
+
+    #[test]
+    fn skipped_retry_keeps_the_state_of_the_sent_message() {
+        let retry = RowChange::Retry { by: by(), order: 1 };
+        let out = ExcludedRows::from_skipped(&[row()], "opted out");
+        let kept = |status| KeptReceipt {
+            order: None,
+            at: Timestamp::UNIX_EPOCH,
+            receipt: Receipt::new(ReceiptSource::Webhook, status),
+        };
+        let (first, new) = (attempt(3, RowState::Accepted), attempt(5, RowState::Planned));
+        let failed = [kept(Status::Expired)];
+        let mut event = RowEvent { row: row(), envelope: 3, at: Timestamp::from_second(9).unwrap(), change: retry };
+        let judge = |event: &RowEvent, attempts: &[Attempt], receipts: &[KeptReceipt]| {
+            let events = RowEvents::from(vec![event.clone()]).with_excluded_rows(&out);
+            events.judge_row(row(), attempts, receipts).state
+        };
+        assert_eq!(judge(&event, &[first], &failed), RowState::Failed, "the retry was only ordered");
+        assert_eq!(judge(&event, &[first, new], &failed), RowState::Failed, "the new message was proven not sent");
+        let rejected = attempt(3, RowState::Rejected);
+        assert_eq!(judge(&event, &[rejected, new], &[]), RowState::Rejected);
+        assert_eq!(judge(&event, &[attempt(3, RowState::NotSent)], &[]), RowState::Skipped, "nothing was ever sent");
+        event.change = found("ACCEPTED");
+        assert_eq!(judge(&event, &[attempt(3, RowState::Planned)], &[]), RowState::Accepted);
+    }
+
+    #[test]
+    fn earlier_delivery_counts_if_the_last_message_failed() {
+        let events = events(vec![(3, RowChange::Retry { by: by(), order: 1 })]);
+        let kept = |order, status| KeptReceipt {
+            order,
+            at: Timestamp::from_second(9).unwrap(),
+            receipt: Receipt::new(ReceiptSource::Webhook, status),
+        };
+        let late = kept(None, Status::Delivered);
+        for (last, receipts, state) in [
+            (RowState::Planned, vec![late.clone()], RowState::Delivered),
+            (RowState::Rejected, vec![late.clone()], RowState::Delivered),
+            (RowState::Accepted, vec![late.clone(), kept(Some(1), Status::Expired)], RowState::Delivered),
+            (RowState::Accepted, vec![kept(Some(1), Status::Read), late.clone()], RowState::Read),
+            (RowState::Accepted, vec![late.clone()], RowState::Accepted),
+            (RowState::InDoubt, vec![late.clone()], RowState::InDoubt),
+        ] {
+            let judged = events.judge_row(row(), &[attempt(3, RowState::Accepted), attempt(5, last)], &receipts);
+            assert_eq!(judged.state, state, "{last} {receipts:?}");
+        }
+    }
+}

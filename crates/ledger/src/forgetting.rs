@@ -1,0 +1,248 @@
+//! Forgetting recipients and purging runs: numbers and texts are erased, and a keyed hash of the number remains.
+
+use std::ops::BitOrAssign;
+
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use roaring::{RoaringBitmap, RoaringTreemap};
+use sha2::Sha256;
+
+use super::{LedgerFuture, NewCopies, OptOut, Ownership, RowChange, Run, RunId, SentRow, StateCounts};
+use campaign_core::domain::{Addressee, ForgottenNumber, OperationOutcome, Phone, Receipt};
+
+/// An order to forget a number.
+#[derive(Clone, Debug)]
+pub struct ForgetOrder {
+    /// The number.
+    pub phone: Phone,
+    /// The rows with this number. No process sends them, and none of them is in doubt.
+    pub rows: Vec<(RunId, RoaringBitmap)>,
+    /// The opt-out that is recorded for the number.
+    pub opt_out: OptOut,
+}
+
+/// The part of the ledger that forgets numbers and purges runs.
+pub trait Forgetting: Send + Sync {
+    /// Forgets a number in one commit: erases it and the recipient's texts from its rows, skips planned rows, and puts
+    /// its hash on the suppression list. The rows stay marked until they are removed from the copies of their runs.
+    fn forget_number(&self, order: ForgetOrder) -> LedgerFuture<'_, ()>;
+
+    /// The rows to be removed from the copies and results of their runs.
+    fn list_rows_to_forget(&self) -> LedgerFuture<'_, Vec<(RunId, RoaringBitmap)>>;
+
+    /// Records that copies and results no longer contain forgotten rows of these runs.
+    fn mark_rows_forgotten(&self, runs: Vec<RunId>) -> LedgerFuture<'_, ()>;
+
+    /// Prepares copies that replace those of a run, once they are frozen. The old copies are overwritten.
+    ///
+    /// The caller has locked the campaign of the run.
+    fn prepare_replacement_copies<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, Box<dyn NewCopies>>;
+
+    /// Purges the row records of a run in one commit and keeps its counts and parts. Does nothing if a process owns the
+    /// run, or if it changed since it was read.
+    ///
+    /// The run's identifiers and its own record remain. For the guard and for caps, a hash of each number with a
+    /// message remains.
+    fn purge_run(&self, counted: Run, counts: StateCounts, parts: u64) -> LedgerFuture<'_, Ownership>;
+
+    /// Keeps a hash of each number that `stop --for-good` cancelled, before the run and its list are purged.
+    fn keep_cancelled_numbers(&self, run: RunId, numbers: RoaringTreemap) -> LedgerFuture<'_, ()>;
+
+    /// The numbers of a purged run that `stop --for-good` cancelled, as far as they were kept.
+    fn load_cancelled_numbers(&self, run: RunId) -> LedgerFuture<'_, NumberSet>;
+
+    /// Overwrites and removes the copies of a purged run, if there are any.
+    fn discard_copies<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, ()>;
+
+    /// Overwrites unused storage, so that it contains no forgotten data.
+    fn overwrite_free_space(&self) -> LedgerFuture<'_, ()>;
+}
+
+/// The replacement for the number in texts.
+const FORGOTTEN: &str = "a forgotten number";
+
+/// The erasure of a number.
+#[derive(Clone, Copy)]
+pub(crate) struct NumberErasure {
+    pub(crate) phone: Phone,
+    pub(crate) stays: ForgottenNumber,
+}
+
+impl NumberErasure {
+    /// Erases the number from the rows and outcomes of an envelope. Returns whether it was there.
+    pub(crate) fn erase_from_envelope(
+        self,
+        rows: &mut [SentRow],
+        outcomes: &mut [OperationOutcome],
+        forgotten: &RoaringBitmap,
+    ) -> bool {
+        let mut any = false;
+        for (index, sent) in rows.iter_mut().enumerate().filter(|(_, sent)| forgotten.contains(sent.row.get())) {
+            any = true;
+            // The hash of a message reveals its number to anyone who tries all numbers.
+            (sent.to, sent.digest) = (Addressee::Forgotten(self.stays), [0; 8]);
+            if let Some(outcome) = outcomes.get_mut(index) {
+                self.erase_from_outcome(outcome);
+            }
+        }
+        any
+    }
+
+    fn erase_from_outcome(self, outcome: &mut OperationOutcome) {
+        match outcome {
+            OperationOutcome::Accepted { answer, .. } => *answer = None,
+            OperationOutcome::Rejected { error } => *error = self.erase_from_text(error),
+            OperationOutcome::NotSent { reason } | OperationOutcome::InDoubt { reason } => {
+                *reason = self.erase_from_text(reason).into()
+            }
+            OperationOutcome::Queued { .. } => {}
+        }
+    }
+
+    /// The forgotten form of the number.
+    pub(crate) fn addressee(self) -> Addressee {
+        Addressee::Forgotten(self.stays)
+    }
+
+    /// A text without the number.
+    pub(crate) fn erase_from_text(self, text: &str) -> String {
+        self.phone.hide_in_text(text, FORGOTTEN).into_owned()
+    }
+}
+
+/// Erases the recipient's replies and the gateway's texts from a receipt.
+pub(crate) fn forget_in_receipt(receipt: &mut Receipt) {
+    (receipt.error, receipt.digit, receipt.replies) = (None, None, Vec::new());
+}
+
+/// Erases the author's text from a decision.
+pub(crate) fn forget_in_change(change: &mut RowChange) {
+    match change {
+        RowChange::AssumedSent { why, .. } | RowChange::NotSent { why, .. } | RowChange::SendAgain { why, .. } => {
+            *why = None
+        }
+        RowChange::Found { .. }
+        | RowChange::NotFound { .. }
+        | RowChange::Unresolved { .. }
+        | RowChange::Retry { .. } => {}
+    }
+}
+
+/// The key for hashes of forgotten numbers. Each ledger has its own.
+#[derive(Clone, PartialEq, Eq)]
+pub struct NumberKey([u8; NumberKey::LENGTH]);
+
+impl NumberKey {
+    /// The number of bytes.
+    pub const LENGTH: usize = 32;
+
+    /// A key with these bytes.
+    #[must_use]
+    pub fn new(bytes: [u8; Self::LENGTH]) -> Self {
+        Self(bytes)
+    }
+
+    /// The forgotten form of an addressee.
+    #[must_use]
+    pub fn forget_addressee(&self, addressee: Addressee) -> Addressee {
+        addressee.phone().map_or(addressee, |phone| Addressee::Forgotten(self.hash_number(phone)))
+    }
+
+    /// The hash of a number.
+    #[must_use]
+    pub fn hash_number(&self, phone: Phone) -> ForgottenNumber {
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("a key of any length will do");
+        mac.update(&phone.to_u64().to_be_bytes());
+        let hash = mac.finalize().into_bytes();
+        let mut first = [0; 8];
+        first.copy_from_slice(&hash[..8]);
+        ForgottenNumber::from_hash(first)
+    }
+}
+
+impl std::fmt::Debug for NumberKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("NumberKey(…)")
+    }
+}
+
+/// A set of numbers, some of them forgotten.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NumberSet {
+    /// The numbers, and the hashes of forgotten ones.
+    members: RoaringTreemap,
+    /// The key of the hashes. `None` if there are none.
+    key: Option<NumberKey>,
+}
+
+impl NumberSet {
+    /// A set of numbers and hashes with this key.
+    #[must_use]
+    pub fn new(members: RoaringTreemap, key: Option<NumberKey>) -> Self {
+        let any = members.max().is_some_and(|largest| largest >= ForgottenNumber::MIN);
+        Self { members, key: key.filter(|_| any) }
+    }
+
+    /// Whether the set contains a number, forgotten or not.
+    #[must_use]
+    pub fn contains(&self, phone: Phone) -> bool {
+        let stays = |key: &NumberKey| Addressee::Forgotten(key.hash_number(phone)).to_u64();
+        self.members.contains(phone.to_u64()) || self.key.as_ref().is_some_and(|key| self.members.contains(stays(key)))
+    }
+
+    /// Whether the set contains an addressee.
+    #[must_use]
+    pub fn contains_addressee(&self, addressee: Addressee) -> bool {
+        match addressee {
+            Addressee::Number(phone) => self.contains(phone),
+            Addressee::Forgotten(_) => self.members.contains(addressee.to_u64()),
+        }
+    }
+
+    /// The number of members.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.members.len()
+    }
+
+    /// Whether the set is empty.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+}
+
+impl BitOrAssign for NumberSet {
+    fn bitor_assign(&mut self, other: Self) {
+        self.members |= other.members;
+        // All sets of a ledger have the same key.
+        self.key = self.key.take().or(other.key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn phone(last: u64) -> Phone {
+        Phone::new(380_501_234_560 + last).unwrap()
+    }
+
+    #[test]
+    fn forgotten_number_is_found_only_with_its_key() {
+        let (key, other) = (NumberKey::new([7; 32]), NumberKey::new([8; 32]));
+        let stays = Addressee::Forgotten(key.hash_number(phone(1)));
+        let members = [stays.to_u64(), phone(2).to_u64()].into_iter().collect::<RoaringTreemap>();
+        let set = NumberSet::new(members.clone(), Some(key.clone()));
+        assert_eq!([1, 2, 3].map(|last| set.contains(phone(last))), [true, true, false]);
+        assert!(
+            set.contains_addressee(stays)
+                && set.contains_addressee(phone(1).into())
+                && !set.contains_addressee(phone(3).into())
+        );
+        assert!(!NumberSet::new(members, Some(other)).contains(phone(1)));
+        let mut plain = NumberSet::new([phone(3).to_u64()].into_iter().collect(), Some(key));
+        assert_eq!(plain.key, None, "without forgotten numbers, there is no key");
+        plain |= set;
+        assert_eq!((plain.len(), plain.contains(phone(1)), plain.contains(phone(3))), (3, true, true));
+    }
+}

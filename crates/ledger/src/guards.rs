@@ -1,0 +1,189 @@
+//! Guards against sending a message twice: the numbers that have a message of a run, and recent single messages.
+//!
+//! Single messages are stored as keyed hashes with an expiry. The key is a secret of the ledger, so a hash reveals
+//! neither number nor text.
+
+use std::time::Duration;
+
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use roaring::{RoaringBitmap, RoaringTreemap};
+use rustc_hash::FxHashMap;
+use sha2::Sha256;
+
+use super::{Attempt, EnvelopeRecord, KeptReceipt, LedgerFuture, RowEvents, RunActivity};
+use campaign_core::domain::{Addressee, Row};
+
+/// How long an equal message to the same number counts as a repeat.
+pub const REPEAT_WINDOW: Duration = Duration::from_secs(60);
+/// The same in microseconds.
+const WINDOW: i64 = 60_000_000;
+
+/// A hash of a message.
+pub(super) type RepeatHash = [u8; 32];
+
+/// The secret key for hashes of messages.
+#[derive(Clone)]
+pub(super) struct RepeatKey(pub(super) [u8; Self::LENGTH]);
+
+impl RepeatKey {
+    /// The number of bytes.
+    pub(super) const LENGTH: usize = 32;
+
+    pub(super) fn hash_message(&self, message: &[u8]) -> RepeatHash {
+        let mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("a key of HMAC may have any length");
+        mac.chain_update(message).finalize().into_bytes().into()
+    }
+}
+
+/// The reserved place of a message that is about to be sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RepeatPlace {
+    pub(super) hash: RepeatHash,
+    /// The expiry, in microseconds since 1970.
+    pub(super) until: i64,
+    /// The earlier expiry of the same message.
+    pub(super) before: Option<i64>,
+}
+
+impl RepeatPlace {
+    /// A place that is reserved now.
+    pub(super) fn new(hash: RepeatHash, now: i64, before: Option<i64>) -> Self {
+        Self { hash, until: latest_expiry(now), before }
+    }
+}
+
+/// The result of a reservation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RepeatCheck {
+    /// The message may be sent. Its place is reserved.
+    Taken(RepeatPlace),
+    /// The same message was sent this long ago.
+    Repeated(Duration),
+    /// The tables of an earlier version do not support reservations.
+    Unavailable,
+}
+
+/// The latest possible expiry of an entry that is made now.
+pub(super) fn latest_expiry(now: i64) -> i64 {
+    now.saturating_add(WINDOW)
+}
+
+/// Whether an entry is expired. An expiry too far ahead comes from a clock that was set back since.
+pub(super) fn is_expired(until: i64, now: i64) -> bool {
+    until <= now || until > latest_expiry(now)
+}
+
+/// The age of an entry with this expiry.
+pub(super) fn entry_age(until: i64, now: i64) -> Duration {
+    let age = now.saturating_sub(until.saturating_sub(WINDOW));
+    Duration::from_micros(u64::try_from(age).unwrap_or_default())
+}
+
+/// The guard against repeated single messages. A message is identified by any bytes.
+pub trait RepeatGuard: Send + Sync {
+    /// Reserves the place of a message in one transaction, unless the same message was sent recently and `again` is not
+    /// set.
+    ///
+    /// Also deletes expired entries.
+    fn take_repeat_place(&self, message: Vec<u8>, again: bool) -> LedgerFuture<'_, RepeatCheck> {
+        let _ = (message, again);
+        Box::pin(async { Ok(RepeatCheck::Unavailable) })
+    }
+
+    /// How long ago a message was sent. `None` if it was not sent recently. Reserves nothing.
+    fn find_time_since_sent(&self, message: Vec<u8>) -> LedgerFuture<'_, Option<Duration>> {
+        let _ = message;
+        Box::pin(async { Ok(None) })
+    }
+
+    /// Releases the place of a message that was certainly not sent.
+    fn release_repeat_place(&self, place: RepeatPlace) -> LedgerFuture<'_, ()> {
+        let _ = place;
+        Box::pin(async { Ok(()) })
+    }
+}
+
+/// The numbers with a message of a run, gathered from its envelopes in order and then from its receipts.
+pub(crate) struct Guard {
+    events: RowEvents,
+    /// The attempts of rows with events or without a message so far. Events count over all attempts.
+    attempts: FxHashMap<Row, (Addressee, Vec<Attempt>)>,
+    numbers: RoaringTreemap,
+    rows: RoaringBitmap,
+}
+
+impl Guard {
+    /// A guard for a run with these events.
+    pub(crate) fn new(events: RowEvents) -> Self {
+        Self { events, attempts: FxHashMap::default(), numbers: RoaringTreemap::new(), rows: RoaringBitmap::new() }
+    }
+
+    /// Adds an envelope.
+    pub(crate) fn add_envelope(&mut self, envelope: &EnvelopeRecord) {
+        for (index, sent) in envelope.rows.iter().enumerate() {
+            let outcome = envelope.settled.as_ref().and_then(|(_, outcomes)| outcomes.get(index));
+            // Whichever process owns the run: an open intent may have been sent.
+            let attempt = RunActivity::Idle.build_attempt(envelope.envelope, envelope.chain(sent), outcome);
+            if !self.events.has_events(sent.row) && self.events.has_message(sent.row, &[attempt], &[]) {
+                self.include_row(sent.row, sent.to);
+            } else {
+                let (_, attempts) = self.attempts.entry(sent.row).or_insert((sent.to, Vec::new()));
+                attempts.push(attempt);
+            }
+        }
+    }
+
+    /// Adds the receipts of a row, after all envelopes.
+    pub(crate) fn add_receipts(&mut self, row: Row, receipts: &[KeptReceipt]) {
+        let known = self.attempts.get(&row).filter(|(_, attempts)| self.events.has_message(row, attempts, receipts));
+        if let Some((to, _)) = known {
+            self.include_row(row, *to);
+        }
+    }
+
+    fn include_row(&mut self, row: Row, to: Addressee) {
+        self.numbers.insert(to.to_u64());
+        self.rows.insert(row.get());
+    }
+
+    /// The guarded numbers.
+    pub(crate) fn into_numbers(self) -> RoaringTreemap {
+        self.finish().0
+    }
+
+    /// The rows that have or might have a message.
+    pub(crate) fn into_rows(self) -> RoaringBitmap {
+        self.finish().1
+    }
+
+    fn finish(self) -> (RoaringTreemap, RoaringBitmap) {
+        let Self { events, attempts, mut numbers, mut rows } = self;
+        for (row, (to, attempts)) in &attempts {
+            if events.has_message(*row, attempts, &[]) {
+                numbers.insert(to.to_u64());
+                rows.insert(row.get());
+            }
+        }
+        (numbers, rows)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_expire_after_a_minute_or_when_the_clock_was_set_back() {
+        let place = RepeatPlace::new(RepeatKey([7; 32]).hash_message(b"a"), 5, None);
+        let late = 5 + WINDOW;
+        assert_eq!([5, late - 1, late, 4].map(|now| is_expired(place.until, now)), [false, false, true, true]);
+        assert_eq!([5, late - 1].map(|now| entry_age(place.until, now).as_secs()), [0, 59]);
+    }
+
+    #[test]
+    fn hash_depends_on_the_key_and_on_every_byte() {
+        let hash = |key: u8, message: &[u8]| RepeatKey([key; 32]).hash_message(message);
+        assert_eq!(hash(1, b"a"), hash(1, b"a"));
+        assert!(hash(1, b"a") != hash(2, b"a") && hash(1, b"a") != hash(1, b"b"));
+    }
+}

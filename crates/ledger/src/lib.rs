@@ -1,0 +1,270 @@
+//! The ledger: the durable record of runs, as a port with adapters for SQLite and PostgreSQL.
+//!
+//! The port is independent of the storage. Locks, leases, identifiers, envelope numbers and rate limits belong to it,
+//! so that several machines can share a ledger.
+
+mod approvals;
+mod bounds;
+#[cfg(test)]
+mod conformance;
+mod copies;
+mod earlier_versions;
+mod encoding;
+mod envelope;
+mod error;
+mod events;
+mod excluded_rows;
+mod forgetting;
+mod guards;
+mod high_water_mark;
+mod maintenance;
+#[expect(missing_docs, reason = "its methods and fields are those of the port and of the stored tables")]
+pub mod memory;
+mod message_state;
+mod notifications;
+mod postgres;
+mod rate_limit;
+mod receipts;
+mod row_state;
+mod run;
+mod schedules;
+mod shared_runs;
+mod sqlite;
+mod stop_kind;
+mod suppression;
+
+/// Decisions of the ledger that every adapter applies inside its transactions.
+mod rules {
+    pub(super) use super::approvals::oldest_kept_plan_time;
+    pub(super) use super::bounds::{
+        BudgetScope, caps_allow, counted_messages, counts_for_caps, envelope_spending, find_capped_rows,
+        find_exceeded_budget, find_exceeded_day, intended_spending, may_have_been_sent, refunded_spending,
+        tighter_bound,
+    };
+    pub(super) use super::envelope::{
+        check_deadline, departure_time, find_refusal, in_doubt_outcomes, merge_outcomes, takes_slot,
+    };
+    pub(super) use super::forgetting::{NumberErasure, forget_in_change, forget_in_receipt};
+    pub(super) use super::guards::Guard;
+    pub(super) use super::run::{check_lock, id_candidates};
+    pub(super) use super::schedules::may_fire;
+    pub(super) use super::shared_runs::{DrawReadiness, HOUR, check_draw, next_draw_time, next_rows, owns_rows};
+}
+
+pub use approvals::{Approval, ApprovalRuleStore, ApprovalUse, KeptApproval, KeptApprovalRule, Plan, PlanStore};
+pub use bounds::{Bound, Bounds, CAPPED, ContactHistory, share_budget};
+pub use copies::{Copies, ListReader, NewCopies, StrayCopies};
+pub use envelope::{EnvelopeReader, EnvelopeRecord, EnvelopeSummary, Intent, Ownership, Permit, SentRow, Settlement};
+pub use error::LedgerError;
+pub use events::{AskedRow, Author, Judgement, NewRowEvent, RetriedRow, RetryOrder, RowChange, RowEvent, RowEvents};
+pub use excluded_rows::ExcludedRows;
+pub use forgetting::{ForgetOrder, Forgetting, NumberKey, NumberSet};
+pub use guards::{REPEAT_WINDOW, RepeatCheck, RepeatGuard, RepeatPlace};
+pub use maintenance::{
+    Backup, CopiedLedger, DamagedOccurrence, DamagedPlan, DamagedRecord, DamagedRun, DamagedSchedule,
+    LedgerMaintenance, RecordKind,
+};
+pub use notifications::{NewNotification, Notification, NotificationOutcome, NotificationQueue};
+pub use postgres::{PostgresAddress, PostgresAddressError, PostgresLedger};
+pub use rate_limit::{
+    AccountRateLimit, Allowance, QuestionPermit, Reservation, SlotWait, WaitReason, halve_share, recover_share,
+};
+pub use receipts::{KeptReceipt, NewReceipt, ReceiptOutcome, ReceiptReader, ReceiptStore, RowReceipts};
+pub use row_state::{Attempt, BilledParts, RowActivities, RowStates, RunActivity, StateCounts};
+pub use run::{CampaignLock, Claim, Epoch, Lease, MessageOrigin, NewRun, Run, RunEnd, RunFilter, RunId, RunProgress};
+pub use schedules::{ActiveSchedule, OccurrenceKey, OccurrenceOutcome, OccurrenceRecord, ScheduleStore};
+pub use shared_runs::{
+    BlockIds, BlockRequest, DrawOutcome, DrawRefusal, RowBlock, RowSpan, ShardDraw, ShardHolder, ShardStore,
+    ShardWorker, Sharding, SharedRun,
+};
+pub use sqlite::SqliteLedger;
+pub use stop_kind::StopKind;
+pub use suppression::{
+    Additions, EntryRemoval, OPTED_OUT, OptOut, OptOutPage, OptOutReach, OptOutRemoval, OptOutScope, SuppressedNumbers,
+    SuppressionList, SuppressionPolicy, import_source,
+};
+
+use std::future::Future;
+use std::ops::RangeInclusive;
+use std::pin::Pin;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use roaring::RoaringBitmap;
+
+use campaign_core::domain::MessageId;
+pub use campaign_core::domain::{CANCELLED, CANCELLED_EARLIER, ENDED_EARLY, EXPIRED, REPLACED, RowState};
+
+/// The boxed future of a ledger operation. Its indirection does not matter beside the disk.
+pub type LedgerFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, LedgerError>> + Send + 'a>>;
+
+/// The port to everything durable that a run needs.
+///
+/// `Ok` means that the change survives a power loss.
+pub trait Ledger:
+    ReceiptStore
+    + ScheduleStore
+    + PlanStore
+    + ApprovalRuleStore
+    + RepeatGuard
+    + SuppressionList
+    + ContactHistory
+    + Forgetting
+    + NotificationQueue
+    + ShardStore
+    + LedgerMaintenance
+{
+    /// Creates a run with the next number of its campaign, and reserves identifiers for its rows.
+    ///
+    /// The run is not open until [`Ledger::open_run`] is called, because its frozen copies are not in place yet.
+    fn create_run<'a>(&'a self, new: &'a NewRun) -> LedgerFuture<'a, Run>;
+
+    /// Opens a created run, and ends the unfinished run that it replaces.
+    fn open_run(&self, run: RunId, replaced: Option<RunId>) -> LedgerFuture<'_, ()>;
+
+    /// Ends an unfinished run as it is. No more of its messages are sent.
+    fn retire_run(&self, run: RunId) -> LedgerFuture<'_, ()>;
+
+    /// Records the campaign file of these runs.
+    fn set_campaign_file(&self, runs: Vec<RunId>, file: String) -> LedgerFuture<'_, ()>;
+
+    /// Records the results file of a run.
+    fn set_results_file(&self, run: RunId, results: String) -> LedgerFuture<'_, ()>;
+
+    /// The opened runs that match the filter, oldest first.
+    fn list_runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Run>>;
+
+    /// Like [`Ledger::list_runs`], for display: a damaged record does not hide the others.
+    ///
+    /// Decisions about sending use [`Ledger::list_runs`], which fails if a record is damaged.
+    fn list_stored_runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Result<Run, DamagedRun>>> {
+        Box::pin(async move { Ok(self.list_runs(wanted).await?.into_iter().map(Ok).collect()) })
+    }
+
+    /// The run and row of a message identifier. The lookup uses ranges, so nothing is stored per message.
+    fn find_message(&self, id: MessageId) -> LedgerFuture<'_, Option<MessageOrigin>>;
+
+    /// Locks a campaign of an account, before the guard is read. `None` if another process has the lock.
+    fn acquire_campaign_lock<'a>(
+        &'a self,
+        campaign: &'a str,
+        account: &'a str,
+    ) -> LedgerFuture<'a, Option<CampaignLock>>;
+
+    /// Whether a process has locked a campaign of an account.
+    fn is_campaign_locked<'a>(&'a self, campaign: &'a str, account: &'a str) -> LedgerFuture<'a, bool>;
+
+    /// When a campaign of an account was locked, if the ledger knows.
+    fn find_lock_time<'a>(&'a self, _campaign: &'a str, _account: &'a str) -> LedgerFuture<'a, Option<Timestamp>> {
+        Box::pin(async { Ok(None) })
+    }
+
+    /// Prepares copies for a new run of the locked campaign, and discards those of an interrupted start.
+    fn prepare_copies<'a>(&'a self, lock: &'a CampaignLock) -> LedgerFuture<'a, Box<dyn NewCopies>>;
+
+    /// The frozen copies of a run.
+    fn load_copies<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, Copies>;
+
+    /// Copies of runs that are missing in the ledger, by run name. They exist if the ledger was lost or restored.
+    fn list_stray_copies(&self) -> LedgerFuture<'_, Vec<StrayCopies>>;
+
+    /// Moves the copies of a run that is missing in the ledger out of the way, and returns their new location.
+    fn set_copies_aside<'a>(&'a self, run: &'a str) -> LedgerFuture<'a, String>;
+
+    /// Claims a run of the locked campaign. The previous owner loses its lease, and its open intents are in doubt.
+    ///
+    /// Blocks of a shared run that other processes own stay with them.
+    fn claim_run<'a>(&'a self, lock: &'a CampaignLock, run: RunId) -> LedgerFuture<'a, Claim>;
+
+    /// Draws the next rows of a shared run for this process, in a new run if there is none with unused rows. Open
+    /// intents of an ended process at the same place are in doubt now.
+    fn draw_block<'a>(&'a self, shared: &'a SharedRun, wanted: BlockRequest) -> LedgerFuture<'a, DrawOutcome>;
+
+    /// All reasons to refuse such a draw now. Draws nothing.
+    fn list_draw_refusals<'a>(
+        &'a self,
+        shared: &'a SharedRun,
+        wanted: BlockRequest,
+    ) -> LedgerFuture<'a, Vec<DrawRefusal>>;
+
+    /// The rows of a shared run that processes own.
+    fn load_claimed_rows(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap>;
+
+    /// Records the end or pause of a run and releases the lease. Does nothing if the lease was lost.
+    fn end_run(&self, lease: Lease, end: RunEnd) -> LedgerFuture<'_, ()>;
+
+    /// Records an intent, assigns the envelope's number and takes a slot of the account's rate limit. Refused if the
+    /// lease was lost or a stop was requested.
+    ///
+    /// If recipients opted out since the run was planned, or reached a cap, it records instead that their rows are
+    /// skipped. If the envelope exceeds a bound, it records nothing and returns how many rows fit.
+    fn begin_envelope(&self, intent: Intent) -> LedgerFuture<'_, Permit>;
+
+    /// Whether an envelope may still be sent under this lease, without asking the storage. Checked again right before
+    /// the first byte, because the process may have been suspended.
+    fn may_still_send(&self, _lease: Lease) -> bool {
+        true
+    }
+
+    /// Records the outcome of an envelope, whichever process owns the run: an answer is evidence.
+    fn settle_envelope(&self, settlement: Settlement) -> LedgerFuture<'_, ()>;
+
+    /// Requests that the owner of a run stops after the requests in flight. `false` withdraws the request.
+    fn request_stop(&self, run: RunId, requested: bool) -> LedgerFuture<'_, ()>;
+
+    /// Whether a stop of a run is requested.
+    fn is_stop_requested(&self, run: RunId) -> LedgerFuture<'_, bool>;
+
+    /// Halves the account's rate after the gateway asked to slow down. Nothing is sent before the wait is over.
+    fn slow_account<'a>(&'a self, account: &'a str, wait: Option<Duration>) -> LedgerFuture<'a, ()>;
+
+    /// Takes slots for `count` questions from the account's rate limit, and returns the wait.
+    fn reserve_rate<'a>(&'a self, account: &'a Allowance, count: u32) -> LedgerFuture<'a, SlotWait>;
+
+    /// Takes a slot for one question of an assistant, if it can leave within `longest`. While the account sends
+    /// messages, all such questions together get a tenth of its rate.
+    fn reserve_question<'a>(&'a self, account: &'a Allowance, longest: Duration) -> LedgerFuture<'a, QuestionPermit>;
+
+    /// Excludes a drawn block from the hourly count, because the gateway rejected the key.
+    fn uncount_block(&self, lease: Lease) -> LedgerFuture<'_, ()>;
+
+    /// The row ranges of the envelopes of a run, ordered by number.
+    fn list_envelope_summaries(&self, run: RunId) -> LedgerFuture<'_, Vec<EnvelopeSummary>>;
+
+    /// The envelopes of a run with these numbers, in order.
+    fn load_envelopes(&self, run: RunId, numbers: RangeInclusive<u32>) -> LedgerFuture<'_, Vec<EnvelopeRecord>>;
+
+    /// The body of an envelope's answer, if it was kept for a manual review.
+    fn load_evidence(&self, run: RunId, envelope: u32) -> LedgerFuture<'_, Option<String>>;
+
+    /// The rows of a run that are never sent, with reasons.
+    fn load_excluded_rows(&self, run: RunId) -> LedgerFuture<'_, ExcludedRows>;
+
+    /// The numbers with a message in one of these runs.
+    fn load_sent_numbers<'a>(&'a self, runs: &'a [RunId]) -> LedgerFuture<'a, NumberSet>;
+
+    /// The rows of a run that have a message. Empty for a purged run.
+    fn load_sent_rows(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap>;
+
+    /// Records events of rows, unless the lease was lost. An event that plans a row again opens the run.
+    fn record_events(&self, lease: Lease, events: Vec<NewRowEvent>) -> LedgerFuture<'_, Ownership>;
+
+    /// Reserves identifiers for a retry order and plans its rows as new messages, unless the lease was lost.
+    fn retry_rows(&self, lease: Lease, order: RetryOrder) -> LedgerFuture<'_, Ownership>;
+
+    /// The events of a run, in the order of their recording.
+    fn load_events(&self, run: RunId) -> LedgerFuture<'_, Vec<RowEvent>>;
+
+    /// Stores how often rows were asked about, replacing earlier entries of the same rows.
+    fn keep_asked_rows(&self, run: RunId, rows: Vec<AskedRow>) -> LedgerFuture<'_, ()>;
+
+    /// How often the rows of a run were asked about.
+    fn load_asked_rows(&self, run: RunId) -> LedgerFuture<'_, Vec<AskedRow>>;
+
+    /// The host of a profile at its first use. Remembers `host` if there is none. Loopback is remembered with the first
+    /// run, so this call needs no commit for it.
+    fn remember_host<'a>(&'a self, profile: &'a str, host: &'a str) -> LedgerFuture<'a, String>;
+
+    /// Remembers another host for a profile.
+    fn trust_host<'a>(&'a self, profile: &'a str, host: &'a str) -> LedgerFuture<'a, ()>;
+}

@@ -1,0 +1,373 @@
+//! The in-memory adapter of the ledger's port.
+
+use std::collections::HashSet;
+use std::ops::RangeInclusive;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use jiff::Timestamp;
+use roaring::RoaringBitmap;
+
+use super::contents::LedgerContents;
+use super::copies::CopyStore;
+use crate::{
+    AccountRateLimit, Allowance, AskedRow, BlockRequest, CampaignLock, Claim, ContactHistory, Copies, DrawOutcome,
+    DrawRefusal, EnvelopeRecord, EnvelopeSummary, ExcludedRows, Intent, Lease, Ledger, LedgerError, LedgerFuture,
+    LedgerMaintenance, MessageOrigin, NewCopies, NewNotification, NewRowEvent, NewRun, Notification,
+    NotificationOutcome, NotificationQueue, NumberSet, Ownership, Permit, QuestionPermit, RetryOrder, RowBlock,
+    RowEvent, RowSpan, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, SlotWait, StrayCopies, run,
+};
+use campaign_core::domain::{FrequencyCap, LOOPBACK, MessageId};
+
+/// The ledger in memory.
+pub struct MemoryLedger {
+    contents: Mutex<LedgerContents>,
+    /// The names of held locks.
+    held: Arc<Mutex<HashSet<String>>>,
+    copies: CopyStore,
+    /// The envelope numbers of each read.
+    read: Mutex<Vec<RangeInclusive<u32>>>,
+    clock: fn() -> Timestamp,
+    /// Whether another process has the write lock.
+    busy: AtomicBool,
+}
+
+impl MemoryLedger {
+    /// A ledger with these contents.
+    pub fn new(contents: LedgerContents, clock: fn() -> Timestamp) -> Self {
+        let (contents, held, copies) = (Mutex::new(contents), Arc::default(), CopyStore::default());
+        Self { contents, held, copies, read: Mutex::default(), clock, busy: AtomicBool::default() }
+    }
+
+    /// Simulates another process that has the write lock, or its release.
+    pub fn set_busy(&self, busy: bool) {
+        self.busy.store(busy, Ordering::Relaxed);
+    }
+
+    /// The envelope numbers of each read since the last call.
+    pub fn take_envelope_reads(&self) -> Vec<RangeInclusive<u32>> {
+        std::mem::take(&mut *self.read.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Locks a name. `None` if it is locked.
+    fn take_name(&self, name: String) -> Option<HeldName> {
+        let free = self.held.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone());
+        free.then(|| HeldName { held: Arc::clone(&self.held), name })
+    }
+
+    /// Locks the first free place.
+    pub(super) fn take_free_place(&self, campaign: &str, account: &str) -> (u32, HeldName) {
+        let free = (0..).find_map(|place| Some((place, self.take_name(run::place_name(campaign, account, place))?)));
+        free.expect("there is always another place")
+    }
+
+    pub(super) fn is_name_taken(&self, name: &str) -> bool {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).contains(name)
+    }
+
+    /// Whether a place of a run is locked.
+    pub(super) fn is_place_taken(&self, run: &Run, place: u32) -> bool {
+        self.is_name_taken(&run::place_name(&run.campaign, &run.account, place))
+    }
+
+    pub(super) fn copy_store(&self) -> &CopyStore {
+        &self.copies
+    }
+
+    fn lock_contents(&self) -> MutexGuard<'_, LedgerContents> {
+        self.contents.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn write_contents<'a, T: Send + 'a>(
+        &'a self,
+        change: impl FnOnce(&mut LedgerContents, i64) -> Result<T, LedgerError> + Send + 'a,
+    ) -> LedgerFuture<'a, T> {
+        Box::pin(async move {
+            if self.busy.load(Ordering::Relaxed) {
+                return Err(LedgerError::Busy {
+                    path: "memory".into(),
+                    who: "another process is using the ledger".into(),
+                });
+            }
+            change(&mut self.lock_contents(), (self.clock)().as_microsecond())
+        })
+    }
+
+    pub(super) fn read_contents<'a, T: Send + 'a>(
+        &'a self,
+        look: impl FnOnce(&LedgerContents) -> T + Send + 'a,
+    ) -> LedgerFuture<'a, T> {
+        Box::pin(async move { Ok(look(&self.lock_contents())) })
+    }
+}
+
+/// A locked name, released on drop.
+pub(super) struct HeldName {
+    held: Arc<Mutex<HashSet<String>>>,
+    name: String,
+}
+
+impl Drop for HeldName {
+    fn drop(&mut self) {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.name);
+    }
+}
+
+impl LedgerMaintenance for MemoryLedger {
+    fn describe_location(&self) -> String {
+        "memory".to_owned()
+    }
+
+    fn check_writable(&self) -> LedgerFuture<'_, ()> {
+        self.read_contents(|_| ())
+    }
+
+    fn check_integrity(&self) -> LedgerFuture<'_, ()> {
+        self.read_contents(|_| ())
+    }
+
+    fn list_rate_limits(&self) -> LedgerFuture<'_, Vec<(String, AccountRateLimit)>> {
+        self.read_contents(|contents| contents.account_paces())
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+impl ContactHistory for MemoryLedger {
+    fn load_capped_numbers<'a>(&'a self, caps: &'a [FrequencyCap], loopback: bool) -> LedgerFuture<'a, NumberSet> {
+        let now = (self.clock)().as_microsecond();
+        self.read_contents(move |contents| contents.capped_numbers(now, caps, loopback))
+    }
+}
+
+impl NotificationQueue for MemoryLedger {
+    fn queue_notifications(&self, new: Vec<NewNotification>) -> LedgerFuture<'_, ()> {
+        self.write_contents(move |contents, now| contents.queue_notifications(now, new))
+    }
+
+    fn has_due_notifications(&self, apart: Duration) -> LedgerFuture<'_, bool> {
+        self.write_contents(move |contents, now| Ok(!contents.list_due_groups(now, apart)?.is_empty()))
+    }
+
+    fn take_notifications(&self, apart: Duration, held: Duration) -> LedgerFuture<'_, Vec<Notification>> {
+        self.write_contents(move |contents, now| contents.take_notifications(now, apart, held))
+    }
+
+    fn record_notification_outcome(&self, keys: Vec<i64>, outcome: NotificationOutcome) -> LedgerFuture<'_, ()> {
+        self.write_contents(move |contents, now| contents.record_notification_outcome(now, &keys, outcome))
+    }
+}
+
+impl Ledger for MemoryLedger {
+    fn create_run<'a>(&'a self, new: &'a NewRun) -> LedgerFuture<'a, Run> {
+        self.write_contents(|contents, _| contents.create_run(new))
+    }
+
+    fn open_run(&self, run: RunId, replaced: Option<RunId>) -> LedgerFuture<'_, ()> {
+        self.write_contents(move |contents, now| contents.open_run(now, run, replaced))
+    }
+
+    fn retire_run(&self, run: RunId) -> LedgerFuture<'_, ()> {
+        self.write_contents(move |contents, now| contents.retire_run(now, run))
+    }
+
+    fn set_campaign_file(&self, runs: Vec<RunId>, file: String) -> LedgerFuture<'_, ()> {
+        self.write_contents(move |contents, _| contents.set_campaign_file(&runs, &file))
+    }
+
+    fn set_results_file(&self, run: RunId, results: String) -> LedgerFuture<'_, ()> {
+        self.write_contents(move |contents, _| contents.set_results_file(run, results))
+    }
+
+    fn list_runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Run>> {
+        self.read_contents(move |contents| contents.list_runs(&wanted))
+    }
+
+    fn find_message(&self, id: MessageId) -> LedgerFuture<'_, Option<MessageOrigin>> {
+        self.read_contents(move |contents| contents.find_message(id))
+    }
+
+    fn acquire_campaign_lock<'a>(
+        &'a self,
+        campaign: &'a str,
+        account: &'a str,
+    ) -> LedgerFuture<'a, Option<CampaignLock>> {
+        Box::pin(async move {
+            let kept = self.take_name(run::lock_name(campaign, account));
+            Ok(kept.map(|kept| CampaignLock::new(campaign, account, kept)))
+        })
+    }
+
+    fn is_campaign_locked<'a>(&'a self, campaign: &'a str, account: &'a str) -> LedgerFuture<'a, bool> {
+        Box::pin(async move { Ok(self.is_name_taken(&run::lock_name(campaign, account))) })
+    }
+
+    fn prepare_copies<'a>(&'a self, _: &'a CampaignLock) -> LedgerFuture<'a, Box<dyn NewCopies>> {
+        Box::pin(async { Ok(self.copies.prepare()) })
+    }
+
+    fn load_copies<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, Copies> {
+        Box::pin(async {
+            LedgerError::refuse_purged(run)?;
+            self.copies.load_copies(&run.name())
+        })
+    }
+
+    fn list_stray_copies(&self) -> LedgerFuture<'_, Vec<StrayCopies>> {
+        self.read_contents(|contents| {
+            let known: Vec<String> = contents.stored_runs().map(|stored| stored.run.name()).collect();
+            self.copies.list_stray_copies(&known)
+        })
+    }
+
+    fn set_copies_aside<'a>(&'a self, run: &'a str) -> LedgerFuture<'a, String> {
+        Box::pin(async { Ok(self.copies.set_aside(run)) })
+    }
+
+    fn claim_run<'a>(&'a self, hold: &'a CampaignLock, run: RunId) -> LedgerFuture<'a, Claim> {
+        self.write_contents(move |contents, now| {
+            let known = contents.stored_run(run)?.run.clone();
+            contents.claim_run(now, hold, run, |place| self.is_place_taken(&known, place))
+        })
+    }
+
+    fn draw_block<'a>(&'a self, shared: &'a SharedRun, wanted: BlockRequest) -> LedgerFuture<'a, DrawOutcome> {
+        self.write_contents(move |contents, now| {
+            let (campaign, account) = (&shared.campaign, &shared.account);
+            let (place, kept) = self.take_free_place(campaign, account);
+            let drawn = contents.draw_block(now, (shared, rand::random()), (place, wanted))?;
+            Ok(drawn
+                .map_or_else(DrawOutcome::Refused, |(run, lease)| DrawOutcome::Block(RowBlock::new(run, lease, kept))))
+        })
+    }
+
+    fn list_draw_refusals<'a>(
+        &'a self,
+        shared: &'a SharedRun,
+        wanted: BlockRequest,
+    ) -> LedgerFuture<'a, Vec<DrawRefusal>> {
+        self.write_contents(move |contents, now| contents.draw_refusals(now, shared, wanted))
+    }
+
+    fn load_claimed_rows(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap> {
+        self.read_contents(move |contents| {
+            let Ok(stored) = contents.stored_run(run) else { return RoaringBitmap::new() };
+            RowSpan::union(&contents.list_blocks(run, |place| self.is_place_taken(&stored.run, place)))
+        })
+    }
+
+    fn end_run(&self, lease: Lease, end: RunEnd) -> LedgerFuture<'_, ()> {
+        self.write_contents(move |contents, now| contents.end_run(now, lease, end))
+    }
+
+    fn begin_envelope(&self, intent: Intent) -> LedgerFuture<'_, Permit> {
+        self.write_contents(move |contents, now| contents.begin_envelope(now, intent))
+    }
+
+    fn settle_envelope(&self, settlement: Settlement) -> LedgerFuture<'_, ()> {
+        self.write_contents(move |contents, now| contents.settle_envelope(now, settlement))
+    }
+
+    fn request_stop(&self, run: RunId, requested: bool) -> LedgerFuture<'_, ()> {
+        self.write_contents(move |contents, _| contents.request_stop(run, requested))
+    }
+
+    fn is_stop_requested(&self, run: RunId) -> LedgerFuture<'_, bool> {
+        self.write_contents(move |contents, _| contents.stored_run(run).map(|stored| stored.run.stop_requested))
+    }
+
+    fn slow_account<'a>(&'a self, account: &'a str, wait: Option<Duration>) -> LedgerFuture<'a, ()> {
+        self.write_contents(move |contents, now| contents.slow_account(now, account, wait))
+    }
+
+    fn reserve_rate<'a>(&'a self, account: &'a Allowance, count: u32) -> LedgerFuture<'a, SlotWait> {
+        self.write_contents(move |contents, now| Ok(contents.reserve_rate(now, account, count)))
+    }
+
+    fn reserve_question<'a>(&'a self, account: &'a Allowance, longest: Duration) -> LedgerFuture<'a, QuestionPermit> {
+        self.write_contents(move |contents, now| Ok(contents.reserve_question(now, account, longest)))
+    }
+
+    fn uncount_block(&self, lease: Lease) -> LedgerFuture<'_, ()> {
+        self.write_contents(move |contents, _| contents.uncount_block(lease))
+    }
+
+    fn list_envelope_summaries(&self, run: RunId) -> LedgerFuture<'_, Vec<EnvelopeSummary>> {
+        self.read_contents(move |contents| {
+            contents.stored_run(run).map_or_else(|_| Vec::new(), |stored| stored.envelope_summaries())
+        })
+    }
+
+    fn load_envelopes(&self, run: RunId, numbers: RangeInclusive<u32>) -> LedgerFuture<'_, Vec<EnvelopeRecord>> {
+        self.read.lock().unwrap_or_else(PoisonError::into_inner).push(numbers.clone());
+        self.read_contents(move |contents| contents.load_envelopes(run, numbers))
+    }
+
+    fn load_evidence(&self, run: RunId, envelope: u32) -> LedgerFuture<'_, Option<String>> {
+        self.read_contents(move |contents| {
+            contents.stored_run(run).ok().and_then(|stored| stored.evidence.get(&envelope).cloned())
+        })
+    }
+
+    fn load_excluded_rows(&self, run: RunId) -> LedgerFuture<'_, ExcludedRows> {
+        self.read_contents(move |contents| {
+            contents.stored_run(run).map(|stored| stored.excluded.clone()).unwrap_or_default()
+        })
+    }
+
+    fn load_sent_numbers<'a>(&'a self, runs: &'a [RunId]) -> LedgerFuture<'a, NumberSet> {
+        self.read_contents(move |contents| contents.load_sent_numbers(runs))
+    }
+
+    fn load_sent_rows(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap> {
+        self.read_contents(move |contents| {
+            contents.stored_run(run).map(|stored| stored.sent_rows()).unwrap_or_default()
+        })
+    }
+
+    fn record_events(&self, lease: Lease, events: Vec<NewRowEvent>) -> LedgerFuture<'_, Ownership> {
+        self.write_contents(move |contents, now| contents.record_events(now, lease, events))
+    }
+
+    fn retry_rows(&self, lease: Lease, order: RetryOrder) -> LedgerFuture<'_, Ownership> {
+        self.write_contents(move |contents, now| contents.retry_rows(now, lease, order))
+    }
+
+    fn load_events(&self, run: RunId) -> LedgerFuture<'_, Vec<RowEvent>> {
+        self.read_contents(move |contents| {
+            contents.stored_run(run).map(|stored| stored.events.clone()).unwrap_or_default()
+        })
+    }
+
+    fn keep_asked_rows(&self, run: RunId, questions: Vec<AskedRow>) -> LedgerFuture<'_, ()> {
+        self.write_contents(move |contents, _| contents.keep_asked_rows(run, questions))
+    }
+
+    fn load_asked_rows(&self, run: RunId) -> LedgerFuture<'_, Vec<AskedRow>> {
+        self.read_contents(move |contents| {
+            contents.stored_run(run).map(|stored| stored.questions.values().cloned().collect()).unwrap_or_default()
+        })
+    }
+
+    fn remember_host<'a>(&'a self, profile: &'a str, host: &'a str) -> LedgerFuture<'a, String> {
+        if host == LOOPBACK {
+            return self.read_contents(move |contents| {
+                contents.hosts.get(profile).cloned().unwrap_or_else(|| host.to_owned())
+            });
+        }
+        self.write_contents(move |contents, _| {
+            Ok(contents.hosts.entry(profile.to_owned()).or_insert_with(|| host.to_owned()).clone())
+        })
+    }
+
+    fn trust_host<'a>(&'a self, profile: &'a str, host: &'a str) -> LedgerFuture<'a, ()> {
+        self.write_contents(move |contents, _| {
+            contents.hosts.insert(profile.to_owned(), host.to_owned());
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,485 @@
+//! The contents of the in-memory ledger. A clone represents the state after a crash.
+
+use std::collections::BTreeMap;
+use std::hash::BuildHasher as _;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use roaring::RoaringTreemap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+use super::notifications::QueuedNotification;
+use super::schedules::{PlanTable, ScheduleTable};
+use super::stored_run::StoredRun;
+use super::suppression::OptOutList;
+use crate::guards::RepeatHash;
+use crate::rate_limit::{QuestionRateLimit, is_question_account, question_account_name};
+use crate::rules::{
+    caps_allow, check_deadline, check_lock, counts_for_caps, departure_time, find_capped_rows, find_exceeded_budget,
+    find_exceeded_day, find_refusal, id_candidates, next_draw_time, next_rows, takes_slot, tighter_bound,
+};
+use crate::{
+    AccountRateLimit, Allowance, AskedRow, BlockIds, BlockRequest, CAPPED, CampaignLock, Claim, DrawRefusal,
+    EnvelopeRecord, Epoch, Intent, KeptApprovalRule, Lease, LedgerError, MessageOrigin, NewRowEvent, NewRun, NumberSet,
+    OPTED_OUT, Ownership, Permit, QuestionPermit, RetryOrder, RowSpan, RowState, Run, RunEnd, RunFilter, RunId,
+    RunProgress, Settlement, SharedRun, SlotWait, share_budget,
+};
+use campaign_core::domain::{Addressee, FrequencyCap, IdRange, LOOPBACK, MessageId, Row, Spending};
+
+#[derive(Clone, Debug, Default)]
+pub struct LedgerContents {
+    stored_runs: BTreeMap<RunId, StoredRun>,
+    pub paces: BTreeMap<String, AccountRateLimit>,
+    pub(super) hosts: BTreeMap<String, String>,
+    pub(super) approval_rules: Vec<KeptApprovalRule>,
+    /// When the places of single messages expire, by hash.
+    pub(super) repeats: BTreeMap<RepeatHash, i64>,
+    pub(super) schedules: ScheduleTable,
+    pub(super) plans: PlanTable,
+    /// The suppression list.
+    pub opt_outs: OptOutList,
+    /// Cached figures of runs.
+    pub(super) figures: BTreeMap<RunId, Vec<u8>>,
+    /// The check values of webhook secrets, by address.
+    pub webhook_secrets: BTreeMap<String, Vec<String>>,
+    pub(super) notifications: Vec<QueuedNotification>,
+    /// The seed of fencing tokens.
+    seed: u64,
+    claims: u64,
+}
+
+impl LedgerContents {
+    /// Empty contents with this seed of fencing tokens.
+    pub fn seeded(seed: u64) -> Self {
+        Self { seed, ..Self::default() }
+    }
+
+    /// A run with its records.
+    pub fn stored_run(&self, run: RunId) -> Result<&StoredRun, LedgerError> {
+        self.stored_runs.get(&run).ok_or_else(|| missing_run(run))
+    }
+
+    pub fn stored_run_mut(&mut self, run: RunId) -> Result<&mut StoredRun, LedgerError> {
+        self.stored_runs.get_mut(&run).ok_or_else(|| missing_run(run))
+    }
+
+    /// All runs, opened or not, oldest first.
+    pub fn stored_runs(&self) -> impl Iterator<Item = &StoredRun> {
+        self.stored_runs.values()
+    }
+
+    /// The opened runs that match a filter, oldest first.
+    pub fn list_runs(&self, wanted: &RunFilter) -> Vec<Run> {
+        let opened = self.stored_runs().filter(|stored| stored.opened).map(|stored| &stored.run);
+        let mut runs: Vec<Run> = opened.filter(|run| matches_filter(wanted, run)).cloned().collect();
+        let latest = wanted.latest.map_or(usize::MAX, |latest| latest as usize);
+        runs.drain(..runs.len().saturating_sub(latest));
+        runs
+    }
+
+    pub fn create_run(&mut self, new: &NewRun) -> Result<Run, LedgerError> {
+        if new.live && new.suppression.loopback {
+            self.hosts.entry(new.gateway.clone()).or_insert_with(|| LOOPBACK.to_owned());
+        }
+        let same = self.stored_runs().filter(|stored| stored.run.campaign == new.campaign);
+        let number = same.map(|stored| stored.run.number).max().unwrap_or(0) + 1;
+        let len = u64::from(new.last_row.get()) + 2;
+        let ids = self.find_free_ids(new.began_at.as_microsecond(), new.random, len)?;
+        let key = RunId(self.stored_runs.keys().next_back().map_or(0, |last| last.0) + 1);
+        let run = Run {
+            key,
+            number,
+            campaign: new.campaign.clone(),
+            edition: new.edition.clone(),
+            gateway: new.gateway.clone(),
+            account: new.account.clone(),
+            endpoint: new.endpoint,
+            kind: new.kind,
+            live: new.live,
+            round: new.round,
+            suppression: new.suppression,
+            recipients: new.recipients,
+            shared: false,
+            ids,
+            file: new.file.clone(),
+            began_at: new.began_at,
+            ended_at: None,
+            purged_at: None,
+            progress: RunProgress::Open,
+            stop: None,
+            stop_reason: None,
+            counts: None,
+            receipts: 0,
+            receipts_counted: 0,
+            results: None,
+            stop_requested: false,
+            epoch: None,
+            lag: None,
+            orders: Vec::new(),
+            blocks: Vec::new(),
+            sharding: None,
+        };
+        self.stored_runs.insert(key, StoredRun::new(run.clone(), new.excluded.clone()));
+        Ok(run)
+    }
+
+    pub fn open_run(&mut self, now: i64, run: RunId, replaced: Option<RunId>) -> Result<(), LedgerError> {
+        self.stored_run_mut(run)?.opened = true;
+        replaced.map_or(Ok(()), |replaced| self.retire_run(now, replaced))
+    }
+
+    pub fn retire_run(&mut self, now: i64, run: RunId) -> Result<(), LedgerError> {
+        self.stored_run_mut(run)?.run.mark_replaced(parse_instant(now)?);
+        Ok(())
+    }
+
+    pub fn set_campaign_file(&mut self, runs: &[RunId], file: &str) -> Result<(), LedgerError> {
+        runs.iter().try_for_each(|run| {
+            self.stored_run_mut(*run)?.run.file = Some(file.to_owned());
+            Ok(())
+        })
+    }
+
+    pub fn set_results_file(&mut self, run: RunId, results: String) -> Result<(), LedgerError> {
+        self.stored_run_mut(run)?.run.results = Some(results);
+        Ok(())
+    }
+
+    /// Claims a run, except blocks at places that are in use.
+    pub fn claim_run(
+        &mut self,
+        now: i64,
+        hold: &CampaignLock,
+        run: RunId,
+        is_taken: impl Fn(u32) -> bool,
+    ) -> Result<Claim, LedgerError> {
+        check_lock(hold, &self.stored_run(run)?.run)?;
+        let epoch = self.next_epoch();
+        let others = self.list_blocks(run, is_taken);
+        let stored = self.stored_run_mut(run)?;
+        let doubtful = stored.claim_run(parse_instant(now)?, epoch, &others);
+        Ok(Claim { lease: Lease { run, rows: stored.run.row_span(), epoch }, in_doubt: doubtful })
+    }
+
+    /// Draws rows of a shared run for a free place.
+    pub fn draw_block(
+        &mut self,
+        now: i64,
+        (shared, random): (&SharedRun, u64),
+        (place, wanted): (u32, BlockRequest),
+    ) -> Result<Result<(Run, Lease), DrawRefusal>, LedgerError> {
+        let (at, BlockRequest { rows, id, .. }) = (parse_instant(now)?, wanted);
+        let of_id = id.map(|id| IdRange { first: id.get(), len: 1 });
+        if let Some(refusal) = self.draw_refusals(now, shared, wanted)?.into_iter().next() {
+            return Ok(Err(refusal));
+        }
+        let same = |run: &Run| (&run.campaign, &run.account) == (&shared.campaign, &shared.account);
+        self.stored_runs
+            .values_mut()
+            .filter(|stored| same(&stored.run))
+            .for_each(|stored| stored.release_block(at, place));
+        let latest = self.stored_runs.values().rfind(|stored| shared.matches(&stored.run));
+        let last = |run: &Run| run.blocks.last().map(|block| block.rows.last);
+        let next = latest.and_then(|stored| Some((stored.run.key, next_rows(&stored.run, last(&stored.run), rows)?)));
+        let (run, rows) = match next {
+            Some(next) => next,
+            None => {
+                let run = self.create_run(&shared.new_run(at, random))?;
+                let stored = self.stored_run_mut(run.key)?;
+                (stored.opened, stored.run.shared, stored.run.progress) = (true, true, RunProgress::Finished);
+                let none = || LedgerError::Unreadable("a new run has no rows".to_owned());
+                (run.key, next_rows(&run, None, rows).ok_or_else(none)?)
+            }
+        };
+        let lease = Lease { run, rows, epoch: self.next_epoch() };
+        let ids = of_id.map_or_else(|| self.find_free_ids(now, rand::random(), rows.len()), Ok)?;
+        let stored = self.stored_run_mut(run)?;
+        stored.run.blocks.push(BlockIds { rows, first: ids.first });
+        stored.drawn_at.push(now);
+        stored.assign_block(place, lease);
+        Ok(Ok((stored.run.clone(), lease)))
+    }
+
+    /// Excludes a block from the hourly count.
+    pub fn uncount_block(&mut self, lease: Lease) -> Result<(), LedgerError> {
+        let stored = self.stored_run_mut(lease.run)?;
+        let block = stored.run.blocks.iter().position(|block| block.rows == lease.rows);
+        if let Some(drawn_at) = block.and_then(|block| stored.drawn_at.get_mut(block)) {
+            *drawn_at = i64::MIN;
+        }
+        Ok(())
+    }
+
+    /// All reasons to refuse a draw now. A used identifier comes first.
+    pub(crate) fn draw_refusals(
+        &self,
+        now: i64,
+        shared: &SharedRun,
+        BlockRequest { id, per_hour, .. }: BlockRequest,
+    ) -> Result<Vec<DrawRefusal>, LedgerError> {
+        let taken = id.is_some_and(|id| !self.are_ids_free(IdRange { first: id.get(), len: 1 }));
+        let next = per_hour.and_then(|most| next_draw_time(&self.list_draw_times(shared), now, most));
+        let late = next.map(|next| parse_instant(next).map(DrawRefusal::TooMany)).transpose()?;
+        Ok(taken.then_some(DrawRefusal::IdTaken).into_iter().chain(late).collect())
+    }
+
+    /// When blocks were drawn for a profile, in ascending order.
+    fn list_draw_times(&self, shared: &SharedRun) -> Vec<i64> {
+        let same = |run: &Run| (&run.campaign, &run.gateway) == (&shared.campaign, &shared.gateway);
+        let mut drawn: Vec<i64> =
+            self.stored_runs().filter(|stored| same(&stored.run)).flat_map(|stored| stored.drawn_at.clone()).collect();
+        drawn.sort_unstable();
+        drawn
+    }
+
+    /// The blocks of a run at places that are in use.
+    pub fn list_blocks(&self, run: RunId, is_taken: impl Fn(u32) -> bool) -> Vec<RowSpan> {
+        let Ok(stored) = self.stored_run(run) else { return Vec::new() };
+        let blocks = stored.blocks.iter().filter(|(place, _)| is_taken(**place)).map(|(_, block)| block.rows);
+        blocks.chain(stored.list_shards_at(&is_taken)).collect()
+    }
+
+    pub(super) fn next_epoch(&mut self) -> Epoch {
+        self.claims += 1;
+        Epoch(FxBuildHasher.hash_one((self.seed, self.claims)).cast_signed())
+    }
+
+    pub fn end_run(&mut self, now: i64, lease: Lease, end: RunEnd) -> Result<(), LedgerError> {
+        let notifications = self.stored_run_mut(lease.run)?.run.record_end(lease, end);
+        self.queue_notifications(now, notifications)
+    }
+
+    pub fn begin_envelope(&mut self, now: i64, intent: Intent) -> Result<Permit, LedgerError> {
+        let stored = self.stored_run_mut(intent.lease.run)?;
+        if let Some(refusal) = find_refusal(&stored.run, stored.is_leased(&intent)) {
+            return Ok(refusal);
+        }
+        let opted_out = self.find_opted_out_rows(&intent)?;
+        let stored = self.stored_run_mut(intent.lease.run)?;
+        if !opted_out.is_empty() {
+            opted_out.iter().for_each(|row| stored.excluded.insert(*row, RowState::Skipped, OPTED_OUT));
+            return Ok(Permit::OptedOut(opted_out));
+        }
+        let pace = self.paces.get(&*intent.account.name).copied().unwrap_or_default();
+        let leaves = departure_time(&intent, pace, now);
+        if let Some(late) = check_deadline(&intent, leaves) {
+            return Ok(late);
+        }
+        let capped = self.find_capped_rows(now, &intent)?;
+        if !capped.is_empty() {
+            let stored = self.stored_run_mut(intent.lease.run)?;
+            capped.iter().for_each(|row| stored.excluded.insert(*row, RowState::Skipped, CAPPED));
+            return Ok(Permit::Capped(capped));
+        }
+        if let Some(over) = self.find_exceeded_bound(now, (&intent, leaves))? {
+            return Ok(over);
+        }
+        let stored = self.stored_run_mut(intent.lease.run)?;
+        let (account, count) = (intent.account.clone(), intent.rows.len());
+        let envelope = stored.next_envelope();
+        stored.insert_envelope(parse_instant(now)?, envelope, intent)?;
+        let not_before = self.paces.get(&*account.name).map_or(0, |pace| pace.not_before);
+        let wait = match takes_slot(&account, not_before, now) {
+            true => self.reserve_rate(now, &account, u32::try_from(count).unwrap_or(u32::MAX)),
+            false => SlotWait::NONE,
+        };
+        Ok(Permit::Granted { envelope, wait })
+    }
+
+    pub fn skip_rows(&mut self, lease: Lease, rows: &[Row], reason: &str) -> Result<Ownership, LedgerError> {
+        let stored = self.stored_run_mut(lease.run)?;
+        if !stored.run.is_leased(lease) {
+            return Ok(Ownership::Lost);
+        }
+        rows.iter().for_each(|row| stored.excluded.insert(*row, RowState::Skipped, reason));
+        Ok(Ownership::Held)
+    }
+
+    fn find_opted_out_rows(&self, intent: &Intent) -> Result<Vec<Row>, LedgerError> {
+        let run = &self.stored_run(intent.lease.run)?.run;
+        match run.suppression.version == self.opt_outs.version() {
+            true => Ok(Vec::new()),
+            false => Ok(self.opt_outs.find_opted_out_rows(run, &intent.rows)),
+        }
+    }
+
+    pub fn settle_envelope(&mut self, now: i64, settlement: Settlement) -> Result<(), LedgerError> {
+        self.stored_run_mut(settlement.run)?.settle_envelope(parse_instant(now)?, settlement)
+    }
+
+    pub fn record_events(
+        &mut self,
+        now: i64,
+        lease: Lease,
+        events: Vec<NewRowEvent>,
+    ) -> Result<Ownership, LedgerError> {
+        let stored = self.stored_run_mut(lease.run)?;
+        let shares =
+            |event: &NewRowEvent| stored.has_shard_rows(lease.epoch, RowSpan { first: event.row, last: event.row });
+        if !stored.run.is_leased(lease) && (events.is_empty() || !events.iter().all(shares)) {
+            return Ok(Ownership::Lost);
+        }
+        stored.record_events(parse_instant(now)?, events);
+        Ok(Ownership::Held)
+    }
+
+    pub fn retry_rows(&mut self, now: i64, lease: Lease, order: RetryOrder) -> Result<Ownership, LedgerError> {
+        let run = lease.run;
+        if !self.stored_run(run)?.run.is_leased(lease) {
+            return Ok(Ownership::Lost);
+        }
+        let ids = self.find_free_ids(now, order.random, self.stored_run(run)?.run.ids.len)?;
+        let stored = self.stored_run_mut(run)?;
+        stored.run.orders.push(ids);
+        let number = u32::try_from(stored.run.orders.len()).unwrap_or(u32::MAX);
+        stored.record_events(parse_instant(now)?, order.into_events(number));
+        Ok(Ownership::Held)
+    }
+
+    pub fn request_stop(&mut self, run: RunId, requested: bool) -> Result<(), LedgerError> {
+        self.stored_run_mut(run)?.run.stop_requested = requested;
+        Ok(())
+    }
+
+    pub fn keep_asked_rows(&mut self, run: RunId, questions: Vec<AskedRow>) -> Result<(), LedgerError> {
+        let kept = &mut self.stored_run_mut(run)?.questions;
+        kept.extend(questions.into_iter().map(|question| (question.row, question)));
+        Ok(())
+    }
+
+    pub fn load_envelopes(&self, run: RunId, numbers: RangeInclusive<u32>) -> Vec<EnvelopeRecord> {
+        let within = self.stored_run(run).into_iter().flat_map(|stored| stored.envelopes.range(numbers.clone()));
+        within.map(|(_, record)| record.clone()).collect()
+    }
+
+    pub fn find_message(&self, id: MessageId) -> Option<MessageOrigin> {
+        let opened = self.stored_runs().filter(|stored| stored.opened);
+        opened.map(|stored| &stored.run).find_map(|run| Some(MessageOrigin { run: run.key, row: run.find_row(id)? }))
+    }
+
+    pub fn load_sent_numbers(&self, runs: &[RunId]) -> NumberSet {
+        let stored_runs = runs.iter().filter_map(|run| self.stored_run(*run).ok());
+        let numbers = stored_runs.fold(RoaringTreemap::new(), |numbers, stored| numbers | stored.guarded_numbers());
+        NumberSet::new(numbers, self.opt_outs.key())
+    }
+
+    /// Whether no message has any of these identifiers.
+    fn are_ids_free(&self, ids: IdRange) -> bool {
+        self.stored_runs().flat_map(|stored| stored.run.id_ranges()).all(|known| !known.overlaps(ids))
+    }
+
+    fn find_free_ids(&self, now: i64, random: u64, len: u64) -> Result<IdRange, LedgerError> {
+        let free = id_candidates(now, random, len).find(|ids| self.are_ids_free(*ids));
+        free.ok_or_else(|| LedgerError::Unreadable("no identifiers are left".to_owned()))
+    }
+}
+
+/// Whether a run matches a filter, apart from its limit.
+fn matches_filter(wanted: &RunFilter, run: &Run) -> bool {
+    let RunFilter { key, campaign, open, live, results, ids, uncounted, latest: _ } = wanted;
+    let overlaps = |ids: &IdRange| run.id_ranges().any(|range| range.overlaps(*ids));
+    key.is_none_or(|key| key == run.key)
+        && campaign.as_ref().is_none_or(|campaign| *campaign == run.campaign)
+        && (!open || run.progress == RunProgress::Open)
+        && (!live || run.live)
+        && (!uncounted || run.receipts != run.receipts_counted)
+        && results.as_ref().is_none_or(|results| run.results.as_ref() == Some(results))
+        && ids.as_ref().is_none_or(overlaps)
+}
+
+fn missing_run(run: RunId) -> LedgerError {
+    LedgerError::Unreadable(format!("there is no run {}", run.0))
+}
+
+pub(super) fn parse_instant(now: i64) -> Result<Timestamp, LedgerError> {
+    Timestamp::from_microsecond(now).map_err(|error| LedgerError::Unreadable(error.to_string()))
+}
+
+impl LedgerContents {
+    /// The rows of an intent that caps suppress.
+    pub(super) fn find_capped_rows(&self, now: i64, intent: &Intent) -> Result<Vec<Row>, LedgerError> {
+        let run = &self.stored_run(intent.lease.run)?.run;
+        let caps = intent.bounds.as_ref().map_or(&[][..], |bounds| &bounds.caps);
+        match caps.is_empty() || !counts_for_caps(run) {
+            true => Ok(Vec::new()),
+            false => {
+                let mut times = self.contact_times(run.suppression.loopback);
+                for sent in &intent.rows {
+                    // Messages to a forgotten number count for the number.
+                    let stays = self.opt_outs.forgotten_form(sent.to).and_then(|stays| times.get(&stays)).cloned();
+                    times.entry(sent.to).or_default().extend(stays.into_iter().flatten());
+                }
+                Ok(find_capped_rows(caps, now, &intent.rows, times))
+            }
+        }
+    }
+
+    /// When each number received messages that count towards caps, through gateways on loopback or others.
+    fn contact_times(&self, loopback: bool) -> FxHashMap<Addressee, Vec<i64>> {
+        let mut times = FxHashMap::<Addressee, Vec<i64>>::default();
+        let stored_runs = self.stored_runs().filter(|stored| stored.run.suppression.loopback == loopback);
+        stored_runs.flat_map(StoredRun::contact_times).for_each(|(to, at)| times.entry(to).or_default().push(at));
+        times
+    }
+
+    pub fn capped_numbers(&self, now: i64, caps: &[FrequencyCap], loopback: bool) -> NumberSet {
+        let times = self.contact_times(loopback).into_iter();
+        let held = times.filter(|(_, times)| !caps_allow(caps, now, times)).map(|(to, _)| to.to_u64());
+        NumberSet::new(held.collect(), self.opt_outs.key())
+    }
+
+    /// The permit that refuses an intent beyond its bounds, if it exceeds any.
+    pub(super) fn find_exceeded_bound(
+        &self,
+        now: i64,
+        (intent, leaves): (&Intent, Timestamp),
+    ) -> Result<Option<Permit>, LedgerError> {
+        let Some(bounds) = &intent.bounds else { return Ok(None) };
+        let run = &self.stored_run(intent.lease.run)?.run;
+        let (sharing, rows) =
+            (|| self.stored_runs().filter(|stored| share_budget(run, &stored.run)), intent.rows.len());
+        let used = sharing().map(StoredRun::total_spending).fold(Spending::default(), Spending::add_spending);
+        let mut over = find_exceeded_budget(&bounds.budget, used, rows, &intent.costs);
+        if let Some(per_day) = &bounds.per_day {
+            let mut left = BTreeMap::new();
+            let days = sharing().flat_map(|stored| stored.count_by_day(per_day));
+            days.for_each(|(day, count)| *left.entry(day).or_default() += count);
+            over = tighter_bound(over, find_exceeded_day(per_day, &left, parse_instant(now)?, leaves, rows));
+        }
+        Ok(over.map(|(fits, bound)| Permit::BoundExceeded { fits, bound }))
+    }
+}
+
+impl LedgerContents {
+    pub fn slow_account(&mut self, now: i64, account: &str, wait: Option<Duration>) -> Result<(), LedgerError> {
+        let pace = self.paces.entry(account.to_owned()).or_default();
+        *pace = pace.slow_down(now, wait.and_then(|wait| i64::try_from(wait.as_micros()).ok()));
+        Ok(())
+    }
+
+    pub fn reserve_rate(&mut self, now: i64, account: &Allowance, count: u32) -> SlotWait {
+        let pace = self.paces.entry(account.name.to_string()).or_default();
+        let reservation = pace.reserve(now, count, account.rate);
+        *pace = reservation.rate_limit;
+        reservation.wait
+    }
+
+    pub fn reserve_question(&mut self, now: i64, account: &Allowance, longest: Duration) -> QuestionPermit {
+        let questions = question_account_name(&account.name);
+        let pace = |name: &str| self.paces.get(name).copied().unwrap_or_default();
+        let before = QuestionRateLimit { account: pace(&account.name), questions: pace(&questions) };
+        let (after, turn) = before.reserve_question(now, account.rate, longest);
+        if after != before {
+            self.paces.insert(account.name.to_string(), after.account);
+            self.paces.insert(questions, after.questions);
+        }
+        turn
+    }
+
+    /// The rate limits of all accounts, by name.
+    pub fn account_paces(&self) -> Vec<(String, AccountRateLimit)> {
+        let accounts = self.paces.iter().filter(|(name, _)| !is_question_account(name));
+        accounts.map(|(name, pace)| (name.clone(), *pace)).collect()
+    }
+}

@@ -1,0 +1,111 @@
+//! The notification queue in memory.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::contents::{LedgerContents, parse_instant};
+use crate::rules::NumberErasure;
+use crate::{LedgerError, NewNotification, Notification, NotificationOutcome};
+use campaign_core::domain::NotificationEvent;
+
+/// A queued notification.
+#[derive(Clone, Debug)]
+pub(super) struct QueuedNotification {
+    notification: Notification,
+    next_at: Timestamp,
+    taken_until: Option<Timestamp>,
+    /// When it was finished, and whether the target accepted it.
+    done: Option<(Timestamp, bool)>,
+}
+
+impl QueuedNotification {
+    /// Erases a number from the text.
+    pub(super) fn forget(&mut self, forgotten: NumberErasure) {
+        self.notification.content.notice = forgotten.erase_from_text(&self.notification.content.notice);
+    }
+
+    fn group_key(&self) -> (String, NotificationEvent) {
+        (self.notification.content.target.clone(), self.notification.content.occasion)
+    }
+
+    fn is_free(&self, now: Timestamp) -> bool {
+        self.done.is_none() && self.taken_until.is_none_or(|until| until <= now)
+    }
+}
+
+impl LedgerContents {
+    pub fn queue_notifications(&mut self, now: i64, new: Vec<NewNotification>) -> Result<(), LedgerError> {
+        let at = parse_instant(now)?;
+        for what in new {
+            let key = i64::try_from(self.notifications.len()).unwrap_or(i64::MAX);
+            let notification = Notification { key, at, attempts: 0, content: what };
+            self.notifications.push(QueuedNotification { notification, next_at: at, taken_until: None, done: None });
+        }
+        Ok(())
+    }
+
+    /// The groups that are due.
+    pub fn list_due_groups(
+        &self,
+        now: i64,
+        apart: Duration,
+    ) -> Result<BTreeSet<(String, NotificationEvent)>, LedgerError> {
+        let now = parse_instant(now)?;
+        let lately = |done: &(Timestamp, bool)| done.1 && now.duration_since(done.0) < to_signed(apart);
+        let reported: BTreeSet<_> = self
+            .notifications
+            .iter()
+            .filter(|one| one.done.as_ref().is_some_and(lately))
+            .map(QueuedNotification::group_key)
+            .collect();
+        let due = self
+            .notifications
+            .iter()
+            .filter(|one| one.is_free(now) && one.next_at <= now)
+            .map(QueuedNotification::group_key);
+        Ok(due.filter(|one| !reported.contains(one)).collect())
+    }
+
+    pub fn take_notifications(
+        &mut self,
+        now: i64,
+        apart: Duration,
+        held: Duration,
+    ) -> Result<Vec<Notification>, LedgerError> {
+        let (due, now) = (self.list_due_groups(now, apart)?, parse_instant(now)?);
+        let mine = self.notifications.iter_mut().filter(|one| one.is_free(now) && due.contains(&one.group_key()));
+        Ok(mine
+            .map(|one| {
+                one.taken_until = now.checked_add(to_signed(held)).ok();
+                one.notification.attempts += 1;
+                one.notification.clone()
+            })
+            .collect())
+    }
+
+    pub fn record_notification_outcome(
+        &mut self,
+        now: i64,
+        keys: &[i64],
+        outcome: NotificationOutcome,
+    ) -> Result<(), LedgerError> {
+        let now = parse_instant(now)?;
+        for one in self.notifications.iter_mut().filter(|one| keys.contains(&one.notification.key)) {
+            one.taken_until = None;
+            match outcome {
+                NotificationOutcome::Sent => one.done = Some((now, true)),
+                NotificationOutcome::GivenUp => one.done = Some((now, false)),
+                NotificationOutcome::RetryAfter(wait) => {
+                    one.next_at = now.checked_add(to_signed(wait)).unwrap_or(Timestamp::MAX)
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn to_signed(time: Duration) -> SignedDuration {
+    SignedDuration::try_from(time).unwrap_or(SignedDuration::MAX)
+}

@@ -1,0 +1,99 @@
+//! Receipts in memory.
+
+use std::ops::Range;
+
+use jiff::Timestamp;
+
+use super::{LedgerContents, MemoryLedger};
+use crate::receipts::add_receipt;
+use crate::rules::forget_in_receipt;
+use crate::{
+    KeptReceipt, LedgerError, LedgerFuture, NewReceipt, ReceiptOutcome, ReceiptStore, RowReceipts, RunId, StateCounts,
+};
+use campaign_core::domain::{Addressee, Row};
+
+impl LedgerContents {
+    pub fn store_receipts(&mut self, now: i64, receipts: Vec<NewReceipt>) -> Result<Vec<ReceiptOutcome>, LedgerError> {
+        let at = Timestamp::from_millisecond(now.div_euclid(1_000)).unwrap_or(Timestamp::MAX);
+        let mut opted_out = Vec::new();
+        let keep = |NewReceipt { run, row, order, mut receipt, opt_out }| {
+            // An opt-out is recorded even if its receipt is not stored.
+            opted_out.extend(opt_out);
+            let stored = self.stored_run_mut(run)?;
+            if stored.run.purged_at.is_some() {
+                return Ok(ReceiptOutcome::Known);
+            }
+            if stored.forgotten.contains(row.get()) {
+                forget_in_receipt(&mut receipt);
+            }
+            let reception = add_receipt(stored.receipts.entry(row).or_default(), KeptReceipt { order, at, receipt });
+            stored.run.receipts += u64::from(reception == ReceiptOutcome::Stored);
+            Ok(reception)
+        };
+        let receptions = receipts.into_iter().map(keep).collect();
+        self.opt_outs.add_opt_outs(opted_out);
+        receptions
+    }
+
+    pub fn store_counts(
+        &mut self,
+        run: RunId,
+        counts: StateCounts,
+        parts: u64,
+        receipts: u64,
+    ) -> Result<(), LedgerError> {
+        self.stored_run_mut(run)?.run.set_counts(counts, parts, receipts);
+        Ok(())
+    }
+
+    pub fn find_addressee(&self, run: RunId, row: Row) -> Option<Addressee> {
+        let mut sent = self.stored_run(run).ok()?.envelopes.values().flat_map(|envelope| &envelope.rows);
+        sent.find(|sent| sent.row == row).map(|sent| sent.to)
+    }
+
+    pub fn load_receipts(&self, run: RunId, rows: Range<u32>) -> Vec<RowReceipts> {
+        let Ok(stored) = self.stored_run(run) else { return Vec::new() };
+        let rows = stored.receipts.range(Row::new(rows.start)..Row::new(rows.end));
+        rows.map(|(row, receipts)| (*row, receipts.clone())).collect()
+    }
+}
+
+impl ReceiptStore for MemoryLedger {
+    fn store_receipts(&self, receipts: Vec<NewReceipt>) -> LedgerFuture<'_, Vec<ReceiptOutcome>> {
+        self.write_contents(move |contents, now| contents.store_receipts(now, receipts))
+    }
+
+    fn store_secret_check_values<'a>(&'a self, address: &'a str, check_values: Vec<String>) -> LedgerFuture<'a, ()> {
+        self.write_contents(move |contents, _| {
+            contents.webhook_secrets.insert(address.to_owned(), check_values);
+            Ok(())
+        })
+    }
+
+    fn load_secret_check_values<'a>(&'a self, address: &'a str) -> LedgerFuture<'a, Vec<String>> {
+        self.read_contents(move |contents| contents.webhook_secrets.get(address).cloned().unwrap_or_default())
+    }
+
+    fn store_counts(&self, run: RunId, counts: StateCounts, parts: u64, receipts: u64) -> LedgerFuture<'_, ()> {
+        self.write_contents(move |contents, _| contents.store_counts(run, counts, parts, receipts))
+    }
+
+    fn keep_figures(&self, run: RunId, figures: Vec<u8>) -> LedgerFuture<'_, ()> {
+        self.write_contents(move |contents, _| {
+            contents.figures.insert(run, figures);
+            Ok(())
+        })
+    }
+
+    fn load_figures(&self, run: RunId) -> LedgerFuture<'_, Option<Vec<u8>>> {
+        self.read_contents(move |contents| contents.figures.get(&run).cloned())
+    }
+
+    fn find_addressee(&self, run: RunId, row: Row) -> LedgerFuture<'_, Option<Addressee>> {
+        self.read_contents(move |contents| contents.find_addressee(run, row))
+    }
+
+    fn load_receipts(&self, run: RunId, rows: Range<u32>) -> LedgerFuture<'_, Vec<RowReceipts>> {
+        self.read_contents(move |contents| contents.load_receipts(run, rows))
+    }
+}

@@ -1,0 +1,212 @@
+//! Shards in memory. Their rules are methods of the contents, so the simulation can use them too.
+
+use std::any::Any;
+
+use super::adapter::MemoryLedger;
+use super::contents::{LedgerContents, parse_instant};
+use super::stored_run::StoredRun;
+use crate::rules::{DrawReadiness, check_draw, next_rows, owns_rows};
+use crate::{
+    Epoch, Lease, LedgerError, LedgerFuture, Ownership, RowSpan, Run, RunId, ShardDraw, ShardHolder, ShardStore,
+    ShardWorker, Sharding, StopKind, run,
+};
+
+/// A drawn shard.
+#[derive(Clone, Debug)]
+pub(super) struct DrawnShard {
+    place: u32,
+    pub(super) rows: RowSpan,
+    /// The fencing token of its worker. `None` once it is complete.
+    epoch: Option<Epoch>,
+    worker: String,
+    drawn_at: i64,
+}
+
+impl StoredRun {
+    /// Whether the holder of a fencing token has a shard with these rows.
+    pub(super) fn has_shard_rows(&self, epoch: Epoch, rows: RowSpan) -> bool {
+        self.shares.iter().any(|share| share.epoch == Some(epoch) && owns_rows(share.rows, rows))
+    }
+
+    /// The fencing token of the shard with these rows, if it is not complete.
+    pub fn find_shard_epoch(&self, rows: RowSpan) -> Option<Epoch> {
+        self.shares.iter().find(|share| owns_rows(share.rows, rows)).and_then(|share| share.epoch)
+    }
+
+    /// The places of workers with incomplete shards.
+    pub fn list_shard_places(&self) -> impl Iterator<Item = u32> {
+        self.shares.iter().filter(|share| share.epoch.is_some()).map(|share| share.place)
+    }
+
+    /// Whether the holder of a fencing token has incomplete shards.
+    pub fn has_shards(&self, epoch: Epoch) -> bool {
+        self.shares.iter().any(|share| share.epoch == Some(epoch))
+    }
+
+    /// The incomplete shards at matching places.
+    pub fn list_shards_at(&self, is_wanted: impl Fn(u32) -> bool) -> impl Iterator<Item = RowSpan> {
+        let had = self.shares.iter().filter(|share| share.epoch.is_some());
+        had.filter(move |share| is_wanted(share.place)).map(|share| share.rows)
+    }
+
+    /// Completes all shards except those of others.
+    pub(super) fn close_shards(&mut self, others: &[RowSpan]) {
+        let left = self.shares.iter_mut().filter(|share| !others.contains(&share.rows));
+        left.for_each(|share| share.epoch = None);
+    }
+}
+
+impl LedgerContents {
+    /// Shards a run. While a worker has earlier shards, no row is drawn twice.
+    pub fn shard_run(&mut self, lease: Lease, terms: String, proven: bool) -> Result<Ownership, LedgerError> {
+        let id = self.next_epoch().0;
+        let stored = self.stored_run_mut(lease.run)?;
+        if !stored.run.is_leased(lease) {
+            return Ok(Ownership::Lost);
+        }
+        if stored.shares.iter().all(|share| share.epoch.is_none()) {
+            stored.shares.clear();
+        }
+        stored.run.sharding = Some(Sharding { terms, id, by: lease.epoch, proven });
+        Ok(Ownership::Held)
+    }
+
+    /// Registers a worker at a locked place. `None` if the run is not sharded.
+    pub fn register_worker(
+        &mut self,
+        run: &Run,
+        (place, by): (u32, String),
+        kept: impl Any + Send + Sync,
+    ) -> Option<ShardWorker> {
+        let sharing = run.sharding.as_ref()?.id;
+        let lease = Lease { run: run.key, rows: run.row_span(), epoch: self.next_epoch() };
+        Some(ShardWorker::new(lease, sharing, place, by, kept))
+    }
+
+    /// Draws a shard for a worker. `is_there` says whether a place is in use.
+    pub fn draw_shard(
+        &mut self,
+        now: i64,
+        worker: &ShardWorker,
+        (rows, looks): (u32, bool),
+        is_there: impl Fn(u32) -> bool,
+    ) -> Result<ShardDraw, LedgerError> {
+        let (at, Lease { run, epoch, .. }) = (parse_instant(now)?, worker.lease);
+        let stored = self.stored_run_mut(run)?;
+        match check_draw(&stored.run, worker.sharding) {
+            DrawReadiness::Now => {}
+            DrawReadiness::Later => return Ok(ShardDraw::Unavailable),
+            DrawReadiness::NoMore => return Ok(ShardDraw::Ended),
+        }
+        let is_left = |share: &DrawnShard| {
+            looks
+                && share.epoch.is_some_and(|had| had != epoch)
+                && (share.place == worker.place || !is_there(share.place))
+        };
+        let mut left = Vec::new();
+        for share in stored.shares.iter_mut().filter(|share| is_left(share)) {
+            (share.place, share.epoch, share.worker) = (worker.place, Some(epoch), worker.name.clone());
+            left.push(share.rows);
+        }
+        if !left.is_empty() {
+            let doubtful = stored.mark_in_doubt(at, |intent| left.iter().any(|rows| owns_rows(*rows, intent)));
+            return Ok(ShardDraw::TakenOver { rows: left, doubtful });
+        }
+        let in_other_hands = stored.list_shards_at(|place| place != worker.place).next().is_some();
+        if in_other_hands && !stored.run.sharding.as_ref().is_some_and(|sharing| sharing.proven) {
+            return Ok(ShardDraw::Unavailable);
+        }
+        match next_rows(&stored.run, stored.shares.last().map(|share| share.rows.last), rows) {
+            Some(rows) => {
+                let by = worker.name.clone();
+                stored.shares.push(DrawnShard {
+                    place: worker.place,
+                    rows,
+                    epoch: Some(epoch),
+                    worker: by,
+                    drawn_at: now,
+                });
+                Ok(ShardDraw::NewRows(rows))
+            }
+            None if in_other_hands => Ok(ShardDraw::Unavailable),
+            None => Ok(ShardDraw::Exhausted),
+        }
+    }
+
+    /// Marks the shards of a worker as complete.
+    pub fn finish_shards(&mut self, Lease { run, epoch, .. }: Lease) -> Result<(), LedgerError> {
+        let mine = self.stored_run_mut(run)?.shares.iter_mut().filter(|share| share.epoch == Some(epoch));
+        mine.for_each(|share| share.epoch = None);
+        Ok(())
+    }
+
+    /// Records that the gateway accepted a message of a run.
+    pub fn mark_proven(&mut self, run: RunId) -> Result<(), LedgerError> {
+        if let Some(sharing) = &mut self.stored_run_mut(run)?.run.sharding {
+            sharing.proven = true;
+        }
+        Ok(())
+    }
+
+    /// Requests a stop of a run. Returns `false` if a stop is already requested.
+    pub fn halt_run(&mut self, run: RunId, kind: StopKind, reason: String) -> Result<bool, LedgerError> {
+        let run = &mut self.stored_run_mut(run)?.run;
+        if run.stop_requested {
+            return Ok(false);
+        }
+        (run.stop_requested, run.stop, run.stop_reason) = (true, Some(kind), Some(reason));
+        Ok(true)
+    }
+}
+
+impl ShardStore for MemoryLedger {
+    fn shard_run(&self, lease: Lease, terms: String, proven: bool) -> LedgerFuture<'_, Ownership> {
+        self.write_contents(move |contents, _| contents.shard_run(lease, terms, proven))
+    }
+
+    fn register_worker<'a>(&'a self, run: &'a Run, by: String) -> LedgerFuture<'a, Option<ShardWorker>> {
+        self.write_contents(move |contents, _| {
+            let (place, kept) = self.take_free_place(&run.campaign, &run.account);
+            Ok(contents.register_worker(run, (place, by), kept))
+        })
+    }
+
+    fn draw_shard<'a>(&'a self, worker: &'a ShardWorker, rows: u32, looks: bool) -> LedgerFuture<'a, ShardDraw> {
+        self.write_contents(move |contents, now| {
+            let run = contents.stored_run(worker.lease.run)?.run.clone();
+            contents.draw_shard(now, worker, (rows, looks), |place| self.is_place_taken(&run, place))
+        })
+    }
+
+    fn finish_shards<'a>(&'a self, worker: &'a ShardWorker) -> LedgerFuture<'a, ()> {
+        self.write_contents(move |contents, _| contents.finish_shards(worker.lease))
+    }
+
+    fn mark_proven(&self, run: RunId) -> LedgerFuture<'_, ()> {
+        self.write_contents(move |contents, _| contents.mark_proven(run))
+    }
+
+    fn halt_run(&self, run: RunId, kind: StopKind, reason: String) -> LedgerFuture<'_, ()> {
+        self.write_contents(move |contents, _| contents.halt_run(run, kind, reason).map(drop))
+    }
+
+    fn list_shard_holders<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, Vec<ShardHolder>> {
+        self.write_contents(move |contents, _| {
+            let mut holders: Vec<(u32, ShardHolder)> = Vec::new();
+            let had = contents.stored_run(run.key)?.shares.iter().filter(|share| share.epoch.is_some());
+            for share in
+                had.filter(|share| self.is_name_taken(&run::place_name(&run.campaign, &run.account, share.place)))
+            {
+                match holders.iter_mut().find(|(place, _)| *place == share.place) {
+                    Some((_, holder)) => holder.rows += share.rows.len(),
+                    None => {
+                        let since = parse_instant(share.drawn_at)?;
+                        let holder = ShardHolder { name: share.worker.clone(), rows: share.rows.len(), since };
+                        holders.push((share.place, holder));
+                    }
+                }
+            }
+            Ok(holders.into_iter().map(|(_, holder)| holder).collect())
+        })
+    }
+}

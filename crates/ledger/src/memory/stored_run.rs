@@ -1,0 +1,237 @@
+//! A run with all its records.
+
+use std::collections::BTreeMap;
+use std::mem;
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use roaring::{RoaringBitmap, RoaringTreemap};
+
+use super::shards::DrawnShard;
+use crate::rules::{
+    Guard, counted_messages, counts_for_caps, envelope_spending, in_doubt_outcomes, merge_outcomes, owns_rows,
+};
+use crate::{
+    AskedRow, EnvelopeRecord, EnvelopeSummary, Epoch, ExcludedRows, Intent, KeptReceipt, Lease, LedgerError,
+    NewRowEvent, NumberKey, RowEvent, RowEvents, RowSpan, RowStates, Run, RunActivity, SentRow, Settlement,
+};
+use campaign_core::calendar::DailyLimits;
+use campaign_core::domain::{Addressee, Row, Spending};
+
+#[derive(Clone, Debug)]
+pub struct StoredRun {
+    pub run: Run,
+    /// Whether its copies are in place.
+    pub(super) opened: bool,
+    pub excluded: ExcludedRows,
+    pub envelopes: BTreeMap<u32, EnvelopeRecord>,
+    pub evidence: BTreeMap<u32, String>,
+    pub events: Vec<RowEvent>,
+    pub questions: BTreeMap<Row, AskedRow>,
+    pub receipts: BTreeMap<Row, Vec<KeptReceipt>>,
+    /// The last block of each place.
+    pub(super) blocks: BTreeMap<u32, Lease>,
+    /// The drawn shards since the run was sharded, in row order.
+    pub(super) shares: Vec<DrawnShard>,
+    /// The rows of forgotten numbers, and those of them that copies and results still contain.
+    pub(super) forgotten: RoaringBitmap,
+    pub(super) rows_to_forget: RoaringBitmap,
+    /// The hashes of cancelled numbers.
+    pub(super) cancelled: RoaringTreemap,
+    /// The records before the purge, with hashed numbers. Used for guards and counts.
+    remains: Option<Box<StoredRun>>,
+    /// When its blocks were drawn, in microseconds since 1970.
+    pub(super) drawn_at: Vec<i64>,
+}
+
+impl StoredRun {
+    pub(super) fn new(run: Run, excluded: ExcludedRows) -> Self {
+        Self {
+            run,
+            opened: false,
+            excluded,
+            envelopes: BTreeMap::new(),
+            evidence: BTreeMap::new(),
+            events: Vec::new(),
+            questions: BTreeMap::new(),
+            receipts: BTreeMap::new(),
+            blocks: BTreeMap::new(),
+            shares: Vec::new(),
+            forgotten: RoaringBitmap::new(),
+            rows_to_forget: RoaringBitmap::new(),
+            cancelled: RoaringTreemap::new(),
+            remains: None,
+            drawn_at: Vec::new(),
+        }
+    }
+
+    /// Purges the records, except what guards and counts need.
+    pub(super) fn purge_records(&mut self, key: &NumberKey) {
+        let mut empty = Self::new(self.run.clone(), ExcludedRows::default());
+        (empty.opened, empty.drawn_at) = (self.opened, mem::take(&mut self.drawn_at));
+        empty.cancelled = mem::take(&mut self.cancelled);
+        let mut remains = mem::replace(self, empty);
+        for sent in remains.envelopes.values_mut().flat_map(|envelope| &mut envelope.rows) {
+            sent.to = key.forget_addressee(sent.to);
+        }
+        self.remains = Some(Box::new(remains));
+    }
+
+    /// The records for guards and counts.
+    fn retained(&self) -> &Self {
+        self.remains.as_deref().unwrap_or(self)
+    }
+
+    /// Claims the run, except rows of others. Returns the number of envelopes in doubt.
+    pub(super) fn claim_run(&mut self, at: Timestamp, epoch: Epoch, others: &[RowSpan]) -> usize {
+        self.run.start_claim(epoch);
+        self.blocks.retain(|_, block| others.contains(&block.rows));
+        self.close_shards(others);
+        self.mark_in_doubt(at, |rows| !others.iter().any(|block| owns_rows(*block, rows)))
+    }
+
+    /// Assigns a block to a place without one.
+    pub(super) fn assign_block(&mut self, place: u32, block: Lease) {
+        self.blocks.insert(place, block);
+    }
+
+    /// Releases the block of a place that is not in use. Its open intents are in doubt now.
+    pub(super) fn release_block(&mut self, at: Timestamp, place: u32) {
+        if let Some(block) = self.blocks.remove(&place) {
+            self.mark_in_doubt(at, |rows| owns_rows(block.rows, rows));
+        }
+    }
+
+    /// Settles matching open intents as in doubt.
+    pub(super) fn mark_in_doubt(&mut self, at: Timestamp, falls: impl Fn(RowSpan) -> bool) -> usize {
+        let open = self.envelopes.values_mut().filter(|envelope| envelope.settled.is_none());
+        let fallen = open.filter(|envelope| covering_span(&envelope.rows).is_none_or(&falls));
+        fallen.map(|envelope| envelope.settled = Some((at, in_doubt_outcomes(envelope.rows.len())))).count()
+    }
+
+    /// Whether the lease of an intent still covers its rows.
+    pub(super) fn is_leased(&self, intent: &Intent) -> bool {
+        let holds = |block: &Lease| {
+            *block == intent.lease && covering_span(&intent.rows).is_some_and(|rows| owns_rows(block.rows, rows))
+        };
+        let shares = |rows| self.has_shard_rows(intent.lease.epoch, rows);
+        let has = self.blocks.values().any(holds) || covering_span(&intent.rows).is_some_and(shares);
+        self.run.may_send_whole_run(intent.lease) || self.run.may_send_drawn_rows() && has
+    }
+
+    /// The number of the next envelope.
+    pub fn next_envelope(&self) -> u32 {
+        self.envelopes.keys().next_back().map_or(1, |last| last + 1)
+    }
+
+    /// Stores an intent under this number.
+    pub fn insert_envelope(&mut self, at: Timestamp, envelope: u32, intent: Intent) -> Result<(), LedgerError> {
+        let Intent { kind, rows, costs, .. } = intent;
+        if self.envelopes.contains_key(&envelope) {
+            return Err(LedgerError::Unreadable(format!("the envelope {envelope} is there already")));
+        }
+        self.envelopes.insert(envelope, EnvelopeRecord { envelope, kind, begun_at: at, rows, costs, settled: None });
+        Ok(())
+    }
+
+    pub(super) fn settle_envelope(&mut self, at: Timestamp, settlement: Settlement) -> Result<(), LedgerError> {
+        let Settlement { envelope: number, outcomes, evidence, .. } = settlement;
+        let missing = || LedgerError::Unreadable(format!("there is no envelope {number}"));
+        let envelope = self.envelopes.get_mut(&number).ok_or_else(missing)?;
+        let outcomes = match envelope.settled.take() {
+            None => outcomes,
+            Some((_, known)) => merge_outcomes(known, outcomes),
+        };
+        envelope.settled = Some((at, outcomes));
+        self.evidence.extend(evidence.map(|evidence| (number, evidence)));
+        let mut states = RowStates::new(RunActivity::from_progress(self.run.progress, false), self.row_events());
+        if self.run.counts.is_some() {
+            self.envelopes.values().for_each(|envelope| states.add_envelope(envelope));
+            self.receipts.iter().for_each(|(row, receipts)| states.add_receipts(*row, receipts));
+            self.run.recount(&states, &self.excluded);
+        }
+        Ok(())
+    }
+
+    pub(super) fn record_events(&mut self, at: Timestamp, events: Vec<NewRowEvent>) {
+        self.run.apply_changes(events.iter().map(|event| &event.change));
+        self.events.extend(events.into_iter().map(|NewRowEvent { row, envelope, change }| RowEvent {
+            row,
+            envelope,
+            at,
+            change,
+        }));
+    }
+
+    /// The events by row, given the excluded rows.
+    pub fn row_events(&self) -> RowEvents {
+        RowEvents::from(self.events.clone()).with_excluded_rows(&self.excluded)
+    }
+
+    pub(super) fn guarded_numbers(&self) -> RoaringTreemap {
+        self.build_guard().into_numbers()
+    }
+
+    /// The rows that have a message.
+    pub fn sent_rows(&self) -> RoaringBitmap {
+        self.build_guard().into_rows()
+    }
+
+    fn build_guard(&self) -> Guard {
+        let stored = self.retained();
+        let mut guard = Guard::new(stored.events.clone().into());
+        stored.envelopes.values().for_each(|envelope| guard.add_envelope(envelope));
+        stored.receipts.iter().for_each(|(row, receipts)| guard.add_receipts(*row, receipts));
+        guard
+    }
+
+    /// The used part of the edition's budget.
+    pub(super) fn total_spending(&self) -> Spending {
+        let stored = self.retained();
+        let events = RowEvents::from(stored.events.clone());
+        stored
+            .envelopes
+            .values()
+            .map(|envelope| envelope_spending(envelope, &events))
+            .fold(Spending::default(), Spending::add_spending)
+    }
+
+    /// The number of messages per day.
+    pub(super) fn count_by_day(&self, per_day: &DailyLimits) -> BTreeMap<Date, u64> {
+        let stored = self.retained();
+        let (events, mut days) = (RowEvents::from(stored.events.clone()), BTreeMap::new());
+        for envelope in stored.envelopes.values() {
+            *days.entry(per_day.local_date(envelope.begun_at)).or_default() +=
+                envelope_spending(envelope, &events).recipients;
+        }
+        days
+    }
+
+    /// When its numbers received messages that count towards caps, in microseconds.
+    pub(super) fn contact_times(&self) -> Vec<(Addressee, i64)> {
+        if !counts_for_caps(&self.run) {
+            return Vec::new();
+        }
+        let stored = self.retained();
+        let events = RowEvents::from(stored.events.clone());
+        let of = |envelope: &EnvelopeRecord| {
+            let at = envelope.begun_at.as_microsecond();
+            counted_messages(envelope, &events).map(|sent| (sent.to, at)).collect::<Vec<_>>()
+        };
+        stored.envelopes.values().flat_map(of).collect()
+    }
+
+    pub fn envelope_summaries(&self) -> Vec<EnvelopeSummary> {
+        let summary = |record: &EnvelopeRecord| {
+            let RowSpan { first, last } = covering_span(&record.rows)?;
+            Some(EnvelopeSummary { envelope: record.envelope, first, last })
+        };
+        self.envelopes.values().filter_map(summary).collect()
+    }
+}
+
+/// The smallest row span that contains these rows; `None` if there are none.
+fn covering_span(rows: &[SentRow]) -> Option<RowSpan> {
+    let rows = rows.iter().map(|sent| sent.row);
+    rows.clone().min().zip(rows.max()).map(|(first, last)| RowSpan { first, last })
+}

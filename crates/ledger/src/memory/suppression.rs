@@ -1,0 +1,334 @@
+//! The suppression list, forgotten numbers and recent single messages in memory.
+
+use std::time::Duration;
+
+use roaring::{RoaringBitmap, RoaringTreemap};
+
+use super::contents::parse_instant;
+use super::{LedgerContents, MemoryLedger};
+use crate::guards::{RepeatKey, entry_age, is_expired};
+use crate::rules::{NumberErasure, forget_in_change, forget_in_receipt};
+use crate::{
+    Additions, EntryRemoval, ForgetOrder, Forgetting, Lease, LedgerError, LedgerFuture, NewCopies, NumberKey,
+    NumberSet, OPTED_OUT, OptOut, OptOutPage, OptOutRemoval, Ownership, RepeatCheck, RepeatGuard, RepeatPlace,
+    RowState, Run, RunId, SentRow, StateCounts, SuppressedNumbers, SuppressionList,
+};
+use campaign_core::domain::{Addressee, Phone, Row};
+
+/// The list with its version.
+#[derive(Clone, Debug, Default)]
+pub struct OptOutList {
+    /// All opt-outs, with `true` for active ones.
+    records: Vec<(OptOut, bool)>,
+    version: u64,
+    /// The key for hashes of forgotten numbers.
+    key: Option<NumberKey>,
+}
+
+impl OptOutList {
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    pub(super) fn key(&self) -> Option<NumberKey> {
+        self.key.clone()
+    }
+
+    pub(super) fn set_key(&mut self, key: NumberKey) {
+        self.key = Some(key);
+    }
+
+    /// Replaces a number by its hash, and adds an opt-out for the hash if there is none.
+    pub(super) fn forget_number(&mut self, forgotten: NumberErasure, key: NumberKey, opt_out: OptOut) {
+        self.key = Some(key);
+        for (known, _) in self.records.iter_mut().filter(|(known, _)| known.who == forgotten.phone.into()) {
+            known.who = forgotten.addressee();
+            known.reason = forgotten.erase_from_text(&known.reason).into();
+            known.source = forgotten.erase_from_text(&known.source).into();
+        }
+        self.add_opt_outs(vec![OptOut { who: forgotten.addressee(), ..opt_out }]);
+    }
+
+    /// The hash that stands for a number once it is forgotten. `None` without a hash key or a number.
+    pub(super) fn forgotten_form(&self, who: Addressee) -> Option<Addressee> {
+        Some(Addressee::Forgotten(self.key.as_ref()?.hash_number(who.phone()?)))
+    }
+
+    /// The addressee in its listed form.
+    fn as_listed(&self, who: Addressee) -> Addressee {
+        self.forgotten_form(who)
+            .filter(|stays| self.records.iter().any(|(known, _)| known.who == *stays))
+            .unwrap_or(who)
+    }
+
+    /// The active opt-outs.
+    fn iter_active(&self) -> impl Iterator<Item = &OptOut> {
+        self.records.iter().filter(|(_, in_force)| *in_force).map(|(opt_out, _)| opt_out)
+    }
+
+    /// Adds opt-outs.
+    pub fn add_opt_outs(&mut self, opt_outs: Vec<OptOut>) -> Additions {
+        let (few, mut additions) = (opt_outs.len() <= Additions::MAX_LISTED, Additions::default());
+        for mut opt_out in opt_outs {
+            opt_out.who = self.as_listed(opt_out.who);
+            for (_, in_force) in
+                self.records.iter_mut().filter(|(known, in_force)| *in_force && opt_out.replaces(known))
+            {
+                *in_force = false;
+            }
+            let known = self.iter_active().find(|known| known.covers(&opt_out)).cloned();
+            match known {
+                Some(known) => {
+                    additions.already += 1;
+                    additions.known.extend(Some(known).filter(|_| few));
+                }
+                None => {
+                    additions.added += 1;
+                    self.records.push((opt_out, true));
+                }
+            }
+        }
+        self.version += u64::from(additions.added > 0);
+        additions
+    }
+
+    fn remove_entries(&mut self, removal: &EntryRemoval) -> u64 {
+        let mut removed = 0;
+        let meant = |known: &OptOut| removal.entries.contains(known);
+        for (_, in_force) in self.records.iter_mut().filter(|(known, in_force)| *in_force && meant(known)) {
+            *in_force = false;
+            removed += 1;
+        }
+        self.version += u64::from(removed > 0);
+        removed
+    }
+
+    fn remove_opt_outs(&mut self, removal: &OptOutRemoval) -> Vec<OptOut> {
+        let who = self.as_listed(removal.phone.into());
+        let meant =
+            |opt_out: &OptOut| opt_out.who == who && removal.scope.as_ref().is_none_or(|scope| *scope == opt_out.scope);
+        let mut removed = Vec::new();
+        for (opt_out, in_force) in self.records.iter_mut().filter(|(opt_out, in_force)| *in_force && meant(opt_out)) {
+            *in_force = false;
+            removed.push(opt_out.clone());
+        }
+        self.version += u64::from(!removed.is_empty());
+        removed
+    }
+
+    /// The rows of an envelope whose recipients opted out of their run.
+    pub(super) fn find_opted_out_rows(&self, run: &Run, rows: &[SentRow]) -> Vec<Row> {
+        let is_out = |sent: &&SentRow| {
+            let who = self.as_listed(sent.to);
+            self.iter_active().any(|out| out.who == who && run.suppression.is_suppressed_by(&run.campaign, out))
+        };
+        rows.iter().filter(is_out).map(|sent| sent.row).collect()
+    }
+}
+
+impl SuppressionList for MemoryLedger {
+    fn add_opt_outs(&self, opt_outs: Vec<OptOut>) -> LedgerFuture<'_, Additions> {
+        self.write_contents(move |contents, _| Ok(contents.opt_outs.add_opt_outs(opt_outs)))
+    }
+
+    fn remove_opt_outs(&self, removal: OptOutRemoval) -> LedgerFuture<'_, Vec<OptOut>> {
+        self.write_contents(move |contents, _| Ok(contents.opt_outs.remove_opt_outs(&removal)))
+    }
+
+    fn preview_additions<'a>(&'a self, opt_outs: &'a [OptOut]) -> LedgerFuture<'a, Additions> {
+        self.read_contents(move |contents| Additions {
+            known: Vec::new(),
+            ..contents.opt_outs.clone().add_opt_outs(opt_outs.to_vec())
+        })
+    }
+
+    fn remove_entries(&self, removal: EntryRemoval) -> LedgerFuture<'_, u64> {
+        self.write_contents(move |contents, _| Ok(contents.opt_outs.remove_entries(&removal)))
+    }
+
+    fn load_suppressed_numbers<'a>(&'a self, campaign: &'a str, loopback: bool) -> LedgerFuture<'a, SuppressedNumbers> {
+        self.read_contents(move |contents| {
+            let list = &contents.opt_outs;
+            let held = list.iter_active().filter(|opt_out| opt_out.applies_to(campaign, loopback));
+            let numbers = held.map(|opt_out| opt_out.who.to_u64()).collect();
+            SuppressedNumbers { version: list.version, numbers: NumberSet::new(numbers, list.key()) }
+        })
+    }
+
+    fn find_opt_outs(&self, phone: Phone) -> LedgerFuture<'_, Vec<OptOut>> {
+        self.read_contents(move |contents| {
+            let who = contents.opt_outs.as_listed(phone.into());
+            contents.opt_outs.iter_active().filter(|opt_out| opt_out.who == who).cloned().collect()
+        })
+    }
+
+    fn skip_rows(&self, lease: Lease, rows: Vec<Row>, reason: &'static str) -> LedgerFuture<'_, Ownership> {
+        self.write_contents(move |contents, _| contents.skip_rows(lease, &rows, reason))
+    }
+
+    fn list_opt_outs(&self, behind: Option<i64>, at_most: u32) -> LedgerFuture<'_, OptOutPage> {
+        self.read_contents(move |contents| {
+            let behind = usize::try_from(behind.unwrap_or(0)).unwrap_or(0);
+            let records = (1..).zip(&contents.opt_outs.records).skip(behind);
+            let part: Vec<(i64, &OptOut)> = records
+                .filter(|(_, (_, in_force))| *in_force)
+                .map(|(key, (opt_out, _))| (key, opt_out))
+                .take(at_most as usize)
+                .collect();
+            let next = part.last().filter(|_| part.len() >= at_most as usize).map(|(key, _)| *key);
+            OptOutPage { entries: part.into_iter().map(|(_, opt_out)| opt_out.clone()).collect(), next }
+        })
+    }
+}
+
+/// The key for hashes of numbers.
+const NUMBER_KEY: [u8; NumberKey::LENGTH] = *b"numbers that are kept in memory.";
+
+impl LedgerContents {
+    fn forget_number(&mut self, order: ForgetOrder) -> Result<(), LedgerError> {
+        let ForgetOrder { phone, rows, opt_out } = order;
+        let key = NumberKey::new(NUMBER_KEY);
+        let forgotten = NumberErasure { phone, stays: key.hash_number(phone) };
+        self.opt_outs.forget_number(forgotten, key, opt_out);
+        for (run, rows) in rows {
+            let stored = self.stored_run_mut(run)?;
+            for (number, envelope) in &mut stored.envelopes {
+                let mut none = Vec::new();
+                let outcomes = envelope.settled.as_mut().map_or(&mut none, |(_, outcomes)| outcomes);
+                if forgotten.erase_from_envelope(&mut envelope.rows, outcomes, &rows) {
+                    let alone = envelope.rows.iter().all(|sent| rows.contains(sent.row.get()));
+                    let kept = stored.evidence.remove(number).filter(|_| !alone);
+                    stored.evidence.extend(kept.map(|body| (*number, forgotten.erase_from_text(&body))));
+                }
+            }
+            let about = |row: &Row| rows.contains(row.get());
+            let reported = stored.receipts.iter_mut().filter(|(row, _)| about(row));
+            reported.flat_map(|(_, kept)| kept).for_each(|kept| forget_in_receipt(&mut kept.receipt));
+            let decided = stored.events.iter_mut().filter(|event| about(&event.row));
+            decided.for_each(|event| forget_in_change(&mut event.change));
+            let asked = stored.questions.iter_mut().filter(|(row, _)| about(row));
+            asked.for_each(|(_, question)| question.answer = forgotten.erase_from_text(&question.answer));
+            let out = stored.excluded.rows();
+            (&rows - out).iter().for_each(|row| stored.excluded.insert(Row::new(row), RowState::Skipped, OPTED_OUT));
+            stored.forgotten |= &rows;
+            stored.rows_to_forget |= rows;
+        }
+        let stored_runs: Vec<RunId> = self.stored_runs().map(|stored| stored.run.key).collect();
+        for run in stored_runs {
+            let stopped = &mut self.stored_run_mut(run)?.run.stop_reason;
+            *stopped = stopped.take().map(|words| forgotten.erase_from_text(&words));
+        }
+        self.notifications.iter_mut().for_each(|waiting| waiting.forget(forgotten));
+        Ok(())
+    }
+
+    fn purge_run(&mut self, now: i64, counted: &Run, counts: (StateCounts, u64)) -> Result<Ownership, LedgerError> {
+        let stored = self.stored_run_mut(counted.key)?;
+        if !stored.run.mark_purged(parse_instant(now)?, counted, counts) {
+            return Ok(Ownership::Lost);
+        }
+        let key = NumberKey::new(NUMBER_KEY);
+        stored.purge_records(&key);
+        self.opt_outs.set_key(key);
+        Ok(Ownership::Held)
+    }
+
+    fn list_rows_to_forget(&self) -> Vec<(RunId, RoaringBitmap)> {
+        let waiting = self.stored_runs().filter(|stored| !stored.rows_to_forget.is_empty());
+        waiting.map(|stored| (stored.run.key, stored.rows_to_forget.clone())).collect()
+    }
+}
+
+impl Forgetting for MemoryLedger {
+    fn forget_number(&self, order: ForgetOrder) -> LedgerFuture<'_, ()> {
+        self.write_contents(move |contents, _| contents.forget_number(order))
+    }
+
+    fn list_rows_to_forget(&self) -> LedgerFuture<'_, Vec<(RunId, RoaringBitmap)>> {
+        self.read_contents(LedgerContents::list_rows_to_forget)
+    }
+
+    fn mark_rows_forgotten(&self, runs: Vec<RunId>) -> LedgerFuture<'_, ()> {
+        self.write_contents(move |contents, _| {
+            runs.into_iter().try_for_each(|run| {
+                contents.stored_run_mut(run)?.rows_to_forget.clear();
+                Ok(())
+            })
+        })
+    }
+
+    fn prepare_replacement_copies<'a>(&'a self, _: &'a Run) -> LedgerFuture<'a, Box<dyn NewCopies>> {
+        Box::pin(async { Ok(self.copy_store().prepare()) })
+    }
+
+    fn purge_run(&self, counted: Run, counts: StateCounts, parts: u64) -> LedgerFuture<'_, Ownership> {
+        self.write_contents(move |contents, now| contents.purge_run(now, &counted, (counts, parts)))
+    }
+
+    fn keep_cancelled_numbers(&self, run: RunId, numbers: RoaringTreemap) -> LedgerFuture<'_, ()> {
+        self.write_contents(move |contents, _| {
+            let key = NumberKey::new(NUMBER_KEY);
+            let stays = |member| Phone::new(member).map(|phone| Addressee::Forgotten(key.hash_number(phone)).to_u64());
+            contents.stored_run_mut(run)?.cancelled = numbers.iter().filter_map(stays).collect();
+            contents.opt_outs.set_key(key);
+            Ok(())
+        })
+    }
+
+    fn load_cancelled_numbers(&self, run: RunId) -> LedgerFuture<'_, NumberSet> {
+        self.read_contents(move |contents| {
+            let kept = contents.stored_run(run).map(|stored| stored.cancelled.clone()).unwrap_or_default();
+            NumberSet::new(kept, contents.opt_outs.key())
+        })
+    }
+
+    fn discard_copies<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, ()> {
+        Box::pin(async {
+            self.copy_store().set_aside(&run.name());
+            Ok(())
+        })
+    }
+
+    fn overwrite_free_space(&self) -> LedgerFuture<'_, ()> {
+        self.read_contents(|_| ())
+    }
+}
+
+/// The key for hashes of messages. A ledger in memory needs no secret.
+const MESSAGE_KEY: RepeatKey = RepeatKey(*b"messages that are kept in memory");
+
+impl RepeatGuard for MemoryLedger {
+    fn take_repeat_place(&self, message: Vec<u8>, again: bool) -> LedgerFuture<'_, RepeatCheck> {
+        self.write_contents(move |contents, now| {
+            contents.repeats.retain(|_, until| !is_expired(*until, now));
+            let hash = MESSAGE_KEY.hash_message(&message);
+            let before = contents.repeats.get(&hash).copied();
+            if let Some(until) = before.filter(|_| !again) {
+                return Ok(RepeatCheck::Repeated(entry_age(until, now)));
+            }
+            let place = RepeatPlace::new(hash, now, before);
+            contents.repeats.insert(hash, place.until);
+            Ok(RepeatCheck::Taken(place))
+        })
+    }
+
+    fn find_time_since_sent(&self, message: Vec<u8>) -> LedgerFuture<'_, Option<Duration>> {
+        self.write_contents(move |contents, now| {
+            let until = contents.repeats.get(&MESSAGE_KEY.hash_message(&message)).copied();
+            Ok(until.filter(|until| !is_expired(*until, now)).map(|until| entry_age(until, now)))
+        })
+    }
+
+    fn release_repeat_place(&self, place: RepeatPlace) -> LedgerFuture<'_, ()> {
+        self.write_contents(move |contents, now| {
+            let RepeatPlace { hash, until, before } = place;
+            if contents.repeats.get(&hash) == Some(&until) {
+                match before.filter(|until| !is_expired(*until, now)) {
+                    Some(before) => contents.repeats.insert(hash, before),
+                    None => contents.repeats.remove(&hash),
+                };
+            }
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,323 @@
+//! The state of one message, folded from its events and receipts. Pure.
+//!
+//! A delivery on any channel wins over every failure, in any order and with any timestamps, because channels report by
+//! different clocks. A failure is final only if it concerns the whole message (contract 6.2).
+
+use super::{KeptReceipt, RowChange, RowState};
+use campaign_core::domain::{Chain, DeliveryState, Receipt, ReceiptSource, Status};
+
+/// The state of a message while its events and receipts are added in order.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MessageState {
+    pub(super) state: RowState,
+    /// The channels of the message, as sent.
+    chain: Chain,
+    /// The state before a retry, until something newer is known.
+    pub(super) before_retry: Option<RowState>,
+    /// Whether it has any receipts.
+    has_receipts: bool,
+    /// Whether it was rejected before any channel was tried.
+    pub(super) refused_at_intake: bool,
+}
+
+impl MessageState {
+    /// A message in this state, sent on these channels.
+    pub(super) fn new(state: RowState, chain: Chain) -> Self {
+        Self { state, chain, before_retry: None, has_receipts: false, refused_at_intake: false }
+    }
+
+    /// Adds an event's change. Returns whether it applied.
+    pub(super) fn add_change(&mut self, change: &RowChange) -> bool {
+        let at_intake = match change {
+            RowChange::Found { status, .. } => self.is_refused_at_intake(&Status::from_name(status)),
+            _ => false,
+        };
+        if !change.applies_to(self.state, self.chain) {
+            return false;
+        }
+        self.before_retry = matches!(change, RowChange::Retry { .. }).then_some(self.state);
+        self.state =
+            if at_intake { RowState::Failed } else { change.resulting_state(self.chain).unwrap_or(self.state) };
+        self.refused_at_intake = at_intake;
+        true
+    }
+
+    /// Adds a receipt. Returns whether it changed the state.
+    pub(super) fn add_receipt(&mut self, kept: &KeptReceipt) -> bool {
+        let arrival = self.effective_arrival(&kept.receipt);
+        let at_intake = self.is_refused_at_intake(&kept.receipt.status);
+        // A report of a channel disproves the rejection: the message was tried after all.
+        self.refused_at_intake &= kept.receipt.channel.is_none() && kept.receipt.status == Status::Rejected;
+        self.has_receipts = true;
+        let next = match arrival {
+            DeliveryState::Pending => RowState::Accepted,
+            DeliveryState::Delivered => RowState::Delivered,
+            DeliveryState::Read => RowState::Read,
+            DeliveryState::Failed => RowState::Failed,
+        };
+        let fits = match (self.state, arrival) {
+            // The failure of the old message is the reason for the retry.
+            (RowState::Planned, DeliveryState::Pending | DeliveryState::Failed) if self.before_retry.is_some() => false,
+            // Proof that it was sent overrides every conclusion.
+            (RowState::Planned, _) | (RowState::Sending, DeliveryState::Pending) => true,
+            (RowState::Queued, DeliveryState::Pending) => false,
+            _ => self.state.can_become(next),
+        };
+        if fits {
+            (self.state, self.before_retry, self.refused_at_intake) = (next, None, at_intake);
+        }
+        fits
+    }
+
+    /// The delivery state that a receipt reports for the whole message.
+    fn effective_arrival(&self, receipt: &Receipt) -> DeliveryState {
+        match receipt.status.delivery_state() {
+            DeliveryState::Failed if !self.is_final_failure(receipt) => DeliveryState::Pending,
+            arrival => arrival,
+        }
+    }
+
+    /// Whether a reported failure concerns the whole message, and not a channel with a fallback.
+    fn is_final_failure(&self, receipt: &Receipt) -> bool {
+        self.is_refused_at_intake(&receipt.status)
+            || receipt.source == ReceiptSource::AskedLast
+            || self.chain.ends_with(receipt.channel.as_ref())
+    }
+
+    /// Whether a queued message is rejected before any channel was tried (contract 6.5), whatever channel is named.
+    fn is_refused_at_intake(&self, status: &Status) -> bool {
+        self.state == RowState::Queued && !self.has_receipts && *status == Status::Rejected
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use proptest::prelude::*;
+
+    use super::*;
+    use campaign_core::domain::{Channel, OperationKind, ReportedChannel};
+
+    const VIBER_SMS: OperationKind = OperationKind::ViberSms;
+
+    fn receipt(channel: &str, status: Status, second: i64) -> KeptReceipt {
+        let at = Timestamp::from_second(second).unwrap();
+        let receipt = Receipt {
+            updated: Some(at),
+            channel: ReportedChannel::parse(channel),
+            ..Receipt::new(ReceiptSource::Webhook, status)
+        };
+        KeptReceipt { order: None, at, receipt }
+    }
+
+    /// The state of a message after these receipts.
+    fn after(state: RowState, chain: impl Into<Chain>, receipts: &[KeptReceipt]) -> RowState {
+        let mut message = MessageState::new(state, chain.into());
+        for receipt in receipts {
+            message.add_receipt(receipt);
+        }
+        message.state
+    }
+
+    fn statuses() -> impl Strategy<Value = Status> {
+        let other = Just(Status::Other("PAUSED".into()));
+        prop_oneof![proptest::sample::select(Status::KNOWN_STATUSES.to_vec()), other]
+    }
+
+    fn channels() -> impl Strategy<Value = &'static str> {
+        proptest::sample::select(vec!["", "viber", "sms", "rcs", "MAX"])
+    }
+
+    fn receipts() -> impl Strategy<Value = Vec<KeptReceipt>> {
+        let receipt =
+            (channels(), statuses(), 0_i64..100).prop_map(|(channel, status, at)| receipt(channel, status, at));
+        proptest::collection::vec(receipt, 0..8)
+    }
+
+    fn kinds() -> impl Strategy<Value = OperationKind> {
+        proptest::sample::select(vec![
+            OperationKind::Sms,
+            VIBER_SMS,
+            OperationKind::RcsViberSms,
+            OperationKind::Pipeline,
+        ])
+    }
+
+    proptest! {
+        #[test]
+        fn state_only_moves_forward_in_any_order(
+            receipts in receipts(),
+            kind in kinds(),
+            state in proptest::sample::select(RowState::ALL.to_vec()),
+        ) {
+            let mut known = state;
+            for end in 1..=receipts.len() {
+                let next = after(state, kind, &receipts[..end]);
+                let forward = next == known || match known {
+                    RowState::Planned => next.is_guarded(),
+                    RowState::Accepted | RowState::Queued => matches!(next, RowState::Delivered | RowState::Read | RowState::Failed),
+                    RowState::Failed | RowState::Rejected => matches!(next, RowState::Delivered | RowState::Read),
+                    RowState::Delivered => next == RowState::Read,
+                    RowState::Sending | RowState::InDoubt | RowState::Unresolved | RowState::AssumedSent | RowState::NotSent =>
+                        matches!(next, RowState::Accepted | RowState::Delivered | RowState::Read | RowState::Failed),
+                    RowState::Skipped | RowState::Invalid | RowState::Read => false,
+                };
+                prop_assert!(forward, "{known} -> {next}");
+                known = next;
+            }
+        }
+
+        #[test]
+        fn delivery_wins_over_failures_in_any_order(
+            (receipts, shuffled) in receipts().prop_flat_map(|all| (Just(all.clone()), Just(all).prop_shuffle())),
+            kind in kinds(),
+        ) {
+            let best = receipts.iter().map(|kept| kept.receipt.status.delivery_state());
+            let expected = best.fold(None, |best, arrival| match (best, arrival) {
+                (_, DeliveryState::Read) | (Some(RowState::Read), _) => Some(RowState::Read),
+                (_, DeliveryState::Delivered) => Some(RowState::Delivered),
+                (best, DeliveryState::Pending | DeliveryState::Failed) => best,
+            });
+            for receipts in [receipts, shuffled] {
+                let state = after(RowState::Accepted, kind, &receipts);
+                match expected {
+                    Some(expected) => prop_assert_eq!(state, expected),
+                    None => prop_assert!(matches!(state, RowState::Accepted | RowState::Failed)),
+                }
+            }
+        }
+
+        #[test]
+        fn failure_is_final_only_if_it_ends_the_chain(receipts in receipts(), kind in kinds()) {
+            let ends = |kept: &KeptReceipt| {
+                let chain = Chain::from(kind);
+                kept.receipt.status.is_failure() && chain.ends_with(kept.receipt.channel.as_ref())
+            };
+            let failed = after(RowState::Accepted, kind, &receipts) == RowState::Failed;
+            prop_assert!(!failed || receipts.iter().any(ends));
+        }
+    }
+
+    #[test]
+    fn state_of_a_chain_follows_the_table_of_receipts() {
+        use Status::{Accepted, Delivered, Expired, Queued, Read, Replied, Undeliverable};
+        type Reported = (&'static str, Status, i64);
+        let cases: [(&[Reported], RowState); 12] = [
+            (&[("viber", Undeliverable, 5), ("sms", Delivered, 5)], RowState::Delivered),
+            (&[("viber", Expired, 10), ("sms", Delivered, 9)], RowState::Delivered),
+            (&[("viber", Expired, 50), ("viber", Delivered, 5)], RowState::Delivered),
+            (&[("viber", Expired, 50), ("viber", Read, 5)], RowState::Read),
+            (&[("viber", Expired, 50), ("viber", Replied, 5)], RowState::Read),
+            (&[("viber", Expired, 2), ("sms", Read, 4), ("sms", Delivered, 3)], RowState::Read),
+            (&[("viber", Expired, 2)], RowState::Accepted),
+            (&[("viber", Expired, 2), ("sms", Accepted, 3)], RowState::Accepted),
+            (&[("viber", Expired, 2), ("sms", Queued, 3)], RowState::Accepted),
+            (&[("viber", Undeliverable, 2), ("sms", Undeliverable, 3)], RowState::Failed),
+            (&[("sms", Undeliverable, 3)], RowState::Failed),
+            (&[("sms", Undeliverable, 3), ("viber", Delivered, 1)], RowState::Delivered),
+        ];
+        for (reported, expected) in cases {
+            let receipts: Vec<KeptReceipt> =
+                reported.iter().map(|(channel, status, at)| receipt(channel, status.clone(), *at)).collect();
+            assert_eq!(after(RowState::Accepted, VIBER_SMS, &receipts), expected, "{reported:?}");
+            let queued = if expected == RowState::Accepted { RowState::Queued } else { expected };
+            assert_eq!(after(RowState::Queued, VIBER_SMS, &receipts), queued, "{reported:?}, queued");
+        }
+    }
+
+    #[test]
+    fn failure_of_a_channel_outside_the_chain_is_not_final() {
+        for (kind, channel, state) in [
+            (OperationKind::Sms, "viber", RowState::Accepted),
+            (OperationKind::Sms, "sms", RowState::Failed),
+            (OperationKind::Sms, "", RowState::Failed),
+            (VIBER_SMS, "rcs", RowState::Accepted),
+            (VIBER_SMS, "MAX", RowState::Accepted),
+            (VIBER_SMS, "", RowState::Failed),
+            (OperationKind::Pipeline, "sms", RowState::Accepted),
+            (OperationKind::Pipeline, "", RowState::Failed),
+        ] {
+            let reported = [receipt(channel, Status::Expired, 1)];
+            assert_eq!(after(RowState::Accepted, kind, &reported), state, "{kind} {channel}");
+        }
+        let chain = Chain::from_channels([Channel::Telegram, Channel::Voice]);
+        assert_eq!(after(RowState::Accepted, chain, &[receipt("voice", Status::Expired, 1)]), RowState::Failed);
+    }
+
+    #[test]
+    fn first_rejection_of_a_queued_message_is_final_on_any_channel() {
+        let rejected = receipt("viber", Status::Rejected, 1);
+        let routing = receipt("viber", Status::Routing, 0);
+        assert_eq!(after(RowState::Queued, VIBER_SMS, std::slice::from_ref(&rejected)), RowState::Failed);
+        assert_eq!(after(RowState::Queued, VIBER_SMS, &[routing, rejected.clone()]), RowState::Queued);
+        assert_eq!(after(RowState::Accepted, VIBER_SMS, &[rejected]), RowState::Accepted);
+        assert_eq!(after(RowState::Queued, VIBER_SMS, &[receipt("viber", Status::Expired, 1)]), RowState::Queued);
+    }
+
+    #[test]
+    fn report_of_a_channel_disproves_a_refusal_at_intake() {
+        let refused = |receipts: &[KeptReceipt]| {
+            let mut message = MessageState::new(RowState::Queued, VIBER_SMS.into());
+            for receipt in receipts {
+                message.add_receipt(receipt);
+            }
+            (message.state, message.refused_at_intake)
+        };
+        let rejected = receipt("viber", Status::Rejected, 1);
+        assert_eq!(refused(std::slice::from_ref(&rejected)), (RowState::Failed, true));
+        assert_eq!(refused(&[rejected.clone(), receipt("", Status::Rejected, 2)]), (RowState::Failed, true));
+        assert_eq!(refused(&[rejected.clone(), receipt("sms", Status::Accepted, 2)]), (RowState::Failed, false));
+        assert_eq!(refused(&[rejected, receipt("sms", Status::Delivered, 2)]), (RowState::Delivered, false));
+    }
+
+    #[test]
+    fn last_question_makes_a_failure_final() {
+        let viber = receipt("viber", Status::Expired, 1);
+        let asked = |status| {
+            let mut kept = receipt("viber", status, 1);
+            kept.receipt.source = ReceiptSource::AskedLast;
+            kept
+        };
+        assert_eq!(after(RowState::Accepted, VIBER_SMS, &[viber.clone(), asked(Status::Expired)]), RowState::Failed);
+        assert_eq!(after(RowState::Queued, VIBER_SMS, &[viber.clone(), asked(Status::Accepted)]), RowState::Queued);
+        let late = receipt("sms", Status::Delivered, 0);
+        assert_eq!(after(RowState::Accepted, VIBER_SMS, &[viber, asked(Status::Expired), late]), RowState::Delivered);
+    }
+
+    #[test]
+    fn pending_receipt_only_resolves_rows_in_doubt() {
+        for reported in [receipt("sms", Status::Routing, 1), receipt("viber", Status::Expired, 1)] {
+            for doubtful in
+                [RowState::InDoubt, RowState::Unresolved, RowState::AssumedSent, RowState::NotSent, RowState::Sending]
+            {
+                assert_eq!(
+                    after(doubtful, VIBER_SMS, std::slice::from_ref(&reported)),
+                    RowState::Accepted,
+                    "{doubtful}"
+                );
+            }
+            for known in [
+                RowState::Queued,
+                RowState::Accepted,
+                RowState::Delivered,
+                RowState::Read,
+                RowState::Failed,
+                RowState::Rejected,
+            ] {
+                assert_eq!(after(known, VIBER_SMS, std::slice::from_ref(&reported)), known);
+            }
+        }
+    }
+
+    #[test]
+    fn retried_message_accepts_only_a_delivery_of_the_old_one() {
+        let reported = |status| {
+            let mut message = MessageState::new(RowState::Planned, OperationKind::Sms.into());
+            message.before_retry = Some(RowState::Failed);
+            message.add_receipt(&receipt("sms", status, 1)).then_some(message.state)
+        };
+        assert_eq!(reported(Status::Rejected), None);
+        assert_eq!(reported(Status::Routing), None);
+        assert_eq!(reported(Status::Delivered), Some(RowState::Delivered));
+    }
+}

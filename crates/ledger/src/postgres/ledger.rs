@@ -1,0 +1,328 @@
+//! The PostgreSQL ledger: opening, reading, and acceptance of an outdated database.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use jiff::Timestamp;
+use sqlx::postgres::PgConnection;
+use sqlx::{Connection as _, PgPool, Row as _};
+use tokio::sync::OnceCell;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::address::PostgresAddress;
+use super::dialect::{Reader, storage_error};
+use super::locks::Locks;
+use super::opening;
+use super::sql::statement::{read_ledger, scalar};
+use super::sql::{CommitCallback, EnvelopeNumbers, Now, StatementError, Writer};
+use super::transaction::{self, WriteTurn, retry_if_reached, retry_while_away};
+use super::write_connection::{self, DatabaseInfo, FurthestMark, WriteConnection, WriterCommits};
+use crate::high_water_mark::{HighWaterMark, MarkFile, MarkReading};
+use crate::{LedgerError, high_water_mark};
+
+/// A ledger in a PostgreSQL database.
+pub struct PostgresLedger {
+    address: PostgresAddress,
+    /// The file of this machine's high-water mark.
+    pub(super) mark: PathBuf,
+    /// Opened at the first write.
+    pub(super) writer: OnceCell<Writer>,
+    pub(super) pool: PgPool,
+    /// The address for messages.
+    pub(super) place: Arc<str>,
+    pub(super) on_commit: CommitCallback,
+    /// Cached last envelope numbers of the runs of this process.
+    pub(super) numbers: EnvelopeNumbers,
+    pub(super) locks: Locks,
+    _keeper: AbortOnDropHandle<()>,
+    database: Arc<DatabaseInfo>,
+    /// Why this ledger must not be used for sending or writing, if so.
+    stale: Option<LedgerError>,
+    seen: FurthestMark,
+    /// Whether this machine had no mark when the ledger was opened.
+    unmarked: bool,
+    /// Whether a write creates a mark on this machine.
+    leaves_mark: bool,
+}
+
+impl PostgresLedger {
+    /// Whether there is a ledger at an address.
+    ///
+    /// # Errors
+    /// When the connection fails.
+    pub async fn exists(address: &PostgresAddress) -> Result<bool, LedgerError> {
+        opening::exists(address).await
+    }
+
+    /// Opens the ledger at an address, if there is one, without creating it.
+    ///
+    /// # Errors
+    /// As for [`PostgresLedger::open`], and when the ledger was deleted.
+    pub async fn open_existing(address: &PostgresAddress, marks: &Path) -> Result<Option<Self>, LedgerError> {
+        let mark = marks.join(opening::mark_file_name(address.display_name()));
+        match opening::exists(address).await? {
+            true => Self::open(address, marks).await.map(Some),
+            false if mark.exists() => Err(LedgerError::Outdated {
+                path: address.display_name().to_owned(),
+                reason: "the ledger was deleted".to_owned(),
+                mark: mark.display().to_string(),
+            }),
+            false => Ok(None),
+        }
+    }
+
+    /// Opens the ledger at an address and creates missing tables. `marks` is a folder of this machine.
+    ///
+    /// # Errors
+    /// When the connection fails, the tables cannot be created, or they belong to a newer version.
+    pub async fn open(address: &PostgresAddress, marks: &Path) -> Result<Self, LedgerError> {
+        let place: Arc<str> = address.display_name().into();
+        let mark = marks.join(opening::mark_file_name(&place));
+        // Read before the ledger, so that a concurrent commit does not make the ledger look older than its mark.
+        let known = high_water_mark::read_mark(&mark);
+        let (pool, version) = opening::prepare_pool(address).await?;
+        let state = retry_if_reached(address, || opening::load_state(&pool)).await;
+        let state = state.map_err(|error| storage_error(&place, &error))?;
+        let stale = opening::check_state(&state, &known, &place, &mark);
+        let heard =
+            DatabaseInfo { clock_offset: AtomicI64::new(state.now - local_micros()), version: AtomicI64::new(version) };
+        let locks = Locks::new(pool.clone(), Arc::clone(&place), mark.clone());
+        let keeper = locks.spawn_renewal();
+        Ok(Self {
+            address: address.clone(),
+            mark,
+            writer: OnceCell::new(),
+            pool,
+            place,
+            on_commit: Arc::new(|_| {}),
+            numbers: EnvelopeNumbers::default(),
+            locks,
+            _keeper: keeper,
+            database: Arc::new(heard),
+            stale,
+            seen: FurthestMark::new(state.mark),
+            unmarked: known == MarkReading::Missing,
+            leaves_mark: true,
+        })
+    }
+
+    /// Upgrades the tables at an address to this version, even while processes use them. Earlier versions are refused
+    /// before their next message. Returns whether the tables were older; `None` without a ledger.
+    ///
+    /// # Errors
+    /// When the connection fails, the tables cannot be changed, or they belong to a newer version.
+    pub async fn upgrade_tables(address: &PostgresAddress) -> Result<Option<bool>, LedgerError> {
+        Ok(opening::upgrade_tables(address).await?.map(|before| before < opening::NEWEST))
+    }
+
+    /// Whether the tables have a place for figures of runs; tables of the previous version lack it.
+    pub(super) fn keeps_figures(&self) -> bool {
+        self.database.version.load(Ordering::Relaxed) >= opening::WITH_FIGURES
+    }
+
+    /// Whether the tables have a column for the channels of pipelines; tables of the previous version lack it.
+    pub(super) fn keeps_chains(&self) -> bool {
+        self.database.version.load(Ordering::Relaxed) >= opening::WITH_CHAINS
+    }
+
+    /// Whether the tables include the `approval` rules of accounts; those of the previous version do not.
+    pub(super) fn keeps_approval_rules(&self) -> bool {
+        self.database.version.load(Ordering::Relaxed) >= opening::WITH_APPROVAL_RULES
+    }
+
+    /// Whether the tables include recent single messages; those of the previous version do not.
+    pub(super) fn keeps_repeats(&self) -> bool {
+        self.database.version.load(Ordering::Relaxed) >= opening::WITH_REPEATS
+    }
+
+    /// Sets a callback that receives the duration of each commit, including the wait for other processes.
+    #[must_use]
+    pub fn with_commit_callback(self, on_commit: CommitCallback) -> Self {
+        Self { on_commit, ..self }
+    }
+
+    /// Creates no mark on this machine. A command that only asks must not hide that this machine does not know the
+    /// ledger yet.
+    #[must_use]
+    pub fn without_new_mark(self) -> Self {
+        Self { leaves_mark: false, ..self }
+    }
+
+    /// Whether this machine had no mark when the ledger was opened.
+    pub(super) fn has_no_mark(&self) -> bool {
+        self.unmarked
+    }
+
+    /// Opens the ledger at an address as the valid one because the operator accepts it, regardless of its mark.
+    ///
+    /// Unfinished runs end as they are, because messages might have been sent under another ledger. Returns why the
+    /// ledger would have been refused, if so.
+    ///
+    /// # Errors
+    /// As for [`PostgresLedger::open`].
+    pub async fn open_accepted(
+        address: &PostgresAddress,
+        marks: &Path,
+    ) -> Result<(Self, Option<LedgerError>), LedgerError> {
+        let refused = Self::open(address, marks).await?;
+        let Some(reason) = refused.stale.clone() else { return Ok((refused, None)) };
+        let known = high_water_mark::read_mark(&refused.mark);
+        adopt_ledger(&refused.pool, &refused.place, &refused.mark, &known).await?;
+        refused.close().await;
+        Ok((Self::open(address, marks).await?, Some(reason)))
+    }
+
+    /// Refuses an outdated ledger.
+    ///
+    /// # Errors
+    /// When this machine knows a newer state of the ledger.
+    pub fn ensure_newest(&self) -> Result<(), LedgerError> {
+        self.stale.clone().map_or(Ok(()), Err)
+    }
+
+    /// The address, for messages.
+    pub(super) fn place(&self) -> String {
+        self.place.to_string()
+    }
+
+    /// Stops accepting changes and waits until acknowledged changes are marked and released locks are recorded.
+    pub async fn close(&self) {
+        self.locks.close().await;
+        if let Some(writer) = self.writer.get() {
+            writer.close().await;
+        }
+        self.pool.close().await;
+    }
+
+    /// Begins a read transaction.
+    pub(super) async fn reader(&self) -> Result<Reader, LedgerError> {
+        self.to_ledger_result(
+            self.retry_while_away(|| transaction::begin_read(&self.pool)).await.map_err(StatementError::Sql),
+        )
+    }
+
+    /// Retries an operation while the database is away, for a limited time.
+    pub(super) async fn retry_while_away<T, F>(&self, ask: impl Fn() -> F) -> sqlx::Result<T>
+    where
+        F: Future<Output = sqlx::Result<T>>,
+    {
+        retry_while_away(&self.place, ask).await
+    }
+
+    /// Opens the write connection.
+    pub(super) async fn open_write_connection(&self) -> Result<WriteConnection, LedgerError> {
+        let unmarked = |error: std::io::Error| LedgerError::Storage {
+            path: self.place.to_string(),
+            reason: format!("its high-water mark `{}` cannot be opened: {error}", self.mark.display()),
+        };
+        let seen = self.seen.current_mark();
+        // Done with the turn, so that only one process creates a missing mark.
+        let first = self.retry_while_away(|| async {
+            let mut connection = transaction::open_connection(&self.address).await?;
+            let turn = transaction::begin_write(&mut connection).await?;
+            Ok((connection, turn))
+        });
+        let (connection, turn) = self.to_ledger_result(first.await.map_err(StatementError::Sql))?;
+        self.seen.advance_to(&self.place, seen, turn.mark)?;
+        write_connection::ensure_no_doubt(&self.place, turn.succession)?;
+        let mark = match self.leaves_mark || self.mark.exists() {
+            true => MarkFile::open(&self.mark, turn.mark),
+            false => MarkFile::temporary(turn.mark),
+        };
+        let mark = mark.map_err(unmarked)?;
+        // A broken connection has rolled the transaction back as well.
+        let _ = connection.close().await;
+        Ok(WriteConnection::new(
+            self.address.clone(),
+            Arc::clone(&self.place),
+            mark,
+            turn.mark,
+            Arc::clone(&self.database),
+        ))
+    }
+
+    /// Refuses to send unless the ledger is at least as new as this process has seen it.
+    pub(super) async fn ensure_sendable(&self) -> Result<(), LedgerError> {
+        self.ensure_newest()?;
+        // Read before the ledger, so that a concurrent commit does not make the ledger look older than its mark.
+        let (known, seen) = (high_water_mark::read_mark(&self.mark), self.seen.current_mark());
+        let asked = self.retry_while_away(|| opening::load_state(&self.pool)).await;
+        let state = self.to_ledger_result(asked.map_err(StatementError::Sql))?;
+        opening::check_state(&state, &known, &self.place, &self.mark).map_or(Ok(()), Err)?;
+        self.seen.advance_to(&self.place, seen, state.mark)
+    }
+
+    /// The estimated time of the database.
+    pub(super) fn now(&self) -> Now {
+        Now(local_micros().saturating_add(self.database.clock_offset.load(Ordering::Relaxed)))
+    }
+
+    /// The number of replicas, or 0 if some of them must confirm each commit.
+    pub(super) async fn count_replicas(&self) -> Result<u64, LedgerError> {
+        read_ledger!(self, select_unconfirmed_replicas)
+    }
+
+    /// Removes deleted rows from the tables; the database reuses their space in its own time.
+    pub(super) async fn overwrite_deleted(&self) -> Result<(), LedgerError> {
+        let swept = sqlx::raw_sql(
+            "VACUUM campaign.envelopes, campaign.receipts, campaign.events, campaign.contacts, campaign.copy_shards",
+        );
+        self.to_ledger_result(swept.execute(&self.pool).await.map(drop).map_err(StatementError::Sql))
+    }
+}
+
+async fn select_unconfirmed_replicas(reader: &mut PgConnection) -> Result<u64, StatementError> {
+    let asked = "SELECT count(*) FROM pg_stat_replication WHERE current_setting('synchronous_standby_names') = ''";
+    let replicas: i64 = scalar(asked).fetch_one(reader).await?;
+    Ok(u64::try_from(replicas).unwrap_or(0))
+}
+
+/// The clock of this machine.
+pub(super) fn local_micros() -> i64 {
+    Timestamp::now().as_microsecond()
+}
+
+/// Ends unfinished runs, advances the ledger beyond its mark, and updates the mark.
+///
+/// The order matters: after an interruption the ledger is still refused, and the operator can repeat the command.
+pub(super) async fn adopt_ledger(
+    pool: &PgPool,
+    place: &str,
+    mark: &Path,
+    known: &MarkReading,
+) -> Result<(), LedgerError> {
+    let furthest = match known {
+        MarkReading::Marks(marks) => marks.iter().map(|mark| mark.generation).max().unwrap_or(0),
+        MarkReading::Missing | MarkReading::Unreadable(_) => 0,
+    };
+    // Can be repeated after a commit without an answer.
+    let adopt = || async {
+        let mut connection = pool.acquire().await?;
+        let WriteTurn { now, version, succession, .. } = transaction::begin_write(&mut connection).await?;
+        succession.record_server(&mut connection, version).await?;
+        sqlx::query(
+            "UPDATE runs SET progress = 'replaced', owner = NULL, ended_at = $1 WHERE live AND progress = 'open'",
+        )
+        .persistent(false)
+        .bind(now)
+        .execute(&mut *connection)
+        .await?;
+        let moved = sqlx::query("UPDATE meta SET generation = greatest(generation, $1) RETURNING id, generation")
+            .persistent(false)
+            .bind(furthest)
+            .fetch_one(&mut *connection)
+            .await?;
+        let current = HighWaterMark { id: moved.try_get(0)?, generation: moved.try_get(1)? };
+        transaction::count_and_commit(&mut connection, WriterCommits::default().count_next(), now)
+            .await
+            .map(|counted| (current, counted))
+    };
+    let (current, counted) =
+        retry_while_away(&place.into(), adopt).await.map_err(|error| storage_error(place, &error))?;
+    let unmarked = |error: std::io::Error| LedgerError::Storage {
+        path: place.to_owned(),
+        reason: format!("its high-water mark cannot be written: {error}"),
+    };
+    MarkFile::open(mark, current).and_then(|mut mark| mark.accept_mark(counted)).map_err(unmarked)
+}

@@ -1,0 +1,544 @@
+//! Locks with leases, their renewal, and the detection of ended processes on this machine.
+//!
+//! A process measures its leases from before it asked, with its own clocks, and shorter than the database grants them,
+//! so it is the first to know that it lost one. Each process also locks its own file next to the high-water mark.
+//! Other processes on this machine therefore need not wait for the lease of a killed one.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use jiff::Timestamp;
+use sqlx::postgres::{PgConnection, PgRow};
+use sqlx::{PgPool, Row as _};
+use tokio::sync::OnceCell;
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
+
+use super::ledger::PostgresLedger;
+use super::sql::statement::{query, read_ledger};
+use super::sql::{LockProof, Now, StatementError};
+use super::transaction;
+use crate::{Epoch, LedgerError, run};
+use campaign_core::private::{self, ExistingFile};
+
+/// Pause between attempts to take a lock, and their number.
+const RETRY_PAUSE: Duration = Duration::from_millis(20);
+const MAX_ATTEMPTS: u32 = 10;
+
+/// A held lock. Dropping it releases it.
+pub(crate) struct Lock {
+    name: String,
+    holder: i64,
+    locks: Locks,
+}
+
+/// The locks of this process and what maintains them.
+#[derive(Clone)]
+pub(super) struct Locks {
+    pub(super) leases: Leases,
+    pool: PgPool,
+    /// Database updates that are still running.
+    tasks: TaskTracker,
+    place: Arc<str>,
+    /// The file of the mark. Processes of this machine put their files next to it.
+    mark: PathBuf,
+    presence: Arc<OnceCell<Presence>>,
+}
+
+impl Locks {
+    pub(super) fn new(pool: PgPool, place: Arc<str>, mark: PathBuf) -> Self {
+        let (leases, tasks, presence) = (Leases::default(), TaskTracker::new(), Arc::default());
+        Self { leases, pool, tasks, place, mark, presence }
+    }
+
+    /// The ID of this process, registered on this machine at the first call.
+    async fn register_process(&self) -> Result<i64, LedgerError> {
+        let presence = self.presence.get_or_try_init(async || Presence::announce_process(&self.mark)).await;
+        presence.map(Presence::process).map_err(|error| LedgerError::Storage {
+            path: self.place.to_string(),
+            reason: format!("cannot write a file next to its high-water mark `{}`: {error}", self.mark.display()),
+        })
+    }
+
+    /// Renews leases until the returned handle is dropped.
+    pub(super) fn spawn_renewal(&self) -> AbortOnDropHandle<()> {
+        let locks = self.clone();
+        AbortOnDropHandle::new(tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(RENEWAL_INTERVAL).await;
+                if let Err(error) = locks.renew_leases().await {
+                    tracing::warn!("cannot renew the leases of this process in the ledger `{}`: {error}", locks.place);
+                }
+            }
+        }))
+    }
+
+    /// Renews the leases of this process and records lost ones.
+    pub(super) async fn renew_leases(&self) -> sqlx::Result<()> {
+        let held = self.leases.list_held();
+        if held.is_empty() {
+            return Ok(());
+        }
+        let asked = ClockReading::now();
+        let mut transaction = transaction::begin_unordered_write(&self.pool).await?;
+        let now = transaction::load_time(&mut transaction).await?;
+        let mut kept = Vec::with_capacity(held.len());
+        for (name, holder) in held {
+            let renewed = query("UPDATE locks SET until = $1 WHERE name = $2 AND holder = $3")
+                .bind(lease_end(now))
+                .bind(&name)
+                .bind(holder)
+                .execute(&mut *transaction)
+                .await?;
+            kept.push((name, holder, renewed.rows_affected() > 0));
+        }
+        transaction.commit().await?;
+        for (name, holder, is_mine) in kept {
+            self.leases.record_renewal(&name, holder, is_mine.then_some(asked));
+        }
+        Ok(())
+    }
+
+    /// Waits until the database knows the released locks.
+    pub(super) async fn close(&self) {
+        self.tasks.close();
+        self.tasks.wait().await;
+        // If the database does not know everything, the unlocked file informs other processes of this machine.
+        let database_knows = self.leases.list_held().is_empty() && self.leases.list_released().is_empty();
+        if let Some(presence) = self.presence.get().filter(|_| database_knows) {
+            presence.end();
+        }
+    }
+
+    /// Runs a task that nothing waits for until the ledger is closed.
+    pub(super) fn spawn_cleanup(&self, task: impl Future<Output = sqlx::Result<()>> + Send + 'static) {
+        let place = Arc::clone(&self.place);
+        if tokio::runtime::Handle::try_current().is_ok() {
+            drop(self.tasks.spawn(async move {
+                if let Err(error) = task.await {
+                    tracing::debug!("cannot release a lock of the ledger `{place}`: {error}");
+                }
+            }));
+        }
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        let (name, holder, locks) = (std::mem::take(&mut self.name), self.holder, self.locks.clone());
+        locks.leases.record_released(&name, holder);
+        // If this fails, others wait for the end of the lease.
+        self.locks.spawn_cleanup(async move {
+            let mut transaction = transaction::begin_unordered_write(&locks.pool).await?;
+            query("DELETE FROM locks WHERE name = $1 AND holder = $2")
+                .bind(&name)
+                .bind(holder)
+                .execute(&mut *transaction)
+                .await?;
+            transaction.commit().await?;
+            locks.leases.forget_released(&name, holder);
+            Ok(())
+        });
+    }
+}
+
+impl PostgresLedger {
+    /// Locks a campaign on an account; `None` while another process holds it.
+    ///
+    /// The same transaction removes the claims on its runs from a process that has ended.
+    pub(super) async fn try_lock_campaign(&self, campaign: &str, account: &str) -> Result<Option<Lock>, LedgerError> {
+        let name = run::lock_name(campaign, account);
+        let runs = (campaign.to_owned(), account.to_owned());
+        for _ in 0..MAX_ATTEMPTS {
+            if let Some(lock) = self.take_lock(&name, Some(runs.clone())).await? {
+                return Ok(Some(lock));
+            }
+            // Another process might just be releasing the lock; an owner keeps it.
+            tokio::time::sleep(RETRY_PAUSE).await;
+        }
+        Ok(None)
+    }
+
+    /// Takes a lock if it is free now.
+    pub(super) async fn try_lock(&self, name: &str) -> Result<Option<Lock>, LedgerError> {
+        self.take_lock(name, None).await
+    }
+
+    async fn take_lock(&self, name: &str, runs: Option<(String, String)>) -> Result<Option<Lock>, LedgerError> {
+        let (asked, holder, process) = (ClockReading::now(), rand::random(), self.locks.register_process().await?);
+        let ended = list_ended(&self.locks.mark);
+        let wanted = LockRequest { name: name.to_owned(), holder, process, runs };
+        let (leases, gone) = (self.locks.leases.clone(), ended.clone());
+        let taken = self.write(move |connection, now| {
+            let (wanted, leases, gone) = (wanted.clone(), leases.clone(), gone.clone());
+            Box::pin(async move {
+                release_ended_processes(&mut *connection, &gone).await?;
+                try_take_lock(connection, now, leases, wanted).await
+            })
+        });
+        let taken = taken.await?;
+        remove_ended(&self.locks.mark, &ended);
+        if !taken {
+            return Ok(None);
+        }
+        self.locks.leases.record_taken(name, holder, asked);
+        Ok(Some(Lock { name: name.to_owned(), holder, locks: self.locks.clone() }))
+    }
+
+    /// Whether any process holds a lock.
+    pub(super) async fn is_locked(&self, name: &str) -> Result<bool, LedgerError> {
+        Ok(self.locked_since(name).await?.is_some())
+    }
+
+    /// Since when a process holds a lock, if any does.
+    pub(super) async fn locked_since(&self, name: &str) -> Result<Option<Timestamp>, LedgerError> {
+        // Read before the query, because the database might learn of the release afterwards and still answer from
+        // before.
+        let let_go = self.locks.leases.list_released();
+        let found = read_ledger!(self, find_lock_owner, name)?;
+        let found = found.filter(|(holder, process, _)| {
+            !let_go.contains(&(name.to_owned(), *holder)) && !list_ended(&self.locks.mark).contains(process)
+        });
+        Ok(found.and_then(|(.., since)| Timestamp::from_microsecond(since).ok()))
+    }
+
+    /// Binds a lease to a lock.
+    pub(super) fn bind_lease(&self, epoch: Epoch, name: &str) {
+        self.locks.leases.bind_epoch(epoch, name);
+    }
+
+    /// Renews leases if this one might have expired, for example after a suspension.
+    pub(super) async fn renew_if_stale(&self, epoch: Epoch) -> Result<(), LedgerError> {
+        if self.holds_lease(epoch) {
+            return Ok(());
+        }
+        self.to_ledger_result(self.retry_while_away(|| self.locks.renew_leases()).await.map_err(StatementError::Sql))
+    }
+
+    /// The holder numbers of this lease's lock and of these other locks.
+    pub(super) fn lock_proof(&self, epoch: Epoch, others: &[Lock]) -> LockProof {
+        let own = self.locks.leases.find_lock(epoch);
+        own.into_iter().map(|(_, holder)| holder).chain(others.iter().map(|lock| lock.holder)).collect()
+    }
+
+    /// Whether this process may send under this lease now.
+    pub(super) fn holds_lease(&self, epoch: Epoch) -> bool {
+        self.locks.leases.is_valid(epoch, ClockReading::now())
+    }
+}
+
+/// The holder of a lock, its process, and the time when it was taken.
+async fn find_lock_owner(reader: &mut PgConnection, name: &str) -> Result<Option<(i64, i64, i64)>, StatementError> {
+    let now = transaction::load_time(reader).await?;
+    let found = query("SELECT holder, process, taken_at FROM locks WHERE name = $1 AND until > $2")
+        .bind(name)
+        .bind(now)
+        .fetch_optional(reader)
+        .await?;
+    let known = |lock: PgRow| Ok((lock.try_get(0)?, lock.try_get(1)?, lock.try_get(2)?));
+    found.map(known).transpose().map_err(StatementError::Sql)
+}
+
+/// A request for a lock.
+#[derive(Clone)]
+struct LockRequest {
+    name: String,
+    holder: i64,
+    process: i64,
+    /// The campaign and account whose runs depend on the lock.
+    runs: Option<(String, String)>,
+}
+
+/// Releases the locks of processes that ended without releasing them.
+async fn release_ended_processes(connection: &mut PgConnection, ended: &[i64]) -> Result<(), StatementError> {
+    for process in ended {
+        query("DELETE FROM locks WHERE process = $1").bind(process).execute(&mut *connection).await?;
+    }
+    Ok(())
+}
+
+/// Takes a free or expired lock, together with the runs that depend on it. Returns whether the lock was taken.
+async fn try_take_lock(
+    connection: &mut PgConnection,
+    now: Now,
+    leases: Leases,
+    LockRequest { name, holder, process, runs }: LockRequest,
+) -> Result<bool, StatementError> {
+    let known = query("SELECT holder, until FROM locks WHERE name = $1 FOR UPDATE")
+        .bind(&name)
+        .fetch_optional(&mut *connection)
+        .await?;
+    if let Some(known) = known {
+        let (by, until): (i64, i64) = (known.try_get(0)?, known.try_get(1)?);
+        if until > now.0 && !leases.list_released().contains(&(name.clone(), by)) {
+            return Ok(false);
+        }
+    }
+    query(
+        "INSERT INTO locks (name, holder, process, taken_at, until) VALUES ($1, $2, $3, $4, $5)
+         ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, process = excluded.process,
+             taken_at = excluded.taken_at, until = excluded.until",
+    )
+    .bind(&name)
+    .bind(holder)
+    .bind(process)
+    .bind(now.0)
+    .bind(lease_end(now.0))
+    .execute(&mut *connection)
+    .await?;
+    if let Some((campaign, account)) = runs {
+        query("UPDATE runs SET owner = NULL WHERE campaign = $1 AND account = $2 AND owner IS NOT NULL")
+            .bind(campaign)
+            .bind(account)
+            .execute(connection)
+            .await?;
+    }
+    Ok(true)
+}
+
+/// The end of a lease that begins now.
+fn lease_end(now: i64) -> i64 {
+    now.saturating_add(i64::try_from(LEASE_DURATION.as_micros()).unwrap_or(i64::MAX))
+}
+
+/// How long the database grants a lock without a renewal.
+pub(super) const LEASE_DURATION: Duration = Duration::from_secs(30);
+/// How much earlier the owner stops relying on it.
+const SAFETY_MARGIN: Duration = Duration::from_secs(5);
+/// How often an owner renews its leases.
+pub(super) const RENEWAL_INTERVAL: Duration = Duration::from_secs(8);
+
+/// Readings of the clock that stops while a machine sleeps, and of the one that does not.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ClockReading {
+    steady: Instant,
+    wall: SystemTime,
+}
+
+impl ClockReading {
+    pub(super) fn now() -> Self {
+        Self { steady: Instant::now(), wall: SystemTime::now() }
+    }
+
+    /// Whether a lease from this moment is still reliable. A clock that was set back counts as no time.
+    fn is_within_grant(self, now: Self) -> bool {
+        let steady = now.steady.saturating_duration_since(self.steady);
+        let wall = now.wall.duration_since(self.wall).unwrap_or_default();
+        steady.max(wall) < LEASE_DURATION - SAFETY_MARGIN
+    }
+}
+
+/// A lock of this process with its holder number.
+#[derive(Clone, Copy, Debug)]
+struct HeldLock {
+    holder: i64,
+    /// When the lease was last requested or renewed; `None` once it is lost.
+    asked_at: Option<ClockReading>,
+}
+
+/// The locks of this process and the leases that depend on them.
+#[derive(Clone, Default)]
+pub(super) struct Leases(Arc<Mutex<LeaseTable>>);
+
+#[derive(Default)]
+struct LeaseTable {
+    held: HashMap<String, HeldLock>,
+    /// The lock of each lease.
+    epochs: HashMap<i64, (String, i64)>,
+    /// Released locks that the database might not know about yet.
+    released: Vec<(String, i64)>,
+}
+
+impl Leases {
+    /// Records a taken lock.
+    pub(super) fn record_taken(&self, name: &str, holder: i64, asked: ClockReading) {
+        self.lock_table().held.insert(name.to_owned(), HeldLock { holder, asked_at: Some(asked) });
+    }
+
+    /// Binds a lease to a lock.
+    pub(super) fn bind_epoch(&self, epoch: Epoch, name: &str) {
+        let mut known = self.lock_table();
+        if let Some(held) = known.held.get(name).copied() {
+            known.epochs.insert(epoch.0, (name.to_owned(), held.holder));
+        }
+    }
+
+    /// The name and holder number of a lease's lock. `None` if the lease has none.
+    pub(super) fn find_lock(&self, epoch: Epoch) -> Option<(String, i64)> {
+        self.lock_table().epochs.get(&epoch.0).cloned()
+    }
+
+    /// Records that a lock was released.
+    pub(super) fn record_released(&self, name: &str, holder: i64) {
+        let mut known = self.lock_table();
+        known.held.retain(|held, by| held != name || by.holder != holder);
+        known.epochs.retain(|_, (held, by)| held != name || *by != holder);
+        known.released.push((name.to_owned(), holder));
+    }
+
+    /// Records that the database knows of the release.
+    pub(super) fn forget_released(&self, name: &str, holder: i64) {
+        self.lock_table().released.retain(|(gone, by)| gone != name || *by != holder);
+    }
+
+    /// Released locks that the database might still consider held.
+    pub(super) fn list_released(&self) -> Vec<(String, i64)> {
+        self.lock_table().released.clone()
+    }
+
+    /// The held locks.
+    pub(super) fn list_held(&self) -> Vec<(String, i64)> {
+        let known = self.lock_table();
+        known
+            .held
+            .iter()
+            .filter(|(_, held)| held.asked_at.is_some())
+            .map(|(name, held)| (name.clone(), held.holder))
+            .collect()
+    }
+
+    /// Records the renewal or loss of a lock.
+    pub(super) fn record_renewal(&self, name: &str, holder: i64, asked: Option<ClockReading>) {
+        if let Some(held) = self.lock_table().held.get_mut(name).filter(|held| held.holder == holder) {
+            held.asked_at = asked.filter(|_| held.asked_at.is_some());
+        }
+    }
+
+    /// Whether messages may be sent under this lease, as far as this process knows without asking.
+    pub(super) fn is_valid(&self, epoch: Epoch, now: ClockReading) -> bool {
+        let known = self.lock_table();
+        let Some((name, holder)) = known.epochs.get(&epoch.0) else { return false };
+        let held = known.held.get(name).filter(|held| held.holder == *holder);
+        held.and_then(|held| held.asked_at).is_some_and(|asked| asked.is_within_grant(now))
+    }
+
+    fn lock_table(&self) -> MutexGuard<'_, LeaseTable> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Extension of a process file, before the ID of the process.
+const EXTENSION_PREFIX: &str = "process-";
+
+/// The registration of this process on this machine.
+pub(super) struct Presence {
+    process: i64,
+    path: PathBuf,
+    _file: File,
+}
+
+impl Presence {
+    /// Registers this process next to the mark.
+    pub(super) fn announce_process(mark: &Path) -> io::Result<Self> {
+        let process = i64::from(rand::random::<u32>());
+        let path = mark.with_extension(format!("{EXTENSION_PREFIX}{process}"));
+        // Locked before it gets its name, so that others never see it unlocked.
+        let unnamed = mark.with_extension(format!("new-{EXTENSION_PREFIX}{process}"));
+        let file = private::open_file(&unnamed, ExistingFile::Truncate)?;
+        file.lock()?;
+        fs::rename(&unnamed, &path)?;
+        Ok(Self { process, path, _file: file })
+    }
+
+    pub(super) fn process(&self) -> i64 {
+        self.process
+    }
+
+    /// Withdraws the registration of a process without locks.
+    pub(super) fn end(&self) {
+        // A file that remains is found unlocked.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// The processes of this machine that ended without withdrawing.
+pub(super) fn list_ended(mark: &Path) -> Vec<i64> {
+    list_process_files(mark).into_iter().filter(|(_, path)| is_unlocked(path)).map(|(process, _)| process).collect()
+}
+
+/// Removes the files of ended processes.
+pub(super) fn remove_ended(mark: &Path, ended: &[i64]) {
+    for (_, path) in list_process_files(mark).into_iter().filter(|(process, _)| ended.contains(process)) {
+        let _ = fs::remove_file(path);
+    }
+}
+
+fn list_process_files(mark: &Path) -> Vec<(i64, PathBuf)> {
+    let stem = mark.file_stem().unwrap_or_default().to_string_lossy();
+    let prefix = format!("{stem}.{EXTENSION_PREFIX}");
+    let entries = mark.parent().and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten().flatten();
+    let known = entries.filter_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        Some((name.strip_prefix(&prefix)?.parse().ok()?, entry.path()))
+    });
+    known.collect()
+}
+
+/// Whether a file is certainly not locked.
+fn is_unlocked(path: &Path) -> bool {
+    File::open(path).is_ok_and(|file| file.try_lock().is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn later(moment: ClockReading, steady: u64, wall: u64) -> ClockReading {
+        let (steady, wall) = (Duration::from_secs(steady), Duration::from_secs(wall));
+        ClockReading { steady: moment.steady + steady, wall: moment.wall + wall }
+    }
+
+    #[test]
+    fn lease_ends_before_the_database_grant_does() {
+        let (leases, now) = (Leases::default(), ClockReading::now());
+        assert!(!leases.is_valid(Epoch(1), now), "unknown lease");
+        leases.record_taken("sale", 7, now);
+        leases.bind_epoch(Epoch(1), "sale");
+        for (steady, wall, lasts) in [(0, 0, true), (24, 24, true), (25, 25, false), (1, 3_600, false), (26, 0, false)]
+        {
+            assert_eq!(leases.is_valid(Epoch(1), later(now, steady, wall)), lasts, "{steady} {wall}");
+        }
+        leases.record_renewal("sale", 7, Some(later(now, 20, 20)));
+        assert!(leases.is_valid(Epoch(1), later(now, 40, 40)));
+        leases.record_renewal("sale", 7, None);
+        assert!(!leases.is_valid(Epoch(1), now), "another process holds it");
+        leases.record_renewal("sale", 7, Some(now));
+        assert!(!leases.is_valid(Epoch(1), now), "a lost lease stays lost");
+        leases.record_taken("sale", 8, now);
+        assert!(!leases.is_valid(Epoch(1), now), "a new lock is a new lease");
+    }
+
+    #[test]
+    fn released_lock_is_free_before_the_database_knows() {
+        let (leases, now) = (Leases::default(), ClockReading::now());
+        leases.record_taken("sale", 7, now);
+        leases.bind_epoch(Epoch(1), "sale");
+        leases.record_released("sale", 7);
+        assert_eq!(leases.list_released(), [("sale".to_owned(), 7)]);
+        assert!(!leases.is_valid(Epoch(1), now));
+        assert!(leases.list_held().is_empty());
+        leases.forget_released("sale", 7);
+        assert!(leases.list_released().is_empty());
+    }
+
+    #[test]
+    fn ended_process_is_detected_by_its_unlocked_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let mark = folder.path().join("shared-1.mark");
+        let other = Presence::announce_process(&folder.path().join("shared-2.mark")).unwrap();
+        let here = Presence::announce_process(&mark).unwrap();
+        assert!(list_ended(&mark).is_empty());
+        let left = mark.with_extension(format!("{EXTENSION_PREFIX}7"));
+        fs::write(&left, "").unwrap();
+        assert_eq!(list_ended(&mark), [7]);
+        remove_ended(&mark, &[7]);
+        assert!(!left.exists() && here.path.exists() && other.path.exists());
+        here.end();
+        assert!(!here.path.exists());
+        drop(other);
+        assert_eq!(list_ended(&folder.path().join("shared-2.mark")).len(), 1, "it ended without withdrawing");
+    }
+}

@@ -1,0 +1,553 @@
+//! Rate limits of accounts, shared by all campaigns and processes of a ledger. Pure.
+//!
+//! Times are microseconds of the wall clock, because they are shared and survive a restart.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub(super) const SECOND: i64 = 1_000_000;
+/// The longest wait that a gateway can request. A longer request stops the run.
+const MAX_REQUESTED_WAIT: i64 = 600 * SECOND;
+/// The minimum share of the allowance.
+const MIN_SHARE: f64 = 1.0 / 64.0;
+
+/// The state of an account's rate limit.
+///
+/// Booked slots count from `written_at` and not from the current clock: at that time they were correct, one envelope
+/// for each waiting process. Therefore a clock that is set back never extends a wait beyond the booked slots or the
+/// gateway's request.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AccountRateLimit {
+    /// When the next operation may leave.
+    pub next_free: i64,
+    /// The used share of the allowance, 0 to 1, as of `slowed_at`.
+    pub share: f64,
+    /// When the share changed.
+    pub slowed_at: i64,
+    /// Nothing leaves before this time, whatever the rate.
+    pub not_before: i64,
+    /// When this state was written, by the same clock.
+    pub written_at: i64,
+    /// The last allowed operations per second. `None` without a limit.
+    pub rate: Option<f64>,
+    /// The total number of operations.
+    pub taken: i64,
+}
+
+impl Default for AccountRateLimit {
+    fn default() -> Self {
+        Self { next_free: 0, share: 1.0, slowed_at: 0, not_before: 0, written_at: 0, rate: None, taken: 0 }
+    }
+}
+
+/// The wait for a slot, with its reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlotWait {
+    /// The duration.
+    pub time: Duration,
+    /// The reason. Meaningless for a zero wait.
+    pub reason: WaitReason,
+}
+
+/// The reason for a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitReason {
+    /// Other operations have booked the next slots.
+    RateLimitUsed,
+    /// The gateway requested it.
+    GatewayRequested,
+    /// The clock was set back, so the remaining part of an earlier wait is unknown.
+    ClockSetBack,
+}
+
+impl SlotWait {
+    /// No wait.
+    pub const NONE: Self = Self { time: Duration::ZERO, reason: WaitReason::RateLimitUsed };
+}
+
+impl WaitReason {
+    /// The reason as text, to follow "waiting 12 s: ".
+    #[must_use]
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::RateLimitUsed => "another process is using the account's rate limit",
+            Self::GatewayRequested => "the gateway asked campaign to wait",
+            Self::ClockSetBack => "the clock was set back during a wait for the rate limit or the gateway",
+        }
+    }
+}
+
+/// A reservation of slots.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reservation {
+    /// The state after the reservation.
+    pub rate_limit: AccountRateLimit,
+    /// The wait until the operations may leave.
+    pub wait: SlotWait,
+}
+
+impl AccountRateLimit {
+    /// Reserves `count` slots at `rate` per second (`None`: unlimited) at `now`.
+    #[must_use]
+    pub fn reserve(self, now: i64, count: u32, rate: Option<f64>) -> Reservation {
+        let set_back = now < self.written_at;
+        let mut pace = self.rebase_to(now);
+        let spacing = rate.map(|rate| slot_length(count, rate * pace.share_at(now)));
+        let leave = pace.next_free.max(pace.not_before).max(now);
+        let reason = match () {
+            () if set_back => WaitReason::ClockSetBack,
+            () if pace.not_before >= pace.next_free => WaitReason::GatewayRequested,
+            () => WaitReason::RateLimitUsed,
+        };
+        pace.next_free = spacing.map_or(pace.next_free, |spacing| leave + spacing);
+        (pace.rate, pace.taken) = (rate, pace.taken.saturating_add(count.into()));
+        let time = Duration::from_micros(u64::try_from(leave - now).unwrap_or(0));
+        Reservation { rate_limit: pace, wait: if time.is_zero() { SlotWait::NONE } else { SlotWait { time, reason } } }
+    }
+
+    /// The state after the gateway asked to slow down and possibly to wait `wait` microseconds.
+    #[must_use]
+    pub fn slow_down(self, now: i64, wait: Option<i64>) -> Self {
+        let pace = self.rebase_to(now);
+        Self {
+            share: halve_share(pace.share_at(now)),
+            slowed_at: now,
+            not_before: pace.not_before.max(now + wait.unwrap_or(SECOND)),
+            ..pace
+        }
+    }
+
+    /// The allowed operations per second at `now`. `None` without a limit.
+    #[must_use]
+    pub fn allowed_rate(self, now: i64) -> Option<f64> {
+        self.rate.map(|rate| rate * self.rebase_to(now).share_at(now))
+    }
+
+    /// The share of the allowance at `now`.
+    pub(super) fn share_at(self, now: i64) -> f64 {
+        let since = u64::try_from(now - self.slowed_at).unwrap_or(0);
+        recover_share(self.share, Duration::from_micros(since))
+    }
+
+    /// The state as written at `now`. If the clock was set back, all times move with it.
+    pub(super) fn rebase_to(self, now: i64) -> Self {
+        let set_back = (self.written_at - now).max(0);
+        Self {
+            next_free: self.next_free - set_back,
+            slowed_at: self.slowed_at - set_back,
+            not_before: (self.not_before - set_back).min(now + MAX_REQUESTED_WAIT),
+            written_at: now,
+            ..self
+        }
+    }
+}
+
+/// The share of a rate after the gateway asked to slow down.
+#[must_use]
+pub fn halve_share(share: f64) -> f64 {
+    (share / 2.0).max(MIN_SHARE)
+}
+
+/// The share of a rate after some time: a tenth of the rate returns per minute.
+#[must_use]
+pub fn recover_share(share: f64, after: Duration) -> f64 {
+    (share + after.as_secs_f64() / 600.0).min(1.0)
+}
+
+pub(super) fn slot_length(count: u32, rate: f64) -> i64 {
+    (f64::from(count) * SECOND as f64 / rate).ceil() as i64
+}
+
+/// The share of the rate for questions while the account sends messages.
+const QUESTION_SHARE: f64 = 0.1;
+/// How long an account counts as sending after its last message, in microseconds.
+const SENDING_PERIOD: i64 = 30 * SECOND;
+/// The same at a low rate, as a number of messages at that rate.
+const SENDING_MESSAGES: u32 = 2;
+/// The suffix in the name of an account's questions.
+const QUESTIONS_SUFFIX: &str = " (questions)";
+
+/// The answer to a question's request for a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QuestionPermit {
+    /// The question has a slot.
+    Granted {
+        /// The wait for the account's rate limit.
+        wait: SlotWait,
+        /// The wait of the next question for a slot.
+        next: Duration,
+    },
+    /// There is no slot, and none was taken. Ask again after this time.
+    Later(Duration),
+}
+
+/// The rate limits of an account and of its questions.
+///
+/// Questions of assistants have a limit beside the account's, which all connectors of the ledger share. A question
+/// never books ahead: it takes a free slot or none.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct QuestionRateLimit {
+    pub(crate) account: AccountRateLimit,
+    pub(crate) questions: AccountRateLimit,
+}
+
+/// The name under which the ledger stores the rate limit of an account's questions.
+pub(crate) fn question_account_name(account: &str) -> String {
+    format!("{account}{QUESTIONS_SUFFIX}")
+}
+
+/// Whether this is the name of an account's questions.
+pub(crate) fn is_question_account(name: &str) -> bool {
+    name.ends_with(QUESTIONS_SUFFIX)
+}
+
+impl QuestionRateLimit {
+    /// Takes a slot for one question at `now`, if it can leave within `longest`.
+    ///
+    /// `rate` is the account's rate. With `None`, only waits that the gateway requested apply.
+    pub(crate) fn reserve_question(self, now: i64, rate: Option<f64>, longest: Duration) -> (Self, QuestionPermit) {
+        let sent_at = self.last_message_at().min(now);
+        let questions = self.questions.rebase_to(now);
+        if rate.is_some() && questions.next_free > now {
+            return (self, QuestionPermit::Later(duration_from_micros(questions.next_free - now)));
+        }
+        let reservation = self.account.reserve(now, 1, rate);
+        if reservation.wait.time > longest {
+            return (self, QuestionPermit::Later(reservation.wait.time));
+        }
+        let Some(rate) = rate else {
+            let turn = QuestionPermit::Granted { wait: reservation.wait, next: Duration::ZERO };
+            return (Self { account: reservation.rate_limit, ..self }, turn);
+        };
+        let rate = rate * self.account.share_at(now);
+        let sends = now - sent_at < SENDING_PERIOD.max(slot_length(SENDING_MESSAGES, rate));
+        let share = if sends { QUESTION_SHARE } else { 1.0 };
+        let next = slot_length(1, rate * share);
+        let questions = AccountRateLimit {
+            next_free: now + next,
+            share,
+            slowed_at: sent_at,
+            not_before: 0,
+            written_at: now,
+            rate: Some(rate),
+            taken: questions.taken.saturating_add(1),
+        };
+        let turn = QuestionPermit::Granted { wait: reservation.wait, next: duration_from_micros(next) };
+        (Self { account: reservation.rate_limit, questions }, turn)
+    }
+
+    /// The time of the account's last message, as far as questions can tell.
+    ///
+    /// A question writes both states at the same time. If the account's state is newer, a message was sent then.
+    fn last_message_at(&self) -> i64 {
+        match self.account.written_at == self.questions.written_at {
+            true => self.questions.slowed_at,
+            false => self.account.written_at,
+        }
+    }
+}
+
+fn duration_from_micros(time: i64) -> Duration {
+    Duration::from_micros(u64::try_from(time).unwrap_or(0))
+}
+
+/// An account and its rate. Equal names share a rate limit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Allowance {
+    /// The name of the account.
+    pub name: Arc<str>,
+    /// Operations per second. `None` without a limit.
+    pub rate: Option<f64>,
+}
+
+impl Allowance {
+    /// The allowance of an account.
+    #[must_use]
+    pub fn new(name: impl Into<Arc<str>>, rate: Option<f64>) -> Self {
+        Self { name: name.into(), rate }
+    }
+
+    /// The allowance of an account. Loopback has a separate one, so that a sandbox never slows a live gateway.
+    ///
+    /// Accounts that are named by a loopback address are already separate.
+    #[must_use]
+    pub fn of_account(account: &str, loopback: bool, rate: Option<f64>) -> Self {
+        match loopback && !is_loopback_address(account) {
+            true => Self::new(format!("{account} (loopback)"), rate),
+            false => Self::new(account, rate),
+        }
+    }
+}
+
+fn is_loopback_address(account: &str) -> bool {
+    let host = account.rsplit_once(':').map_or(account, |(host, _)| host).trim_matches(['[', ']']);
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn one_second_holds_at_most_the_rate_and_one_envelope(
+            rate in 1.0_f64..5_000.0,
+            steps in prop::collection::vec((0_i64..2_000_000, 1_u32..100), 1..200),
+        ) {
+            let largest = steps.iter().map(|&(_, count)| count).max().unwrap_or(0);
+            let mut pace = AccountRateLimit::default();
+            let mut now = 1_000_000_000;
+            let mut left: Vec<(i64, u32)> = Vec::new();
+            for (pause, count) in steps {
+                now += pause;
+                let count = count.min(rate.max(1.0) as u32);
+                let reservation = pace.reserve(now, count, Some(rate));
+                pace = reservation.rate_limit;
+                left.push((now + micros(reservation.wait), count));
+            }
+            for &(start, _) in &left {
+                let within: u32 = left.iter().filter(|(at, _)| (start..start + SECOND).contains(at)).map(|&(_, n)| n).sum();
+                prop_assert!(f64::from(within) <= rate + f64::from(largest) + 1.0, "{within} at {rate}/s");
+            }
+        }
+    }
+
+    fn micros(wait: SlotWait) -> i64 {
+        wait.time.as_micros() as i64
+    }
+
+    /// An event among several processes.
+    #[derive(Clone, Debug)]
+    enum Happening {
+        Passes(i64),
+        ClockSet(i64),
+        Books(usize),
+        Asked(i64),
+    }
+
+    fn happening() -> impl Strategy<Value = Happening> {
+        prop_oneof![
+            3 => (0..400_000_i64).prop_map(Happening::Passes),
+            1 => (-7_200..7_200_i64).prop_map(|seconds| Happening::ClockSet(seconds * SECOND)),
+            8 => (0..3_usize).prop_map(Happening::Books),
+            1 => (1..=600_i64).prop_map(|seconds| Happening::Asked(seconds * SECOND)),
+        ]
+    }
+
+    proptest! {
+        /// Each process books its next slot after it used the previous one, so at most two others are ahead of it.
+        #[test]
+        fn clock_changes_never_extend_a_wait_beyond_the_booked_time(
+            rate in 1.0_f64..5_000.0,
+            count in 1_u32..100,
+            happenings in prop::collection::vec(happening(), 1..200),
+        ) {
+            let count = count.min(rate as u32).max(1);
+            let (mut pace, mut real, mut shift) = (AccountRateLimit::default(), 1_800_000_000 * SECOND, 0);
+            let (mut free, mut asked_until, mut asked) = ([0_i64; 3], 0, false);
+            let (mut left, mut forward, mut back) = (Vec::<(i64, u32)>::new(), 0_u32, 0_i64);
+            for happening in happenings {
+                match happening {
+                    Happening::Passes(time) => real += time,
+                    Happening::ClockSet(by) => {
+                        shift += by;
+                        forward += u32::from(by > 0);
+                        back += i64::from(by < 0);
+                    }
+                    Happening::Asked(wait) => {
+                        (asked_until, asked) = (asked_until.max(real + wait), true);
+                        pace = pace.slow_down(real + shift, Some(wait));
+                    }
+                    Happening::Books(process) => {
+                        if free[process] > real {
+                            continue;
+                        }
+                        let share = pace.rebase_to(real + shift).share_at(real + shift);
+                        let reservation = pace.reserve(real + shift, count, Some(rate));
+                        let wait = micros(reservation.wait);
+                        let each = slot_length(count, rate * if asked { MIN_SHARE } else { share });
+                        // After each step back of the clock, the remaining part of a wait is unknown.
+                        let most = 3 * (1 + back) * each + if asked { MAX_REQUESTED_WAIT } else { 0 };
+                        prop_assert!(wait <= most, "waits {wait} of {most}");
+                        // A requested wait is respected, unless the clock is set forward.
+                        prop_assert!(forward > 0 || real + wait >= asked_until, "{wait} is too early");
+                        pace = reservation.rate_limit;
+                        free[process] = real + wait;
+                        left.push((real + wait, count));
+                    }
+                }
+            }
+            for &(start, _) in &left {
+                let within: u32 = left.iter().filter(|(at, _)| (start..start + SECOND).contains(at)).map(|&(_, n)| n).sum();
+                // A clock that is set forward drops the booked slots, one envelope of each other process.
+                let spare = f64::from(count * (3 + 2 * forward)) + 1.0;
+                prop_assert!(f64::from(within) <= rate + spare, "{within} at {rate}/s");
+            }
+        }
+    }
+
+    #[test]
+    fn clock_set_back_does_not_extend_a_booked_wait() {
+        let then = 1_800_000_000 * SECOND;
+        for back in [SECOND, 600 * SECOND, 86_400 * SECOND] {
+            let booked = AccountRateLimit::default().reserve(then, 20, Some(10.0)).rate_limit;
+            let wait = booked.reserve(then - back, 1, Some(10.0)).wait;
+            assert_eq!(wait, SlotWait { time: Duration::from_secs(2), reason: WaitReason::ClockSetBack });
+            let asked = AccountRateLimit::default().slow_down(then, Some(600 * SECOND));
+            assert_eq!(asked.reserve(then - back, 1, None).wait.time, Duration::from_secs(600));
+            let later = asked.reserve(then + 599 * SECOND, 1, Some(10.0)).rate_limit;
+            assert_eq!(later.reserve(then + 599 * SECOND - back, 1, None).wait.time.as_secs(), 1);
+        }
+    }
+
+    #[test]
+    fn a_wait_has_its_reason() {
+        let then = 1_800_000_000 * SECOND;
+        let booked = AccountRateLimit::default().reserve(then, 50, Some(10.0)).rate_limit;
+        assert_eq!(booked.reserve(then, 1, Some(10.0)).wait.reason, WaitReason::RateLimitUsed);
+        let asked = booked.slow_down(then, Some(60 * SECOND));
+        assert_eq!(asked.reserve(then, 1, Some(10.0)).wait.reason, WaitReason::GatewayRequested);
+    }
+
+    #[test]
+    fn slow_down_halves_the_rate_and_a_tenth_returns_a_minute() {
+        let now = 1_000 * SECOND;
+        let slowed = AccountRateLimit::default().slow_down(now, Some(5 * SECOND));
+        assert_eq!(slowed.reserve(now, 1, Some(10.0)).wait.time, Duration::from_secs(5));
+        let later = now + 60 * SECOND;
+        let spacing = |pace: AccountRateLimit| pace.reserve(later, 6, Some(10.0)).rate_limit.next_free - later;
+        assert_eq!(spacing(slowed), SECOND);
+        assert_eq!(spacing(AccountRateLimit::default()), 600_000);
+    }
+
+    #[test]
+    fn account_without_a_rate_never_waits() {
+        let reservation = AccountRateLimit::default().reserve(7, 1_000_000, None);
+        assert_eq!(reservation.wait, SlotWait::NONE);
+        assert_eq!(reservation.rate_limit.reserve(7, 1, None).wait, SlotWait::NONE);
+    }
+}
+
+#[cfg(test)]
+mod question_tests {
+    use super::*;
+
+    const START: i64 = 1_800_000_000 * SECOND;
+    const LONGEST: Duration = Duration::from_secs(5);
+
+    /// An account in use: messages leave at the full rate, and questions are tried every 10 ms.
+    #[derive(Default)]
+    struct Account {
+        pace: QuestionRateLimit,
+        messages: u32,
+        questions: u32,
+    }
+
+    impl Account {
+        fn try_question(&mut self, now: i64, rate: f64) {
+            let (pace, turn) = self.pace.reserve_question(now, Some(rate), LONGEST);
+            self.pace = pace;
+            self.questions += u32::from(matches!(turn, QuestionPermit::Granted { .. }));
+        }
+
+        /// Lets this many seconds pass, with or without messages.
+        fn pass(&mut self, from: i64, seconds: i64, rate: f64, sends: bool) {
+            let mut leaves = from;
+            for now in (from..from + seconds * SECOND).step_by(10_000) {
+                if sends && leaves <= now {
+                    let reservation = self.pace.account.reserve(now, 1, Some(rate));
+                    self.pace.account = reservation.rate_limit;
+                    leaves = now + i64::try_from(reservation.wait.time.as_micros()).unwrap();
+                    self.messages += 1;
+                }
+                (0..60).for_each(|_| self.try_question(now, rate));
+            }
+        }
+    }
+
+    #[test]
+    fn questions_take_a_tenth_of_the_rate_beside_messages() {
+        for rate in [1.0, 10.0, 50.0] {
+            let mut account = Account::default();
+            account.pass(START, 100, rate, true);
+            let whole = 100.0 * rate;
+            assert!(f64::from(account.questions) <= whole * QUESTION_SHARE + 2.0, "{} at {rate}/s", account.questions);
+            assert!(f64::from(account.messages) >= whole * 0.85, "{} at {rate}/s", account.messages);
+        }
+    }
+
+    #[test]
+    fn questions_use_the_whole_rate_when_nothing_is_sent() {
+        let mut account = Account::default();
+        account.pass(START, 100, 10.0, false);
+        assert!((990..=1_001).contains(&account.questions), "{}", account.questions);
+    }
+
+    #[test]
+    fn messages_get_the_full_rate_as_soon_as_they_start() {
+        let mut account = Account::default();
+        account.pass(START, 10, 10.0, false);
+        (account.messages, account.questions) = (0, 0);
+        account.pass(START + 10 * SECOND, 20, 10.0, true);
+        assert!(account.messages >= 178 && account.questions <= 22, "{} {}", account.messages, account.questions);
+        account.questions = 0;
+        account.pass(START + 30 * SECOND, 29, 10.0, false);
+        assert!(account.questions <= 31, "{} while the account may still be sending", account.questions);
+        account.questions = 0;
+        account.pass(START + 61 * SECOND, 10, 10.0, false);
+        assert!(account.questions >= 95, "{}", account.questions);
+    }
+
+    #[test]
+    fn question_without_room_reserves_nothing() {
+        let granted = QuestionRateLimit::default().reserve_question(START, Some(1.0), LONGEST).0;
+        let (after, turn) = granted.reserve_question(START + SECOND / 4, Some(1.0), LONGEST);
+        assert_eq!((after, turn), (granted, QuestionPermit::Later(Duration::from_millis(750))));
+        // A wait that the gateway requested applies to questions too, at any rate.
+        for rate in [None, Some(10.0)] {
+            let asked = AccountRateLimit::default().slow_down(START, Some(60 * SECOND));
+            let asked = QuestionRateLimit { account: asked, ..QuestionRateLimit::default() };
+            assert_eq!(
+                asked.reserve_question(START, rate, LONGEST),
+                (asked, QuestionPermit::Later(Duration::from_secs(60)))
+            );
+        }
+    }
+
+    #[test]
+    fn clock_set_back_does_not_extend_a_question_wait() {
+        let mut account = Account::default();
+        account.pass(START, 10, 1.0, true);
+        for back in [SECOND, 86_400 * SECOND] {
+            let (_, turn) = account.pace.reserve_question(START + 10 * SECOND - back, Some(1.0), LONGEST);
+            assert!(matches!(turn, QuestionPermit::Later(wait) if wait <= Duration::from_secs(10)), "{turn:?}");
+        }
+    }
+
+    #[test]
+    fn question_account_names_are_recognised() {
+        assert!(is_question_account(&question_account_name("main")) && !is_question_account("main"));
+    }
+}
+
+#[cfg(test)]
+mod allowance_tests {
+    use super::*;
+
+    #[test]
+    fn loopback_has_an_allowance_of_its_own() {
+        for (account, loopback, name) in [
+            ("main", false, "main"),
+            ("main", true, "main (loopback)"),
+            ("gateway.example", true, "gateway.example (loopback)"),
+            ("127.0.0.1:8025", true, "127.0.0.1:8025"),
+            ("[::1]:8025", true, "[::1]:8025"),
+            ("localhost:8025", true, "localhost:8025"),
+        ] {
+            assert_eq!(&*Allowance::of_account(account, loopback, None).name, name);
+        }
+    }
+}

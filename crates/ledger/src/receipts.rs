@@ -1,0 +1,204 @@
+//! Receipts: delivery status by webhook or inquiry, and the secrets that verify webhooks.
+
+use std::ops::Range;
+
+use jiff::Timestamp;
+
+use super::{Ledger, LedgerError, LedgerFuture, OptOut, RunId, StateCounts};
+use campaign_core::domain::{Addressee, DeliveryState, Receipt, ReceiptSource, Row};
+
+/// A receipt to be stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewReceipt {
+    /// The run.
+    pub run: RunId,
+    /// The row.
+    pub row: Row,
+    /// The retry order of its identifier. `None` for identifiers of the run itself.
+    pub order: Option<u32>,
+    /// The receipt.
+    pub receipt: Receipt,
+    /// The opt-out in its replies. It is recorded even if the receipt is not stored.
+    pub opt_out: Option<OptOut>,
+}
+
+/// A stored receipt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptReceipt {
+    /// The retry order of its identifier. `None` for identifiers of the run itself.
+    pub order: Option<u32>,
+    /// When it arrived, in whole milliseconds.
+    pub at: Timestamp,
+    /// The receipt.
+    pub receipt: Receipt,
+}
+
+/// A row with its receipts, in order of arrival.
+pub type RowReceipts = (Row, Vec<KeptReceipt>);
+
+/// The result of storing a receipt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ReceiptOutcome {
+    /// The receipt is stored.
+    Stored,
+    /// The receipt repeats a stored one, or its message has the maximum number of receipts. Only an opt-out in it is
+    /// recorded.
+    Known,
+}
+
+/// The receipts of a ledger.
+pub trait ReceiptStore {
+    /// Stores receipts, whichever process owns their runs: they are evidence. The same commit records all opt-outs,
+    /// even those of receipts that are not stored. Returns one outcome per receipt, in order.
+    fn store_receipts(&self, receipts: Vec<NewReceipt>) -> LedgerFuture<'_, Vec<ReceiptOutcome>>;
+
+    /// Stores the check values of the secrets that verify webhooks to an address.
+    fn store_secret_check_values<'a>(&'a self, address: &'a str, check_values: Vec<String>) -> LedgerFuture<'a, ()>;
+
+    /// The check values of the secrets that verify webhooks to an address. Empty if none were stored.
+    fn load_secret_check_values<'a>(&'a self, address: &'a str) -> LedgerFuture<'a, Vec<String>>;
+
+    /// Stores the counts of a run, which include `receipts` receipts.
+    fn store_counts(&self, run: RunId, counts: StateCounts, parts: u64, receipts: u64) -> LedgerFuture<'_, ()>;
+
+    /// Stores the figures that a projection calculated from all rows of a run, as a cache. The ledger does not
+    /// interpret them and may discard them.
+    fn keep_figures(&self, _run: RunId, _figures: Vec<u8>) -> LedgerFuture<'_, ()> {
+        Box::pin(async { Ok(()) })
+    }
+
+    /// The last stored figures, however old.
+    fn load_figures(&self, _run: RunId) -> LedgerFuture<'_, Option<Vec<u8>>> {
+        Box::pin(async { Ok(None) })
+    }
+
+    /// The addressee of a row. `None` for a row without an envelope.
+    fn find_addressee(&self, run: RunId, row: Row) -> LedgerFuture<'_, Option<Addressee>>;
+
+    /// The receipts of rows in this range, by row and in order of arrival.
+    fn load_receipts(&self, run: RunId, rows: Range<u32>) -> LedgerFuture<'_, Vec<RowReceipts>>;
+}
+
+impl KeptReceipt {
+    /// When the status changed, as precisely as known.
+    #[must_use]
+    pub fn reported_at(&self) -> Timestamp {
+        self.receipt.updated.unwrap_or(self.at)
+    }
+}
+
+/// The maximum number of stored receipts per message, apart from those that change its state.
+const MAX_RECEIPTS: usize = 64;
+
+/// Adds a receipt to its row, unless it is a repeat.
+pub(super) fn add_receipt(kept: &mut Vec<KeptReceipt>, new: KeptReceipt) -> ReceiptOutcome {
+    let same: Vec<&KeptReceipt> = kept.iter().filter(|known| known.order == new.order).collect();
+    let known = same.iter().any(|known| known.receipt == new.receipt);
+    let noise = same.len() >= MAX_RECEIPTS && !adds_news(&same, &new.receipt);
+    if known || noise {
+        return ReceiptOutcome::Known;
+    }
+    kept.push(new);
+    ReceiptOutcome::Stored
+}
+
+/// Whether a receipt may change the state of a message with these receipts, because none of them reports the same for
+/// the same channel.
+fn adds_news(same: &[&KeptReceipt], new: &Receipt) -> bool {
+    let arrival = new.status.delivery_state();
+    // All unknown channel names count as one channel.
+    let channel = |receipt: &Receipt| (receipt.channel.is_some(), receipt.known_channel());
+    let reports = |known: &Receipt| {
+        known.status.delivery_state() == arrival
+            && channel(known) == channel(new)
+            && (known.source == ReceiptSource::AskedLast) == (new.source == ReceiptSource::AskedLast)
+    };
+    arrival != DeliveryState::Pending && !same.iter().any(|known| reports(&known.receipt))
+}
+
+/// How many rows are read at once.
+const ROWS_PER_READ: u32 = 16_384;
+
+/// Reads the receipts of a run by row, a few at a time.
+pub struct ReceiptReader<'a> {
+    ledger: &'a dyn Ledger,
+    run: RunId,
+    next: u32,
+    last: u32,
+}
+
+impl<'a> ReceiptReader<'a> {
+    /// A reader for the rows of a run up to `last`.
+    #[must_use]
+    pub fn new(ledger: &'a dyn Ledger, run: RunId, last: Row) -> Self {
+        Self { ledger, run, next: 0, last: last.get() }
+    }
+
+    /// The receipts of the next rows. `None` at the end.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read.
+    pub async fn next_receipts(&mut self) -> Result<Option<Vec<RowReceipts>>, LedgerError> {
+        if self.next > self.last {
+            return Ok(None);
+        }
+        let rows = self.next..self.next.saturating_add(ROWS_PER_READ);
+        self.next = rows.end;
+        self.ledger.load_receipts(self.run, rows).await.map(Some)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use campaign_core::domain::{ReportedChannel, Status};
+
+    fn receipt(status: Status, second: i64) -> KeptReceipt {
+        let at = Timestamp::from_second(second).unwrap();
+        let receipt = Receipt { updated: Some(at), ..Receipt::new(ReceiptSource::Webhook, status) };
+        KeptReceipt { order: None, at, receipt }
+    }
+
+    fn by(channel: &str, kept: KeptReceipt) -> KeptReceipt {
+        let channel = ReportedChannel::parse(channel);
+        KeptReceipt { receipt: Receipt { channel, ..kept.receipt }, ..kept }
+    }
+
+    #[test]
+    fn repeated_receipt_is_stored_once() {
+        let mut kept = Vec::new();
+        assert_eq!(add_receipt(&mut kept, receipt(Status::Delivered, 1)), ReceiptOutcome::Stored);
+        let again = KeptReceipt { at: Timestamp::from_second(99).unwrap(), ..receipt(Status::Delivered, 1) };
+        assert_eq!(add_receipt(&mut kept, again), ReceiptOutcome::Known);
+        let other = KeptReceipt { order: Some(1), ..receipt(Status::Delivered, 1) };
+        assert_eq!(add_receipt(&mut kept, other), ReceiptOutcome::Stored, "another message of the row");
+    }
+
+    #[test]
+    fn stored_receipts_are_limited_but_for_news() {
+        let mut kept = Vec::new();
+        let all: Vec<ReceiptOutcome> =
+            (1..200).map(|second| add_receipt(&mut kept, receipt(Status::Routing, second))).collect();
+        assert_eq!(all.iter().filter(|reception| **reception == ReceiptOutcome::Stored).count(), MAX_RECEIPTS);
+        let expired = |second| by("viber", receipt(Status::Expired, second));
+        assert_eq!(add_receipt(&mut kept, expired(200)), ReceiptOutcome::Stored, "the first failure of a channel");
+        assert_eq!(
+            add_receipt(&mut kept, by("sms", expired(201))),
+            ReceiptOutcome::Stored,
+            "the first failure of another channel"
+        );
+        assert_eq!(add_receipt(&mut kept, expired(202)), ReceiptOutcome::Known);
+        let mut last = expired(203);
+        last.receipt.source = ReceiptSource::AskedLast;
+        assert_eq!(add_receipt(&mut kept, last), ReceiptOutcome::Stored, "the answer to the last question");
+        assert_eq!(add_receipt(&mut kept, receipt(Status::Read, 204)), ReceiptOutcome::Stored);
+        let words =
+            (0..99).filter(|n| add_receipt(&mut kept, by(&format!("w{n}"), expired(300))) == ReceiptOutcome::Stored);
+        assert_eq!(words.count(), 1, "unknown channel names count as one channel");
+        assert_eq!(
+            add_receipt(&mut kept, receipt(Status::Expired, 301)),
+            ReceiptOutcome::Stored,
+            "the failure of the whole message"
+        );
+    }
+}

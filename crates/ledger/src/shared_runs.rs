@@ -1,0 +1,385 @@
+//! Runs that several processes send: blocks of shared runs for single messages, and shards of a campaign's run.
+
+use std::any::Any;
+use std::fmt;
+
+use jiff::Timestamp;
+use roaring::RoaringBitmap;
+
+use super::{
+    Epoch, ExcludedRows, Lease, LedgerFuture, NewRun, Ownership, Run, RunId, RunProgress, StopKind, SuppressionPolicy,
+};
+use campaign_core::domain::{Endpoint, MessageId, OperationKind, Row};
+
+/// The common properties of single messages. Messages with equal properties go into one run until it is full.
+#[derive(Clone, Debug)]
+pub struct SharedRun {
+    /// The stand-in for the campaign's name.
+    pub campaign: String,
+    /// Separates runs with the same stand-in. Empty if nothing has to be separated.
+    pub edition: String,
+    /// The gateway's profile.
+    pub gateway: String,
+    /// The account whose rate limit applies.
+    pub account: String,
+    /// The endpoint.
+    pub endpoint: Endpoint,
+    /// The kind of its operations. For messages of any kind, the kind that carries all channels.
+    pub kind: OperationKind,
+    /// Whether it sends to real recipients.
+    pub live: bool,
+    /// How the suppression list applies.
+    pub suppression: SuppressionPolicy,
+}
+
+impl SharedRun {
+    /// The number of rows of a shared run. The next run starts after that.
+    pub const ROWS: u32 = 10_000;
+
+    /// The stand-in for the campaign's name for messages of assistants, which count towards caps.
+    pub const ASSISTANT_MESSAGES: &str = "assistant.message";
+
+    /// Describes the run to be created.
+    pub(super) fn new_run(&self, began_at: Timestamp, random: u64) -> NewRun {
+        NewRun {
+            campaign: self.campaign.clone(),
+            edition: self.edition.clone(),
+            gateway: self.gateway.clone(),
+            account: self.account.clone(),
+            endpoint: self.endpoint,
+            kind: self.kind,
+            live: self.live,
+            round: 1,
+            // The final number is not known yet.
+            recipients: 0,
+            last_row: Row::new(Row::HEADER.get() + Self::ROWS),
+            excluded: ExcludedRows::default(),
+            suppression: self.suppression,
+            file: None,
+            began_at,
+            random,
+        }
+    }
+
+    /// Whether a run has these properties, full or not.
+    pub(super) fn matches(&self, run: &Run) -> bool {
+        let Self { campaign, edition, gateway, account, endpoint, kind, live, suppression: policy } = self;
+        run.shared
+            && run.purged_at.is_none()
+            && (&run.campaign, &run.edition, &run.gateway, &run.account) == (campaign, edition, gateway, account)
+            && (run.endpoint, run.kind, run.live, run.suppression) == (*endpoint, *kind, *live, *policy)
+    }
+}
+
+/// A request for rows of a shared run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockRequest {
+    /// The maximum number of rows; 1 for a row with a given identifier.
+    pub(super) rows: u32,
+    /// The identifier of the row. Without it, the ledger draws one.
+    pub(super) id: Option<MessageId>,
+    /// The maximum number of blocks per hour for the profile, over all processes.
+    pub(super) per_hour: Option<u32>,
+}
+
+impl BlockRequest {
+    /// Requests up to this many rows.
+    #[must_use]
+    pub fn for_rows(rows: u32) -> Self {
+        Self { rows, id: None, per_hour: None }
+    }
+
+    /// Requests one row, with the given identifier if there is one, within the hourly limit.
+    #[must_use]
+    pub fn for_message(id: Option<MessageId>, per_hour: Option<u32>) -> Self {
+        Self { rows: 1, id, per_hour }
+    }
+}
+
+/// The result of a request for rows.
+#[derive(Debug)]
+pub enum DrawOutcome {
+    /// Rows for this process alone.
+    Block(Box<RowBlock>),
+    /// No rows.
+    Refused(DrawRefusal),
+}
+
+/// Why a request for rows was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DrawRefusal {
+    /// The identifier is already in use.
+    IdTaken,
+    /// The hourly limit is reached. Rows are available again at this moment.
+    TooMany(Timestamp),
+}
+
+/// A range of rows, including both ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowSpan {
+    /// The first row.
+    pub first: Row,
+    /// The last row.
+    pub last: Row,
+}
+
+impl RowSpan {
+    /// Whether the span contains a row.
+    #[must_use]
+    pub fn contains(self, row: Row) -> bool {
+        (self.first..=self.last).contains(&row)
+    }
+
+    /// The number of rows.
+    pub(super) fn len(self) -> u64 {
+        u64::from(self.last.get().saturating_sub(self.first.get())) + 1
+    }
+
+    /// The rows of all these ranges.
+    pub fn union(blocks: &[RowSpan]) -> RoaringBitmap {
+        let mut rows = RoaringBitmap::new();
+        for block in blocks {
+            rows.insert_range(block.first.get()..=block.last.get());
+        }
+        rows
+    }
+}
+
+/// The identifiers of a block's rows. The range is drawn with the block, so a restored ledger or a second installation
+/// does not repeat it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockIds {
+    /// The rows.
+    pub rows: RowSpan,
+    /// The identifier of the first row.
+    pub first: u64,
+}
+
+impl BlockIds {
+    /// The identifier of a row's message. `None` for a row outside this block.
+    #[must_use]
+    pub fn message_id(self, row: Row) -> Option<MessageId> {
+        let offset = u64::from(row.get().checked_sub(self.rows.first.get())?);
+        if self.rows.contains(row) { MessageId::new(self.first + offset) } else { None }
+    }
+
+    /// The row to which an identifier belongs. `None` for an identifier outside this block.
+    #[must_use]
+    pub fn find_row(self, id: MessageId) -> Option<Row> {
+        let offset = u32::try_from(id.get().checked_sub(self.first)?).ok()?;
+        Some(Row::new(self.rows.first.get().checked_add(offset)?)).filter(|row| self.rows.contains(*row))
+    }
+}
+
+/// Rows of a shared run that this process owns until drop.
+///
+/// If the process ends, its block is released and the open intents of the block are in doubt.
+pub struct RowBlock {
+    /// The run.
+    pub run: Run,
+    /// The lease on the rows.
+    pub lease: Lease,
+    /// The adapter's resources, released on drop.
+    _kept: Box<dyn Any + Send + Sync>,
+}
+
+impl RowBlock {
+    /// Creates a block that lives as long as `kept`.
+    pub(super) fn new(run: Run, lease: Lease, kept: impl Any + Send + Sync) -> Box<Self> {
+        Box::new(Self { run, lease, _kept: Box::new(kept) })
+    }
+}
+
+impl DrawOutcome {
+    /// The block, if there is one.
+    #[cfg(test)]
+    pub(crate) fn into_block(self) -> Option<RowBlock> {
+        match self {
+            DrawOutcome::Block(block) => Some(*block),
+            DrawOutcome::Refused(_) => None,
+        }
+    }
+}
+
+impl fmt::Debug for RowBlock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RowBlock").field("run", &self.run.key).field("lease", &self.lease).finish_non_exhaustive()
+    }
+}
+
+/// The next rows of a run after `last`, the last row ever drawn. `None` if no rows are left.
+pub(crate) fn next_rows(run: &Run, last: Option<Row>, rows: u32) -> Option<RowSpan> {
+    let first = last.map_or(Row::FIRST, |last| Row::new(last.get().saturating_add(1)));
+    let last = Row::new(first.get().saturating_add(rows.max(1) - 1)).min(run.last_row());
+    (first <= last).then_some(RowSpan { first, last })
+}
+
+pub(crate) const HOUR: i64 = 3_600_000_000;
+
+/// When the next block may be drawn within the hourly limit. `None` if it may be drawn now.
+///
+/// `drawn` contains the times of earlier draws in ascending order. Times are in microseconds since 1970.
+pub(crate) fn next_draw_time(drawn: &[i64], now: i64, per_hour: u32) -> Option<i64> {
+    let within: Vec<i64> = drawn.iter().copied().filter(|at| at.saturating_add(HOUR) > now).collect();
+    let over = within.len().checked_sub(usize::try_from(per_hour).unwrap_or(usize::MAX))?;
+    Some(within.get(over).map_or(now, |at| *at).saturating_add(HOUR))
+}
+
+/// Whether a block contains the rows of an intent. The intent is in doubt if the owner of the block ends.
+pub(crate) fn owns_rows(block: RowSpan, intent: RowSpan) -> bool {
+    block.contains(intent.first) && block.contains(intent.last)
+}
+
+/// How several processes send a run together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sharding {
+    /// What workers need besides the frozen inputs, as the caller stored it.
+    pub terms: String,
+    /// The number of this sharding. State that was read under an earlier number can be outdated.
+    pub id: i64,
+    /// The fencing token of the claim that sharded the run.
+    pub by: Epoch,
+    /// Whether the gateway accepted a message of the run. Until then, only one worker sends.
+    pub proven: bool,
+}
+
+/// A worker of a sharded run. After drop, other workers take over its shards.
+pub struct ShardWorker {
+    /// The lease on its shards.
+    pub lease: Lease,
+    /// The sharding that it knows.
+    pub sharding: i64,
+    /// Its place among the workers.
+    pub place: u32,
+    /// The display name of the process.
+    pub(super) name: String,
+    /// The adapter's resources, released on drop.
+    _kept: Box<dyn Any + Send + Sync>,
+}
+
+/// The result of a request for a shard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ShardDraw {
+    /// Rows that were never drawn before.
+    NewRows(RowSpan),
+    /// Rows of workers that ended, with the number of envelopes that are in doubt now.
+    TakenOver {
+        /// The rows in order.
+        rows: Vec<RowSpan>,
+        /// The number of envelopes.
+        doubtful: usize,
+    },
+    /// No shard now: other workers have the remaining rows, or one of them sends the first messages.
+    Unavailable,
+    /// No shard: all rows are drawn and finished.
+    Exhausted,
+    /// No shard any more: the run ended, a stop was requested, the run was sharded again, or another process has the
+    /// place.
+    Ended,
+}
+
+/// The shards of a worker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShardHolder {
+    /// The display name of the process.
+    pub name: String,
+    /// The number of its rows, sent or not.
+    pub rows: u64,
+    /// When it drew its first shard.
+    pub since: Timestamp,
+}
+
+/// Sharded runs: several workers send one run, each its own shards.
+///
+/// After the first sharding, the owner of the whole run can no longer send with its lease.
+pub trait ShardStore: Send + Sync {
+    /// Shards a run, so that workers can draw its rows. Rows without a worker are drawn again.
+    fn shard_run(&self, lease: Lease, terms: String, proven: bool) -> LedgerFuture<'_, Ownership>;
+
+    /// Registers a worker for a run. `None` if the run is not sharded.
+    fn register_worker<'a>(&'a self, run: &'a Run, by: String) -> LedgerFuture<'a, Option<ShardWorker>>;
+
+    /// Draws a shard of at most `rows` rows. With `looks`, it first takes over the shards of ended workers, and their
+    /// open intents are in doubt.
+    fn draw_shard<'a>(&'a self, worker: &'a ShardWorker, rows: u32, looks: bool) -> LedgerFuture<'a, ShardDraw>;
+
+    /// Records that the shards of a worker are complete and not to be drawn again.
+    fn finish_shards<'a>(&'a self, worker: &'a ShardWorker) -> LedgerFuture<'a, ()>;
+
+    /// Records that the gateway accepted a message of a run.
+    fn mark_proven(&self, run: RunId) -> LedgerFuture<'_, ()>;
+
+    /// Stops a run for all workers and records the reason. Does nothing if a stop is already requested.
+    fn halt_run(&self, run: RunId, kind: StopKind, reason: String) -> LedgerFuture<'_, ()>;
+
+    /// The workers of a run with their rows.
+    fn list_shard_holders<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, Vec<ShardHolder>>;
+}
+
+impl ShardWorker {
+    /// Creates a worker that lives as long as `kept`.
+    pub(super) fn new(lease: Lease, sharding: i64, place: u32, name: String, kept: impl Any + Send + Sync) -> Self {
+        Self { lease, sharding, place, name, _kept: Box::new(kept) }
+    }
+}
+
+impl fmt::Debug for ShardWorker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ShardWorker").field("lease", &self.lease).field("place", &self.place).finish_non_exhaustive()
+    }
+}
+
+/// Whether a worker may draw shards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DrawReadiness {
+    /// The worker may draw now.
+    Now,
+    /// Not now: a process has claimed the whole run.
+    Later,
+    /// Not any more.
+    NoMore,
+}
+
+/// Whether a worker that knows this sharding may draw shards.
+pub(crate) fn check_draw(run: &Run, known: i64) -> DrawReadiness {
+    let Some(sharing) = run.sharding.as_ref().filter(|sharing| sharing.id == known) else {
+        return DrawReadiness::NoMore;
+    };
+    if run.progress != RunProgress::Open || run.stop_requested || run.ended_at.is_some() {
+        return DrawReadiness::NoMore;
+    }
+    match run.epoch {
+        Some(owner) if owner != sharing.by => DrawReadiness::Later,
+        _ => DrawReadiness::Now,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn hourly_draw_limit_is_kept_without_needless_waits(
+            asked in prop::collection::vec(0..HOUR / 2, 1..80),
+            per_hour in 0_u32..6,
+        ) {
+            let (mut now, mut drawn) = (1_800_000_000_000_000, Vec::new());
+            for wait in asked {
+                now += wait;
+                let within = drawn.iter().filter(|at| **at > now - HOUR).count();
+                match next_draw_time(&drawn, now, per_hour) {
+                    None => drawn.push(now),
+                    Some(next) => {
+                        prop_assert!(within >= per_hour as usize && next > now && next <= now + HOUR);
+                        let then = drawn.iter().filter(|at| **at > next - HOUR).count();
+                        prop_assert!(then < per_hour as usize || per_hour == 0);
+                    }
+                }
+                prop_assert!(drawn.iter().filter(|at| **at > now - HOUR).count() <= per_hour as usize);
+            }
+        }
+    }
+}

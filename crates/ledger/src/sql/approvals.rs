@@ -1,0 +1,311 @@
+//! Plans, approvals, and the `approval` rules of accounts.
+
+use sqlx::Row as _;
+
+use super::dialect::{Adapter, Connection, Record};
+use super::runs::{self, timestamp_from_micros, to_signed, to_unsigned};
+use super::statement::{Now, SqlStatement, StatementError, capture_damage, query, read_ledger, read_lossy};
+use crate::encoding::Checksum;
+use crate::rules::oldest_kept_plan_time;
+use crate::{
+    Approval, ApprovalRuleStore, ApprovalUse, DamagedPlan, KeptApproval, KeptApprovalRule, LedgerError, LedgerFuture,
+    Plan, PlanStore, RunId,
+};
+
+/// Approvals, each with its last use.
+const SELECT_LAST_USES: &str = "
+    SELECT approvals.*, used.at AS used_at, used.run AS used_run, used.sum AS used_sum FROM approvals
+    LEFT JOIN approval_uses used ON used.key = (SELECT max(key) FROM approval_uses WHERE token = approvals.token)";
+
+impl PlanStore for Adapter {
+    fn keep_plan(&self, plan: Plan) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(move |connection, now| Box::pin(store_plan(connection, now, plan.clone()))))
+    }
+
+    fn find_plans<'a>(&'a self, digest: &'a str) -> LedgerFuture<'a, Vec<Plan>> {
+        let now = self.now();
+        Box::pin(async move { read_ledger!(self, find_plans, now, digest) })
+    }
+
+    fn list_plans(&self) -> LedgerFuture<'_, Vec<Result<Plan, DamagedPlan>>> {
+        let now = self.now();
+        Box::pin(async move { read_ledger!(self, stored_plans, now) })
+    }
+
+    fn keep_approval(&self, approval: Approval) -> LedgerFuture<'_, bool> {
+        Box::pin(self.write(move |connection, _| Box::pin(insert_approval(connection, approval.clone()))))
+    }
+
+    fn list_approvals<'a>(&'a self, digest: &'a str) -> LedgerFuture<'a, Vec<KeptApproval>> {
+        Box::pin(async move { read_ledger!(self, approvals_of_digest, digest) })
+    }
+
+    fn use_approval<'a>(&'a self, token: &'a str, run: Option<RunId>) -> LedgerFuture<'a, bool> {
+        let token = token.to_owned();
+        Box::pin(self.write(move |connection, now| Box::pin(use_approval(connection, now, token.clone(), run))))
+    }
+
+    fn open_approved_run<'a>(&'a self, run: RunId, replaced: Option<RunId>, token: &'a str) -> LedgerFuture<'a, bool> {
+        let token = token.to_owned();
+        Box::pin(self.write(move |connection, now| {
+            let token = token.clone();
+            Box::pin(async move {
+                let approved = use_approval(&mut *connection, now, token, Some(run)).await?;
+                if approved {
+                    runs::open_run(connection, now, run, replaced).await?;
+                }
+                Ok(approved)
+            })
+        }))
+    }
+
+    fn list_run_approvals(&self, run: RunId) -> LedgerFuture<'_, Vec<KeptApproval>> {
+        Box::pin(async move { read_ledger!(self, approvals_of_run, run) })
+    }
+}
+
+async fn approvals_of_digest(reader: &mut Connection, digest: &str) -> Result<Vec<KeptApproval>, StatementError> {
+    let statement = format!("{SELECT_LAST_USES} WHERE approvals.digest = $1 ORDER BY approvals.key");
+    fetch_approvals(reader, query(sqlx::AssertSqlSafe(statement)).bind(digest)).await
+}
+
+async fn approvals_of_run(reader: &mut Connection, run: RunId) -> Result<Vec<KeptApproval>, StatementError> {
+    let statement = format!(
+        "{SELECT_LAST_USES} WHERE approvals.token IN (SELECT token FROM approval_uses WHERE run = $1) ORDER BY approvals.key"
+    );
+    fetch_approvals(reader, query(sqlx::AssertSqlSafe(statement)).bind(run.0)).await
+}
+
+async fn fetch_approvals(reader: &mut Connection, asked: SqlStatement) -> Result<Vec<KeptApproval>, StatementError> {
+    asked.fetch_all(reader).await?.iter().map(approval_from_row).collect()
+}
+
+async fn store_plan(connection: &mut Connection, now: Now, plan: Plan) -> Result<(), StatementError> {
+    let since = oldest_kept_plan_time(timestamp_from_micros(now.0)?);
+    query("DELETE FROM plans WHERE at <= $1").bind(since.as_microsecond()).execute(&mut *connection).await?;
+    let sum = plan_checksum(&plan).finish();
+    let Plan { digest, record, at } = plan;
+    query(
+        "INSERT INTO plans (digest, record, at, sum) VALUES ($1, $2, $3, $4)
+         ON CONFLICT (digest) DO UPDATE SET record = excluded.record, at = excluded.at, sum = excluded.sum",
+    )
+    .bind(digest)
+    .bind(record)
+    .bind(at.as_microsecond())
+    .bind(sum)
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+async fn find_plans(reader: &mut Connection, now: Now, digest: &str) -> Result<Vec<Plan>, StatementError> {
+    select_plans(reader, now, digest).await?.iter().map(plan_from_row).collect()
+}
+
+async fn stored_plans(reader: &mut Connection, now: Now) -> Result<Vec<Result<Plan, DamagedPlan>>, StatementError> {
+    let stored = |row: &Record| {
+        let at = row.try_get("at").ok().and_then(|at| timestamp_from_micros(at).ok());
+        Ok(capture_damage(plan_from_row(row))?.map_err(|error| DamagedPlan {
+            record: read_lossy(row, "record"),
+            at,
+            error,
+        }))
+    };
+    select_plans(reader, now, "").await?.iter().map(stored).collect()
+}
+
+async fn select_plans(reader: &mut Connection, now: Now, digest: &str) -> Result<Vec<Record>, StatementError> {
+    let since = oldest_kept_plan_time(timestamp_from_micros(now.0)?);
+    let rows = query("SELECT * FROM plans WHERE substr(digest, 1, length($1)) = $1 AND at > $2 ORDER BY at DESC")
+        .bind(digest)
+        .bind(since.as_microsecond())
+        .fetch_all(reader)
+        .await?;
+    Ok(rows)
+}
+
+pub(super) fn plan_from_row(row: &Record) -> Result<Plan, StatementError> {
+    let (digest, record) = (row.try_get("digest")?, row.try_get("record")?);
+    let plan = Plan { digest, record, at: timestamp_from_micros(row.try_get("at")?)? };
+    match plan_checksum(&plan).matches(row.try_get("sum")?) {
+        true => Ok(plan),
+        false => Err(LedgerError::Damaged { what: format!("the plan {}", plan.digest) }.into()),
+    }
+}
+
+async fn insert_approval(connection: &mut Connection, approval: Approval) -> Result<bool, StatementError> {
+    let sum = approval_checksum(&approval).finish();
+    let Approval { token, digest, by, up_to, at, until, standing } = approval;
+    let kept = query(
+        "INSERT INTO approvals (token, digest, approved_by, up_to, at, until, standing, sum)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (token) DO NOTHING",
+    )
+    .bind(token)
+    .bind(digest)
+    .bind(by)
+    .bind(to_signed(up_to))
+    .bind(at.as_microsecond())
+    .bind(until.as_microsecond())
+    .bind(standing)
+    .bind(sum)
+    .execute(connection)
+    .await?;
+    Ok(kept.rows_affected() > 0)
+}
+
+/// Checks and uses an approval in one write transaction, so that it cannot be used twice.
+///
+/// Returns `false` if the approval is not valid now. A used one is only valid if it is standing.
+async fn use_approval(
+    connection: &mut Connection,
+    now: Now,
+    token: String,
+    run: Option<RunId>,
+) -> Result<bool, StatementError> {
+    let at = timestamp_from_micros(now.0)?;
+    let known = find_approval(&mut *connection, &token).await?;
+    if !known.is_some_and(|known| known.is_valid(at)) {
+        return Ok(false);
+    }
+    let used = ApprovalUse { at, run };
+    query("INSERT INTO approval_uses (token, run, at, sum) VALUES ($1, $2, $3, $4)")
+        .bind(&token)
+        .bind(run.map(|run| run.0))
+        .bind(at.as_microsecond())
+        .bind(approval_use_checksum(&token, used).finish())
+        .execute(connection)
+        .await?;
+    Ok(true)
+}
+
+async fn find_approval(connection: &mut Connection, token: &str) -> Result<Option<KeptApproval>, StatementError> {
+    let statement = format!("{SELECT_LAST_USES} WHERE approvals.token = $1");
+    let row = query(sqlx::AssertSqlSafe(statement)).bind(token).fetch_optional(connection).await?;
+    row.as_ref().map(approval_from_row).transpose()
+}
+
+pub(super) fn approval_from_row(row: &Record) -> Result<KeptApproval, StatementError> {
+    let approval = Approval {
+        token: row.try_get("token")?,
+        digest: row.try_get("digest")?,
+        by: row.try_get("approved_by")?,
+        up_to: to_unsigned(row.try_get("up_to")?),
+        at: timestamp_from_micros(row.try_get("at")?)?,
+        until: timestamp_from_micros(row.try_get("until")?)?,
+        standing: row.try_get("standing")?,
+    };
+    let used = match row.try_get("used_at")? {
+        None => None,
+        Some(at) => {
+            let run: Option<i64> = row.try_get("used_run")?;
+            Some(ApprovalUse { at: timestamp_from_micros(at)?, run: run.map(RunId) })
+        }
+    };
+    let whole = approval_checksum(&approval).matches(row.try_get("sum")?)
+        && used.is_none_or(|used| {
+            row.try_get("used_sum").is_ok_and(|sum| approval_use_checksum(&approval.token, used).matches(sum))
+        });
+    match whole {
+        true => Ok(KeptApproval { approval, used }),
+        false => Err(LedgerError::Damaged { what: format!("an approval of plan {}", approval.digest) }.into()),
+    }
+}
+
+fn plan_checksum(plan: &Plan) -> Checksum {
+    let Plan { digest, record, at } = plan;
+    Checksum::for_table("plans").with_text(digest).with_text(record).with_number(at.as_microsecond())
+}
+
+fn approval_checksum(approval: &Approval) -> Checksum {
+    let Approval { token, digest, by, up_to, at, until, standing } = approval;
+    let sum = [token, digest, by].into_iter().fold(Checksum::for_table("approvals"), |sum, text| sum.with_text(text));
+    sum.with_number(to_signed(*up_to))
+        .with_number(at.as_microsecond())
+        .with_number(until.as_microsecond())
+        .with_number(*standing)
+}
+
+fn approval_use_checksum(token: &str, used: ApprovalUse) -> Checksum {
+    let run = used.run.map_or(-1, |run| run.0);
+    Checksum::for_table("approval_uses").with_text(token).with_number(run).with_number(used.at.as_microsecond())
+}
+
+/// Separator between hosts in their column.
+const HOST_SEPARATOR: &str = " ";
+
+impl ApprovalRuleStore for Adapter {
+    fn list_approval_rules(&self) -> LedgerFuture<'_, Vec<KeptApprovalRule>> {
+        Box::pin(async move {
+            match self.keeps_approval_rules() {
+                true => read_ledger!(self, load_rules),
+                false => Ok(Vec::new()),
+            }
+        })
+    }
+
+    fn keep_approval_rule(&self, rule: KeptApprovalRule) -> LedgerFuture<'_, ()> {
+        Box::pin(async move {
+            match self.keeps_approval_rules() {
+                true => self.write(move |connection, _| Box::pin(store_rule(connection, rule.clone()))).await,
+                false => Ok(()),
+            }
+        })
+    }
+}
+
+/// Lists each rule with the name of its account, as far as it is readable.
+pub(super) async fn list_stored_rules(
+    reader: &mut Connection,
+) -> Result<Vec<(String, Result<KeptApprovalRule, StatementError>)>, StatementError> {
+    let rows = query("SELECT * FROM approval_rules ORDER BY key").fetch_all(reader).await?;
+    Ok(rows.iter().map(|row| (read_lossy(row, "account"), rule_from_row(row))).collect())
+}
+
+async fn load_rules(reader: &mut Connection) -> Result<Vec<KeptApprovalRule>, StatementError> {
+    let rows = query("SELECT * FROM approval_rules ORDER BY key").fetch_all(reader).await?;
+    rows.iter().map(rule_from_row).collect()
+}
+
+fn rule_from_row(row: &Record) -> Result<KeptApprovalRule, StatementError> {
+    let hosts: String = row.try_get("hosts")?;
+    let kept = KeptApprovalRule {
+        account: row.try_get("account")?,
+        gateway: row.try_get("gateway")?,
+        hosts: hosts.split(HOST_SEPARATOR).map(str::to_owned).collect(),
+        rule: row.try_get("rule")?,
+        by: row.try_get("recorded_by")?,
+        at: timestamp_from_micros(row.try_get("at")?)?,
+    };
+    match rule_checksum(&kept).matches(row.try_get("sum")?) {
+        true => Ok(kept),
+        false => Err(LedgerError::Damaged { what: format!("the approval rule for account {}", kept.account) }.into()),
+    }
+}
+
+async fn store_rule(connection: &mut Connection, rule: KeptApprovalRule) -> Result<(), StatementError> {
+    let sum = rule_checksum(&rule).finish();
+    let KeptApprovalRule { account, gateway, hosts, rule, by, at } = rule;
+    query(
+        "INSERT INTO approval_rules (account, gateway, hosts, rule, recorded_by, at, sum)
+         VALUES ($1, $2, $3, $4, $5, $6, $7)",
+    )
+    .bind(account)
+    .bind(gateway)
+    .bind(hosts.join(HOST_SEPARATOR))
+    .bind(rule)
+    .bind(by)
+    .bind(at.as_microsecond())
+    .bind(sum)
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+fn rule_checksum(kept: &KeptApprovalRule) -> Checksum {
+    let KeptApprovalRule { account, gateway, hosts, rule, by, at } = kept;
+    let hosts = &hosts.join(HOST_SEPARATOR);
+    let sum = [account, gateway, hosts, rule, by]
+        .into_iter()
+        .fold(Checksum::for_table("approval_rules"), |sum, text| sum.with_text(text));
+    sum.with_number(at.as_microsecond())
+}

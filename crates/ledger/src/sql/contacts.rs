@@ -1,0 +1,367 @@
+//! Contact times per number for frequency caps.
+//!
+//! The index is built from the envelopes when the first cap needs it, and maintained with each intent and settlement
+//! from then on. Campaigns without caps do not pay for it. Loopback gateways have their own index, which counts for
+//! them alone.
+
+use futures_util::TryStreamExt as _;
+use roaring::{RoaringBitmap, RoaringTreemap};
+use rustc_hash::FxHashMap;
+use serde_json::json;
+use sqlx::{Connection as _, Row as _};
+
+use super::dialect::{Adapter, Connection, json_elements};
+use super::runs::{self, to_signed, to_unsigned};
+use super::statement::{Now, StatementError, query, read_ledger, scalar};
+use super::{envelopes, events, forgetting};
+use crate::rules::{NumberErasure, caps_allow, counted_messages, counts_for_caps, find_capped_rows};
+use crate::{
+    ContactHistory, EnvelopeRecord, Intent, LedgerError, LedgerFuture, NumberKey, NumberSet, RowEvents, Run, RunId,
+    SharedRun,
+};
+use campaign_core::domain::{Addressee, ForgottenNumber, FrequencyCap, Phone, Row};
+
+const MICROS_PER_DAY: i64 = 86_400_000_000;
+
+impl ContactHistory for Adapter {
+    fn load_capped_numbers<'a>(&'a self, caps: &'a [FrequencyCap], loopback: bool) -> LedgerFuture<'a, NumberSet> {
+        Box::pin(async move { read_ledger!(self, load_capped_numbers, self.now(), caps, loopback) })
+    }
+
+    fn is_number_capped<'a>(
+        &'a self,
+        phone: Phone,
+        caps: &'a [FrequencyCap],
+        loopback: bool,
+    ) -> LedgerFuture<'a, bool> {
+        Box::pin(async move { read_ledger!(self, is_number_capped, self.now(), phone, caps, loopback) })
+    }
+}
+
+/// The rows of an intent whose recipients have reached a cap.
+pub(super) async fn find_rows_over_cap(
+    connection: &mut Connection,
+    now: Now,
+    run: &Run,
+    intent: &Intent,
+) -> Result<Vec<Row>, StatementError> {
+    let caps = intent.bounds.as_ref().map_or(&[][..], |bounds| &bounds.caps);
+    if caps.is_empty() || !counts_for_caps(run) {
+        return Ok(Vec::new());
+    }
+    build_index(connection, now, run.suppression.loopback).await?;
+    let mut people: FxHashMap<u64, Addressee> = intent.rows.iter().map(|sent| (sent.to.to_u64(), sent.to)).collect();
+    if let Some(key) = forgetting::load_number_key(&mut *connection).await? {
+        let stays = intent.rows.iter().filter_map(|sent| Some((key.hash_number(sent.to.phone()?), sent.to)));
+        people.extend(stays.map(|(stays, to)| (Addressee::Forgotten(stays).to_u64(), to)));
+    }
+    let found = query(concat!(
+        "SELECT DISTINCT contacts.* FROM ",
+        json_elements!("$1"),
+        " CROSS JOIN contacts
+             WHERE phone = CAST(value AS BIGINT) AND loopback = $2 AND at > $3",
+    ))
+    .bind(json!(people.keys().collect::<Vec<_>>()).to_string())
+    .bind(run.suppression.loopback)
+    .bind(window_start(now, caps))
+    .fetch_all(connection)
+    .await?;
+    let mut times = FxHashMap::<Addressee, Vec<i64>>::default();
+    for row in &found {
+        let who = people.get(&to_unsigned(row.try_get("phone")?)).ok_or_else(damaged_contact)?;
+        times.entry(*who).or_default().push(row.try_get("at")?);
+    }
+    Ok(find_capped_rows(caps, now.0, &intent.rows, times))
+}
+
+/// Whether a number has reached a cap. Without an index, this reads all numbers.
+async fn is_number_capped(
+    reader: &mut Connection,
+    now: Now,
+    phone: Phone,
+    caps: &[FrequencyCap],
+    loopback: bool,
+) -> Result<bool, StatementError> {
+    if caps.is_empty() {
+        return Ok(false);
+    }
+    if !is_indexed(&mut *reader, loopback).await? {
+        return Ok(load_capped_numbers(reader, now, caps, loopback).await?.contains(phone));
+    }
+    let key = forgetting::load_number_key(&mut *reader).await?;
+    let stays = key.map_or(phone.to_u64(), |key| Addressee::Forgotten(key.hash_number(phone)).to_u64());
+    let times: Vec<i64> = scalar("SELECT at FROM contacts WHERE phone IN ($1, $2) AND loopback = $3 AND at > $4")
+        .bind(to_signed(phone.to_u64()))
+        .bind(to_signed(stays))
+        .bind(loopback)
+        .bind(window_start(now, caps))
+        .fetch_all(reader)
+        .await?;
+    Ok(!caps_allow(caps, now.0, &times))
+}
+
+/// The numbers that have reached a cap.
+async fn load_capped_numbers(
+    reader: &mut Connection,
+    now: Now,
+    caps: &[FrequencyCap],
+    loopback: bool,
+) -> Result<NumberSet, StatementError> {
+    // One transaction, so that no other process builds the index in between.
+    let mut reader = reader.begin().await?;
+    let key = forgetting::load_number_key(&mut reader).await?;
+    let mut numbers = RoaringTreemap::new();
+    if !is_indexed(&mut reader, loopback).await? {
+        let mut times = FxHashMap::<u64, Vec<i64>>::default();
+        for run in list_counted_runs(&mut reader, loopback).await? {
+            let found = load_run_contacts(&mut reader, run, window_start(now, caps)).await?;
+            found.into_iter().for_each(|contact| times.entry(contact.phone).or_default().push(contact.at));
+        }
+        numbers.extend(times.into_iter().filter(|(_, times)| !caps_allow(caps, now.0, times)).map(|(phone, _)| phone));
+        return Ok(NumberSet::new(numbers, key));
+    }
+    let mut found = query("SELECT phone, at FROM contacts WHERE loopback = $1 AND at > $2 ORDER BY phone")
+        .bind(loopback)
+        .bind(window_start(now, caps))
+        .fetch(&mut *reader);
+    let (mut last, mut times) = (0, Vec::new());
+    loop {
+        let next = match found.try_next().await? {
+            Some(row) => Some((to_unsigned(row.try_get(0)?), row.try_get::<i64, _>(1)?)),
+            None => None,
+        };
+        if next.is_none_or(|(phone, _)| phone != last) {
+            if !caps_allow(caps, now.0, &times) {
+                numbers.insert(last);
+            }
+            times.clear();
+        }
+        let Some((phone, at)) = next else { return Ok(NumberSet::new(numbers, key)) };
+        last = phone;
+        times.push(at);
+    }
+}
+
+/// Adds the messages of an intent to the index, if there is one.
+pub(super) async fn record_contacts(
+    connection: &mut Connection,
+    now: Now,
+    envelope: u32,
+    intent: &Intent,
+) -> Result<(), StatementError> {
+    let run = runs::load_run(&mut *connection, intent.lease.run).await?;
+    if !counts_for_caps(&run) {
+        return Ok(());
+    }
+    let sent = intent.rows.iter().map(|sent| (sent.to.to_u64(), sent.row.get()));
+    let sent: Vec<Contact> = sent.map(|(phone, row)| Contact { phone, at: now.0, envelope, row }).collect();
+    insert_contacts(connection, &run, &sent).await
+}
+
+/// Updates the index entries of an envelope: rejected messages do not count.
+pub(super) async fn refresh_contacts(
+    connection: &mut Connection,
+    run: RunId,
+    envelope: u32,
+) -> Result<(), StatementError> {
+    if !has_any_index(&mut *connection).await? {
+        return Ok(());
+    }
+    let loaded = runs::load_run(&mut *connection, run).await?;
+    if !counts_for_caps(&loaded) || !is_indexed(&mut *connection, loaded.suppression.loopback).await? {
+        return Ok(());
+    }
+    let events = RowEvents::from(events::load_events(&mut *connection, run).await?);
+    for record in envelopes::load_envelopes(&mut *connection, run, envelope..=envelope).await? {
+        for sent in &record.rows {
+            query(
+                "DELETE FROM contacts WHERE phone = $1 AND loopback = $2 AND run = $3 AND envelope = $4 AND row = $5",
+            )
+            .bind(to_signed(sent.to.to_u64()))
+            .bind(loaded.suppression.loopback)
+            .bind(run.0)
+            .bind(i64::from(envelope))
+            .bind(i64::from(sent.row.get()))
+            .execute(&mut *connection)
+            .await?;
+        }
+        insert_contacts(connection, &loaded, &Contact::list_for_envelope(&record, &events)).await?;
+    }
+    Ok(())
+}
+
+/// Replaces a number with its hash in these rows of a run.
+pub(super) async fn forget_in_contacts(
+    connection: &mut Connection,
+    run: RunId,
+    rows: &RoaringBitmap,
+    forgotten: NumberErasure,
+) -> Result<(), StatementError> {
+    for row in rows {
+        query("UPDATE contacts SET phone = $1 WHERE phone = $2 AND run = $3 AND row = $4")
+            .bind(to_signed(forgotten.addressee().to_u64()))
+            .bind(to_signed(forgotten.phone.to_u64()))
+            .bind(run.0)
+            .bind(i64::from(row))
+            .execute(&mut *connection)
+            .await?;
+    }
+    Ok(())
+}
+
+/// Replaces the numbers of a run with their hashes before its envelopes are deleted.
+pub(super) async fn purge_contacts(
+    connection: &mut Connection,
+    now: Now,
+    run: RunId,
+    key: &NumberKey,
+) -> Result<(), StatementError> {
+    let loaded = runs::load_run(&mut *connection, run).await?;
+    if !counts_for_caps(&loaded) {
+        return Ok(());
+    }
+    if loaded.ended_at.is_none_or(|at| at.as_microsecond() > longest_window_start(now)) {
+        build_index(connection, now, loaded.suppression.loopback).await?;
+    }
+    let phones: Vec<i64> = scalar("SELECT DISTINCT phone FROM contacts WHERE run = $1 AND phone < $2")
+        .bind(run.0)
+        .bind(to_signed(ForgottenNumber::MIN))
+        .fetch_all(&mut *connection)
+        .await?;
+    for some in phones.chunks(4_096) {
+        let stays = some.iter().filter_map(|phone| Some((*phone, key.hash_number(Phone::new(to_unsigned(*phone))?))));
+        let stays: Vec<_> = stays.map(|(phone, stays)| json!([phone, Addressee::Forgotten(stays).to_u64()])).collect();
+        query(concat!(
+            "UPDATE contacts SET phone = CAST(value ->> 1 AS BIGINT) FROM ",
+            json_elements!("$1"),
+            "
+                 WHERE phone = CAST(value ->> 0 AS BIGINT) AND run = $2",
+        ))
+        .bind(json!(stays).to_string())
+        .bind(run.0)
+        .execute(&mut *connection)
+        .await?;
+    }
+    Ok(())
+}
+
+/// Deletes entries older than the longest possible cap, once a day.
+pub(super) async fn delete_old_contacts(connection: &mut Connection, now: Now) -> Result<(), StatementError> {
+    let cleared = query("UPDATE contacts_kept SET cleared_at = $1 WHERE cleared_at < $1 - $2 OR cleared_at > $1")
+        .bind(now.0)
+        .bind(MICROS_PER_DAY)
+        .execute(&mut *connection)
+        .await?;
+    if cleared.rows_affected() > 0 {
+        query("DELETE FROM contacts WHERE at < $1").bind(longest_window_start(now)).execute(connection).await?;
+    }
+    Ok(())
+}
+
+/// A message to a number.
+struct Contact {
+    phone: u64,
+    at: i64,
+    envelope: u32,
+    row: u32,
+}
+
+impl Contact {
+    /// The contacts of an envelope: its messages that count toward frequency caps.
+    fn list_for_envelope(record: &EnvelopeRecord, events: &RowEvents) -> Vec<Self> {
+        let (at, envelope) = (record.begun_at.as_microsecond(), record.envelope);
+        let sent = counted_messages(record, events).map(|sent| (sent.to.to_u64(), sent.row.get()));
+        sent.map(|(phone, row)| Self { phone, at, envelope, row }).collect()
+    }
+}
+
+async fn insert_contacts(connection: &mut Connection, run: &Run, found: &[Contact]) -> Result<(), StatementError> {
+    let records: Vec<_> = found.iter().map(|one| json!([one.phone, one.at, one.envelope, one.row])).collect();
+    query(concat!(
+        "INSERT INTO contacts (phone, loopback, at, run, envelope, row)
+             SELECT CAST(value ->> 0 AS BIGINT), $2, CAST(value ->> 1 AS BIGINT), $3, CAST(value ->> 2 AS BIGINT),
+                 CAST(value ->> 3 AS BIGINT)
+             FROM ",
+        json_elements!("$1"),
+        " WHERE TRUE ON CONFLICT DO NOTHING",
+    ))
+    .bind(json!(records).to_string())
+    .bind(run.suppression.loopback)
+    .bind(run.key.0)
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Builds the index from the envelopes, if there is none yet.
+async fn build_index(connection: &mut Connection, now: Now, loopback: bool) -> Result<(), StatementError> {
+    if is_indexed(&mut *connection, loopback).await? {
+        return Ok(());
+    }
+    for run in list_counted_runs(connection, loopback).await? {
+        let found = load_run_contacts(connection, run, longest_window_start(now)).await?;
+        let run = runs::load_run(&mut *connection, run).await?;
+        for some in found.chunks(4_096) {
+            insert_contacts(connection, &run, some).await?;
+        }
+    }
+    let kept = query("INSERT INTO contacts_kept (loopback, cleared_at) VALUES ($1, $2)").bind(loopback).bind(now.0);
+    kept.execute(connection).await?;
+    Ok(())
+}
+
+/// The runs whose messages count.
+async fn list_counted_runs(connection: &mut Connection, loopback: bool) -> Result<Vec<RunId>, StatementError> {
+    let keys: Vec<i64> = scalar("SELECT key FROM runs WHERE live AND (NOT shared OR campaign = $1) AND loopback = $2")
+        .bind(SharedRun::ASSISTANT_MESSAGES)
+        .bind(loopback)
+        .fetch_all(&mut *connection)
+        .await?;
+    let mut counting = Vec::new();
+    for key in keys {
+        let run = runs::load_run(&mut *connection, RunId(key)).await?;
+        counting.extend(counts_for_caps(&run).then_some(run.key));
+    }
+    Ok(counting)
+}
+
+/// The messages of a run since a time.
+async fn load_run_contacts(
+    connection: &mut Connection,
+    run: RunId,
+    since: i64,
+) -> Result<Vec<Contact>, StatementError> {
+    let events = RowEvents::from(events::load_events(&mut *connection, run).await?);
+    let (mut found, mut next) = (Vec::new(), 1);
+    loop {
+        let block = envelopes::load_next_envelopes(connection, run, &mut next).await?;
+        if block.is_empty() {
+            return Ok(found);
+        }
+        let late = block.iter().filter(|envelope| envelope.begun_at.as_microsecond() > since);
+        found.extend(late.flat_map(|envelope| Contact::list_for_envelope(envelope, &events)));
+    }
+}
+
+async fn is_indexed(connection: &mut Connection, loopback: bool) -> Result<bool, StatementError> {
+    let kept = scalar("SELECT EXISTS (SELECT 1 FROM contacts_kept WHERE loopback = $1)").bind(loopback);
+    Ok(kept.fetch_one(connection).await?)
+}
+
+async fn has_any_index(connection: &mut Connection) -> Result<bool, StatementError> {
+    Ok(scalar("SELECT EXISTS (SELECT 1 FROM contacts_kept)").fetch_one(connection).await?)
+}
+
+/// The start of the longest period of these caps.
+fn window_start(now: Now, caps: &[FrequencyCap]) -> i64 {
+    let longest = caps.iter().map(|cap| cap.period).max().unwrap_or_default();
+    now.0.saturating_sub(i64::try_from(longest.as_micros()).unwrap_or(i64::MAX))
+}
+
+fn longest_window_start(now: Now) -> i64 {
+    now.0.saturating_sub(i64::try_from(FrequencyCap::MAX_PERIOD.as_micros()).unwrap_or(i64::MAX))
+}
+
+fn damaged_contact() -> LedgerError {
+    LedgerError::Damaged { what: "a record of sent messages".to_owned() }
+}

@@ -1,0 +1,288 @@
+//! Row events, reconciliation questions, retry orders and skipped rows.
+
+use roaring::RoaringBitmap;
+use sqlx::Row as _;
+
+use super::dialect::Connection;
+use super::runs::{self, timestamp_from_micros};
+use super::statement::{self, Now, StatementError, query, read_u32, scalar, to_u32};
+use super::{blocks, limits};
+use crate::encoding::Checksum;
+use crate::encoding::{pack_set, unpack_set};
+use crate::rules::{NumberErasure, forget_in_change};
+use crate::{
+    AskedRow, ExcludedRows, Lease, LedgerError, NewRowEvent, Ownership, RetryOrder, RowChange, RowEvent, RowSpan,
+    RowState, RunId,
+};
+use campaign_core::domain::{IdRange, Row};
+
+/// Records events, unless the lease was lost.
+pub(super) async fn record_events(
+    connection: &mut Connection,
+    now: Now,
+    lease: Lease,
+    events: Vec<NewRowEvent>,
+) -> Result<Ownership, StatementError> {
+    let mut held = runs::load_run(&mut *connection, lease.run).await?.is_leased(lease);
+    if !held {
+        // A worker of a shared run records events for its rows.
+        held = !events.is_empty();
+        for NewRowEvent { row, .. } in &events {
+            held = held && blocks::are_leased(&mut *connection, lease, RowSpan { first: *row, last: *row }).await?;
+        }
+    }
+    if !held {
+        return Ok(Ownership::Lost);
+    }
+    insert_events(connection, now, lease.run, &events).await?;
+    Ok(Ownership::Held)
+}
+
+/// Reserves identifiers for a retry order and records that its rows are sent as new messages.
+pub(super) async fn record_retry(
+    connection: &mut Connection,
+    now: Now,
+    lease: Lease,
+    order: RetryOrder,
+) -> Result<Ownership, StatementError> {
+    let run = lease.run;
+    let known = runs::load_run(&mut *connection, run).await?;
+    if !known.is_leased(lease) {
+        return Ok(Ownership::Lost);
+    }
+    let number = scalar("SELECT COALESCE(MAX(number), 0) + 1 FROM orders WHERE run = $1")
+        .bind(run.0)
+        .fetch_one(&mut *connection)
+        .await?;
+    let number = to_u32(number)?;
+    let ids = runs::find_free_ids(connection, now, order.random, known.ids.len).await?;
+    let (first, ids) = (runs::to_signed(ids.first), runs::to_signed(ids.len));
+    query("INSERT INTO orders (run, number, first_id, ids, at, sum) VALUES ($1, $2, $3, $4, $5, $6)")
+        .bind(run.0)
+        .bind(i64::from(number))
+        .bind(first)
+        .bind(ids)
+        .bind(now.0)
+        .bind(order_checksum(run, number, first, ids).finish())
+        .execute(&mut *connection)
+        .await?;
+    insert_events(connection, now, run, &order.into_events(number)).await?;
+    Ok(Ownership::Held)
+}
+
+async fn insert_events(
+    connection: &mut Connection,
+    now: Now,
+    run: RunId,
+    events: &[NewRowEvent],
+) -> Result<(), StatementError> {
+    for NewRowEvent { row, envelope, change } in events {
+        let change = postcard::to_stdvec(change).map_err(unreadable_change)?;
+        query("INSERT INTO events (run, row, envelope, at, change, sum) VALUES ($1, $2, $3, $4, $5, $6)")
+            .bind(run.0)
+            .bind(i64::from(row.get()))
+            .bind(i64::from(*envelope))
+            .bind(now.0)
+            .bind(&change)
+            .bind(event_checksum(run, row.get(), *envelope, now.0, &change).finish())
+            .execute(&mut *connection)
+            .await?;
+    }
+    limits::reset_after_events(connection, run, events).await?;
+    runs::update_run(connection, run, |run| run.apply_changes(events.iter().map(|event| &event.change))).await
+}
+
+/// Removes what people wrote about these rows, and the number from stored gateway answers.
+pub(super) async fn forget_in_events(
+    connection: &mut Connection,
+    run: RunId,
+    rows: &RoaringBitmap,
+    forgotten: NumberErasure,
+) -> Result<(), StatementError> {
+    let found = query("SELECT key, row, envelope, at, change FROM events WHERE run = $1")
+        .bind(run.0)
+        .fetch_all(&mut *connection)
+        .await?;
+    for record in found {
+        let (row, envelope, at) = (read_u32(&record, 1)?, read_u32(&record, 2)?, record.try_get(3)?);
+        if !rows.contains(row) {
+            continue;
+        }
+        let mut change: RowChange = postcard::from_bytes(record.try_get(4)?).map_err(unreadable_change)?;
+        forget_in_change(&mut change);
+        let change = postcard::to_stdvec(&change).map_err(unreadable_change)?;
+        query("UPDATE events SET change = $1, sum = $2 WHERE key = $3")
+            .bind(&change)
+            .bind(event_checksum(run, row, envelope, at, &change).finish())
+            .bind(record.try_get::<i64, _>(0)?)
+            .execute(&mut *connection)
+            .await?;
+    }
+    for row in rows {
+        let answer: Option<String> = scalar("SELECT answer FROM questions WHERE run = $1 AND row = $2")
+            .bind(run.0)
+            .bind(i64::from(row))
+            .fetch_optional(&mut *connection)
+            .await?;
+        let Some(answer) = answer else { continue };
+        query("UPDATE questions SET answer = $1 WHERE run = $2 AND row = $3")
+            .bind(forgotten.erase_from_text(&answer))
+            .bind(run.0)
+            .bind(i64::from(row))
+            .execute(&mut *connection)
+            .await?;
+    }
+    Ok(())
+}
+
+/// The events of a run in the order of recording.
+pub(super) async fn load_events(reader: &mut Connection, run: RunId) -> Result<Vec<RowEvent>, StatementError> {
+    let rows = query("SELECT row, envelope, at, change, sum FROM events WHERE run = $1 ORDER BY key")
+        .bind(run.0)
+        .fetch_all(reader)
+        .await?;
+    let mut events = Vec::with_capacity(rows.len());
+    for record in rows {
+        let (row, envelope, at) = (read_u32(&record, 0)?, read_u32(&record, 1)?, record.try_get(2)?);
+        let change: &[u8] = record.try_get(3)?;
+        if !event_checksum(run, row, envelope, at, change).matches(record.try_get(4)?) {
+            return Err(LedgerError::Damaged { what: format!("the decision about row {row}") }.into());
+        }
+        let change = postcard::from_bytes(change).map_err(unreadable_change)?;
+        events.push(RowEvent { row: Row::new(row), envelope, at: timestamp_from_micros(at)?, change });
+    }
+    Ok(events)
+}
+
+/// The identifier ranges of a run's retry orders, in order.
+pub(super) async fn load_order_ids(reader: &mut Connection, run: RunId) -> Result<Vec<IdRange>, StatementError> {
+    let rows = query("SELECT number, first_id, ids, sum FROM orders WHERE run = $1 ORDER BY number")
+        .bind(run.0)
+        .fetch_all(reader)
+        .await?;
+    let mut orders = Vec::with_capacity(rows.len());
+    for record in rows {
+        let (number, first, ids) = (read_u32(&record, 0)?, record.try_get(1)?, record.try_get(2)?);
+        if !order_checksum(run, number, first, ids).matches(record.try_get(3)?) {
+            return Err(LedgerError::Damaged { what: format!("the retry record {number}") }.into());
+        }
+        orders.push(IdRange { first: runs::to_unsigned(first), len: runs::to_unsigned(ids) });
+    }
+    Ok(orders)
+}
+
+/// Stores how often rows were asked about.
+pub(super) async fn store_questions(
+    connection: &mut Connection,
+    run: RunId,
+    questions: Vec<AskedRow>,
+) -> Result<(), StatementError> {
+    for question in questions {
+        query(
+            "INSERT INTO questions (run, row, envelope, asked, negatives, first_at, last_at, negative_at, answer)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+             ON CONFLICT (run, row) DO UPDATE SET envelope = excluded.envelope, asked = excluded.asked,
+                 negatives = excluded.negatives, first_at = excluded.first_at, last_at = excluded.last_at,
+                 negative_at = excluded.negative_at, answer = excluded.answer",
+        )
+        .bind(run.0)
+        .bind(i64::from(question.row.get()))
+        .bind(i64::from(question.envelope))
+        .bind(i64::from(question.asked))
+        .bind(i64::from(question.negatives))
+        .bind(question.first_at.as_microsecond())
+        .bind(question.last_at.as_microsecond())
+        .bind(question.negative_at.map(jiff::Timestamp::as_microsecond))
+        .bind(question.answer)
+        .execute(&mut *connection)
+        .await?;
+    }
+    Ok(())
+}
+
+/// Loads how often the rows of a run were asked about.
+pub(super) async fn load_questions(reader: &mut Connection, run: RunId) -> Result<Vec<AskedRow>, StatementError> {
+    let rows = query(
+        "SELECT row, envelope, asked, negatives, first_at, last_at, negative_at, answer FROM questions
+         WHERE run = $1 ORDER BY row",
+    )
+    .bind(run.0)
+    .fetch_all(reader)
+    .await?;
+    rows.iter()
+        .map(|record| {
+            let negative_at: Option<i64> = record.try_get(6)?;
+            Ok(AskedRow {
+                row: statement::read_row_number(record, 0)?,
+                envelope: read_u32(record, 1)?,
+                asked: read_u32(record, 2)?,
+                negatives: read_u32(record, 3)?,
+                first_at: timestamp_from_micros(record.try_get(4)?)?,
+                last_at: timestamp_from_micros(record.try_get(5)?)?,
+                negative_at: negative_at.map(timestamp_from_micros).transpose()?,
+                answer: record.try_get(7)?,
+            })
+        })
+        .collect()
+}
+
+fn event_checksum(run: RunId, row: u32, envelope: u32, at: i64, change: &[u8]) -> Checksum {
+    Checksum::for_table("events")
+        .with_number(run.0)
+        .with_number(row)
+        .with_number(envelope)
+        .with_number(at)
+        .with_bytes(change)
+}
+
+fn order_checksum(run: RunId, number: u32, first: i64, ids: i64) -> Checksum {
+    Checksum::for_table("orders").with_number(run.0).with_number(number).with_number(first).with_number(ids)
+}
+
+fn unreadable_change(error: postcard::Error) -> StatementError {
+    LedgerError::Unreadable(error.to_string()).into()
+}
+
+/// Adds skipped rows.
+pub(super) async fn insert_skipped_rows(
+    connection: &mut Connection,
+    run: RunId,
+    left_out: &ExcludedRows,
+) -> Result<(), StatementError> {
+    for (state, reason, rows) in left_out.sets() {
+        let packed = pack_set(rows)?;
+        query("INSERT INTO left_out (run, state, reason, rows, sum) VALUES ($1, $2, $3, $4, $5)")
+            .bind(run.0)
+            .bind(state.name())
+            .bind(reason)
+            .bind(&packed)
+            .bind(skipped_rows_checksum(run, state.name(), reason, &packed).finish())
+            .execute(&mut *connection)
+            .await?;
+    }
+    Ok(())
+}
+
+/// Loads the skipped rows with their reasons.
+pub(super) async fn load_skipped_rows(reader: &mut Connection, run: RunId) -> Result<ExcludedRows, StatementError> {
+    let rows = query("SELECT state, reason, rows, sum FROM left_out WHERE run = $1 ORDER BY rowid")
+        .bind(run.0)
+        .fetch_all(reader)
+        .await?;
+    let mut left_out = ExcludedRows::default();
+    for row in rows {
+        let (name, reason): (&str, &str) = (row.try_get("state")?, row.try_get("reason")?);
+        let packed: &[u8] = row.try_get("rows")?;
+        if !skipped_rows_checksum(run, name, reason, packed).matches(row.try_get("sum")?) {
+            return Err(LedgerError::Damaged { what: "the record of skipped rows".to_owned() }.into());
+        }
+        let state =
+            RowState::from_name(name).ok_or_else(|| LedgerError::Unreadable(format!("unknown state `{name}`")))?;
+        left_out.insert_set(state, reason.to_owned(), unpack_set(packed)?);
+    }
+    Ok(left_out)
+}
+
+fn skipped_rows_checksum(run: RunId, state: &str, reason: &str, rows: &[u8]) -> Checksum {
+    Checksum::for_table("left_out").with_number(run.0).with_text(state).with_text(reason).with_bytes(rows)
+}

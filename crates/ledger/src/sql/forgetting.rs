@@ -1,0 +1,318 @@
+//! Forgetting recipients and purging runs in the tables.
+
+use std::sync::Arc;
+
+use futures_util::TryStreamExt as _;
+use roaring::{RoaringBitmap, RoaringTreemap};
+use sqlx::Row as _;
+
+use super::dialect::{Adapter, Connection};
+use super::envelope_records::{EnvelopeHeader, PackedOutcomes, read_row_span};
+use super::envelopes::envelope_from_row;
+use super::runs::{self, timestamp_from_micros};
+use super::statement::{Now, StatementError, query, read_ledger, read_u32, scalar};
+use super::{blocks, contacts, events, guard, limits, receipts, suppression};
+use crate::encoding::Checksum;
+use crate::encoding::{pack_list, unpack_list};
+use crate::rules::NumberErasure;
+use crate::{
+    ExcludedRows, ForgetOrder, Forgetting, LedgerError, LedgerFuture, NewCopies, NumberKey, NumberSet, OPTED_OUT,
+    Ownership, RowState, Run, RunId, StateCounts,
+};
+use campaign_core::domain::{Addressee, Phone, Row};
+
+impl Forgetting for Adapter {
+    fn forget_number(&self, order: ForgetOrder) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(move |connection, now| Box::pin(forget_recipient(connection, now, order.clone()))))
+    }
+
+    fn list_rows_to_forget(&self) -> LedgerFuture<'_, Vec<(RunId, RoaringBitmap)>> {
+        Box::pin(async move { read_ledger!(self, list_waiting_rows) })
+    }
+
+    fn mark_rows_forgotten(&self, runs: Vec<RunId>) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(move |connection, _| {
+            let runs = runs.clone();
+            Box::pin(async move {
+                for run in runs {
+                    query("UPDATE forgotten_rows SET waits = FALSE WHERE run = $1")
+                        .bind(run.0)
+                        .execute(&mut *connection)
+                        .await?;
+                }
+                Ok(())
+            })
+        }))
+    }
+
+    fn prepare_replacement_copies<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, Box<dyn NewCopies>> {
+        Box::pin(self.replacement_copies(run))
+    }
+
+    fn purge_run(&self, counted: Run, counts: StateCounts, parts: u64) -> LedgerFuture<'_, Ownership> {
+        Box::pin(self.write(move |connection, now| {
+            Box::pin(purge_run(connection, now, counted.clone(), (counts.clone(), parts)))
+        }))
+    }
+
+    fn keep_cancelled_numbers(&self, run: RunId, numbers: RoaringTreemap) -> LedgerFuture<'_, ()> {
+        let numbers = Arc::new(numbers);
+        Box::pin(self.write(move |connection, _| {
+            let numbers = Arc::clone(&numbers);
+            Box::pin(async move { store_cancelled_numbers(connection, run, &numbers).await })
+        }))
+    }
+
+    fn load_cancelled_numbers(&self, run: RunId) -> LedgerFuture<'_, NumberSet> {
+        Box::pin(async move { read_ledger!(self, load_cancelled_numbers, run) })
+    }
+
+    fn discard_copies<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, ()> {
+        Box::pin(self.remove_copies(run))
+    }
+
+    fn overwrite_free_space(&self) -> LedgerFuture<'_, ()> {
+        Box::pin(self.overwrite_deleted())
+    }
+}
+
+/// The key for hashing forgotten numbers; `None` if no number was ever forgotten.
+pub(super) async fn load_number_key(reader: &mut Connection) -> Result<Option<NumberKey>, StatementError> {
+    let key: Option<Vec<u8>> = scalar("SELECT key FROM forgetting").fetch_optional(reader).await?;
+    let whole = |bytes: Vec<u8>| bytes.try_into().map(NumberKey::new);
+    let damaged = |_| LedgerError::Damaged { what: "the key for forgotten numbers".to_owned() };
+    Ok(key.map(whole).transpose().map_err(damaged)?)
+}
+
+async fn forget_recipient(connection: &mut Connection, now: Now, order: ForgetOrder) -> Result<(), StatementError> {
+    let ForgetOrder { phone, rows, opt_out } = order;
+    let key = load_or_create_key(connection).await?;
+    let forgotten = NumberErasure { phone, stays: key.hash_number(phone) };
+    suppression::forget_in_opt_outs(connection, forgotten, opt_out).await?;
+    for (run, rows) in &rows {
+        forget_in_envelopes(connection, *run, rows, forgotten).await?;
+        receipts::forget_in_receipts(connection, *run, rows).await?;
+        contacts::forget_in_contacts(connection, *run, rows, forgotten).await?;
+        events::forget_in_events(connection, *run, rows, forgotten).await?;
+        let out = events::load_skipped_rows(&mut *connection, *run).await?.rows();
+        let mut more = ExcludedRows::default();
+        (rows - out).iter().for_each(|row| more.insert(Row::new(row), RowState::Skipped, OPTED_OUT));
+        events::insert_skipped_rows(connection, *run, &more).await?;
+        for row in rows {
+            query(
+                "INSERT INTO forgotten_rows (run, row, waits) VALUES ($1, $2, TRUE)
+                 ON CONFLICT (run, row) DO UPDATE SET waits = TRUE",
+            )
+            .bind(run.0)
+            .bind(i64::from(row))
+            .execute(&mut *connection)
+            .await?;
+        }
+    }
+    for (table, column) in [("runs", "stopped"), ("notifications", "notice")] {
+        forget_in_column(connection, table, column, forgotten).await?;
+    }
+    tracing::debug!(at = now.0, "a number is forgotten");
+    Ok(())
+}
+
+/// The key for hashing forgotten numbers, created on first use.
+async fn load_or_create_key(connection: &mut Connection) -> Result<NumberKey, StatementError> {
+    if let Some(known) = load_number_key(&mut *connection).await? {
+        return Ok(known);
+    }
+    let bytes: [u8; NumberKey::LENGTH] = rand::random();
+    query("INSERT INTO forgetting (key, swept) VALUES ($1, FALSE)").bind(bytes.as_slice()).execute(connection).await?;
+    Ok(NumberKey::new(bytes))
+}
+
+/// Removes a number from the texts of a column.
+async fn forget_in_column(
+    connection: &mut Connection,
+    table: &'static str,
+    column: &'static str,
+    forgotten: NumberErasure,
+) -> Result<(), StatementError> {
+    let found = format!("SELECT key, {column} FROM {table} WHERE {column} IS NOT NULL");
+    let changed: Vec<(i64, String)> = query(sqlx::AssertSqlSafe(found))
+        .fetch(&mut *connection)
+        .map_err(StatementError::from)
+        .try_filter_map(async |row| {
+            let text: &str = row.try_get(1)?;
+            let without = forgotten.erase_from_text(text);
+            Ok(if without == text { None } else { Some((row.try_get(0)?, without)) })
+        })
+        .try_collect()
+        .await?;
+    for (key, text) in changed {
+        let change = format!("UPDATE {table} SET {column} = $1 WHERE key = $2");
+        query(sqlx::AssertSqlSafe(change)).bind(text).bind(key).execute(&mut *connection).await?;
+    }
+    Ok(())
+}
+
+/// The rows that must still be removed from copies and results.
+async fn list_waiting_rows(reader: &mut Connection) -> Result<Vec<(RunId, RoaringBitmap)>, StatementError> {
+    let found = query("SELECT run, row FROM forgotten_rows WHERE waits ORDER BY run, row").fetch_all(reader);
+    let mut waiting: Vec<(RunId, RoaringBitmap)> = Vec::new();
+    for record in found.await? {
+        let (run, row) = (record.try_get::<i64, _>(0)?, read_u32(&record, 1)?);
+        match waiting.last_mut().filter(|(last, _)| last.0 == run) {
+            Some((_, rows)) => drop(rows.insert(row)),
+            None => waiting.push((RunId(run), RoaringBitmap::from([row]))),
+        }
+    }
+    Ok(waiting)
+}
+
+/// Removes a number from these rows of a run, their outcomes and stored response bodies.
+async fn forget_in_envelopes(
+    connection: &mut Connection,
+    run: RunId,
+    rows: &RoaringBitmap,
+    forgotten: NumberErasure,
+) -> Result<(), StatementError> {
+    let (Some(first), Some(last)) = (rows.min(), rows.max()) else { return Ok(()) };
+    let within = query(
+        "SELECT envelopes.*, (SELECT kind FROM runs WHERE key = run) AS kind_of_run FROM envelopes
+         WHERE run = $1 AND first_row <= $2 AND last_row >= $3 ORDER BY envelope",
+    )
+    .bind(run.0)
+    .bind(i64::from(last))
+    .bind(i64::from(first))
+    .fetch_all(&mut *connection)
+    .await?;
+    for row in &within {
+        let mut envelope = envelope_from_row(row)?;
+        let (settled_at, mut outcomes) = envelope.settled.take().unzip();
+        if !forgotten.erase_from_envelope(&mut envelope.rows, outcomes.as_deref_mut().unwrap_or_default(), rows) {
+            continue;
+        }
+        let (packed, head) = (pack_list(&envelope.rows)?, EnvelopeHeader::from_row(row)?);
+        let sum = head.checksum(read_row_span(row)?, &packed).finish();
+        let alone = envelope.rows.iter().all(|sent| rows.contains(sent.row.get()));
+        let evidence: Option<&str> = row.try_get("evidence")?;
+        query("UPDATE envelopes SET rows = $1, rows_sum = $2, evidence = $3 WHERE run = $4 AND envelope = $5")
+            .bind(packed)
+            .bind(sum)
+            .bind(evidence.filter(|_| !alone).map(|body| forgotten.erase_from_text(body)))
+            .bind(run.0)
+            .bind(i64::from(head.envelope))
+            .execute(&mut *connection)
+            .await?;
+        if let Some((at, outcomes)) = settled_at.zip(outcomes) {
+            let settled = PackedOutcomes::new(run, head.envelope, Now(at.as_microsecond()), &outcomes)?;
+            settled.update_envelope(&mut *connection, None).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Tables with rows of runs.
+const PURGED_TABLES: [&str; 5] = ["envelopes", "left_out", "events", "questions", "forgotten_rows"];
+
+/// Deletes the rows of a run, if the run has not changed since it was counted. Hashes of the numbers stay for the
+/// guard.
+async fn purge_run(
+    connection: &mut Connection,
+    now: Now,
+    counted: Run,
+    counts: (StateCounts, u64),
+) -> Result<Ownership, StatementError> {
+    let run = counted.key;
+    let (mut purged, at) = (false, timestamp_from_micros(now.0)?);
+    let blocks = blocks::load_block_ids(&mut *connection, run).await?;
+    let change = |run: &mut Run| {
+        // The shards of a campaign's run use the identifiers of the run itself.
+        run.blocks = if run.shared { blocks } else { Vec::new() };
+        purged = run.mark_purged(at, &counted, counts);
+    };
+    runs::update_run(connection, run, change).await?;
+    if !purged {
+        return Ok(Ownership::Lost);
+    }
+    let key = load_or_create_key(connection).await?;
+    // The spending of a run is computed from its envelopes while they exist.
+    limits::freeze_spending(connection, run).await?;
+    contacts::purge_contacts(connection, now, run, &key).await?;
+    store_guarded_numbers(connection, run, &key).await?;
+    for table in PURGED_TABLES {
+        let statement = format!("DELETE FROM {table} WHERE run = $1");
+        query(sqlx::AssertSqlSafe(statement)).bind(run.0).execute(&mut *connection).await?;
+    }
+    receipts::delete_receipts(connection, run).await?;
+    Ok(Ownership::Held)
+}
+
+/// Marks a cancelled number in the record of a purged run; numbers never use this bit.
+const CANCELLED_BIT: u64 = 1 << 63;
+
+/// Stores the hashes of the numbers that have a message of the run.
+async fn store_guarded_numbers(connection: &mut Connection, run: RunId, key: &NumberKey) -> Result<(), StatementError> {
+    let numbers = guard::load_numbers_of_run(connection, run).await?;
+    let cancelled = load_members(connection, run).await?.into_iter().filter(|member| member & CANCELLED_BIT > 0);
+    let stay = hash_numbers(&numbers, key).chain(cancelled).collect();
+    write_members(connection, run, stay).await
+}
+
+/// Stores the hashes of the numbers that were cancelled in the run.
+async fn store_cancelled_numbers(
+    connection: &mut Connection,
+    run: RunId,
+    numbers: &RoaringTreemap,
+) -> Result<(), StatementError> {
+    let key = load_or_create_key(connection).await?;
+    let guarded = load_members(connection, run).await?.into_iter().filter(|member| member & CANCELLED_BIT == 0);
+    let stay = hash_numbers(numbers, &key).map(|member| member | CANCELLED_BIT).chain(guarded).collect();
+    write_members(connection, run, stay).await
+}
+
+/// Replaces numbers with their hashes.
+fn hash_numbers(numbers: &RoaringTreemap, key: &NumberKey) -> impl Iterator<Item = u64> {
+    let stays =
+        |member| Phone::new(member).map_or(member, |phone| Addressee::Forgotten(key.hash_number(phone)).to_u64());
+    numbers.iter().map(stays)
+}
+
+async fn write_members(connection: &mut Connection, run: RunId, mut stay: Vec<u64>) -> Result<(), StatementError> {
+    stay.sort_unstable();
+    let numbers = pack_list(&stay)?;
+    query(
+        "INSERT INTO guarded (run, numbers, sum) VALUES ($1, $2, $3)
+         ON CONFLICT (run) DO UPDATE SET numbers = excluded.numbers, sum = excluded.sum",
+    )
+    .bind(run.0)
+    .bind(&numbers)
+    .bind(members_checksum(run, &numbers).finish())
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// The hashes of the numbers that had a message of the run when it was purged.
+pub(crate) async fn load_guarded_numbers(
+    reader: &mut Connection,
+    run: RunId,
+) -> Result<RoaringTreemap, StatementError> {
+    Ok(load_members(reader, run).await?.into_iter().filter(|member| member & CANCELLED_BIT == 0).collect())
+}
+
+/// The numbers that were cancelled in the run when it was purged.
+async fn load_cancelled_numbers(reader: &mut Connection, run: RunId) -> Result<NumberSet, StatementError> {
+    let kept = load_members(&mut *reader, run).await?.into_iter().filter(|member| member & CANCELLED_BIT > 0);
+    Ok(NumberSet::new(kept.map(|member| member & !CANCELLED_BIT).collect(), load_number_key(reader).await?))
+}
+
+async fn load_members(reader: &mut Connection, run: RunId) -> Result<Vec<u64>, StatementError> {
+    let kept = query("SELECT numbers, sum FROM guarded WHERE run = $1").bind(run.0).fetch_optional(reader).await?;
+    let Some(kept) = kept else { return Ok(Vec::new()) };
+    let numbers: &[u8] = kept.try_get(0)?;
+    if !members_checksum(run, numbers).matches(kept.try_get(1)?) {
+        return Err(LedgerError::Damaged { what: "the recipient record of a purged run".to_owned() }.into());
+    }
+    Ok(unpack_list::<u64>(numbers)?)
+}
+
+fn members_checksum(run: RunId, numbers: &[u8]) -> Checksum {
+    Checksum::for_table("guarded").with_number(run.0).with_bytes(numbers)
+}

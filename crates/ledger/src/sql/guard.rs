@@ -1,0 +1,157 @@
+//! Guard queries: numbers that already have a message of an edition, and recent single messages.
+
+use std::time::Duration;
+
+use futures_util::TryStreamExt as _;
+use roaring::{RoaringBitmap, RoaringTreemap};
+
+use super::dialect::{Adapter, Connection};
+use super::envelopes::{SELECT_ENVELOPES, envelope_from_row};
+use super::statement::{Now, StatementError, query, read_ledger, scalar};
+use super::{events, forgetting, receipts};
+use crate::guards::{RepeatHash, RepeatKey, entry_age, is_expired, latest_expiry};
+use crate::rules::Guard;
+use crate::{LedgerError, LedgerFuture, NumberSet, RepeatCheck, RepeatGuard, RepeatPlace, RunId};
+
+/// The numbers with an operation in any of these runs.
+pub(super) async fn load_numbers_sent_to(reader: &mut Connection, runs: &[RunId]) -> Result<NumberSet, StatementError> {
+    let mut numbers = RoaringTreemap::new();
+    for run in runs {
+        numbers |= load_numbers_of_run(&mut *reader, *run).await?;
+        // Read after the envelopes: a purge in between has stored these numbers by now.
+        numbers |= forgetting::load_guarded_numbers(&mut *reader, *run).await?;
+    }
+    Ok(NumberSet::new(numbers, forgetting::load_number_key(&mut *reader).await?))
+}
+
+/// The numbers with an operation in a run, from its envelopes.
+pub(super) async fn load_numbers_of_run(reader: &mut Connection, run: RunId) -> Result<RoaringTreemap, StatementError> {
+    Ok(load_guard(reader, run).await?.into_numbers())
+}
+
+/// The rows with an operation in a run, from its envelopes.
+pub(super) async fn load_rows_sent(reader: &mut Connection, run: RunId) -> Result<RoaringBitmap, StatementError> {
+    Ok(load_guard(reader, run).await?.into_rows())
+}
+
+/// Builds the guard of a run from its envelopes and receipts.
+async fn load_guard(reader: &mut Connection, run: RunId) -> Result<Guard, StatementError> {
+    let mut guard = Guard::new(events::load_events(&mut *reader, run).await?.into());
+    let mut rows = query(SELECT_ENVELOPES).bind(run.0).bind(1_i64).bind(i64::from(u32::MAX)).fetch(&mut *reader);
+    while let Some(row) = rows.try_next().await? {
+        guard.add_envelope(&envelope_from_row(&row)?);
+    }
+    drop(rows);
+    let mut chunks = receipts::stream_receipts(&mut *reader, run);
+    while let Some(chunk) = chunks.try_next().await? {
+        chunk.iter().for_each(|(row, receipts)| guard.add_receipts(*row, receipts));
+    }
+    Ok(guard)
+}
+
+impl RepeatGuard for Adapter {
+    fn take_repeat_place(&self, message: Vec<u8>, again: bool) -> LedgerFuture<'_, RepeatCheck> {
+        Box::pin(async move {
+            match self.keeps_repeats() {
+                true => {
+                    self.write(move |connection, now| {
+                        let message = message.clone();
+                        Box::pin(async move { reserve_place(connection, now, &message, again).await })
+                    })
+                    .await
+                }
+                false => Ok(RepeatCheck::Unavailable),
+            }
+        })
+    }
+
+    fn find_time_since_sent(&self, message: Vec<u8>) -> LedgerFuture<'_, Option<Duration>> {
+        Box::pin(async move {
+            match self.keeps_repeats() {
+                true => read_ledger!(self, find_age, self.now(), &message),
+                false => Ok(None),
+            }
+        })
+    }
+
+    fn release_repeat_place(&self, place: RepeatPlace) -> LedgerFuture<'_, ()> {
+        Box::pin(async move {
+            match self.keeps_repeats() {
+                true => {
+                    self.write(move |connection, now| Box::pin(release_place(connection, now, place.clone()))).await
+                }
+                false => Ok(()),
+            }
+        })
+    }
+}
+
+async fn reserve_place(
+    connection: &mut Connection,
+    now: Now,
+    message: &[u8],
+    again: bool,
+) -> Result<RepeatCheck, StatementError> {
+    query("DELETE FROM repeats WHERE until <= $1 OR until > $2")
+        .bind(now.0)
+        .bind(latest_expiry(now.0))
+        .execute(&mut *connection)
+        .await?;
+    let hash = load_or_create_key(&mut *connection).await?.hash_message(message);
+    let before = find_expiry(&mut *connection, &hash).await?;
+    if let Some(until) = before.filter(|_| !again) {
+        return Ok(RepeatCheck::Repeated(entry_age(until, now.0)));
+    }
+    let place = RepeatPlace::new(hash, now.0, before);
+    store_expiry(connection, &hash, place.until).await?;
+    Ok(RepeatCheck::Taken(place))
+}
+
+async fn find_age(reader: &mut Connection, now: Now, message: &[u8]) -> Result<Option<Duration>, StatementError> {
+    let Some(key) = load_repeat_key(&mut *reader).await? else { return Ok(None) };
+    let until = find_expiry(reader, &key.hash_message(message)).await?;
+    Ok(until.filter(|until| !is_expired(*until, now.0)).map(|until| entry_age(until, now.0)))
+}
+
+/// Releases a reservation, unless a later message of the same content replaced it.
+async fn release_place(connection: &mut Connection, now: Now, place: RepeatPlace) -> Result<(), StatementError> {
+    if find_expiry(&mut *connection, &place.hash).await? != Some(place.until) {
+        return Ok(());
+    }
+    match place.before.filter(|until| !is_expired(*until, now.0)) {
+        Some(before) => store_expiry(connection, &place.hash, before).await,
+        None => {
+            query("DELETE FROM repeats WHERE hash = $1").bind(place.hash.to_vec()).execute(connection).await?;
+            Ok(())
+        }
+    }
+}
+
+async fn store_expiry(connection: &mut Connection, hash: &RepeatHash, until: i64) -> Result<(), StatementError> {
+    query("INSERT INTO repeats (hash, until) VALUES ($1, $2) ON CONFLICT (hash) DO UPDATE SET until = excluded.until")
+        .bind(hash.to_vec())
+        .bind(until)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+async fn find_expiry(reader: &mut Connection, hash: &RepeatHash) -> Result<Option<i64>, StatementError> {
+    Ok(scalar("SELECT until FROM repeats WHERE hash = $1").bind(hash.to_vec()).fetch_optional(reader).await?)
+}
+
+/// The key for hashing messages; `None` before the first message.
+async fn load_repeat_key(reader: &mut Connection) -> Result<Option<RepeatKey>, StatementError> {
+    let key: Option<Vec<u8>> = scalar("SELECT key FROM repeat_key").fetch_optional(reader).await?;
+    let damaged = |_| LedgerError::Damaged { what: "the key for hashing messages".to_owned() };
+    Ok(key.map(|bytes| bytes.try_into().map(RepeatKey)).transpose().map_err(damaged)?)
+}
+
+async fn load_or_create_key(connection: &mut Connection) -> Result<RepeatKey, StatementError> {
+    if let Some(known) = load_repeat_key(&mut *connection).await? {
+        return Ok(known);
+    }
+    let bytes: [u8; RepeatKey::LENGTH] = rand::random();
+    query("INSERT INTO repeat_key (key) VALUES ($1)").bind(bytes.to_vec()).execute(connection).await?;
+    Ok(RepeatKey(bytes))
+}

@@ -1,0 +1,491 @@
+//! Limits of intents: budgets, messages per day, frequency caps, and the rate limit of accounts.
+//!
+//! Spending and daily counts are sums per run. They are maintained while intents with limits arrive, and computed again from the
+//! envelopes of the run otherwise.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use sqlx::Row as _;
+
+use super::dialect::{Connection, Record};
+use super::runs::{timestamp_from_micros, to_signed, to_unsigned};
+use super::statement::{Now, StatementError, query};
+use super::{contacts, envelopes, events};
+use crate::encoding::{parse_amount, unpack_costs};
+use crate::rate_limit::{QuestionRateLimit, is_question_account, question_account_name};
+use crate::rules::{
+    self, BudgetScope, envelope_spending, find_exceeded_day, intended_spending, may_have_been_sent, refunded_spending,
+    tighter_bound,
+};
+use crate::{
+    AccountRateLimit, Allowance, Bound, CAPPED, ExcludedRows, Intent, LedgerError, NewRowEvent, Permit, QuestionPermit,
+    RowEvents, Run, RunId, SlotWait,
+};
+use campaign_core::calendar::DailyLimits;
+use campaign_core::domain::{Budget, OperationOutcome, Spending};
+
+/// Charges an intent against its budget, daily limit and caps, or returns why it must not be sent as it is.
+pub(super) async fn apply_bounds(
+    connection: &mut Connection,
+    now: Now,
+    run: &Run,
+    intent: &Intent,
+    leaves: Timestamp,
+) -> Result<Option<Permit>, StatementError> {
+    let capped = contacts::find_rows_over_cap(connection, now, run, intent).await?;
+    if !capped.is_empty() {
+        events::insert_skipped_rows(connection, run.key, &ExcludedRows::from_skipped(&capped, CAPPED)).await?;
+        return Ok(Some(Permit::Capped(capped)));
+    }
+    let Some(bounds) = &intent.bounds else { return Ok(None) };
+    let (budget, rows) = (Some(&bounds.budget).filter(|budget| !budget.is_unlimited()), intent.rows.len());
+    let spent = match budget {
+        Some(budget) => Some(check_budget(connection, run, budget, intent).await?),
+        None => None,
+    };
+    let day = match &bounds.per_day {
+        Some(per_day) => check_daily_limit(connection, now, run, per_day, rows, leaves).await?,
+        None => None,
+    };
+    let (own, over) = spent.map_or((None, None), |(own, over)| (Some(own), over));
+    if let Some((fits, bound)) = tighter_bound(over, day) {
+        return Ok(Some(Permit::BoundExceeded { fits, bound }));
+    }
+    if let Some(own) = own {
+        charge_intent(connection, run.key, own, intent).await?;
+    }
+    if let Some(per_day) = &bounds.per_day {
+        count_sent_today(connection, now, run.key, per_day, rows).await?;
+    }
+    Ok(None)
+}
+
+/// Discards derived totals after a claim.
+pub(super) async fn reset_after_claim(connection: &mut Connection, now: Now, run: RunId) -> Result<(), StatementError> {
+    discard_totals(connection, run).await?;
+    contacts::delete_old_contacts(connection, now).await
+}
+
+/// Releases what unsent messages of a settled envelope had used.
+pub(super) async fn release_after_settlement(
+    connection: &mut Connection,
+    run: RunId,
+    envelope: u32,
+    outcomes: &[OperationOutcome],
+) -> Result<(), StatementError> {
+    if outcomes.iter().all(may_have_been_sent) {
+        return Ok(());
+    }
+    refund_unsent(connection, run, envelope, outcomes).await?;
+    uncount_unsent(connection, run, envelope, outcomes).await?;
+    contacts::refresh_contacts(connection, run, envelope).await
+}
+
+/// Discards the derived totals and refreshes the contacts once an envelope's outcomes have changed.
+pub(super) async fn reset_after_merge(
+    connection: &mut Connection,
+    run: RunId,
+    envelope: u32,
+) -> Result<(), StatementError> {
+    discard_totals(connection, run).await?;
+    contacts::refresh_contacts(connection, run, envelope).await
+}
+
+/// Discards derived totals after row events.
+pub(super) async fn reset_after_events(
+    connection: &mut Connection,
+    run: RunId,
+    events: &[NewRowEvent],
+) -> Result<(), StatementError> {
+    discard_totals(connection, run).await?;
+    for envelope in events.iter().map(|event| event.envelope).collect::<BTreeSet<u32>>() {
+        contacts::refresh_contacts(connection, run, envelope).await?;
+    }
+    Ok(())
+}
+
+/// Discards the totals of a run; the next use computes them again.
+async fn discard_totals(connection: &mut Connection, run: RunId) -> Result<(), StatementError> {
+    discard_spending(connection, run).await?;
+    discard_days(connection, run).await
+}
+
+/// Returns the spending of a run and, if the intent exceeds the budget, how many of its messages fit.
+pub(super) async fn check_budget(
+    connection: &mut Connection,
+    run: &Run,
+    budget: &Budget,
+    intent: &Intent,
+) -> Result<(Spending, Option<(usize, Bound)>), StatementError> {
+    let (own, others) = load_spending(connection, run).await?;
+    Ok((own, rules::find_exceeded_budget(budget, own.add_spending(others), intent.rows.len(), &intent.costs)))
+}
+
+/// Adds an intent to the spending of its run.
+pub(super) async fn charge_intent(
+    connection: &mut Connection,
+    run: RunId,
+    own: Spending,
+    intent: &Intent,
+) -> Result<(), StatementError> {
+    store_spending(connection, run, own.add_spending(intended_spending(intent.rows.len(), &intent.costs))).await
+}
+
+/// Subtracts rejected and unsent messages of a settled envelope, if the spending of its run is stored.
+pub(super) async fn refund_unsent(
+    connection: &mut Connection,
+    run: RunId,
+    envelope: u32,
+    outcomes: &[OperationOutcome],
+) -> Result<(), StatementError> {
+    let kept = query(
+        "SELECT spending.recipients, spending.cost, envelopes.costs FROM spending JOIN envelopes USING (run)
+         WHERE run = $1 AND envelope = $2",
+    )
+    .bind(run.0)
+    .bind(i64::from(envelope))
+    .fetch_optional(&mut *connection)
+    .await?;
+    let Some(kept) = kept else { return Ok(()) };
+    let costs = kept.try_get::<Option<&[u8]>, _>(2)?.map_or_else(|| Ok(Vec::new()), unpack_costs)?;
+    let spending = Spending { recipients: to_unsigned(kept.try_get(0)?), cost: parse_amount(kept.try_get(1)?)? };
+    store_spending(connection, run, spending.subtract_spending(refunded_spending(outcomes, &costs))).await
+}
+
+/// Stores the spending of a run before its envelopes are deleted.
+pub(super) async fn freeze_spending(connection: &mut Connection, run: RunId) -> Result<(), StatementError> {
+    let counted = count_spending(connection, run).await?;
+    store_spending(connection, run, counted).await
+}
+
+/// Discards the stored spending of a run; the next use computes it again.
+pub(super) async fn discard_spending(connection: &mut Connection, run: RunId) -> Result<(), StatementError> {
+    query("DELETE FROM spending WHERE run = $1").bind(run.0).execute(connection).await?;
+    Ok(())
+}
+
+/// Loads the spending of a run and of the other runs with the same budget.
+async fn load_spending(connection: &mut Connection, run: &Run) -> Result<(Spending, Spending), StatementError> {
+    let sharing = BudgetScope::for_run(run);
+    let runs = query(
+        "SELECT runs.key, runs.owner IS NOT NULL, spending.recipients, spending.cost
+         FROM runs LEFT JOIN spending ON spending.run = runs.key
+         WHERE runs.key = $1 OR (campaign = $2 AND edition = $3 AND loopback = $4 AND live AND NOT shared)",
+    )
+    .bind(run.key.0)
+    .bind(sharing.map(|sharing| sharing.campaign))
+    .bind(sharing.map(|sharing| sharing.edition))
+    .bind(sharing.map(|sharing| sharing.loopback))
+    .fetch_all(&mut *connection)
+    .await?;
+    let (mut own, mut others) = (Spending::default(), Spending::default());
+    for row in runs {
+        let (key, has_owner): (i64, bool) = (row.try_get(0)?, row.try_get(1)?);
+        let recipients: Option<i64> = row.try_get(2)?;
+        let spending = match recipients.zip(row.try_get::<Option<&str>, _>(3)?) {
+            Some((recipients, cost)) => Spending { recipients: to_unsigned(recipients), cost: parse_amount(cost)? },
+            None => {
+                let counted = count_spending(connection, RunId(key)).await?;
+                // Another process with a claimed run stores its own spending, or has no bounds and stores none.
+                if !has_owner {
+                    store_spending(connection, RunId(key), counted).await?;
+                }
+                counted
+            }
+        };
+        if key == run.key.0 { own = spending } else { others = others.add_spending(spending) }
+    }
+    Ok((own, others))
+}
+
+/// Computes the spending of a run from its envelopes.
+async fn count_spending(connection: &mut Connection, run: RunId) -> Result<Spending, StatementError> {
+    let events = RowEvents::from(events::load_events(&mut *connection, run).await?);
+    let (mut sum, mut next) = (Spending::default(), 1);
+    loop {
+        let block = envelopes::load_next_envelopes(connection, run, &mut next).await?;
+        if block.is_empty() {
+            return Ok(sum);
+        }
+        sum = block.iter().map(|envelope| envelope_spending(envelope, &events)).fold(sum, Spending::add_spending);
+    }
+}
+
+async fn store_spending(connection: &mut Connection, run: RunId, spending: Spending) -> Result<(), StatementError> {
+    let Spending { recipients, cost } = spending;
+    query(
+        "INSERT INTO spending (run, recipients, cost) VALUES ($1, $2, $3)
+         ON CONFLICT (run) DO UPDATE SET recipients = excluded.recipients, cost = excluded.cost",
+    )
+    .bind(run.0)
+    .bind(to_signed(recipients))
+    .bind(cost.to_json_digits())
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Returns how many messages of an intent may still be sent today, if not all.
+pub(super) async fn check_daily_limit(
+    connection: &mut Connection,
+    now: Now,
+    run: &Run,
+    per_day: &DailyLimits,
+    rows: usize,
+    leaves: Timestamp,
+) -> Result<Option<(usize, Bound)>, StatementError> {
+    let left = load_sent_by_day(connection, run, per_day).await?;
+    Ok(find_exceeded_day(per_day, &left, timestamp_from_micros(now.0)?, leaves, rows))
+}
+
+/// Counts messages that are sent today.
+pub(super) async fn count_sent_today(
+    connection: &mut Connection,
+    now: Now,
+    run: RunId,
+    per_day: &DailyLimits,
+    rows: usize,
+) -> Result<(), StatementError> {
+    // Counts in other time zones are computed again when they are needed.
+    query("DELETE FROM days WHERE run = $1 AND zone <> $2")
+        .bind(run.0)
+        .bind(per_day.zone_name())
+        .execute(&mut *connection)
+        .await?;
+    query(
+        "INSERT INTO days (run, zone, day, sent) VALUES ($1, $2, $3, $4)
+         ON CONFLICT (run, zone, day) DO UPDATE SET sent = days.sent + excluded.sent",
+    )
+    .bind(run.0)
+    .bind(per_day.zone_name())
+    .bind(per_day.local_date(timestamp_from_micros(now.0)?).to_string())
+    .bind(to_signed(rows as u64))
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Subtracts unsent messages of a settled envelope, if the daily counts of its run are stored.
+pub(super) async fn uncount_unsent(
+    connection: &mut Connection,
+    run: RunId,
+    envelope: u32,
+    outcomes: &[OperationOutcome],
+) -> Result<(), StatementError> {
+    let kept = query(
+        "SELECT days.zone, envelopes.begun_at FROM days JOIN envelopes USING (run)
+         WHERE run = $1 AND days.day = '' AND envelope = $2",
+    )
+    .bind(run.0)
+    .bind(i64::from(envelope))
+    .fetch_all(&mut *connection)
+    .await?;
+    let back = outcomes.iter().filter(|outcome| !may_have_been_sent(outcome)).count() as u64;
+    for row in kept {
+        let zone: String = row.try_get(0)?;
+        let time_zone = TimeZone::get(&zone).map_err(|error| LedgerError::Unreadable(error.to_string()))?;
+        let day = timestamp_from_micros(row.try_get(1)?)?.to_zoned(time_zone).date().to_string();
+        query("UPDATE days SET sent = sent - $1 WHERE run = $2 AND zone = $3 AND day = $4")
+            .bind(to_signed(back))
+            .bind(run.0)
+            .bind(zone)
+            .bind(day)
+            .execute(&mut *connection)
+            .await?;
+    }
+    Ok(())
+}
+
+/// Discards the daily counts of a run.
+pub(super) async fn discard_days(connection: &mut Connection, run: RunId) -> Result<(), StatementError> {
+    query("DELETE FROM days WHERE run = $1").bind(run.0).execute(connection).await?;
+    Ok(())
+}
+
+/// Loads the number of messages that an edition sent on each day.
+async fn load_sent_by_day(
+    connection: &mut Connection,
+    run: &Run,
+    per_day: &DailyLimits,
+) -> Result<BTreeMap<Date, u64>, StatementError> {
+    let sharing = BudgetScope::for_run(run);
+    let found = query(
+        "SELECT runs.key, runs.owner IS NOT NULL, days.day, days.sent
+         FROM runs LEFT JOIN days ON days.run = runs.key AND days.zone = $5
+         WHERE runs.key = $1 OR (campaign = $2 AND edition = $3 AND loopback = $4 AND live AND NOT shared)",
+    )
+    .bind(run.key.0)
+    .bind(sharing.map(|sharing| sharing.campaign))
+    .bind(sharing.map(|sharing| sharing.edition))
+    .bind(sharing.map(|sharing| sharing.loopback))
+    .bind(per_day.zone_name())
+    .fetch_all(&mut *connection)
+    .await?;
+    let mut left = BTreeMap::<Date, u64>::new();
+    for row in found {
+        let (key, has_owner) = (RunId(row.try_get(0)?), row.try_get::<bool, _>(1)?);
+        let Some(day) = row.try_get::<Option<String>, _>(2)? else {
+            let counted = count_sent_by_day(connection, key, per_day).await?;
+            // Another process with a claimed run stores its own counts, or has no daily limit and stores none.
+            if key == run.key || !has_owner {
+                store_days(connection, key, per_day, &counted).await?;
+            }
+            counted.into_iter().for_each(|(day, sent)| *left.entry(day).or_default() += sent);
+            continue;
+        };
+        if !day.is_empty() {
+            let day: Date = day.parse().map_err(|_| LedgerError::Unreadable(format!("`{day}` is not a date")))?;
+            *left.entry(day).or_default() += to_unsigned(row.try_get(3)?);
+        }
+    }
+    Ok(left)
+}
+
+/// Computes the messages per day of a run from its envelopes.
+async fn count_sent_by_day(
+    connection: &mut Connection,
+    run: RunId,
+    per_day: &DailyLimits,
+) -> Result<BTreeMap<Date, u64>, StatementError> {
+    let events = RowEvents::from(events::load_events(&mut *connection, run).await?);
+    let (mut days, mut next) = (BTreeMap::<Date, u64>::new(), 1);
+    loop {
+        let block = envelopes::load_next_envelopes(connection, run, &mut next).await?;
+        if block.is_empty() {
+            return Ok(days);
+        }
+        for envelope in &block {
+            *days.entry(per_day.local_date(envelope.begun_at)).or_default() +=
+                envelope_spending(envelope, &events).recipients;
+        }
+    }
+}
+
+async fn store_days(
+    connection: &mut Connection,
+    run: RunId,
+    per_day: &DailyLimits,
+    days: &BTreeMap<Date, u64>,
+) -> Result<(), StatementError> {
+    let named = days.iter().map(|(day, sent)| (day.to_string(), *sent));
+    for (day, sent) in named.chain([(String::new(), 0)]) {
+        query(
+            "INSERT INTO days (run, zone, day, sent) VALUES ($1, $2, $3, $4)
+             ON CONFLICT (run, zone, day) DO UPDATE SET sent = excluded.sent",
+        )
+        .bind(run.0)
+        .bind(per_day.zone_name())
+        .bind(day)
+        .bind(to_signed(sent))
+        .execute(&mut *connection)
+        .await?;
+    }
+    Ok(())
+}
+
+/// Reserves rate-limit slots of an account.
+pub(super) async fn reserve_rate(
+    connection: &mut Connection,
+    now: Now,
+    account: &Allowance,
+    count: u32,
+) -> Result<SlotWait, StatementError> {
+    let before = load_pace(connection, &account.name).await?;
+    let reservation = before.reserve(now.0, count, account.rate);
+    if reservation.rate_limit != before {
+        store_pace(connection, &account.name, reservation.rate_limit).await?;
+    }
+    Ok(reservation.wait)
+}
+
+/// Reserves a rate-limit slot for a question of an assistant, if there is one in time.
+pub(super) async fn reserve_question(
+    connection: &mut Connection,
+    now: Now,
+    account: &Allowance,
+    longest: Duration,
+) -> Result<QuestionPermit, StatementError> {
+    let questions = question_account_name(&account.name);
+    let before = QuestionRateLimit {
+        account: load_pace(connection, &account.name).await?,
+        questions: load_pace(connection, &questions).await?,
+    };
+    let (after, turn) = before.reserve_question(now.0, account.rate, longest);
+    if after.account != before.account {
+        store_pace(connection, &account.name, after.account).await?;
+    }
+    if after.questions != before.questions {
+        store_pace(connection, &questions, after.questions).await?;
+    }
+    Ok(turn)
+}
+
+pub(super) async fn slow_account_down(
+    connection: &mut Connection,
+    now: Now,
+    account: String,
+    wait: Option<Duration>,
+) -> Result<(), StatementError> {
+    let wait = wait.and_then(|wait| i64::try_from(wait.as_micros()).ok());
+    let slowed = load_pace(connection, &account).await?.slow_down(now.0, wait);
+    store_pace(connection, &account, slowed).await
+}
+
+/// The rate-limit state of every account, by name.
+pub(super) async fn list_paces(reader: &mut Connection) -> Result<Vec<(String, AccountRateLimit)>, StatementError> {
+    let all =
+        "SELECT next_free, share, slowed_at, not_before, written_at, rate, taken, name FROM accounts ORDER BY name";
+    let rows = query(all).fetch_all(reader).await?;
+    let mut paces = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let name: String = row.try_get("name")?;
+        if !is_question_account(&name) {
+            paces.push((name, pace_from_row(row)?));
+        }
+    }
+    Ok(paces)
+}
+
+/// Loads the rate-limit state of an account.
+pub(super) async fn load_pace(connection: &mut Connection, account: &str) -> Result<AccountRateLimit, StatementError> {
+    let one = "SELECT next_free, share, slowed_at, not_before, written_at, rate, taken FROM accounts WHERE name = $1";
+    let row = query(one).bind(account).fetch_optional(connection).await?;
+    row.as_ref().map_or_else(|| Ok(AccountRateLimit::default()), pace_from_row)
+}
+
+fn pace_from_row(row: &Record) -> Result<AccountRateLimit, StatementError> {
+    Ok(AccountRateLimit {
+        next_free: row.try_get(0)?,
+        share: row.try_get(1)?,
+        slowed_at: row.try_get(2)?,
+        not_before: row.try_get(3)?,
+        written_at: row.try_get(4)?,
+        rate: row.try_get(5)?,
+        taken: row.try_get(6)?,
+    })
+}
+
+async fn store_pace(connection: &mut Connection, account: &str, pace: AccountRateLimit) -> Result<(), StatementError> {
+    query(
+        "INSERT INTO accounts (name, next_free, share, slowed_at, not_before, written_at, rate, taken)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+         ON CONFLICT (name) DO UPDATE SET next_free = excluded.next_free, share = excluded.share,
+             slowed_at = excluded.slowed_at, not_before = excluded.not_before, written_at = excluded.written_at,
+             rate = excluded.rate, taken = excluded.taken",
+    )
+    .bind(account)
+    .bind(pace.next_free)
+    .bind(pace.share)
+    .bind(pace.slowed_at)
+    .bind(pace.not_before)
+    .bind(pace.written_at)
+    .bind(pace.rate)
+    .bind(pace.taken)
+    .execute(connection)
+    .await?;
+    Ok(())
+}

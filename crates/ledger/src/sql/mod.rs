@@ -1,0 +1,32 @@
+//! Queries of the ledger's database adapters, shared by SQLite and PostgreSQL.
+//!
+//! Each adapter mounts this folder as its own module and has its `dialect` next to it: the types of its driver and
+//! the few words in which its SQL differs. A query is therefore written once and compiled for each driver.
+
+mod approvals;
+mod blocks;
+mod contacts;
+mod envelope_records;
+mod envelopes;
+mod events;
+mod forgetting;
+mod guard;
+mod limits;
+mod notifications;
+mod port;
+mod receipts;
+mod runs;
+mod schedules;
+mod shards;
+pub(crate) mod statement;
+mod suppression;
+mod upkeep;
+mod writer;
+
+pub(crate) use blocks::LockProof;
+pub(crate) use envelope_records::{list_runs_without_chains, record_chains};
+pub(crate) use envelopes::EnvelopeNumbers;
+pub(crate) use statement::{Now, StatementError, to_hex};
+pub(crate) use writer::{CommitCallback, Writer};
+
+use super::dialect;

@@ -1,0 +1,148 @@
+//! The queue of notifications.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use sqlx::Row as _;
+
+use super::dialect::{Adapter, Connection, Record};
+use super::statement::{
+    Now, StatementError, capture_damage, parse_name, query, read_ledger, read_u32, scalar, serialize_name,
+};
+use crate::{LedgerError, LedgerFuture, NewNotification, Notification, NotificationOutcome, NotificationQueue};
+
+/// How long finished notifications are kept.
+const RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+impl NotificationQueue for Adapter {
+    fn queue_notifications(&self, new: Vec<NewNotification>) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(move |connection, now| Box::pin(queue_notifications(connection, now, new.clone()))))
+    }
+
+    fn has_due_notifications(&self, apart: Duration) -> LedgerFuture<'_, bool> {
+        let now = self.now();
+        Box::pin(async move { read_ledger!(self, is_any_due, now, apart) })
+    }
+
+    fn take_notifications(&self, apart: Duration, held: Duration) -> LedgerFuture<'_, Vec<Notification>> {
+        Box::pin(self.write(move |connection, now| Box::pin(take_due(connection, now, apart, held))))
+    }
+
+    fn record_notification_outcome(&self, keys: Vec<i64>, outcome: NotificationOutcome) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(move |connection, now| Box::pin(record_attempt(connection, now, keys.clone(), outcome))))
+    }
+}
+
+/// Queues notifications in the transaction that causes them.
+pub(super) async fn queue_notifications(
+    connection: &mut Connection,
+    now: Now,
+    new: Vec<NewNotification>,
+) -> Result<(), StatementError> {
+    for NewNotification { occasion, target: way, notice } in new {
+        query("INSERT INTO notifications (at, occasion, way, notice, next_at) VALUES ($1, $2, $3, $4, $1)")
+            .bind(now.0)
+            .bind(serialize_name(&occasion)?)
+            .bind(way)
+            .bind(notice)
+            .execute(&mut *connection)
+            .await?;
+    }
+    Ok(())
+}
+
+async fn is_any_due(reader: &mut Connection, now: Now, apart: Duration) -> Result<bool, StatementError> {
+    let found: bool = scalar(
+        "SELECT EXISTS (SELECT 1 FROM notifications n WHERE done_at IS NULL AND taken_until <= $1 AND next_at <= $1
+             AND NOT EXISTS (SELECT 1 FROM notifications d WHERE d.sent AND d.done_at > $2 AND d.way = n.way
+                 AND d.occasion = n.occasion))",
+    )
+    .bind(now.0)
+    .bind(micros_before(now, apart))
+    .fetch_one(reader)
+    .await?;
+    Ok(found)
+}
+
+async fn take_due(
+    connection: &mut Connection,
+    now: Now,
+    apart: Duration,
+    held: Duration,
+) -> Result<Vec<Notification>, StatementError> {
+    let rows = query(
+        "UPDATE notifications SET taken_until = $3, tries = tries + 1
+         WHERE done_at IS NULL AND taken_until <= $1 AND (way, occasion) IN (
+             SELECT way, occasion FROM notifications WHERE done_at IS NULL AND taken_until <= $1 AND next_at <= $1
+             EXCEPT SELECT way, occasion FROM notifications WHERE sent AND done_at > $2)
+         RETURNING key, at, tries, occasion, way, notice",
+    )
+    .bind(now.0)
+    .bind(micros_before(now, apart))
+    .bind(micros_before(now, Duration::ZERO).saturating_add(to_micros(held)))
+    .fetch_all(&mut *connection)
+    .await?;
+    let mut taken = Vec::with_capacity(rows.len());
+    for row in &rows {
+        match capture_damage(notification_from_row(row))? {
+            Ok(notification) => taken.push(notification),
+            Err(error) => {
+                tracing::error!(
+                    "a notification is not sent, because its record is damaged: {}",
+                    error.describe_damage()
+                );
+                record_attempt(&mut *connection, now, vec![row.try_get("key")?], NotificationOutcome::GivenUp).await?;
+            }
+        }
+    }
+    taken.sort_by_key(|notification| notification.key);
+    Ok(taken)
+}
+
+pub(super) fn notification_from_row(row: &Record) -> Result<Notification, StatementError> {
+    let at = Timestamp::from_microsecond(row.try_get("at")?);
+    Ok(Notification {
+        key: row.try_get("key")?,
+        at: at.map_err(|error| LedgerError::Unreadable(error.to_string()))?,
+        attempts: read_u32(row, "tries")?,
+        content: NewNotification {
+            occasion: parse_name(row.try_get("occasion")?)?,
+            target: row.try_get("way")?,
+            notice: row.try_get("notice")?,
+        },
+    })
+}
+
+async fn record_attempt(
+    connection: &mut Connection,
+    now: Now,
+    keys: Vec<i64>,
+    outcome: NotificationOutcome,
+) -> Result<(), StatementError> {
+    let change = match outcome {
+        NotificationOutcome::Sent => {
+            "UPDATE notifications SET done_at = $1, sent = TRUE, taken_until = 0 WHERE key = $3"
+        }
+        NotificationOutcome::GivenUp => "UPDATE notifications SET done_at = $1, taken_until = 0 WHERE key = $3",
+        NotificationOutcome::RetryAfter(_) => {
+            "UPDATE notifications SET next_at = $1 + $2, taken_until = 0 WHERE key = $3"
+        }
+    };
+    let wait = if let NotificationOutcome::RetryAfter(wait) = outcome { to_micros(wait) } else { 0 };
+    for key in keys {
+        query(change).bind(now.0).bind(wait).bind(key).execute(&mut *connection).await?;
+    }
+    query("DELETE FROM notifications WHERE done_at < $1")
+        .bind(micros_before(now, RETENTION))
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+fn micros_before(now: Now, time: Duration) -> i64 {
+    now.0.saturating_sub(to_micros(time))
+}
+
+fn to_micros(time: Duration) -> i64 {
+    i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
+}

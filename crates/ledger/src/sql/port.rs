@@ -1,0 +1,312 @@
+//! The ledger port: maps each call to a query.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use roaring::RoaringBitmap;
+
+use super::blocks::{self, BlockDraw, DrawPlace};
+use super::dialect::{Adapter, Connection, Lock};
+use super::runs::{self, InitialRunState};
+use super::statement::{StatementError, read_ledger};
+use super::writer::ChangeWork;
+use super::{envelopes, events, guard, limits};
+use crate::earlier_versions::rewrite_event;
+use crate::rules::check_lock;
+use crate::{
+    Allowance, AskedRow, BlockRequest, CampaignLock, Claim, Copies, DamagedRun, DrawOutcome, DrawRefusal,
+    EnvelopeRecord, EnvelopeSummary, Epoch, ExcludedRows, Intent, Lease, Ledger, LedgerError, LedgerFuture,
+    MessageOrigin, NewCopies, NewRowEvent, NewRun, NumberSet, Ownership, Permit, QuestionPermit, RetryOrder, RowBlock,
+    RowEvent, RowSpan, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, SlotWait, StrayCopies, run,
+};
+use campaign_core::domain::{Chain, LOOPBACK, MessageId};
+
+impl Ledger for Adapter {
+    fn create_run<'a>(&'a self, new: &'a NewRun) -> LedgerFuture<'a, Run> {
+        let new = new.clone();
+        Box::pin(async move {
+            self.ensure_sendable().await?;
+            self.write(move |connection, _| {
+                Box::pin(runs::insert_run(connection, new.clone(), InitialRunState::Preparing))
+            })
+            .await
+        })
+    }
+
+    fn open_run(&self, run: RunId, replaced: Option<RunId>) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(move |connection, now| Box::pin(runs::open_run(connection, now, run, replaced))))
+    }
+
+    fn list_runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Run>> {
+        Box::pin(async move { read_ledger!(self, runs::find_runs, wanted.clone()) })
+    }
+
+    fn list_stored_runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Result<Run, DamagedRun>>> {
+        Box::pin(async move { read_ledger!(self, runs::find_stored_runs, wanted.clone()) })
+    }
+
+    fn find_message(&self, id: MessageId) -> LedgerFuture<'_, Option<MessageOrigin>> {
+        Box::pin(async move { read_ledger!(self, runs::find_origin, id) })
+    }
+
+    fn acquire_campaign_lock<'a>(
+        &'a self,
+        campaign: &'a str,
+        account: &'a str,
+    ) -> LedgerFuture<'a, Option<CampaignLock>> {
+        Box::pin(async move {
+            let taken = self.try_lock_campaign(campaign, account).await?;
+            Ok(taken.map(|lock| CampaignLock::new(campaign, account, lock)))
+        })
+    }
+
+    fn is_campaign_locked<'a>(&'a self, campaign: &'a str, account: &'a str) -> LedgerFuture<'a, bool> {
+        Box::pin(async move { self.is_locked(&run::lock_name(campaign, account)).await })
+    }
+
+    fn find_lock_time<'a>(&'a self, campaign: &'a str, account: &'a str) -> LedgerFuture<'a, Option<Timestamp>> {
+        Box::pin(async move { self.locked_since(&run::lock_name(campaign, account)).await })
+    }
+
+    fn prepare_copies<'a>(&'a self, lock: &'a CampaignLock) -> LedgerFuture<'a, Box<dyn NewCopies>> {
+        Box::pin(self.new_copies(lock))
+    }
+
+    fn load_copies<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, Copies> {
+        Box::pin(async {
+            LedgerError::refuse_purged(run)?;
+            self.copies_of(run).await
+        })
+    }
+
+    fn list_stray_copies(&self) -> LedgerFuture<'_, Vec<StrayCopies>> {
+        Box::pin(self.find_strays())
+    }
+
+    fn set_copies_aside<'a>(&'a self, run: &'a str) -> LedgerFuture<'a, String> {
+        Box::pin(self.rename_stray(run))
+    }
+
+    fn claim_run<'a>(&'a self, lock: &'a CampaignLock, run: RunId) -> LedgerFuture<'a, Claim> {
+        Box::pin(async move {
+            self.ensure_sendable().await?;
+            // No process can occupy the locked places meanwhile. Processes at other places keep what they draw.
+            let (known, vacant, _locks) = self.lock_vacant_places(run).await?;
+            check_lock(lock, &known)?;
+            self.claim_except_occupied(&known, vacant).await
+        })
+    }
+
+    fn draw_block<'a>(&'a self, shared: &'a SharedRun, wanted: BlockRequest) -> LedgerFuture<'a, DrawOutcome> {
+        Box::pin(async move {
+            self.ensure_sendable().await?;
+            let (place, lock) = blocks::lock_first_vacant_place(self, &shared.campaign, &shared.account).await?;
+            let (shared, epoch, random) = (shared.clone(), Epoch(rand::random()), rand::random());
+            let draw = BlockDraw { shared, wanted, place, epoch, random };
+            let drawn =
+                self.write(move |connection, now| Box::pin(blocks::draw_block(connection, now, draw.clone()))).await?;
+            Ok(drawn.map_or_else(DrawOutcome::Refused, |(run, lease)| {
+                self.bind_lease(lease.epoch, &run::place_name(&run.campaign, &run.account, place));
+                DrawOutcome::Block(RowBlock::new(run, lease, lock))
+            }))
+        })
+    }
+
+    fn list_draw_refusals<'a>(
+        &'a self,
+        shared: &'a SharedRun,
+        wanted: BlockRequest,
+    ) -> LedgerFuture<'a, Vec<DrawRefusal>> {
+        Box::pin(async move { read_ledger!(self, blocks::find_refusals, self.now(), shared, wanted) })
+    }
+
+    fn load_claimed_rows(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap> {
+        Box::pin(async move {
+            let (run, places) = self.load_places(run).await?;
+            Ok(RowSpan::union(&blocks::list_occupied_rows(self, &run, &places).await?))
+        })
+    }
+
+    fn end_run(&self, lease: Lease, end: RunEnd) -> LedgerFuture<'_, ()> {
+        let numbers = self.numbers.clone();
+        Box::pin(self.write(move |connection, now| {
+            Box::pin(runs::end_run(connection, now, numbers.clone(), lease, end.clone()))
+        }))
+    }
+
+    fn begin_envelope(&self, mut intent: Intent) -> LedgerFuture<'_, Permit> {
+        if !self.keeps_chains() {
+            intent.rows.iter_mut().for_each(|sent| sent.chain = Chain::UNKNOWN);
+        }
+        let intent = Arc::new(intent);
+        Box::pin(async move {
+            self.renew_if_stale(intent.lease.epoch).await?;
+            // An intent under a lost lease could never be sent, so it would be begun again and again.
+            if !self.holds_lease(intent.lease.epoch) {
+                return Ok(Permit::Lost);
+            }
+            self.write_batched(|permit| ChangeWork::Begin(intent, permit)).await
+        })
+    }
+
+    fn may_still_send(&self, lease: Lease) -> bool {
+        self.holds_lease(lease.epoch)
+    }
+
+    fn settle_envelope(&self, settlement: Settlement) -> LedgerFuture<'_, ()> {
+        let settlement = Arc::new(settlement);
+        Box::pin(self.write_batched(|kept| ChangeWork::Settle(settlement, kept)))
+    }
+
+    fn retire_run(&self, run: RunId) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(move |connection, now| Box::pin(runs::retire_run(connection, now, run))))
+    }
+
+    fn set_campaign_file(&self, runs: Vec<RunId>, file: String) -> LedgerFuture<'_, ()> {
+        Box::pin(
+            self.write(move |connection, _| Box::pin(runs::set_campaign_file(connection, runs.clone(), file.clone()))),
+        )
+    }
+
+    fn set_results_file(&self, run: RunId, results: String) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(move |connection, _| Box::pin(runs::set_results_file(connection, run, results.clone()))))
+    }
+
+    fn request_stop(&self, run: RunId, requested: bool) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(move |connection, _| Box::pin(runs::set_stop_requested(connection, run, requested))))
+    }
+
+    fn is_stop_requested(&self, run: RunId) -> LedgerFuture<'_, bool> {
+        Box::pin(async move { read_ledger!(self, runs::is_stop_requested, run) })
+    }
+
+    fn slow_account<'a>(&'a self, account: &'a str, wait: Option<Duration>) -> LedgerFuture<'a, ()> {
+        let account = account.to_owned();
+        Box::pin(
+            self.write(move |connection, now| {
+                Box::pin(limits::slow_account_down(connection, now, account.clone(), wait))
+            }),
+        )
+    }
+
+    fn reserve_rate<'a>(&'a self, account: &'a Allowance, count: u32) -> LedgerFuture<'a, SlotWait> {
+        let account = account.clone();
+        Box::pin(self.write(move |connection, now| {
+            let account = account.clone();
+            Box::pin(async move { limits::reserve_rate(connection, now, &account, count).await })
+        }))
+    }
+
+    fn reserve_question<'a>(&'a self, account: &'a Allowance, longest: Duration) -> LedgerFuture<'a, QuestionPermit> {
+        let account = account.clone();
+        Box::pin(self.write(move |connection, now| {
+            let account = account.clone();
+            Box::pin(async move { limits::reserve_question(connection, now, &account, longest).await })
+        }))
+    }
+
+    fn uncount_block(&self, lease: Lease) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(move |connection, _| Box::pin(blocks::clear_draw_time(connection, lease))))
+    }
+
+    fn list_envelope_summaries(&self, run: RunId) -> LedgerFuture<'_, Vec<EnvelopeSummary>> {
+        Box::pin(async move { read_ledger!(self, envelopes::load_summaries, run) })
+    }
+
+    fn load_envelopes(&self, run: RunId, numbers: RangeInclusive<u32>) -> LedgerFuture<'_, Vec<EnvelopeRecord>> {
+        Box::pin(async move { read_ledger!(self, envelopes::load_envelopes, run, numbers.clone()) })
+    }
+
+    fn load_evidence(&self, run: RunId, envelope: u32) -> LedgerFuture<'_, Option<String>> {
+        Box::pin(async move { read_ledger!(self, envelopes::load_evidence, run, envelope) })
+    }
+
+    fn load_excluded_rows(&self, run: RunId) -> LedgerFuture<'_, ExcludedRows> {
+        Box::pin(async move { read_ledger!(self, events::load_skipped_rows, run) })
+    }
+
+    fn load_sent_numbers<'a>(&'a self, runs: &'a [RunId]) -> LedgerFuture<'a, NumberSet> {
+        Box::pin(async move { read_ledger!(self, guard::load_numbers_sent_to, runs) })
+    }
+
+    fn load_sent_rows(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap> {
+        Box::pin(async move { read_ledger!(self, guard::load_rows_sent, run) })
+    }
+
+    fn record_events(&self, lease: Lease, mut events: Vec<NewRowEvent>) -> LedgerFuture<'_, Ownership> {
+        if !self.keeps_chains() {
+            events.iter_mut().for_each(rewrite_event);
+        }
+        Box::pin(
+            self.write(move |connection, now| Box::pin(events::record_events(connection, now, lease, events.clone()))),
+        )
+    }
+
+    fn retry_rows(&self, lease: Lease, order: RetryOrder) -> LedgerFuture<'_, Ownership> {
+        Box::pin(
+            self.write(move |connection, now| Box::pin(events::record_retry(connection, now, lease, order.clone()))),
+        )
+    }
+
+    fn load_events(&self, run: RunId) -> LedgerFuture<'_, Vec<RowEvent>> {
+        Box::pin(async move { read_ledger!(self, events::load_events, run) })
+    }
+
+    fn keep_asked_rows(&self, run: RunId, questions: Vec<AskedRow>) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(move |connection, _| Box::pin(events::store_questions(connection, run, questions.clone()))))
+    }
+
+    fn load_asked_rows(&self, run: RunId) -> LedgerFuture<'_, Vec<AskedRow>> {
+        Box::pin(async move { read_ledger!(self, events::load_questions, run) })
+    }
+
+    fn remember_host<'a>(&'a self, profile: &'a str, host: &'a str) -> LedgerFuture<'a, String> {
+        if host == LOOPBACK {
+            return Box::pin(async move {
+                Ok(read_ledger!(self, runs::find_host, profile)?.unwrap_or_else(|| LOOPBACK.to_owned()))
+            });
+        }
+        let (profile, host) = (profile.to_owned(), host.to_owned());
+        Box::pin(
+            self.write(move |connection, _| Box::pin(runs::remember_host(connection, profile.clone(), host.clone()))),
+        )
+    }
+
+    fn trust_host<'a>(&'a self, profile: &'a str, host: &'a str) -> LedgerFuture<'a, ()> {
+        let (profile, host) = (profile.to_owned(), host.to_owned());
+        Box::pin(self.write(move |connection, _| Box::pin(runs::store_host(connection, profile.clone(), host.clone()))))
+    }
+}
+
+impl Adapter {
+    /// A run, its vacant places, and their locks.
+    pub(crate) async fn lock_vacant_places(&self, run: RunId) -> Result<(Run, Vec<u32>, Vec<Lock>), LedgerError> {
+        let (run, places) = self.load_places(run).await?;
+        let (vacant, locks) = blocks::lock_vacant_places(self, &run, &places).await?;
+        Ok((run, vacant, locks))
+    }
+
+    /// Claims a run except for blocks at places that are not locked.
+    pub(crate) async fn claim_except_occupied(&self, run: &Run, vacant: Vec<u32>) -> Result<Claim, LedgerError> {
+        let lease = Lease { run: run.key, rows: run.row_span(), epoch: Epoch(rand::random()) };
+        self.bind_lease(lease.epoch, &run::lock_name(&run.campaign, &run.account));
+        let numbers = self.numbers.clone();
+        self.write(move |connection, now| {
+            Box::pin(envelopes::claim_run(connection, now, numbers.clone(), lease, vacant.clone()))
+        })
+        .await
+    }
+
+    /// A run and its places, if it is shared.
+    pub(super) async fn load_places(&self, run: RunId) -> Result<(Run, Vec<DrawPlace>), LedgerError> {
+        read_ledger!(self, load_run_and_places, run)
+    }
+}
+
+async fn load_run_and_places(reader: &mut Connection, run: RunId) -> Result<(Run, Vec<DrawPlace>), StatementError> {
+    let run = runs::load_run(&mut *reader, run).await?;
+    let places = blocks::list_places(reader, run.key).await?;
+    Ok((run, places))
+}

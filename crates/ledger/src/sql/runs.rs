@@ -1,0 +1,542 @@
+//! Queries about runs: creation, state, stop requests, figures, and the hosts of gateway profiles.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use sqlx::{QueryBuilder, Row as _};
+
+use super::dialect::{self, Adapter, Connection, Database, Record};
+use super::envelopes::EnvelopeNumbers;
+use super::statement::{
+    Now, StatementError, capture_damage, parse_name, query, read_ledger, read_lossy, read_u32, scalar, serialize_name,
+    unreadable_json,
+};
+use super::{blocks, events, notifications};
+use crate::encoding::Checksum;
+use crate::rules::id_candidates;
+use crate::{
+    DamagedRun, Epoch, Lease, LedgerError, MessageOrigin, NewRun, Run, RunEnd, RunFilter, RunId, RunProgress, Sharding,
+    SharedRun, StopKind, SuppressionPolicy,
+};
+use campaign_core::domain::{IdRange, LOOPBACK, MessageId, Purpose};
+
+/// The state of a run without frozen copies; it has never sent anything.
+pub(super) const PREPARING: &str = "preparing";
+
+/// The initial state of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum InitialRunState {
+    /// The copies of the run are not stored yet.
+    Preparing,
+    /// The run has no copies and processes draw its rows. Rows without an outcome end with their process.
+    Shared,
+}
+
+pub(super) async fn insert_run(
+    connection: &mut Connection,
+    new: NewRun,
+    stage: InitialRunState,
+) -> Result<Run, StatementError> {
+    let number: i64 = scalar("SELECT COALESCE(MAX(number), 0) + 1 FROM runs WHERE campaign = $1")
+        .bind(&new.campaign)
+        .fetch_one(&mut *connection)
+        .await?;
+    let len = u64::from(new.last_row.get()) + 2;
+    let began = Now(new.began_at.as_microsecond());
+    let progress = match stage {
+        InitialRunState::Preparing => PREPARING.to_owned(),
+        InitialRunState::Shared => serialize_name(&RunProgress::Finished)?,
+    };
+    let ids = find_free_ids(connection, began, new.random, len).await?;
+    let key: i64 = scalar(
+        "INSERT INTO runs (campaign, number, edition, gateway, account, endpoint, kind, live, round, recipients,
+             first_id, ids, began_at, progress, shared, file, purpose, loopback, opt_outs)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
+         RETURNING key",
+    )
+    .bind(&new.campaign)
+    .bind(number)
+    .bind(&new.edition)
+    .bind(&new.gateway)
+    .bind(&new.account)
+    .bind(serialize_name(&new.endpoint)?)
+    .bind(serialize_name(&new.kind)?)
+    .bind(new.live)
+    .bind(i64::from(new.round))
+    .bind(to_signed(new.recipients))
+    .bind(to_signed(ids.first))
+    .bind(to_signed(ids.len))
+    .bind(new.began_at.as_microsecond())
+    .bind(progress)
+    .bind(stage == InitialRunState::Shared)
+    .bind(&new.file)
+    .bind(new.suppression.purpose.name())
+    .bind(new.suppression.loopback)
+    .bind(to_signed(new.suppression.version))
+    .fetch_one(&mut *connection)
+    .await?;
+    events::insert_skipped_rows(connection, RunId(key), &new.excluded).await?;
+    if new.live && new.suppression.loopback {
+        remember_loopback(connection, &new.gateway).await?;
+    }
+    let row = query("SELECT * FROM runs WHERE key = $1").bind(key).fetch_one(&mut *connection).await?;
+    query("UPDATE runs SET sum = $1 WHERE key = $2")
+        .bind(run_checksum(&row)?.finish())
+        .bind(key)
+        .execute(&mut *connection)
+        .await?;
+    load_run(connection, RunId(key)).await
+}
+
+/// Checksum over the columns of a run that never change.
+fn run_checksum(row: &Record) -> Result<Checksum, StatementError> {
+    let mut sum = Checksum::for_table("runs");
+    for name in ["campaign", "edition", "gateway", "account", "endpoint", "kind"] {
+        sum = sum.with_text(row.try_get(name)?);
+    }
+    for name in ["key", "number"] {
+        sum = sum.with_number(row.try_get::<i64, _>(name)?);
+    }
+    sum = sum.with_number(row.try_get::<bool, _>("live")?);
+    for name in ["round", "recipients", "first_id", "ids", "began_at"] {
+        sum = sum.with_number(row.try_get::<i64, _>(name)?);
+    }
+    // Runs of earlier versions have no suppression policy.
+    if let Some(purpose) = row.try_get::<Option<&str>, _>("purpose")? {
+        sum = sum
+            .with_text(purpose)
+            .with_number(row.try_get::<bool, _>("loopback")?)
+            .with_number(row.try_get::<i64, _>("opt_outs")?);
+    }
+    Ok(sum)
+}
+
+/// Finds a range of identifiers that is free in this ledger.
+pub(super) async fn find_free_ids(
+    connection: &mut Connection,
+    now: Now,
+    random: u64,
+    len: u64,
+) -> Result<IdRange, StatementError> {
+    for ids in id_candidates(now.0, random, len) {
+        if are_ids_free(&mut *connection, ids).await? {
+            return Ok(ids);
+        }
+    }
+    Err(LedgerError::Unreadable("no identifiers are left".to_owned()).into())
+}
+
+/// Whether no message has any of these identifiers.
+pub(super) async fn are_ids_free(connection: &mut Connection, ids: IdRange) -> Result<bool, StatementError> {
+    let taken: Option<i64> = scalar(
+        "SELECT first_id FROM (SELECT first_id, ids FROM runs UNION ALL SELECT first_id, ids FROM orders) AS ranges
+         WHERE first_id < $1 AND first_id + ids > $2 LIMIT 1",
+    )
+    .bind(to_signed(ids.first + ids.len))
+    .bind(to_signed(ids.first))
+    .fetch_optional(&mut *connection)
+    .await?;
+    Ok(taken.is_none() && !blocks::are_ids_used(connection, ids).await?)
+}
+
+pub(super) async fn open_run(
+    connection: &mut Connection,
+    now: Now,
+    run: RunId,
+    replaced: Option<RunId>,
+) -> Result<(), StatementError> {
+    // An update without changes sets the state of a prepared run to open.
+    update_run(connection, run, |_| {}).await?;
+    match replaced {
+        Some(replaced) => retire_run(connection, now, replaced).await,
+        None => Ok(()),
+    }
+}
+
+pub(super) async fn retire_run(connection: &mut Connection, now: Now, run: RunId) -> Result<(), StatementError> {
+    let at = timestamp_from_micros(now.0)?;
+    update_run(connection, run, |run| run.mark_replaced(at)).await
+}
+
+pub(super) async fn end_run(
+    connection: &mut Connection,
+    now: Now,
+    numbers: EnvelopeNumbers,
+    lease: Lease,
+    end: RunEnd,
+) -> Result<(), StatementError> {
+    let mut new_notifications = Vec::new();
+    update_run(&mut *connection, lease.run, |run| new_notifications = run.record_end(lease, end)).await?;
+    notifications::queue_notifications(connection, now, new_notifications).await?;
+    numbers.untrack_run(lease);
+    Ok(())
+}
+
+/// Loads the run without its retry orders, within this transaction.
+pub(super) async fn load_run(connection: &mut Connection, key: RunId) -> Result<Run, StatementError> {
+    run_from_record(&query("SELECT * FROM runs WHERE key = $1").bind(key.0).fetch_one(connection).await?)
+}
+
+/// Converts a record to a run.
+pub(super) fn run_from_record(record: &Record) -> Result<Run, StatementError> {
+    let progress = match record.try_get("progress")? {
+        PREPARING => RunProgress::Open,
+        progress => parse_name(progress)?,
+    };
+    build_run(record, progress)
+}
+
+/// Updates the mutable columns of a run.
+pub(super) async fn update_run(
+    connection: &mut Connection,
+    key: RunId,
+    change: impl FnOnce(&mut Run),
+) -> Result<(), StatementError> {
+    let mut run = load_run(&mut *connection, key).await?;
+    change(&mut run);
+    let (counts, parts) = run.counts.map_or((None, None), |(counts, parts)| (Some(counts), Some(to_signed(parts))));
+    let counts = counts.map(|counts| serde_json::to_string(&counts).map_err(unreadable_json)).transpose()?;
+    query(
+        "UPDATE runs SET progress = $1, stopped = $2, stop = $3, signal = $4, counts = $5, parts = $6, results = $7,
+             ended_at = $8, lag = $9, owner = $10, stop_requested = $11, receipts_counted = $12,
+             purged_at = $13
+         WHERE key = $14",
+    )
+    .bind(serialize_name(&run.progress)?)
+    .bind(run.stop_reason)
+    .bind(run.stop.map(StopKind::name))
+    .bind(run.stop.and_then(StopKind::signal).map(i64::from))
+    .bind(counts)
+    .bind(parts)
+    .bind(run.results)
+    .bind(run.ended_at.map(Timestamp::as_microsecond))
+    .bind(run.lag.map(|lag| i64::try_from(lag.as_micros()).unwrap_or(i64::MAX)))
+    .bind(run.epoch.map(|epoch| epoch.0))
+    .bind(run.stop_requested)
+    .bind(to_signed(run.receipts_counted))
+    .bind(run.purged_at.map(Timestamp::as_microsecond))
+    .bind(key.0)
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Records a new path of the campaign file for these runs.
+pub(super) async fn set_campaign_file(
+    connection: &mut Connection,
+    runs: Vec<RunId>,
+    file: String,
+) -> Result<(), StatementError> {
+    for run in runs {
+        query("UPDATE runs SET file = $1 WHERE key = $2").bind(&file).bind(run.0).execute(&mut *connection).await?;
+    }
+    Ok(())
+}
+
+/// Records a new path of the results file of a run.
+pub(super) async fn set_results_file(
+    connection: &mut Connection,
+    run: RunId,
+    results: String,
+) -> Result<(), StatementError> {
+    query("UPDATE runs SET results = $1 WHERE key = $2").bind(results).bind(run.0).execute(connection).await?;
+    Ok(())
+}
+
+/// Lists the opened runs that match, oldest first.
+pub(super) async fn find_runs(reader: &mut Connection, wanted: RunFilter) -> Result<Vec<Run>, StatementError> {
+    let rows = select_run_rows(&mut *reader, wanted).await?;
+    let mut runs = Vec::with_capacity(rows.len());
+    for row in rows.iter().rev() {
+        runs.push(load_whole_run(&mut *reader, row).await?);
+    }
+    Ok(runs)
+}
+
+/// Lists runs like [`find_runs`], with damaged records as errors in their place.
+pub(super) async fn find_stored_runs(
+    reader: &mut Connection,
+    wanted: RunFilter,
+) -> Result<Vec<Result<Run, DamagedRun>>, StatementError> {
+    let rows = select_run_rows(&mut *reader, wanted).await?;
+    let mut runs = Vec::with_capacity(rows.len());
+    for row in rows.iter().rev() {
+        let name = || format!("{}@{}", read_lossy(row, "campaign"), read_u32(row, "number").unwrap_or_default());
+        let run = capture_damage(load_whole_run(&mut *reader, row).await)?;
+        runs.push(run.map_err(|error| DamagedRun { name: name(), error }));
+    }
+    Ok(runs)
+}
+
+async fn select_run_rows(reader: &mut Connection, wanted: RunFilter) -> Result<Vec<Record>, StatementError> {
+    let RunFilter { key, campaign, open, live, results, ids, uncounted, latest } = wanted;
+    let mut query = QueryBuilder::<Database>::new("SELECT * FROM runs WHERE progress <> ");
+    query.push_bind(PREPARING);
+    if let Some(key) = key {
+        query.push(" AND key = ").push_bind(key.0);
+    }
+    if let Some(campaign) = campaign {
+        query.push(" AND campaign = ").push_bind(campaign);
+    }
+    if open {
+        query.push(" AND progress = ").push_bind(serialize_name(&RunProgress::Open)?);
+    }
+    if live {
+        query.push(" AND live");
+    }
+    if uncounted {
+        query.push(" AND receipts <> receipts_counted");
+    }
+    if let Some(results) = results {
+        query.push(" AND results = ").push_bind(results);
+    }
+    if let Some(ids) = ids {
+        let (first, end) = (to_signed(ids.first), to_signed(ids.first + ids.len));
+        for (before, length, after) in [
+            (" AND key IN (SELECT key FROM runs", "ids", ""),
+            (" UNION ALL SELECT run FROM orders", "ids", ""),
+            (" UNION ALL SELECT run FROM blocks", "last_row - first_row + 1", ")"),
+        ] {
+            query.push(before).push(" WHERE first_id < ").push_bind(end);
+            query.push(" AND first_id + ").push(length).push(" > ").push_bind(first).push(after);
+        }
+    }
+    query.push(" ORDER BY key DESC LIMIT ").push_bind(latest.map_or(i64::MAX, i64::from));
+    Ok(query.build().persistent(dialect::CACHES_STATEMENTS).fetch_all(reader).await?)
+}
+
+/// Loads an opened run with its retry orders and blocks.
+async fn load_whole_run(reader: &mut Connection, row: &Record) -> Result<Run, StatementError> {
+    let mut run = build_run(row, parse_name(row.try_get("progress")?)?)?;
+    if !run_checksum(row)?.matches(row.try_get("sum")?) {
+        return Err(LedgerError::Damaged { what: format!("the record of run {}", run.name()) }.into());
+    }
+    run.orders = events::load_order_ids(&mut *reader, run.key).await?;
+    if run.shared {
+        run.blocks = blocks::load_block_ids(reader, run.key).await?;
+    }
+    Ok(run)
+}
+
+/// Finds the run and row with this identifier.
+pub(super) async fn find_origin(
+    reader: &mut Connection,
+    id: MessageId,
+) -> Result<Option<MessageOrigin>, StatementError> {
+    let found = query(
+        "SELECT * FROM runs WHERE progress <> $1 AND key IN (
+             SELECT key FROM runs WHERE $2 >= first_id AND $2 < first_id + ids
+             UNION ALL SELECT run FROM orders WHERE $2 >= first_id AND $2 < first_id + ids
+             UNION ALL SELECT run FROM blocks
+                 WHERE $2 >= first_id AND first_id > $2 - $3 AND $2 <= first_id + last_row - first_row)",
+    )
+    .bind(PREPARING)
+    .bind(to_signed(id.get()))
+    .bind(i64::from(SharedRun::ROWS))
+    .fetch_optional(&mut *reader)
+    .await?;
+    let Some(row) = found else { return Ok(None) };
+    let run = load_whole_run(reader, &row).await?;
+    Ok(run.find_row(id).map(|row| MessageOrigin { run: run.key, row }))
+}
+
+fn build_run(row: &Record, progress: RunProgress) -> Result<Run, StatementError> {
+    let counts: Option<String> = row.try_get("counts")?;
+    let parts: Option<i64> = row.try_get("parts")?;
+    let counts = counts.map(|text| serde_json::from_str(&text).map_err(unreadable_json)).transpose()?;
+    let ended_at: Option<i64> = row.try_get("ended_at")?;
+    let epoch: Option<i64> = row.try_get("owner")?;
+    let lag: Option<i64> = row.try_get("lag")?;
+    let (stop, signal): (Option<&str>, Option<i64>) = (row.try_get("stop")?, row.try_get("signal")?);
+    let signal = signal.and_then(|signal| u8::try_from(signal).ok());
+    let mut run = Run {
+        key: RunId(row.try_get("key")?),
+        number: read_u32(row, "number")?,
+        campaign: row.try_get("campaign")?,
+        edition: row.try_get("edition")?,
+        gateway: row.try_get("gateway")?,
+        account: strip_profile_name(row.try_get("account")?, row.try_get("gateway")?).to_owned(),
+        endpoint: parse_name(row.try_get("endpoint")?)?,
+        kind: parse_name(row.try_get("kind")?)?,
+        live: row.try_get("live")?,
+        round: read_u32(row, "round")?,
+        recipients: to_unsigned(row.try_get("recipients")?),
+        suppression: read_suppression_terms(row)?,
+        shared: row.try_get("shared")?,
+        ids: IdRange { first: to_unsigned(row.try_get("first_id")?), len: to_unsigned(row.try_get("ids")?) },
+        file: row.try_get("file")?,
+        began_at: timestamp_from_micros(row.try_get("began_at")?)?,
+        ended_at: ended_at.map(timestamp_from_micros).transpose()?,
+        purged_at: row.try_get::<Option<i64>, _>("purged_at")?.map(timestamp_from_micros).transpose()?,
+        progress,
+        stop_reason: row.try_get("stopped")?,
+        stop: stop.map(|name| parse_stop_kind(name, signal)).transpose()?,
+        counts: counts.zip(parts.map(to_unsigned)),
+        receipts: to_unsigned(row.try_get("receipts")?),
+        receipts_counted: to_unsigned(row.try_get("receipts_counted")?),
+        results: row.try_get("results")?,
+        stop_requested: row.try_get("stop_requested")?,
+        epoch: epoch.map(Epoch),
+        lag: lag.map(|lag| Duration::from_micros(to_unsigned(lag))),
+        orders: Vec::new(),
+        blocks: Vec::new(),
+        sharding: sharding_from_row(row)?,
+    };
+    run.skip_unsent();
+    Ok(run)
+}
+
+/// The terms under which several workers send the run, if any.
+fn sharding_from_row(row: &Record) -> Result<Option<Sharding>, StatementError> {
+    let (terms, id): (Option<String>, Option<i64>) = (row.try_get("terms")?, row.try_get("sharing")?);
+    let (by, proven) = (Epoch(row.try_get::<Option<i64>, _>("shared_by")?.unwrap_or_default()), row.try_get("proven")?);
+    Ok(terms.zip(id).map(|(terms, id)| Sharding { terms, id, by, proven }))
+}
+
+/// The suppression policy of a run. Earlier versions stored none for campaigns and single messages.
+fn read_suppression_terms(row: &Record) -> Result<SuppressionPolicy, StatementError> {
+    let purpose = match row.try_get::<Option<&str>, _>("purpose")? {
+        Some(name) => parse_name(name)?,
+        None if row.try_get("shared")? => Purpose::Service,
+        None => Purpose::Marketing,
+    };
+    Ok(SuppressionPolicy {
+        purpose,
+        loopback: row.try_get("loopback")?,
+        version: to_unsigned(row.try_get("opt_outs")?),
+    })
+}
+
+fn parse_stop_kind(name: &str, signal: Option<u8>) -> Result<StopKind, StatementError> {
+    let unknown = || LedgerError::Unreadable(format!("unknown stop reason `{name}`")).into();
+    StopKind::from_name(name, signal).ok_or_else(unknown)
+}
+
+/// The account of a run. Earlier versions stored the profile name before the host, so that renaming a profile changed
+/// the account.
+fn strip_profile_name<'a>(stored: &'a str, gateway: &str) -> &'a str {
+    stored.strip_prefix(gateway).and_then(|rest| rest.strip_prefix('@')).unwrap_or(stored)
+}
+
+/// Converts microseconds to a timestamp.
+pub(super) fn timestamp_from_micros(microseconds: i64) -> Result<Timestamp, StatementError> {
+    Timestamp::from_microsecond(microseconds).map_err(|error| LedgerError::Unreadable(error.to_string()).into())
+}
+
+/// Databases store signed integers; identifiers and counts stay below 2^53.
+pub(super) fn to_signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+pub(super) fn to_unsigned(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}
+
+/// Requests that a run stops, or withdraws the request.
+pub(super) async fn set_stop_requested(
+    connection: &mut Connection,
+    run: RunId,
+    requested: bool,
+) -> Result<(), StatementError> {
+    query("UPDATE runs SET stop_requested = $1 WHERE key = $2").bind(requested).bind(run.0).execute(connection).await?;
+    Ok(())
+}
+
+/// Stops all workers of a run and records the reason, unless a stop is already requested.
+pub(super) async fn halt_run(
+    connection: &mut Connection,
+    run: RunId,
+    kind: StopKind,
+    reason: String,
+) -> Result<(), StatementError> {
+    query(
+        "UPDATE runs SET stop_requested = $1, stop = $2, signal = $3, stopped = $4
+         WHERE key = $5 AND NOT stop_requested",
+    )
+    .bind(true)
+    .bind(kind.name())
+    .bind(kind.signal().map(i64::from))
+    .bind(reason)
+    .bind(run.0)
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Whether a stop of the run is requested.
+pub(super) async fn is_stop_requested(reader: &mut Connection, run: RunId) -> Result<bool, StatementError> {
+    let requested = scalar("SELECT stop_requested FROM runs WHERE key = $1").bind(run.0).fetch_one(reader).await?;
+    Ok(requested)
+}
+
+pub(super) async fn remember_host(
+    connection: &mut Connection,
+    profile: String,
+    host: String,
+) -> Result<String, StatementError> {
+    query("INSERT INTO profiles (name, host) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING")
+        .bind(&profile)
+        .bind(&host)
+        .execute(&mut *connection)
+        .await?;
+    let known = scalar("SELECT host FROM profiles WHERE name = $1").bind(&profile).fetch_one(connection).await?;
+    Ok(known)
+}
+
+/// The recorded host of a profile, if any.
+pub(super) async fn find_host(reader: &mut Connection, profile: &str) -> Result<Option<String>, StatementError> {
+    Ok(scalar("SELECT host FROM profiles WHERE name = $1").bind(profile).fetch_optional(reader).await?)
+}
+
+/// Records loopback for a profile without a known host.
+pub(super) async fn remember_loopback(connection: &mut Connection, profile: &str) -> Result<(), StatementError> {
+    query("INSERT INTO profiles (name, host) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING")
+        .bind(profile)
+        .bind(LOOPBACK)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+pub(super) async fn store_host(
+    connection: &mut Connection,
+    profile: String,
+    host: String,
+) -> Result<(), StatementError> {
+    query("INSERT INTO profiles (name, host) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET host = excluded.host")
+        .bind(profile)
+        .bind(host)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+/// Stores the figures of a run, if the tables have a place for them.
+pub(super) async fn store_figures(ledger: &Adapter, run: RunId, figures: Vec<u8>) -> Result<(), LedgerError> {
+    if !ledger.keeps_figures() {
+        return Ok(());
+    }
+    let kept = ledger.write(move |connection, _| {
+        let figures = figures.clone();
+        Box::pin(async move {
+            let kept = "INSERT INTO figures (run, figures) VALUES ($1, $2)
+                        ON CONFLICT (run) DO UPDATE SET figures = excluded.figures";
+            query(kept).bind(run.0).bind(figures).execute(connection).await?;
+            Ok(())
+        })
+    });
+    kept.await
+}
+
+/// Loads the stored figures of a run. `None` if none are stored.
+pub(super) async fn load_figures(ledger: &Adapter, run: RunId) -> Result<Option<Vec<u8>>, LedgerError> {
+    if !ledger.keeps_figures() {
+        return Ok(None);
+    }
+    read_ledger!(ledger, select_figures, run)
+}
+
+async fn select_figures(reader: &mut Connection, run: RunId) -> Result<Option<Vec<u8>>, StatementError> {
+    let kept = scalar("SELECT figures FROM figures WHERE run = $1").bind(run.0);
+    Ok(kept.fetch_optional(reader).await?)
+}

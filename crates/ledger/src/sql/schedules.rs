@@ -1,0 +1,332 @@
+//! Active schedules and their occurrences.
+
+use jiff::Timestamp;
+use sqlx::Row as _;
+
+use super::dialect::{Adapter, Connection, Record};
+use super::runs::{self, InitialRunState, PREPARING, timestamp_from_micros};
+use super::statement::{StatementError, capture_damage, query, read_ledger, read_lossy, scalar};
+use crate::encoding::Checksum;
+use crate::rules::may_fire;
+use crate::{
+    ActiveSchedule, DamagedOccurrence, DamagedSchedule, LedgerError, LedgerFuture, NewRun, OccurrenceKey,
+    OccurrenceOutcome, OccurrenceRecord, Run, RunId, ScheduleStore,
+};
+
+impl ScheduleStore for Adapter {
+    fn activate_schedule(&self, schedule: ActiveSchedule) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(move |connection, _| Box::pin(store_schedule(connection, schedule.clone()))))
+    }
+
+    fn list_schedules(&self) -> LedgerFuture<'_, Vec<Result<ActiveSchedule, DamagedSchedule>>> {
+        Box::pin(async move { read_ledger!(self, load_schedules) })
+    }
+
+    fn pause_schedule<'a>(&'a self, name: &'a str) -> LedgerFuture<'a, bool> {
+        let name = name.to_owned();
+        Box::pin(self.write(move |connection, _| {
+            Box::pin(update_schedule(connection, name.clone(), |schedule| schedule.paused = true))
+        }))
+    }
+
+    fn resume_schedule<'a>(&'a self, name: &'a str, since: Timestamp) -> LedgerFuture<'a, bool> {
+        let name = name.to_owned();
+        Box::pin(self.write(move |connection, _| {
+            Box::pin(update_schedule(connection, name.clone(), move |schedule| {
+                (schedule.paused, schedule.since) = (false, since)
+            }))
+        }))
+    }
+
+    fn deactivate_schedule<'a>(&'a self, name: &'a str) -> LedgerFuture<'a, bool> {
+        let name = name.to_owned();
+        Box::pin(self.write(move |connection, _| Box::pin(delete_schedule(connection, name.clone()))))
+    }
+
+    fn fire_occurrence<'a>(
+        &'a self,
+        new: &'a NewRun,
+        key: &'a OccurrenceKey,
+        at: Timestamp,
+    ) -> LedgerFuture<'a, Option<Run>> {
+        let (new, key) = (new.clone(), key.clone());
+        Box::pin(async move {
+            self.ensure_sendable().await?;
+            self.write(move |connection, _| Box::pin(fire_occurrence(connection, new.clone(), key.clone(), at))).await
+        })
+    }
+
+    fn skip_occurrence<'a>(&'a self, key: &'a OccurrenceKey, at: Timestamp, reason: &'a str) -> LedgerFuture<'a, bool> {
+        let (key, fate) = (key.clone(), OccurrenceOutcome::Skipped(reason.to_owned()));
+        Box::pin(self.write(move |connection, _| Box::pin(skip_occurrence(connection, key.clone(), at, fate.clone()))))
+    }
+
+    fn abandon_occurrence<'a>(
+        &'a self,
+        key: &'a OccurrenceKey,
+        at: Timestamp,
+        reason: &'a str,
+    ) -> LedgerFuture<'a, bool> {
+        let (key, fate) = (key.clone(), OccurrenceOutcome::Skipped(reason.to_owned()));
+        Box::pin(
+            self.write(move |connection, _| Box::pin(give_up_occurrence(connection, key.clone(), at, fate.clone()))),
+        )
+    }
+
+    fn list_occurrences<'a>(
+        &'a self,
+        schedule: &'a str,
+        until: Timestamp,
+        latest: u32,
+    ) -> LedgerFuture<'a, Vec<Result<OccurrenceRecord, DamagedOccurrence>>> {
+        Box::pin(async move { read_ledger!(self, list_occurrences, schedule, until, latest) })
+    }
+
+    fn find_run_occurrence(&self, run: RunId) -> LedgerFuture<'_, Option<OccurrenceRecord>> {
+        Box::pin(async move { read_ledger!(self, find_occurrence_of_run, run) })
+    }
+
+    fn find_occurrence<'a>(&'a self, key: &'a OccurrenceKey) -> LedgerFuture<'a, Option<OccurrenceOutcome>> {
+        Box::pin(async move { read_ledger!(self, find_fate, key) })
+    }
+}
+
+async fn store_schedule(connection: &mut Connection, schedule: ActiveSchedule) -> Result<(), StatementError> {
+    let sum = schedule_checksum(&schedule).finish();
+    let ActiveSchedule { name, file, digest, gateway, addresses, account, by, activated_at: armed_at, since, paused } =
+        schedule;
+    query(
+        "INSERT INTO schedules
+             (name, file, digest, gateway, addresses, account, armed_by, armed_at, since, paused, sum)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+         ON CONFLICT (name) DO UPDATE SET file = excluded.file, digest = excluded.digest, gateway = excluded.gateway,
+             addresses = excluded.addresses, account = excluded.account, armed_by = excluded.armed_by,
+             armed_at = excluded.armed_at, since = excluded.since, paused = excluded.paused, sum = excluded.sum",
+    )
+    .bind(name)
+    .bind(file)
+    .bind(digest)
+    .bind(gateway)
+    .bind(addresses)
+    .bind(account)
+    .bind(by)
+    .bind(armed_at.as_microsecond())
+    .bind(since.as_microsecond())
+    .bind(paused)
+    .bind(sum)
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+async fn load_schedules(
+    reader: &mut Connection,
+) -> Result<Vec<Result<ActiveSchedule, DamagedSchedule>>, StatementError> {
+    let rows = query("SELECT * FROM schedules ORDER BY name").fetch_all(reader).await?;
+    let stored = |row: &Record| {
+        let damaged = |error| DamagedSchedule { name: read_lossy(row, "name"), file: read_lossy(row, "file"), error };
+        Ok(capture_damage(schedule_from_row(row))?.map_err(damaged))
+    };
+    rows.iter().map(stored).collect()
+}
+
+async fn update_schedule(
+    connection: &mut Connection,
+    name: String,
+    change: impl FnOnce(&mut ActiveSchedule) + Send,
+) -> Result<bool, StatementError> {
+    let row = query("SELECT * FROM schedules WHERE name = $1").bind(name).fetch_optional(&mut *connection).await?;
+    let Some(row) = row else { return Ok(false) };
+    let mut schedule = schedule_from_row(&row)?;
+    change(&mut schedule);
+    store_schedule(connection, schedule).await?;
+    Ok(true)
+}
+
+async fn delete_schedule(connection: &mut Connection, name: String) -> Result<bool, StatementError> {
+    let gone = query("DELETE FROM schedules WHERE name = $1").bind(name).execute(connection).await?;
+    Ok(gone.rows_affected() > 0)
+}
+
+/// The latest occurrences of a schedule up to a time, latest first.
+async fn list_occurrences(
+    reader: &mut Connection,
+    schedule: &str,
+    until: Timestamp,
+    latest: u32,
+) -> Result<Vec<Result<OccurrenceRecord, DamagedOccurrence>>, StatementError> {
+    let found =
+        query("SELECT * FROM occurrences WHERE schedule = $1 AND at <= $2 ORDER BY at DESC, nominal DESC LIMIT $3")
+            .bind(schedule)
+            .bind(until.as_microsecond())
+            .bind(i64::from(latest))
+            .fetch_all(reader)
+            .await?;
+    let stored = |row: &Record| {
+        let at = row.try_get("at").ok().and_then(|at| timestamp_from_micros(at).ok());
+        Ok(capture_damage(occurrence_from_row(row))?.map_err(|error| DamagedOccurrence { at, error }))
+    };
+    found.iter().map(stored).collect()
+}
+
+/// The occurrence that started a run.
+async fn find_occurrence_of_run(
+    reader: &mut Connection,
+    run: RunId,
+) -> Result<Option<OccurrenceRecord>, StatementError> {
+    let found = query("SELECT * FROM occurrences WHERE run = $1").bind(run.0).fetch_optional(reader).await?;
+    found.as_ref().map(occurrence_from_row).transpose()
+}
+
+/// The outcome of an occurrence, and whether its run was opened.
+async fn find_fate_and_run_state(
+    connection: &mut Connection,
+    key: &OccurrenceKey,
+) -> Result<(Option<OccurrenceOutcome>, bool), StatementError> {
+    let fate = find_fate(&mut *connection, key).await?;
+    let Some(OccurrenceOutcome::Fired(run)) = fate else { return Ok((fate, false)) };
+    let progress: Option<String> =
+        scalar("SELECT progress FROM runs WHERE key = $1").bind(run.0).fetch_optional(connection).await?;
+    let what = || format!("the run of schedule {} for {}", key.schedule, key.nominal);
+    let progress = progress.ok_or_else(|| LedgerError::Damaged { what: what() })?;
+    Ok((fate, progress != PREPARING))
+}
+
+async fn fire_occurrence(
+    connection: &mut Connection,
+    new: NewRun,
+    key: OccurrenceKey,
+    at: Timestamp,
+) -> Result<Option<Run>, StatementError> {
+    let (before, was_opened) = find_fate_and_run_state(&mut *connection, &key).await?;
+    if !may_fire(before.as_ref(), was_opened) {
+        return Ok(None);
+    }
+    let run = runs::insert_run(&mut *connection, new, InitialRunState::Preparing).await?;
+    store_fate(connection, &key, at, &OccurrenceOutcome::Fired(run.key)).await?;
+    Ok(Some(run))
+}
+
+async fn give_up_occurrence(
+    connection: &mut Connection,
+    key: OccurrenceKey,
+    at: Timestamp,
+    fate: OccurrenceOutcome,
+) -> Result<bool, StatementError> {
+    let (Some(OccurrenceOutcome::Fired(_)), false) = find_fate_and_run_state(&mut *connection, &key).await? else {
+        return Ok(false);
+    };
+    store_fate(connection, &key, at, &fate).await?;
+    Ok(true)
+}
+
+async fn skip_occurrence(
+    connection: &mut Connection,
+    key: OccurrenceKey,
+    at: Timestamp,
+    fate: OccurrenceOutcome,
+) -> Result<bool, StatementError> {
+    if find_fate(&mut *connection, &key).await?.is_some() {
+        return Ok(false);
+    }
+    store_fate(connection, &key, at, &fate).await?;
+    Ok(true)
+}
+
+/// Stores the outcome of an occurrence, replacing an earlier one.
+async fn store_fate(
+    connection: &mut Connection,
+    key: &OccurrenceKey,
+    at: Timestamp,
+    fate: &OccurrenceOutcome,
+) -> Result<(), StatementError> {
+    let (run, reason) = match fate {
+        OccurrenceOutcome::Fired(run) => (Some(run.0), None),
+        OccurrenceOutcome::Skipped(reason) => (None, Some(reason)),
+    };
+    query(
+        "INSERT INTO occurrences (schedule, nominal, zone, at, run, reason, sum) VALUES ($1, $2, $3, $4, $5, $6, $7)
+         ON CONFLICT (schedule, nominal, zone) DO UPDATE SET at = excluded.at, run = excluded.run,
+             reason = excluded.reason, sum = excluded.sum",
+    )
+    .bind(&key.schedule)
+    .bind(&key.nominal)
+    .bind(&key.zone)
+    .bind(at.as_microsecond())
+    .bind(run)
+    .bind(reason)
+    .bind(occurrence_checksum(key, at, fate).finish())
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// The outcome of an occurrence. `None` if none is recorded.
+async fn find_fate(
+    connection: &mut Connection,
+    key: &OccurrenceKey,
+) -> Result<Option<OccurrenceOutcome>, StatementError> {
+    let row = query("SELECT * FROM occurrences WHERE schedule = $1 AND nominal = $2 AND zone = $3")
+        .bind(&key.schedule)
+        .bind(&key.nominal)
+        .bind(&key.zone)
+        .fetch_optional(connection)
+        .await?;
+    row.map(|row| occurrence_from_row(&row).map(|record| record.outcome)).transpose()
+}
+
+pub(super) fn occurrence_from_row(row: &Record) -> Result<OccurrenceRecord, StatementError> {
+    let (schedule, nominal) = (row.try_get("schedule")?, row.try_get("nominal")?);
+    let key = OccurrenceKey { schedule, nominal, zone: row.try_get("zone")? };
+    let at = timestamp_from_micros(row.try_get("at")?)?;
+    let (run, reason): (Option<i64>, Option<String>) = (row.try_get("run")?, row.try_get("reason")?);
+    let fate = run.map_or_else(
+        || OccurrenceOutcome::Skipped(reason.unwrap_or_default()),
+        |run| OccurrenceOutcome::Fired(RunId(run)),
+    );
+    if !occurrence_checksum(&key, at, &fate).matches(row.try_get("sum")?) {
+        let what = format!("the record of schedule {} for {}", key.schedule, key.nominal);
+        return Err(LedgerError::Damaged { what }.into());
+    }
+    Ok(OccurrenceRecord { key, at, outcome: fate })
+}
+
+pub(super) fn schedule_from_row(row: &Record) -> Result<ActiveSchedule, StatementError> {
+    let schedule = ActiveSchedule {
+        name: row.try_get("name")?,
+        file: row.try_get("file")?,
+        digest: row.try_get("digest")?,
+        gateway: row.try_get("gateway")?,
+        addresses: row.try_get("addresses")?,
+        account: row.try_get("account")?,
+        by: row.try_get("armed_by")?,
+        activated_at: timestamp_from_micros(row.try_get("armed_at")?)?,
+        since: timestamp_from_micros(row.try_get("since")?)?,
+        paused: row.try_get("paused")?,
+    };
+    match schedule_checksum(&schedule).matches(row.try_get("sum")?) {
+        true => Ok(schedule),
+        false => Err(LedgerError::Damaged { what: format!("the schedule {}", schedule.name) }.into()),
+    }
+}
+
+fn schedule_checksum(schedule: &ActiveSchedule) -> Checksum {
+    let ActiveSchedule { name, file, digest, gateway, addresses, account, by, activated_at: armed_at, since, paused } =
+        schedule;
+    let texts = [name, file, digest, gateway, addresses, account, by];
+    let sum = texts.into_iter().fold(Checksum::for_table("schedules"), |sum, text| sum.with_text(text));
+    sum.with_number(armed_at.as_microsecond()).with_number(since.as_microsecond()).with_number(*paused)
+}
+
+fn occurrence_checksum(key: &OccurrenceKey, at: Timestamp, fate: &OccurrenceOutcome) -> Checksum {
+    let OccurrenceKey { schedule, nominal, zone } = key;
+    let sum = Checksum::for_table("occurrences")
+        .with_text(schedule)
+        .with_text(nominal)
+        .with_text(zone)
+        .with_number(at.as_microsecond());
+    match fate {
+        OccurrenceOutcome::Fired(run) => sum.with_number(run.0),
+        OccurrenceOutcome::Skipped(reason) => sum.with_text(reason),
+    }
+}

@@ -1,0 +1,303 @@
+//! Shards: blocks of rows of one run that several workers send.
+
+use std::collections::BTreeMap;
+
+use sqlx::{AssertSqlSafe, Row as _};
+
+use super::blocks::{self, BlockOwner, LockProof};
+use super::dialect::{Adapter, Connection, Lock};
+use super::envelopes;
+use super::runs::{self, timestamp_from_micros};
+use super::statement::{Now, StatementError, query, read_ledger, read_row_number, read_u32, scalar, to_u32};
+use crate::rules::{DrawReadiness, check_draw, next_rows, owns_rows};
+use crate::{
+    BlockIds, Epoch, Lease, LedgerError, LedgerFuture, Ownership, RowSpan, Run, RunId, ShardDraw, ShardHolder,
+    ShardStore, ShardWorker, Sharding, StopKind, run,
+};
+use campaign_core::domain::Row;
+
+/// A worker's request for rows.
+#[derive(Clone)]
+struct ShardRequest {
+    lease: Lease,
+    sharding: i64,
+    place: u32,
+    by: String,
+    /// Maximum number of rows.
+    rows: u32,
+    /// Vacant places other than its own; `None` if it did not look for them.
+    vacant: Option<Vec<u32>>,
+    /// Its own lock and the locks of the vacant places.
+    proof: LockProof,
+}
+
+impl ShardStore for Adapter {
+    fn shard_run(&self, lease: Lease, terms: String, proven: bool) -> LedgerFuture<'_, Ownership> {
+        let sharding = Sharding { terms, id: rand::random(), by: lease.epoch, proven };
+        Box::pin(self.write(move |connection, _| Box::pin(start_sharding(connection, lease, sharding.clone()))))
+    }
+
+    fn register_worker<'a>(&'a self, run: &'a Run, by: String) -> LedgerFuture<'a, Option<ShardWorker>> {
+        Box::pin(async move {
+            let Some(sharding) = run.sharding.as_ref().map(|sharding| sharding.id) else { return Ok(None) };
+            self.ensure_sendable().await?;
+            let (place, lock) = blocks::lock_first_vacant_place(self, &run.campaign, &run.account).await?;
+            let lease = Lease { run: run.key, rows: run.row_span(), epoch: Epoch(rand::random()) };
+            self.bind_lease(lease.epoch, &run::place_name(&run.campaign, &run.account, place));
+            Ok(Some(ShardWorker::new(lease, sharding, place, by, lock)))
+        })
+    }
+
+    fn draw_shard<'a>(&'a self, worker: &'a ShardWorker, rows: u32, looks: bool) -> LedgerFuture<'a, ShardDraw> {
+        Box::pin(async move {
+            let ShardWorker { lease, sharding, place, name: by, .. } = worker;
+            let (vacant, locks) = if looks { Some(self.lock_abandoned_places(worker).await?) } else { None }.unzip();
+            let proof = self.lock_proof(lease.epoch, locks.as_deref().unwrap_or_default());
+            let draw =
+                ShardRequest { lease: *lease, sharding: *sharding, place: *place, by: by.clone(), rows, vacant, proof };
+            self.renew_if_stale(lease.epoch).await?;
+            // Another worker might occupy the place by now; its rows stay its own.
+            if !self.holds_lease(lease.epoch) {
+                return Ok(ShardDraw::Ended);
+            }
+            self.write(move |connection, now| Box::pin(draw_next_shard(connection, now, draw.clone()))).await
+        })
+    }
+
+    fn finish_shards<'a>(&'a self, worker: &'a ShardWorker) -> LedgerFuture<'a, ()> {
+        let Lease { run, epoch, .. } = worker.lease;
+        Box::pin(self.write(move |connection, _| {
+            Box::pin(async move {
+                query("UPDATE blocks SET epoch = NULL WHERE run = $1 AND epoch = $2")
+                    .bind(run.0)
+                    .bind(epoch.0)
+                    .execute(connection)
+                    .await?;
+                Ok(())
+            })
+        }))
+    }
+
+    fn mark_proven(&self, run: RunId) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(move |connection, _| {
+            Box::pin(async move {
+                query("UPDATE runs SET proven = $1 WHERE key = $2").bind(true).bind(run.0).execute(connection).await?;
+                Ok(())
+            })
+        }))
+    }
+
+    fn halt_run(&self, run: RunId, kind: StopKind, reason: String) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(move |connection, _| Box::pin(runs::halt_run(connection, run, kind, reason.clone()))))
+    }
+
+    fn list_shard_holders<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, Vec<ShardHolder>> {
+        Box::pin(async move {
+            let holders = read_ledger!(self, list_holders, run.key)?;
+            let mut there = Vec::new();
+            for (place, holder) in holders {
+                if self.is_locked(&run::place_name(&run.campaign, &run.account, place)).await? {
+                    there.push(holder);
+                }
+            }
+            Ok(there)
+        })
+    }
+}
+
+impl Adapter {
+    /// Locks the places of other workers that have ended.
+    async fn lock_abandoned_places(&self, worker: &ShardWorker) -> Result<(Vec<u32>, Vec<Lock>), LedgerError> {
+        let (run, places) = self.load_places(worker.lease.run).await?;
+        let (mut vacant, mut locks) = (Vec::new(), Vec::new());
+        for place in places.iter().filter(|place| place.number != worker.place) {
+            // Looking is cheap; only vacant places are locked.
+            let name = run::place_name(&run.campaign, &run.account, place.number);
+            if !self.is_locked(&name).await?
+                && let Some(lock) = self.try_lock(&name).await?
+            {
+                vacant.push(place.number);
+                locks.push(lock);
+            }
+        }
+        Ok((vacant, locks))
+    }
+}
+
+/// Shares a run from now on. While workers of an earlier sharing still hold rows, no row is drawn twice.
+async fn start_sharding(
+    connection: &mut Connection,
+    lease: Lease,
+    Sharding { terms, id, by, proven }: Sharding,
+) -> Result<Ownership, StatementError> {
+    let run = lease.run;
+    let known = runs::load_run(&mut *connection, run).await?;
+    if !known.is_leased(lease) {
+        return Ok(Ownership::Lost);
+    }
+    if blocks::list_places(&mut *connection, run).await?.is_empty() {
+        query("DELETE FROM blocks WHERE run = $1").bind(run.0).execute(&mut *connection).await?;
+    }
+    query("UPDATE runs SET terms = $1, sharing = $2, shared_by = $3, proven = $4 WHERE key = $5")
+        .bind(terms)
+        .bind(id)
+        .bind(by.0)
+        .bind(proven)
+        .bind(run.0)
+        .execute(connection)
+        .await?;
+    Ok(Ownership::Held)
+}
+
+async fn draw_next_shard(
+    connection: &mut Connection,
+    now: Now,
+    draw: ShardRequest,
+) -> Result<ShardDraw, StatementError> {
+    let ShardRequest { lease, sharding, place, by, rows, vacant, proof } = draw;
+    let DrawableRun { run, last_drawn, kept } = load_drawable_run(&mut *connection, lease.run, &proof).await?;
+    // After a suspension, other workers might occupy these places; their rows stay their own.
+    if !kept {
+        return Ok(ShardDraw::Ended);
+    }
+    match check_draw(&run, sharding) {
+        DrawReadiness::Now => {}
+        DrawReadiness::Later => return Ok(ShardDraw::Unavailable),
+        DrawReadiness::NoMore => return Ok(ShardDraw::Ended),
+    }
+    if let Some(vacant) = vacant {
+        let left = find_abandoned_rows(&mut *connection, lease, place, &vacant).await?;
+        if !left.is_empty() {
+            let doubtful =
+                take_over_rows(connection, now, &run, &left, BlockOwner { place, epoch: lease.epoch, name: Some(&by) })
+                    .await?;
+            return Ok(ShardDraw::TakenOver { rows: left, doubtful });
+        }
+    }
+    let proven = run.sharding.as_ref().is_some_and(|sharding| sharding.proven);
+    if !proven && is_drawn_elsewhere(&mut *connection, run.key, place).await? {
+        return Ok(ShardDraw::Unavailable);
+    }
+    let Some(rows) = next_rows(&run, last_drawn, rows) else {
+        let in_other_hands = is_drawn_elsewhere(connection, run.key, place).await?;
+        return Ok(if in_other_hands { ShardDraw::Unavailable } else { ShardDraw::Exhausted });
+    };
+    let first = run.ids.id_for_row(rows.first).map_or(run.ids.first, |id| id.get());
+    let ids = BlockIds { rows, first };
+    blocks::insert_block(connection, now, run.key, ids, BlockOwner { place, epoch: lease.epoch, name: Some(&by) })
+        .await?;
+    Ok(ShardDraw::NewRows(rows))
+}
+
+/// A run and what a draw needs to know about it.
+struct DrawableRun {
+    run: Run,
+    /// The last row that any worker drew.
+    last_drawn: Option<Row>,
+    /// Whether this process still holds all the locks.
+    kept: bool,
+}
+
+/// Loads everything that a draw needs in one message, because other processes wait for the turn meanwhile.
+async fn load_drawable_run(
+    connection: &mut Connection,
+    run: RunId,
+    proof: &LockProof,
+) -> Result<DrawableRun, StatementError> {
+    let holders = proof.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+    let kept = match proof.len() {
+        0 => "0".to_owned(),
+        _ => format!("(SELECT count(*) FROM locks WHERE holder IN ({holders}))"),
+    };
+    let asked = format!(
+        "SELECT runs.*, (SELECT last_row FROM blocks WHERE run = {run} ORDER BY first_row DESC LIMIT 1) AS last_drawn, {kept} AS kept
+         FROM runs WHERE key = {run}",
+        run = run.0
+    );
+    // Contains only numbers.
+    let record = sqlx::raw_sql(AssertSqlSafe(asked)).fetch_one(connection).await?;
+    let (last_drawn, kept): (Option<i64>, i64) = (record.try_get("last_drawn")?, record.try_get("kept")?);
+    let last_drawn = last_drawn.map(to_u32).transpose()?.map(Row::new);
+    Ok(DrawableRun {
+        run: runs::run_from_record(&record)?,
+        last_drawn,
+        kept: usize::try_from(kept).is_ok_and(|kept| kept == proof.len()),
+    })
+}
+
+/// Takes over rows of ended workers. Returns how many of their open intents became in doubt.
+async fn take_over_rows(
+    connection: &mut Connection,
+    now: Now,
+    run: &Run,
+    left: &[RowSpan],
+    BlockOwner { place, epoch, name }: BlockOwner<'_>,
+) -> Result<usize, StatementError> {
+    let fallen = |intent| left.iter().any(|block| owns_rows(*block, intent));
+    let doubtful = envelopes::mark_intents_in_doubt(&mut *connection, now, run.key, fallen).await?;
+    for rows in left {
+        query("UPDATE blocks SET place = $1, epoch = $2, drawn_by = $3 WHERE run = $4 AND first_row = $5")
+            .bind(i64::from(place))
+            .bind(epoch.0)
+            .bind(name)
+            .bind(run.key.0)
+            .bind(i64::from(rows.first.get()))
+            .execute(&mut *connection)
+            .await?;
+    }
+    Ok(doubtful)
+}
+
+/// Whether another worker holds unfinished rows of the run.
+async fn is_drawn_elsewhere(connection: &mut Connection, run: RunId, place: u32) -> Result<bool, StatementError> {
+    // Two range conditions, so that the index applies on both sides of the own place.
+    let some = scalar(
+        "SELECT EXISTS (SELECT 1 FROM blocks WHERE run = $1 AND place < $2 AND epoch IS NOT NULL)
+             OR EXISTS (SELECT 1 FROM blocks WHERE run = $1 AND place > $2 AND epoch IS NOT NULL)",
+    );
+    Ok(some.bind(run.0).bind(i64::from(place)).fetch_one(connection).await?)
+}
+
+/// The rows of ended workers: at vacant places, or at this place under an earlier lease.
+async fn find_abandoned_rows(
+    connection: &mut Connection,
+    lease: Lease,
+    place: u32,
+    vacant: &[u32],
+) -> Result<Vec<RowSpan>, StatementError> {
+    let blocks = query(
+        "SELECT place, first_row, last_row FROM blocks
+         WHERE run = $1 AND epoch IS NOT NULL AND epoch <> $2 ORDER BY first_row",
+    )
+    .bind(lease.run.0)
+    .bind(lease.epoch.0)
+    .fetch_all(connection)
+    .await?;
+    let mut left = Vec::new();
+    for block in &blocks {
+        let at = read_u32(block, 0)?;
+        if at == place || vacant.contains(&at) {
+            left.push(RowSpan { first: read_row_number(block, 1)?, last: read_row_number(block, 2)? });
+        }
+    }
+    Ok(left)
+}
+
+/// The workers with rows of the run, by place.
+async fn list_holders(reader: &mut Connection, run: RunId) -> Result<BTreeMap<u32, ShardHolder>, StatementError> {
+    let blocks = query(
+        "SELECT place, first_row, last_row, drawn_at, drawn_by FROM blocks
+         WHERE run = $1 AND epoch IS NOT NULL AND drawn_by IS NOT NULL ORDER BY drawn_at",
+    )
+    .bind(run.0)
+    .fetch_all(reader)
+    .await?;
+    let mut holders = BTreeMap::new();
+    for block in &blocks {
+        let rows = RowSpan { first: read_row_number(block, 1)?, last: read_row_number(block, 2)? };
+        let (since, by) = (timestamp_from_micros(block.try_get(3)?)?, block.try_get(4)?);
+        let holder = holders.entry(read_u32(block, 0)?).or_insert(ShardHolder { name: by, rows: 0, since });
+        holder.rows += rows.len();
+    }
+    Ok(holders)
+}

@@ -1,0 +1,491 @@
+//! The suppression list: opt-outs, their removal, and imported entries.
+
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use futures_util::TryStreamExt as _;
+use roaring::RoaringTreemap;
+use serde_json::json;
+use sqlx::{Connection as _, Row as _};
+
+use super::dialect::{Adapter, Connection, Record, json_elements};
+use super::runs::{self, timestamp_from_micros, to_signed, to_unsigned};
+use super::statement::{Now, StatementError, query, read_ledger, scalar};
+use super::{events, forgetting};
+use crate::encoding::Checksum;
+use crate::rules::NumberErasure;
+use crate::{
+    Additions, EntryRemoval, ExcludedRows, Lease, LedgerError, LedgerFuture, NumberKey, NumberSet, OptOut, OptOutPage,
+    OptOutReach, OptOutRemoval, OptOutScope, Ownership, Run, SentRow, SuppressedNumbers, SuppressionList,
+};
+use campaign_core::domain::{Addressee, ForgottenNumber, Phone, Row};
+
+/// Entries that one statement adds.
+pub(super) const ENTRIES_PER_STATEMENT: usize = 4_096;
+
+/// Selects the version of the list.
+const SELECT_VERSION: &str = "SELECT version FROM opt_out_list";
+
+impl SuppressionList for Adapter {
+    fn add_opt_outs(&self, opt_outs: Vec<OptOut>) -> LedgerFuture<'_, Additions> {
+        let opt_outs = Arc::new(opt_outs);
+        Box::pin(self.write(move |connection, _| {
+            let opt_outs = Arc::clone(&opt_outs);
+            Box::pin(async move { insert_opt_outs(connection, &opt_outs).await })
+        }))
+    }
+
+    fn remove_opt_outs(&self, removal: OptOutRemoval) -> LedgerFuture<'_, Vec<OptOut>> {
+        Box::pin(self.write(move |connection, now| {
+            let removal = removal.clone();
+            Box::pin(async move { remove_number(connection, now, &removal).await })
+        }))
+    }
+
+    fn preview_additions<'a>(&'a self, opt_outs: &'a [OptOut]) -> LedgerFuture<'a, Additions> {
+        Box::pin(async move { read_ledger!(self, count_additions, opt_outs) })
+    }
+
+    fn remove_entries(&self, removal: EntryRemoval) -> LedgerFuture<'_, u64> {
+        let removal = Arc::new(removal);
+        Box::pin(self.write(move |connection, now| {
+            let removal = Arc::clone(&removal);
+            Box::pin(async move { remove_entries(connection, now, &removal).await })
+        }))
+    }
+
+    fn load_suppressed_numbers<'a>(&'a self, campaign: &'a str, loopback: bool) -> LedgerFuture<'a, SuppressedNumbers> {
+        Box::pin(async move { read_ledger!(self, load_opted_out_numbers, campaign, loopback) })
+    }
+
+    fn skip_rows(&self, lease: Lease, rows: Vec<Row>, reason: &'static str) -> LedgerFuture<'_, Ownership> {
+        Box::pin(self.write(move |connection, _| {
+            let rows = rows.clone();
+            Box::pin(async move {
+                if !runs::load_run(&mut *connection, lease.run).await?.is_leased(lease) {
+                    return Ok(Ownership::Lost);
+                }
+                events::insert_skipped_rows(connection, lease.run, &ExcludedRows::from_skipped(&rows, reason)).await?;
+                Ok(Ownership::Held)
+            })
+        }))
+    }
+
+    fn find_opt_outs(&self, phone: Phone) -> LedgerFuture<'_, Vec<OptOut>> {
+        Box::pin(async move { read_ledger!(self, find_by_phone, phone) })
+    }
+
+    fn list_opt_outs(&self, behind: Option<i64>, at_most: u32) -> LedgerFuture<'_, OptOutPage> {
+        Box::pin(async move { read_ledger!(self, list_opt_outs, behind, at_most) })
+    }
+}
+
+/// Replaces a number on the list with its hash, and adds the opt-out if it is missing.
+pub(super) async fn forget_in_opt_outs(
+    connection: &mut Connection,
+    forgotten: NumberErasure,
+    opt_out: OptOut,
+) -> Result<(), StatementError> {
+    let rows = query("SELECT * FROM opt_outs WHERE phone = $1")
+        .bind(to_signed(forgotten.phone.to_u64()))
+        .fetch_all(&mut *connection)
+        .await?;
+    for row in &rows {
+        let known = OptOutColumns::from_row(row)?;
+        let (reason, source) = (forgotten.erase_from_text(known.reason), forgotten.erase_from_text(known.source));
+        let columns = OptOutColumns {
+            phone: to_signed(forgotten.addressee().to_u64()),
+            reason: &reason,
+            source: &source,
+            ..known
+        };
+        let mut sum = columns.checksum();
+        let mut removal = (String::new(), String::new());
+        if let Some(at) = row.try_get::<Option<i64>, _>("removed_at")? {
+            removal = (row.try_get("removed_by")?, forgotten.erase_from_text(row.try_get("removed_why")?));
+            sum = sum.with_number(at).with_text(&removal.0).with_text(&removal.1);
+        }
+        query(
+            "UPDATE opt_outs SET phone = $1, reason = $2, source = $3, sum = $4,
+                 removed_why = CASE WHEN removed_at IS NULL THEN NULL ELSE $5 END
+             WHERE key = $6",
+        )
+        .bind(columns.phone)
+        .bind(&reason)
+        .bind(&source)
+        .bind(sum.finish())
+        .bind(removal.1)
+        .bind(row.try_get::<i64, _>("key")?)
+        .execute(&mut *connection)
+        .await?;
+    }
+    insert_opt_outs(connection, &[OptOut { who: forgotten.addressee(), ..opt_out }]).await?;
+    Ok(())
+}
+
+/// List entries whose numbers are only known as hashes.
+struct HashedOptOuts {
+    key: NumberKey,
+    listed: HashSet<u64>,
+}
+
+impl HashedOptOuts {
+    /// `None` if no number was ever forgotten.
+    async fn load_if_any(connection: &mut Connection) -> Result<Option<Self>, StatementError> {
+        let Some(key) = forgetting::load_number_key(&mut *connection).await? else { return Ok(None) };
+        let listed: Vec<i64> = scalar("SELECT DISTINCT phone FROM opt_outs WHERE phone >= $1")
+            .bind(to_signed(ForgottenNumber::MIN))
+            .fetch_all(connection)
+            .await?;
+        Ok(Some(Self { key, listed: listed.into_iter().map(to_unsigned).collect() }))
+    }
+
+    /// The form in which the list knows a recipient: the number or its hash.
+    fn resolve_addressee(&self, who: Addressee) -> Addressee {
+        let stays = who.phone().map(|phone| Addressee::Forgotten(self.key.hash_number(phone)));
+        stays.filter(|stays| self.listed.contains(&stays.to_u64())).unwrap_or(who)
+    }
+}
+
+/// These opt-outs with recipients in the form that the list uses.
+pub(super) async fn resolve_opt_outs<'o>(
+    connection: &mut Connection,
+    opt_outs: &'o [OptOut],
+) -> Result<Cow<'o, [OptOut]>, StatementError> {
+    let mut listed = Cow::Borrowed(opt_outs);
+    if let Some(forgotten) = HashedOptOuts::load_if_any(connection).await? {
+        listed.to_mut().iter_mut().for_each(|opt_out| opt_out.who = forgotten.resolve_addressee(opt_out.who));
+    }
+    Ok(listed)
+}
+
+/// Adds opt-outs to the list. If any is new, the version of the list increases.
+pub(super) async fn insert_opt_outs(
+    connection: &mut Connection,
+    opt_outs: &[OptOut],
+) -> Result<Additions, StatementError> {
+    let listed = resolve_opt_outs(connection, opt_outs).await?;
+    let opt_outs = &*listed;
+    replace_imported(connection, opt_outs).await?;
+    let known =
+        if opt_outs.len() <= Additions::MAX_LISTED { find_covered(connection, opt_outs).await? } else { Vec::new() };
+    let mut additions = Additions { known, ..Additions::default() };
+    for some in opt_outs.chunks(ENTRIES_PER_STATEMENT) {
+        let records: Vec<_> = some.iter().map(opt_out_to_json).collect();
+        let added = query(concat!(
+            "INSERT INTO opt_outs (phone, campaign, loopback, reason, source, at, sum)
+                 SELECT CAST(value ->> 0 AS BIGINT), value ->> 1, CAST(value ->> 2 AS BIGINT), value ->> 3, value ->> 4,
+                     CAST(value ->> 5 AS BIGINT), CAST(value ->> 6 AS BIGINT)
+                 FROM ",
+            json_elements!("$1"),
+            " WHERE TRUE
+                 ON CONFLICT (phone, campaign, loopback) WHERE removed_at IS NULL DO NOTHING",
+        ))
+        .bind(json!(records).to_string())
+        .execute(&mut *connection)
+        .await?
+        .rows_affected();
+        additions.added += added;
+    }
+    additions.already = opt_outs.len() as u64 - additions.added;
+    if additions.added > 0 {
+        bump_version(connection).await?;
+    }
+    Ok(additions)
+}
+
+/// A list entry as a JSON parameter.
+fn opt_out_to_json(opt_out: &OptOut) -> serde_json::Value {
+    let OptOut { who, scope, reach, reason, source, at } = opt_out;
+    let (campaign, loopback) = (scope.campaign().unwrap_or(""), i64::from(*reach == OptOutReach::LoopbackGateways));
+    let sum =
+        OptOutColumns { phone: to_signed(who.to_u64()), campaign, loopback, reason, source, at: at.as_microsecond() }
+            .checksum();
+    json!([who.to_u64(), campaign, loopback, **reason, **source, at.as_microsecond(), sum.finish()])
+}
+
+/// The existing entries that these opt-outs would cover.
+async fn find_covered(connection: &mut Connection, opt_outs: &[OptOut]) -> Result<Vec<OptOut>, StatementError> {
+    let mut known = find_by_addressees(connection, opt_outs.iter().map(|opt_out| opt_out.who)).await?;
+    known.retain(|known| opt_outs.iter().any(|new| new.covers(known)));
+    Ok(known)
+}
+
+/// Removes a number from the list. The records stay, with the name of the remover.
+async fn remove_number(
+    connection: &mut Connection,
+    now: Now,
+    removal: &OptOutRemoval,
+) -> Result<Vec<OptOut>, StatementError> {
+    let OptOutRemoval { phone, scope, by, why } = removal;
+    let mut who = Addressee::from(*phone);
+    if let Some(forgotten) = HashedOptOuts::load_if_any(connection).await? {
+        who = forgotten.resolve_addressee(who);
+    }
+    let rows = query("SELECT * FROM opt_outs WHERE removed_at IS NULL AND phone = $1 ORDER BY key")
+        .bind(to_signed(who.to_u64()))
+        .fetch_all(&mut *connection)
+        .await?;
+    let mut removed = Vec::new();
+    for row in &rows {
+        let opt_out = opt_out_from_row(row)?;
+        if scope.as_ref().is_some_and(|scope| *scope != opt_out.scope) {
+            continue;
+        }
+        mark_removed(connection, now, row, by, why.as_deref().unwrap_or("")).await?;
+        removed.push(opt_out);
+    }
+    if !removed.is_empty() {
+        bump_version(connection).await?;
+    }
+    Ok(removed)
+}
+
+/// Marks a record as removed.
+pub(super) async fn mark_removed(
+    connection: &mut Connection,
+    now: Now,
+    record: &Record,
+    by: &str,
+    why: &str,
+) -> Result<(), StatementError> {
+    let sum = OptOutColumns::from_row(record)?.checksum().with_number(now.0).with_text(by).with_text(why).finish();
+    query("UPDATE opt_outs SET removed_at = $1, removed_by = $2, removed_why = $3, sum = $4 WHERE key = $5")
+        .bind(now.0)
+        .bind(by)
+        .bind(why)
+        .bind(sum)
+        .bind(record.try_get::<i64, _>("key")?)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+pub(super) async fn bump_version(connection: &mut Connection) -> Result<(), StatementError> {
+    query("UPDATE opt_out_list SET version = version + 1").execute(connection).await?;
+    Ok(())
+}
+
+/// The rows of an envelope whose recipients opted out of this run.
+pub(super) async fn find_opted_out_rows(
+    connection: &mut Connection,
+    run: &Run,
+    rows: &[SentRow],
+) -> Result<Vec<Row>, StatementError> {
+    let forgotten = HashedOptOuts::load_if_any(connection).await?;
+    let as_listed =
+        |sent: &SentRow| forgotten.as_ref().map_or(sent.to, |forgotten| forgotten.resolve_addressee(sent.to));
+    let listed = find_by_addressees(connection, rows.iter().map(as_listed)).await?;
+    let held = |sent: &&SentRow| {
+        let who = as_listed(sent);
+        listed.iter().any(|out| out.who == who && run.suppression.is_suppressed_by(&run.campaign, out))
+    };
+    Ok(rows.iter().filter(held).map(|sent| sent.row).collect())
+}
+
+/// The list entries of a number.
+async fn find_by_phone(reader: &mut Connection, phone: Phone) -> Result<Vec<OptOut>, StatementError> {
+    let forgotten = HashedOptOuts::load_if_any(reader).await?;
+    let who = forgotten.map_or(phone.into(), |forgotten| forgotten.resolve_addressee(phone.into()));
+    find_by_addressees(reader, [who].into_iter()).await
+}
+
+/// The list entries of these recipients.
+async fn find_by_addressees(
+    connection: &mut Connection,
+    people: impl Iterator<Item = Addressee>,
+) -> Result<Vec<OptOut>, StatementError> {
+    select_records(connection, people).await?.iter().map(opt_out_from_row).collect()
+}
+
+/// Selects the active records of these recipients.
+pub(super) async fn select_records(
+    connection: &mut Connection,
+    people: impl Iterator<Item = Addressee>,
+) -> Result<Vec<Record>, StatementError> {
+    let phones: BTreeSet<u64> = people.map(Addressee::to_u64).collect();
+    let rows = query(concat!(
+        "SELECT opt_outs.* FROM ",
+        json_elements!("$1"),
+        " CROSS JOIN opt_outs
+             WHERE phone = CAST(value AS BIGINT) AND removed_at IS NULL",
+    ))
+    .bind(json!(phones).to_string())
+    .fetch_all(connection)
+    .await?;
+    Ok(rows)
+}
+
+/// The numbers that a campaign must skip. Removed records are read as well, because a damaged one might be active.
+async fn load_opted_out_numbers(
+    reader: &mut Connection,
+    campaign: &str,
+    loopback: bool,
+) -> Result<SuppressedNumbers, StatementError> {
+    // One transaction, so that numbers and version belong together.
+    let mut reader = reader.begin().await?;
+    let (version, key) = (load_version(&mut reader).await?, forgetting::load_number_key(&mut reader).await?);
+    let mut numbers = RoaringTreemap::new();
+    let mut rows = query("SELECT * FROM opt_outs").fetch(&mut *reader);
+    while let Some(row) = rows.try_next().await? {
+        let (entry, removed): (_, Option<i64>) = (opt_out_from_row(&row)?, row.try_get("removed_at")?);
+        if removed.is_none() && entry.applies_to(campaign, loopback) {
+            numbers.insert(entry.who.to_u64());
+        }
+    }
+    drop(rows);
+    Ok(SuppressedNumbers { version, numbers: NumberSet::new(numbers, key) })
+}
+
+async fn load_version(reader: &mut Connection) -> Result<u64, StatementError> {
+    Ok(to_unsigned(scalar(SELECT_VERSION).fetch_one(reader).await?))
+}
+
+/// Lists up to `at_most` entries in the order in which they were added.
+async fn list_opt_outs(
+    reader: &mut Connection,
+    behind: Option<i64>,
+    at_most: u32,
+) -> Result<OptOutPage, StatementError> {
+    let rows = query("SELECT * FROM opt_outs WHERE removed_at IS NULL AND key > $1 ORDER BY key LIMIT $2")
+        .bind(behind.unwrap_or(0))
+        .bind(i64::from(at_most))
+        .fetch_all(reader)
+        .await?;
+    let full = rows.len() >= at_most as usize;
+    let next = rows.last().filter(|_| full).map(|row| row.try_get("key")).transpose()?;
+    Ok(OptOutPage { entries: rows.iter().map(opt_out_from_row).collect::<Result<_, _>>()?, next })
+}
+
+/// The columns of an entry that never change.
+struct OptOutColumns<'a> {
+    phone: i64,
+    campaign: &'a str,
+    loopback: i64,
+    reason: &'a str,
+    source: &'a str,
+    at: i64,
+}
+
+impl<'a> OptOutColumns<'a> {
+    fn from_row(row: &'a Record) -> Result<Self, StatementError> {
+        Ok(Self {
+            phone: row.try_get("phone")?,
+            campaign: row.try_get("campaign")?,
+            loopback: row.try_get("loopback")?,
+            reason: row.try_get("reason")?,
+            source: row.try_get("source")?,
+            at: row.try_get("at")?,
+        })
+    }
+
+    fn checksum(&self) -> Checksum {
+        let Self { phone, campaign, loopback, reason, source, at } = *self;
+        Checksum::for_table("opt_outs")
+            .with_number(phone)
+            .with_text(campaign)
+            .with_number(loopback)
+            .with_text(reason)
+            .with_text(source)
+            .with_number(at)
+    }
+}
+
+/// Converts a record, after checking its checksum.
+pub(super) fn opt_out_from_row(row: &Record) -> Result<OptOut, StatementError> {
+    let columns = OptOutColumns::from_row(row)?;
+    let sum = match row.try_get::<Option<i64>, _>("removed_at")? {
+        None => columns.checksum(),
+        Some(at) => columns
+            .checksum()
+            .with_number(at)
+            .with_text(row.try_get("removed_by")?)
+            .with_text(row.try_get("removed_why")?),
+    };
+    let damaged = || LedgerError::Damaged { what: "an entry in the suppression list".to_owned() };
+    if !sum.matches(Some(row.try_get("sum")?)) {
+        return Err(damaged().into());
+    }
+    let OptOutColumns { phone, campaign, loopback, reason, source, at } = columns;
+    Ok(OptOut {
+        who: Addressee::try_from(to_unsigned(phone)).map_err(|_| damaged())?,
+        scope: OptOutScope::from_campaign(Some(campaign).filter(|name| !name.is_empty())),
+        reach: if loopback == 0 { OptOutReach::AllGateways } else { OptOutReach::LoopbackGateways },
+        reason: Arc::from(reason),
+        source: Arc::from(source),
+        at: timestamp_from_micros(at)?,
+    })
+}
+
+/// Reason of the removal of imported entries that a recipient's own opt-out replaces.
+const REPLACED_REASON: &str = "replaced by an opt-out of their own";
+
+/// What an opt-out applies to. Entries with the same key cover each other.
+type OptOutKey<'a> = (u64, &'a OptOutScope, OptOutReach);
+
+fn opt_out_key(opt_out: &OptOut) -> OptOutKey<'_> {
+    (opt_out.who.to_u64(), &opt_out.scope, opt_out.reach)
+}
+
+/// Counts what adding these opt-outs would change.
+pub(super) async fn count_additions(reader: &mut Connection, opt_outs: &[OptOut]) -> Result<Additions, StatementError> {
+    let opt_outs = resolve_opt_outs(reader, opt_outs).await?;
+    let (mut additions, mut seen) = (Additions::default(), HashSet::new());
+    for some in opt_outs.chunks(ENTRIES_PER_STATEMENT) {
+        let known = load_known_opt_outs(reader, some).await?;
+        let known: HashMap<OptOutKey<'_>, &OptOut> = known.iter().map(|known| (opt_out_key(known), known)).collect();
+        for new in some {
+            let stays = known.get(&opt_out_key(new)).is_some_and(|known| !new.replaces(known));
+            if stays || !seen.insert(opt_out_key(new)) {
+                additions.already += 1;
+            } else {
+                additions.added += 1;
+            }
+        }
+    }
+    Ok(additions)
+}
+
+async fn load_known_opt_outs(reader: &mut Connection, opt_outs: &[OptOut]) -> Result<Vec<OptOut>, StatementError> {
+    let records = select_records(reader, opt_outs.iter().map(|opt_out| opt_out.who)).await?;
+    records.iter().map(opt_out_from_row).collect()
+}
+
+/// Removes imported entries that these opt-outs replace.
+pub(super) async fn replace_imported(connection: &mut Connection, opt_outs: &[OptOut]) -> Result<(), StatementError> {
+    let own: Vec<&OptOut> = opt_outs.iter().filter(|opt_out| !opt_out.is_imported()).collect();
+    for some in own.chunks(ENTRIES_PER_STATEMENT) {
+        let by_key: HashMap<OptOutKey<'_>, &OptOut> = some.iter().map(|new| (opt_out_key(new), *new)).collect();
+        for record in &select_records(connection, some.iter().map(|new| new.who)).await? {
+            let known = opt_out_from_row(record)?;
+            if let Some(new) = by_key.get(&opt_out_key(&known)).filter(|new| new.replaces(&known)) {
+                mark_removed(connection, Now(new.at.as_microsecond()), record, &new.source, REPLACED_REASON).await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Removes these entries, as far as they are on the list unchanged.
+pub(super) async fn remove_entries(
+    connection: &mut Connection,
+    now: Now,
+    removal: &EntryRemoval,
+) -> Result<u64, StatementError> {
+    let mut removed = 0;
+    for some in removal.entries.chunks(ENTRIES_PER_STATEMENT) {
+        let by_key: HashMap<OptOutKey<'_>, &OptOut> = some.iter().map(|entry| (opt_out_key(entry), entry)).collect();
+        for record in &select_records(connection, some.iter().map(|entry| entry.who)).await? {
+            let known = opt_out_from_row(record)?;
+            if by_key.get(&opt_out_key(&known)).is_some_and(|entry| **entry == known) {
+                mark_removed(connection, now, record, &removal.by, removal.why.as_deref().unwrap_or("")).await?;
+                removed += 1;
+            }
+        }
+    }
+    if removed > 0 {
+        bump_version(connection).await?;
+    }
+    Ok(removed)
+}

@@ -1,0 +1,152 @@
+//! Maintenance: soundness checks, damaged records, backup state and closing.
+
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+use sqlx::Row as _;
+
+use super::dialect::{self, Adapter, Connection, Record};
+use super::runs::timestamp_from_micros;
+use super::statement::{StatementError, capture_damage, query, read_ledger, read_lossy};
+use super::{approvals, forgetting, limits, notifications, schedules};
+use crate::{AccountRateLimit, Backup, DamagedRecord, LedgerError, LedgerFuture, LedgerMaintenance, RecordKind};
+
+impl LedgerMaintenance for Adapter {
+    fn describe_location(&self) -> String {
+        Adapter::place(self)
+    }
+
+    fn check_writable(&self) -> LedgerFuture<'_, ()> {
+        // The commit itself is counted, so this writes to the ledger.
+        Box::pin(self.write(|_, _| Box::pin(async { Ok(()) })))
+    }
+
+    fn check_integrity(&self) -> LedgerFuture<'_, ()> {
+        Box::pin(self.ensure_sendable())
+    }
+
+    fn list_damaged_records(&self) -> LedgerFuture<'_, Vec<DamagedRecord>> {
+        Box::pin(async move { read_ledger!(self, find_damaged_records, self.keeps_approval_rules()) })
+    }
+
+    fn list_rate_limits(&self) -> LedgerFuture<'_, Vec<(String, AccountRateLimit)>> {
+        Box::pin(async move { read_ledger!(self, limits::list_paces) })
+    }
+
+    fn count_unconfirmed_replicas(&self) -> LedgerFuture<'_, u64> {
+        Box::pin(self.count_replicas())
+    }
+
+    fn load_backup(&self) -> LedgerFuture<'_, Option<Backup>> {
+        Box::pin(async move { read_ledger!(self, load_backup) })
+    }
+
+    fn lacks_high_water_mark(&self) -> bool {
+        self.has_no_mark()
+    }
+
+    fn mark_restored(&self) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(|connection, now| {
+            Box::pin(async move {
+                query("UPDATE backup SET restored_at = $1").bind(now.0).execute(connection).await?;
+                Ok(())
+            })
+        }))
+    }
+
+    fn is_shared(&self) -> bool {
+        dialect::SHARED
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(Adapter::close(self))
+    }
+}
+
+async fn load_backup(reader: &mut Connection) -> Result<Option<Backup>, StatementError> {
+    let known = query("SELECT made_at, restored_at FROM backup").fetch_optional(reader).await?;
+    let Some(row) = known else { return Ok(None) };
+    let restored_at: Option<i64> = row.try_get("restored_at")?;
+    let made_at = timestamp_from_micros(row.try_get("made_at")?)?;
+    Ok(Some(Backup { made_at, restored_at: restored_at.map(timestamp_from_micros).transpose()? }))
+}
+
+/// Approvals, each with all its uses.
+const SELECT_ALL_USES: &str = "
+    SELECT approvals.*, used.at AS used_at, used.run AS used_run, used.sum AS used_sum FROM approvals
+    LEFT JOIN approval_uses used ON used.token = approvals.token ORDER BY approvals.key, used.key";
+
+/// Finds damaged records outside runs and the suppression list; approval rules only if the tables have them.
+pub(super) async fn find_damaged_records(
+    reader: &mut Connection,
+    with_rules: bool,
+) -> Result<Vec<DamagedRecord>, StatementError> {
+    let mut damaged = Vec::new();
+    for row in fetch_rows(reader, "SELECT * FROM schedules ORDER BY name").await? {
+        let (name, file) = (read_lossy(&row, "name"), read_lossy(&row, "file"));
+        let what = format!("the schedule {name}");
+        record_damage(&mut damaged, schedules::schedule_from_row(&row), what, RecordKind::Schedule { name, file })?;
+    }
+    for row in fetch_rows(reader, "SELECT * FROM occurrences ORDER BY schedule, at").await? {
+        let schedule = read_lossy(&row, "schedule");
+        let what = format!("the record of schedule {schedule} for {}", read_lossy(&row, "nominal"));
+        record_damage(&mut damaged, schedules::occurrence_from_row(&row), what, RecordKind::Occurrence { schedule })?;
+    }
+    for row in fetch_rows(reader, "SELECT * FROM plans ORDER BY at").await? {
+        let what = format!("the plan {}", read_lossy(&row, "digest"));
+        record_damage(&mut damaged, approvals::plan_from_row(&row), what, RecordKind::Plan)?;
+    }
+    for row in fetch_rows(reader, SELECT_ALL_USES).await? {
+        let what = format!("an approval of plan {}", read_lossy(&row, "digest"));
+        record_damage(&mut damaged, approvals::approval_from_row(&row), what, RecordKind::Approval)?;
+    }
+    let stray = "SELECT token FROM approval_uses WHERE token NOT IN (SELECT token FROM approvals)";
+    if !fetch_rows(reader, stray).await?.is_empty() {
+        let what = "the usage record of a missing approval".to_owned();
+        let error = LedgerError::Damaged { what: what.clone() };
+        record_damage::<()>(&mut damaged, Err(error.into()), what, RecordKind::Approval)?;
+    }
+    let rules = if with_rules { approvals::list_stored_rules(&mut *reader).await? } else { Vec::new() };
+    for (record, rule) in rules {
+        record_damage(&mut damaged, rule, format!("the approval rule for account {record}"), RecordKind::ApprovalRule)?;
+    }
+    for row in fetch_rows(reader, "SELECT * FROM notifications ORDER BY key").await? {
+        let what = format!("notification {}", row.try_get::<i64, _>("key")?);
+        record_damage(&mut damaged, check_notification(&row), what, RecordKind::Notification)?;
+    }
+    let (rates, numbers) = (limits::list_paces(&mut *reader).await, forgetting::load_number_key(reader).await);
+    record_damage(&mut damaged, rates, "the rate limit of an account".to_owned(), RecordKind::Account)?;
+    record_damage(&mut damaged, numbers, "the key for forgotten numbers".to_owned(), RecordKind::Forgetting)?;
+    Ok(damaged)
+}
+
+async fn fetch_rows(reader: &mut Connection, statement: &'static str) -> Result<Vec<Record>, StatementError> {
+    Ok(query(statement).fetch_all(reader).await?)
+}
+
+/// Checks that a notification and its JSON columns are readable.
+fn check_notification(row: &Record) -> Result<(), StatementError> {
+    let notification = notifications::notification_from_row(row)?;
+    let unreadable = |error: serde_json::Error| LedgerError::Unreadable(error.to_string());
+    serde_json::from_str::<Value>(&notification.content.target).map_err(unreadable)?;
+    serde_json::from_str::<Value>(&notification.content.notice).map_err(unreadable)?;
+    Ok(())
+}
+
+/// Adds a damaged record with this description.
+fn record_damage<T>(
+    damaged: &mut Vec<DamagedRecord>,
+    read: Result<T, StatementError>,
+    record: String,
+    kind: RecordKind,
+) -> Result<(), StatementError> {
+    let Err(error) = capture_damage(read)? else { return Ok(()) };
+    let what = match error {
+        LedgerError::Damaged { .. } => format!("{record} is corrupt"),
+        error => format!("{record} cannot be read: {}", error.reason()),
+    };
+    let found = DamagedRecord { what, kind };
+    if !damaged.contains(&found) {
+        damaged.push(found);
+    }
+    Ok(())
+}

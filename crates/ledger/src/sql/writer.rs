@@ -1,0 +1,295 @@
+//! The writer task: commits the waiting changes of this process together.
+
+use std::sync::{Arc, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures_util::future::BoxFuture;
+use tokio::sync::{Mutex, mpsc, oneshot};
+
+use super::dialect::{self, Adapter, Connection, WriteConnection, to_ledger_error};
+use super::envelopes::{self, EnvelopeNumbers};
+use super::statement::{Now, StatementError};
+use crate::high_water_mark::HighWaterMark;
+use crate::{Intent, LedgerError, Permit, Settlement};
+use campaign_core::failpoint;
+
+const MAX_CHANGES_PER_COMMIT: usize = 64;
+/// Longest duration of a change, including the wait for other processes.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(120);
+/// Changes are not retried after this time.
+const RETRY_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Makes a change within a transaction. Called again if the previous attempt was rolled back.
+type Apply = Box<dyn for<'c> FnMut(&'c mut Connection, Now) -> BoxFuture<'c, Result<(), LedgerError>> + Send>;
+/// Reports how the commit ended.
+type Acknowledge = Box<dyn FnOnce(Result<(), LedgerError>) + Send>;
+
+/// A change that waits for its transaction.
+struct QueuedChange {
+    work: ChangeWork,
+    acknowledge: Acknowledge,
+}
+
+/// The work of a change and where its result goes.
+pub(super) enum ChangeWork {
+    /// A single change.
+    Alone(Apply),
+    /// The intent of an envelope, batched with other intents.
+    Begin(Arc<Intent>, Arc<LastValue<Permit>>),
+    /// The outcomes of an envelope, batched with other outcomes.
+    Settle(Arc<Settlement>, Arc<LastValue<()>>),
+}
+
+/// Called with the duration of each commit.
+pub(crate) type CommitCallback = Arc<dyn Fn(Duration) + Send + Sync>;
+
+/// A handle of the writer task.
+pub(crate) struct Writer {
+    task: Mutex<Option<WriterTask>>,
+    /// Why the task ended unexpectedly.
+    failed: Arc<OnceLock<LedgerError>>,
+}
+
+/// The writer task and its channel.
+struct WriterTask {
+    changes: mpsc::Sender<QueuedChange>,
+    /// Resolves when the task has ended; nothing is ever sent.
+    ended: oneshot::Receiver<()>,
+}
+
+impl Adapter {
+    /// Runs a change in the next transaction and returns its result once it is durable.
+    ///
+    /// The change runs again in another transaction if the database went away and discarded it.
+    pub(crate) async fn write<T, F>(&self, mut change: F) -> Result<T, LedgerError>
+    where
+        T: Send + 'static,
+        F: for<'c> FnMut(&'c mut Connection, Now) -> BoxFuture<'c, Result<T, StatementError>> + Send + 'static,
+    {
+        let place = Arc::clone(&self.place);
+        self.write_batched(move |kept| {
+            ChangeWork::Alone(Box::new(move |connection, now| {
+                let (result, place, kept) = (change(connection, now), Arc::clone(&place), Arc::clone(&kept));
+                Box::pin(async move {
+                    result
+                        .await
+                        .map(|value| kept.store_value(value))
+                        .map_err(|failure| to_ledger_error(&place, failure))
+                })
+            }))
+        })
+        .await
+    }
+
+    /// Adds work to the next transaction and returns its result once it is durable.
+    pub(super) async fn write_batched<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(Arc<LastValue<T>>) -> ChangeWork,
+    ) -> Result<T, LedgerError> {
+        // Commits of an outdated ledger would bring it closer to its high-water mark, until it passed for the newest.
+        self.ensure_newest()?;
+        let open = async || {
+            let (numbers, on_commit) = (self.numbers.clone(), Arc::clone(&self.on_commit));
+            Writer::start_task(self.open_write_connection().await?, numbers, on_commit, Arc::clone(&self.place))
+        };
+        let writer = self.writer.get_or_try_init(open).await?;
+        let value = Arc::new(LastValue::default());
+        let written = writer.submit_change(work(Arc::clone(&value)), value);
+        // A hanging disk is a failure too. The change might still be made, but no caller relies on it.
+        tokio::time::timeout(WRITE_TIMEOUT, written).await.unwrap_or_else(|_| {
+            let (path, reason) =
+                (self.place.to_string(), format!("a write did not finish within {} s", WRITE_TIMEOUT.as_secs()));
+            Err(match dialect::SHARED {
+                true => LedgerError::Unreachable { path, reason },
+                false => LedgerError::Storage { path, reason },
+            })
+        })
+    }
+
+    /// Converts a failed read to an error that names the ledger.
+    pub(crate) fn to_ledger_result<T>(&self, read: Result<T, StatementError>) -> Result<T, LedgerError> {
+        read.map_err(|failure| to_ledger_error(&self.place, failure))
+    }
+}
+
+impl Writer {
+    /// Starts the task that owns the write connection. It ends when the handle is closed or dropped.
+    ///
+    /// # Errors
+    /// When the system cannot start it.
+    fn start_task(
+        connection: WriteConnection,
+        numbers: EnvelopeNumbers,
+        on_commit: CommitCallback,
+        place: Arc<str>,
+    ) -> Result<Self, LedgerError> {
+        let (changes, receiver) = mpsc::channel(MAX_CHANGES_PER_COMMIT);
+        let failed = Arc::new(OnceLock::new());
+        let (over, ended) = oneshot::channel();
+        let (path, kept) = (place.to_string(), Arc::clone(&failed));
+        dialect::spawn_writer(async move {
+            let target = CommitTarget { connection, numbers, place };
+            run_writer(target, receiver, on_commit, kept).await;
+            drop(over);
+        })
+        .map_err(|error| LedgerError::Storage { path, reason: format!("cannot start a thread: {error}") })?;
+        Ok(Self { task: Mutex::new(Some(WriterTask { changes, ended })), failed })
+    }
+
+    /// Queues work and returns its result once the commit is durable.
+    async fn submit_change<T: Send + 'static>(
+        &self,
+        work: ChangeWork,
+        value: Arc<LastValue<T>>,
+    ) -> Result<T, LedgerError> {
+        let (sender, receiver) = oneshot::channel();
+        let acknowledge: Acknowledge = Box::new(move |committed| {
+            let _ = sender.send(committed.and_then(|()| value.take_value().ok_or(LedgerError::Closed)));
+        });
+        let changes = self.task.lock().await.as_ref().map(|task| task.changes.clone());
+        let change = QueuedChange { work, acknowledge };
+        changes.ok_or(LedgerError::Closed)?.send(change).await.map_err(|_| self.closing_error())?;
+        receiver.await.map_err(|_| self.closing_error())?
+    }
+
+    /// Why the writer is closed. An outdated ledger or a newer version stays the reason for every caller.
+    fn closing_error(&self) -> LedgerError {
+        let stays = |error: &&LedgerError| matches!(error, LedgerError::Outdated { .. } | LedgerError::TooNew { .. });
+        self.failed.get().filter(stays).cloned().unwrap_or(LedgerError::Closed)
+    }
+
+    /// Stops accepting changes and waits until the accepted ones are committed and the connection is closed.
+    pub(crate) async fn close(&self) {
+        let task = self.task.lock().await.take();
+        if let Some(WriterTask { changes, ended }) = task {
+            drop(changes);
+            // If the task panicked, everything that it acknowledged is durable anyway.
+            let _ = ended.await;
+        }
+    }
+}
+
+/// The result of the last attempt at a change.
+pub(super) struct LastValue<T>(std::sync::Mutex<Option<T>>);
+
+impl<T> Default for LastValue<T> {
+    fn default() -> Self {
+        Self(std::sync::Mutex::new(None))
+    }
+}
+
+impl<T> LastValue<T> {
+    fn store_value(&self, value: T) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
+    }
+
+    fn take_value(&self) -> Option<T> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// What commits go through: the write connection, the envelope numbers of this process, and the name of the ledger.
+struct CommitTarget {
+    connection: WriteConnection,
+    numbers: EnvelopeNumbers,
+    place: Arc<str>,
+}
+
+async fn run_writer(
+    mut target: CommitTarget,
+    mut receiver: mpsc::Receiver<QueuedChange>,
+    on_commit: CommitCallback,
+    failed: Arc<OnceLock<LedgerError>>,
+) {
+    let mut waiting = Vec::with_capacity(MAX_CHANGES_PER_COMMIT);
+    while receiver.recv_many(&mut waiting, MAX_CHANGES_PER_COMMIT).await > 0 {
+        let began = Instant::now();
+        let mut committed = target.commit_and_mark(&mut waiting).await;
+        on_commit(began.elapsed());
+        let is_damage = committed.as_ref().is_err_and(LedgerError::concerns_records);
+        // A damaged record fails only the change that needs it, not the others of its batch.
+        let alone = is_damage && waiting.len() > 1;
+        for mut change in waiting.drain(..) {
+            if alone && !is_final(&committed) {
+                committed = target.commit_and_mark(std::slice::from_mut(&mut change)).await;
+            }
+            (change.acknowledge)(committed.clone());
+        }
+        failpoint::pass("commit.heard");
+        if is_final(&committed) {
+            if let Err(error) = committed {
+                failed.get_or_init(|| error);
+            }
+            break;
+        }
+    }
+    target.connection.close().await;
+}
+
+/// Whether the writer ends after this result.
+fn is_final(committed: &Result<(), LedgerError>) -> bool {
+    committed.as_ref().is_err_and(WriteConnection::is_fatal)
+}
+
+impl CommitTarget {
+    /// Commits changes and advances the high-water mark before any caller relies on the commit.
+    async fn commit_and_mark(&mut self, changes: &mut [QueuedChange]) -> Result<(), LedgerError> {
+        let mark = self.commit_with_retries(changes).await?;
+        self.connection.advance_mark(mark)
+    }
+
+    /// Applies changes in one transaction and counts the commit. If one change fails, all of them fail.
+    ///
+    /// If the database went away and kept nothing, the changes are applied again once it is back.
+    async fn commit_with_retries(&mut self, changes: &mut [QueuedChange]) -> Result<HighWaterMark, LedgerError> {
+        let began = Instant::now();
+        loop {
+            let committed = self.try_commit(changes).await;
+            if committed.is_ok() {
+                return committed;
+            }
+            self.numbers.invalidate();
+            if !self.connection.roll_back().await || began.elapsed() > RETRY_TIMEOUT {
+                return committed;
+            }
+        }
+    }
+
+    async fn try_commit(&mut self, changes: &mut [QueuedChange]) -> Result<HighWaterMark, LedgerError> {
+        let Self { connection: writer, numbers, place } = self;
+        writer.begin_transaction().await?;
+        numbers.start_turn();
+        // Outcomes come first, so that all other changes see them; intents come last, so that they see all other
+        // changes.
+        let settled = changes.iter().filter_map(|change| match &change.work {
+            ChangeWork::Settle(settlement, kept) => Some((Arc::clone(settlement), Arc::clone(kept))),
+            ChangeWork::Alone(_) | ChangeWork::Begin(..) => None,
+        });
+        let (settlements, kept): (Vec<_>, Vec<_>) = settled.unzip();
+        if !settlements.is_empty() {
+            let (connection, now) = writer.connection_and_time()?;
+            envelopes::settle_batch(connection, now, &settlements)
+                .await
+                .map_err(|failure| to_ledger_error(place, failure))?;
+            kept.iter().for_each(|kept| kept.store_value(()));
+        }
+        for change in changes.iter_mut() {
+            if let ChangeWork::Alone(apply) = &mut change.work {
+                let (connection, now) = writer.connection_and_time()?;
+                apply(connection, now).await?;
+            }
+        }
+        let begun = changes.iter().filter_map(|change| match &change.work {
+            ChangeWork::Begin(intent, permit) => Some((Arc::clone(intent), Arc::clone(permit))),
+            ChangeWork::Alone(_) | ChangeWork::Settle(..) => None,
+        });
+        let (intents, kept): (Vec<_>, Vec<_>) = begun.unzip();
+        if !intents.is_empty() {
+            let (connection, now) = writer.connection_and_time()?;
+            let permits = envelopes::begin_batch(connection, now, numbers, &intents).await;
+            let permits = permits.map_err(|failure| to_ledger_error(place, failure))?;
+            kept.iter().zip(permits).for_each(|(kept, permit)| kept.store_value(permit));
+        }
+        writer.commit().await
+    }
+}

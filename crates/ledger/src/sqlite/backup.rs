@@ -1,0 +1,373 @@
+//! Backup, restore and handover of a ledger. A backup is a ledger file with the copies of its runs next to it.
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
+use sqlx::{ConnectOptions as _, Connection as _};
+
+use super::dialect::storage_error;
+use super::ledger::{SqliteLedger, TimeSource};
+use super::write_connection::{Patience, WriteConnection};
+use super::{copies, locks, opening};
+use crate::high_water_mark::{self, HighWaterMark, MarkFile};
+use crate::{CopiedLedger, Copies, Ledger, LedgerError, LedgerMaintenance as _, Run, RunFilter};
+use campaign_core::failpoint;
+use campaign_core::private::{self, ExistingFile};
+
+/// The ledger file within a backup.
+pub(super) const LEDGER_FILE: &str = "ledger.sqlite";
+
+/// A backup in progress. Dropping it before the end removes it.
+pub(crate) struct NewBackup {
+    folder: PathBuf,
+    partial_folder: PathBuf,
+}
+
+impl SqliteLedger {
+    /// Writes a consistent backup to a new or empty folder, also while other processes write.
+    ///
+    /// # Errors
+    /// When the ledger is outdated, or the folder cannot be written.
+    pub async fn write_backup(&self, folder: &Path) -> Result<CopiedLedger, LedgerError> {
+        self.ensure_newest()?;
+        let (new, made_at) = (NewBackup::begin_in(folder)?, self.now().0);
+        let file = new.ledger_file();
+        let mut reader = self.reader().await?;
+        let copied = sqlx::query("VACUUM INTO $1").bind(file.display().to_string()).execute(&mut *reader).await;
+        copied.map_err(|error| new.backup_error(&error))?;
+        drop(reader);
+        new.finish_backup(self, made_at).await
+    }
+}
+
+impl NewBackup {
+    /// Begins a backup in a new or empty folder.
+    pub(crate) fn begin_in(folder: &Path) -> Result<Self, LedgerError> {
+        let not = |reason: String| LedgerError::NotBackedUp { folder: folder.display().to_string(), reason };
+        let Some(name) = folder.file_name() else { return Err(not("it is not a folder name".to_owned())) };
+        match fs::read_dir(folder).map(|mut entries| entries.next().is_some()) {
+            Ok(false) => {}
+            Ok(true) => return Err(not("the folder is not empty; name a new folder".to_owned())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(not(error.to_string())),
+        }
+        let making = folder.with_file_name(format!(".{}.{:08x}.part", name.to_string_lossy(), rand::random::<u32>()));
+        let new = Self { folder: folder.to_owned(), partial_folder: making };
+        // Created before SQLite opens it, so that only its owner can read it.
+        let begun = private::create_folder(&new.partial_folder)
+            .and_then(|()| private::open_file(&new.ledger_file(), ExistingFile::Truncate));
+        begun.map_err(|error| new.backup_error(&error))?;
+        Ok(new)
+    }
+
+    /// The ledger file of the backup, which is empty at first.
+    pub(crate) fn ledger_file(&self) -> PathBuf {
+        self.partial_folder.join(LEDGER_FILE)
+    }
+
+    pub(crate) fn backup_error(&self, error: &dyn std::fmt::Display) -> LedgerError {
+        LedgerError::NotBackedUp { folder: self.folder.display().to_string(), reason: error.to_string() }
+    }
+
+    /// Adds the copies of the runs, marks the ledger as a backup, and moves the folder into place.
+    pub(crate) async fn finish_backup(self, from: &dyn Ledger, made_at: i64) -> Result<CopiedLedger, LedgerError> {
+        let file = self.ledger_file();
+        let marked = async {
+            let mut connection = connect_without_log(&file).await?;
+            // A backup of a backup keeps its original time.
+            sqlx::query("DELETE FROM backup WHERE restored_at IS NOT NULL").execute(&mut connection).await?;
+            let kept = "INSERT INTO backup (made_at) SELECT $1 WHERE NOT EXISTS (SELECT 1 FROM backup)";
+            sqlx::query(kept).bind(made_at).execute(&mut connection).await?;
+            let runs = "SELECT campaign || '@' || number FROM runs";
+            let runs: Vec<String> = sqlx::query_scalar(runs).fetch_all(&mut connection).await?;
+            let mark = opening::load_mark(&mut connection).await?;
+            connection.close().await?;
+            Ok((runs, mark))
+        };
+        let (runs, mark) = marked.await.map_err(|error: sqlx::Error| self.backup_error(&error))?;
+        MarkFile::open(&high_water_mark::mark_path(&file), mark).map_err(|error| self.backup_error(&error))?;
+        let known: HashSet<String> = runs.into_iter().collect();
+        let mut summary = CopiedLedger::default();
+        for run in from.list_runs(RunFilter::all()).await?.iter().filter(|run| known.contains(&run.name())) {
+            summary.runs += 1;
+            summary.rows += run.recipients;
+            // Purged runs and runs of single messages have no copies.
+            match from.load_copies(run).await {
+                Ok(copies) => {
+                    copies::store_copies(&file, &run.name(), copies)
+                        .await
+                        .map_err(|error| self.backup_error(&error))?;
+                }
+                Err(_) => summary.without_copies += u64::from(run.purged_at.is_none() && !run.shared),
+            }
+        }
+        failpoint::pass("backup.copied");
+        self.move_into_place().map_err(|error| self.backup_error(&error))?;
+        Ok(summary)
+    }
+
+    fn move_into_place(&self) -> io::Result<()> {
+        File::open(self.ledger_file())?.sync_all()?;
+        private::sync_folder(&self.partial_folder)?;
+        match fs::remove_dir(&self.folder) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => fs::rename(&self.partial_folder, &self.folder)?,
+        }
+        private::sync_entry(&self.folder)
+    }
+}
+
+impl Drop for NewBackup {
+    fn drop(&mut self) {
+        // Already gone if it was moved into place. An unremovable rest has another name and is not taken for a backup.
+        let _ = fs::remove_dir_all(&self.partial_folder);
+    }
+}
+
+/// Connects to the ledger of a backup. After closing, no data is left in other files.
+pub(crate) async fn connect_without_log(file: &Path) -> sqlx::Result<SqliteConnection> {
+    let options = SqliteConnectOptions::new().filename(file).journal_mode(SqliteJournalMode::Delete);
+    options.synchronous(SqliteSynchronous::Full).disable_statement_logging().connect().await
+}
+
+/// Creates a ledger without data in an empty file.
+pub(crate) async fn create_ledger(file: &Path) -> Result<SqliteConnection, LedgerError> {
+    let failed = |error: sqlx::Error| storage_error(file, &error);
+    let mut connection = connect_without_log(file).await.map_err(failed)?;
+    let mut transaction = connection.begin().await.map_err(failed)?;
+    super::schema::run_migrations(&mut transaction).await.map_err(|error| storage_error(file, &error.into()))?;
+    transaction.commit().await.map_err(failed)?;
+    Ok(connection)
+}
+
+/// Folder within the state folder in which a backup is prepared.
+const RESTORE_FOLDER: &str = "restoring";
+
+/// A prepared copy of a backup's ledger. Dropping it removes the copy.
+pub(crate) struct ReadyBackup {
+    backup: PathBuf,
+    folder: PathBuf,
+}
+
+impl SqliteLedger {
+    /// Restores a backup as the ledger at `path`, and keeps an existing ledger under another name. The result sends
+    /// nothing until [`crate::LedgerMaintenance::mark_restored`].
+    ///
+    /// # Errors
+    /// When the folder contains no complete backup, or another process uses the existing ledger.
+    pub async fn restore_backup(path: &Path, backup: &Path, clock: TimeSource) -> Result<(), LedgerError> {
+        let state = path.parent().unwrap_or(Path::new("."));
+        let ready = ReadyBackup::prepare_in(backup, state).await?;
+        let failed = |error: io::Error| ready.restore_error(&error);
+        if locks::is_any_held(path).map_err(failed)? {
+            let who = "another process, such as a run or `campaign serve`, is using the ledger".to_owned();
+            return Err(LedgerError::Busy { path: path.display().to_string(), who });
+        }
+        let ledger = ready.open_ledger(clock).await?;
+        let runs = ledger.list_runs(RunFilter::all()).await?;
+        ledger.close().await;
+        for run in &runs {
+            if let Ok(theirs) = ready.load_copies(run).await {
+                copies::store_copies_if_different(path, &run.name(), theirs).await.map_err(failed)?;
+            }
+        }
+        let moved = ready.mark_as_moved().await?;
+        rename_aside(path).map_err(failed)?;
+        failpoint::pass("restore.aside");
+        fs::rename(ready.ledger_file(), path).and_then(|()| private::sync_entry(path)).map_err(failed)?;
+        failpoint::pass("restore.placed");
+        // Processes with the previous ledger open are refused at their next commit.
+        let place = high_water_mark::mark_path(path);
+        MarkFile::open(&place, moved).and_then(|mut mark| mark.accept_mark(moved)).map_err(failed)
+    }
+}
+
+impl ReadyBackup {
+    /// Prepares the ledger of a backup within the state folder.
+    pub(crate) async fn prepare_in(backup: &Path, state: &Path) -> Result<Self, LedgerError> {
+        let ready = Self { backup: backup.join(LEDGER_FILE), folder: state.join(RESTORE_FOLDER) };
+        if !ready.backup.is_file() {
+            return Err(ready.restore_error(&"it contains no backup"));
+        }
+        let (from, to, folder) = (ready.backup.clone(), ready.ledger_file(), ready.folder.clone());
+        let copying = tokio::task::spawn_blocking(move || {
+            match fs::remove_dir_all(&folder) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => private::create_folder(&folder)?,
+            }
+            let mut file = private::open_file(&to, ExistingFile::Truncate)?;
+            io::copy(&mut campaign_core::regular_file::open(&from)?, &mut file)?;
+            file.sync_all()
+        });
+        copying.await.map_err(io::Error::other).flatten().map_err(|error| ready.restore_error(&error))?;
+        opening::ensure_newest_schema(&ready.ledger_file(), Patience::default())
+            .await
+            .map_err(|error| ready.restore_error(&error.reason()))?;
+        let marked = async {
+            let mut connection = connect_without_log(&ready.ledger_file()).await?;
+            let mark = opening::load_mark(&mut connection).await?;
+            connection.close().await?;
+            Ok(mark)
+        };
+        let mark = marked.await.map_err(|error: sqlx::Error| ready.restore_error(&error))?;
+        MarkFile::open(&high_water_mark::mark_path(&ready.ledger_file()), mark)
+            .map_err(|error| ready.restore_error(&error))?;
+        let ledger = ready.open_ledger(jiff::Timestamp::now).await?;
+        let (sound, is_backup) = (ledger.check_integrity().await, ledger.load_backup().await);
+        ledger.close().await;
+        sound.map_err(|error| ready.restore_error(&error.reason()))?;
+        match is_backup? {
+            Some(backup) if backup.restored_at.is_none() => Ok(ready),
+            _ => Err(ready.restore_error(&"it contains a ledger in use, not a backup")),
+        }
+    }
+
+    /// The prepared ledger file.
+    pub(crate) fn ledger_file(&self) -> PathBuf {
+        self.folder.join(LEDGER_FILE)
+    }
+
+    /// Opens the prepared ledger; its copies are in the backup.
+    pub(crate) async fn open_ledger(&self, clock: TimeSource) -> Result<SqliteLedger, LedgerError> {
+        SqliteLedger::open(&self.ledger_file(), clock).await
+    }
+
+    /// Loads the copies of a run.
+    pub(crate) async fn load_copies(&self, run: &Run) -> Result<Copies, LedgerError> {
+        copies::load_copies(&self.backup, &run.name()).await
+    }
+
+    /// Gives the ledger the mark of a moved one, in its file only.
+    async fn mark_as_moved(&self) -> Result<HighWaterMark, LedgerError> {
+        let file = self.ledger_file();
+        let moved = async {
+            let mut connection = connect_without_log(&file).await?;
+            let moved = opening::load_mark(&mut connection).await?.after_move();
+            let changed =
+                sqlx::query("UPDATE identity SET id = $1, generation = $2").bind(moved.id).bind(moved.generation);
+            changed.execute(&mut connection).await?;
+            connection.close().await?;
+            Ok(moved)
+        };
+        moved.await.map_err(|error: sqlx::Error| storage_error(&file, &error))
+    }
+
+    fn restore_error(&self, reason: &dyn std::fmt::Display) -> LedgerError {
+        let folder = self.backup.parent().unwrap_or(&self.backup).display().to_string();
+        LedgerError::NotRestored { folder, reason: reason.to_string() }
+    }
+}
+
+impl Drop for ReadyBackup {
+    fn drop(&mut self) {
+        // The next preparation overwrites the rest.
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Renames the ledger at `path` together with its companion files, if there is one.
+fn rename_aside(path: &Path) -> io::Result<()> {
+    let with = |base: &Path, suffix: &str| {
+        let mut name = base.file_name().unwrap_or_default().to_owned();
+        name.push(suffix);
+        base.with_file_name(name)
+    };
+    if !path.exists() {
+        return Ok(());
+    }
+    let aside = (1..).map(|number| with(path, &format!(".old-{number}"))).find(|aside| !aside.exists());
+    let aside = aside.unwrap_or_default();
+    // The log goes first: without it the file would be an older state, and it must not stay next to the new file.
+    for suffix in ["-wal", "-shm", ""] {
+        match fs::rename(with(path, suffix), with(&aside, suffix)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Exclusive access to a ledger that is being handed over.
+pub(crate) struct Handover {
+    writer: WriteConnection,
+    mark: HighWaterMark,
+}
+
+impl SqliteLedger {
+    /// Begins the handover of the ledger.
+    ///
+    /// # Errors
+    /// When the ledger is outdated or damaged, or another process uses it.
+    pub(crate) async fn begin_handover(&self) -> Result<Handover, LedgerError> {
+        self.ensure_sendable().await?;
+        let mut writer = self.open_write_connection().await?;
+        writer.begin_transaction().await?;
+        // Checked with the turn to write, so that no process starts in between.
+        let held = locks::is_any_held(&self.path)
+            .map_err(|error| locks::lock_error(&self.path.with_file_name("locks"), &error));
+        let mark = match held {
+            Ok(false) => {
+                opening::load_mark(&mut writer.connection).await.map_err(|error| storage_error(&self.path, &error))
+            }
+            Ok(true) => {
+                let who = "another process, such as a run or `campaign serve`, is using the ledger".to_owned();
+                Err(LedgerError::Busy { path: self.path.display().to_string(), who })
+            }
+            Err(error) => Err(error),
+        };
+        match mark {
+            Ok(mark) => Ok(Handover { writer, mark }),
+            Err(error) => {
+                writer.roll_back().await;
+                writer.close().await;
+                Err(error)
+            }
+        }
+    }
+
+    /// The identity and generation of the ledger.
+    pub(crate) async fn load_mark(&self) -> Result<HighWaterMark, LedgerError> {
+        let mut reader = self.reader().await?;
+        opening::load_mark(&mut reader).await.map_err(|error| storage_error(&self.path, &error))
+    }
+
+    /// The path of the file, for messages.
+    pub(crate) fn display_path(&self) -> Arc<str> {
+        Arc::clone(&self.place)
+    }
+}
+
+impl Handover {
+    /// The identity and generation at the start of the handover.
+    pub(crate) fn mark(&self) -> HighWaterMark {
+        self.mark
+    }
+
+    /// The connection to read with.
+    pub(crate) fn connection(&mut self) -> &mut SqliteConnection {
+        &mut self.writer.connection
+    }
+
+    /// Makes the ledger that took over the valid one.
+    ///
+    /// # Errors
+    /// When the mark cannot be written; then this ledger stays valid as well.
+    pub(crate) async fn end(mut self) -> Result<(), LedgerError> {
+        let accepted = self.writer.mark.accept_mark(self.mark.after_move()).map_err(|error| LedgerError::Storage {
+            path: self.writer.path.display().to_string(),
+            reason: format!("its high-water mark cannot be written: {error}"),
+        });
+        self.give_up().await;
+        accepted
+    }
+
+    /// Cancels the handover.
+    pub(crate) async fn give_up(mut self) {
+        self.writer.roll_back().await;
+        self.writer.close().await;
+    }
+}

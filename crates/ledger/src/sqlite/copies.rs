@@ -1,0 +1,332 @@
+//! Copies of runs as files: a folder per run next to the ledger, with the list and the frozen inputs.
+
+use std::fmt::Display;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write};
+use std::path::{Path, PathBuf};
+
+use super::dialect::storage_error;
+use super::ledger::SqliteLedger;
+use crate::{CampaignLock, Copies, LedgerError, LedgerFuture, ListReader, NewCopies, Run, StrayCopies};
+use campaign_core::failpoint;
+use campaign_core::private::{self, ExistingFile};
+use campaign_core::regular_file;
+
+/// Files in the folder of a run.
+const INPUTS_FILE: &str = "frozen.json";
+const LIST_FILE: &str = "recipients.csv";
+
+impl SqliteLedger {
+    /// Begins the copies of a new run of a locked campaign.
+    pub(super) async fn new_copies(&self, hold: &CampaignLock) -> Result<Box<dyn NewCopies>, LedgerError> {
+        Ok(Box::new(NewFolder::prepare_for_hold(&self.path, hold)?))
+    }
+
+    /// Begins copies that replace those of a run.
+    pub(super) async fn replacement_copies(&self, run: &Run) -> Result<Box<dyn NewCopies>, LedgerError> {
+        Ok(Box::new(ReplacementFolder::prepare_for_run(&self.path, &run.name())?))
+    }
+
+    /// Loads the copies from which a run is sent.
+    pub(super) async fn copies_of(&self, run: &Run) -> Result<Copies, LedgerError> {
+        load_copies(&self.path, &run.name()).await
+    }
+
+    /// Finds copies of runs that the ledger does not know.
+    pub(super) async fn find_strays(&self) -> Result<Vec<StrayCopies>, LedgerError> {
+        let known = sqlx::query_scalar("SELECT campaign || '@' || number FROM runs").fetch_all(&self.readers).await;
+        let known: Vec<String> = known.map_err(|error| storage_error(&self.path, &error))?;
+        Ok(list_strays(&self.path, &known))
+    }
+
+    /// Renames the copies of an unknown run and returns the new path.
+    pub(super) async fn rename_stray(&self, run: &str) -> Result<String, LedgerError> {
+        rename_stray(&self.path, run)
+    }
+
+    /// Overwrites and removes the copies of a run, if there are any.
+    pub(super) async fn remove_copies(&self, run: &Run) -> Result<(), LedgerError> {
+        remove_run_folder(&self.path, &run.name())
+    }
+}
+
+/// The parent folder of all copies of the ledger at `ledger`.
+fn copies_folder(ledger: &Path) -> PathBuf {
+    ledger.with_file_name("runs")
+}
+
+/// A private folder that is not named after its run yet. Dropping it removes it.
+struct NewFolder {
+    path: PathBuf,
+    list: File,
+}
+
+impl NewFolder {
+    /// Creates the folder for a run of a locked campaign.
+    ///
+    /// The lock excludes other processes, so anything left by an interrupted start is replaced.
+    fn prepare_for_hold(ledger: &Path, hold: &CampaignLock) -> Result<Self, LedgerError> {
+        let path = copies_folder(ledger).join(format!(".new-{}", hold.name()));
+        let made = private::create_folder(&copies_folder(ledger)).and_then(|()| Self::create_empty(path));
+        made.map_err(|error| copy_error(&error))
+    }
+
+    /// Creates the folder without content.
+    fn create_empty(path: PathBuf) -> io::Result<Self> {
+        match fs::remove_dir_all(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => private::create_folder(&path)?,
+        }
+        let list = private::open_file(&path.join(LIST_FILE), ExistingFile::Truncate)?;
+        Ok(Self { path, list })
+    }
+
+    /// Writes both files to the disk.
+    fn write_inputs(&self, inputs: &[u8]) -> io::Result<()> {
+        self.list.sync_all()?;
+        let mut file = private::open_file(&self.path.join(INPUTS_FILE), ExistingFile::Truncate)?;
+        file.write_all(inputs)?;
+        file.sync_all()?;
+        private::sync_folder(&self.path)
+    }
+
+    /// Writes both files to the disk and names the folder after its run.
+    fn name_for_run(&self, inputs: &[u8], run: &str) -> io::Result<()> {
+        self.write_inputs(inputs)?;
+        failpoint::pass("run.frozen");
+        let named = self.path.with_file_name(run);
+        if named.exists() {
+            // Happens only with a lost or older ledger; those copies might still be needed.
+            rename_aside(&named)?;
+        }
+        fs::rename(&self.path, &named)?;
+        private::sync_entry(&named)?;
+        failpoint::pass("run.named");
+        Ok(())
+    }
+}
+
+impl NewCopies for NewFolder {
+    fn list_writer(&mut self) -> Result<Box<dyn Write + Send>, LedgerError> {
+        let list = self.list.try_clone().map_err(|error| copy_error(&error))?;
+        Ok(Box::new(ListCopy(list)))
+    }
+
+    fn freeze(self: Box<Self>, inputs: Vec<u8>, run: &Run) -> LedgerFuture<'_, ()> {
+        Box::pin(async move { self.name_for_run(&inputs, &run.name()).map_err(|error| copy_error(&error)) })
+    }
+}
+
+impl Drop for NewFolder {
+    fn drop(&mut self) {
+        // Already gone if it was named after its run. An unremovable rest is harmless: nothing was sent from it.
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+/// A folder with replacement copies within the folder of a run. Dropping it removes it.
+///
+/// A crash always leaves complete copies: the new ones are valid as soon as their folder has its final name, and each
+/// file stays valid there until it is moved into place. The old files are overwritten before they are replaced.
+struct ReplacementFolder(NewFolder);
+
+/// Folders within the folder of a run: replacement copies in progress, and valid ones.
+const PARTIAL_FOLDER: &str = ".next";
+const NEXT_FOLDER: &str = "next";
+
+impl ReplacementFolder {
+    /// Begins replacement copies of a run of a locked campaign.
+    fn prepare_for_run(ledger: &Path, run: &str) -> Result<Self, LedgerError> {
+        let folder = copies_folder(ledger).join(run);
+        let made = finish_replacement(&folder).and_then(|()| NewFolder::create_empty(folder.join(PARTIAL_FOLDER)));
+        made.map(Self).map_err(|error| copy_error(&error))
+    }
+
+    /// Makes the new files valid and overwrites the old ones.
+    fn replace_files(&self, inputs: &[u8]) -> io::Result<()> {
+        let Self(making) = self;
+        making.write_inputs(inputs)?;
+        let next = making.path.with_file_name(NEXT_FOLDER);
+        fs::rename(&making.path, &next)?;
+        private::sync_entry(&next)?;
+        failpoint::pass("copies.replaced");
+        finish_replacement(next.parent().unwrap_or(&next))
+    }
+}
+
+/// Moves valid replacement copies into place, if there are any.
+fn finish_replacement(folder: &Path) -> io::Result<()> {
+    let next = folder.join(NEXT_FOLDER);
+    for name in [LIST_FILE, INPUTS_FILE] {
+        let (new, old) = (next.join(name), folder.join(name));
+        if new.exists() {
+            match OpenOptions::new().write(true).open(&old) {
+                Ok(mut old) => private::overwrite_with_zeros(&mut old)?,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+            failpoint::pass("copies.overwritten");
+            fs::rename(&new, &old)?;
+            private::sync_folder(folder)?;
+        }
+    }
+    match fs::remove_dir(&next) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Overwrites and removes the copies of a run, if there are any.
+fn remove_run_folder(ledger: &Path, run: &str) -> Result<(), LedgerError> {
+    let folder = copies_folder(ledger).join(run);
+    let removed = || {
+        for place in [folder.clone(), folder.join(NEXT_FOLDER), folder.join(PARTIAL_FOLDER)] {
+            for name in [LIST_FILE, INPUTS_FILE] {
+                match OpenOptions::new().write(true).open(place.join(name)) {
+                    Ok(mut file) => private::overwrite_with_zeros(&mut file)?,
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        match fs::remove_dir_all(&folder) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    };
+    removed().map_err(|error| LedgerError::Storage {
+        path: folder.display().to_string(),
+        reason: format!("it cannot be removed: {error}"),
+    })
+}
+
+/// The path of a copy, which is the replacement while there is one.
+fn find_file(folder: &Path, name: &str) -> PathBuf {
+    let next = folder.join(NEXT_FOLDER).join(name);
+    if next.exists() { next } else { folder.join(name) }
+}
+
+impl NewCopies for ReplacementFolder {
+    fn list_writer(&mut self) -> Result<Box<dyn Write + Send>, LedgerError> {
+        self.0.list_writer()
+    }
+
+    fn freeze(self: Box<Self>, inputs: Vec<u8>, _: &Run) -> LedgerFuture<'_, ()> {
+        Box::pin(async move { self.replace_files(&inputs).map_err(|error| copy_error(&error)) })
+    }
+}
+
+/// Writer of a list copy that explains failures.
+struct ListCopy(File);
+
+impl Write for ListCopy {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let explain = |error: io::Error| {
+            io::Error::new(error.kind(), format!("the recipients cannot be copied to the state folder: {error}"))
+        };
+        self.0.write(bytes).map_err(explain)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+/// Stores copies of a run next to the ledger at `ledger`, and renames existing ones.
+pub(super) async fn store_copies(ledger: &Path, run: &str, copies: Copies) -> io::Result<()> {
+    let (folder, run) = (copies_folder(ledger), run.to_owned());
+    let putting = tokio::task::spawn_blocking(move || {
+        private::create_folder(&folder)?;
+        let mut new = NewFolder::create_empty(folder.join(format!(".new-{run}")))?;
+        io::copy(&mut copies.open_list()?, &mut new.list)?;
+        new.name_for_run(copies.inputs(), &run)
+    });
+    putting.await.map_err(io::Error::other)?
+}
+
+/// Stores copies of a run, unless the same ones exist.
+pub(super) async fn store_copies_if_different(ledger: &Path, run: &str, copies: Copies) -> io::Result<()> {
+    if let Ok(there) = load_copies(ledger, run).await {
+        let theirs = copies.clone();
+        let compared = tokio::task::spawn_blocking(move || {
+            Ok::<_, io::Error>(
+                there.inputs() == theirs.inputs() && are_same_lists(there.open_list()?, theirs.open_list()?)?,
+            )
+        });
+        if compared.await.map_err(io::Error::other)?.unwrap_or(false) {
+            return Ok(());
+        }
+    }
+    store_copies(ledger, run, copies).await
+}
+
+/// Whether two lists are equal byte for byte.
+fn are_same_lists(one: ListReader, other: ListReader) -> io::Result<bool> {
+    let (mut one, mut other) = (BufReader::new(one), BufReader::new(other));
+    loop {
+        let (here, there) = (one.fill_buf()?, other.fill_buf()?);
+        let both = here.len().min(there.len());
+        if here[..both] != there[..both] || both == 0 {
+            return Ok(here.is_empty() && there.is_empty());
+        }
+        one.consume(both);
+        other.consume(both);
+    }
+}
+
+/// Loads the copies of a run. Reads on a blocking thread, so that a hanging disk does not delay signals.
+pub(super) async fn load_copies(ledger: &Path, run: &str) -> Result<Copies, LedgerError> {
+    let folder = copies_folder(ledger).join(run);
+    let (named, file) = (folder.display().to_string(), find_file(&folder, INPUTS_FILE));
+    let read = tokio::task::spawn_blocking(move || {
+        let mut inputs = Vec::new();
+        regular_file::open(&file)?.read_to_end(&mut inputs).map(|_| inputs)
+    });
+    match read.await.map_err(io::Error::other).flatten() {
+        Ok(inputs) => {
+            let list = move || Ok(Box::new(regular_file::open(&find_file(&folder, LIST_FILE))?) as ListReader);
+            Ok(Copies::new(named, inputs, list))
+        }
+        Err(error) => Err(LedgerError::CopiesUnreadable { place: named, reason: error.to_string() }),
+    }
+}
+
+/// Lists copies of unknown runs. Unfinished and renamed copies do not count.
+pub(super) fn list_strays(ledger: &Path, known: &[String]) -> Vec<StrayCopies> {
+    let entries = fs::read_dir(copies_folder(ledger)).into_iter().flatten().flatten();
+    let named = entries.filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry.path())));
+    let is_run = |name: &str| {
+        let number = name.rsplit_once('@').map(|(_, number)| number);
+        number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let unknown = named.filter(|(name, _)| is_run(name) && !known.contains(name));
+    let stray = |(run, folder): (String, PathBuf)| {
+        let inputs = fs::read(folder.join(INPUTS_FILE)).ok();
+        StrayCopies { run, place: folder.display().to_string(), inputs }
+    };
+    let mut strays: Vec<StrayCopies> = unknown.map(stray).collect();
+    strays.sort_by(|one, other| one.run.cmp(&other.run));
+    strays
+}
+
+/// Renames the copies of an unknown run and returns the new path.
+pub(super) fn rename_stray(ledger: &Path, run: &str) -> Result<String, LedgerError> {
+    let folder = copies_folder(ledger).join(run);
+    let failed = |error: io::Error| LedgerError::Storage {
+        path: folder.display().to_string(),
+        reason: format!("it cannot be renamed: {error}"),
+    };
+    Ok(rename_aside(&folder).map_err(failed)?.display().to_string())
+}
+
+fn rename_aside(folder: &Path) -> io::Result<PathBuf> {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    let named = |number: u32| folder.with_file_name(format!("{name}.old-{number}"));
+    let aside = (1..).map(named).find(|aside| !aside.exists()).unwrap_or_default();
+    fs::rename(folder, &aside)?;
+    Ok(aside)
+}
+
+fn copy_error(reason: &dyn Display) -> LedgerError {
+    LedgerError::NotCopied { place: "the state folder".to_owned(), reason: reason.to_string() }
+}

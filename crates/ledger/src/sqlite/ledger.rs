@@ -1,0 +1,379 @@
+//! The SQLite ledger: opening, integrity checks, acceptance of an outdated file, and erasure of freed space.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant, UNIX_EPOCH};
+
+use jiff::Timestamp;
+use sqlx::{Connection as _, Row as _, SqlitePool};
+use tokio::sync::OnceCell;
+
+use super::copies;
+use super::dialect::{Reader, storage_error};
+use super::opening::{self, load_mark};
+use super::sql::{CommitCallback, EnvelopeNumbers, Now, Writer};
+use super::write_connection::{self, Patience, WriteConnection};
+use crate::high_water_mark::{self, HighWaterMark, MarkReading};
+use crate::{LedgerError, StrayCopies};
+use campaign_core::private::{self, ExistingFile};
+
+/// The wall clock.
+pub(super) type TimeSource = fn() -> Timestamp;
+
+/// A ledger in a SQLite file.
+pub struct SqliteLedger {
+    /// Opened at the first write.
+    pub(super) writer: OnceCell<Writer>,
+    pub(super) readers: SqlitePool,
+    pub(super) path: Arc<Path>,
+    /// The path for messages.
+    pub(super) place: Arc<str>,
+    pub(super) clock: TimeSource,
+    pub(super) patience: Patience,
+    pub(super) on_commit: CommitCallback,
+    /// Cached last envelope numbers of the runs of this process.
+    pub(super) numbers: EnvelopeNumbers,
+    /// Why this ledger must not be used for sending or writing, if so.
+    stale: Option<LedgerError>,
+}
+
+impl SqliteLedger {
+    /// Reports a deleted ledger at `path`: only its high-water mark is left. Opening it would create an empty ledger.
+    #[must_use]
+    pub fn find_deletion(path: &Path) -> Option<LedgerError> {
+        let place = high_water_mark::mark_path(path);
+        (!path.exists() && place.exists()).then(|| not_newest_error(path, "the ledger was deleted".to_owned()))
+    }
+
+    /// Lists copies of runs at the place of a missing ledger.
+    #[must_use]
+    pub fn list_copies_without_ledger(path: &Path) -> Vec<StrayCopies> {
+        copies::list_strays(path, &[])
+    }
+
+    /// Renames such copies and returns the new path.
+    ///
+    /// # Errors
+    /// When the folder cannot be renamed.
+    pub fn rename_copies_without_ledger(path: &Path, run: &str) -> Result<String, LedgerError> {
+        copies::rename_stray(path, run)
+    }
+
+    /// Opens the ledger at `path`, or creates it with access for its owner only.
+    ///
+    /// # Errors
+    /// When the file cannot be created, read or written, or belongs to a newer version.
+    pub async fn open(path: &Path, clock: TimeSource) -> Result<Self, LedgerError> {
+        // Read before the ledger, so that a concurrent commit does not make the ledger look older than its mark.
+        let known = high_water_mark::read_mark(&high_water_mark::mark_path(path));
+        opening::ensure_newest_schema(path, Patience::default()).await?;
+        let readers = opening::open_readers(path).await?;
+        let stale = check_mark(&readers, path, known).await?;
+        let (place, writer, patience) = (Arc::from(path.display().to_string()), OnceCell::new(), Patience::default());
+        let on_commit: CommitCallback = Arc::new(|_| {});
+        let (path, numbers) = (Arc::from(path), EnvelopeNumbers::default());
+        Ok(Self { writer, readers, path, place, clock, patience, on_commit, numbers, stale })
+    }
+
+    /// Whether the tables have a place for figures of runs.
+    pub(super) fn keeps_figures(&self) -> bool {
+        true
+    }
+
+    /// Whether the tables have a column for the channels of pipelines.
+    pub(super) fn keeps_chains(&self) -> bool {
+        true
+    }
+
+    /// Whether the tables include the `approval` rules of accounts.
+    pub(super) fn keeps_approval_rules(&self) -> bool {
+        true
+    }
+
+    /// Whether the tables include recent single messages.
+    pub(super) fn keeps_repeats(&self) -> bool {
+        true
+    }
+
+    /// Sets a callback that receives the duration of each commit, including the wait for other processes.
+    #[must_use]
+    pub fn with_commit_callback(self, on_commit: CommitCallback) -> Self {
+        Self { on_commit, ..self }
+    }
+
+    /// Limits the wait for a suspended process that uses the ledger.
+    #[must_use]
+    pub fn with_patience(self, patience: Duration) -> Self {
+        Self { patience: Patience { suspended: patience, ..self.patience }, ..self }
+    }
+
+    /// Opens the ledger at `path` as the valid one because the operator accepts it, regardless of its mark.
+    ///
+    /// Unfinished runs end as they are, because messages might have been sent under another ledger. Returns why the
+    /// ledger would have been refused, if so.
+    ///
+    /// # Errors
+    /// As for [`SqliteLedger::open`], and when it is damaged.
+    pub async fn open_accepted(path: &Path, clock: TimeSource) -> Result<(Self, Option<LedgerError>), LedgerError> {
+        let (known, deleted) =
+            (high_water_mark::read_mark(&high_water_mark::mark_path(path)), Self::find_deletion(path));
+        let refused = Self::open(path, clock).await?;
+        let Some(reason) = deleted.or_else(|| refused.stale.clone()) else { return Ok((refused, None)) };
+        check_integrity(&refused.readers, path).await?;
+        refused.close().await;
+        adopt_ledger(path, &known, clock).await?;
+        Ok((Self::open(path, clock).await?, Some(reason)))
+    }
+
+    /// Refuses an outdated ledger.
+    ///
+    /// # Errors
+    /// When another state of the ledger is newer.
+    pub fn ensure_newest(&self) -> Result<(), LedgerError> {
+        self.stale.clone().map_or(Ok(()), Err)
+    }
+
+    /// A file without its mark is refused, so this never happens.
+    #[expect(clippy::unused_self, reason = "other databases may have no mark here")]
+    pub(super) fn has_no_mark(&self) -> bool {
+        false
+    }
+
+    /// Returns why the content of this ledger is not reliable, using a quick check. `None` if no defect is found.
+    pub async fn find_defect(&self) -> Option<LedgerError> {
+        match self.ensure_newest() {
+            Ok(()) => quick_check(&self.readers, &self.path).await.err(),
+            Err(stale) => Some(stale),
+        }
+    }
+
+    /// The folder of the ledger, for messages.
+    pub(super) fn place(&self) -> String {
+        self.path.parent().unwrap_or(&self.path).display().to_string()
+    }
+
+    /// Always 0: a file has no replicas.
+    #[expect(clippy::unused_async, reason = "other databases have to look")]
+    pub(super) async fn count_replicas(&self) -> Result<u64, LedgerError> {
+        Ok(0)
+    }
+
+    /// Stops accepting changes and waits until acknowledged changes are marked and the file is closed.
+    pub async fn close(&self) {
+        self.readers.close().await;
+        if let Some(writer) = self.writer.get() {
+            writer.close().await;
+        }
+    }
+
+    /// Acquires a read connection.
+    pub(super) async fn reader(&self) -> Result<Reader, LedgerError> {
+        self.readers.acquire().await.map_err(|error| storage_error(&self.path, &error))
+    }
+
+    /// Opens the write connection.
+    pub(super) async fn open_write_connection(&self) -> Result<WriteConnection, LedgerError> {
+        opening::open_write_connection(&self.path, self.clock, self.patience).await
+    }
+
+    /// Refuses to send unless this ledger is the newest and its file is sound.
+    pub(super) async fn ensure_sendable(&self) -> Result<(), LedgerError> {
+        self.ensure_newest()?;
+        check_integrity(&self.readers, &self.path).await
+    }
+
+    pub(super) fn now(&self) -> Now {
+        Now((self.clock)().as_microsecond())
+    }
+}
+
+/// Compares the ledger with its high-water mark. Returns an error if they do not match.
+async fn check_mark(
+    readers: &SqlitePool,
+    path: &Path,
+    mut known: MarkReading,
+) -> Result<Option<LedgerError>, LedgerError> {
+    let current = async || {
+        let mut reader = readers.acquire().await?;
+        opening::load_mark(&mut reader).await
+    };
+    let mut now = current().await.map_err(|error| storage_error(path, &error))?;
+    if known == MarkReading::Missing && now.find_mismatch(&known).is_some() {
+        // Another process might have created the ledger meanwhile; then its mark exists by now.
+        known = high_water_mark::read_mark(&high_water_mark::mark_path(path));
+        now = current().await.map_err(|error| storage_error(path, &error))?;
+    }
+    Ok(now.find_mismatch(&known).map(|reason| not_newest_error(path, reason)))
+}
+
+fn not_newest_error(path: &Path, reason: String) -> LedgerError {
+    let mark = high_water_mark::mark_path(path).display().to_string();
+    LedgerError::Outdated { path: path.display().to_string(), reason, mark }
+}
+
+/// Ends unfinished runs, advances the ledger beyond its mark, and updates the mark.
+///
+/// The order matters: after an interruption the ledger is still refused, and the operator can repeat the command.
+pub(super) async fn adopt_ledger(path: &Path, known: &MarkReading, clock: TimeSource) -> Result<(), LedgerError> {
+    let path: Arc<Path> = path.into();
+    let mut writer = opening::open_write_connection(&path, clock, Patience::default()).await?;
+    let failed = |error: sqlx::Error| storage_error(&path, &error);
+    write_connection::begin_write(&mut writer.connection, &path, Patience::default()).await?;
+    sqlx::query("UPDATE runs SET progress = 'replaced', owner = NULL, ended_at = ? WHERE live AND progress = 'open'")
+        .bind(clock().as_microsecond())
+        .execute(&mut writer.connection)
+        .await
+        .map_err(failed)?;
+    let furthest = match known {
+        MarkReading::Marks(marks) => marks.iter().map(|mark| mark.generation).max().unwrap_or(0),
+        MarkReading::Missing | MarkReading::Unreadable(_) => 0,
+    };
+    let current = load_mark(&mut writer.connection).await.map_err(failed)?;
+    let accepted = HighWaterMark { id: current.id, generation: furthest.max(current.generation) + 1 };
+    sqlx::query("UPDATE identity SET generation = ?")
+        .bind(accepted.generation)
+        .execute(&mut writer.connection)
+        .await
+        .map_err(failed)?;
+    sqlx::query("COMMIT").execute(&mut writer.connection).await.map_err(failed)?;
+    writer.mark.accept_mark(accepted).map_err(|error| LedgerError::Storage {
+        path: path.display().to_string(),
+        reason: format!("its high-water mark cannot be written: {error}"),
+    })?;
+    writer.connection.close().await.map_err(failed)
+}
+
+/// SQLite error codes for exhausted memory and a damaged file.
+const SQLITE_NOMEM: u32 = 7;
+const SQLITE_CORRUPT: u32 = 11;
+
+/// Checks the whole file including indexes, which takes seconds with millions of rows.
+///
+/// An incomplete index would let rows be sent again, and no checksum of a record detects that.
+pub(super) async fn check_integrity(readers: &SqlitePool, path: &Path) -> Result<(), LedgerError> {
+    interpret_check(sqlx::query_scalar("PRAGMA integrity_check(1)").fetch_one(readers).await, path)
+}
+
+/// Checks the file, unless the same state of the files was found sound before.
+pub(super) async fn quick_check(readers: &SqlitePool, path: &Path) -> Result<(), LedgerError> {
+    let (stamp, before) = (path.with_extension("checked"), fingerprint_files(path));
+    if fs::read_to_string(&stamp).is_ok_and(|checked| checked == before) {
+        return Ok(());
+    }
+    interpret_check(sqlx::query_scalar("PRAGMA quick_check(1)").fetch_one(readers).await, path)?;
+    if fingerprint_files(path) == before {
+        // If this fails, the next reader checks again.
+        let written =
+            private::open_file(&stamp, ExistingFile::Truncate).and_then(|mut file| file.write_all(before.as_bytes()));
+        if let Err(error) = written {
+            tracing::debug!("cannot write `{}`: {error}", stamp.display());
+        }
+    }
+    Ok(())
+}
+
+fn interpret_check(answer: sqlx::Result<String>, path: &Path) -> Result<(), LedgerError> {
+    let answer = answer.map_err(|error| storage_error(path, &error))?;
+    match (answer.as_str(), parse_page_error(&answer)) {
+        ("ok", _) => Ok(()),
+        // Unreadable data might be sound.
+        (_, Some(code)) if code != SQLITE_CORRUPT => {
+            let reason = if code == SQLITE_NOMEM { "out of memory".to_owned() } else { answer };
+            Err(LedgerError::Storage { path: path.display().to_string(), reason })
+        }
+        (answer, _) => Err(LedgerError::DamagedFile { reason: answer.to_owned() }),
+    }
+}
+
+/// The SQLite error code in a failed check of a page (sqlite.org/rescode.html).
+fn parse_page_error(answer: &str) -> Option<u32> {
+    let (_, code) = answer.rsplit_once("unable to get the page. error code=")?;
+    code.trim().parse().ok()
+}
+
+/// Size and modification time of the ledger file and its log. An empty log counts as none.
+fn fingerprint_files(path: &Path) -> String {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    let mut state = String::new();
+    for file in [path.to_owned(), PathBuf::from(log)] {
+        let known = fs::metadata(file).ok().filter(|file| file.len() > 0);
+        let time = known.as_ref().and_then(|file| file.modified().ok()?.duration_since(UNIX_EPOCH).ok());
+        let (size, time) = (known.map_or(0, |file| file.len()), time.map_or(0, |time| time.as_nanos()));
+        // Writing to a string cannot fail.
+        let _ = write!(state, "{size} {time} ");
+    }
+    state
+}
+
+/// How long the sweep waits for readers before the log can be emptied.
+const CHECKPOINT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Pause between attempts.
+const RETRY_PAUSE: Duration = Duration::from_millis(20);
+
+impl SqliteLedger {
+    /// Overwrites all freed space in the file and empties the log.
+    pub(super) async fn overwrite_deleted(&self) -> Result<(), LedgerError> {
+        if !self.was_swept().await? {
+            // Earlier versions did not overwrite freed space.
+            self.run_outside_transaction("VACUUM").await?;
+            self.write(|connection, _| {
+                Box::pin(async move {
+                    sqlx::query("UPDATE forgetting SET swept = 1").execute(connection).await?;
+                    Ok(())
+                })
+            })
+            .await?;
+        }
+        let began = Instant::now();
+        while self.run_outside_transaction("PRAGMA wal_checkpoint(TRUNCATE)").await? != 0 {
+            if began.elapsed() > CHECKPOINT_TIMEOUT {
+                let path = self.path.display().to_string();
+                let who = "another process is reading the ledger, so its log cannot be emptied".to_owned();
+                return Err(LedgerError::Busy { path, who });
+            }
+            tokio::time::sleep(RETRY_PAUSE).await;
+        }
+        Ok(())
+    }
+
+    /// Whether all freed space was overwritten.
+    async fn was_swept(&self) -> Result<bool, LedgerError> {
+        let asked = sqlx::query_scalar("SELECT swept FROM forgetting").fetch_optional(&self.readers).await;
+        Ok(asked.map_err(|error| storage_error(&self.path, &error))?.unwrap_or(false))
+    }
+
+    /// Runs a statement that is not allowed in a transaction, and returns the first number of its result, if any.
+    async fn run_outside_transaction(&self, statement: &'static str) -> Result<i64, LedgerError> {
+        let mut connection = opening::connect_for_writing(&self.path, self.patience).await?;
+        let answer = sqlx::query(statement).fetch_optional(&mut connection).await;
+        let closed = connection.close().await;
+        let answer = answer.map_err(|error| storage_error(&self.path, &error))?;
+        closed.map_err(|error| storage_error(&self.path, &error))?;
+        answer.map_or(Ok(0), |row| row.try_get(0).map_err(|error| storage_error(&self.path, &error)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unreadable_file_is_not_reported_as_damaged() {
+        let judged = |said: &str| {
+            interpret_check(Ok(said.to_owned()), Path::new("ledger.sqlite")).map_err(|error| error.to_string())
+        };
+        assert_eq!(judged("ok"), Ok(()));
+        let page = "*** in database main ***\nTree 29 page 29: unable to get the page. error code=";
+        assert!(judged(&format!("{page}7")).unwrap_err().contains("out of memory"));
+        assert!(!judged(&format!("{page}10")).unwrap_err().contains("damaged"));
+        for damaged in
+            [format!("{page}11"), "row 3 missing from index i".to_owned(), "*** in database main ***".to_owned()]
+        {
+            assert!(judged(&damaged).unwrap_err().contains("damaged"), "{damaged}");
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Locks as files next to the ledger, which the system releases when their process ends.
+
+use std::fs::{File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use jiff::Timestamp;
+
+use super::dialect::Lock;
+use super::ledger::SqliteLedger;
+use super::sql::LockProof;
+use crate::{Epoch, LedgerError, run};
+use campaign_core::private::{self, ExistingFile};
+
+/// Pause between attempts to take a lock, and their number.
+const RETRY_PAUSE: Duration = Duration::from_millis(20);
+const MAX_ATTEMPTS: u32 = 10;
+
+impl SqliteLedger {
+    /// Locks a campaign on an account; `None` if another process holds it.
+    pub(super) async fn try_lock_campaign(&self, campaign: &str, account: &str) -> Result<Option<Lock>, LedgerError> {
+        let place = lock_path(&self.path, &run::lock_name(campaign, account));
+        take_lock(&place).await.map_err(|error| lock_error(&place, &error))
+    }
+
+    /// Takes a lock if it is free now.
+    pub(super) async fn try_lock(&self, name: &str) -> Result<Option<Lock>, LedgerError> {
+        let place = lock_path(&self.path, name);
+        try_take_lock(&place).map_err(|error| lock_error(&place, &error))
+    }
+
+    /// Whether any process holds a lock.
+    pub(super) async fn is_locked(&self, name: &str) -> Result<bool, LedgerError> {
+        let place = lock_path(&self.path, name);
+        is_held(&place).map_err(|error| lock_error(&place, &error))
+    }
+
+    /// Since when a process holds a lock, if any does.
+    pub(super) async fn locked_since(&self, name: &str) -> Result<Option<Timestamp>, LedgerError> {
+        let place = lock_path(&self.path, name);
+        held_since(&place).map_err(|error| lock_error(&place, &error))
+    }
+}
+
+impl SqliteLedger {
+    /// Leases need no lock here: the system never gives a held lock to another process.
+    #[expect(clippy::unused_self, reason = "other databases keep it")]
+    pub(super) fn bind_lease(&self, _: Epoch, _: &str) {}
+
+    /// Leases do not expire, so there is nothing to renew.
+    #[expect(clippy::unused_async, reason = "other databases have to")]
+    pub(super) async fn renew_if_stale(&self, _: Epoch) -> Result<(), LedgerError> {
+        Ok(())
+    }
+
+    /// Held locks need no proof, because no other process can take them.
+    #[expect(clippy::unused_self, reason = "other databases give them to others after a while")]
+    pub(super) fn lock_proof(&self, _: Epoch, _: &[Lock]) -> LockProof {
+        LockProof::new()
+    }
+
+    /// A lease lasts until its process ends.
+    #[expect(clippy::unused_self, reason = "other databases grant for a while")]
+    pub(super) fn holds_lease(&self, _: Epoch) -> bool {
+        true
+    }
+}
+
+/// The file of a lock next to the ledger at `ledger`.
+fn lock_path(ledger: &Path, name: &str) -> PathBuf {
+    ledger.with_file_name("locks").join(name)
+}
+
+/// Takes a lock; `None` if another process holds it.
+async fn take_lock(place: &Path) -> io::Result<Option<File>> {
+    // Another process might be looking at the lock, which takes a moment; an owner keeps it.
+    for _ in 0..MAX_ATTEMPTS {
+        if let Some(file) = try_take_lock(place)? {
+            // The modification time tells other processes since when the lock is held.
+            let _ = file.set_modified(SystemTime::now());
+            return Ok(Some(file));
+        }
+        tokio::time::sleep(RETRY_PAUSE).await;
+    }
+    Ok(None)
+}
+
+/// Takes a lock if it is free now.
+fn try_take_lock(place: &Path) -> io::Result<Option<File>> {
+    if let Some(folder) = place.parent() {
+        private::create_folder(folder)?;
+    }
+    let file = private::open_file(place, ExistingFile::Keep)?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+/// The error for a lock that cannot be taken or checked.
+pub(super) fn lock_error(place: &Path, error: &io::Error) -> LedgerError {
+    LedgerError::Storage { path: place.display().to_string(), reason: format!("it cannot be locked: {error}") }
+}
+
+/// Since when a process holds a lock, if any does.
+fn held_since(place: &Path) -> io::Result<Option<Timestamp>> {
+    let taken = place.metadata().and_then(|lock| lock.modified()).ok();
+    Ok(if is_held(place)? { taken.and_then(|at| Timestamp::try_from(at).ok()) } else { None })
+}
+
+/// Whether any process holds a lock. Checking blocks others only for a moment.
+///
+/// A lock that cannot be checked might be held, so this is an error.
+fn is_held(place: &Path) -> io::Result<bool> {
+    let file = match File::open(place) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    Ok(matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+}
+
+/// Whether any process holds a lock next to the ledger at `ledger`.
+pub(super) fn is_any_held(ledger: &Path) -> io::Result<bool> {
+    let locks = match ledger.with_file_name("locks").read_dir() {
+        Ok(locks) => locks,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    for lock in locks {
+        if is_held(&lock?.path())? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}

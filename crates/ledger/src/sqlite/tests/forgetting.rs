@@ -1,0 +1,188 @@
+//! Forgotten data leaves no bytes in the ledger's files.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::Duration;
+
+use roaring::RoaringBitmap;
+
+use super::*;
+use crate::{
+    Bounds, ForgetOrder, Forgetting as _, OptOut, OptOutReach, OptOutScope, RunEnd, Settlement, StateCounts,
+    SuppressionList as _,
+};
+use campaign_core::domain::FrequencyCap;
+
+/// The personal data of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Holds {
+    Numbers,
+    /// Texts of the gateway, a recipient or an operator, which can contain a number.
+    Words,
+    Nothing,
+}
+
+/// All tables of the ledger. A new table must be added here, and `sql/forgetting.rs` must erase its personal data.
+const TABLE_CONTENTS: [(&str, Holds); 32] = [
+    ("accounts", Holds::Nothing),
+    ("approval_rules", Holds::Nothing),
+    ("approval_uses", Holds::Nothing),
+    ("approvals", Holds::Nothing),
+    ("backup", Holds::Nothing),
+    ("blocks", Holds::Nothing),
+    ("contacts", Holds::Numbers),
+    ("contacts_kept", Holds::Nothing),
+    ("days", Holds::Nothing),
+    ("envelopes", Holds::Numbers),
+    ("events", Holds::Words),
+    ("figures", Holds::Nothing),
+    ("forgetting", Holds::Nothing),
+    ("forgotten_rows", Holds::Nothing),
+    ("guarded", Holds::Nothing),
+    ("hooks", Holds::Nothing),
+    ("left_out", Holds::Nothing),
+    ("identity", Holds::Nothing),
+    ("notifications", Holds::Words),
+    ("occurrences", Holds::Nothing),
+    ("opt_out_list", Holds::Nothing),
+    ("opt_outs", Holds::Numbers),
+    ("orders", Holds::Nothing),
+    ("plans", Holds::Nothing),
+    ("profiles", Holds::Nothing),
+    ("questions", Holds::Words),
+    ("receipts", Holds::Words),
+    ("repeat_key", Holds::Nothing),
+    ("repeats", Holds::Nothing),
+    ("runs", Holds::Words),
+    ("schedules", Holds::Nothing),
+    ("spending", Holds::Nothing),
+];
+
+/// Whether any file in the ledger's folder contains one of these byte sequences.
+fn is_in_any_file(scene: &SqliteScene, needles: &[Vec<u8>]) -> bool {
+    let files = fs::read_dir(scene.folder.path()).unwrap().map(|entry| entry.unwrap().path());
+    files.filter(|path| path.is_file()).any(|path| {
+        let bytes = fs::read(path).unwrap();
+        needles.iter().any(|needle| bytes.windows(needle.len()).any(|window| window == needle))
+    })
+}
+
+/// A number as text, as an integer and as packed records contain it.
+fn encode_number(row: u32) -> Vec<Vec<u8>> {
+    let number = phone(row).to_u64();
+    let text = number.to_string().into_bytes();
+    let whole = number.to_be_bytes()[2..].to_vec();
+    vec![text, whole, postcard::to_stdvec(&number).unwrap()]
+}
+
+#[tokio::test]
+async fn every_table_is_classified_by_personal_data() {
+    let scene = SqliteScene::new().await;
+    let tables: Vec<String> = sqlx::query_scalar(
+        "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE '\\_sqlx%' ESCAPE '\\'",
+    )
+    .fetch_all(&scene.ledger.readers)
+    .await
+    .unwrap();
+    let known: BTreeMap<&str, Holds> = TABLE_CONTENTS.into_iter().collect();
+    for table in &tables {
+        assert!(
+            known.contains_key(table.as_str()),
+            "{table}: what does it hold of a person? It stands in this list, and what holds anything is dealt with in \
+             `sqlite/forgetting`"
+        );
+    }
+    assert_eq!(tables.len(), known.len(), "{tables:?}");
+}
+
+#[tokio::test]
+async fn forgotten_number_leaves_no_bytes_in_ledger_files() {
+    let scene = SqliteScene::new().await;
+    for envelope in 1..=3 {
+        scene.begin_envelope(envelope, scene.mine).await;
+    }
+    let rejected = OperationOutcome::Rejected { error: format!("no route to {}", phone(3)) };
+    let evidence = Some(format!("{{\"phone\": {}}}", phone(3)));
+    let settlement = Settlement { run: scene.run.key, envelope: 1, outcomes: vec![accepted(), rejected], evidence };
+    scene.ledger.settle_envelope(settlement).await.unwrap();
+    for envelope in 2..=3 {
+        scene.settle_envelope(envelope, [accepted(), accepted()]).await;
+    }
+    let opt_out = OptOut {
+        who: phone(3).into(),
+        scope: OptOutScope::Everything,
+        reach: OptOutReach::AllGateways,
+        reason: format!("{} called", phone(3)).into(),
+        source: "olena".into(),
+        at: Timestamp::now(),
+    };
+    scene.ledger.add_opt_outs(vec![opt_out.clone()]).await.unwrap();
+    assert!(
+        encode_number(3).into_iter().all(|spelling| is_in_any_file(&scene, &[spelling])),
+        "it is there as it is looked for"
+    );
+    let rows = vec![(scene.run.key, RoaringBitmap::from([3]))];
+    scene.ledger.forget_number(ForgetOrder { phone: phone(3), rows, opt_out }).await.unwrap();
+    scene.ledger.overwrite_free_space().await.unwrap();
+    assert!(!is_in_any_file(&scene, &encode_number(3)));
+    assert!(is_in_any_file(&scene, &encode_number(4)), "the other rows exist");
+    scene.ledger.close().await;
+    assert!(!is_in_any_file(&scene, &encode_number(3)));
+}
+
+#[tokio::test]
+async fn purged_run_leaves_no_numbers_in_ledger_files() {
+    let scene = SqliteScene::new().await;
+    scene.begin_envelope(1, scene.mine).await;
+    scene.settle_envelope(1, [accepted(), rejected()]).await;
+    let end = RunEnd { stop_reason: None, stop: None, ..run_end() };
+    scene.ledger.end_run(scene.mine, end).await.unwrap();
+    // A cap makes the ledger store contact times.
+    let caps = vec![FrequencyCap { messages: 1, period: Duration::from_secs(60) }];
+    let other = SqliteLedger::open(&scene.folder.path().join("ledger"), Timestamp::now).await.unwrap();
+    let beside = Parts::with_run(other, &NewRun { campaign: "other".into(), ..new_run(2) }).await;
+    let bounds = Some(Arc::new(Bounds { caps, ..Bounds::default() }));
+    beside.ledger.begin_envelope(Intent { bounds, ..beside.new_intent(4, beside.mine) }).await.unwrap();
+    let numbers = [2, 3].map(encode_number).concat();
+    assert!(is_in_any_file(&scene, &numbers), "the search patterns are valid");
+    beside.ledger.close().await;
+    let counted = scene.reload_run().await;
+    scene.ledger.purge_run(counted, StateCounts::default(), 0).await.unwrap();
+    scene.ledger.overwrite_free_space().await.unwrap();
+    assert!(!is_in_any_file(&scene, &numbers));
+    assert!(is_in_any_file(&scene, &encode_number(8)), "the copies of the other run exist");
+}
+
+#[tokio::test]
+async fn free_space_of_an_earlier_version_is_overwritten() {
+    let scene = SqliteScene::new().await;
+    scene.begin_envelope(1, scene.mine).await;
+    scene.ledger.close().await;
+    let path = scene.folder.path().join("ledger");
+    let mut earlier = sqlx::sqlite::SqliteConnectOptions::new().filename(&path).connect().await.unwrap();
+    for change in [
+        "PRAGMA secure_delete = OFF",
+        "CREATE TABLE other (text TEXT)",
+        "INSERT INTO other VALUES ('380501234999 was here'), ('another')",
+        "DELETE FROM other WHERE text LIKE '%here'",
+        "PRAGMA wal_checkpoint(TRUNCATE)",
+    ] {
+        sqlx::query(change).execute(&mut earlier).await.unwrap();
+    }
+    earlier.close().await.unwrap();
+    let left = [b"380501234999".to_vec()];
+    assert!(is_in_any_file(&scene, &left), "the search pattern is valid");
+    let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
+    let opt_out = OptOut {
+        who: phone(2).into(),
+        scope: OptOutScope::Everything,
+        reach: OptOutReach::AllGateways,
+        reason: "forgotten".into(),
+        source: "olena".into(),
+        at: Timestamp::now(),
+    };
+    ledger.forget_number(ForgetOrder { phone: phone(2), rows: Vec::new(), opt_out }).await.unwrap();
+    ledger.overwrite_free_space().await.unwrap();
+    assert!(!is_in_any_file(&scene, &left));
+    ledger.close().await;
+}

@@ -1,0 +1,99 @@
+//! Stored bytes: data that was written once must keep its meaning forever.
+//!
+//! The bytes are literals, as they are on disks. If the bytes of a line had to change, existing ledgers would be
+//! misread without a checksum error. A new variant gets a new line at the end.
+
+use std::fmt::Debug;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::*;
+use crate::encoding::{pack_list, pack_outcomes, unpack_list, unpack_outcomes};
+use crate::{Author, RowChange};
+use campaign_core::domain::{Chain, ReportedChannel};
+
+/// More zero bytes than the default value of any variant needs.
+const ZEROS: [u8; 16] = [0; 16];
+
+/// Fails unless these are all variants of a type in order, with their bytes.
+fn assert_stored_bytes<T: Serialize + DeserializeOwned + PartialEq + Debug>(variants: &[(T, &[u8])]) {
+    for (position, (value, bytes)) in variants.iter().enumerate() {
+        assert_eq!(usize::from(bytes[0]), position, "{value:?} stands at another position");
+        assert_eq!(postcard::to_stdvec(value).unwrap(), *bytes, "{value:?} is written otherwise");
+        assert_eq!(postcard::from_bytes::<T>(bytes).as_ref(), Ok(value), "{bytes:?} is read otherwise");
+    }
+    let mut next = ZEROS;
+    next[0] = u8::try_from(variants.len()).unwrap();
+    assert!(postcard::from_bytes::<T>(&next).is_err(), "a variant is missing here");
+}
+
+fn person() -> Author {
+    Author::Person("olena".into())
+}
+
+fn policy() -> Author {
+    Author::Policy("on_in_doubt: assume_sent".into())
+}
+
+#[test]
+fn gateway_identifier_keeps_its_stored_bytes() {
+    assert_stored_bytes::<GatewayMessageId>(&[
+        (GatewayMessageId::Number(300), b"\x00\xac\x02"),
+        (GatewayMessageId::Text("ab-7".into()), b"\x01\x04ab-7"),
+    ]);
+}
+
+#[test]
+fn author_keeps_its_stored_bytes() {
+    assert_stored_bytes::<Author>(&[(person(), b"\x00\x05olena"), (policy(), b"\x01\x18on_in_doubt: assume_sent")]);
+}
+
+#[test]
+fn outcomes_keep_their_stored_bytes() {
+    let accepted =
+        OperationOutcome::Accepted { msg_id: Some(GatewayMessageId::Number(300)), parts: Some(2), answer: None };
+    assert_stored_bytes::<OperationOutcome>(&[
+        (accepted, b"\x00\x01\x00\xac\x02\x01\x02\x00"),
+        (OperationOutcome::Queued { request_id: "req-1".into() }, b"\x01\x05req-1"),
+        (OperationOutcome::Rejected { error: "No route".into() }, b"\x02\x08No route"),
+        (OperationOutcome::NotSent { reason: "refused".into() }, b"\x03\x07refused"),
+        (OperationOutcome::InDoubt { reason: "silence".into() }, b"\x04\x07silence"),
+    ]);
+}
+
+#[test]
+fn changes_keep_their_stored_bytes() {
+    let found = RowChange::Found {
+        status: "Delivered".into(),
+        msg_id: Some(GatewayMessageId::Text("ab-7".into())),
+        channel: None,
+    };
+    let found_on = |channel| {
+        let channel = ReportedChannel::parse(channel);
+        RowChange::Found { status: "EXPIRED".into(), msg_id: None, channel }
+    };
+    let why = Some("called".to_owned());
+    assert_stored_bytes::<RowChange>(&[
+        (found, b"\x00\x09Delivered\x01\x01\x04ab-7"),
+        (RowChange::NotFound { asked: 3 }, b"\x01\x03"),
+        (RowChange::Unresolved { asked: 300 }, b"\x02\xac\x02"),
+        (RowChange::AssumedSent { by: person(), why: None }, b"\x03\x00\x05olena\x00"),
+        (RowChange::NotSent { by: policy(), why: None }, b"\x04\x01\x18on_in_doubt: assume_sent\x00"),
+        (RowChange::SendAgain { by: person(), why }, b"\x05\x00\x05olena\x01\x06called"),
+        (RowChange::Retry { by: person(), order: 2 }, b"\x06\x00\x05olena\x02"),
+        (found_on("viber"), b"\x07\x07EXPIRED\x00\x05viber"),
+    ]);
+}
+
+#[test]
+fn envelope_rows_and_outcomes_keep_their_stored_bytes() {
+    let rows = [SentRow { row: Row::new(300), to: phone(2).into(), digest: *b"digested", chain: Chain::UNKNOWN }];
+    let packed = b"\x01\xac\x02\xd2\xa2\x90\xbd\x89\x0bdigested";
+    assert_eq!(pack_list(&rows).unwrap(), packed);
+    assert_eq!(unpack_list::<SentRow>(packed).unwrap(), rows);
+    let outcomes = [doubt(), doubt(), not_sent()];
+    let packed = b"\x02\x02\x04\x07silence\x01\x03\x07refused";
+    assert_eq!(pack_outcomes(&outcomes).unwrap(), packed);
+    assert_eq!(unpack_outcomes(packed).unwrap(), outcomes);
+}

@@ -1,0 +1,494 @@
+//! The types of a campaign file, its variants, and the gaps that errors leave in it.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use serde::{Deserialize, Serialize};
+
+use super::document::ConfigSection;
+use super::keys::VARIANT_KEYS;
+use super::notify::{NotificationMethod, NotifySettings};
+use super::profile::Profile;
+use super::yaml::Node;
+use super::{
+    CampaignPath, PastRecipients, Percentage, Rate, RecipientSource, SendingDeadline, SendingWindow, SourceMap,
+    SuppressionFile, TableFile, TextFolders, WindowZone,
+};
+use campaign_core::calendar::{DailyLimits, Schedule};
+use campaign_core::domain::{
+    Budget, Endpoint, FrequencyCap, Language, ListFormat, MessageContent, NamedTemplate, Purpose, Region,
+    VariantAllocation,
+};
+
+/// The name of the built-in gateway, the in-process sandbox.
+pub const SANDBOX: &str = "sandbox";
+
+/// A campaign, valid as far as its file and its text files show.
+#[derive(Clone, Debug)]
+pub struct Campaign {
+    /// The part that a run freezes.
+    pub brief: CampaignBrief,
+    /// The source of its recipients.
+    pub recipients: RecipientSource,
+    /// The format of the list, as far as the campaign defines it.
+    pub form: ListFormat,
+    /// Opted-out numbers besides those in the ledger; can change between two starts of a run.
+    pub suppress: Vec<SuppressionFile>,
+    /// The lookup tables of its texts.
+    pub data: Vec<TableFile>,
+    /// How it is sent; can change between two starts of a run.
+    pub delivery: DeliverySettings,
+    /// The budget of its edition; can change between two starts of a run.
+    pub limits: Budget,
+    /// The maximum number of messages of its edition per day; can change between two starts of a run.
+    pub per_day: Option<DailyLimits>,
+    /// The sending window; can change between two starts of a run.
+    pub window: Option<SendingWindow>,
+    /// The end of all sending; can change between two starts of a run.
+    pub until: Option<SendingDeadline>,
+    /// The schedule; can change between two starts of a run.
+    pub schedule: Option<Schedule>,
+    /// How delivery statuses arrive; can change between two starts of a run.
+    pub receipts: ReceiptMode,
+    /// Notifications about its live runs; can change between two starts of a run.
+    pub notify: Option<NotifySettings>,
+    /// The results file of a live run.
+    pub results: CampaignPath,
+    /// The day for which it was read: `today` in its texts and file names.
+    pub today: Date,
+    /// The campaign file, as the user named it.
+    pub file: PathBuf,
+    /// The folders with its text files.
+    pub folders: TextFolders,
+    /// The locations of its keys and texts.
+    pub places: SourceMap,
+    /// The wrong parts of its file; a campaign with gaps is never sent.
+    pub gaps: Gaps,
+}
+
+/// The part of a campaign that a run freezes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CampaignBrief {
+    /// The campaign's name: 1 to 64 of a-z, 0-9 and `-`.
+    pub name: String,
+    /// The text that distinguishes the editions of a repeated campaign.
+    pub edition: Option<NamedTemplate>,
+    /// The purpose of its messages, which decides whether opt-outs apply.
+    #[serde(default, skip_serializing_if = "Purpose::is_marketing")]
+    pub purpose: Purpose,
+    /// The name of the profile; [`SANDBOX`] is built in.
+    pub gateway: String,
+    /// The endpoint.
+    pub endpoint: Endpoint,
+    /// The IANA name of the time zone of local times.
+    pub timezone: Option<String>,
+    /// Names in templates with the headers of their columns, in the file's order.
+    pub columns: Vec<(String, String)>,
+    /// The region of national numbers.
+    pub region: Option<Region>,
+    /// The language of amounts and dates in texts. `None` for the language of the region.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub language: Option<Language>,
+    /// How repeated numbers are handled.
+    pub duplicates: DuplicatePolicy,
+    /// The share of rows that can be invalid.
+    pub max_invalid: Percentage,
+    /// The condition that selects recipients, an expression over columns; `None` for all.
+    #[serde(rename = "where", default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<NamedTemplate>,
+    /// The recipients to skip because of an earlier message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exclude: Option<PastRecipients>,
+    /// Whether the list can be empty.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub may_be_empty: bool,
+    /// The constants of the texts, in the file's order.
+    pub vars: Vec<(String, String)>,
+    /// The names of the lookup tables of its texts.
+    #[serde(rename = "data", default, skip_serializing_if = "Vec::is_empty")]
+    pub tables: Vec<String>,
+    /// The content of its messages.
+    pub content: MessageContent<NamedTemplate>,
+    /// The variants of an A/B test; empty if all recipients get `content`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub variants: Vec<MessageVariant>,
+    /// The holdout group, which gets no messages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holdout: Option<Holdout>,
+}
+
+/// How a number that is in the list more than once is handled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DuplicatePolicy {
+    /// The first row is sent, the others are skipped.
+    #[default]
+    Skip,
+    /// Nothing is sent.
+    Refuse,
+    /// Every row is sent.
+    Allow,
+}
+
+/// Speed and safety settings of sending.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DeliverySettings {
+    /// The rate limit; `None` for that of the profile.
+    pub rate: Option<Rate>,
+    /// The maximum number of operations in an envelope.
+    pub batch: NonZeroU32,
+    /// The maximum number of envelopes in flight.
+    pub in_flight: NonZeroU32,
+    /// The timeout of an answer.
+    pub timeout: Duration,
+    /// How rows in doubt are handled.
+    pub on_in_doubt: InDoubtPolicy,
+    /// The frequency cap over all campaigns.
+    pub cap: Option<FrequencyCap>,
+    /// When the circuit breaker stops a run.
+    pub stop_after: BreakerSettings,
+}
+
+/// How delivery statuses are collected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReceiptMode {
+    /// By webhooks if the profile has `hook`; by requests for everything else.
+    #[default]
+    Auto,
+    /// The same, but a profile without `hook` is refused.
+    Webhook,
+    /// By requests.
+    Poll,
+    /// Not at all.
+    Off,
+}
+
+impl ReceiptMode {
+    /// Whether messages get a webhook address, if there is one.
+    #[must_use]
+    pub fn takes_webhooks(self) -> bool {
+        matches!(self, ReceiptMode::Auto | ReceiptMode::Webhook)
+    }
+}
+
+impl FromStr for ReceiptMode {
+    type Err = ();
+
+    fn from_str(word: &str) -> Result<Self, ()> {
+        match word {
+            "auto" => Ok(ReceiptMode::Auto),
+            "webhook" => Ok(ReceiptMode::Webhook),
+            "poll" => Ok(ReceiptMode::Poll),
+            "off" => Ok(ReceiptMode::Off),
+            _ => Err(()),
+        }
+    }
+}
+
+/// How rows in doubt are handled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum InDoubtPolicy {
+    /// A row stays in doubt until evidence or a person decides.
+    #[default]
+    Hold,
+    /// A row counts as sent after the gateway was asked at the end of a run.
+    AssumeSent,
+    /// A row is sent again once the gateway definitely does not know it; only if a second message does no harm.
+    ResendIfNotFound,
+}
+
+impl InDoubtPolicy {
+    /// The name in campaign files.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            InDoubtPolicy::Hold => "hold",
+            InDoubtPolicy::AssumeSent => "assume_sent",
+            InDoubtPolicy::ResendIfNotFound => "resend_if_not_found",
+        }
+    }
+}
+
+/// The circuit breaker: when a failing run stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BreakerSettings {
+    /// Consecutive envelopes with an unknown outcome.
+    pub doubtful_envelopes: NonZeroU32,
+    /// Consecutive operations that were rejected with the same error.
+    pub same_error_in_a_row: NonZeroU32,
+    /// The share of answered operations that can be rejected.
+    pub rejected: Percentage,
+    /// How long an unreachable gateway is retried, if the campaign defines it.
+    pub unreachable: Option<Duration>,
+}
+
+impl BreakerSettings {
+    /// How long an unreachable gateway is retried: not for long on this machine, because a stopped local process does
+    /// not restart on its own.
+    #[must_use]
+    pub fn unreachable(&self, loopback: bool) -> Duration {
+        let default = if loopback { Duration::from_secs(10) } else { Duration::from_secs(30 * 60) };
+        self.unreachable.unwrap_or(default)
+    }
+}
+
+impl CampaignBrief {
+    /// Whether the campaign uses the built-in sandbox and reaches nobody.
+    #[must_use]
+    pub fn is_rehearsal(&self) -> bool {
+        self.gateway == SANDBOX
+    }
+
+    /// The language of amounts and dates in its texts.
+    #[must_use]
+    pub fn text_language(&self) -> Language {
+        self.language.or_else(|| self.region.map(Language::for_region)).unwrap_or_default()
+    }
+
+    /// The time zone of the campaign.
+    #[must_use]
+    pub fn home_zone(&self) -> TimeZone {
+        self.timezone.as_deref().and_then(|name| TimeZone::get(name).ok()).unwrap_or(TimeZone::UTC)
+    }
+}
+
+impl Campaign {
+    /// Notifications of the campaign and of the profile.
+    pub fn notify_settings<'c>(&'c self, profile: Option<&'c Profile>) -> impl Iterator<Item = &'c NotifySettings> {
+        self.notify.iter().chain(profile.and_then(|profile| profile.notify.as_ref()))
+    }
+
+    /// The same campaign without its notification command.
+    #[must_use]
+    pub fn without_notify_command(mut self) -> Self {
+        self.notify = self.notify.filter(|notify| !matches!(notify.method, NotificationMethod::Command(_)));
+        self
+    }
+
+    /// The effective rate limit: the campaign's, at most that of the account; `None` if neither defines one.
+    #[must_use]
+    pub fn effective_rate(&self, profile: Option<&Profile>) -> Option<Rate> {
+        profile.map_or(self.delivery.rate, |profile| self.delivery.limited_by_profile(profile).rate)
+    }
+
+    /// The time zone of the campaign.
+    #[must_use]
+    pub fn home_zone(&self) -> TimeZone {
+        self.brief.home_zone()
+    }
+
+    /// The column with the recipients' time zones, if the window uses it.
+    #[must_use]
+    pub fn zone_column(&self) -> Option<&str> {
+        match &self.window.as_ref()?.zone {
+            WindowZone::Column(name) => Some(name),
+            WindowZone::Campaign | WindowZone::Recipient => None,
+        }
+    }
+
+    /// Whether the file names a gateway.
+    #[must_use]
+    pub fn has_gateway_key(&self) -> bool {
+        self.places.locate_key("gateway").is_some()
+    }
+
+    /// The same campaign as an occurrence of its schedule: with this edition, unless it defines one.
+    #[must_use]
+    pub fn with_edition(mut self, edition: &str) -> Self {
+        self.brief
+            .edition
+            .get_or_insert_with(|| NamedTemplate { name: "edition".to_owned(), source: edition.to_owned() });
+        self
+    }
+
+    /// The same campaign with results for its edition only, unless it defines a file for them.
+    #[must_use]
+    pub fn with_results_for_edition(mut self, edition: &str) -> Self {
+        if self.places.locate_key("results").is_none() {
+            let fits = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+            let edition: String = edition.chars().map(|c| if fits(c) { c } else { '-' }).collect();
+            self.results =
+                default_results_path(&self.results.with_path(&self.file), &format!("{}-{edition}", self.brief.name));
+        }
+        self
+    }
+
+    /// The same campaign with another gateway.
+    #[must_use]
+    pub fn with_gateway(mut self, gateway: &str) -> Self {
+        gateway.clone_into(&mut self.brief.gateway);
+        self
+    }
+
+    /// The results file of a run. A rehearsal has its own file beside that of a live run.
+    #[must_use]
+    pub fn results_file(&self) -> CampaignPath {
+        if self.brief.is_rehearsal() { insert_path_word(&self.results, "sandbox") } else { self.results.clone() }
+    }
+
+    /// The results file of a dry run.
+    #[must_use]
+    pub fn dry_results_file(&self) -> CampaignPath {
+        insert_path_word(&self.results_file(), "dry-run")
+    }
+}
+
+impl DeliverySettings {
+    /// The same settings within the limits of a profile: its rate and envelope size.
+    #[must_use]
+    pub fn limited_by_profile(self, profile: &Profile) -> Self {
+        let rate = self.rate.map_or(profile.rate, |rate| rate.min_rate(profile.rate));
+        Self { rate: Some(rate), batch: self.batch.min(profile.batch_limit), ..self }
+    }
+}
+
+/// The default results file of a campaign.
+pub(super) fn default_results_path(file: &CampaignPath, name: &str) -> CampaignPath {
+    file.join_sibling(format!("results/{name}.csv"))
+}
+
+/// The path with a word before its `.csv`; other extensions stay, so that two paths never become one.
+fn insert_path_word(results: &CampaignPath, word: &str) -> CampaignPath {
+    let path = results.path();
+    let csv = path.extension().is_some_and(|extension| extension == "csv");
+    let mut name = if csv { path.file_stem() } else { path.file_name() }.unwrap_or_default().to_owned();
+    name.push(format!(".{word}.csv"));
+    results.join_sibling(name)
+}
+
+/// A variant of the message, which part of the recipients get.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MessageVariant {
+    /// The name: 1 to 64 letters, digits, `-` and `_`.
+    pub name: String,
+    /// The share of recipients who get it.
+    pub share: Percentage,
+    /// The content, if it differs from that of the campaign.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<MessageContent<NamedTemplate>>,
+    /// Its constants, which override or extend those of the campaign.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub vars: Vec<(String, String)>,
+}
+
+/// The holdout group: recipients who get no message, for comparison.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holdout {
+    /// The share of recipients.
+    pub share: Percentage,
+    /// The group of campaigns that hold out the same recipients; `None` for this campaign alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+}
+
+/// A message that some recipients get: a variant, or the message of a campaign without variants.
+#[derive(Clone, Debug)]
+pub struct MessageArm<'b> {
+    /// The name of the variant; `None` without variants.
+    pub name: Option<&'b str>,
+    /// The content.
+    pub content: &'b MessageContent<NamedTemplate>,
+    /// The constants of its texts.
+    pub vars: Cow<'b, [(String, String)]>,
+}
+
+/// The name of the variable that holds the variant's name in texts.
+pub const VARIANT: &str = "variant";
+
+impl CampaignBrief {
+    /// The messages in the order of the file; never empty.
+    #[must_use]
+    pub fn list_arms(&self) -> Vec<MessageArm<'_>> {
+        if self.variants.is_empty() {
+            return vec![MessageArm { name: None, content: &self.content, vars: Cow::Borrowed(&self.vars) }];
+        }
+        let mut arms = Vec::with_capacity(self.variants.len());
+        for variant in &self.variants {
+            let own = |name: &String| variant.vars.iter().any(|(other, _)| other == name);
+            let shared = self.vars.iter().filter(|(name, _)| !own(name));
+            let named = (VARIANT.to_owned(), variant.name.clone());
+            arms.push(MessageArm {
+                name: Some(&variant.name),
+                content: variant.content.as_ref().unwrap_or(&self.content),
+                vars: Cow::Owned(shared.chain(&variant.vars).cloned().chain([named]).collect()),
+            });
+        }
+        arms
+    }
+
+    /// Each distinct content: that of the campaign, then those of variants that have their own.
+    pub fn all_contents(&self) -> impl Iterator<Item = &MessageContent<NamedTemplate>> {
+        std::iter::once(&self.content).chain(self.variants.iter().filter_map(|variant| variant.content.as_ref()))
+    }
+
+    /// The names of the constants that its texts can use, of any variant.
+    #[must_use]
+    pub fn constant_names(&self) -> Vec<&str> {
+        let own = self.variants.iter().flat_map(|variant| &variant.vars);
+        let named = (!self.variants.is_empty()).then_some(VARIANT);
+        self.vars.iter().chain(own).map(|(name, _)| name.as_str()).chain(named).collect()
+    }
+
+    /// How its recipients are divided.
+    #[must_use]
+    pub fn variant_allocation(&self) -> VariantAllocation {
+        let shares: Vec<u64> = self.variants.iter().map(|variant| variant.share.hundredths().into()).collect();
+        let allotment = VariantAllocation::new(&self.name, &shares);
+        match &self.holdout {
+            Some(Holdout { share, group }) => {
+                allotment.with_holdout(group.as_deref().unwrap_or(&self.name), share.hundredths().into())
+            }
+            None => allotment,
+        }
+    }
+}
+
+/// The parts of a campaign that are placeholders. A campaign with gaps is only searched for more mistakes and never
+/// sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Gaps {
+    /// Whether there is any placeholder.
+    pub any: bool,
+    /// Whether the list or its format is unknown.
+    pub list: bool,
+    /// Whether `recipients` has errors, which might explain a missing phone column.
+    pub recipients: bool,
+    /// Names that texts can use and that the file does not define properly.
+    names: BTreeSet<String>,
+    /// Whether the names that the file was meant to define are unknown.
+    any_name: bool,
+}
+
+impl Gaps {
+    /// Whether the file might have been meant to define this name for texts.
+    #[must_use]
+    pub fn may_define(&self, name: &str) -> bool {
+        self.any_name || self.names.contains(name)
+    }
+
+    /// Collects the names that wrong parts of the file might be meant to define.
+    pub(super) fn note_names(&mut self, root: ConfigSection<'_>) {
+        let recipients = root.subsection("recipients");
+        let variants = root.find_value("variants").and_then(Node::as_entries).unwrap_or_default();
+        let variants = variants.iter().map(|entry| ConfigSection::new(Some(&entry.value), VARIANT_KEYS));
+        let sections: Vec<ConfigSection<'_>> = [root, recipients].into_iter().chain(variants).collect();
+        for section in &sections {
+            for entry in section.unknown_entries() {
+                self.names.insert(entry.key.clone());
+                self.names.extend(entry.value.as_entries().unwrap_or_default().iter().map(|inner| inner.key.clone()));
+            }
+            for map in ["vars", "columns", "data"].into_iter().filter_map(|key| section.find_value(key)) {
+                match map.as_entries() {
+                    Some(entries) => self.names.extend(entries.iter().map(|entry| entry.key.clone())),
+                    None => self.any_name = true,
+                }
+            }
+        }
+    }
+}

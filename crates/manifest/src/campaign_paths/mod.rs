@@ -1,0 +1,343 @@
+//! Paths in campaigns and profiles: the only module that resolves and opens them.
+//!
+//! A path is relative to the file that names it. Its [`PathScope`] limits it: a person's command opens any file, the
+//! connector of assistants only files of its folder. A path that leaves the folder is refused before the file or its
+//! metadata is read, so the refusal is the same whether the file exists or not.
+//!
+//! A hard link and a mounted folder count as files of the folder: anyone who can create one can read the file anyway.
+
+#[cfg(unix)]
+mod walk;
+#[cfg(not(unix))]
+#[path = "walk_by_path.rs"]
+mod walk;
+
+use std::error::Error;
+use std::ffi::OsStr;
+use std::fmt;
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::path::{Component, Display, Path, PathBuf};
+use std::sync::Arc;
+
+use campaign_core::finding::{Finding, rules};
+use campaign_core::regular_file;
+
+/// Which files the paths of a campaign can reach.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum PathScope {
+    /// Any file, for the command of a person.
+    #[default]
+    Anywhere,
+    /// Files of this folder, which is absolute and contains no links.
+    Within(Arc<Path>),
+}
+
+/// A path in a campaign or a profile, with its scope.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CampaignPath {
+    path: PathBuf,
+    reach: PathScope,
+}
+
+/// The paths in one file.
+#[derive(Clone, Debug)]
+pub struct CampaignPaths {
+    file: CampaignPath,
+}
+
+/// A folder with text files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct TextFolder {
+    /// The folder as it is shown.
+    pub(super) shown: PathBuf,
+    /// The folder itself; `None` if it does not exist.
+    folder: Option<CampaignPath>,
+}
+
+/// A folder that is held open: its files stay in it even if another folder replaces it in the meantime.
+#[derive(Debug)]
+pub struct HeldFolder {
+    path: PathBuf,
+    /// The open handle.
+    _handle: Option<File>,
+}
+
+/// A path leaves the folder that it is confined to.
+#[derive(Debug)]
+struct OutsidePathError;
+
+impl PathScope {
+    /// The scope of a folder.
+    ///
+    /// # Errors
+    /// When the folder does not exist.
+    pub fn within(folder: &Path) -> io::Result<Self> {
+        Ok(Self::Within(folder.canonicalize()?.into()))
+    }
+}
+
+impl CampaignPaths {
+    /// The paths in a file, with this scope.
+    #[must_use]
+    pub fn new(file: &Path, reach: PathScope) -> Self {
+        Self { file: CampaignPath { path: file.to_owned(), reach } }
+    }
+
+    /// The file that names them.
+    #[must_use]
+    pub fn file(&self) -> &CampaignPath {
+        &self.file
+    }
+
+    /// Resolves a path.
+    ///
+    /// # Errors
+    /// When it is outside the scope.
+    pub fn resolve_path(&self, name: &str) -> Result<CampaignPath, Box<Finding>> {
+        let path = self.file.join_sibling(name);
+        match path.leaves_folder() {
+            false => Ok(path),
+            true => Err(Box::new(outside_finding(name))),
+        }
+    }
+
+    /// Resolves a program: a path is relative to the file, the system looks up a bare name.
+    ///
+    /// It has no scope: only people start programs, never assistants.
+    pub(super) fn resolve_program(&self, word: &str) -> String {
+        if !word.contains('/') {
+            return word.to_owned();
+        }
+        let path = self.file_folder().join(word);
+        std::path::absolute(&path).unwrap_or(path).to_string_lossy().into_owned()
+    }
+
+    /// The absolute folder of the file.
+    pub(super) fn absolute_folder(&self) -> PathBuf {
+        let folder = match self.file_folder() {
+            folder if folder.as_os_str().is_empty() => Path::new("."),
+            folder => folder,
+        };
+        std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned())
+    }
+
+    /// The folders with text files in search order: beside the file, `templates/` there, and `templates/` of the folder
+    /// above, which authors of confined campaigns cannot change.
+    pub(super) fn text_folders(&self) -> Vec<TextFolder> {
+        let folder = self.file_folder();
+        let own = [folder.to_owned(), folder.join("templates")];
+        let own = own.map(|shown| match &self.file.reach {
+            PathScope::Anywhere => TextFolder::at_path(shown),
+            reach => TextFolder { folder: Some(CampaignPath { path: shown.clone(), reach: reach.clone() }), shown },
+        });
+        own.into_iter().chain([TextFolder::at_path(parent_folder(folder).join("templates"))]).collect()
+    }
+
+    fn file_folder(&self) -> &Path {
+        self.file.path.parent().unwrap_or(Path::new(""))
+    }
+}
+
+impl CampaignPath {
+    /// A path that a person names.
+    #[must_use]
+    pub fn anywhere(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), reach: PathScope::Anywhere }
+    }
+
+    /// A file of a folder by name; the folder is absolute and contains no links.
+    #[must_use]
+    pub fn within(folder: &Arc<Path>, name: impl AsRef<Path>) -> Self {
+        Self { path: folder.join(name), reach: PathScope::Within(Arc::clone(folder)) }
+    }
+
+    /// The path as it is shown. Only [`Self::open_file`] opens it.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The path for a message.
+    #[must_use]
+    pub fn display(&self) -> Display<'_> {
+        self.path.display()
+    }
+
+    /// Another path with the same scope.
+    #[must_use]
+    pub fn with_path(&self, path: &Path) -> Self {
+        Self { path: path.to_owned(), reach: self.reach.clone() }
+    }
+
+    /// A path relative to the folder of this one, with the same scope.
+    #[must_use]
+    pub fn join_sibling(&self, name: impl AsRef<Path>) -> Self {
+        Self { path: self.path.parent().unwrap_or(Path::new("")).join(name), reach: self.reach.clone() }
+    }
+
+    /// Opens the regular file at this path. Links are followed within the scope, even if they were just replaced.
+    ///
+    /// # Errors
+    /// When it cannot be opened, is not a regular file, or is outside the scope.
+    pub fn open_file(&self) -> io::Result<File> {
+        match &self.reach {
+            PathScope::Anywhere => regular_file::open(&self.path),
+            PathScope::Within(folder) => {
+                let file =
+                    walk::open_below(folder, self.relative_path(folder)?).map_err(regular_file::note_missing_handle)?;
+                regular_file::require_regular(file)
+            }
+        }
+    }
+
+    /// Whether the path exists.
+    #[must_use]
+    pub fn is_present(&self) -> bool {
+        match &self.reach {
+            PathScope::Anywhere => self.path.exists(),
+            PathScope::Within(folder) => {
+                self.relative_path(folder).is_ok_and(|below| walk::exists_below(folder, below))
+            }
+        }
+    }
+
+    /// Whether the path leaves its folder. Nothing outside is accessed to find out.
+    #[must_use]
+    pub fn leaves_folder(&self) -> bool {
+        let PathScope::Within(folder) = &self.reach else { return false };
+        self.relative_path(folder)
+            .and_then(|below| walk::check_path(folder, below))
+            .is_err_and(|error| is_outside(&error))
+    }
+
+    /// Why an assistant must not write to the path; `None` if a person names it.
+    #[must_use]
+    pub fn refuse_writing(&self) -> Option<&'static str> {
+        let PathScope::Within(folder) = &self.reach else { return None };
+        if self.leaves_folder() {
+            return Some("outside the campaigns folder");
+        }
+        let is_link = self.relative_path(folder).is_ok_and(|below| walk::is_link_below(folder, below));
+        is_link.then_some("a symbolic link")
+    }
+
+    /// Whether an assistant can have named the path, so that it is confined to a folder.
+    #[must_use]
+    pub fn is_confined(&self) -> bool {
+        matches!(self.reach, PathScope::Within(_))
+    }
+
+    /// Holds the folder in which a confined file is written, and creates it if requested. `None` if a person named the
+    /// path.
+    ///
+    /// # Errors
+    /// When it is outside the folder, or cannot be opened or created.
+    pub fn hold_folder(&self, create: bool) -> io::Result<Option<HeldFolder>> {
+        let PathScope::Within(folder) = &self.reach else { return Ok(None) };
+        let below = self.relative_path(folder)?.parent().unwrap_or(Path::new(""));
+        walk::hold_folder(folder, below, create).map(Some)
+    }
+
+    /// The path relative to the folder that it is confined to.
+    fn relative_path(&self, folder: &Path) -> io::Result<&Path> {
+        let below = self.path.strip_prefix(folder).map_err(|_| outside_path_error())?;
+        let mut depth = 0_usize;
+        for part in below.components() {
+            depth = match part {
+                Component::Normal(_) => depth + 1,
+                Component::CurDir => depth,
+                Component::ParentDir => depth.checked_sub(1).ok_or_else(outside_path_error)?,
+                Component::RootDir | Component::Prefix(_) => return Err(outside_path_error()),
+            };
+        }
+        Ok(below)
+    }
+}
+
+impl HeldFolder {
+    /// The path of the file with this name in the folder.
+    #[must_use]
+    pub fn file_path(&self, name: &OsStr) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// The current path of the folder.
+    #[must_use]
+    pub fn current_path(&self) -> PathBuf {
+        self.path.canonicalize().unwrap_or_else(|_| self.path.clone())
+    }
+}
+
+impl TextFolder {
+    /// The folder at a path. A link to the folder is followed; links inside it that leave it are not.
+    fn at_path(shown: PathBuf) -> Self {
+        let base = if shown.as_os_str().is_empty() { Path::new(".") } else { &shown };
+        let folder = base.canonicalize().ok().map(Arc::<Path>::from);
+        let folder = folder.map(|folder| CampaignPath { path: folder.to_path_buf(), reach: PathScope::Within(folder) });
+        Self { shown, folder }
+    }
+
+    /// Opens a text of the folder; `None` if there is none with this name.
+    pub(super) fn open_text(&self, name: &str) -> Option<io::Result<File>> {
+        let text =
+            self.folder.as_ref().map(|folder| CampaignPath { path: folder.path.join(name), ..folder.clone() })?;
+        match text.open_file() {
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            opened => Some(opened),
+        }
+    }
+
+    /// The names of its files, for suggestions; empty if the folder cannot be read.
+    pub(super) fn list_names(&self) -> Vec<String> {
+        let Some(CampaignPath { path, reach: PathScope::Within(folder) }) = &self.folder else { return Vec::new() };
+        path.strip_prefix(folder).map(|below| walk::list_names(folder, below)).unwrap_or_default()
+    }
+}
+
+/// The folder above; the path need not be absolute.
+pub(super) fn parent_folder(folder: &Path) -> PathBuf {
+    match folder.components().next_back() {
+        Some(Component::Normal(_)) => folder.parent().unwrap_or(Path::new("")).to_owned(),
+        _ => folder.join(".."),
+    }
+}
+
+/// The finding about a path outside the folder.
+fn outside_finding(name: &str) -> Finding {
+    let message = format!("`{name}` is outside the campaigns folder");
+    Finding::new(&rules::PATH_OUTSIDE, message).help(
+        "move the file into that folder and use its new path, or have a person run the campaign from the command line",
+    )
+}
+
+/// Whether the error means a path outside the folder.
+#[must_use]
+pub(super) fn is_outside(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(<dyn Error + Send + Sync>::is::<OutsidePathError>)
+}
+
+fn outside_path_error() -> io::Error {
+    io::Error::new(ErrorKind::PermissionDenied, OutsidePathError)
+}
+
+/// The last part of a path is a link whose target does not exist.
+fn dangling_link_error() -> io::Error {
+    io::Error::new(ErrorKind::InvalidInput, "it is a symbolic link to a file that does not exist")
+}
+
+/// Whether a name is `.` or `..`.
+fn is_dots(name: &OsStr) -> bool {
+    name == "." || name == ".."
+}
+
+impl fmt::Display for OutsidePathError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the path leads outside the allowed folder")
+    }
+}
+
+impl Error for OutsidePathError {}
+
+#[cfg(test)]
+mod tests;

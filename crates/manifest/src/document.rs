@@ -1,0 +1,425 @@
+//! Reading of YAML files against a table of keys, with all problems as findings.
+//!
+//! Campaigns and all other files that people write are read with it: all problems are reported at once, each with its
+//! location and what was probably meant.
+
+use std::io::{self, ErrorKind, Read as _};
+use std::ops::Range;
+use std::path::Path;
+use std::str::FromStr;
+
+use super::keys::{CAMPAIGN, check_root, find_key, find_meant_key, is_known};
+use super::profile::conceal_addresses;
+use super::value::parse_cap;
+use super::yaml::{MapEntry, Scalar, find_slips, scalar_to_json};
+use super::{CampaignPath, yaml};
+use campaign_core::domain::{FrequencyCap, choose_plural, format_count};
+use campaign_core::finding::{Finding, Severity, SourceLocation, SourceText, did_you_mean, rules};
+
+pub use super::keys::{KeySpec, ValueShape, build_schema};
+pub use super::value::Seconds;
+pub use super::yaml::Node;
+
+/// A kind of file: its name in findings and its keys.
+#[derive(Clone, Copy, Debug)]
+pub struct FileKind {
+    /// The file: `the campaign file`.
+    pub file: &'static str,
+    /// What it describes: `the campaign`.
+    pub owner: &'static str,
+    /// The keys at the top level.
+    pub keys: &'static [KeySpec],
+}
+
+/// Reads a file of this kind, checks its structure and converts it to a value.
+pub fn load_file<T>(
+    path: &Path,
+    kind: FileKind,
+    resolve: impl FnOnce(Node, &mut FindingCollector) -> Option<T>,
+) -> LoadedFile<T> {
+    load_path(&CampaignPath::anywhere(path), kind, resolve)
+}
+
+/// Reads a file within its scope.
+pub(super) fn load_path<T>(
+    path: &CampaignPath,
+    kind: FileKind,
+    resolve: impl FnOnce(Node, &mut FindingCollector) -> Option<T>,
+) -> LoadedFile<T> {
+    let source = match read_source(path, kind.file) {
+        Ok(source) => source,
+        Err(finding) => return LoadedFile::new(None, vec![*finding]),
+    };
+    let mut report = FindingCollector::with_root(&source, kind.keys);
+    let value = yaml::read_tree(&mut report).and_then(|root| {
+        check_root(&root, kind.owner, &mut report);
+        resolve(root, &mut report)
+    });
+    // After a typing mistake, the rest of the file does not have the meaning that its author intended.
+    let slipped = report.replace_slip_findings(value.is_some());
+    LoadedFile::new(value.filter(|_| !slipped), conceal_secrets(&source, report.into_findings()))
+}
+
+/// The same findings without text that might be a secret.
+fn conceal_secrets(source: &SourceText, mut findings: Vec<Finding>) -> Vec<Finding> {
+    let shown = SourceText::new(source.path(), conceal_addresses(source.text()));
+    for place in findings.iter_mut().filter_map(|finding| finding.place.as_mut()) {
+        if place.source.path() == source.path() {
+            place.source = shown.clone();
+        }
+    }
+    findings
+}
+
+/// The maximum number of findings about one file.
+const MAX_FINDINGS: usize = 100;
+
+/// The result of reading a file: a value and all findings.
+#[derive(Clone, Debug)]
+pub struct LoadedFile<T> {
+    /// The value; `None` if a finding is an error.
+    pub value: Option<T>,
+    /// The readable parts of a file with errors: to find more problems, never to be used.
+    pub draft: Option<T>,
+    /// All findings.
+    pub findings: Vec<Finding>,
+}
+
+impl<T> LoadedFile<T> {
+    /// The value, unless it is missing or a finding is an error.
+    pub fn new(value: Option<T>, findings: Vec<Finding>) -> Self {
+        let refused = findings.iter().any(Finding::is_error);
+        let (value, draft) = if refused { (None, value) } else { (value, None) };
+        Self { value, draft, findings }
+    }
+}
+
+/// Collects the findings about one file.
+pub struct FindingCollector {
+    /// The file as findings show it.
+    pub source: SourceText,
+    /// The findings so far.
+    pub findings: Vec<Finding>,
+    /// The keys of the whole file, to recognize keys in the wrong place.
+    pub root: &'static [KeySpec],
+}
+
+impl FindingCollector {
+    /// An empty collector for campaign and gateway files.
+    pub fn new(source: &SourceText) -> Self {
+        Self::with_root(source, CAMPAIGN)
+    }
+
+    /// An empty collector for a file with these keys.
+    pub fn with_root(source: &SourceText, root: &'static [KeySpec]) -> Self {
+        Self { source: source.clone(), findings: Vec::new(), root }
+    }
+
+    /// Replaces findings caused by typing mistakes with findings about the mistakes; true if there are any.
+    ///
+    /// A mistake changes what its top-level key means. Other top-level keys keep their findings if the file `is_read`.
+    pub(crate) fn replace_slip_findings(&mut self, is_read: bool) -> bool {
+        if !self.findings.iter().any(Finding::is_error) {
+            return false;
+        }
+        let slips = find_slips(self.source.text(), |name| is_known(name, self.root));
+        if slips.is_empty() {
+            return false;
+        }
+        let blocks: Vec<_> = slips.iter().map(|(span, _)| self.top_level_span(span.start)).collect();
+        self.findings.retain(|finding| {
+            let Some(place) = finding.place.as_ref().filter(|_| is_read) else { return false };
+            // The key that is missing at the top level might be the one that the mistake damages.
+            !place.span.is_empty() && !blocks.iter().any(|block| block.contains(&place.span.start))
+        });
+        slips.into_iter().for_each(|(span, finding)| self.add(&span, finding));
+        true
+    }
+
+    /// The bytes of the top-level key around `at`, with all its lines.
+    fn top_level_span(&self, at: usize) -> Range<usize> {
+        let text = self.source.text();
+        let (mut start, mut begin) = (0, 0);
+        for line in text.split_inclusive('\n') {
+            if line.starts_with(|character: char| character.is_alphanumeric() || matches!(character, '"' | '\'')) {
+                if start > at {
+                    return begin..start;
+                }
+                begin = start;
+            }
+            start += line.len();
+        }
+        begin..text.len() + 1
+    }
+
+    /// Adds a finding about these bytes of the file.
+    pub fn add(&mut self, span: &Range<usize>, finding: Finding) {
+        self.findings.push(finding.at(SourceLocation::new(&self.source, span.clone())));
+    }
+
+    /// The findings in the order of the file without duplicates; only the first if there are many.
+    pub(crate) fn into_findings(mut self) -> Vec<Finding> {
+        let start = |finding: &Finding| finding.place.as_ref().map(|place| place.span.start);
+        self.findings.sort_by_key(start);
+        self.findings.dedup();
+        let rest = self.findings.split_off(self.findings.len().min(MAX_FINDINGS));
+        if !rest.is_empty() {
+            let worst = rest.iter().map(|finding| finding.severity).max().unwrap_or(Severity::Warning);
+            let more = rest.len() as u64;
+            let message =
+                format!("{} {} not shown", format_count(more, "more problem"), choose_plural(more, "is", "are"));
+            let finding = Finding { severity: worst, ..Finding::new(&rules::MORE_FINDINGS, message) };
+            self.findings.push(finding.help("fix the problems above, then check again"));
+        }
+        self.findings
+    }
+
+    /// These bytes of the file.
+    pub(crate) fn source_slice(&self, span: &Range<usize>) -> &str {
+        self.source.text().get(span.clone()).unwrap_or("")
+    }
+}
+
+/// A map with the table of its keys; a missing map has all defaults.
+///
+/// It reads what the structure check accepted and ignores everything else.
+#[derive(Clone, Copy)]
+pub struct ConfigSection<'n> {
+    node: Option<&'n Node>,
+    keys: &'static [KeySpec],
+}
+
+impl<'n> ConfigSection<'n> {
+    /// A map, or its absence, with the table of its keys.
+    pub fn new(node: Option<&'n Node>, keys: &'static [KeySpec]) -> Self {
+        Self { node, keys }
+    }
+
+    /// The same table over another map.
+    pub(crate) fn with_node(self, node: Option<&'n Node>) -> Self {
+        Self { node, ..self }
+    }
+
+    /// The entry of the key in the file.
+    pub fn entry(&self, key: &str) -> Option<&'n MapEntry> {
+        self.node?.find_entry(key)
+    }
+
+    /// The value of a key, if there is one.
+    pub fn find_value(&self, key: &str) -> Option<&'n Node> {
+        self.entry(key).map(|entry| &entry.value).filter(|value| !value.is_null())
+    }
+
+    /// Whether the map contains a misspelling of this key, which is reported as an unknown key.
+    pub(crate) fn has_misspelt(&self, key: &str) -> bool {
+        let entries = self.node.and_then(Node::as_entries).unwrap_or_default();
+        let unknown = |entry: &&MapEntry| find_key(self.keys, &entry.key).is_none();
+        entries.iter().filter(unknown).any(|entry| find_meant_key(&entry.key, self.keys) == Some(key))
+    }
+
+    /// The unknown keys.
+    pub(crate) fn unknown_entries(&self) -> impl Iterator<Item = &'n MapEntry> {
+        let (entries, keys) = (self.node.and_then(Node::as_entries).unwrap_or_default(), self.keys);
+        entries.iter().filter(move |entry| find_key(keys, &entry.key).is_none())
+    }
+
+    /// Whether the key has a value.
+    pub fn has_value(&self, key: &str) -> bool {
+        self.find_value(key).is_some()
+    }
+
+    /// The typed text of a key without its default, and its location.
+    pub fn typed_text(&self, key: &str) -> Option<(&'n str, &'n Range<usize>)> {
+        let node = self.find_value(key)?;
+        Some((node.as_scalar()?.text.trim(), &node.span))
+    }
+
+    /// The text of a key, or its default.
+    pub fn text(&self, key: &str) -> Option<&'n str> {
+        match self.typed_text(key) {
+            Some((text, _)) => Some(text),
+            None => find_key(self.keys, key)?.default,
+        }
+    }
+
+    /// The frequency cap under a key.
+    pub(crate) fn parse_cap(&self, key: &str) -> Option<FrequencyCap> {
+        parse_cap(self.typed_text(key)?.0).ok()
+    }
+
+    /// The parsed value of a key, or of its default.
+    pub fn parse_value<T: FromStr>(&self, key: &str) -> Option<T> {
+        match self.find_value(key) {
+            Some(node) => parse_scalar(node.as_scalar()?),
+            None => self.text(key)?.parse().ok(),
+        }
+    }
+
+    /// The texts of the list under a key, or of its default.
+    pub fn list_items(&self, key: &str) -> Vec<&'n str> {
+        let typed = self.find_value(key).and_then(Node::as_items);
+        match typed {
+            Some(items) => items.iter().filter_map(|item| Some(item.as_scalar()?.text.trim())).collect(),
+            None => find_key(self.keys, key).and_then(|key| key.default).map(split_default_list).unwrap_or_default(),
+        }
+    }
+
+    /// The parsed items of the list under a key, or of its default.
+    pub(crate) fn parse_items<T: FromStr>(&self, key: &str) -> Vec<T> {
+        match self.find_value(key).and_then(Node::as_items) {
+            Some(items) => items.iter().filter_map(|item| parse_scalar(item.as_scalar()?)).collect(),
+            None => self.list_items(key).into_iter().filter_map(|text| text.parse().ok()).collect(),
+        }
+    }
+
+    /// The map under a key.
+    pub fn subsection(&self, key: &str) -> ConfigSection<'n> {
+        let keys: &'static [KeySpec] = match find_key(self.keys, key).map(|key| key.shape) {
+            Some(ValueShape::Map(keys)) => keys,
+            _ => &[],
+        };
+        ConfigSection { node: self.find_value(key), keys }
+    }
+}
+
+/// The parsed value: as typed, or as YAML's core schema reads it (`True`, `0x1F`).
+fn parse_scalar<T: FromStr>(scalar: &Scalar) -> Option<T> {
+    scalar.text.trim().parse().ok().or_else(|| scalar_to_json(scalar).to_string().parse().ok())
+}
+
+/// The items of a default list: plain words between brackets, as in `[Not enough money, No route]`.
+fn split_default_list(list: &'static str) -> Vec<&'static str> {
+    let inner = list.trim_start_matches('[').trim_end_matches(']');
+    inner.split(',').map(str::trim).filter(|word| !word.is_empty()).collect()
+}
+
+/// The maximum size of a campaign file or gateways.yaml, in bytes.
+const MAX_BYTES: u64 = 1024 * 1024;
+
+/// The file at `path`, called `what` in findings.
+pub(super) fn read_source(file: &CampaignPath, what: &str) -> Result<SourceText, Box<Finding>> {
+    let path = file.path();
+    let name = path.display();
+    let unreadable = |error: std::io::Error| {
+        Box::new(match error.kind() {
+            ErrorKind::NotFound => Finding::new(&rules::FILE_MISSING, format!("{what} `{name}` does not exist"))
+                .help(add_ending(path).unwrap_or_else(|| "check the name and the current folder".to_owned())),
+            _ => Finding::new(&rules::FILE_UNREADABLE, format!("cannot read {what} `{name}`: {error}"))
+                .help("check the file and its permissions"),
+        })
+    };
+    let mut bytes = Vec::new();
+    file.open_file().and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes)).map_err(unreadable)?;
+    if bytes.len() as u64 > MAX_BYTES {
+        let finding = Finding::new(&rules::FILE_TOO_LARGE, format!("{what} `{name}` is larger than 1 MiB"));
+        return Err(Box::new(finding.help("check that this is the right file; recipients belong in a CSV file")));
+    }
+    decode_source(path, bytes)
+}
+
+/// A finding about a list of recipients that cannot be opened, with the one that was probably meant.
+#[must_use]
+pub fn describe_unopened_list(path: &Path, error: &io::Error) -> Finding {
+    describe_unopened_file(&format!("the list of recipients `{}`", path.display()), path, error)
+}
+
+/// A finding about a list-like file that cannot be opened; `subject` names what is missing.
+#[must_use]
+pub fn describe_unopened_file(subject: &str, path: &Path, error: &io::Error) -> Finding {
+    let missing = error.kind() == ErrorKind::NotFound;
+    let why = if missing { "does not exist".to_owned() } else { format!("cannot be opened: {error}") };
+    let finding = Finding::new(&rules::RECIPIENTS_MISSING, format!("{subject} {why}"));
+    if !missing {
+        return finding;
+    }
+    let meant = find_nearby_lists(path);
+    let typed = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    match did_you_mean(typed, meant.iter().map(String::as_str)) {
+        Some(meant) => finding.help(format!("did you mean `{}`?", path.with_file_name(meant).display())),
+        None => finding.help("check the name; the path is relative to the campaign file"),
+    }
+}
+
+/// The names of the lists in the same folder, sorted.
+fn find_nearby_lists(path: &Path) -> Vec<String> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.path()).filter(|path| is_list_name(path));
+    let mut names: Vec<String> = names.filter_map(|path| Some(path.file_name()?.to_str()?.to_owned())).collect();
+    names.sort_unstable();
+    names
+}
+
+/// Whether the name of an existing file is that of a list.
+pub(super) fn is_list_name(path: &Path) -> bool {
+    const ENDINGS: [&str; 5] = ["csv", "tsv", "xlsx", "xls", "ods"];
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    ENDINGS.iter().any(|list| ending.eq_ignore_ascii_case(list)) && path.is_file()
+}
+
+/// The existing file that a name without extension probably means.
+fn add_ending(path: &Path) -> Option<String> {
+    let named = ["yaml", "yml"].map(|ending| path.with_added_extension(ending));
+    named.iter().find(|path| path.is_file()).map(|path| format!("did you mean `{}`?", path.display()))
+}
+
+fn decode_source(path: &Path, bytes: Vec<u8>) -> Result<SourceText, Box<Finding>> {
+    let error = match String::from_utf8(bytes) {
+        Ok(text) => return Ok(SourceText::new(path, text)),
+        Err(error) => error,
+    };
+    let at = error.utf8_error().valid_up_to();
+    let text = String::from_utf8_lossy(error.as_bytes());
+    let source = SourceText::new(path, text);
+    let finding = Finding::new(&rules::FILE_ENCODING, "the file is not encoded in UTF-8")
+        .help("save the file as UTF-8; its current encoding is probably Windows-1251 or UTF-16");
+    Err(Box::new(finding.at(SourceLocation::new(&source, at..at + '\u{fffd}'.len_utf8()))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::PROFILE;
+
+    #[test]
+    fn missing_list_has_its_default_items() {
+        let nothing = ConfigSection::new(None, PROFILE);
+        assert_eq!(nothing.list_items("fatal_errors"), ["Not enough money"]);
+        assert_eq!(nothing.list_items("sender_verified"), ["Checked"]);
+        assert!(nothing.list_items("trust_status").is_empty());
+        assert_eq!(split_default_list("[No route, Not enough money]"), ["No route", "Not enough money"]);
+        assert!(split_default_list("[]").is_empty());
+    }
+}
+
+#[cfg(test)]
+mod file_tests {
+    use std::fs;
+
+    use super::*;
+
+    fn read_refused(bytes: &[u8]) -> Finding {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.yaml");
+        fs::write(&path, bytes).unwrap();
+        *read_source(&CampaignPath::anywhere(path), "the campaign file").unwrap_err()
+    }
+
+    #[test]
+    fn unreadable_campaign_file_is_rejected() {
+        let large = vec![b'#'; 1024 * 1024 + 1];
+        assert_eq!(read_refused(&large).rule, "file-too-large");
+        let encoding = read_refused(b"name: x\nvars: { a: \xcf\xf0\xe8 }\n");
+        assert_eq!(encoding.rule, "file-encoding");
+        let place = encoding.place.unwrap();
+        assert_eq!((place.line_number(), place.column_number()), (2, 12));
+        let missing = read_source(&CampaignPath::anywhere("no/such.yaml"), "the campaign file").unwrap_err();
+        assert_eq!(missing.message, "the campaign file `no/such.yaml` does not exist");
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("demo.v2.yaml"), "").unwrap();
+        let without_ending =
+            read_source(&CampaignPath::anywhere(folder.path().join("demo.v2")), "the campaign file").unwrap_err();
+        assert!(without_ending.help.is_some_and(|help| help.ends_with("/demo.v2.yaml`?")));
+        assert_eq!(read_source(&CampaignPath::anywhere("/"), "the campaign file").unwrap_err().rule, "file-unreadable");
+    }
+}

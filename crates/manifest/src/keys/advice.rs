@@ -1,0 +1,415 @@
+//! Advice about unknown keys and about unknown values of keys that protect recipients.
+//!
+//! Advice follows the meaning of a word first. It never suggests a value that protects less, whatever the spelling.
+
+use super::{CHANNELS, KeyPresence, KeySpec, ValueShape, find_key, key_names};
+use campaign_core::finding::{did_you_mean, join_alternatives};
+
+/// Common synonyms of the gateway's terms.
+const SYNONYMS: [(&str, &str); 22] = [
+    ("text", "message"),
+    ("txt", "message"),
+    ("msg", "message"),
+    ("sign", "signature"),
+    ("sender_name", "signature"),
+    ("body", "message"),
+    ("content", "message"),
+    ("sender", "signature"),
+    ("from", "signature"),
+    ("alpha_name", "signature"),
+    ("alphaname", "signature"),
+    ("ttl", "lifetime"),
+    ("validity", "lifetime"),
+    ("url", "link"),
+    ("picture", "image"),
+    ("cards", "carousel"),
+    ("variables", "vars"),
+    ("constants", "vars"),
+    ("country", "region"),
+    ("tz", "timezone"),
+    ("dedupe", "duplicates"),
+    ("speed", "rate"),
+];
+
+/// The prefix of paths of channel keys.
+const CHANNEL: &str = "channels[…].";
+
+/// The remedy for the unknown key `name` among `keys` in a file with the keys `root`.
+pub(super) fn suggest_key_fix(name: &str, keys: &'static [KeySpec], root: &'static [KeySpec]) -> String {
+    let known = |name: &str| find_key(keys, name).is_some();
+    if let Some((channel, rest)) = split_channel_prefix(name).filter(|_| is_campaign(root)) {
+        let own = std::ptr::eq(keys, channel_keys(channel));
+        return match (own, known(rest)) {
+            (true, true) => format!("write `{rest}`; keys do not include the channel's name"),
+            _ => format!("write `{rest}` under `{channel}`"),
+        };
+    }
+    if let Some(meant) = find_synonym(name, keys) {
+        return format!("did you mean `{meant}`?");
+    }
+    let elsewhere = find_key_paths(name, root);
+    if let [one] = elsewhere.as_slice()
+        && let Some((above, _)) = one.split_once('.').filter(|(_, below)| *below == name)
+        && let Some(ValueShape::Map(inner)) = find_key(root, above).map(|key| key.shape)
+        && let Some(key) = find_key(inner, name)
+    {
+        return format!("move `{name}` under `{above}`, as in `{above}: {{ {} }}`", format_moved_key(key));
+    }
+    match elsewhere.as_slice() {
+        [] => {}
+        [one] if one == name && is_campaign(root) => {
+            return format!("move `{name}` to the top level, without indentation");
+        }
+        [one] if let Some(channel) = channel_in_path(one) => {
+            return format!("move `{name}` under a channel, for example `- {channel}: {{ {name}: … }}`");
+        }
+        _ => {
+            let is_top = |place: &&String| *place == name && is_campaign(root);
+            let top = if elsewhere.iter().any(|place| is_top(&place)) { "the top level, or to " } else { "" };
+            let others = elsewhere.iter().filter(|place| !is_top(place)).map(String::as_str);
+            return format!("move `{name}` to {top}{}", join_alternatives(others));
+        }
+    }
+    match find_near_key(name, keys) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => format!("use one of the keys allowed here: {}", join_alternatives(key_names(keys))),
+    }
+}
+
+/// The key that an unknown one beside it was probably meant to be.
+pub(crate) fn find_meant_key(name: &str, keys: &'static [KeySpec]) -> Option<&'static str> {
+    let own = |(channel, rest): (&str, &str)| {
+        let is_own = std::ptr::eq(keys, channel_keys(channel));
+        is_own.then(|| find_key(keys, rest).map(|key| key.name)).flatten()
+    };
+    split_channel_prefix(name).and_then(own).or_else(|| find_synonym(name, keys)).or_else(|| find_near_key(name, keys))
+}
+
+/// Whether an unknown key belongs under `key`, which is missing there.
+pub(super) fn belongs_under(name: &str, key: &KeySpec) -> bool {
+    let needs =
+        |keys: &'static [KeySpec]| find_key(keys, name).is_some_and(|key| key.presence != KeyPresence::Optional);
+    match key.shape {
+        ValueShape::Map(inner) => needs(inner),
+        ValueShape::Channels => {
+            find_key(CHANNELS, name).is_some() || CHANNELS.iter().any(|channel| needs(channel_keys(channel.name)))
+        }
+        _ => false,
+    }
+}
+
+/// The key with a similar spelling, unless it would protect less.
+fn find_near_key(name: &str, keys: &'static [KeySpec]) -> Option<&'static str> {
+    did_you_mean(name, key_names(keys).filter(|key| !is_too_risky(key, name)))
+}
+
+fn find_synonym(name: &str, keys: &'static [KeySpec]) -> Option<&'static str> {
+    let known = |name: &str| find_key(keys, name).is_some();
+    SYNONYMS.iter().find(|(word, meant)| word.eq_ignore_ascii_case(name) && known(meant)).map(|(_, meant)| *meant)
+}
+
+/// Whether a file with the keys `root` has a key with this name anywhere.
+pub(crate) fn is_known(name: &str, root: &'static [KeySpec]) -> bool {
+    !find_key_paths(name, root).is_empty()
+}
+
+/// Splits the gateway's spelling of a channel's key, such as `viber_signature`, into the channel and the key.
+fn split_channel_prefix(name: &str) -> Option<(&'static str, &str)> {
+    CHANNELS.iter().find_map(|channel| {
+        let rest = name.strip_prefix(channel.name)?.strip_prefix('_')?;
+        find_key(channel_keys(channel.name), rest).map(|_| (channel.name, rest))
+    })
+}
+
+fn channel_keys(channel: &str) -> &'static [KeySpec] {
+    match find_key(CHANNELS, channel).map(|key| key.shape) {
+        Some(ValueShape::Map(keys)) => keys,
+        _ => &[],
+    }
+}
+
+/// Whether these are the keys of a campaign, whose channels are in a list with a special form.
+fn is_campaign(root: &'static [KeySpec]) -> bool {
+    find_key(root, "channels").is_some()
+}
+
+/// The channel in a path from [`find_key_paths`].
+fn channel_in_path(path: &str) -> Option<&str> {
+    path.strip_prefix(CHANNEL)?.split_once('.').map(|(channel, _)| channel)
+}
+
+/// The paths at which the file can have a key with this name; only the first of a campaign's channels that share it.
+fn find_key_paths(name: &str, root: &'static [KeySpec]) -> Vec<String> {
+    let mut found = Vec::new();
+    walk_keys(root, "", name, &mut found);
+    let own = |channel: &&KeySpec| is_campaign(root) && find_key(channel_keys(channel.name), name).is_some();
+    if let Some(channel) = CHANNELS.iter().find(own) {
+        found.push(format!("{CHANNEL}{}.{name}", channel.name));
+    }
+    found
+}
+
+fn walk_keys(keys: &'static [KeySpec], above: &str, name: &str, found: &mut Vec<String>) {
+    for key in keys {
+        let path = if above.is_empty() { key.name.to_owned() } else { format!("{above}.{}", key.name) };
+        if key.name == name {
+            found.push(path.clone());
+        }
+        if let ValueShape::Map(inner) = key.shape {
+            walk_keys(inner, &path, name, found);
+        }
+    }
+}
+
+/// The values of a key that protects recipients.
+#[derive(Debug)]
+struct Protection {
+    key: &'static str,
+    /// The value to use in case of doubt.
+    safe: &'static str,
+    /// Values that protect less, which advice never suggests.
+    risky: &'static [&'static str],
+    /// Words that people write, and the values that they mean.
+    meanings: &'static [(&'static str, &'static [&'static str])],
+}
+
+const PROTECTIONS: [Protection; 5] = [
+    Protection {
+        key: "purpose",
+        safe: "marketing",
+        risky: &["service"],
+        meanings: &[(
+            "marketing",
+            &[
+                "promo",
+                "promotion",
+                "promotional",
+                "newsletter",
+                "advertising",
+                "advertisement",
+                "advert",
+                "ads",
+                "ad",
+                "commercial",
+                "sale",
+                "sales",
+                "offer",
+                "bulk",
+                "campaign",
+                "reklama",
+                "реклама",
+                "рекламна",
+                "рекламная",
+                "маркетинг",
+                "маркетингова",
+                "розсилка",
+                "рассылка",
+                "промо",
+                "акція",
+                "акция",
+            ],
+        )],
+    },
+    Protection {
+        key: "duplicates",
+        safe: "skip",
+        risky: &["allow"],
+        meanings: &[
+            ("skip", &["ignore", "drop", "remove", "dedupe", "deduplicate", "unique", "once", "omit", "false", "no"]),
+            ("refuse", &["deny", "error", "fail", "forbid", "reject", "stop", "abort"]),
+        ],
+    },
+    Protection {
+        key: "on_in_doubt",
+        safe: "hold",
+        risky: &["assume_sent", "resend_if_not_found"],
+        meanings: &[("hold", &["wait", "ask", "keep", "stop", "pause", "manual"])],
+    },
+    Protection {
+        key: "receipts",
+        safe: "auto",
+        risky: &["off"],
+        meanings: &[
+            ("auto", &["automatic", "on", "yes", "true"]),
+            ("webhook", &["hook", "webhooks", "callback", "push"]),
+            ("poll", &["polling", "pull", "status", "ask"]),
+        ],
+    },
+    Protection {
+        key: "empty",
+        safe: "refuse",
+        risky: &["ok"],
+        meanings: &[("refuse", &["deny", "error", "fail", "forbid", "reject", "stop", "abort", "false", "no"])],
+    },
+];
+
+/// Keys that hold back messages or stop a run: without them, more messages are sent.
+const GUARD_KEYS: [&str; 16] = [
+    "above",
+    "approval",
+    "batch_limit",
+    "cap",
+    "exclude",
+    "fatal_errors",
+    "holdout",
+    "limits",
+    "opt_out_words",
+    "per_day",
+    "policy",
+    "stop_after",
+    "suppress",
+    "until",
+    "where",
+    "window",
+];
+
+/// Keys that allow more than their default. They are suggested only for a single typing mistake.
+const LOOSENING_KEYS: [&str; 5] = ["edition", "local", "max_invalid", "sender_verified", "trust_status"];
+
+/// Whether advice must not suggest the key for the typed name, because it would protect less than the author probably
+/// intended.
+pub(super) fn is_too_risky(key: &str, typed: &str) -> bool {
+    LOOSENING_KEYS.contains(&key) && strsim::damerau_levenshtein(key, &typed.to_lowercase()) > 1
+}
+
+/// A key as advice about its place shows it: a guard keeps the author's value, which may be stricter than any example.
+pub(super) fn format_moved_key(key: &KeySpec) -> String {
+    if GUARD_KEYS.contains(&key.name) { format!("{}: …", key.name) } else { key.format_example() }
+}
+
+/// The remedy for a key without a value, which is called `name` in the file.
+pub(super) fn advise_missing_value(key: &KeySpec, name: &str) -> String {
+    let written = key.format_example_as(name);
+    match GUARD_KEYS.contains(&key.name) {
+        true => format!("write a value, for example `{written}`; without `{name}`, the campaign loses this protection"),
+        false => format!("write a value, for example `{written}`, or remove the key"),
+    }
+}
+
+/// The remedy for an unknown value of a key that protects recipients; `None` for other keys.
+pub(super) fn advise_value(key: &KeySpec, text: &str, words: &[&'static str]) -> Option<String> {
+    let protection = PROTECTIONS.iter().find(|protection| protection.key == key.name)?;
+    let typed = text.trim().to_lowercase();
+    let meanings = || protection.meanings.iter();
+    let by_meaning = meanings().find(|(_, written)| written.contains(&typed.as_str())).map(|(meant, _)| *meant);
+    let by_spelling = || did_you_mean(&typed, words.iter().copied()).filter(|meant| !protection.risky.contains(meant));
+    Some(match by_meaning.or_else(by_spelling) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => format!("if you are not sure, write `{}`", protection.safe),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::CAMPAIGN;
+
+    fn suggest(name: &str) -> &'static [KeySpec] {
+        match find_key(CAMPAIGN, name).map(|key| key.shape) {
+            Some(ValueShape::Map(keys)) => keys,
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn unknown_key_suggests_its_place_and_spelling() {
+        let cases = [
+            ("viber_signature", channel_keys("viber"), "write `signature`; keys do not include the channel's name"),
+            ("sms_message", channel_keys("viber"), "write `message` under `sms`"),
+            ("message", CAMPAIGN, "move `message` under a channel, for example `- sms: { message: … }`"),
+            ("timezone", suggest("delivery"), "move `timezone` to the top level, without indentation"),
+            ("batch", CAMPAIGN, "move `batch` under `delivery`, as in `delivery: { batch: 50 }`"),
+            ("sender", channel_keys("sms"), "did you mean `signature`?"),
+            ("signatur", channel_keys("sms"), "did you mean `signature`?"),
+            ("chanels", CAMPAIGN, "did you mean `channels`?"),
+            ("editon", CAMPAIGN, "did you mean `edition`?"),
+            ("cap", CAMPAIGN, "move `cap` under `delivery`, as in `delivery: { cap: … }`"),
+            ("suppress", CAMPAIGN, "move `suppress` under `recipients`, as in `recipients: { suppress: … }`"),
+        ];
+        for (name, keys, help) in cases {
+            assert_eq!(suggest_key_fix(name, keys, CAMPAIGN), help);
+        }
+        let recipients = suggest_key_fix("max_valid", suggest("recipients"), CAMPAIGN);
+        assert!(recipients.starts_with("use one of the keys allowed here: "), "{recipients}");
+        assert!(
+            suggest_key_fix("zzz", channel_keys("telegram"), CAMPAIGN).contains("`message`, `lifetime` or `fields`")
+        );
+    }
+}
+
+#[cfg(test)]
+mod protective_tests {
+    use super::*;
+    use crate::keys::{CAMPAIGN, ValueShape};
+
+    /// Every key of a campaign that protects recipients, with its words.
+    fn collect_protective_keys(keys: &'static [KeySpec], found: &mut Vec<(&'static KeySpec, &'static [&'static str])>) {
+        for key in keys {
+            match key.shape {
+                ValueShape::OneOf(words) if PROTECTIONS.iter().any(|protection| protection.key == key.name) => {
+                    found.push((key, words));
+                }
+                ValueShape::Map(keys) | ValueShape::Or { keys, .. } => collect_protective_keys(keys, found),
+                _ => {}
+            }
+        }
+    }
+
+    fn protective_keys() -> Vec<(&'static KeySpec, &'static [&'static str])> {
+        let mut found = Vec::new();
+        collect_protective_keys(CAMPAIGN, &mut found);
+        found
+    }
+
+    #[test]
+    fn protections_contain_only_values_of_their_keys() {
+        let keys = protective_keys();
+        for Protection { key, safe, risky, meanings } in &PROTECTIONS {
+            let (key, words) = keys.iter().find(|(known, _)| known.name == *key).expect("a key of a campaign");
+            let named = meanings.iter().map(|(meant, _)| meant).chain([safe]).chain(*risky);
+            named.for_each(|word| assert!(words.contains(word), "{}: {word}", key.name));
+            assert!(!risky.contains(&key.example), "`{}` is the example of {}", key.example, key.name);
+            assert!(meanings.iter().all(|(meant, _)| !risky.contains(meant)), "{}", key.name);
+        }
+    }
+
+    #[test]
+    fn advice_never_suggests_a_riskier_value() {
+        for (key, words) in protective_keys() {
+            let risky = PROTECTIONS.iter().find(|known| known.key == key.name).expect("a protection").risky;
+            // Every value with one letter less, more or changed.
+            let slips = words.iter().flat_map(|word| {
+                (0..word.len()).flat_map(move |at| {
+                    let (before, after) = (&word[..at], &word[at + 1..]);
+                    [format!("{before}{after}"), format!("{before}x{after}"), format!("{before}x{}", &word[at..])]
+                })
+            });
+            let others = ["", "x", "true", "false", "promo", "servise", "transactional", "perhaps", "ok!", "offf"];
+            for typed in slips.chain(others.map(str::to_owned)) {
+                let advice = advise_value(key, &typed, words).expect("advice");
+                assert!(risky.iter().all(|word| !advice.contains(&format!("`{word}`"))), "{typed}: {advice}");
+            }
+        }
+    }
+
+    #[test]
+    fn advice_follows_word_meaning() {
+        for (name, typed, meant) in [
+            ("purpose", "promo", "did you mean `marketing`?"),
+            ("purpose", "Newsletter", "did you mean `marketing`?"),
+            ("purpose", "reklama", "did you mean `marketing`?"),
+            ("purpose", "marketting", "did you mean `marketing`?"),
+            ("purpose", "servise", "if you are not sure, write `marketing`"),
+            ("duplicates", "allowed", "if you are not sure, write `skip`"),
+            ("duplicates", "deny", "did you mean `refuse`?"),
+            ("on_in_doubt", "resend", "if you are not sure, write `hold`"),
+            ("receipts", "of", "if you are not sure, write `auto`"),
+            ("receipts", "callback", "did you mean `webhook`?"),
+            ("empty", "o", "if you are not sure, write `refuse`"),
+        ] {
+            let keys = protective_keys();
+            let (key, words) = keys.iter().find(|(key, _)| key.name == name).expect("a key");
+            assert_eq!(advise_value(key, typed, words).as_deref(), Some(meant), "{name}: {typed}");
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Structure checks with rules of their own: the list of channels, lists of named items, and texts chosen by a column.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use super::advice::suggest_key_fix;
+use super::structure::{check_value, head_span};
+use super::tables::TEXT_FILE;
+use super::{CHANNELS, KeySpec, ValueShape, find_key, key_names};
+use crate::document::FindingCollector;
+use crate::yaml::{MapEntry, Node, NodeContent};
+use campaign_core::domain::Channel;
+use campaign_core::finding::{Finding, did_you_mean, join_alternatives, join_names, rules};
+
+/// Checks an item of the list of channels.
+pub(super) fn check_channel(item: &Node, report: &mut FindingCollector) {
+    if let Some(found) = parse_channel_item(item) {
+        return check_channel_keys(&found, item, report);
+    }
+    let finding = match &item.content {
+        NodeContent::Scalar(scalar) => unknown_channel_finding(&scalar.text),
+        NodeContent::Map(entries) => match entries.as_slice() {
+            [one] => {
+                report.add(&one.key_span, unknown_channel_finding(&one.key));
+                if let Some(meant) = find_meant_item(item) {
+                    check_channel_keys(&meant, item, report);
+                }
+                return;
+            }
+            _ => crowded_item_finding(entries),
+        },
+        NodeContent::List(_) => {
+            Finding::new(&rules::WRONG_TYPE, "each item of `channels` must be a channel, not a list")
+                .help("write each channel as `- sms: …`")
+        }
+    };
+    report.add(&head_span(item), finding);
+}
+
+/// Checks the keys of a channel.
+fn check_channel_keys(found: &ChannelItem<'_>, item: &Node, report: &mut FindingCollector) {
+    let nothing = Node { content: NodeContent::Map(Vec::new()), span: item.span.clone() };
+    let key = found.channel.name().to_owned();
+    let entry = MapEntry { key, key_span: found.name_span.clone(), value: found.keys.cloned().unwrap_or(nothing) };
+    if let Some(key) = find_key(CHANNELS, &entry.key) {
+        check_value(key, &entry, report);
+    }
+}
+
+/// An item that is a map of several keys: two channels, or a channel whose keys are not indented.
+fn crowded_item_finding(entries: &[MapEntry]) -> Finding {
+    let channels: Vec<&MapEntry> = entries.iter().filter(|entry| Channel::from_name(&entry.key).is_some()).collect();
+    match channels.as_slice() {
+        [] => Finding::new(&rules::UNKNOWN_CHANNEL, "this item does not name a channel")
+            .help(format!("start the item with a channel: {}", join_alternatives(key_names(CHANNELS)))),
+        [one] if one.value.is_null() => {
+            Finding::new(&rules::YAML_INDENTATION, format!("the keys of `{}` are not indented", one.key))
+                .help(format!("indent the keys two spaces deeper than `{}`", one.key))
+        }
+        [one] => Finding::new(
+            &rules::YAML_INDENTATION,
+            format!("other keys are at the same level as the channel `{}`", one.key),
+        )
+        .help("indent the keys that belong to the channel, and start other channels with `- `"),
+        [first, second, ..] => {
+            Finding::new(&rules::CROWDED_ITEM, format!("`{}` and `{}` are in the same item", first.key, second.key))
+                .help(format!("start each channel with its own dash: `- {}: …`", second.key))
+        }
+    }
+}
+
+fn unknown_channel_finding(name: &str) -> Finding {
+    let finding = Finding::new(&rules::UNKNOWN_CHANNEL, format!("`{name}` is not a channel"));
+    match did_you_mean(name, key_names(CHANNELS)) {
+        Some(meant) => finding.help(format!("did you mean `{meant}`?")),
+        None => finding.help(format!("use one of the supported channels: {}", join_alternatives(key_names(CHANNELS)))),
+    }
+}
+
+/// Checks channels in a map instead of a list.
+pub(super) fn check_missing_dashes(entry: &MapEntry, channels: &[MapEntry], report: &mut FindingCollector) {
+    let first = channels.first().map_or("sms", |channel| channel.key.as_str());
+    let finding = Finding::new(&rules::WRONG_TYPE, "`channels` must be a list, but the dashes are missing");
+    report.add(&entry.key_span, finding.help(format!("start each channel with a dash: `- {first}: …`")));
+    for channel in channels {
+        match find_key(CHANNELS, &channel.key) {
+            Some(key) => check_value(key, channel, report),
+            None => report.add(&channel.key_span, unknown_channel_finding(&channel.key)),
+        }
+    }
+}
+
+/// A channel with its keys.
+pub(crate) struct ChannelItem<'n> {
+    /// The channel.
+    pub channel: Channel,
+    /// The name of the channel in the file.
+    pub(crate) name_span: &'n Range<usize>,
+    /// The map of its keys; `None` for a bare name.
+    pub keys: Option<&'n Node>,
+}
+
+/// The channel that an item with an unknown name probably means.
+pub(crate) fn find_meant_item(item: &Node) -> Option<ChannelItem<'_>> {
+    let [MapEntry { key, key_span, value }] = item.as_entries()? else { return None };
+    let channel = Channel::from_name(did_you_mean(key, key_names(CHANNELS))?)?;
+    Some(ChannelItem { channel, name_span: key_span, keys: Some(value) })
+}
+
+/// The channel that an item names: `- hlr`, or a map whose one key is a channel.
+pub(crate) fn parse_channel_item(item: &Node) -> Option<ChannelItem<'_>> {
+    if let Some(scalar) = item.as_scalar() {
+        let channel = Channel::from_name(&scalar.text)?;
+        return Some(ChannelItem { channel, name_span: &item.span, keys: None });
+    }
+    let [MapEntry { key, key_span, value }] = item.as_entries()? else { return None };
+    let channel = Channel::from_name(key)?;
+    Some(ChannelItem { channel, name_span: key_span, keys: Some(value) })
+}
+
+/// The key that names an item in other programs.
+const NAME_KEY: &str = "name";
+
+/// Reports a list whose items have names that must be keys, and keys that no item can have. False if an item has no name.
+pub(super) fn report_listed_names(
+    of: &KeySpec,
+    entry: &MapEntry,
+    items: &[Node],
+    report: &mut FindingCollector,
+) -> bool {
+    let (ValueShape::Map(keys), owner) = (of.shape, &entry.key) else { return false };
+    let named: Option<Vec<(&str, Vec<&MapEntry>)>> = items.iter().map(split_named_item).collect();
+    let Some(named) = named.filter(|named| !named.is_empty()) else { return false };
+    let written = named.iter().map(|(name, inner)| {
+        let known = inner.iter().filter_map(|entry| Some(format_item(find_key(keys, &entry.key)?, entry)));
+        format!("{name}: {{ {} }}", known.collect::<Vec<_>>().join(", "))
+    });
+    let written: Vec<String> = written.collect();
+    let message = format!("`{owner}` must be a map, but is a list");
+    let help =
+        format!("write the name of each {} as a key, without a dash: `{owner}: {{ {} }}`", of.name, written.join(", "));
+    report.add(&head_span(&entry.value), Finding::new(&rules::WRONG_TYPE, message).help(help));
+    let mut reported = BTreeSet::new();
+    for (name, inner) in named {
+        for entry in inner.into_iter().filter(|entry| find_key(keys, &entry.key).is_none()) {
+            if reported.insert(&entry.key) {
+                let finding = Finding::new(&rules::UNKNOWN_KEY, format!("unknown key `{}` under `{name}`", entry.key));
+                report.add(&entry.key_span, finding.help(suggest_key_fix(&entry.key, keys, report.root)));
+            }
+        }
+    }
+    true
+}
+
+/// The name of an item and its other keys: the name is under `name`, or is the only key with a map.
+fn split_named_item(item: &Node) -> Option<(&str, Vec<&MapEntry>)> {
+    let entries = item.as_entries()?;
+    match (item.find_entry(NAME_KEY), entries) {
+        (Some(name), _) => {
+            Some((name.value.as_scalar()?.text.trim(), entries.iter().filter(|entry| entry.key != NAME_KEY).collect()))
+        }
+        (None, [one]) => Some((&one.key, one.value.as_entries().filter(|_| !one.value.is_null())?.iter().collect())),
+        (None, _) => None,
+    }
+}
+
+/// The correct form of an item's key.
+fn format_item(key: &KeySpec, entry: &MapEntry) -> String {
+    match (key.shape, entry.value.as_scalar().map(|value| value.text.trim())) {
+        (ValueShape::Share, Some(share)) if share.bytes().all(|byte| byte.is_ascii_digit()) => {
+            format!("{}: {share}%", key.name)
+        }
+        (_, Some(value)) if !value.contains('\n') => format!("{}: {value}", key.name),
+        _ => format!("{}: …", key.name),
+    }
+}
+
+/// Reports a map of texts, such as those of languages, without `texts` and perhaps without `by`. False if it is not one.
+pub(super) fn report_bare_texts(entry: &MapEntry, report: &mut FindingCollector) -> bool {
+    let Some(texts) = find_bare_texts(&entry.value) else { return false };
+    let (owner, by) = (&entry.key, find_column(&entry.value));
+    let texts: Vec<&str> = texts.iter().map(|text| text.key.as_str()).collect();
+    let form = texts.iter().map(|name| format!("{name}: …")).collect::<Vec<_>>().join(", ");
+    let (message, help) = match by {
+        Some(column) => (
+            format!("in `{owner}`, {} must be nested under `texts`", join_names(texts.iter().copied())),
+            format!("write `{owner}: {{ by: {column}, texts: {{ {form} }} }}`"),
+        ),
+        None => (
+            format!("`{owner}` has {}, but no `by` to select one of them", join_names(texts.iter().copied())),
+            format!(
+                "write `{owner}: {{ by: language, texts: {{ {form} }} }}`, with the name of your column instead of \
+                 `language`"
+            ),
+        ),
+    };
+    report.add(&head_span(&entry.value), Finding::new(&rules::MISSING_KEY, message).help(help));
+    true
+}
+
+/// Whether a map contains texts directly, without `texts`.
+pub(crate) fn has_bare_texts(node: &Node) -> bool {
+    find_bare_texts(node).is_some()
+}
+
+/// The texts that a map contains directly. `None` if some of its keys can be misspellings of its regular keys.
+fn find_bare_texts(node: &Node) -> Option<Vec<&MapEntry>> {
+    let entries = node.as_entries()?;
+    let beside = |entry: &&MapEntry| matches!(entry.key.as_str(), "by" | "else");
+    let texts: Vec<&MapEntry> = entries.iter().filter(|entry| !beside(entry)).collect();
+    let is_text = |node: &Node| match node.as_entries().filter(|_| !node.is_null()) {
+        Some(keys) => matches!(keys, [one] if one.key == "file"),
+        None => node.as_scalar().is_some_and(|text| !text.is_null()),
+    };
+    let is_own = |entry: &&MapEntry| {
+        find_key(TEXT_FILE, &entry.key).is_none()
+            && did_you_mean(&entry.key, key_names(TEXT_FILE).filter(|name| name.len() > 2)).is_none()
+    };
+    (!texts.is_empty() && texts.iter().all(|entry| is_own(entry) && is_text(&entry.value))).then_some(texts)
+}
+
+/// The column in the map.
+fn find_column(node: &Node) -> Option<&str> {
+    let column = node.find_entry("by")?.value.as_scalar()?.text.trim();
+    (!column.is_empty()).then_some(column)
+}

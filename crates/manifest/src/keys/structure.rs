@@ -1,0 +1,452 @@
+//! Checks the structure of a file against its table of keys.
+//!
+//! Reports every problem instead of stopping at the first.
+
+use std::ops::Range;
+
+use super::advice::{belongs_under, find_meant_key, suggest_key_fix};
+use super::list_checks::{report_bare_texts, report_listed_names};
+use super::tables::TEXT_FILE;
+use super::{KeyPresence, KeySpec, ValueShape, advice, find_key, key_names, list_checks};
+use crate::document::FindingCollector;
+use crate::value::{Percentage, Rate, Seconds, parse_cap};
+use crate::yaml::{MapEntry, Node, NodeContent, Scalar, scalar_to_json};
+use campaign_core::domain::{Amount, format_count};
+use campaign_core::finding::{Finding, did_you_mean, join_alternatives, rules};
+
+/// Checks the map `node`, called `owner` in findings, against its keys.
+pub(crate) fn check_map(node: &Node, owner: &str, keys: &'static [KeySpec], report: &mut FindingCollector) {
+    let Some(entries) = node.as_entries() else {
+        let finding = Finding::new(&rules::WRONG_TYPE, format!("{owner} must be a map, but is {}", node_kind(node)));
+        return report
+            .add(&head_span(node), finding.help(format!("start with `{}: `", key_names(keys).next().unwrap_or(""))));
+    };
+    for entry in entries {
+        match find_key(keys, &entry.key) {
+            Some(key) => check_value(key, entry, report),
+            None if let Some((name, value)) = split_stuck_value(&entry.key, keys) => {
+                let finding = Finding::new(&rules::YAML_SYNTAX, format!("missing space after `{name}:`"));
+                report.add(&entry.key_span, finding.help(format!("write `{name}: {value}`")));
+            }
+            None => {
+                let finding = Finding::new(&rules::UNKNOWN_KEY, format!("unknown key `{}` in {owner}", entry.key));
+                let hint = suggest_key_fix(&entry.key, keys, report.root);
+                report.add(&entry.key_span, finding.help(hint));
+            }
+        }
+    }
+}
+
+/// A key with its value directly after the colon, which is one word between braces.
+fn split_stuck_value<'w>(word: &'w str, keys: &'static [KeySpec]) -> Option<(&'static str, &'w str)> {
+    let (name, value) = word.split_once(':')?;
+    find_key(keys, name).filter(|_| !value.is_empty()).map(|key| (key.name, value))
+}
+
+/// The name of a map in findings.
+struct MapOwner<'a> {
+    name: &'a str,
+    /// The location of its name.
+    span: &'a Range<usize>,
+}
+
+/// Reports the missing required keys of a map.
+fn report_missing_keys(node: &Node, owner: &MapOwner<'_>, keys: &'static [KeySpec], report: &mut FindingCollector) {
+    let Some(entries) = node.as_entries() else { return };
+    let is_there = |key: &KeySpec| {
+        let slipped = |word: &str| split_stuck_value(word, keys).is_some_and(|(name, _)| name == key.name);
+        // The intended key is reported there, once.
+        let meant = |word: &str| {
+            find_key(keys, word).is_none() && (find_meant_key(word, keys) == Some(key.name) || belongs_under(word, key))
+        };
+        entries.iter().any(|entry| entry.key == key.name || slipped(&entry.key) || meant(&entry.key))
+    };
+    for key in keys.iter().filter(|key| key.presence == KeyPresence::Required && !is_there(key)) {
+        let finding = Finding::new(&rules::MISSING_KEY, format!("{} needs `{}`", owner.name, key.name));
+        let place = match owner.name.starts_with('`') {
+            true => format!(" under {}, two spaces deeper", owner.name),
+            false => String::new(),
+        };
+        report.add(owner.span, finding.help(format!("add a line such as `{}`{place}", key.format_example())));
+    }
+    let choices: Vec<&KeySpec> = keys.iter().filter(|key| key.presence == KeyPresence::Choice).collect();
+    let mut chosen = choices.iter().filter(|key| is_there(key));
+    match (choices.first(), chosen.next(), chosen.next()) {
+        (Some(first), None, _) => {
+            let finding = Finding::new(&rules::MISSING_KEY, format!("{} needs `{}`", owner.name, first.name));
+            let others = join_alternatives(choices[1..].iter().map(|key| key.name));
+            let help = format!("add `{}`, or one of {others}", first.format_example());
+            report.add(owner.span, finding.help(help));
+        }
+        (_, Some(one), Some(other)) => {
+            let place =
+                entries.iter().find(|entry| entry.key == other.name).map_or(owner.span, |entry| &entry.key_span);
+            let message = format!("{} has both `{}` and `{}`", owner.name, one.name, other.name);
+            report.add(place, Finding::new(&rules::ONE_OF_TWO, message).help("keep one of them"));
+        }
+        _ => {}
+    }
+}
+
+/// Checks a map and its required keys.
+pub(crate) fn check_complete_map(entry: &MapEntry, keys: &'static [KeySpec], report: &mut FindingCollector) {
+    let owner = format!("`{}`", entry.key);
+    check_map(&entry.value, &owner, keys, report);
+    report_missing_keys(&entry.value, &MapOwner { name: &owner, span: &entry.key_span }, keys, report);
+}
+
+/// Checks the map at the top of a file, called `owner` in findings, against the keys of the whole file.
+pub(crate) fn check_root(node: &Node, owner: &str, report: &mut FindingCollector) {
+    check_map(node, owner, report.root, report);
+    report_missing_keys(
+        node,
+        &MapOwner { name: owner, span: &(node.span.start..node.span.start) },
+        report.root,
+        report,
+    );
+}
+
+pub(super) fn check_value(key: &KeySpec, entry: &MapEntry, report: &mut FindingCollector) {
+    let node = &entry.value;
+    match (key.shape, &node.content) {
+        (ValueShape::Map(keys), _) if node.as_entries().is_some() => check_complete_map(entry, keys, report),
+        (ValueShape::Message, NodeContent::Map(_)) if report_bare_texts(entry, report) => {}
+        (ValueShape::Each(of), NodeContent::List(items)) if report_listed_names(of, entry, items, report) => {}
+        // `{name}` is a text in braces rather than a map: its keys have no values.
+        (ValueShape::Message, NodeContent::Map(entries)) if !entries.iter().all(|inner| inner.value.is_null()) => {
+            check_complete_map(entry, TEXT_FILE, report)
+        }
+        (ValueShape::Each(of), _) if node.as_entries().is_some() => {
+            node.as_entries().unwrap_or_default().iter().for_each(|entry| check_value(of, entry, report));
+        }
+        (ValueShape::Or { keys, .. }, NodeContent::Map(_)) => check_complete_map(entry, keys, report),
+        (ValueShape::Or { alone, .. }, NodeContent::Scalar(_)) => {
+            check_value(&KeySpec { shape: alone.shape, ..*key }, entry, report)
+        }
+        (ValueShape::Texts, _) if node.as_entries().is_some() => check_texts(node, report),
+        (ValueShape::Columns, _) if node.as_entries().is_some() => check_columns(node, report),
+        (ValueShape::Headers, _) if node.as_entries().is_some() => check_headers(node, report),
+        (ValueShape::Words(words), NodeContent::List(items)) if !items.is_empty() => {
+            for item in items {
+                let one = KeySpec { shape: ValueShape::OneOf(words), ..*key };
+                match item.as_scalar() {
+                    Some(word) => check_scalar(&one, &MapEntry { value: item.clone(), ..entry.clone() }, word, report),
+                    None => report_wrong_type(&one, &MapEntry { value: item.clone(), ..entry.clone() }, report),
+                }
+            }
+        }
+        (ValueShape::Counts, NodeContent::List(items)) if !items.is_empty() => {
+            for item in items {
+                let one = KeySpec { shape: COUNT, ..*key };
+                match item.as_scalar() {
+                    Some(number) => {
+                        check_scalar(&one, &MapEntry { value: item.clone(), ..entry.clone() }, number, report)
+                    }
+                    None => report_wrong_type(&one, &MapEntry { value: item.clone(), ..entry.clone() }, report),
+                }
+            }
+        }
+        (ValueShape::Properties, _) if node.as_entries().is_some() => {}
+        (ValueShape::Channels, NodeContent::List(items)) if !items.is_empty() => {
+            items.iter().for_each(|item| list_checks::check_channel(item, report));
+        }
+        (ValueShape::Channels, NodeContent::List(_)) => {
+            let finding =
+                Finding::new(&rules::EMPTY_VALUE, "`channels` is empty; a campaign needs at least one channel");
+            report.add(
+                &head_span(node),
+                finding.help("add one channel per line, for example `- sms: { signature: …, message: … }`"),
+            );
+        }
+        (ValueShape::Channels, NodeContent::Map(entries)) => list_checks::check_missing_dashes(entry, entries, report),
+        (ValueShape::List { of, least, most }, NodeContent::List(items)) => {
+            if !(least..=most).contains(&items.len()) {
+                let items_there = format_count(items.len() as u64, "item");
+                let message = format!("`{}` has {items_there}, but must have {least} to {most}", entry.key);
+                let help = if items.len() < least { "add items, each with its own dash" } else { "remove items" };
+                report.add(&entry.key_span, Finding::new(&rules::OUT_OF_RANGE, message).help(help));
+            }
+            for item in items {
+                let item = MapEntry { key: key.name.into(), key_span: head_span(item), value: item.clone() };
+                check_value(of, &item, report);
+            }
+        }
+        (ValueShape::Secret, _) => check_secret(key, entry, report),
+        (ValueShape::Secrets, NodeContent::List(items)) if !items.is_empty() => {
+            for item in items {
+                check_secret(key, &MapEntry { value: item.clone(), ..entry.clone() }, report);
+            }
+        }
+        (ValueShape::Secrets, _) => check_secret(key, entry, report),
+        (_, NodeContent::Scalar(scalar)) if scalar.is_null() => {
+            let finding = Finding::new(&rules::EMPTY_VALUE, format!("`{}` has no value", entry.key));
+            report.add(&entry.key_span, finding.help(advice::advise_missing_value(key, &entry.key)));
+        }
+        (shape, NodeContent::Scalar(scalar)) if !is_collection(shape) => self::check_scalar(key, entry, scalar, report),
+        _ => report_wrong_type(key, entry, report),
+    }
+}
+
+/// An item of `ValueShape::Counts`.
+const COUNT: ValueShape = ValueShape::Integer { least: 1, most: u32::MAX };
+
+fn is_collection(shape: ValueShape) -> bool {
+    match shape {
+        ValueShape::Map(_)
+        | ValueShape::Each(_)
+        | ValueShape::Or { .. }
+        | ValueShape::Texts
+        | ValueShape::Columns
+        | ValueShape::Headers
+        | ValueShape::Properties
+        | ValueShape::List { .. }
+        | ValueShape::Channels
+        | ValueShape::Secret
+        | ValueShape::Secrets => true,
+        ValueShape::Line
+        | ValueShape::Template
+        | ValueShape::Message
+        | ValueShape::Integer { .. }
+        | ValueShape::Bool
+        | ValueShape::Seconds { .. }
+        | ValueShape::Rate
+        | ValueShape::Cap
+        | ValueShape::Share
+        | ValueShape::Amount
+        | ValueShape::Words(_)
+        | ValueShape::Counts
+        | ValueShape::OneOf(_) => false,
+    }
+}
+
+/// The text between typographic quotes, if it begins and ends with them.
+pub(crate) fn strip_typographic_quotes(text: &str) -> Option<&str> {
+    text.strip_prefix(TYPOGRAPHIC_QUOTES)?
+        .strip_suffix(TYPOGRAPHIC_QUOTES)
+        .filter(|inner| !inner.contains(TYPOGRAPHIC_QUOTES))
+}
+
+/// Quotes that text processors and phones substitute for keyboard quotes.
+const TYPOGRAPHIC_QUOTES: [char; 7] =
+    ['\u{201c}', '\u{201d}', '\u{201e}', '\u{201f}', '\u{2018}', '\u{2019}', '\u{201a}'];
+
+fn check_scalar(key: &KeySpec, entry: &MapEntry, scalar: &Scalar, report: &mut FindingCollector) {
+    let text = scalar.text.as_str();
+    if let Some(inner) = strip_typographic_quotes(text).filter(|_| scalar.is_plain()) {
+        let message = format!(
+            "the curly quotes become part of the value of `{}`, because YAML does not treat them as quotes",
+            entry.key
+        );
+        let finding = Finding::new(&rules::TYPOGRAPHIC_QUOTES, message);
+        report.add(
+            &entry.value.span,
+            finding.help(format!("write `\"{inner}\"`; a text editor has replaced the straight quotes")),
+        );
+    }
+    let within =
+        |number: u32, least, most| if (least..=most).contains(&number) { None } else { Some(&rules::OUT_OF_RANGE) };
+    let shape = if matches!(key.shape, ValueShape::Counts) { COUNT } else { key.shape };
+    let problem = match shape {
+        ValueShape::Line if text.trim().is_empty() => Some(&rules::EMPTY_VALUE),
+        ValueShape::Line if text.trim_end().contains('\n') => Some(&rules::WRONG_TYPE),
+        ValueShape::Integer { least, most } => parse_integer(scalar).map_or(Some(&rules::WRONG_TYPE), |number| {
+            number.map_or(Some(&rules::OUT_OF_RANGE), |number| within(number, least, most))
+        }),
+        ValueShape::Bool => (!scalar_to_json(scalar).is_boolean()).then_some(&rules::WRONG_TYPE),
+        ValueShape::Seconds { least, most } => {
+            text.parse().map_or(Some(&rules::WRONG_TYPE), |Seconds(number)| within(number, least, most))
+        }
+        ValueShape::Rate => text.parse::<Rate>().err().map(|_| &rules::WRONG_TYPE),
+        ValueShape::Cap => parse_cap(text).err().map(|_| &rules::WRONG_TYPE),
+        ValueShape::Share => text.parse::<Percentage>().err().map(|_| &rules::WRONG_TYPE),
+        ValueShape::Amount => text
+            .parse::<Amount>()
+            .map_or(Some(&rules::WRONG_TYPE), |price| price.is_negative().then_some(&rules::OUT_OF_RANGE)),
+        ValueShape::OneOf(words) | ValueShape::Words(words) if words.contains(&text) => None,
+        ValueShape::OneOf(_) | ValueShape::Words(_) => Some(&rules::UNKNOWN_VALUE),
+        _ => None,
+    };
+    if let Some(rule) = problem {
+        let message = format!("`{}` is `{text}`, but must be {}", entry.key, describe_shape(key.shape));
+        report.add(&entry.value.span, Finding::new(rule, message).help(suggest_value(key, scalar)));
+    }
+}
+
+/// The whole number from 0; `Some(None)` if it is larger than any key allows.
+fn parse_integer(scalar: &Scalar) -> Option<Option<u32>> {
+    if scalar.is_plain() && is_digits(&scalar.text) {
+        return Some(scalar.text.parse().ok());
+    }
+    scalar_to_json(scalar).as_u64().map(|number| number.try_into().ok())
+}
+
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn suggest_value(key: &KeySpec, scalar: &Scalar) -> String {
+    let text = scalar.text.as_str();
+    match key.shape {
+        ValueShape::OneOf(words) | ValueShape::Words(words) => {
+            advice::advise_value(key, text, words).unwrap_or_else(|| match did_you_mean(text, words.iter().copied()) {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => format!("write, for example, `{}`", key.format_example()),
+            })
+        }
+        ValueShape::Integer { .. } if is_digits(text) && !scalar.is_plain() => {
+            "remove the quotes around the number".into()
+        }
+        ValueShape::Share if is_digits(text) => format!("write `{text}%`"),
+        ValueShape::Rate if is_digits(text) => format!("write `{text}/s` or `{text}/min`"),
+        ValueShape::Seconds { most, .. } if most != u32::MAX => {
+            let (written, most) = (key.format_example(), Seconds(most));
+            format!("write, for example, `{written}`, at most `{most}`; `m` means minutes, `h` hours and `d` days")
+        }
+        _ => format!("write, for example, `{}`", key.format_example()),
+    }
+}
+
+fn describe_shape(shape: ValueShape) -> String {
+    match shape {
+        ValueShape::Line => "one line of text".into(),
+        ValueShape::Template => "text".into(),
+        ValueShape::Message => "a text value or `{ file: NAME }`".into(),
+        ValueShape::Integer { least, most: u32::MAX } => format!("a whole number, {least} or more"),
+        ValueShape::Integer { least, most } => format!("a whole number from {least} to {most}"),
+        ValueShape::Counts => "a whole number of 1 or more, or a list of such numbers".into(),
+        ValueShape::Bool => "`true` or `false`".into(),
+        ValueShape::Seconds { least, most: u32::MAX } => format!("a duration of at least {}", Seconds(least)),
+        ValueShape::Seconds { least, most } => format!("a duration from {} to {}", Seconds(least), Seconds(most)),
+        ValueShape::Rate => "a rate such as `10/s` or `600/min`".into(),
+        ValueShape::Cap => "a number of messages per period of at most 400 days, such as `2/7d`".into(),
+        ValueShape::Share => "a percentage from `0%` to `100%`".into(),
+        ValueShape::Amount => "an amount of money such as `0.80`".into(),
+        ValueShape::OneOf(words) | ValueShape::Words(words) => join_alternatives(words.iter().copied()),
+        ValueShape::Map(_) | ValueShape::Properties => "a map".into(),
+        ValueShape::Texts | ValueShape::Columns | ValueShape::Headers => "a map of names and text values".into(),
+        ValueShape::Each(of) => format!("a map of names, each with {}", describe_shape(of.shape)),
+        ValueShape::Or { alone, .. } => format!("{}, or a map", describe_shape(alone.shape)),
+        ValueShape::List { .. } => "a list".into(),
+        ValueShape::Channels => "a list of channels".into(),
+        ValueShape::Secret | ValueShape::Secrets => "a reference such as `{ env: NAME }`".into(),
+    }
+}
+
+fn report_wrong_type(key: &KeySpec, entry: &MapEntry, report: &mut FindingCollector) {
+    let node = &entry.value;
+    let (message, help) = match (key.shape, &node.content) {
+        (ValueShape::Template | ValueShape::Message, NodeContent::Map(_))
+            if report.source_slice(&node.span).starts_with('{') =>
+        {
+            (
+                format!("the value of `{}` starts with a brace, so YAML reads it as a map, not as text", entry.key),
+                format!(
+                    "put the whole value in quotes: `{}: \"{}\"`",
+                    entry.key,
+                    report.source_slice(&node.span).replace('"', "'")
+                ),
+            )
+        }
+        (ValueShape::Map(keys), NodeContent::Scalar(scalar)) => {
+            let needed = keys
+                .iter()
+                .find(|key| matches!(key.presence, KeyPresence::Required | KeyPresence::Choice))
+                .map_or("", |key| key.name);
+            let help = format!("write `{}: {{ {needed}: {} }}`", entry.key, scalar.text);
+            let help = if needed.is_empty() {
+                format!("write, for example, `{}`", key.format_example_as(&entry.key))
+            } else {
+                help
+            };
+            (format!("`{}` must be a map, but is a single value", entry.key), help)
+        }
+        _ => (
+            format!("`{}` must be {}, but is {}", entry.key, describe_shape(key.shape), node_kind(node)),
+            format!("write, for example, `{}`", key.format_example_as(&entry.key)),
+        ),
+    };
+    report.add(&head_span(node), Finding::new(&rules::WRONG_TYPE, message).help(help));
+}
+
+/// Checks where a secret is stored. Findings never repeat the written text, which might be the secret.
+fn check_secret(key: &KeySpec, entry: &MapEntry, report: &mut FindingCollector) {
+    let known = |inner: &MapEntry| matches!(inner.key.as_str(), "env" | "file") && inner.value.as_scalar().is_some();
+    let fine =
+        entry.value.as_entries().is_some_and(|entries| matches!(entries, [one] if known(one) && !one.value.is_null()));
+    if !fine {
+        let message = format!("`{}` must say where to find the secret, not contain it", key.name);
+        let help = format!("write `{0}: {{ env: NAME }}` or `{0}: {{ file: PATH }}`", key.name);
+        report.add(&entry.key_span, Finding::new(&rules::SECRET, message).help(help));
+    }
+}
+
+/// Checks texts by names, some of which are secrets that must be stored elsewhere.
+fn check_headers(node: &Node, report: &mut FindingCollector) {
+    for entry in node.as_entries().unwrap_or_default() {
+        match &entry.value.content {
+            NodeContent::Map(_) => {
+                check_secret(&KeySpec::new("headers", ValueShape::Secret, "{ env: NAME }"), entry, report)
+            }
+            NodeContent::Scalar(scalar) if !scalar.is_null() => {}
+            _ => {
+                let finding = Finding::new(&rules::WRONG_TYPE, format!("`{}` must be one text value", entry.key));
+                report.add(&entry.key_span, finding.help("write the value, or `{ env: NAME }` for a secret"));
+            }
+        }
+    }
+}
+
+fn check_texts(node: &Node, report: &mut FindingCollector) {
+    node.as_entries().unwrap_or_default().iter().for_each(|entry| self::check_text(entry, report));
+}
+
+pub(super) fn check_text(entry: &MapEntry, report: &mut FindingCollector) {
+    let (problem, help) = match &entry.value.content {
+        NodeContent::Scalar(scalar) if !scalar.is_null() => return,
+        NodeContent::Scalar(_) => ("has no value", "write `\"\"` for an empty value"),
+        NodeContent::List(_) | NodeContent::Map(_) => ("must be one text value", "put the value in quotes"),
+    };
+    report.add(&entry.key_span, Finding::new(&rules::WRONG_TYPE, format!("`{}` {problem}", entry.key)).help(help));
+}
+
+/// The kind of a node, in words.
+fn node_kind(node: &Node) -> &'static str {
+    match &node.content {
+        NodeContent::Scalar(scalar) if scalar.is_null() => "empty",
+        NodeContent::Scalar(_) => "a single value",
+        NodeContent::List(_) => "a list",
+        NodeContent::Map(_) => "a map",
+    }
+}
+
+/// The location of a node in findings: its first key, item or character instead of all its lines.
+pub(super) fn head_span(node: &Node) -> Range<usize> {
+    match &node.content {
+        NodeContent::Scalar(_) => node.span.clone(),
+        NodeContent::List(items) => items.first().map_or_else(|| node.span.clone(), head_span),
+        NodeContent::Map(entries) => entries.first().map_or_else(|| node.span.clone(), |entry| entry.key_span.clone()),
+    }
+}
+
+/// The name of the phone columns.
+pub(crate) const PHONE_COLUMN: &str = "phone";
+/// The maximum number of phone columns in a list.
+pub(crate) const MAX_PHONE_COLUMNS: usize = 10;
+
+pub(super) fn check_columns(node: &Node, report: &mut FindingCollector) {
+    for entry in node.as_entries().unwrap_or_default() {
+        let Some(headers) = entry.value.as_items().filter(|_| entry.key == PHONE_COLUMN) else {
+            check_text(entry, report);
+            continue;
+        };
+        let is_text = |item: &Node| item.as_scalar().is_some_and(|scalar| !scalar.is_null());
+        if !(1..=MAX_PHONE_COLUMNS).contains(&headers.len()) || !headers.iter().all(is_text) {
+            let message = format!("`{PHONE_COLUMN}` must be one header, or a list of 1 to {MAX_PHONE_COLUMNS} headers");
+            let finding = Finding::new(&rules::WRONG_TYPE, message);
+            report.add(
+                &entry.key_span,
+                finding.help("list the headers with the preferred one first: `phone: [Mobile, Home]`"),
+            );
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Campaign files and gateway profiles: YAML becomes [`Campaign`] and [`Profile`].
+//!
+//! It reports all problems that these files and their text files show, each with its location. It reads no recipients,
+//! compiles no templates, and knows neither the network nor the environment.
+//!
+//! The flow: `document` reads bytes, `yaml` makes a tree with locations, the tables of `keys` check its structure, and
+//! `resolve` and `profile` convert it to typed values.
+
+mod campaign;
+mod campaign_paths;
+pub mod document;
+mod keys;
+mod notify;
+mod profile;
+mod recipients;
+mod resolve;
+mod resource;
+mod sending;
+mod settings;
+mod source_map;
+mod text_folders;
+mod value;
+mod window;
+mod yaml;
+
+pub use campaign::{
+    BreakerSettings, Campaign, CampaignBrief, DeliverySettings, DuplicatePolicy, Gaps, Holdout, InDoubtPolicy,
+    MessageArm, MessageVariant, ReceiptMode, SANDBOX, VARIANT,
+};
+pub use campaign_paths::{CampaignPath, CampaignPaths, HeldFolder, PathScope};
+pub use document::{LoadedFile, describe_unopened_file, describe_unopened_list};
+pub use keys::{campaign_schema, gateways_schema};
+pub use notify::{NotificationFormat, NotificationMethod, NotifySettings};
+pub use profile::{
+    ApprovalRule, EndpointUrl, GatewaySearch, Gateways, NewProfile, Profile, SecretSource, WebhookSettings,
+    append_profile, load_gateways,
+};
+pub use recipients::{
+    HeaderText, ListCommand, ListQuery, ListUrl, PastRecipients, RecipientSource, SuppressionFile, TableFile,
+};
+pub use resolve::{is_slug, load_campaign, load_campaign_within, missing_text_reason, suggest_zone, to_slug};
+pub use resource::{NOTIFY_COMMAND, Resource, ResourceKind};
+pub use sending::{Destination, SendingTerms};
+pub use settings::{Setting, SettingOrigin, list_settings};
+pub use source_map::SourceMap;
+pub use text_folders::{CampaignDay, TextFolders, read_text_file};
+pub use value::Seconds;
+pub use value::{ParseValueError, Percentage, Rate};
+pub use window::{SendingDeadline, SendingWindow, WindowZone};
+pub use yaml::{MapEntry, Node, Scalar};

@@ -1,0 +1,287 @@
+//! Gateway profiles: address, key and limits of a gateway, and who must approve large runs.
+//!
+//! A profile names where its key is stored. Only [`SecretSource::read_secret`] reads the key, and no finding shows it,
+//! even if it is written in the file.
+
+mod gateways;
+mod load;
+mod secret;
+
+use std::fmt;
+use std::num::NonZeroU32;
+
+use reqwest::Url;
+
+use super::document::{ConfigSection, FindingCollector};
+use super::{NotifySettings, Rate, Resource, SendingWindow, SuppressionFile};
+use campaign_core::domain::{Amount, ApproverKey, Channel, FrequencyCap, LOOPBACK, ParseApproverKeyError};
+use campaign_core::finding::{Finding, rules};
+
+pub use gateways::{GatewaySearch, Gateways, NewProfile, append_profile};
+pub use load::load_gateways;
+pub(super) use load::{is_environment_name, read_secret_source};
+pub use secret::SecretSource;
+pub(super) use secret::conceal_addresses;
+
+/// The webhook endpoint of a gateway.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WebhookSettings {
+    /// The public address of the receiver.
+    pub public_url: EndpointUrl,
+    /// Where the secrets that sign addresses are stored: the first signs, all verify.
+    pub secrets: Vec<SecretSource>,
+}
+
+/// The settings of one gateway.
+#[derive(Clone, Debug)]
+pub struct Profile {
+    /// The profile's name.
+    pub name: String,
+    /// The URL of the synchronous endpoint (contract 4.1).
+    pub base_url: EndpointUrl,
+    /// The URL of the asynchronous endpoint (contract 4.2).
+    pub async_url: Option<EndpointUrl>,
+    /// Where the API key is stored.
+    pub api_key: SecretSource,
+    /// The rate limit of the account.
+    pub rate: Rate,
+    /// The maximum number of operations in an envelope.
+    pub batch_limit: NonZeroU32,
+    /// The maximum number of recipients of a run without explicit permission to exceed it.
+    pub recipients_limit: Option<u32>,
+    /// The frequency cap over all campaigns, whatever a campaign defines.
+    pub cap: Option<FrequencyCap>,
+    /// Opted-out numbers besides those in the ledger; no campaign sends marketing to them.
+    pub suppress: Vec<SuppressionFile>,
+    /// The sending window, whatever a campaign defines.
+    pub window: Option<SendingWindow>,
+    /// Notifications in addition to those of a campaign.
+    pub notify: Option<NotifySettings>,
+    /// HTTP statuses that prove that no operation was executed.
+    pub trust_status: Vec<u16>,
+    /// Errors of operations that stop a run.
+    pub fatal_errors: Vec<String>,
+    /// The proxy for requests.
+    pub proxy: Option<String>,
+    /// The account of the rate limit and the guard: the host, unless the profile defines it.
+    pub account: String,
+    /// The price of a message by channel, of an SMS per part, in the account's currency.
+    pub prices: Vec<(Channel, Amount)>,
+    /// Who must approve large runs.
+    pub approval: Option<ApprovalRule>,
+    /// The currency of the prices.
+    pub currency: Option<String>,
+    /// The webhook endpoint.
+    pub hook: Option<WebhookSettings>,
+    /// Opt-out words besides the built-in ones.
+    pub opt_out_words: Vec<String>,
+    /// The gateway's terms for a verified sender name; the contract leaves the set open (contract 2.5).
+    pub sender_verified: Vec<String>,
+    /// Its programs, addresses and sources besides the endpoints.
+    pub resources: Vec<Resource>,
+}
+
+impl Profile {
+    /// The price of a message on this channel, of an SMS per part, if the profile defines it.
+    #[must_use]
+    pub fn price_per_message(&self, channel: Channel) -> Option<Amount> {
+        self.prices.iter().find(|(priced, _)| *priced == channel).map(|(_, price)| *price)
+    }
+
+    /// The maximum number of operations in an envelope: no more than the gateway accepts, and no more than one second
+    /// of the rate.
+    #[must_use]
+    pub fn max_envelope_size(&self) -> usize {
+        let second = self.rate.per_second().map_or(usize::MAX, |rate| (rate as usize).max(1));
+        second.min(self.batch_limit.get() as usize)
+    }
+
+    /// Whether all requests stay on this machine.
+    #[must_use]
+    pub fn is_loopback(&self) -> bool {
+        let local = |address: &EndpointUrl| address.is_loopback();
+        local(&self.base_url) && self.async_url.as_ref().is_none_or(local)
+    }
+
+    /// The hosts of both endpoints, which the ledger compares. Every loopback address is the host [`LOOPBACK`].
+    #[must_use]
+    pub fn trusted_hosts(&self) -> String {
+        let host = |address: &EndpointUrl| match address.is_loopback() {
+            true => LOOPBACK.to_owned(),
+            false => address.host_and_port(),
+        };
+        let base = host(&self.base_url);
+        match self.async_url.as_ref().map(host) {
+            Some(other) if other != base => format!("{base} and {other}"),
+            _ => base,
+        }
+    }
+
+    /// The hosts of both endpoints for people, one name if they are the same.
+    #[must_use]
+    pub fn format_hosts(&self) -> String {
+        let base = self.base_url.host_and_port();
+        match self.async_url.as_ref().map(EndpointUrl::host_and_port) {
+            Some(other) if other != base => format!("{base} and {other}"),
+            _ => base,
+        }
+    }
+}
+
+/// The URL of an endpoint without its path: `https://`, or `http://` for loopback addresses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndpointUrl(Url);
+
+impl EndpointUrl {
+    /// Parses a URL.
+    ///
+    /// # Errors
+    /// The problem and its remedy.
+    pub fn parse(text: &str) -> Result<Self, (String, &'static str)> {
+        const URL_HELP: &str = "write a URL such as `https://gateway.example`";
+        if !text.contains("://") {
+            return Err((format!("`{text}` does not start with `https://`"), URL_HELP));
+        }
+        let url = Url::parse(text).map_err(|error| (format!("`{text}` is not a URL: {error}"), URL_HELP))?;
+        let problem = |message: &str, help| Err((message.to_owned(), help));
+        if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {
+            return problem("the URL does not start with `https://` and a host name", URL_HELP);
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return problem("the URL contains a user name or a password", "remove the part before `@`");
+        }
+        if url.query().is_some() || url.fragment().is_some() {
+            return problem("the URL contains a query or a fragment", "remove `?` or `#` and everything after it");
+        }
+        if ["/api/json.php", "/v1/json"].iter().any(|path| url.path().trim_end_matches('/').ends_with(path)) {
+            return problem("the URL includes the endpoint's path", "remove the path; it is added to each request");
+        }
+        let address = Self(url);
+        if address.0.scheme() == "http" && !address.is_loopback() {
+            return problem("plain `http` sends the API key unencrypted", "use `https://`");
+        }
+        Ok(address)
+    }
+
+    /// The URL without a final slash.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        self.0.as_str().trim_end_matches('/')
+    }
+
+    /// The host with its port, if that is not the default; without the final dot of a complete name.
+    #[must_use]
+    pub fn host_and_port(&self) -> String {
+        let host = self.0.host_str().unwrap_or_default().trim_end_matches('.');
+        self.0.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+    }
+
+    /// Whether the host is this machine.
+    #[must_use]
+    pub fn is_loopback(&self) -> bool {
+        is_loopback_host(self.0.host_str().unwrap_or_default())
+    }
+}
+
+/// Whether a host is this machine.
+pub(crate) fn is_loopback_host(host: &str) -> bool {
+    let ip = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
+    host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback())
+}
+
+impl fmt::Display for EndpointUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Who must approve a run through a gateway, and from how many recipients on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApprovalRule {
+    /// Runs with more recipients need an approval.
+    pub above: u32,
+    /// Who can approve, each with a public key.
+    pub by: Vec<(String, ApproverKey)>,
+}
+
+/// Reads who must approve large runs; an unreadable key belongs to a person who could never approve.
+fn read_approval(section: ConfigSection<'_>, report: &mut FindingCollector) -> Option<ApprovalRule> {
+    let above = section.parse_value("above")?;
+    let by = section.entry("by")?;
+    let mut keys = Vec::new();
+    let people = by.value.as_entries()?;
+    for person in people {
+        let text = person.value.as_scalar()?.text.trim();
+        match text.parse() {
+            Ok(key) => keys.push((person.key.clone(), key)),
+            Err(ParseApproverKeyError) => {
+                let message = match text.starts_with("ed25519-private:") {
+                    true => format!("the value of `{}` is a private key, which only its owner should have", person.key),
+                    false => format!("the value of `{}` is not a public key", person.key),
+                };
+                let help = "write `ed25519:` and the 43 characters that `approve --new-key NAME` prints after it";
+                report.add(&person.value.span, Finding::new(&rules::APPROVER_KEY, message).help(help));
+            }
+        }
+    }
+    if people.is_empty() {
+        let finding = Finding::new(&rules::APPROVER_KEY, "`by` lists no approvers, so no run can be approved");
+        report.add(
+            &by.key_span,
+            finding.help("create a key with `approve --new-key NAME` and add the line that it prints"),
+        );
+    }
+    Some(ApprovalRule { above, by: keys })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn endpoint_url_is_https_or_loopback() {
+        let cases = [
+            ("https://gateway.example", "https://gateway.example", "gateway.example", false),
+            ("https://gateway.example:8443/", "https://gateway.example:8443", "gateway.example:8443", false),
+            ("https://gateway.example/eu/", "https://gateway.example/eu", "gateway.example", false),
+            ("http://127.0.0.1:8025", "http://127.0.0.1:8025", "127.0.0.1:8025", true),
+            ("http://localhost", "http://localhost", "localhost", true),
+            ("http://[::1]:80", "http://[::1]", "[::1]", true),
+        ];
+        for (text, shown, host, loopback) in cases {
+            let address = EndpointUrl::parse(text).unwrap();
+            assert_eq!(
+                (address.as_str(), address.host_and_port().as_str(), address.is_loopback()),
+                (shown, host, loopback)
+            );
+        }
+    }
+
+    #[test]
+    fn unsafe_endpoint_urls_are_rejected() {
+        let cases = [
+            "http://gateway.example",
+            "http://127.0.0.1.example",
+            "https://user:secret@gateway.example",
+            "https://gateway.example?key=1",
+            "https://gateway.example/#x",
+            "https://gateway.example/api/json.php",
+            "ftp://gateway.example",
+            "gateway.example",
+            "https://",
+            "",
+        ];
+        for text in cases {
+            assert!(EndpointUrl::parse(text).is_err(), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text: String) {
+            let _ = EndpointUrl::parse(&text);
+        }
+    }
+}

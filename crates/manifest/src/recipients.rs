@@ -1,0 +1,179 @@
+//! Sources of recipients, files of opted-out numbers and lookup tables of a campaign.
+
+use std::fmt::{self, Display};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use reqwest::Url;
+use serde::{Deserialize, Serialize};
+
+use super::document::ConfigSection;
+use super::keys::SUPPRESS_FILE;
+use super::yaml::Node;
+use super::{CampaignPath, SecretSource};
+use campaign_core::domain::{Region, RowState};
+
+/// The source of a campaign's recipients. It contains no secrets, only where they are stored.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RecipientSource {
+    /// A file of the user.
+    File(CampaignPath),
+    /// Recipients of an earlier run.
+    Run(PastRecipients),
+    /// A URL.
+    Url(ListUrl),
+    /// The output of a program.
+    Command(ListCommand),
+    /// The result of a database query.
+    Sql(ListQuery),
+    /// Standard input.
+    StandardInput,
+}
+
+/// Recipients of a run by the state of their messages.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PastRecipients {
+    /// The run, such as `autumn-sale@3`, or a campaign name for its latest run.
+    pub run: String,
+    /// The states to select; never empty.
+    pub states: Vec<RowState>,
+}
+
+/// A URL of a list: `https`, or on this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListUrl {
+    /// The URL.
+    pub url: Url,
+    /// The request headers by name.
+    pub headers: Vec<(String, HeaderText)>,
+    /// The timeout until the whole list has arrived.
+    pub timeout: Duration,
+}
+
+/// The value of a header.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HeaderText {
+    /// A constant value.
+    Plain(String),
+    /// A secret and where it is stored.
+    Secret(SecretSource),
+}
+
+/// A program that prints a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListCommand {
+    /// The program and its arguments; never empty.
+    pub words: Vec<String>,
+    /// The working folder: that of the campaign file.
+    pub folder: PathBuf,
+    /// The timeout.
+    pub timeout: Duration,
+}
+
+/// A query whose result is a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListQuery {
+    /// The query, in which `:today` is the date.
+    pub sql: String,
+    /// Where the address of the database is stored.
+    pub from: SecretSource,
+    /// The timeout until the whole list has arrived.
+    pub timeout: Duration,
+}
+
+impl RecipientSource {
+    /// The file of the list, if it is one.
+    #[must_use]
+    pub fn list_file(&self) -> Option<&CampaignPath> {
+        match self {
+            Self::File(path) => Some(path),
+            Self::Run(_) | Self::Url(_) | Self::Command(_) | Self::Sql(_) | Self::StandardInput => None,
+        }
+    }
+
+    /// The key under `recipients` that defines the source.
+    #[must_use]
+    pub fn source_key(&self) -> &'static str {
+        match self {
+            Self::File(_) | Self::StandardInput => "file",
+            Self::Run(_) => "run",
+            Self::Url(_) => "url",
+            Self::Command(_) => "command",
+            Self::Sql(_) => "sql",
+        }
+    }
+}
+
+/// Writes the name for people, without URL parameters and program arguments, which can contain secrets.
+impl Display for RecipientSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => path.display().fmt(f),
+            Self::Run(PastRecipients { run, states }) => {
+                let states: Vec<&str> = states.iter().map(|state| state.name()).collect();
+                write!(f, "recipients of {run} ({})", states.join(", "))
+            }
+            Self::Url(ListUrl { url, .. }) => {
+                let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+                write!(f, "{}://{}{port}{}", url.scheme(), url.host_str().unwrap_or_default(), url.path())
+            }
+            Self::Command(ListCommand { words, .. }) => {
+                let program = words.first().map(Path::new).and_then(Path::file_name).unwrap_or_default();
+                write!(f, "the output of {}", program.to_string_lossy())
+            }
+            Self::Sql(ListQuery { from: SecretSource::Env(name), .. }) => write!(f, "a query on {name}"),
+            Self::Sql(ListQuery { from: SecretSource::File(path), .. }) => write!(f, "a query on {}", path.display()),
+            Self::StandardInput => f.write_str("standard input"),
+        }
+    }
+}
+
+/// A file of opted-out numbers that is maintained outside the ledger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SuppressionFile {
+    /// The file, in any format of a list of recipients.
+    pub file: CampaignPath,
+    /// The header of the column with the numbers, if defined.
+    pub phone: Option<String>,
+    /// The region of its national numbers; `None` for that of the recipients.
+    pub region: Option<Region>,
+    /// The key that names it, such as `recipients.suppress[0]`.
+    pub key: String,
+}
+
+/// The files under the `suppress` of a map at the path `above`; `path` resolves a name, `region` reads the region of a
+/// map.
+pub(super) fn read_suppression_files(
+    map: ConfigSection<'_>,
+    above: &str,
+    mut path: impl FnMut(&str, &Range<usize>) -> Option<CampaignPath>,
+    mut region: impl FnMut(ConfigSection<'_>) -> Option<Region>,
+) -> Vec<SuppressionFile> {
+    let items = map.find_value("suppress").and_then(Node::as_items).unwrap_or_default();
+    let file = |(index, item): (usize, &Node)| {
+        let section = ConfigSection::new(Some(item), SUPPRESS_FILE);
+        let (name, span) = match item.as_scalar() {
+            Some(scalar) => (scalar.text.trim(), &item.span),
+            None => section.typed_text("file")?,
+        };
+        Some(SuppressionFile {
+            file: path(name, span)?,
+            phone: section.typed_text("phone").map(|(header, _)| header.to_owned()),
+            region: region(section),
+            key: format!("{above}.suppress[{index}]"),
+        })
+    };
+    items.iter().enumerate().filter_map(file).collect()
+}
+
+/// A lookup table of the campaign, not yet read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableFile {
+    /// The name of the table in texts.
+    pub name: String,
+    /// The file, in any format of a list of recipients.
+    pub file: CampaignPath,
+    /// The header of the column that rows are looked up by.
+    pub key: String,
+}

@@ -1,0 +1,323 @@
+//! The keys under `recipients`: the source of the list, its format, and the lookup tables.
+
+use std::time::Duration;
+
+use encoding_rs::Encoding;
+use reqwest::Url;
+
+use super::Resolver;
+use crate::document::ConfigSection;
+use crate::keys::DATA_KEYS;
+use crate::profile::{SecretSource, is_loopback_host, read_secret_source};
+use crate::recipients::{HeaderText, ListCommand, ListQuery, ListUrl, PastRecipients, RecipientSource, TableFile};
+use crate::text_folders::{has_placeholder, replace_today};
+use crate::value::Seconds;
+use crate::yaml::{MapEntry, Node};
+use campaign_core::domain::{Delimiter, ListFormat, RowState};
+use campaign_core::finding::{Finding, did_you_mean, rules};
+
+/// The keys of the sources of a list, each with the keys that belong to it.
+const SOURCES: [(&str, &[&str]); 5] = [
+    ("file", &[]),
+    ("run", &["state"]),
+    ("url", &["headers", "timeout"]),
+    ("command", &["timeout"]),
+    ("sql", &["from", "timeout"]),
+];
+
+/// The file name that means standard input.
+const STANDARD_INPUT: &str = "-";
+
+/// Headers whose values are secrets.
+const SECRET_HEADERS: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "x-api-key"];
+/// Headers that can make a server answer with a part of the list, or without it.
+const CONDITIONAL_HEADERS: [&str; 7] =
+    ["range", "if-range", "if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "a-im"];
+
+impl Resolver<'_> {
+    /// The source of the list; `None` if it is missing or wrong, which was reported.
+    pub(super) fn resolve_recipients(&mut self, section: ConfigSection<'_>) -> Option<RecipientSource> {
+        let named: Vec<_> = SOURCES.into_iter().filter(|(key, _)| section.has_value(key)).collect();
+        if let [(source, own)] = named.as_slice() {
+            self.refuse_foreign_keys(section, source, own);
+            return self.source(section, source);
+        }
+        // Several sources are given and the intended one is unknown, so all are checked.
+        named.iter().for_each(|(source, _)| drop(self.source(section, source)));
+        None
+    }
+
+    fn source(&mut self, section: ConfigSection<'_>, source: &str) -> Option<RecipientSource> {
+        match source {
+            "run" => self.resolve_past_recipients(section).map(RecipientSource::Run),
+            "url" => self.resolve_list_url(section).map(RecipientSource::Url),
+            "command" => self.resolve_list_command(section).map(RecipientSource::Command),
+            "sql" => self.resolve_list_query(section).map(RecipientSource::Sql),
+            _ if section.typed_text("file").is_some_and(|(name, _)| name == STANDARD_INPUT) => {
+                Some(RecipientSource::StandardInput)
+            }
+            _ => self.resolve_file_key(section, "file").map(RecipientSource::File),
+        }
+    }
+
+    /// Reports keys that belong to another source.
+    fn refuse_foreign_keys(&mut self, section: ConfigSection<'_>, source: &str, own: &[&str]) {
+        for key in ["state", "headers", "from", "timeout"].into_iter().filter(|key| !own.contains(key)) {
+            let Some(entry) = section.entry(key) else { continue };
+            let of = SOURCES.iter().filter(|(_, keys)| keys.contains(&key)).map(|(source, _)| *source);
+            let message = format!(
+                "`{key}` applies only to {}, but the list comes from `{source}`",
+                campaign_core::finding::join_alternatives(of)
+            );
+            self.report.add(&entry.key_span, Finding::new(&rules::ONE_OF_TWO, message).help(format!("remove `{key}`")));
+        }
+    }
+
+    fn resolve_past_recipients(&mut self, section: ConfigSection<'_>) -> Option<PastRecipients> {
+        let (run, span) = section.typed_text("run")?;
+        read_past_recipients(run, section.find_value("state")).or_else(|| {
+            let finding = Finding::new(&rules::MISSING_KEY, "`run` needs `state` to select recipients");
+            self.report.add(
+                span,
+                finding.help("add `state: undelivered`, or a list of states, for example `state: [failed, rejected]`"),
+            );
+            None
+        })
+    }
+
+    fn resolve_list_url(&mut self, section: ConfigSection<'_>) -> Option<ListUrl> {
+        let (text, span) = section.typed_text("url")?;
+        let url = parse_safe_url(&replace_today(text, self.today)).map_err(|(message, help)| {
+            self.report.add(span, Finding::new(&rules::LIST_ADDRESS, message).help(help));
+        });
+        let headers = section.find_value("headers").and_then(Node::as_entries).unwrap_or_default();
+        let mut resolved = Some(Vec::new());
+        for entry in headers {
+            let name = entry.key.trim().to_owned();
+            if reqwest::header::HeaderName::from_bytes(name.as_bytes()).is_err() {
+                let finding = Finding::new(&rules::LIST_ADDRESS, format!("`{name}` is not a valid header name"));
+                self.report.add(&entry.key_span, finding.help("write a name such as `Authorization` or `Accept`"));
+                continue;
+            }
+            if CONDITIONAL_HEADERS.contains(&name.to_ascii_lowercase().as_str()) {
+                let finding =
+                    Finding::new(&rules::LIST_ADDRESS, format!("the header `{name}` requests only part of the list"));
+                self.report.add(&entry.key_span, finding.help(format!("remove `{name}`")));
+                continue;
+            }
+            let text = match entry.value.as_scalar() {
+                Some(_) if SECRET_HEADERS.contains(&name.to_ascii_lowercase().as_str()) => {
+                    let finding = Finding::new(
+                        &rules::SECRET,
+                        format!("`{name}` must say where to find the secret, not contain it"),
+                    );
+                    self.report.add(&entry.key_span, finding.help(format!("write `{name}: {{ env: NAME }}`")));
+                    continue;
+                }
+                Some(scalar) if reqwest::header::HeaderValue::from_str(&scalar.text).is_err() => {
+                    let finding = Finding::new(
+                        &rules::LIST_ADDRESS,
+                        format!("the value of `{name}` is not valid in an HTTP header"),
+                    );
+                    self.report.add(&entry.value.span, finding.help("write one line of ASCII characters"));
+                    continue;
+                }
+                Some(scalar) => HeaderText::Plain(scalar.text.clone()),
+                None => match self.resolve_secret(&entry.value, &name) {
+                    Some(secret) => HeaderText::Secret(secret),
+                    None => {
+                        resolved = None;
+                        continue;
+                    }
+                },
+            };
+            if let Some(resolved) = &mut resolved {
+                resolved.push((name, text));
+            }
+        }
+        Some(ListUrl { url: url.ok()?, headers: resolved?, timeout: read_timeout(section)? })
+    }
+
+    fn resolve_list_command(&mut self, section: ConfigSection<'_>) -> Option<ListCommand> {
+        let words = section.list_items("command");
+        let mut words: Vec<String> = words.into_iter().map(|word| replace_today(word, self.today)).collect();
+        let program = words.first_mut()?;
+        *program = self.paths.resolve_program(program);
+        Some(ListCommand { words, folder: self.paths.absolute_folder(), timeout: read_timeout(section)? })
+    }
+
+    fn resolve_list_query(&mut self, section: ConfigSection<'_>) -> Option<ListQuery> {
+        let sql = section.find_value("sql")?.as_scalar()?.text.trim().to_owned();
+        let Some(from) = section.find_value("from") else {
+            let (_, span) = section.typed_text("sql")?;
+            let finding = Finding::new(&rules::MISSING_KEY, "`sql` needs `from`, which specifies the database");
+            self.report.add(
+                span,
+                finding.help("add `from: { env: CRM_URL }`; the variable must contain a URL such as `postgres://…`"),
+            );
+            return None;
+        };
+        Some(ListQuery { sql, from: self.resolve_secret(from, "from")?, timeout: read_timeout(section)? })
+    }
+
+    /// Where a secret is stored, with an absolute path.
+    fn resolve_secret(&mut self, value: &Node, key: &str) -> Option<SecretSource> {
+        Some(read_secret_source(value, key, &self.paths, self.report)?.with_absolute_path())
+    }
+
+    /// Reports waiting for a source other than a file, and standard input in a scheduled campaign.
+    pub(super) fn refuse_waiting(&mut self, root: ConfigSection<'_>, source: Option<&RecipientSource>) {
+        let schedule = root.subsection("schedule");
+        if let Some(entry) = root.entry("schedule")
+            && source == Some(&RecipientSource::StandardInput)
+        {
+            let finding = Finding::new(&rules::SCHEDULE, "a scheduled run cannot read the list from standard input");
+            self.report.add(&entry.key_span, finding.help("use a file or a program (`command`), or remove `schedule`"));
+            return;
+        }
+        if let Some(entry) = schedule.entry("wait_for_file")
+            && source.is_some_and(|source| source.list_file().is_none())
+        {
+            let finding = Finding::new(&rules::SCHEDULE, "`wait_for_file` applies only to a list in a file");
+            self.report
+                .add(&entry.key_span, finding.help("remove `wait_for_file`; the list is fetched when the run is due"));
+        }
+    }
+}
+
+/// The recipients to skip: those who have or might have a message of an earlier run, unless `state` selects others.
+pub(super) fn read_exclude(recipients: ConfigSection<'_>) -> Option<PastRecipients> {
+    let section = recipients.subsection("exclude");
+    let (run, _) = section.typed_text("run")?;
+    match section.find_value("state") {
+        Some(states) => read_past_recipients(run, Some(states)),
+        None => {
+            let states = RowState::ALL.into_iter().filter(|state| state.is_guarded()).collect();
+            Some(PastRecipients { run: run.to_owned(), states })
+        }
+    }
+}
+
+fn read_past_recipients(run: &str, states: Option<&Node>) -> Option<PastRecipients> {
+    let states = states?;
+    let one = std::slice::from_ref(states);
+    let words = states.as_items().unwrap_or(one).iter().filter_map(|word| word.as_scalar());
+    let states: Vec<RowState> = words.flat_map(|word| RowState::parse_states(word.text.trim())).collect();
+    (!states.is_empty()).then(|| PastRecipients { run: run.to_owned(), states })
+}
+
+/// The URL of a list, or the problem and its remedy.
+fn parse_safe_url(text: &str) -> Result<Url, (&'static str, &'static str)> {
+    let Ok(url) = Url::parse(text) else {
+        return Err(("`url` is not a URL", "write a URL such as `https://crm.example/people.csv`"));
+    };
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err((
+            "`url` contains a user name or a password",
+            "write `headers: { Authorization: { env: NAME } }` instead",
+        ));
+    }
+    match url.scheme() {
+        "https" => Ok(url),
+        "http" if is_loopback_host(url.host_str().unwrap_or_default()) => Ok(url),
+        "http" => Err(("plain `http` sends phone numbers unencrypted", "use `https://`")),
+        _ => Err((
+            "`url` must start with `https://`",
+            "use `https://`, or fetch the list with a program under `command`",
+        )),
+    }
+}
+
+fn read_timeout(section: ConfigSection<'_>) -> Option<Duration> {
+    section.parse_value("timeout").map(|Seconds(seconds)| Duration::from_secs(seconds.into()))
+}
+
+/// Common names of encodings, for suggestions.
+const ENCODINGS: [&str; 14] = [
+    "utf-8",
+    "utf-16le",
+    "utf-16be",
+    "windows-1250",
+    "windows-1251",
+    "windows-1252",
+    "windows-1254",
+    "windows-1257",
+    "koi8-u",
+    "koi8-r",
+    "iso-8859-2",
+    "iso-8859-5",
+    "ibm866",
+    "x-mac-cyrillic",
+];
+
+impl Resolver<'_> {
+    /// The format of the list; `None` if a key is wrong, which was reported.
+    pub(super) fn resolve_list_format(&mut self, recipients: ConfigSection<'_>) -> Option<ListFormat> {
+        let encoding = recipients.typed_text("encoding").map(|(label, span)| {
+            let encoding = Encoding::for_label_no_replacement(label.as_bytes());
+            if encoding.is_none() {
+                let finding = Finding::new(&rules::UNKNOWN_ENCODING, format!("unknown encoding `{label}`"));
+                let help = match did_you_mean(&label.to_lowercase(), ENCODINGS) {
+                    Some(meant) => format!("did you mean `{meant}`?"),
+                    None => {
+                        "remove `encoding` to have the encoding detected, or write, for example, `windows-1251` or \
+                            `utf-16le`"
+                            .to_owned()
+                    }
+                };
+                self.report.add(span, finding.help(help));
+            }
+            encoding
+        });
+        let delimiter = recipients.typed_text("delimiter").map(|(name, span)| {
+            let delimiter = Delimiter::from_name(name);
+            if delimiter.is_none() {
+                let finding = Finding::new(&rules::UNKNOWN_DELIMITER, format!("`{name}` is not a valid delimiter"));
+                let help = "write one character, as in `delimiter: \";\"`, or `delimiter: tab`";
+                self.report.add(span, finding.help(help));
+            }
+            delimiter
+        });
+        let sheet = recipients.typed_text("sheet").map(|(name, _)| name.to_owned());
+        let header_row = recipients.parse_value("header_row");
+        Some(ListFormat { encoding: require_valid(encoding)?, delimiter: require_valid(delimiter)?, sheet, header_row })
+    }
+}
+
+/// The value of a key; `None` if it is not valid.
+fn require_valid<T>(key: Option<Option<T>>) -> Option<Option<T>> {
+    match key {
+        None => Some(None),
+        Some(None) => None,
+        Some(said) => Some(said),
+    }
+}
+
+impl Resolver<'_> {
+    /// The tables, unread; a wrong one is omitted, which was reported.
+    pub(super) fn resolve_tables(&mut self, root: ConfigSection<'_>, vars: &[(String, String)]) -> Vec<TableFile> {
+        let entries = root.find_value("data").and_then(|node| node.as_entries()).unwrap_or_default();
+        let columns = self.columns.clone();
+        let taken = |name: &str| columns.iter().chain(vars).any(|(other, _)| other == name);
+        entries.iter().filter_map(|entry| self.resolve_table(entry, taken(&entry.key))).collect()
+    }
+
+    fn resolve_table(&mut self, entry: &MapEntry, taken: bool) -> Option<TableFile> {
+        self.check_variable_name(&entry.key, &entry.key_span);
+        if taken {
+            let message = format!("`{}` is the name of a table, and also of a column or constant", entry.key);
+            let finding = Finding::new(&rules::NAME_CLASH, message).help("rename one of them");
+            self.report.add(&entry.key_span, finding);
+        }
+        let section = ConfigSection::new(Some(&entry.value), DATA_KEYS);
+        let (file, span) = section.typed_text("file")?;
+        if has_placeholder(file) {
+            let finding =
+                Finding::new(&rules::FILE_NAME, format!("`{file}` cannot be the file name of a lookup table"));
+            self.report.add(span, finding.help("remove the braces; a table's file name cannot contain the date"));
+            return None;
+        }
+        let (key, _) = section.typed_text("key")?;
+        Some(TableFile { name: entry.key.clone(), file: self.resolve_path(file, span)?, key: key.to_owned() })
+    }
+}

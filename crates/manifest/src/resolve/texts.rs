@@ -1,0 +1,269 @@
+//! Texts of channels: inline, from a text file or chosen by a column, and YAML mistakes that would send garbage.
+
+use super::Resolver;
+use super::placeholders::find_placeholders;
+use crate::keys::has_bare_texts;
+use crate::source_map::align_characters;
+use crate::text_folders::{CampaignDay, has_placeholder};
+use crate::yaml::{MapEntry, Node, Scalar};
+use campaign_core::domain::NamedTemplate;
+use campaign_core::domain::variable::is_variable;
+use campaign_core::finding::{Finding, SourceLocation, SourceText, did_you_mean, join_alternatives, rules};
+
+/// The maximum size of an inline text, the same as of a text file.
+const MAX_BYTES: usize = 64 * 1024;
+/// Extensions that distinguish the name of a text file from a text.
+const ENDINGS: [&str; 6] = [".txt", ".tera", ".md", ".html", ".j2", ".tpl"];
+
+/// The placeholder for a future text.
+const PENDING_TEXT: &str = "…";
+
+impl Resolver<'_> {
+    /// The text under a key; `path` is the path of keys that becomes its name.
+    pub(super) fn resolve_text(&mut self, path: String, entry: &MapEntry) -> Option<NamedTemplate> {
+        match entry.value.as_scalar() {
+            Some(scalar) if !scalar.is_null() => self.resolve_inline_text(path, entry, scalar),
+            Some(_) => None,
+            None if entry.value.find_entry("by").is_some() => self.resolve_chosen_text(&path, entry),
+            None => self.resolve_text_file(entry),
+        }
+    }
+
+    fn resolve_inline_text(&mut self, path: String, entry: &MapEntry, scalar: &Scalar) -> Option<NamedTemplate> {
+        self.refuse_cut_text(&path, &entry.value);
+        if scalar.text.trim().is_empty() {
+            let finding = Finding::new(&rules::EMPTY_TEXT, format!("`{}` is empty", entry.key)).help("write a message");
+            self.report.add(&entry.key_span, finding);
+            return None;
+        }
+        // The final line break of a block was not typed to be sent.
+        let text = if scalar.is_block() { scalar.text.strip_suffix('\n') } else { None }.unwrap_or(&scalar.text);
+        let text = text.replace('\r', "");
+        if matches!(entry.key.as_str(), "message" | "caption") && is_file_name(&text) {
+            let message = format!("`{text}` looks like a file name, but is sent as the message text");
+            let help = format!("write `{}: {{ file: {text} }}`", entry.key);
+            self.report.add(&entry.value.span, Finding::new(&rules::LOOKS_LIKE_A_FILE, message).help(help));
+        }
+        if text.len() > MAX_BYTES {
+            let finding = Finding::new(&rules::TEXT_TOO_LONG, format!("`{}` is longer than 64 KiB", entry.key));
+            self.report.add(
+                &entry.key_span,
+                finding.help("check whether a closing quote is missing; messages are much shorter"),
+            );
+            return None;
+        }
+        self.warn_of_placeholders(&entry.value, scalar, &text);
+        Some(NamedTemplate { name: path, source: text })
+    }
+
+    fn resolve_text_file(&mut self, entry: &MapEntry) -> Option<NamedTemplate> {
+        let file = &entry.value.find_entry("file")?.value;
+        for other in ["texts", "else"].iter().filter_map(|key| entry.value.find_entry(key)) {
+            let message = format!("`{}` has both `file` and `{}`", entry.key, other.key);
+            let help = format!(
+                "keep one of them; `{}` belongs to `by: COLUMN`, which selects one of several message texts",
+                other.key
+            );
+            self.report.add(&other.key_span, Finding::new(&rules::ONE_OF_TWO, message).help(help));
+        }
+        let written = file.as_scalar().filter(|scalar| !scalar.is_null())?.text.trim();
+        let name = &self.resolve_dated_name(written, &file.span)?;
+        let found = match self.folders.find_text(name) {
+            Ok(found) => found,
+            // The texts of a future day are unknown; they are checked on the day itself.
+            Err(_) if matches!(self.day, CampaignDay::Coming(_)) && has_placeholder(written) => {
+                return Some(NamedTemplate { name: name.clone(), source: PENDING_TEXT.to_owned() });
+            }
+            Err(problem) => {
+                self.report.add(&file.span, Finding::new(&rules::TEXT_FILE, problem.message).help(problem.help));
+                return None;
+            }
+        };
+        if found.text.trim().is_empty() {
+            let finding =
+                Finding::new(&rules::EMPTY_TEXT, format!("the text file `{}` is empty", found.path.display()));
+            self.report.add(&file.span, finding.help("write the message text in this file"));
+            return None;
+        }
+        let source = SourceText::new(found.path, found.text.as_str());
+        for placeholder in find_placeholders(&found.text, &self.columns) {
+            let finding =
+                placeholder.to_finding(&found.text, &self.columns).at(SourceLocation::new(&source, placeholder.span));
+            self.report.findings.push(finding);
+        }
+        self.files.insert(name.clone(), source);
+        Some(NamedTemplate { name: name.clone(), source: found.text })
+    }
+
+    /// Reports an unquoted text that is cut off by ` #`.
+    ///
+    /// After a sender name, a comment that is two or more spaces away counts as a comment; after words, a part of the
+    /// text is probably lost.
+    pub(super) fn refuse_cut_text(&mut self, name: &str, node: &Node) {
+        if !node.as_scalar().is_some_and(Scalar::is_plain) {
+            return;
+        }
+        let end = node.span.end;
+        let rest = self.report.source.text()[end..].lines().next().unwrap_or("");
+        let apart = rest.len() - rest.trim_start_matches([' ', '\t']).len();
+        let comment = apart > 1 && name.ends_with(".signature");
+        if apart > 0 && !comment && rest.trim_start().starts_with('#') {
+            let cut = end..end + rest.trim_end().len();
+            let finding = Finding::new(
+                &rules::CUT_TEXT,
+                "YAML reads the part after ` #` as a comment, so the message is cut off there",
+            );
+            let help = "put the whole value in quotes; a comment can follow the closing quote";
+            self.report.add(&cut, finding.help(help));
+        }
+    }
+
+    /// Warns about placeholders in the syntax of other programs, each at its location if it is known.
+    fn warn_of_placeholders(&mut self, node: &Node, scalar: &Scalar, text: &str) {
+        let found = find_placeholders(text, &self.columns);
+        if found.is_empty() {
+            return;
+        }
+        let bytes = align_characters(self.report.source_slice(&node.span), scalar);
+        let chars = |to: usize| text.get(..to).map_or(0, |text| text.chars().count());
+        for placeholder in found {
+            let span = &placeholder.span;
+            let exact = bytes.as_ref().and_then(|bytes| {
+                let (first, last) = (*bytes.get(chars(span.start))?, *bytes.get(chars(span.end) - 1)?);
+                Some(node.span.start + first..node.span.start + last + 1)
+            });
+            self.report.add(&exact.unwrap_or_else(|| node.span.clone()), placeholder.to_finding(text, &self.columns));
+        }
+    }
+}
+
+fn is_file_name(text: &str) -> bool {
+    let one_word = !text.contains(|c: char| c.is_whitespace() || c == '{');
+    one_word
+        && !text.contains("://")
+        && ENDINGS.iter().any(|ending| text.ends_with(ending) && text.len() > ending.len())
+}
+
+impl Resolver<'_> {
+    /// The text under a key with `by`; `path` is the path of keys that becomes its name.
+    pub(super) fn resolve_chosen_text(&mut self, path: &str, entry: &MapEntry) -> Option<NamedTemplate> {
+        let by =
+            entry.value.find_entry("by")?.value.as_scalar().filter(|scalar| !scalar.is_null())?.text.trim().to_owned();
+        let Some(texts) = entry
+            .value
+            .find_entry("texts")
+            .and_then(|texts| texts.value.as_entries())
+            .filter(|texts| !texts.is_empty())
+        else {
+            // Texts beside `by` are already reported.
+            if has_bare_texts(&entry.value) {
+                return None;
+            }
+            let finding =
+                Finding::new(&rules::MISSING_KEY, format!("`{}` has `by`, so it also needs `texts`", entry.key));
+            self.report.add(
+                &entry.key_span,
+                finding.help(format!("add `texts: {{ uk: \"…\", en: \"…\" }}`, with the values of `{by}` as keys")),
+            );
+            return None;
+        };
+        let (mut chosen, mut whole): (Vec<(String, String)>, bool) = (Vec::new(), true);
+        for text in texts {
+            let word = text.key.trim().to_lowercase();
+            if word.is_empty() || word.contains(['"', '\\']) || chosen.iter().any(|(other, _)| *other == word) {
+                let message =
+                    format!("`{}` is empty, duplicates another key, or contains a quote or a backslash", text.key);
+                let finding = Finding::new(&rules::UNKNOWN_VALUE, message);
+                self.report.add(
+                    &text.key_span,
+                    finding.help("write each value of the column only once, without quotes or backslashes"),
+                );
+                whole = false;
+                continue;
+            }
+            let own = format!("{path}.texts.{}", text.key);
+            let Some(NamedTemplate { name, source }) = self.resolve_text(own.clone(), text) else {
+                whole = false;
+                continue;
+            };
+            // A future text file is in no folder either.
+            if name == own || self.folders.find_text(&name).is_err() {
+                self.folders.add_inline_text(name.clone(), source);
+            }
+            chosen.push((word, name));
+        }
+        // The readable texts are checked anyway.
+        self.gaps.any |= !whole;
+        let words = || chosen.iter().map(|(word, _)| word.as_str());
+        let other = match entry
+            .value
+            .find_entry("else")
+            .and_then(|other| Some((other, other.value.as_scalar()?.text.trim().to_lowercase())))
+        {
+            None => None,
+            Some((_, word)) if words().any(|known| known == word) => Some(word),
+            Some((_, word)) if texts.iter().any(|text| text.key.trim().to_lowercase() == word) => None,
+            Some((other, word)) => {
+                let finding =
+                    Finding::new(&rules::UNKNOWN_VALUE, format!("`else` is `{word}`, but `texts` has no such key"));
+                let meant = did_you_mean(&word, words()).map(|meant| format!("did you mean `{meant}`?"));
+                let help = meant.unwrap_or_else(|| format!("write one of {}", join_alternatives(words())));
+                self.report.add(&other.value.span, finding.help(help));
+                self.gaps.any = true;
+                None
+            }
+        };
+        if chosen.is_empty() {
+            return None;
+        }
+        Some(NamedTemplate { name: path.to_owned(), source: build_chooser(&by, &chosen, other.as_deref()) })
+    }
+}
+
+/// The template that includes the text selected by the word in a column.
+fn build_chooser(by: &str, texts: &[(String, String)], other: Option<&str>) -> String {
+    let cell = if is_variable(by) { by.to_owned() } else { format!("recipient[{}]", quote_text(by)) };
+    let mut source = String::new();
+    for (index, (word, name)) in texts.iter().enumerate() {
+        let keyword = if index == 0 { "if" } else { "elif" };
+        source +=
+            &format!("{{% {keyword} ({cell} | trim | lower) == \"{word}\" %}}{{% include {} %}}", quote_text(name));
+    }
+    let name = other.and_then(|other| texts.iter().find(|(word, _)| word == other)).map(|(_, name)| name);
+    source += &match name {
+        Some(name) => format!("{{% else %}}{{% include {} %}}{{% endif %}}", quote_text(name)),
+        None => {
+            let words: Vec<&str> = texts.iter().map(|(word, _)| word.as_str()).collect();
+            let why = format!("{}, only for {}", missing_text_reason(by), words.join(", "));
+            format!("{{% else %}}{{{{ throw(message={}) }}}}{{% endif %}}", quote_text(&why))
+        }
+    };
+    source
+}
+
+/// The beginning of the reason for a row without a text, by the column that selects it.
+#[must_use]
+pub fn missing_text_reason(by: &str) -> String {
+    format!("there is no text for what stands in {by}")
+}
+
+/// A text in the kind of quotes that it does not contain.
+fn quote_text(text: &str) -> String {
+    let quote = if text.contains('"') { '\'' } else { '"' };
+    format!("{quote}{text}{quote}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_names_are_distinguished_from_texts() {
+        for name in ["welcome.sms.txt", "templates/a.txt", "вітання.md"] {
+            assert!(is_file_name(name), "{name}");
+        }
+        for text in ["see a.txt", ".txt", "https://x.example/a.html", "{{ file }}.txt", "Sale"] {
+            assert!(!is_file_name(text), "{text}");
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Terms under which a run is sent, for processes without the campaign file, and its destination.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use serde::{Deserialize, Serialize};
+
+use super::{Campaign, DeliverySettings, Profile, Rate, SANDBOX, SendingDeadline, SendingWindow};
+use campaign_core::calendar::DailyLimits;
+use campaign_core::domain::{Budget, FrequencyCap};
+
+/// How a campaign is sent; can change between two starts of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SendingTerms {
+    /// Speed and safety settings.
+    pub delivery: DeliverySettings,
+    /// The budget of the edition.
+    pub limits: Budget,
+    /// The maximum number of messages of the edition per day.
+    pub per_day: Option<DailyLimits>,
+    /// The sending window.
+    pub window: Option<SendingWindow>,
+    /// The end of all sending.
+    pub until: Option<SendingDeadline>,
+    /// Whether messages get a webhook address, if the profile has one.
+    pub webhooks: bool,
+    /// Whether rejections are only reported.
+    pub keep_going: bool,
+    /// Whether the run waits until messages can be sent; otherwise it stops.
+    pub waits: bool,
+    /// The policy of the profile where a shared run was started; empty for other runs.
+    #[serde(default)]
+    pub policy: SharedPolicy,
+}
+
+/// The policy of the profile where a shared run was started. It applies to a worker in addition to the worker's own
+/// profile.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SharedPolicy {
+    /// The sending window.
+    pub window: Option<SendingWindow>,
+    /// The frequency cap over all campaigns.
+    pub cap: Option<FrequencyCap>,
+}
+
+impl SendingTerms {
+    /// The terms of a campaign for a run that ignores rejections or not, and waits for its window or not.
+    #[must_use]
+    pub fn from_campaign(campaign: &Campaign, keep_going: bool, waits: bool) -> Self {
+        Self {
+            delivery: campaign.delivery,
+            limits: campaign.limits.clone(),
+            per_day: campaign.per_day.clone(),
+            window: campaign.window.clone(),
+            until: campaign.until,
+            webhooks: campaign.receipts.takes_webhooks(),
+            keep_going,
+            waits,
+            policy: SharedPolicy::default(),
+        }
+    }
+
+    /// The same terms for workers, with the policy of this profile.
+    #[must_use]
+    pub fn to_worker_terms(&self, profile: Option<&Profile>) -> Self {
+        let policy = profile.map(|profile| SharedPolicy { window: profile.window.clone(), cap: profile.cap });
+        Self { policy: policy.unwrap_or_default(), ..self.clone() }
+    }
+
+    /// The windows of the run and its profile.
+    pub fn effective_windows<'t>(&'t self, profile: Option<&'t Profile>) -> impl Iterator<Item = &'t SendingWindow> {
+        SendingWindow::effective_windows(self.window.as_ref(), profile).chain(&self.policy.window)
+    }
+
+    /// When sending ends for a run that began at this time.
+    #[must_use]
+    pub fn end_time(&self, home: &TimeZone, began_at: Timestamp) -> Option<Timestamp> {
+        match self.until? {
+            until @ SendingDeadline::At(_) => until.to_timestamp(home),
+            SendingDeadline::After(time) => Some(began_at.checked_add(time).unwrap_or(Timestamp::MAX)),
+        }
+    }
+}
+
+/// Where messages are sent.
+#[derive(Clone, Debug)]
+pub enum Destination {
+    /// The built-in sandbox; nobody receives messages.
+    Rehearsal,
+    /// Real recipients, through the gateway of this profile.
+    Live(Box<Profile>),
+}
+
+impl Destination {
+    /// Whether recipients get messages.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        matches!(self, Destination::Live(_))
+    }
+
+    /// The profile of a live destination. `None` for a rehearsal.
+    #[must_use]
+    pub fn profile(&self) -> Option<&Profile> {
+        match self {
+            Destination::Rehearsal => None,
+            Destination::Live(profile) => Some(profile),
+        }
+    }
+
+    /// The profile of a live destination on another machine, which needs confirmation and a single sending host.
+    #[must_use]
+    pub fn remote_profile(&self) -> Option<&Profile> {
+        self.profile().filter(|profile| !profile.is_loopback())
+    }
+
+    /// Whether the destination is live and on this machine, where recipients are not real.
+    #[must_use]
+    pub fn is_loopback(&self) -> bool {
+        self.profile().is_some_and(Profile::is_loopback)
+    }
+
+    /// The gateway's name.
+    #[must_use]
+    pub fn gateway_name(&self) -> &str {
+        self.profile().map_or(SANDBOX, |profile| &profile.name)
+    }
+
+    /// The account of the rate limit and the guard; the built-in sandbox is one.
+    #[must_use]
+    pub fn account_name(&self) -> &str {
+        self.profile().map_or(SANDBOX, |profile| &profile.account)
+    }
+
+    /// The rate limit of the account.
+    #[must_use]
+    pub fn account_rate(&self) -> Rate {
+        self.profile().map_or(Rate::Unlimited, |profile| profile.rate)
+    }
+
+    /// The maximum number of operations in an envelope.
+    #[must_use]
+    pub fn largest_envelope(&self) -> usize {
+        self.profile().map_or(usize::MAX, Profile::max_envelope_size)
+    }
+
+    /// The delivery settings within the limits of the profile.
+    #[must_use]
+    pub fn limit_delivery(&self, delivery: DeliverySettings) -> DeliverySettings {
+        self.profile().map_or(delivery, |profile| delivery.limited_by_profile(profile))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::{CampaignDay, GatewaySearch, load_campaign, load_gateways};
+
+    #[test]
+    fn worker_terms_keep_the_profile_policy() {
+        let folder = TempDir::new().unwrap();
+        let (file, profiles) = (folder.path().join("a.yaml"), folder.path().join("gateways.yaml"));
+        let profile = "main:\n  base_url: http://127.0.0.1:9\n  api_key: { env: KEY }\n  rate: 1/s\n";
+        fs::write(&profiles, format!("{profile}  policy: {{ window: 09:00-20:00, cap: 3/7d }}\n")).unwrap();
+        fs::write(&file, "timezone: Europe/Kyiv\nrecipients: { file: a.csv }\nchannels: [hlr]\n").unwrap();
+        let search = GatewaySearch { explicit: Some(profiles), ..GatewaySearch::default() };
+        let gateways = load_gateways(&search).value.unwrap();
+        let profile = gateways.find_profile("main").unwrap();
+        let campaign = load_campaign(&file, CampaignDay::Of(Timestamp::now())).value.unwrap();
+        let terms = SendingTerms::from_campaign(&campaign, false, true);
+        let stored = serde_json::to_string(&terms.to_worker_terms(Some(profile))).unwrap();
+        let read: SendingTerms = serde_json::from_str(&stored).unwrap();
+        // The worker's own profile has no policy.
+        assert_eq!(read.effective_windows(None).collect::<Vec<_>>(), [profile.window.as_ref().unwrap()]);
+        assert_eq!(read.policy.cap, profile.cap);
+        // Terms of an earlier version have no policy.
+        let earlier = stored.replace(",\"policy\":", ",\"other\":");
+        assert_eq!(serde_json::from_str::<SendingTerms>(&earlier).unwrap(), terms);
+    }
+}

@@ -1,0 +1,177 @@
+//! Effective settings of a campaign and where each value comes from.
+
+use serde_json::Value;
+
+use super::campaign::Campaign;
+use super::keys::{CAMPAIGN, CHANNELS, KeySpec, ValueShape, parse_channel_item};
+use super::profile::Profile;
+use super::value::Rate;
+use super::yaml::{Node, node_to_json};
+use campaign_core::finding::SourceLocation;
+
+/// The maps whose defaults apply if they are missing.
+const DEFAULT_MAPS: [&str; 2] = ["delivery", "delivery.stop_after"];
+
+/// A setting in effect.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// The path of the key, such as `delivery.rate`.
+    pub key: String,
+    /// The value, with its YAML type.
+    pub value: Value,
+    /// The origin of the value.
+    pub origin: SettingOrigin,
+}
+
+/// The origin of a value.
+#[derive(Clone, Debug)]
+pub enum SettingOrigin {
+    /// Written in the file.
+    Written(SourceLocation),
+    /// A default.
+    Default,
+    /// Derived from something else, which this text names.
+    Follows(&'static str),
+    /// Defined by the gateway profile.
+    Profile(String),
+    /// Given on the command line.
+    CommandLine,
+}
+
+/// The effective settings of a campaign with a profile, in the order of their documentation.
+///
+/// `named` means that the gateway was given outside the campaign. Secrets appear as the places where they are stored.
+#[must_use]
+pub fn list_settings(campaign: &Campaign, profile: Option<&Profile>, named: bool) -> Vec<Setting> {
+    let mut settings = SettingsCollector { campaign, found: Vec::new() };
+    settings.collect_map(CAMPAIGN, Some(campaign.places.root_node()), "");
+    if let Some(profile) = profile {
+        settings.apply_profile(profile);
+    }
+    if named {
+        settings.put_setting("gateway", campaign.brief.gateway.as_str().into(), SettingOrigin::CommandLine);
+    }
+    settings.found
+}
+
+struct SettingsCollector<'c> {
+    campaign: &'c Campaign,
+    found: Vec<Setting>,
+}
+
+impl SettingsCollector<'_> {
+    /// Collects the keys of a map, which can be missing.
+    fn collect_map(&mut self, keys: &'static [KeySpec], node: Option<&Node>, above: &str) {
+        for key in keys {
+            let path = if above.is_empty() { key.name.to_owned() } else { format!("{above}.{}", key.name) };
+            let value = node
+                .and_then(|node| node.find_entry(key.name))
+                .map(|entry| &entry.value)
+                .filter(|node| !node.is_null());
+            match (key.shape, value) {
+                (ValueShape::Map(keys), Some(node)) if node.as_entries().is_some() => {
+                    self.collect_map(keys, Some(node), &path)
+                }
+                (ValueShape::Map(keys), None) if DEFAULT_MAPS.contains(&path.as_str()) => {
+                    self.collect_map(keys, None, &path)
+                }
+                (ValueShape::Channels, Some(node)) => self.collect_channels(node.as_items().unwrap_or_default()),
+                (_, Some(node)) => self.push_written(path, node_to_json(node)),
+                (_, None) => self.push_default(key, path),
+            }
+        }
+    }
+
+    fn collect_channels(&mut self, items: &[Node]) {
+        for (index, item) in items.iter().enumerate() {
+            let Some(found) = parse_channel_item(item) else { continue };
+            let name = found.channel.name();
+            let Some(ValueShape::Map(keys)) = CHANNELS.iter().find(|key| key.name == name).map(|key| key.shape) else {
+                continue;
+            };
+            self.collect_map(keys, found.keys, &format!("channels[{index}].{name}"));
+        }
+        let kind = self.campaign.brief.content.kind.name().into();
+        self.put_setting("operation", kind, SettingOrigin::Follows("the channels"));
+    }
+
+    fn push_written(&mut self, path: String, value: Value) {
+        let place = self.campaign.places.locate_key(&path);
+        let origin = place.map_or(SettingOrigin::Default, SettingOrigin::Written);
+        self.put_setting(&path, value, origin);
+    }
+
+    /// Adds the default of a missing key, if there is one.
+    fn push_default(&mut self, key: &KeySpec, path: String) {
+        let Campaign { brief, results, .. } = self.campaign;
+        let (value, origin) = match path.as_str() {
+            "the file name" => (brief.name.as_str().into(), SettingOrigin::Follows("the name of the file")),
+            "purpose" => (brief.purpose.name().into(), SettingOrigin::Follows("the channels")),
+            "language" if brief.region.is_some() => {
+                (brief.text_language().code().into(), SettingOrigin::Follows("the region"))
+            }
+            "language" => (brief.text_language().code().into(), SettingOrigin::Default),
+            "results" => (results.display().to_string().into(), SettingOrigin::Follows("the campaign's name")),
+            _ => match key.default {
+                Some(default) => (parse_default(default), SettingOrigin::Default),
+                None => return,
+            },
+        };
+        self.put_setting(&path, value, origin);
+    }
+
+    /// Adds the profile's settings, where it is stricter or has its own.
+    fn apply_profile(&mut self, profile: &Profile) {
+        let from = || SettingOrigin::Profile(profile.name.clone());
+        let asked = &self.campaign.delivery;
+        let lower_rate = asked.rate.is_none_or(|rate| rate > profile.rate);
+        let lower_batch = asked.batch > profile.batch_limit;
+        let mut add = |key: &str, value: Option<Value>| {
+            if let Some(value) = value {
+                self.put_setting(key, value, from());
+            }
+        };
+        add("delivery.rate", lower_rate.then(|| rate_value(profile.rate)));
+        add("delivery.batch", lower_batch.then(|| profile.batch_limit.get().into()));
+        add("profile.base_url", Some(profile.base_url.to_string().into()));
+        add("profile.async_url", profile.async_url.as_ref().map(|url| url.to_string().into()));
+        add("profile.account", Some(profile.account.as_str().into()));
+        add("profile.rate", Some(rate_value(profile.rate)));
+        add("profile.batch_limit", Some(profile.batch_limit.get().into()));
+        add("profile.limits.recipients", profile.recipients_limit.map(Into::into));
+        add("profile.policy.cap", profile.cap.map(|cap| cap.to_string().into()));
+        add("profile.policy.window", profile.window.as_ref().map(|window| window.to_string().into()));
+        add("profile.approval.above", profile.approval.as_ref().map(|rule| rule.above.into()));
+        for (channel, price) in &profile.prices {
+            add(&format!("profile.prices.{channel}"), Some(price.to_string().into()));
+        }
+        add("profile.currency", profile.currency.as_deref().map(Into::into));
+    }
+
+    /// Adds a value or replaces that of the same key.
+    fn put_setting(&mut self, key: &str, value: Value, origin: SettingOrigin) {
+        let setting = Setting { key: key.to_owned(), value, origin };
+        match self.found.iter_mut().find(|found| found.key == key) {
+            Some(found)
+                if matches!(
+                    (&found.origin, &setting.origin),
+                    (SettingOrigin::Written(_), SettingOrigin::Follows(_))
+                ) => {}
+            Some(found) => *found = setting,
+            None => self.found.push(setting),
+        }
+    }
+}
+
+fn rate_value(rate: Rate) -> Value {
+    rate.to_string().into()
+}
+
+/// A default as a value.
+fn parse_default(text: &str) -> Value {
+    match text.parse::<u64>() {
+        Ok(number) => number.into(),
+        Err(_) if matches!(text, "true" | "false") => (text == "true").into(),
+        Err(_) => text.into(),
+    }
+}

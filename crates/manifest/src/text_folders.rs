@@ -1,0 +1,307 @@
+//! Text files of a campaign, the folders that they are read from, and dates in file names.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Component, Path, PathBuf};
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+
+use super::campaign_paths::{CampaignPaths, TextFolder, is_outside};
+use campaign_core::finding::{did_you_mean, join_names};
+use campaign_core::regular_file;
+
+/// The maximum size of a text file, in bytes.
+const MAX_BYTES: u64 = 64 * 1024;
+
+/// The folders of a campaign's text files, in search order: beside the campaign file, `templates/` there, `templates/`
+/// of the folder above. Texts of the campaign file itself come first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextFolders {
+    folders: Vec<TextFolder>,
+    /// Texts of the campaign file that other texts include, by name.
+    own: BTreeMap<String, String>,
+}
+
+/// A text file.
+#[derive(Debug)]
+pub(super) struct TextFile {
+    /// The path as it is shown.
+    pub(super) path: PathBuf,
+    /// The text without byte order mark, carriage returns and a final newline.
+    pub(super) text: String,
+}
+
+/// Why a text cannot be read.
+#[derive(Debug)]
+pub(super) struct TextFileError {
+    /// The problem.
+    pub(super) message: String,
+    /// The remedy.
+    pub(super) help: String,
+}
+
+impl TextFolders {
+    /// The folders for a campaign file.
+    pub(super) fn from_paths(paths: &CampaignPaths) -> Self {
+        Self { folders: paths.text_folders(), own: BTreeMap::new() }
+    }
+
+    /// The text file with this name and its path, for texts that other texts include.
+    ///
+    /// # Errors
+    /// The problem and its remedy.
+    pub fn read_text(&self, name: &str) -> Result<(PathBuf, String), String> {
+        if let Some(text) = self.own.get(name) {
+            return Ok((PathBuf::from(name), text.clone()));
+        }
+        self.find_text(name)
+            .map(|file| (file.path, file.text))
+            .map_err(|TextFileError { message, help }| format!("{message}; {help}"))
+    }
+
+    /// Adds a text of the campaign file, which others can include by this name.
+    pub fn add_inline_text(&mut self, name: String, text: String) {
+        self.own.insert(name, text);
+    }
+
+    pub(super) fn find_text(&self, name: &str) -> Result<TextFile, TextFileError> {
+        let normal = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+        if name.is_empty() || name.contains('\0') || !Path::new(name).components().all(normal) {
+            return Err(TextFileError {
+                message: format!("`{name}` is outside the folders for text files"),
+                help: "use a file in the campaign file's folder, or in templates/".into(),
+            });
+        }
+        for folder in &self.folders {
+            if let Some(opened) = folder.open_text(name) {
+                return read_opened_file(opened, folder.shown.join(name));
+            }
+        }
+        Err(self.missing_text_error(name))
+    }
+
+    fn missing_text_error(&self, name: &str) -> TextFileError {
+        let names: Vec<String> = self.folders.iter().flat_map(TextFolder::list_names).collect();
+        let looked: Vec<String> = self.folders.iter().map(|folder| format_folder(&folder.shown)).collect();
+        let looked = format!("folders searched: {}", join_names(looked.iter().map(String::as_str)));
+        let help = match did_you_mean(name, names.iter().map(String::as_str)) {
+            Some(meant) => format!("did you mean `{meant}`? {looked}"),
+            None => looked,
+        };
+        TextFileError { message: format!("there is no text file `{name}`"), help }
+    }
+}
+
+fn format_folder(folder: &Path) -> String {
+    if folder.as_os_str().is_empty() { "./".into() } else { format!("{}/", folder.display()) }
+}
+
+/// The text of an opened file, shown under this path.
+fn read_opened_file(opened: io::Result<File>, path: PathBuf) -> Result<TextFile, TextFileError> {
+    let text = match opened {
+        Err(error) if is_outside(&error) => {
+            let help = "copy the file into the folder; links to files outside the folder are not followed".to_owned();
+            return Err(TextFileError {
+                message: format!("`{}` is a link to a file outside its folder", path.display()),
+                help,
+            });
+        }
+        opened => read_file_text(opened, &path)?,
+    };
+    Ok(TextFile { path, text })
+}
+
+/// The text of a file that a person names outside a campaign, such as that of a gateway template.
+///
+/// # Errors
+/// The problem and its remedy.
+pub fn read_text_file(file: &Path) -> Result<String, String> {
+    read_file_text(regular_file::open(file), file)
+        .map_err(|TextFileError { message, help }| format!("{message}; {help}"))
+}
+
+/// The remedy for a text in another encoding.
+const NOT_UTF_8: &str = "open it in an editor with its current encoding (usually Windows-1251 for Cyrillic \
+    text), and save it as UTF-8";
+
+/// The text of a file, shown under this path.
+fn read_file_text(opened: io::Result<File>, shown: &Path) -> Result<String, TextFileError> {
+    let name = shown.display();
+    let problem = |message: String, help: &str| TextFileError { message, help: help.to_owned() };
+    let mut bytes = Vec::new();
+    opened
+        .and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes))
+        .map_err(|error| problem(format!("cannot read `{name}`: {error}"), "check the file and its permissions"))?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(problem(
+            format!("`{name}` is larger than 64 KiB"),
+            "check that this is the right file; messages are short",
+        ));
+    }
+    let text = String::from_utf8(bytes).map_err(|_| problem(format!("`{name}` is not encoded in UTF-8"), NOT_UTF_8))?;
+    let text = text.trim_start_matches('\u{feff}').replace('\r', "");
+    Ok(text.strip_suffix('\n').unwrap_or(&text).to_owned())
+}
+
+/// The day for which a campaign file is read: `today` in its texts and file names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CampaignDay {
+    /// The day of this moment, in the campaign's time zone.
+    Of(Timestamp),
+    /// This day.
+    Is(Date),
+    /// This future day: text files that are named after it can be missing.
+    Coming(Date),
+}
+
+impl CampaignDay {
+    /// The date in a time zone, or in that of the computer.
+    pub(super) fn resolve_date(self, zone: Option<&str>) -> Date {
+        match self {
+            CampaignDay::Is(date) | CampaignDay::Coming(date) => date,
+            CampaignDay::Of(moment) => {
+                let zone = zone.and_then(|zone| TimeZone::get(zone).ok()).unwrap_or_else(TimeZone::system);
+                moment.to_zoned(zone).date()
+            }
+        }
+    }
+}
+
+/// Whether a file name contains a date placeholder or something like it.
+pub(super) fn has_placeholder(name: &str) -> bool {
+    name.contains("{{") || name.contains("{%")
+}
+
+/// The file name on a day: `daily-{{ today }}.csv` is `daily-2026-12-01.csv`; `None` if braces contain anything else.
+pub(super) fn insert_date(name: &str, today: Date) -> Option<String> {
+    let mut pieces = name.split("{{");
+    let mut dated = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let (inner, rest) = piece.split_once("}}")?;
+        if inner.trim() != "today" {
+            return None;
+        }
+        dated += &format!("{today}{rest}");
+    }
+    (!has_placeholder(&dated)).then_some(dated)
+}
+
+/// Replaces each `{{ today }}` with the date; other braces stay.
+pub(super) fn replace_today(text: &str, today: Date) -> String {
+    let mut pieces = text.split("{{");
+    let mut dated = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        match piece.split_once("}}") {
+            Some((inner, rest)) if inner.trim() == "today" => dated += &format!("{today}{rest}"),
+            _ => dated += &format!("{{{{{piece}"),
+        }
+    }
+    dated
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::PathScope;
+
+    fn test_folders() -> (tempfile::TempDir, TextFolders) {
+        let house = tempfile::tempdir().unwrap();
+        let write = |name: &str, bytes: &[u8]| {
+            let path = house.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, bytes).unwrap();
+        };
+        write("campaigns/beside.txt", b"beside\n");
+        write("campaigns/templates/inner.txt", "\u{feff}a\r\nb\r\n".as_bytes());
+        write("templates/outer.sms.txt", b"outer\n\n");
+        write("templates/latin.txt", b"caf\xe9");
+        write("templates/large.txt", &[b'x'; 65_537]);
+        write("secret.txt", b"secret");
+        let paths = CampaignPaths::new(&house.path().join("campaigns/sale.yaml"), PathScope::Anywhere);
+        let folders = TextFolders::from_paths(&paths);
+        (house, folders)
+    }
+
+    #[test]
+    fn texts_are_found_beside_the_campaign_then_in_templates() {
+        let (_house, folders) = test_folders();
+        let text = |name| folders.read_text(name).unwrap().1;
+        assert_eq!(text("beside.txt"), "beside");
+        assert_eq!(text("inner.txt"), "a\nb");
+        assert_eq!(text("outer.sms.txt"), "outer\n");
+        assert_eq!(text("templates/inner.txt"), "a\nb");
+    }
+
+    #[test]
+    fn text_path_cannot_leave_its_folder() {
+        let (house, folders) = test_folders();
+        let absolute = house.path().join("secret.txt").display().to_string();
+        for name in ["../secret.txt", "templates/../../secret.txt", absolute.as_str(), "", ".."] {
+            assert!(folders.read_text(name).unwrap_err().contains("outside the folders"), "{name}");
+        }
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink(house.path().join("secret.txt"), house.path().join("campaigns/link.txt"))
+                .unwrap();
+            assert!(folders.read_text("link.txt").unwrap_err().contains("outside its folder"));
+        }
+    }
+
+    #[test]
+    fn unusable_text_file_gives_a_reason() {
+        let (_house, folders) = test_folders();
+        let cases = [
+            ("outer.sms.tx", "did you mean `outer.sms.txt`"),
+            ("nothing-alike", "folders searched"),
+            ("latin.txt", "not encoded in UTF-8"),
+            ("large.txt", "larger than 64 KiB"),
+            ("templates", "it is a folder"),
+        ];
+        for (name, words) in cases {
+            let error = folders.read_text(name).unwrap_err();
+            assert!(error.contains(words), "{name}: {error}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod day_tests {
+    use jiff::civil::date;
+
+    use super::*;
+
+    #[test]
+    fn file_name_accepts_only_the_date() {
+        for (name, expected) in [
+            ("a.csv", Some("a.csv")),
+            ("daily-{{ today }}.csv", Some("daily-2026-12-01.csv")),
+            ("{{today}}/{{ today }}.csv", Some("2026-12-01/2026-12-01.csv")),
+            ("a-{{ name }}.csv", None),
+            ("a-{{ today.csv", None),
+            ("a-{% if x %}.csv", None),
+            ("a-{{ today }}{{", None),
+            ("a}}.csv", Some("a}}.csv")),
+        ] {
+            assert_eq!(insert_date(name, date(2026, 12, 1)).as_deref(), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn text_gets_the_date_and_keeps_other_braces() {
+        let on = |text| replace_today(text, date(2026, 12, 1));
+        assert_eq!(on("--day={{ today }}/{{today}}"), "--day=2026-12-01/2026-12-01");
+        assert_eq!(on("{{json .}} {{ today }} {{"), "{{json .}} 2026-12-01 {{");
+    }
+
+    #[test]
+    fn day_of_a_moment_depends_on_the_zone() {
+        let night = CampaignDay::Of("2026-11-30T23:30:00Z".parse().unwrap());
+        assert_eq!(night.resolve_date(Some("Europe/Kyiv")), date(2026, 12, 1));
+        assert_eq!(night.resolve_date(Some("America/New_York")), date(2026, 11, 30));
+    }
+}

@@ -1,0 +1,405 @@
+//! Explanations of YAML syntax errors, and typing mistakes that change the meaning of a file.
+//!
+//! The parser reports where it failed; the mistake itself is guessed from the kind of error and the line. Unrecognized
+//! errors keep the parser's message. Typing mistakes, such as a no-break space, a long dash or a key without a space
+//! after its colon, are searched only in files with errors.
+
+use std::ops::Range;
+
+use granit_parser::{ErrorKind, ScanError};
+
+use campaign_core::finding::{Finding, Severity, SourceLocation, SourceText, rules};
+
+const QUOTE_HELP: &str = "put the whole value in double quotes; write `\\\"` for a quote inside it";
+const ALIGN_HELP: &str =
+    "start keys at the same level in the same column; indent keys inside another key by two spaces";
+
+/// The finding for a syntax error.
+pub(super) fn explain_error(error: &ScanError, source: &SourceText) -> Finding {
+    let at = error.marker().byte_offset().unwrap_or(0);
+    let spot = ErrorPosition::new(source.text(), at);
+    let (finding, span) = find_cause(error, &spot);
+    finding.at(SourceLocation::new(source, span))
+}
+
+fn find_cause(error: &ScanError, spot: &ErrorPosition<'_>) -> (Finding, Range<usize>) {
+    use ErrorKind as E;
+    match error.kind() {
+        E::TabNotAllowed
+        | E::TabInBlockIndentation
+        | E::TabInIndentation
+        | E::TabInPlainScalar
+        | E::TabAtBlockScalarStart => (
+            Finding::new(&rules::YAML_TAB, "a tab is not allowed here; YAML requires spaces").help(spot.replace_tab()),
+            spot.tab_span(),
+        ),
+        E::MappingValueNotAllowed | E::InvalidColonPlacement => spot.explain_colon(),
+        E::ExpectedBlockMappingKey if spot.is_in_indentation() => spot.explain_indentation(),
+        E::ExpectedBlockMappingKey => (
+            Finding::new(&rules::YAML_QUOTE, "YAML reads a value that starts with a bracket as a list or a map")
+                .help(QUOTE_HELP),
+            spot.value_span(),
+        ),
+        E::InvalidIndentation
+        | E::ExpectedBlockSequenceEntry
+        | E::InvalidBlockScalarIndent
+        | E::InvalidFlowScalarIndent
+        | E::MappingKeyNotAllowed => spot.explain_indentation(),
+        E::InvalidTrailingSingleQuotedScalar => (
+            Finding::new(
+                &rules::YAML_QUOTE,
+                "the quoted value ends at the second `'`, but more text follows on the line",
+            )
+            .help("double each apostrophe inside single quotes (`''`), or put the value in double quotes"),
+            spot.rest_of_line(),
+        ),
+        E::InvalidTrailingDoubleQuotedScalar => (
+            Finding::new(
+                &rules::YAML_QUOTE,
+                "the quoted value ends at the second `\"`, but more text follows on the line",
+            )
+            .help("write a quote inside double quotes as `\\\"`, or put the value in single quotes"),
+            spot.rest_of_line(),
+        ),
+        E::UnclosedQuotedScalar | E::InvalidQuotedScalarIndent | E::DocumentIndicatorInQuotedScalar => (
+            Finding::new(&rules::YAML_QUOTE, "the closing quote of this value is missing")
+                .help("add the closing quote; for text on several lines, write `|` and indent the text below it"),
+            spot.opening_quote(),
+        ),
+        E::UnexpectedEofBlockMapping
+        | E::UnexpectedCharacter { .. }
+        | E::MissingAnchorOrAliasName
+        | E::UnknownAnchor
+        | E::UndeclaredTagHandle
+        | E::InvalidBlockScalarHeader
+        | E::BlockSequenceEntryNotAllowed
+        | E::MisplacedFlowCollectionEnd => spot.explain_first_character(),
+        E::SimpleKeyExpected | E::InvalidSimpleKey => spot.explain_missing_key(),
+        E::ExpectedFlowMappingSeparator
+        | E::ExpectedFlowSequenceSeparator
+        | E::UnclosedFlowCollection { .. }
+        | E::MismatchedFlowCollectionEnd { .. }
+        | E::UnexpectedEofFlowMapping
+        | E::UnexpectedEofFlowSequence
+        | E::UnexpectedEofImplicitFlowMapping => (
+            Finding::new(&rules::YAML_SYNTAX, "a `{` or `[` is not closed, or a comma is missing inside it")
+                .help("close the bracket with `}` or `]`; if a value contains brackets or commas, put it in quotes"),
+            spot.character_span(),
+        ),
+        E::UnknownQuotedScalarEscape | E::InvalidQuotedScalarHexEscape | E::InvalidUnicodeEscape => (
+            Finding::new(&rules::YAML_QUOTE, "a `\\` inside double quotes starts an invalid escape sequence")
+                .help("write `\\\\` for a backslash, or put the value in single quotes"),
+            spot.value_span(),
+        ),
+        E::RecursionLimitExceeded => (
+            Finding::new(&rules::FILE_TOO_COMPLEX, "lists and maps are nested too deeply").help(ALIGN_HELP),
+            spot.character_span(),
+        ),
+        _ => (
+            Finding::new(&rules::YAML_SYNTAX, format!("invalid YAML: {}", error.info()))
+                .help("check this line and the line above for a missing quote or wrong indentation"),
+            spot.character_span(),
+        ),
+    }
+}
+
+/// A line above that of an error.
+struct LineAbove<'t> {
+    /// The column of its key.
+    column: usize,
+    key: &'t str,
+    /// Whether its value is below it.
+    opens: bool,
+}
+
+/// The location of an error and its line.
+struct ErrorPosition<'t> {
+    text: &'t str,
+    at: usize,
+    line: Range<usize>,
+}
+
+impl<'t> ErrorPosition<'t> {
+    fn new(text: &'t str, at: usize) -> Self {
+        let mut at = at.min(text.len());
+        while !text.is_char_boundary(at) {
+            at -= 1;
+        }
+        // At the end of the file, the last non-empty line matters.
+        if text[at..].trim().is_empty() {
+            at = at.min(text.trim_end().len());
+        }
+        let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
+        let end = text[at..].find('\n').map_or(text.len(), |newline| at + newline);
+        Self { text, at, line: start..end }
+    }
+
+    fn line_text(&self) -> &'t str {
+        &self.text[self.line.clone()]
+    }
+
+    fn text_before(&self) -> &'t str {
+        &self.text[self.line.start..self.at]
+    }
+
+    /// The character at the location.
+    fn character_span(&self) -> Range<usize> {
+        let length = self.text[self.at..].chars().next().map_or(0, char::len_utf8);
+        self.at..self.at + length
+    }
+
+    /// From the location to the end of the line.
+    fn rest_of_line(&self) -> Range<usize> {
+        self.at..self.at + self.text[self.at..self.line.end].trim_end().len()
+    }
+
+    fn trimmed_line(&self) -> Range<usize> {
+        let start = self.line.end - self.line_text().trim_start().len();
+        start..start + self.text[start..self.line.end].trim_end().len()
+    }
+
+    /// The part after the first `: ` or `- ` of the line; the whole line without one.
+    fn value_span(&self) -> Range<usize> {
+        let line = self.trimmed_line();
+        let text = &self.text[line.clone()];
+        let skip = text.find(": ").map(|colon| colon + 2).or_else(|| text.strip_prefix("- ").map(|_| 2)).unwrap_or(0);
+        let value = &text[skip..];
+        line.end - value.trim_start().len()..line.end
+    }
+
+    /// Whether only indentation or a dash comes before the error.
+    fn is_in_indentation(&self) -> bool {
+        self.text_before().trim_start_matches([' ', '-', '\u{feff}']).is_empty()
+    }
+
+    fn tab_span(&self) -> Range<usize> {
+        let tab = self.line_text().find('\t').map_or(self.at, |tab| self.line.start + tab);
+        tab..(tab + 1).min(self.line.end).max(tab)
+    }
+
+    fn opening_quote(&self) -> Range<usize> {
+        let before = &self.text[..self.character_span().end];
+        let opens = [": \"", ": '", "- \"", "- '", "[\"", "['", "{ \"", "{ '"];
+        let quote = opens.iter().filter_map(|open| Some(before.rfind(open)? + open.len() - 1)).max();
+        quote.map_or_else(|| self.character_span(), |quote| quote..quote + 1)
+    }
+
+    fn explain_indentation(&self) -> (Finding, Range<usize>) {
+        let finding =
+            Finding::new(&rules::YAML_INDENTATION, "the indentation of this line does not match any line above it");
+        let help = match self.find_line_above() {
+            Some(above) if !above.opens => {
+                let (key, spaces) = (above.key, above.column);
+                format!("{ALIGN_HELP}; to align with `{key}`, use {spaces} spaces")
+            }
+            _ => ALIGN_HELP.to_owned(),
+        };
+        (finding.help(help), self.trimmed_line())
+    }
+
+    /// The last non-empty line above.
+    fn find_line_above(&self) -> Option<LineAbove<'t>> {
+        let line = self.text[..self.line.start].lines().rev().find(|line| !line.trim().is_empty())?;
+        let text = line.trim_start_matches([' ', '-', '\u{feff}']);
+        let (column, key) = (line.len() - text.len(), text.split(':').next().unwrap_or_default().trim());
+        Some(LineAbove { column, key, opens: text.trim_end().ends_with(':') })
+    }
+
+    /// The remedy for a tab.
+    fn replace_tab(&self) -> String {
+        if !self.line_text()[..self.tab_span().start - self.line.start].trim().is_empty() {
+            return "use a space instead".to_owned();
+        }
+        let spaces = match self.find_line_above() {
+            Some(LineAbove { column, opens: true, .. }) => format!("{} spaces", column + 2),
+            Some(LineAbove { column, .. }) if column > 0 => format!("{column} spaces"),
+            _ => "spaces".to_owned(),
+        };
+        format!(
+            "start this line with {spaces} instead of a tab, and correct the other lines that start with \
+            tabs"
+        )
+    }
+
+    fn explain_missing_key(&self) -> (Finding, Range<usize>) {
+        let finding = Finding::new(&rules::YAML_SYNTAX, "this line is neither `key: value` nor part of a longer value");
+        let help = "if this line is a key, add `: ` after it; if it continues the value above, indent it deeper than \
+            the key of that value";
+        (finding.help(help), self.trimmed_line())
+    }
+
+    /// A second colon: in a text that needs quotes, or a key indented under a finished value.
+    fn explain_colon(&self) -> (Finding, Range<usize>) {
+        if self.text_before().contains(": ") {
+            let finding = Finding::new(
+                &rules::YAML_QUOTE,
+                "YAML reads a `:` followed by a space as the end of a key, even inside a value without quotes",
+            );
+            return (finding.help(QUOTE_HELP), self.value_span());
+        }
+        if self.trimmed_line().start == self.line.start && self.line.start > 0 {
+            let above = ErrorPosition::new(self.text, self.text[..self.line.start].trim_end().len());
+            return above.explain_missing_key();
+        }
+        let message = "this line is indented deeper than the line above, which is already complete";
+        (Finding::new(&rules::YAML_INDENTATION, message).help(ALIGN_HELP), self.trimmed_line())
+    }
+
+    /// A value that begins with a character that has a meaning in YAML.
+    fn explain_first_character(&self) -> (Finding, Range<usize>) {
+        match self.text[self.at..].chars().next() {
+            Some(c) if c.is_control() => {
+                let message = format!("the character U+{:04X} is not allowed in a YAML file", u32::from(c));
+                (
+                    Finding::new(&rules::YAML_SYNTAX, message).help("remove the character, or type the text again"),
+                    self.character_span(),
+                )
+            }
+            Some('-') => {
+                let finding = Finding::new(&rules::YAML_SYNTAX, "a list cannot start on the same line as its key");
+                let help = "start each item with `- ` on its own line; if it is a value that starts with `-`, \
+                    put it in quotes";
+                (finding.help(help), self.value_span())
+            }
+            Some(c @ ('|' | '>')) => {
+                let finding = Finding::new(&rules::YAML_QUOTE, format!("no text can follow `{c}` on the same line"));
+                (
+                    finding.help("start the text on the next line, indented, or put the whole value in quotes"),
+                    self.value_span(),
+                )
+            }
+            Some(c) => {
+                let finding = Finding::new(&rules::YAML_QUOTE, format!("a value that starts with `{c}` needs quotes"));
+                (finding.help(QUOTE_HELP), self.rest_of_line())
+            }
+            None => {
+                let finding = Finding::new(&rules::YAML_SYNTAX, "the file ends unexpectedly");
+                (finding.help("check for a missing quote or bracket above"), self.character_span())
+            }
+        }
+    }
+}
+
+/// The typing mistakes in a file, each with its bytes; `is_key` knows the keys of the file.
+pub(crate) fn find_slips(text: &str, is_key: impl Fn(&str) -> bool) -> Vec<(Range<usize>, Finding)> {
+    let mut found = Vec::new();
+    let (mut start, mut block) = (0, None);
+    for line in text.split_inclusive('\n') {
+        let indent = line.len() - line.trim_start().len();
+        let is_blank = line.trim().is_empty();
+        // The lines of a text after `|` or `>` are free text.
+        if block.is_some_and(|deeper| is_blank || indent > deeper) {
+            start += line.len();
+            continue;
+        }
+        block = opens_block(line).then_some(indent);
+        if let Some((span, finding)) = find_slip(line, &is_key).filter(|_| !is_blank) {
+            found.push((start + span.start..start + span.end, finding));
+        }
+        start += line.len();
+    }
+    found
+}
+
+/// Whether a text of several lines begins below this line.
+fn opens_block(line: &str) -> bool {
+    let end = line.trim_end().trim_end_matches(['+', '-']);
+    end.ends_with(": |") || end.ends_with(": >")
+}
+
+fn find_slip(line: &str, is_key: &impl Fn(&str) -> bool) -> Option<(Range<usize>, Finding)> {
+    let first = line.find(|character: char| !character.is_whitespace())?;
+    let (indentation, rest) = line.split_at(first);
+    if let Some((at, space)) = indentation.char_indices().find(|(_, character)| !character.is_ascii_whitespace()) {
+        let message =
+            format!("this line starts with a kind of space that YAML does not accept (U+{:04X})", u32::from(space));
+        let finding = Finding::new(&rules::YAML_INDENTATION, message);
+        return Some((at..at + space.len_utf8(), finding.help("type the spaces at the start of the line again")));
+    }
+    let item =
+        rest.trim_start_matches(['\u{2010}', '\u{2011}', '\u{2012}', '\u{2013}', '\u{2014}', '\u{2015}', '\u{2212}']);
+    if item.len() < rest.len() && item.starts_with(' ') {
+        let finding = Finding::new(&rules::YAML_SYNTAX, "a list item must start with a hyphen, `-`");
+        let finding = finding.help("type the hyphen again; a text editor has replaced it with a longer dash");
+        return Some((first..line.len() - item.len(), finding));
+    }
+    find_curly_quotes(first, rest, is_key).or_else(|| find_stuck_value(first, rest, is_key))
+}
+
+/// A known key with a value in typographic quotes, inside which YAML sees a key or a comment.
+fn find_curly_quotes(first: usize, rest: &str, is_key: &impl Fn(&str) -> bool) -> Option<(Range<usize>, Finding)> {
+    let skipped = rest.len() - rest.trim_start_matches(['-', ' ']).len();
+    let (key, value) = rest[skipped..].split_once(": ")?;
+    let text = value.trim();
+    let opens = text.starts_with(['\u{201c}', '\u{201d}', '\u{201e}', '\u{201f}', '\u{2018}', '\u{2019}']);
+    (opens && is_key(key) && (text.contains(": ") || text.contains(" #"))).then(|| {
+        let finding = Finding::new(&rules::TYPOGRAPHIC_QUOTES, "YAML does not treat curly quotes as quotes");
+        let start = first + skipped + key.len() + ": ".len() + (value.len() - value.trim_start().len());
+        let finding = Finding { severity: Severity::Error, ..finding };
+        (
+            start..start + text.len(),
+            finding.help("type `\"` again at both ends; a text editor has replaced the straight quotes"),
+        )
+    })
+}
+
+/// A known key with its value directly after the colon.
+fn find_stuck_value(first: usize, rest: &str, is_key: &impl Fn(&str) -> bool) -> Option<(Range<usize>, Finding)> {
+    let skipped = rest.len() - rest.trim_start_matches(['-', ' ']).len();
+    let (key, value) = rest[skipped..].split_once(':')?;
+    let is_stuck = value.starts_with(|character: char| !character.is_whitespace()) && !value.starts_with("//");
+    (is_stuck && is_key(key)).then(|| {
+        let colon = first + skipped + key.len();
+        let finding = Finding::new(&rules::YAML_SYNTAX, format!("missing space after `{key}:`"));
+        (colon..colon + 1, finding.help(format!("write `{key}: {}`", value.trim())))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn find_texts(text: &str) -> Vec<(&str, String)> {
+        let slips = find_slips(text, |key| ["file", "signature", "message"].contains(&key));
+        slips.into_iter().map(|(span, finding)| (&text[span], finding.message)).collect()
+    }
+
+    #[test]
+    fn slip_is_reported_at_its_place() {
+        for (text, at, said) in [
+            ("recipients:\n  file:clients.csv\n", ":", "after `file:`"),
+            ("  - sms:\n      signature:\"x\"\n", ":", "after `signature:`"),
+            ("  - file:x\n", ":", "after `file:`"),
+            ("recipients:\n\u{a0}\u{a0}file: x\n", "\u{a0}", "U+00A0"),
+            ("channels:\n  – sms:\n", "–", "must start with a hyphen"),
+            ("message: “Hi: there”\n", "“Hi: there”", "curly quotes"),
+            ("  - message: „Sale #1“ \n", "„Sale #1“", "curly quotes"),
+        ] {
+            let found = find_texts(text);
+            assert!(found.len() == 1 && found[0].0 == at && found[0].1.contains(said), "{text:?}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn text_blocks_have_no_slips() {
+        for text in [
+            "message: |\n  file:x\n  – one\n\n  \u{a0}two\nfile: x\n",
+            "file: a:b\n",
+            "link:x\n",
+            "message: “Hi”\n",
+            "message: >-\n      signature:\"x\"\n",
+            "file://x\n",
+        ] {
+            assert_eq!(find_texts(text), [], "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in "[a-z:\\-– \u{a0}\n|>\"]{0,60}") {
+            let _ = find_texts(&text);
+        }
+    }
+}

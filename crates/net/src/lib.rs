@@ -1,0 +1,381 @@
+//! HTTP listeners with connection limits, idle timeouts and graceful shutdown.
+//!
+//! axum's own server has no limits on request heads, idle time or the number of connections. Here, [`listen`] binds an
+//! address, so that a failure is reported early, and [`serve_connections`] serves a router until the shutdown, then
+//! finishes open requests. A handler finds the client as `Extension<SocketAddr>`. It must limit the size and the time
+//! of a body itself, and answer before the idle timeout.
+//!
+//! It must not inspect requests.
+
+mod hosts;
+pub mod http_client;
+pub mod metrics;
+
+use std::future::Future;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use axum::{Extension, Router};
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, Sleep, sleep};
+
+pub use hosts::{Hosts, is_public};
+
+/// The maximum number of connections that wait to be accepted.
+pub const BACKLOG: u32 = 1024;
+/// How long to wait after a temporary failure, usually a lack of file descriptors.
+const RETRY_DELAY: Duration = Duration::from_millis(50);
+
+/// Listens on an address; port 0 picks a free one.
+///
+/// # Errors
+/// If the address does not belong to this machine or is in use.
+pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    bind_socket(address)?.listen(BACKLOG)
+}
+
+/// Binds a socket without listening, so that connections are refused.
+///
+/// # Errors
+/// As for [`listen`].
+pub fn bind_socket(address: SocketAddr) -> io::Result<TcpSocket> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // On other systems than Unix, this would let others take the port of a listener.
+    #[cfg(unix)]
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    Ok(socket)
+}
+
+/// The next connection and its remote address. Cancel safe.
+pub async fn accept_connection(listener: &TcpListener) -> (TcpStream, SocketAddr) {
+    loop {
+        match listener.accept().await {
+            Ok(accepted) => return accepted,
+            Err(error) => {
+                tracing::warn!("a connection cannot be accepted: {error}");
+                tokio::time::sleep(RETRY_DELAY).await;
+            }
+        }
+    }
+}
+
+/// An address that a client can connect to: the unspecified address becomes loopback.
+pub fn connectable_address(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
+        ip => ip,
+    };
+    SocketAddr::new(ip, address.port())
+}
+
+/// Limits of the connections of a listener.
+#[derive(Clone, Copy, Debug)]
+pub struct ConnectionLimits {
+    /// The timeout for the head of a request, and for the next request on a connection.
+    pub head: Duration,
+    /// The idle timeout in both directions; `None` if answers may be late on purpose.
+    pub silence: Option<Duration>,
+    /// The maximum number of connections; further ones wait in the backlog.
+    pub connections: usize,
+    /// How long open requests have at shutdown.
+    pub end: Duration,
+}
+
+impl Default for ConnectionLimits {
+    /// The limits of a public listener.
+    fn default() -> Self {
+        let (head, silence, end) = (Duration::from_secs(5), Duration::from_secs(15), Duration::from_secs(5));
+        Self { head, silence: Some(silence), connections: 512, end }
+    }
+}
+
+/// Serves connections until the shutdown, then lets open requests finish.
+pub async fn serve_connections(
+    listener: TcpListener,
+    app: Router,
+    limits: ConnectionLimits,
+    shutdown: impl Future<Output = ()>,
+) {
+    let mut connections = Connections::with_limits(limits);
+    let mut shutdown = std::pin::pin!(shutdown);
+    loop {
+        tokio::select! {
+            () = &mut shutdown => break,
+            () = connections.wait_for_one() => {}
+            (stream, remote) = accept_connection(&listener), if connections.has_room() => connections.serve_stream(stream, remote, &app),
+        }
+    }
+    // Refuse new connections instead of letting them wait.
+    drop(listener);
+    connections.close().await;
+}
+
+/// The open connections of a listener.
+pub struct Connections {
+    limits: ConnectionLimits,
+    /// Each change closes idle connections, and the others after their response.
+    leave: watch::Sender<()>,
+    open: JoinSet<()>,
+}
+
+impl Connections {
+    /// None yet.
+    pub fn with_limits(limits: ConnectionLimits) -> Self {
+        Self { limits, leave: watch::Sender::new(()), open: JoinSet::new() }
+    }
+
+    /// Whether another connection is allowed.
+    pub fn has_room(&self) -> bool {
+        self.open.len() < self.limits.connections
+    }
+
+    /// Serves the requests of a connection until it ends or the shutdown.
+    pub fn serve_stream(&mut self, stream: TcpStream, remote: SocketAddr, app: &Router) {
+        let app = app.clone().layer(Extension(remote));
+        self.open.spawn(serve_stream_task(stream, app, self.limits, self.leave.subscribe()));
+    }
+
+    /// Waits until a connection has ended; forever if there is none.
+    pub async fn wait_for_one(&mut self) {
+        if self.open.join_next().await.is_none() {
+            std::future::pending().await
+        }
+    }
+
+    /// Asks all connections to close after their current response.
+    pub fn request_shutdown(&self) {
+        self.leave.send_replace(());
+    }
+
+    /// Asks all connections to close, waits for open requests within the limit, and aborts the rest.
+    pub async fn close(mut self) {
+        self.request_shutdown();
+        let ended = async { while self.open.join_next().await.is_some() {} };
+        // Dropping `open` aborts the rest.
+        let _ = tokio::time::timeout(self.limits.end, ended).await;
+    }
+}
+
+async fn serve_stream_task(stream: TcpStream, app: Router, limits: ConnectionLimits, mut leave: watch::Receiver<()>) {
+    // Responses are small and wanted at once. If the option fails, the socket is only slower.
+    let _ = stream.set_nodelay(true);
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.head)
+        .serve_connection(TokioIo::new(IdleTimeoutStream::new(stream, limits.silence)), TowerToHyperService::new(app));
+    let mut connection = std::pin::pin!(connection);
+    // How a connection ends is up to the client or the shutdown.
+    tokio::select! {
+        // The last response must already announce the end of the connection.
+        biased;
+        _ = leave.changed() => {}
+        _ = connection.as_mut() => return,
+    }
+    connection.as_mut().graceful_shutdown();
+    let _ = connection.await;
+}
+
+/// A connection with an idle timeout.
+struct IdleTimeoutStream {
+    stream: TcpStream,
+    silence: Option<IdleTimer>,
+}
+
+/// The idle timeout and its timer.
+struct IdleTimer {
+    longest: Duration,
+    over: Pin<Box<Sleep>>,
+}
+
+impl IdleTimeoutStream {
+    /// A connection with an optional idle timeout.
+    fn new(stream: TcpStream, longest: Option<Duration>) -> Self {
+        let silence = longest.map(|longest| IdleTimer { longest, over: Box::pin(sleep(longest)) });
+        Self { stream, silence }
+    }
+
+    /// Handles an attempt to move bytes: progress resets the timer, and a timeout is an error.
+    fn check_idle<T>(&mut self, context: &mut Context<'_>, moved: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        let Some(silence) = &mut self.silence else { return moved };
+        if moved.is_pending() {
+            ready!(silence.over.as_mut().poll(context));
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        }
+        silence.over.as_mut().reset(Instant::now() + silence.longest);
+        moved
+    }
+}
+
+impl AsyncRead for IdleTimeoutStream {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let read = Pin::new(&mut self.stream).poll_read(cx, buffer);
+        self.check_idle(cx, read)
+    }
+}
+
+impl AsyncWrite for IdleTimeoutStream {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.check_idle(cx, written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bytes);
+        self.check_idle(cx, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use axum::body::Body;
+    use axum::routing::get;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::sync::{mpsc, oneshot};
+    use tokio::task::JoinHandle;
+
+    use super::*;
+
+    const SHORT: Duration = Duration::from_millis(60);
+    const LONG: Duration = Duration::from_secs(60);
+
+    struct TestServer {
+        address: SocketAddr,
+        shutdown: Option<oneshot::Sender<()>>,
+        serving: JoinHandle<()>,
+    }
+
+    fn start_server(app: Router, limits: ConnectionLimits) -> TestServer {
+        let listener = listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        let (shutdown, told) = oneshot::channel();
+        let serving = tokio::spawn(serve_connections(listener, app, limits, async move {
+            let _ = told.await;
+        }));
+        TestServer { address, shutdown: Some(shutdown), serving }
+    }
+
+    /// Sends these bytes and returns the response until the connection is closed.
+    async fn send_and_read(address: SocketAddr, sent: &str) -> String {
+        let mut stream = TcpStream::connect(address).await.expect("a connection");
+        stream.write_all(sent.as_bytes()).await.expect("sent");
+        let mut heard = String::new();
+        // An aborted connection ends with an error here.
+        let _ = tokio::time::timeout(LONG / 3, stream.read_to_string(&mut heard)).await.expect("an end");
+        heard
+    }
+
+    fn hello_router() -> Router {
+        Router::new().route("/", get(|| async { "hello" }))
+    }
+
+    /// A router that answers only after a signal, and reports when a request arrives.
+    fn held_router(gone: watch::Receiver<()>) -> (Router, mpsc::UnboundedReceiver<()>) {
+        let (entered, inside) = mpsc::unbounded_channel();
+        let answer = move || {
+            let (entered, mut gone) = (entered.clone(), gone.clone());
+            async move {
+                let _ = entered.send(());
+                let _ = gone.changed().await;
+                "answered"
+            }
+        };
+        (Router::new().route("/", get(answer)), inside)
+    }
+
+    #[tokio::test]
+    async fn unfinished_head_and_idle_connection_are_closed() {
+        let door = start_server(
+            hello_router(),
+            ConnectionLimits { head: SHORT, silence: None, ..ConnectionLimits::default() },
+        );
+        for sent in ["", "GET / HTTP/1.1\r\nHo"] {
+            assert_eq!(send_and_read(door.address, sent).await, "", "{sent}");
+        }
+        let answered = send_and_read(door.address, "GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
+        assert!(answered.ends_with("hello"), "{answered}");
+    }
+
+    #[tokio::test]
+    async fn unread_response_holds_no_connection() {
+        // More than the buffers of both sides.
+        let large = Router::new().route("/", get(|| async { Body::from(vec![b'a'; 64 << 20]) }));
+        let limits =
+            ConnectionLimits { head: LONG, silence: Some(SHORT), connections: 1, ..ConnectionLimits::default() };
+        let door = start_server(large, limits);
+        let mut deaf = TcpStream::connect(door.address).await.expect("a connection");
+        deaf.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").await.expect("sent");
+        // Only one connection is allowed, so this response proves that the first one was closed.
+        let next = send_and_read(door.address, "GET /no HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").await;
+        assert!(next.starts_with("HTTP/1.1 404"), "{next}");
+    }
+
+    #[tokio::test]
+    async fn connection_above_the_limit_waits() {
+        let door = start_server(
+            hello_router(),
+            ConnectionLimits { connections: 2, head: LONG, silence: None, ..ConnectionLimits::default() },
+        );
+        let idle = async || TcpStream::connect(door.address).await.expect("a connection");
+        let (first, _second) = (idle().await, idle().await);
+        let asked = tokio::spawn(send_and_read(door.address, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"));
+        tokio::time::timeout(SHORT, std::future::pending::<()>()).await.expect_err("time passes");
+        assert!(!asked.is_finished(), "a third is served");
+        drop(first);
+        assert!(asked.await.expect("an answer").ends_with("hello"));
+    }
+
+    #[tokio::test]
+    async fn shutdown_refuses_new_and_answers_open_requests() {
+        let (go, gone) = watch::channel(());
+        let (slow, mut inside) = held_router(gone);
+        let mut door = start_server(slow, ConnectionLimits::default());
+        let asked = tokio::spawn(send_and_read(door.address, "GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
+        inside.recv().await.expect("it is asked");
+        drop(door.shutdown.take());
+        while TcpStream::connect(door.address).await.is_ok() {}
+        go.send_replace(());
+        assert!(asked.await.expect("an answer").ends_with("answered"));
+        door.serving.await.expect("an end");
+    }
+
+    #[tokio::test]
+    async fn stuck_request_is_ended_at_shutdown() {
+        let (_never, gone) = watch::channel(());
+        let (stuck, mut inside) = held_router(gone);
+        let mut door = start_server(stuck, ConnectionLimits { end: SHORT, ..ConnectionLimits::default() });
+        let asked = tokio::spawn(send_and_read(door.address, "GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
+        inside.recv().await.expect("it is asked");
+        drop(door.shutdown.take());
+        door.serving.await.expect("an end");
+        assert_eq!(asked.await.expect("an end"), "");
+    }
+}

@@ -1,0 +1,551 @@
+//! Gateway accounts: queries at the account's rate, new profiles, and templates.
+//!
+//! Queries of assistants wait in a short queue; one that would wait too long is refused.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use secrecy::SecretString;
+use tokio::sync::Mutex;
+use tokio::time::{Instant, sleep};
+
+use super::ports::confirm;
+use super::{
+    AccountView, Adapters, Consent, ConsentRefusal, Error, Proposal, ProposalKind, RunEvent, RunObserver,
+    TemplateRefusal, check_host, read_api_key,
+};
+use crate::draft::ProfileDraft;
+use campaign_core::domain::{Endpoint, GatewayMessageId};
+use campaign_gateway::{
+    AnswerRules, AskBalance, AskSenders, Balance, CreateSmsTemplate, CreateViberTemplate, DeleteSmsTemplate,
+    DeleteViberTemplate, FailureCause, GatewayAddress, Inquiry, InquiryFailure, JsonApi, ListViberTemplates,
+    SenderName, SmsTemplate, ViberTemplate,
+};
+use campaign_ledger::{Allowance, Ledger, QuestionPermit, SlotWait};
+use campaign_manifest::Profile;
+
+/// The pause before a query is repeated after a refused connection.
+const RETRY_PAUSE: Duration = Duration::from_millis(300);
+/// The longest wait that the gateway can impose on every campaign of the account.
+const LONGEST_WAIT: Duration = Duration::from_secs(600);
+/// The shortest wait that is reported.
+const REPORTED_WAIT: Duration = Duration::from_secs(1);
+
+/// The answers to two queries in one request.
+type BothAnswers<A, B> = Result<(Result<A, InquiryFailure>, Result<B, InquiryFailure>), InquiryFailure>;
+
+/// Access to the account of a profile, for callers that bring the key.
+///
+/// Queries take a small part of the account's rate while messages are sent through it.
+pub struct KeylessAccount(GatewayAccount);
+
+impl KeylessAccount {
+    /// Opens the account of a profile whose host the ledger trusts. No request is sent.
+    ///
+    /// # Errors
+    /// If the host has changed, or the ledger cannot be read.
+    pub async fn open(adapters: &Adapters, profile: &Profile, timeout: Duration) -> Result<Self, Error> {
+        check_host(adapters.ledger.as_ref(), profile).await?;
+        let account = GatewayAccount::from_key(SecretString::default(), adapters, profile, timeout)?;
+        Ok(Self(GatewayAccount { queue: Some(Arc::default()), ..account }))
+    }
+
+    /// The account with this key. Connections are shared.
+    #[must_use]
+    pub fn with_key(&self, key: SecretString) -> GatewayAccount {
+        let GatewayAccount { profile, api, ledger, observer, queue } = &self.0;
+        let (ledger, observer) = (Arc::clone(ledger), Arc::clone(observer));
+        GatewayAccount { profile: profile.clone(), api: api.with_key(key), ledger, observer, queue: queue.clone() }
+    }
+
+    /// The profile.
+    #[must_use]
+    pub fn profile(&self) -> &Profile {
+        &self.0.profile
+    }
+
+    /// The host of the gateway.
+    #[must_use]
+    pub fn host(&self) -> String {
+        self.0.profile.base_url.host_and_port()
+    }
+}
+
+/// A gateway account that can be queried.
+pub struct GatewayAccount {
+    /// Its profile.
+    pub profile: Profile,
+    api: JsonApi,
+    ledger: Arc<dyn Ledger>,
+    observer: RunObserver,
+    /// The queue of queries that must not slow down messages. `None` for an operator's queries.
+    queue: Option<Arc<QuestionQueue>>,
+}
+
+impl GatewayAccount {
+    /// Opens the account of a profile whose host the ledger trusts. No request is sent.
+    ///
+    /// # Errors
+    /// If there is no key, the host has changed, or the ledger cannot be read.
+    pub async fn open(adapters: &Adapters, profile: &Profile, timeout: Duration) -> Result<Self, Error> {
+        let key = read_api_key(profile)?;
+        check_host(adapters.ledger.as_ref(), profile).await?;
+        Self::from_key(key, adapters, profile, timeout)
+    }
+
+    /// Opens the account of a new profile, which has no trusted host yet.
+    pub(super) fn open_new(adapters: &Adapters, profile: &Profile, timeout: Duration) -> Result<Self, Error> {
+        Self::from_key(read_api_key(profile)?, adapters, profile, timeout)
+    }
+
+    fn from_key(key: SecretString, adapters: &Adapters, profile: &Profile, timeout: Duration) -> Result<Self, Error> {
+        let address = GatewayAddress {
+            base_url: profile.base_url.as_str().to_owned(),
+            async_url: String::new(),
+            proxy: profile.proxy.clone(),
+            timeout,
+            embedded: false,
+        };
+        let rules = AnswerRules { trust_status: profile.trust_status.clone(), fatal_errors: Vec::new() };
+        let api = (adapters.connect)(&address, Endpoint::Sync, key, rules).map_err(Error::Client)?;
+        let (ledger, observer) = (Arc::clone(&adapters.ledger), Arc::clone(&adapters.observer));
+        Ok(Self { profile: profile.clone(), api, ledger, observer, queue: None })
+    }
+
+    /// Sends one query or change.
+    ///
+    /// # Errors
+    /// If there is no usable response, or the ledger cannot be read.
+    pub async fn ask<I: Inquiry>(&self, inquiry: &I) -> Result<I::Answer, Error> {
+        let answer = self.ask_at_rate((1, I::READS_ONLY), || self.api.ask(inquiry)).await?;
+        answer.map_err(|unanswered| self.unanswered_error(unanswered))
+    }
+
+    /// Sends several queries of one kind in as many requests as necessary. The answers keep the order.
+    ///
+    /// A failed request ends the queries. The answers before it are kept, and all others get its failure.
+    ///
+    /// # Errors
+    /// If the first envelope fails, or the ledger cannot be read.
+    pub async fn ask_all<I: Inquiry>(&self, inquiries: &[I]) -> Result<Vec<Result<I::Answer, InquiryFailure>>, Error> {
+        let mut answers = Vec::with_capacity(inquiries.len());
+        for chunk in inquiries.chunks(self.profile.max_envelope_size()) {
+            let count = u32::try_from(chunk.len()).unwrap_or(u32::MAX);
+            match self.ask_at_rate((count, I::READS_ONLY), || self.api.ask_all(chunk)).await? {
+                Ok(answered) => answers.extend(answered),
+                Err(unanswered) if answers.is_empty() => return Err(self.unanswered_error(unanswered)),
+                Err(unanswered) => {
+                    // The whole request was refused, so the result of each query is unknown.
+                    let open = InquiryFailure { cause: FailureCause::Unclear, ..unanswered };
+                    answers.resize_with(inquiries.len(), || Err(open.clone()));
+                    break;
+                }
+            }
+        }
+        Ok(answers)
+    }
+
+    /// Sends two queries in one request.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read.
+    pub async fn ask_both<A: Inquiry, B: Inquiry>(
+        &self,
+        first: &A,
+        second: &B,
+    ) -> Result<BothAnswers<A::Answer, B::Answer>, Error> {
+        self.ask_at_rate((2, A::READS_ONLY && B::READS_ONLY), || self.api.ask_both(first, second)).await
+    }
+
+    /// Sends a query when the account's rate permits it. A read is repeated once if no connection was made.
+    async fn ask_at_rate<T, F: Future<Output = Result<T, InquiryFailure>>>(
+        &self,
+        (count, reads_only): (u32, bool),
+        ask: impl Fn() -> F,
+    ) -> Result<Result<T, InquiryFailure>, Error> {
+        let allowance = Self::account_allowance(&self.profile);
+        let wait = self.reserve_questions(&allowance, count).await?;
+        if wait.time > REPORTED_WAIT {
+            (self.observer)(RunEvent::WaitingToAsk(wait));
+        }
+        tokio::time::sleep(wait.time).await;
+        let mut answer = ask().await;
+        if reads_only && answer.as_ref().is_err_and(|failed| failed.cause == FailureCause::NotConnected) {
+            tokio::time::sleep(RETRY_PAUSE).await;
+            answer = ask().await;
+        }
+        if let Err(InquiryFailure { cause: FailureCause::SlowDown(wait), .. }) = &answer {
+            self.ledger.slow_account(&allowance.name, wait.filter(|wait| *wait <= LONGEST_WAIT)).await?;
+        }
+        Ok(answer)
+    }
+
+    /// Reserves queries in the account's rate.
+    async fn reserve_questions(&self, allowance: &Allowance, count: u32) -> Result<SlotWait, Error> {
+        let Some(queue) = &self.queue else { return Ok(self.ledger.reserve_rate(allowance, count).await?) };
+        let mut wait = SlotWait::NONE;
+        for _ in 0..count {
+            wait = queue.wait_for_room(self.ledger.as_ref(), allowance).await?;
+        }
+        Ok(wait)
+    }
+
+    fn account_allowance(profile: &Profile) -> Allowance {
+        Allowance::of_account(&profile.account, profile.is_loopback(), profile.rate.per_second())
+    }
+
+    fn unanswered_error(&self, failure: InquiryFailure) -> Error {
+        Error::Unanswered { gateway: self.profile.name.clone(), key: self.profile.api_key.to_string(), failure }
+    }
+}
+
+/// The longest wait for a place in the account's rate.
+const MAX_WAIT: Duration = Duration::from_secs(5);
+
+/// The queries of this process that wait.
+#[derive(Debug, Default)]
+pub(super) struct QuestionQueue {
+    /// The first query holds it and asks the ledger.
+    first: Mutex<()>,
+    waiting: AtomicU64,
+    /// The microseconds between the last two queries.
+    apart: AtomicU64,
+}
+
+/// A query's place in the queue. Dropping it leaves the queue.
+struct QueuePlace<'q>(&'q AtomicU64);
+
+impl QuestionQueue {
+    /// Waits for room for one query, and returns how long it waits for the account's rate after that.
+    ///
+    /// # Errors
+    /// If it would wait too long, or the ledger cannot be used.
+    pub(super) async fn wait_for_room(&self, ledger: &dyn Ledger, account: &Allowance) -> Result<SlotWait, Error> {
+        let began = Instant::now();
+        let ahead = self.waiting.fetch_add(1, Ordering::Relaxed);
+        let _place = QueuePlace(&self.waiting);
+        let wait = Duration::from_micros(ahead.saturating_mul(self.apart.load(Ordering::Relaxed)));
+        if wait > MAX_WAIT {
+            return Err(Error::TooManyQuestions { wait });
+        }
+        let _first = self.first.lock().await;
+        loop {
+            match ledger.reserve_question(account, MAX_WAIT).await? {
+                QuestionPermit::Granted { wait, next } => {
+                    self.apart.store(u64::try_from(next.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
+                    return Ok(wait);
+                }
+                QuestionPermit::Later(wait) if began.elapsed() + wait > MAX_WAIT => {
+                    return Err(Error::TooManyQuestions { wait });
+                }
+                QuestionPermit::Later(wait) => sleep(wait).await,
+            }
+        }
+    }
+}
+
+impl Drop for QueuePlace<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The timeout of the answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The account of a new profile.
+#[derive(Debug)]
+pub struct NewAccount {
+    /// Its money.
+    pub balance: Result<Balance, InquiryFailure>,
+    /// Its sender names.
+    pub senders: Result<Vec<SenderName>, InquiryFailure>,
+}
+
+/// Queries the account of a new profile if `ask`, then writes the profile. Its host is trusted from now on.
+///
+/// # Errors
+/// If the account cannot be queried or rejects the key; then nothing is written. Or if the profile cannot be written.
+pub async fn add_gateway(adapters: &Adapters, draft: &ProfileDraft, ask: bool) -> Result<Option<NewAccount>, Error> {
+    let profile = &draft.profile;
+    let account_answer = if ask { Some(ask_account(adapters, draft).await?) } else { None };
+    draft.write().map_err(|error| Error::Storage(error.to_string()))?;
+    adapters.ledger.trust_host(&profile.name, &profile.trusted_hosts()).await?;
+    Ok(account_answer)
+}
+
+async fn ask_account(adapters: &Adapters, ProfileDraft { profile, .. }: &ProfileDraft) -> Result<NewAccount, Error> {
+    let account = GatewayAccount::open_new(adapters, profile, ANSWER_TIMEOUT)?;
+    let answer = account.ask_both(&AskBalance, &AskSenders).await?;
+    let (balance, senders) = answer.map_err(|failure| Error::Unanswered {
+        gateway: profile.name.clone(),
+        key: profile.api_key.to_string(),
+        failure,
+    })?;
+    Ok(NewAccount { balance, senders })
+}
+
+/// A change of the templates of an account.
+#[derive(Clone, Debug)]
+pub enum TemplateChange {
+    /// A new SMS template.
+    CreateSms(CreateSmsTemplate),
+    /// Deletes an SMS template.
+    DeleteSms(DeleteSmsTemplate),
+    /// A new Viber template.
+    CreateViber(CreateViberTemplate),
+    /// Deletes a Viber template.
+    DeleteViber(DeleteViberTemplate),
+}
+
+impl TemplateChange {
+    /// The verb: `create` or `delete`.
+    #[must_use]
+    pub fn verb(&self) -> &'static str {
+        match self {
+            Self::CreateSms(_) | Self::CreateViber(_) => "create",
+            Self::DeleteSms(_) | Self::DeleteViber(_) => "delete",
+        }
+    }
+
+    /// The list that shows the template.
+    fn account_view(&self) -> AccountView {
+        match self {
+            Self::CreateSms(_) | Self::DeleteSms(_) => AccountView::SmsTemplates,
+            Self::CreateViber(_) | Self::DeleteViber(_) => AccountView::ViberTemplates,
+        }
+    }
+}
+
+impl GatewayAccount {
+    /// Creates an SMS template.
+    ///
+    /// # Errors
+    /// If its name is blank, the change is not confirmed, or the gateway does not report success.
+    pub async fn create_sms_template(
+        &self,
+        mut template: CreateSmsTemplate,
+        consent: &dyn Consent,
+    ) -> Result<SmsTemplate, Error> {
+        template.name = require_text("name", &template.name)?;
+        self.order_change(&template, TemplateChange::CreateSms(template.clone()), consent).await
+    }
+
+    /// Deletes an SMS template and returns how many the gateway says it deleted.
+    ///
+    /// # Errors
+    /// If the change is not confirmed, or the gateway does not report success.
+    pub async fn delete_sms_template(&self, id: u64, consent: &dyn Consent) -> Result<Option<u64>, Error> {
+        let template = DeleteSmsTemplate { id };
+        let deleted = self.order_change(&template, TemplateChange::DeleteSms(template), consent).await?;
+        require_deletion(id, deleted)
+    }
+
+    /// Creates a Viber template.
+    ///
+    /// # Errors
+    /// If its signature is blank, the change is not confirmed, or the gateway does not report success.
+    pub async fn create_viber_template(
+        &self,
+        mut template: CreateViberTemplate,
+        consent: &dyn Consent,
+    ) -> Result<ViberTemplate, Error> {
+        template.signature = require_text("signature", &template.signature)?;
+        self.order_change(&template, TemplateChange::CreateViber(template.clone()), consent).await
+    }
+
+    /// Deletes a Viber template and returns how many the gateway says it deleted. Its text is looked up if it is not
+    /// given.
+    ///
+    /// # Errors
+    /// If there is no such template, the change is not confirmed, or the gateway does not report success.
+    pub async fn delete_viber_template(
+        &self,
+        id: u64,
+        text: Option<String>,
+        consent: &dyn Consent,
+    ) -> Result<Option<u64>, Error> {
+        let text = match text {
+            Some(text) => text,
+            None => self.find_viber_text(id, consent).await?,
+        };
+        let template = DeleteViberTemplate { id, text };
+        let deleted = self.order_change(&template, TemplateChange::DeleteViber(template.clone()), consent).await?;
+        require_deletion(id, deleted)
+    }
+
+    /// Sends a confirmed change. A gateway on this machine needs no confirmation.
+    async fn order_change<I: Inquiry>(
+        &self,
+        order: &I,
+        change: TemplateChange,
+        consent: &dyn Consent,
+    ) -> Result<I::Answer, Error> {
+        let view = change.account_view();
+        if !self.profile.is_loopback() {
+            confirm(consent, Proposal::Template { profile: &self.profile, change: &change }).await?;
+        }
+        self.ask(order).await.map_err(|error| match error {
+            Error::Unanswered { gateway, failure, .. } if !failure.undone => {
+                TemplateRefusal::Unclear { gateway, failure, view }.into()
+            }
+            error => error,
+        })
+    }
+
+    /// Looks up the text of a template, which its deletion requires in addition to the identifier.
+    ///
+    /// Without a possible confirmation, the gateway is not queried.
+    async fn find_viber_text(&self, id: u64, consent: &dyn Consent) -> Result<String, Error> {
+        let gateway = || self.profile.name.clone();
+        if !self.profile.is_loopback() && !consent.can_confirm() {
+            let what = ProposalKind::Template { gateway: gateway(), verb: "delete" };
+            return Err(Error::NotConfirmed { what, refusal: ConsentRefusal::NoTerminal });
+        }
+        let templates = self.ask(&ListViberTemplates).await?;
+        let wanted =
+            |template: &ViberTemplate| template.id.as_ref().map(GatewayMessageId::to_string) == Some(id.to_string());
+        let template = templates.into_iter().find(wanted);
+        let template = template.ok_or_else(|| TemplateRefusal::NoSuchTemplate { gateway: gateway(), id })?;
+        Ok(template.text.ok_or(TemplateRefusal::TextUnknown { id })?)
+    }
+}
+
+fn require_text(what: &str, text: &str) -> Result<String, Error> {
+    match text.trim() {
+        "" => Err(Error::Input(format!("the {what} of the template is empty"))),
+        text => Ok(text.to_owned()),
+    }
+}
+
+/// Returns an error if the gateway says that it deleted nothing.
+fn require_deletion(id: u64, deleted: Option<u64>) -> Result<Option<u64>, Error> {
+    if deleted == Some(0) { Err(TemplateRefusal::NothingDeleted { id }.into()) } else { Ok(deleted) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+    use crate::Profiles;
+    use campaign_ledger::SqliteLedger;
+
+    /// An account on loopback with its own ledger.
+    async fn loopback_account(folder: &std::path::Path) -> GatewayAccount {
+        let (file, key) = (folder.join("gateways.yaml"), folder.join("gateway.key"));
+        std::fs::write(&key, "s3cret").unwrap();
+        #[cfg(unix)]
+        std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+        let profile = "local:\n  base_url: http://127.0.0.1:1\n  api_key: { file: gateway.key }\n  rate: 30/s\n";
+        std::fs::write(&file, profile).unwrap();
+        let profiles = Profiles { explicit: Some(file), configuration: None };
+        let profile = profiles.load(None).unwrap().find_profile("local").unwrap().clone();
+        let ledger = SqliteLedger::open(&folder.join("ledger.sqlite"), jiff::Timestamp::now).await.unwrap();
+        let adapters = Adapters {
+            process: "test".to_owned(),
+            state: folder.to_owned(),
+            ledger: Arc::new(ledger),
+            profiles,
+            connect: JsonApi::new,
+            input: || None,
+            clock: jiff::Timestamp::now,
+            name_view: Arc::new(|_, _| String::new()),
+            observer: Arc::new(|_| ()),
+        };
+        GatewayAccount::open(&adapters, &profile, Duration::from_secs(1)).await.unwrap()
+    }
+
+    fn inquiry_failure(cause: FailureCause) -> InquiryFailure {
+        InquiryFailure { cause, reason: "why".into(), gateway_text: None, undone: true }
+    }
+
+    #[tokio::test]
+    async fn only_reads_repeat_and_only_once_without_a_connection() {
+        let folder = tempfile::tempdir().unwrap();
+        let account = loopback_account(folder.path()).await;
+        let table = [
+            (true, FailureCause::NotConnected, 2),
+            (false, FailureCause::NotConnected, 1),
+            (true, FailureCause::Unclear, 1),
+            (true, FailureCause::Refused, 1),
+            (true, FailureCause::KeyRefused, 1),
+        ];
+        for (reads_only, cause, expected) in table {
+            let asked = Cell::new(0);
+            let answer = account.ask_at_rate((1, reads_only), || {
+                asked.set(asked.get() + 1);
+                std::future::ready(Err::<(), _>(inquiry_failure(cause)))
+            });
+            assert!(answer.await.unwrap().is_err_and(|answer| answer == inquiry_failure(cause)));
+            assert_eq!(asked.get(), expected, "{reads_only} {cause:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn imposed_wait_applies_to_every_process_on_the_ledger() {
+        let folder = tempfile::tempdir().unwrap();
+        let account = loopback_account(folder.path()).await;
+        let slow = || inquiry_failure(FailureCause::SlowDown(Some(Duration::from_secs(60))));
+        let answer = account.ask_at_rate((1, true), || std::future::ready(Err::<(), _>(slow()))).await;
+        assert!(answer.unwrap().is_err());
+        let allowance = GatewayAccount::account_allowance(&account.profile);
+        let wait = account.ledger.reserve_rate(&allowance, 1).await.unwrap().time;
+        assert!(wait > Duration::from_secs(50), "{wait:?}");
+    }
+
+    #[tokio::test]
+    async fn envelope_holds_at_most_the_questions_of_one_second() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(loopback_account(folder.path()).await.profile.max_envelope_size(), 30);
+    }
+}
+
+#[cfg(test)]
+mod question_queue_tests {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicI64;
+
+    use jiff::Timestamp;
+
+    use super::*;
+    use campaign_ledger::LedgerMaintenance as _;
+    use campaign_ledger::memory::{LedgerContents, MemoryLedger};
+
+    /// A ledger that uses the clock of the runtime, which a test can pause.
+    static NOW: AtomicI64 = AtomicI64::new(1_800_000_000_000_000);
+
+    fn now() -> Timestamp {
+        Timestamp::from_microsecond(NOW.load(Ordering::Relaxed)).unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn excess_questions_are_refused_and_use_no_rate() {
+        let began = Instant::now();
+        let ledger = Arc::new(MemoryLedger::new(LedgerContents::default(), now));
+        let clock = tokio::spawn(async move {
+            loop {
+                NOW.store(1_800_000_000_000_000 + began.elapsed().as_micros() as i64, Ordering::Relaxed);
+                sleep(Duration::from_millis(1)).await;
+            }
+        });
+        let (queue, account) = (Arc::new(QuestionQueue::default()), Allowance::new("account", Some(10.0)));
+        // A message was sent a moment ago, so queries have a tenth of the rate, one per second.
+        ledger.reserve_rate(&account, 1).await.unwrap();
+        sleep(Duration::from_secs(1)).await;
+        queue.wait_for_room(ledger.as_ref(), &account).await.unwrap();
+        let asked = (0..60).map(|_| {
+            let (queue, ledger, account) = (Arc::clone(&queue), Arc::clone(&ledger), account.clone());
+            async move { queue.wait_for_room(ledger.as_ref(), &account).await }
+        });
+        let answers = futures_util::future::join_all(asked).await;
+        let granted = answers.iter().filter(|answer| answer.is_ok()).count();
+        assert!((4..=5).contains(&granted), "{granted} within the longest wait");
+        assert!(began.elapsed() < Duration::from_secs(7), "{:?}", began.elapsed());
+        assert_eq!(queue.waiting.load(Ordering::Relaxed), 0);
+        let (_, pace) = ledger.list_rate_limits().await.unwrap().pop().unwrap();
+        assert_eq!(pace.taken, granted as i64 + 2);
+        clock.abort();
+    }
+}

@@ -1,0 +1,408 @@
+//! The beginning of a run: choosing an unfinished run or beginning a new one with survey, guard, confirmation and
+//! frozen copies.
+
+use std::sync::Arc;
+
+use roaring::RoaringTreemap;
+
+use super::fetch::reconcile_past;
+use super::find::{absolute_file_path, refuse_other_file};
+use super::guard::find_excluded;
+use super::inputs::Includes;
+use super::launch::{NothingLeft, Preparation, RunOutcome, RunToSend, Session};
+use super::plan::{PlanConsent, check_profile};
+use super::ports::{Consent, confirm};
+use super::resume::{RunChanges, compare_inputs, freeze_inputs};
+use super::send::{refuse_expired, refuse_unsendable_run};
+use super::{
+    CampaignList, CancelledRecipients, ChangedInputs, EarlierEdition, Error, Inputs, ListSurvey, Proposal, Round,
+    RunEvent, ScheduleRefusal, SentRecipients, fetch_list, find_capped, find_opted_out, find_sent_recipients,
+    list_campaign_runs, occurrence_key, run_blocking,
+};
+use campaign_core::failpoint;
+use campaign_engine::check::{RunStart, SurveyExclusions};
+use campaign_engine::delivery::FrozenInputs;
+use campaign_engine::report::{find_runs_in_doubt, is_owned};
+use campaign_ledger::{
+    Ledger, NewRun, OccurrenceOutcome, RowState, Run, RunId, RunProgress, SuppressedNumbers, SuppressionPolicy,
+};
+
+impl Session {
+    /// Chooses the run to resume, or begins one.
+    pub(super) async fn prepare_run(&self) -> Result<Preparation, Error> {
+        let (inputs, ledger) = (self.inputs(), self.adapters.ledger.as_ref());
+        let runs = list_campaign_runs(ledger, inputs).await?;
+        self.refuse_other_resources()?;
+        let listed = self.load_with_list(&runs).await?;
+        let opened = TodaysTexts::compile(&listed).await?;
+        if !inputs.destination.is_live() {
+            // The earlier rehearsal reached no recipients, so there is nothing to protect or to resume.
+            let open = runs.into_iter().rfind(|run| run.progress == RunProgress::Open);
+            return self.begin_run(&listed, &opened, open).await;
+        }
+        if !self.launch.request.moved {
+            refuse_other_file(ledger, &runs, inputs, &opened.includes).await?;
+        }
+        let Some(open) = self.find_open_run(&runs).await? else { return self.begin_run(&listed, &opened, None).await };
+        // Earlier requests to stop do not concern this call; later ones do.
+        ledger.request_stop(open.key, false).await?;
+        if self.launch.request.round != Round::Same {
+            return Err(Error::RoundUnfinished { run: open.name() });
+        }
+        let hold = self.hold_for_run(&open).await?;
+        match refuse_changes(ledger, &open, inputs, &opened.edition).await {
+            Ok(()) => {
+                let resumed = self.resume_run(open, &opened.edition, hold).await?;
+                self.claim_runs_for_file().await?;
+                Ok(resumed)
+            }
+            Err(Error::InputsChanged(_)) if self.launch.request.accept_changes => {
+                self.refuse_active_shares(&open).await?;
+                let listed = self.fetch_list().await?;
+                self.begin_run(&listed, &TodaysTexts::compile(&listed).await?, Some(open)).await
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Refuses to replace a run while workers hold shards of it: they would send the same messages as the new run.
+    async fn refuse_active_shares(&self, run: &Run) -> Result<(), Error> {
+        if run.sharding.is_none() || self.adapters.ledger.load_claimed_rows(run.key).await?.is_empty() {
+            return Ok(());
+        }
+        Err(Error::Busy { campaign: run.campaign.clone(), gateway: run.gateway.clone(), since: None })
+    }
+
+    /// Records this file for runs without a known file, or for all runs if they were moved. A refused call records
+    /// nothing.
+    async fn claim_runs_for_file(&self) -> Result<(), Error> {
+        let (inputs, ledger, moved) = (self.inputs(), self.adapters.ledger.as_ref(), self.launch.request.moved);
+        if !inputs.destination.is_live() {
+            return Ok(());
+        }
+        let runs = list_campaign_runs(ledger, inputs).await?;
+        let keys: Vec<RunId> = runs.iter().filter(|run| moved || run.file.is_none()).map(|run| run.key).collect();
+        match keys.is_empty() {
+            true => Ok(()),
+            false => Ok(ledger.set_campaign_file(keys, absolute_file_path(&inputs.campaign.file)).await?),
+        }
+    }
+
+    /// Surveys the list, asks for confirmation, and creates the run. `replaced` ends in its current state.
+    async fn begin_run(
+        &self,
+        listed: &Arc<Inputs>,
+        opened: &TodaysTexts,
+        replaced: Option<Run>,
+    ) -> Result<Preparation, Error> {
+        let (inputs, ledger) = (self.inputs(), self.adapters.ledger.as_ref());
+        let (live, again) = (inputs.destination.is_live(), self.launch.request.round != Round::Same);
+        if live {
+            refuse_expired(inputs, (self.adapters.clock)())?;
+        }
+        let edition = self.choose_edition(&opened.edition, replaced.as_ref().filter(|_| live)).await;
+        if let Some(replaced) = replaced.as_ref().filter(|_| live && edition != opened.edition) {
+            let edition = edition.to_owned();
+            (self.adapters.observer)(RunEvent::EditionKept { replaced: replaced.name(), edition });
+        }
+        let mut sent = find_sent_recipients(ledger, inputs, edition).await?;
+        if again {
+            sent.begin_round();
+        } else if replaced.is_none() && !self.launch.request.accept_changes {
+            refuse_other_text(ledger, &sent, inputs, &opened.includes).await?;
+        }
+        if let Some(replaced) = replaced.as_ref().filter(|_| live) {
+            // In every edition: a message that was sent is not sent again because of another change.
+            sent.numbers |= ledger.load_sent_numbers(&[replaced.key]).await?;
+        }
+        let random = rand::random();
+        let mut copies = ledger.prepare_copies(&self.hold).await?;
+        let list = copies.list_writer()?;
+        let SuppressedNumbers { version, numbers: opted_out } = find_opted_out(ledger, inputs).await?;
+        let capped = find_capped(ledger, inputs).await?;
+        let excluded = find_excluded(Some(ledger), inputs, &self.adapters.observer).await?;
+        let cancelled = if again { CancelledRecipients::default() } else { sent.find_cancelled(ledger).await? };
+        let CancelledRecipients { numbers: cancelled, runs: cancelled_in } = cancelled;
+        let rows = sent.find_sent_rows(ledger, listed, &cancelled, replaced.as_ref().filter(|_| live)).await?;
+        let excluded =
+            SurveyExclusions { already_sent: sent.numbers.clone(), rows, opted_out, cancelled, capped, excluded };
+        let surveyed = Arc::clone(listed);
+        let survey = run_blocking(move || surveyed.survey_recipients(&excluded, Some(list))).await??;
+        tracing::info!(recipients = survey.survey.recipients, planned = survey.survey.count_planned(), "surveyed");
+        if live {
+            refuse_unsendable_run(inputs, &survey.survey, RunStart::At((self.adapters.clock)()))?;
+        }
+        self.refuse_unplanned(&survey)?;
+        let chosen = self.launch.request.choose_rows(&survey.survey.planned_rows(), survey.survey.last_row)?;
+        // A list without valid recipients becomes a run with results. If earlier runs sent to the list, they have the
+        // results already. If only an approval permits sending, no run begins without recipients, because nobody can
+        // approve it.
+        let only_invalid = !self.launch.request.approved_only
+            && survey.survey.count_planned() == 0
+            && sent.numbers.is_empty()
+            && cancelled_in.is_empty()
+            && survey.survey.recipients > 0;
+        if chosen.is_empty() && !only_invalid {
+            return self.end_without_recipients(survey, &sent, cancelled_in, replaced).await;
+        }
+        self.refuse_restored(survey.survey.count_planned()).await?;
+        self.launch.request.check_recipient_count(inputs.destination.profile(), survey.survey.count_planned())?;
+        if let Some(profile) = inputs.destination.profile().filter(|_| !chosen.is_empty()) {
+            check_profile(&self.adapters, profile).await?;
+        }
+        let in_edition = |run: &Run| run.edition == edition || replaced.as_ref().is_some_and(|old| old.key == run.key);
+        let approval = self.find_begin_approval(&survey, &chosen, in_edition).await?;
+        self.refuse_unapproved(approval.is_some(), chosen.len())?;
+        let consent: &dyn Consent = if approval.is_some() { &PlanConsent } else { self.consent.as_ref() };
+        let asked = inputs.destination.remote_profile().filter(|_| !chosen.is_empty());
+        if asked.is_none() || !consent.shows_proposals() {
+            (self.adapters.observer)(RunEvent::Warnings(survey.warnings_for_rows(
+                inputs,
+                &chosen,
+                RunStart::At((self.adapters.clock)()),
+            )));
+        }
+        if let Some(profile) = asked {
+            let is_shown = consent.shows_proposals();
+            let balance = match self.asks_first(consent) {
+                true => self.check_new_messages(profile, &survey.survey, &chosen, is_shown).await?,
+                false => None,
+            };
+            let samples = if is_shown { survey.pick_samples(listed, &chosen)? } else { Vec::new() };
+            let (samples, balance) = (samples.as_slice(), balance.as_ref());
+            let question = Proposal::Begin { inputs, profile, survey: &survey, rows: &chosen, samples, balance, again };
+            confirm(consent, question).await?;
+        }
+        self.claim_runs_for_file().await?;
+        let run = self.create_run(&self.new_run(&survey, edition, sent.round, version, random)).await?;
+        failpoint::pass("run.created");
+        let bytes = freeze_inputs(inputs, &survey).to_bytes();
+        let bytes = bytes.map_err(|error| Error::Storage(format!("cannot store the inputs of the run: {error}")))?;
+        copies.freeze(bytes, &run).await?;
+        tracing::info!(run = run.name(), "frozen");
+        let replaced = replaced.map(|run| run.key);
+        match &approval {
+            None => ledger.open_run(run.key, replaced).await?,
+            // Other processes sent to those recipients in the meantime, and this run was never opened.
+            Some(approval) if !ledger.open_approved_run(run.key, replaced, &approval.token).await? => {
+                return Err(Self::used_approval_error(approval));
+            }
+            Some(_) => {}
+        }
+        failpoint::pass("run.opened");
+        let before = sent.first_sending().filter(|_| survey.survey.left_out.count_rows(RowState::Skipped) > 0);
+        Ok(Preparation::Send(Box::new(RunToSend {
+            suppressed: RoaringTreemap::new(),
+            run,
+            snapshot: None,
+            hold: Arc::clone(&self.hold),
+            limit: self.launch.request.limit,
+            retry: false,
+            unconfirmed: 0,
+            earlier_edition: false,
+            before,
+            cancelled_in,
+        })))
+    }
+
+    /// Creates the run together with the record of its occurrence.
+    async fn create_run(&self, new: &NewRun) -> Result<Run, Error> {
+        let ledger = self.adapters.ledger.as_ref();
+        let Some(occurrence) = &self.launch.request.occurrence else { return Ok(ledger.create_run(new).await?) };
+        let fired = ledger.fire_occurrence(new, &occurrence_key(&new.campaign, occurrence), occurrence.at).await?;
+        fired.ok_or_else(|| Error::Schedule(ScheduleRefusal::Recorded { nominal: occurrence.format_nominal() }))
+    }
+
+    /// Finds the unfinished run that this call resumes, in any edition: a run that began yesterday keeps its edition
+    /// until it ends. An occurrence resumes only its own run, so an earlier stopped run does not block it.
+    async fn find_open_run(&self, runs: &[Run]) -> Result<Option<Run>, Error> {
+        match self.find_unfinished(runs).await? {
+            None if self.launch.request.occurrence.is_none() => self.reconcile_finished(runs).await,
+            unfinished => Ok(unfinished),
+        }
+    }
+
+    /// The unfinished one among these runs. For an occurrence, only its own.
+    pub(super) async fn find_unfinished(&self, runs: &[Run]) -> Result<Option<Run>, Error> {
+        let Some(occurrence) = &self.launch.request.occurrence else {
+            return Ok(runs.iter().rfind(|run| run.progress == RunProgress::Open).cloned());
+        };
+        let key = occurrence_key(&self.inputs().campaign.brief.name, occurrence);
+        match self.adapters.ledger.find_occurrence(&key).await? {
+            Some(OccurrenceOutcome::Fired(own)) => {
+                let own = runs.iter().find(|run| run.key == own && run.progress == RunProgress::Open);
+                Ok(own.cloned())
+            }
+            Some(OccurrenceOutcome::Skipped(_)) | None => Ok(None),
+        }
+    }
+
+    /// Ends a call that has no recipients left.
+    async fn end_without_recipients(
+        &self,
+        survey: ListSurvey,
+        sent: &SentRecipients,
+        cancelled_in: Vec<String>,
+        replaced: Option<Run>,
+    ) -> Result<Preparation, Error> {
+        self.claim_runs_for_file().await?;
+        let ledger = self.adapters.ledger.as_ref();
+        let left = survey.survey.count_planned() > 0;
+        if let Some(replaced) = replaced.filter(|_| !left) {
+            ledger.retire_run(replaced.key).await?;
+        }
+        let meant = survey.survey.count_matching(|row| {
+            self.launch.request.rows.as_ref().filter(|_| left).is_none_or(|rows| rows.contains(row))
+        });
+        let open_doubts = find_runs_in_doubt(&list_campaign_runs(ledger, self.inputs()).await?, None);
+        let (before, doubt) = (sent.first_sending(), sent.has_doubt());
+        let nothing = NothingLeft { survey, meant, before, cancelled_in, doubt, open_doubts, earlier: None };
+        Ok(Preparation::Nothing(RunOutcome::NothingLeft(Box::new(nothing))))
+    }
+
+    /// The edition of a new run. A run that replaces another keeps its edition, such as yesterday's date, unless the
+    /// campaign now has a different one.
+    async fn choose_edition<'e>(&self, rendered: &'e str, replaced: Option<&'e Run>) -> &'e str {
+        let Some(replaced) = replaced else { return rendered };
+        match FrozenInputs::load_for_run(self.adapters.ledger.as_ref(), replaced).await {
+            Ok(frozen) if frozen.brief.edition == self.inputs().campaign.brief.edition => &replaced.edition,
+            _ => rendered,
+        }
+    }
+
+    fn new_run(&self, survey: &ListSurvey, edition: &str, round: u32, version: u64, random: u64) -> NewRun {
+        let inputs = self.inputs();
+        let brief = &inputs.campaign.brief;
+        NewRun {
+            campaign: brief.name.clone(),
+            edition: edition.to_owned(),
+            gateway: brief.gateway.clone(),
+            account: inputs.destination.account_name().to_owned(),
+            endpoint: brief.endpoint,
+            kind: brief.content.kind,
+            live: inputs.destination.is_live(),
+            round,
+            recipients: survey.survey.recipients,
+            last_row: survey.survey.last_row,
+            excluded: survey.survey.left_out.clone(),
+            suppression: SuppressionPolicy {
+                purpose: brief.purpose,
+                loopback: inputs.destination.is_loopback(),
+                version,
+            },
+            file: Some(absolute_file_path(&inputs.campaign.file)),
+            began_at: (self.adapters.clock)(),
+            random,
+        }
+    }
+}
+
+/// The compiled texts of a campaign for today.
+pub(super) struct TodaysTexts {
+    /// The edition, rendered.
+    pub(super) edition: String,
+    /// The included and extended texts, by name.
+    pub(super) includes: Includes,
+}
+
+impl TodaysTexts {
+    /// Opens the list and compiles the texts.
+    pub(super) async fn compile(inputs: &Arc<Inputs>) -> Result<Self, Error> {
+        let inputs = Arc::clone(inputs);
+        run_blocking(move || {
+            let prepared = inputs.compile_campaign()?;
+            Ok(Self { includes: prepared.recipe.list_includes().to_vec(), edition: prepared.edition })
+        })
+        .await?
+    }
+}
+
+/// Returns why `run` would not send these inputs because of earlier runs.
+///
+/// # Errors
+/// If it would not send, or the ledger or an input cannot be read.
+pub(super) async fn refuse_start(ledger: &dyn Ledger, inputs: &Arc<Inputs>) -> Result<(), Error> {
+    if !inputs.destination.is_live() {
+        return Ok(());
+    }
+    let opened = TodaysTexts::compile(inputs).await?;
+    let runs = list_campaign_runs(ledger, inputs).await?;
+    refuse_other_file(ledger, &runs, inputs, &opened.includes).await?;
+    match runs.iter().rfind(|run| run.progress == RunProgress::Open) {
+        // The process that sends the run uses its copies.
+        Some(open) if is_owned(ledger, open).await? => Ok(()),
+        Some(open) => refuse_changes(ledger, open, inputs, &opened.edition).await,
+        None => {
+            let sent = find_sent_recipients(ledger, inputs, &opened.edition).await?;
+            refuse_other_text(ledger, &sent, inputs, &opened.includes).await
+        }
+    }
+}
+
+/// Refuses to resume a run whose campaign, texts or list have changed since it began. `edition` is the current one.
+pub(super) async fn refuse_changes(
+    ledger: &dyn Ledger,
+    run: &Run,
+    inputs: &Arc<Inputs>,
+    edition: &str,
+) -> Result<(), Error> {
+    let RunChanges { what: Some(changes), keeps_edition } = compare_inputs(ledger, run, inputs).await? else {
+        return Ok(());
+    };
+    let earlier_edition = (run.edition != edition).then(|| EarlierEdition {
+        unfinished: run.edition.clone(),
+        current: edition.to_owned(),
+        is_kept: keeps_edition,
+    });
+    let (run, file, through) = (run.name(), inputs.campaign.file.clone(), &inputs.campaign.brief.gateway);
+    let gateway = (*through != inputs.own_gateway).then(|| through.clone());
+    Err(Error::InputsChanged(Box::new(ChangedInputs { run, file, gateway, changes, earlier_edition })))
+}
+
+/// Refuses a different text within an edition if recipients already have a message: they would not get the new text.
+pub(super) async fn refuse_other_text(
+    ledger: &dyn Ledger,
+    sent: &SentRecipients,
+    inputs: &Inputs,
+    includes: &Includes,
+) -> Result<(), Error> {
+    let Some(run) = sent.last_run().filter(|_| !sent.numbers.is_empty()) else { return Ok(()) };
+    // If the texts cannot be compared, nothing is refused: recipients with a message are skipped anyway.
+    let Ok(frozen) = FrozenInputs::load_for_run(ledger, run).await else { return Ok(()) };
+    if frozen.has_same_messages(&inputs.campaign.brief, includes) {
+        return Ok(());
+    }
+    Err(Error::TextChanged { run: run.name(), began_at: run.began_at, people: sent.numbers.len() })
+}
+
+impl Session {
+    /// Loads the campaign with its list. A resumed run always uses its own copy.
+    pub(super) async fn load_with_list(&self, runs: &[Run]) -> Result<Arc<Inputs>, Error> {
+        let inputs = self.inputs();
+        if inputs.destination.is_live()
+            && let Some(open) = self.find_unfinished(runs).await?
+        {
+            return self.load_with_list_of(&open).await;
+        }
+        self.fetch_list().await
+    }
+
+    /// Loads the campaign with the list of a run, unless the list is a file. A lost copy is fetched again.
+    pub(super) async fn load_with_list_of(&self, run: &Run) -> Result<Arc<Inputs>, Error> {
+        let inputs = self.inputs();
+        if !inputs.list.is_unfetched() {
+            return Ok(Arc::clone(inputs));
+        }
+        match self.adapters.ledger.load_copies(run).await {
+            Ok(copies) => Ok(Arc::new(inputs.with_list(CampaignList::Copies(copies)))),
+            Err(_) => self.fetch_list().await,
+        }
+    }
+
+    /// The campaign with its list, fetched again unless it is a file.
+    pub(super) async fn fetch_list(&self) -> Result<Arc<Inputs>, Error> {
+        let (inputs, adapters) = (self.inputs(), &self.adapters);
+        reconcile_past(adapters, inputs).await?;
+        fetch_list(inputs, adapters.fetch_context()).await
+    }
+}

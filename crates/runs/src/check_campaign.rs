@@ -1,0 +1,264 @@
+//! Checks of a campaign before it is sent: `check`, dry runs, and questions to the gateway.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::{
+    AccountView, Adapters, Error, GatewayAccount, Inputs, ListSurvey, ProtectedFiles, RunEvent, RunObserver,
+    refuse_start, survey_list, unfamiliar_ledger_warning,
+};
+use campaign_core::finding::{Finding, rules};
+use campaign_engine::check::online::{self, AccountAnswer, Cost, check_account, find_signatures};
+use campaign_engine::check::{
+    RunStart, check_includes, check_invalid_rows, check_no_messages, check_promised_receipts, check_replicas,
+    check_timing, collect_notes, list_form_note,
+};
+use campaign_engine::report::{ListSource, Listing, ResultsFormat, RowSelection, write_results_file};
+use campaign_gateway::{AskBalance, AskSenders, Balance, FailureCause};
+use campaign_ledger::{Ledger, ListReader};
+use campaign_manifest::{Profile, SecretSource};
+
+/// The result of a check.
+#[derive(Debug)]
+pub struct CheckedCampaign {
+    /// The findings.
+    pub findings: Vec<Finding>,
+    /// The survey of the recipients.
+    pub list: ListSurvey,
+    /// The cost of the messages, if the profile has prices.
+    pub cost: Option<Cost>,
+    /// The currency of those.
+    pub currency: Option<String>,
+    /// Why `run` would refuse to send. One of the findings says so.
+    pub refused: Option<Error>,
+}
+
+/// Checks a campaign and all its recipients, with the ledger if there is one.
+///
+/// # Errors
+/// If its inputs are wrong, so that nothing more can be checked, or the ledger cannot be read.
+pub async fn check_campaign(
+    inputs: &Arc<Inputs>,
+    ledger: Option<&dyn Ledger>,
+    files: ProtectedFiles<'_>,
+    observer: &RunObserver,
+    now: Timestamp,
+) -> Result<CheckedCampaign, Error> {
+    let start = RunStart::for_campaign(&inputs.campaign, now);
+    let (list, mut findings) = match survey_list(inputs, ledger, observer).await {
+        Ok(list) => {
+            let findings = check_inputs(inputs, Some(&list), start);
+            (Some(list), findings)
+        }
+        // Problems of the list or the texts do not hide findings that do not depend on them.
+        Err(Error::Findings(found)) => {
+            let mut findings = check_inputs(inputs, None, start);
+            findings.retain(|finding| !found.contains(finding));
+            findings.extend(found);
+            (None, findings)
+        }
+        Err(error) => return Err(error),
+    };
+    findings.extend(files.check_results_target(inputs));
+    let Some(list) = list else { return Err(Error::Findings(findings)) };
+    if let Some(ledger) = ledger {
+        findings.extend(check_ledger_for_run(inputs, ledger, now).await?);
+    }
+    let refused = match ledger {
+        Some(ledger) => refuse_start(ledger, inputs).await.err(),
+        None => None,
+    };
+    findings.extend(refused.as_ref().map(|refused| Finding::new(&rules::RUN_REFUSED, refused.to_string())));
+    let cost = list.compute_cost(inputs, &list.survey.planned_rows());
+    let currency = inputs.destination.profile().and_then(|profile| profile.currency.clone());
+    Ok(CheckedCampaign { findings, list, cost, currency, refused })
+}
+
+/// Findings about the ledger before a run.
+pub(super) async fn check_ledger_for_run(
+    inputs: &Inputs,
+    ledger: &dyn Ledger,
+    now: Timestamp,
+) -> Result<Vec<Finding>, Error> {
+    let mut findings = Vec::new();
+    if inputs.destination.is_live() {
+        findings.extend(check_replicas(ledger.count_unconfirmed_replicas().await?));
+    }
+    if inputs.destination.remote_profile().is_some() {
+        findings.extend(unfamiliar_ledger_warning(ledger, now).await?);
+    }
+    Ok(findings)
+}
+
+/// Findings about a campaign and its list, if it is known: warnings, a missing key, invalid rows, and whether a run
+/// that starts then can send messages.
+pub(super) fn check_inputs(inputs: &Inputs, list: Option<&ListSurvey>, start: RunStart) -> Vec<Finding> {
+    let profile = inputs.destination.profile();
+    let mut findings = inputs.warnings.clone();
+    let missing = profile.and_then(|profile| find_missing_key(&profile.api_key));
+    findings.extend(missing.map(|why| Finding::new(&rules::API_KEY, why)));
+    findings.extend(profile.map(|profile| check_promised_receipts(&inputs.campaign, profile)).unwrap_or_default());
+    match list {
+        Some(list) => {
+            findings.extend(check_invalid_rows(&list.survey));
+            findings.extend(check_no_messages(&list.survey, &inputs.campaign.brief));
+            findings.extend(list.form.as_deref().map(|form| list_form_note(&inputs.campaign.recipients, form)));
+            findings.extend(list.warnings(inputs, start));
+            findings.extend(check_includes(&list.includes, &inputs.campaign));
+        }
+        None => findings.extend(check_timing(&inputs.campaign, profile, None, start)),
+    }
+    let due = match start {
+        RunStart::Scheduled(now) => inputs.campaign.next_due_after(now),
+        RunStart::At(_) => None,
+    };
+    findings.extend(collect_notes(&inputs.campaign, profile, list.map(|list| &list.survey), due));
+    findings
+}
+
+/// Returns why the key cannot be read. The message never contains any part of the key.
+fn find_missing_key(source: &SecretSource) -> Option<String> {
+    source.read_secret("the API key (`api_key`)", &|name| std::env::var(name).ok()).err()
+}
+
+/// A dry run.
+#[derive(Debug)]
+pub struct DryRun {
+    /// The survey of the list.
+    pub survey: ListSurvey,
+    /// The path of the results.
+    pub results: PathBuf,
+}
+
+/// Checks everything and writes the results of a run that sends nothing. Changes that `run` refuses are refused here,
+/// unless `accept_changes` is set.
+///
+/// # Errors
+/// If the inputs are wrong, or the results cannot be written.
+pub async fn dry_run(
+    inputs: &Arc<Inputs>,
+    ledger: Option<&dyn Ledger>,
+    files: ProtectedFiles<'_>,
+    accept_changes: bool,
+    observer: &RunObserver,
+) -> Result<DryRun, Error> {
+    if let Some(ledger) = ledger
+        && !accept_changes
+    {
+        refuse_start(ledger, inputs).await?;
+    }
+    let survey = survey_list(inputs, ledger, observer).await?;
+    let campaign = &inputs.campaign;
+    let target = files.results_target(campaign, campaign.dry_results_file());
+    target.resolve_path().map_err(Error::ResultsPlace)?;
+    let open = || {
+        let opened = inputs.open_list().map_err(|_| io::Error::other("the file no longer exists"));
+        opened.map(|list| Box::new(list) as ListReader)
+    };
+    let listing = Listing {
+        recipients: ListSource::Outside { path: inputs.list.place(), open: &open },
+        recipients_sha256: &survey.sha256,
+        brief: &campaign.brief,
+        run: None,
+        kind: campaign.brief.content.kind,
+        left_out: &survey.survey.left_out,
+        selection: RowSelection::default(),
+        only: None,
+        records: None,
+        earlier: None,
+    };
+    write_results_file(&target, ResultsFormat::Csv, vec![listing]).await?;
+    Ok(DryRun { survey, results: target.path().to_owned() })
+}
+
+/// The timeout of the answer. The question is optional.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The gateway's answer about a campaign.
+#[derive(Debug)]
+pub struct OnlineAnswer {
+    /// The problems.
+    pub findings: Vec<Finding>,
+    /// The balance of the account, if it is known.
+    pub balance: Option<Balance>,
+    /// The cost of the messages.
+    pub cost: Cost,
+    key_refused: bool,
+}
+
+/// Asks the gateway about a campaign whose messages have this cost.
+///
+/// # Errors
+/// If the gateway cannot be asked. Problems in its answer are not errors.
+pub async fn ask_online(
+    adapters: &Adapters,
+    inputs: &Inputs,
+    profile: &Profile,
+    cost: Cost,
+) -> Result<OnlineAnswer, Error> {
+    let account = GatewayAccount::open(adapters, profile, ANSWER_TIMEOUT).await?;
+    let answer: AccountAnswer = account.ask_both(&AskBalance, &AskSenders).await?;
+    let campaign = &inputs.campaign;
+    let signatures = find_signatures(&campaign.brief, &campaign.places, &inputs.today);
+    let view = |view| (adapters.name_view)(view, &profile.name);
+    let (balance, senders) = (view(AccountView::Balance), view(AccountView::Senders));
+    let (verified, key) = (&profile.sender_verified, profile.api_key.to_string());
+    let known = online::AccountTerms { verified, key: &key, balance: &balance, senders: &senders };
+    Ok(OnlineAnswer {
+        findings: check_account(&answer, &signatures, known, &cost),
+        key_refused: matches!(&answer, Err(refused) if refused.cause == FailureCause::KeyRefused),
+        balance: answer.ok().and_then(|(balance, _)| balance.ok()),
+        cost,
+    })
+}
+
+/// Asks the gateway about a campaign and refuses to send if there are errors. Returns the balance, which is reported
+/// unless a prompt shows it.
+pub(super) async fn refuse_online(
+    adapters: &Adapters,
+    inputs: &Inputs,
+    profile: &Profile,
+    cost: Cost,
+    is_shown: bool,
+) -> Result<Option<Balance>, Error> {
+    let answer = ask_online(adapters, inputs, profile, cost).await?;
+    let balance = answer.balance.clone();
+    let is_allowed = !answer.findings.iter().any(Finding::is_error);
+    if let Some(balance) = balance.clone().filter(|_| !is_shown || !is_allowed) {
+        (adapters.observer)(RunEvent::Money { balance, cost: answer.cost.clone() });
+    }
+    (adapters.observer)(RunEvent::Warnings(answer.into_warnings()?));
+    Ok(balance)
+}
+
+impl OnlineAnswer {
+    /// Returns the warnings. Errors refuse a run.
+    fn into_warnings(self) -> Result<Vec<Finding>, Error> {
+        match self.findings.iter().any(Finding::is_error) {
+            false => Ok(self.findings),
+            true if self.key_refused => Err(Error::KeyRefused(self.findings)),
+            true => Err(Error::Findings(self.findings)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use campaign_engine::check::rules::{KEY_REFUSED, ONLINE_UNKNOWN, SENDER_UNKNOWN};
+
+    #[test]
+    fn refused_key_is_a_separate_error_and_warnings_pass() {
+        let cost = || Cost::Unknown(Vec::new());
+        let answer = |findings, key_refused| OnlineAnswer { findings, balance: None, cost: cost(), key_refused };
+        let refused = answer(vec![Finding::new(&KEY_REFUSED, "x")], true).into_warnings();
+        assert!(matches!(refused, Err(Error::KeyRefused(_))));
+        let unknown = answer(vec![Finding::new(&SENDER_UNKNOWN, "x")], false).into_warnings();
+        assert!(matches!(unknown, Err(Error::Findings(_))));
+        assert_eq!(answer(vec![Finding::new(&ONLINE_UNKNOWN, "x")], false).into_warnings().unwrap().len(), 1);
+    }
+}

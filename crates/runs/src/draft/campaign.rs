@@ -1,0 +1,386 @@
+//! Drafts of campaign files, for an existing list or with a sample list.
+
+use std::collections::HashSet;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::DraftError;
+use campaign_content::audience::{
+    Chunk, DecodedText, ListPlace, ListSettings, RecipientReader, decode, find_list, parse_phone_number,
+    suggest_columns,
+};
+use campaign_core::domain::{ListFormat, Region, Row};
+use campaign_core::finding::{Finding, quote_for_shell, rules};
+use campaign_core::regular_file;
+use campaign_manifest::campaign_schema;
+
+const CAMPAIGN: &str = include_str!("campaign.yaml");
+/// The schema reference in a new campaign file. The schema lies beside it, so that editors need no network and both
+/// move together.
+const SCHEMA: &str = "campaign.schema.json";
+const RECIPIENTS: &str = include_str!("recipients.csv");
+
+/// A file to be written.
+#[derive(Clone, Debug)]
+pub struct DraftFile {
+    /// The path from the current folder.
+    pub path: String,
+    /// The content.
+    pub text: String,
+    /// A description for the command's output.
+    pub description: &'static str,
+    /// Whether an existing file is kept and used.
+    pub shared: bool,
+}
+
+/// The files of a new campaign. Without a list, a sample list is included.
+#[must_use]
+pub fn draft_campaign(name: &str, list: Option<&DraftList>) -> Vec<DraftFile> {
+    let recipients = list.map_or_else(|| starter_recipients(name), format_recipients);
+    let campaign = CAMPAIGN.replace("NAME", name).replace("SCHEMA", SCHEMA).replace("RECIPIENTS\n", &recipients);
+    let greeted_by = list.map_or(Some("first_name"), DraftList::greeting_column);
+    let mut drafts = vec![
+        own_file(format!("{name}.yaml"), campaign, "the campaign file: recipients, messages and settings"),
+        own_file(
+            format!("templates/{name}.sms.txt"),
+            greeting_text(greeted_by),
+            "the SMS message: an example for you to replace",
+        ),
+    ];
+    if list.is_none() {
+        drafts.push(own_file(format!("{name}.csv"), RECIPIENTS.to_owned(), "the recipients: five sample rows"));
+    }
+    let text = format!("{:#}\n", campaign_schema());
+    drafts.push(DraftFile {
+        path: SCHEMA.to_owned(),
+        text,
+        description: "the JSON Schema that lets editors complete keys",
+        shared: true,
+    });
+    drafts
+}
+
+fn own_file(path: String, text: String, what: &'static str) -> DraftFile {
+    DraftFile { path, text, description: what, shared: false }
+}
+
+fn starter_recipients(name: &str) -> String {
+    let file = append_comment(&format!("  file: {name}.csv"), "the first row contains the column names for templates");
+    let region = append_comment("  # region: UA", "for numbers without a country code, such as 050 123 45 67");
+    format!("recipients:\n{file}{region}\n")
+}
+
+/// Formats the `recipients` section for a list. `serde_yaml` writes the YAML, because it knows what needs quotes; it
+/// cannot write comments.
+fn format_recipients(list: &DraftList) -> String {
+    let renamed = list.renamed_columns().into_iter();
+    let recipients = DraftRecipients {
+        file: &list.path,
+        sheet: list.form.sheet.as_deref(),
+        header_row: list.form.header_row,
+        region: list.region.map(|region| region.to_string()),
+        columns: renamed.map(|(name, header)| (name.into(), header.into())).collect(),
+    };
+    let written =
+        serde_yaml::to_string(&DraftCampaign { recipients }).expect("texts and maps of texts are always YAML");
+    let mut yaml = String::new();
+    for line in written.split_inclusive('\n') {
+        yaml += &match line.trim_end() {
+            "  columns:" => append_comment("  columns:", "name in templates: header in the list"),
+            region if region.starts_with("  region: ") => {
+                append_comment(region, "the country of numbers without a country code")
+            }
+            _ => line.to_owned(),
+        };
+    }
+    let kept = list.unchanged_columns();
+    if !kept.is_empty() {
+        yaml += &format!("  # templates can also use these headers: {}\n", kept.join(", "));
+    }
+    yaml + "\n"
+}
+
+#[derive(Serialize)]
+struct DraftCampaign<'l> {
+    recipients: DraftRecipients<'l>,
+}
+
+/// The `recipients` section with the keys of a campaign file.
+#[derive(Serialize)]
+struct DraftRecipients<'l> {
+    file: &'l str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sheet: Option<&'l str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    header_row: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    region: Option<String>,
+    #[serde(skip_serializing_if = "serde_yaml::Mapping::is_empty")]
+    columns: serde_yaml::Mapping,
+}
+
+/// An SMS that greets by a column, and omits the name if the cell is empty.
+fn greeting_text(column: Option<&str>) -> String {
+    let name = column.map(|column| format!("{{% if {column} %}}, {{{{ {column} }}}}{{% endif %}}"));
+    format!("Hello{}! -20% on everything until Sunday: https://shop.example\n", name.unwrap_or_default())
+}
+
+fn append_comment(line: &str, text: &str) -> String {
+    format!("{line:<33} # {text}\n")
+}
+
+/// Columns for a greeting, the best first.
+const GREETING_COLUMNS: [&str; 7] = ["first_name", "name", "full_name", "client", "customer", "last_name", "company"];
+
+/// A list, understood.
+#[derive(Debug)]
+pub struct DraftList {
+    /// The path as typed.
+    pub path: String,
+    /// Its sheet and its header row, if specified.
+    pub form: ListFormat,
+    /// The header of the numbers.
+    pub phone: String,
+    /// The region, if the numbers are national.
+    pub region: Option<Region>,
+    /// The other columns: the name for texts, and the header.
+    pub columns: Vec<(String, String)>,
+    /// The headers of other columns that hold numbers too.
+    pub other_phones: Vec<String>,
+    /// The rows without a valid number, if there are any.
+    pub invalid: Option<InvalidRows>,
+}
+
+/// The rows of a list without a valid number.
+#[derive(Debug, PartialEq, Eq)]
+pub struct InvalidRows {
+    /// How many.
+    pub rows: u64,
+    /// Of how many rows.
+    pub total: u64,
+    /// The first of them.
+    pub first: Row,
+}
+
+impl DraftList {
+    /// Reads a list.
+    ///
+    /// # Errors
+    /// If the list cannot be read or used.
+    pub fn read(path: &Path, form: &ListFormat) -> Result<Self, DraftError> {
+        match Self::interpret_list(path, form) {
+            // A title above the header is read as the header, and the real header as a row without a number.
+            Ok(list) if list.invalid.is_some() && form.header_row.is_none() => {
+                match find_list(|| regular_file::open(path), path, form, None).filter(|place| place.sheet.is_none()) {
+                    None => Ok(list),
+                    Some(place) => {
+                        let mut titled = place.title_finding(&rules::RECIPIENTS_NO_HEADER, Some(&list.phone));
+                        add_advice(&mut titled, &place);
+                        Err(DraftError::ListRefused(vec![titled]))
+                    }
+                }
+            }
+            Err(DraftError::ListRefused(findings)) => {
+                Err(DraftError::ListRefused(add_likely_place(findings, path, form)))
+            }
+            understood => understood,
+        }
+    }
+
+    fn interpret_list(path: &Path, form: &ListFormat) -> Result<Self, DraftError> {
+        let Some(typed) = path.to_str() else { return Err(DraftError::ListName(path.to_owned())) };
+        let opened = decode_list(path, form)?;
+        let written = Arc::clone(opened.format());
+        let suggestion = suggest_columns(opened, path).map_err(|finding| DraftError::ListRefused(vec![*finding]))?;
+        let Some(phone) = suggestion.phone else {
+            let sheet = written.sheet_name().map(|sheet| format!("the sheet `{sheet}` of ")).unwrap_or_default();
+            let finding =
+                Finding::new(&rules::NO_PHONES, format!("no column in {sheet}`{typed}` contains phone numbers"));
+            if let Some(wrong) = suggestion.problem {
+                return Err(DraftError::ListRefused(vec![finding.help(wrong.to_string())]));
+            }
+            return Err(DraftError::ListRefused(vec![finding.help(
+                "add a header row and a column with numbers such as +380501234567; or run `campaign init NAME` \
+                 without `--from` and set `recipients` yourself",
+            )]));
+        };
+        let mut headers = HashSet::from([phone.clone()]);
+        let mut columns = suggestion.columns;
+        // A header applies to its first column only.
+        columns.retain(|(_, header)| headers.insert(header.clone()));
+        let other_phones = suggestion.other_phones;
+        let (path_typed, form_told, region) = (typed.to_owned(), form.clone(), suggestion.region);
+        let mut list = Self { path: path_typed, form: form_told, phone, region, columns, other_phones, invalid: None };
+        // Errors of a campaign with these columns are reported now.
+        let settings = ListSettings { columns: list.renamed_columns(), region: list.region, may_be_empty: false };
+        let reader =
+            RecipientReader::open(decode_list(path, form)?, path, &settings).map_err(DraftError::ListRefused)?;
+        list.invalid = count_invalid_rows(reader, list.region);
+        Ok(list)
+    }
+
+    /// The columns that get a new name: the name, and the header.
+    #[must_use]
+    pub fn renamed_columns(&self) -> Vec<(String, String)> {
+        let phone = ("phone".to_owned(), self.phone.clone());
+        std::iter::once(phone).chain(self.columns.iter().cloned()).filter(|(name, header)| name != header).collect()
+    }
+
+    /// The columns that keep their headers as names.
+    #[must_use]
+    pub fn unchanged_columns(&self) -> Vec<&str> {
+        self.columns.iter().filter(|(name, header)| name == header).map(|(name, _)| name.as_str()).collect()
+    }
+
+    /// The column for the greeting, if the list has any besides the numbers.
+    #[must_use]
+    pub fn greeting_column(&self) -> Option<&str> {
+        let names = || self.columns.iter().map(|(name, _)| name.as_str());
+        GREETING_COLUMNS.into_iter().find(|best| names().any(|name| name == *best)).or_else(|| names().next())
+    }
+}
+
+/// Counts the rows without a valid number. `check` reports rows that cannot be read.
+fn count_invalid_rows(mut reader: RecipientReader<impl Read>, region: Option<Region>) -> Option<InvalidRows> {
+    let phone = reader.header().phone();
+    let (mut chunk, mut invalid, mut of) = (Chunk::new(), None, 0);
+    while reader.read_chunk(&mut chunk).unwrap_or(true) {
+        of += chunk.len() as u64;
+        for record in chunk.iter().filter(|record| parse_phone_number(record.fields.get(phone), region).is_err()) {
+            invalid.get_or_insert(InvalidRows { rows: 0, total: 0, first: record.row }).rows += 1;
+        }
+    }
+    invalid.map(|invalid| InvalidRows { total: of, ..invalid })
+}
+
+/// Adds the probable place of the list to the findings, if it differs.
+fn add_likely_place(mut findings: Vec<Finding>, path: &Path, form: &ListFormat) -> Vec<Finding> {
+    let Some(first) = findings.first_mut() else { return findings };
+    let Some(place) = find_list(|| regular_file::open(path), path, form, None) else { return findings };
+    add_advice(first, &place);
+    findings
+}
+
+/// Adds options to a finding that make the list readable.
+fn add_advice(finding: &mut Finding, place: &ListPlace) {
+    let sheet = place.sheet.as_ref().map(|sheet| format!("--sheet {}", quote_for_shell(sheet)));
+    let row = (place.sheet.is_none() || place.header_row > 1).then(|| format!("--header-row {}", place.header_row));
+    let options: Vec<String> = sheet.into_iter().chain(row).collect();
+    place.add_advice(finding, &format!("add `{}`", options.join(" ")));
+}
+
+fn decode_list(path: &Path, form: &ListFormat) -> Result<DecodedText, DraftError> {
+    let file = regular_file::open(path).map_err(|error| DraftError::ListUnreadable { path: path.to_owned(), error })?;
+    decode(file, path, form, None).map_err(|finding| DraftError::ListRefused(vec![*finding]))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use campaign_core::domain::{ListFormat, Region};
+
+    fn text() -> impl Strategy<Value = String> {
+        prop_oneof!["\\PC{1,20}", "[-:#'\"|>&*!%@`{}\\[\\],~ \nа-яa-z0-9.]{1,12}", "true|no|~|0x1F|\\+?[0-9]{1,12}|1e3"]
+    }
+
+    proptest! {
+        #[test]
+        fn draft_names_any_list_and_headers_correctly(path in text(), phone in text(), region: bool) {
+            let region = region.then(|| "UA".parse::<Region>().unwrap());
+            let columns = vec![("plan".to_owned(), "plan".to_owned())];
+            let (other_phones, invalid) = (Vec::new(), None);
+            let form = ListFormat { sheet: Some(phone.clone()), header_row: Some(4), ..ListFormat::default() };
+            let list = DraftList { path: path.clone(), form, phone: phone.clone(), region, columns, other_phones, invalid };
+            let yaml = format_recipients(&list);
+            let read: serde_json::Value = serde_yaml::from_str(&yaml).unwrap();
+            let recipients = &read["recipients"];
+            prop_assert_eq!(&recipients["file"], &path, "{}", yaml);
+            prop_assert_eq!(&recipients["sheet"], &phone, "{}", yaml);
+            prop_assert_eq!(&recipients["header_row"], 4, "{}", yaml);
+            prop_assert_eq!(recipients["region"].as_str(), region.map(|_| "UA"), "{}", yaml);
+            prop_assert!(phone == "phone" || recipients["columns"]["phone"] == phone, "{}", yaml);
+        }
+    }
+}
+
+#[cfg(test)]
+mod list_tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<DraftList, DraftError> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("list.csv");
+        std::fs::write(&path, text).unwrap();
+        DraftList::read(&path, &ListFormat::default())
+    }
+
+    fn expect_refused(text: &str) -> Finding {
+        match read(text) {
+            Err(DraftError::ListRefused(findings)) => findings[0].clone(),
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn ukrainian_headers_get_names_for_templates() {
+        let list = read("Мобільний;Ім'я;plan\n050 000 00 01;Олена;gold\n").unwrap();
+        let renamed = [("phone", "Мобільний"), ("first_name", "Ім'я")];
+        assert_eq!(list.renamed_columns(), renamed.map(|(name, header)| (name.to_owned(), header.to_owned())));
+        assert_eq!(list.unchanged_columns(), ["plan"]);
+        assert_eq!(list.region.unwrap().to_string(), "UA");
+        assert_eq!(list.greeting_column(), Some("first_name"));
+    }
+
+    #[test]
+    fn greeting_uses_the_name_column_else_the_first_column() {
+        let table =
+            [("city,name,phone\nKyiv,Olena,", Some("name")), ("city,phone\nKyiv,", Some("city")), ("phone\n", None)];
+        for (text, column) in table {
+            let list = read(&format!("{text}+380500000001\n")).unwrap();
+            assert_eq!(list.greeting_column(), column, "{text}");
+        }
+    }
+
+    #[test]
+    fn spreadsheet_damage_is_reported_as_such() {
+        for (text, said) in [
+            ("Телефон;name\n3,80501E+11;Olena\n", "last digits are lost"),
+            ("name,Телефон\nOlena,3,80501E+11\n", "last digits are lost"),
+            (
+                "phone;name\n3,80501E+11;A\n+380931000003;B\n3,80671E+11;C\n",
+                "2 of 3 numbers, for example to `3,80501E+11`",
+            ),
+            ("contact\nOlena Koval <+380501000001>\nTaras <+380671000002>\n", "put the number in its own column"),
+            ("contact\n\"Koval, Maria\" <+380931000003>\n", "split the column `contact` into two columns"),
+            ("Clients of spring;;\nphone;name;city\n+380501234567;Olena;Kyiv\n", "delete the rows above the header"),
+            ("Clients of spring\nphone,name\n+380501234567,Olena\n", "delete the rows above the header"),
+            ("Spring,\n,all\nphone,name\n+380501234567,A\n+380501234568,B\n", "add `--header-row 3`"),
+        ] {
+            let refused = expect_refused(text);
+            assert!(refused.help.as_ref().unwrap().contains(said), "{text}: {refused:?}");
+        }
+        for text in ["sep=;\r\nphone;name\r\n+380501234567;Olena\r\n", "phone|name\n+380501234567|Olena\n"] {
+            assert_eq!(read(text).unwrap().phone, "phone", "{text}");
+        }
+    }
+
+    #[test]
+    fn unusable_list_is_refused_with_advice() {
+        let table = [
+            ("name,city\nOlena,Kyiv\n", "no-phones"),
+            ("+380500000001,Olena\n+380500000002,Taras\n", "recipients-no-header"),
+            ("phone,name,name\n+380500000001,Olena,Olena\n", "recipients-duplicate-column"),
+            ("", "recipients-empty"),
+        ];
+        for (text, rule) in table {
+            let refused = expect_refused(text);
+            assert_eq!(refused.rule, rule, "{text}");
+            assert!(refused.help.is_some(), "{text}");
+        }
+    }
+}

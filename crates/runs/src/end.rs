@@ -1,0 +1,235 @@
+//! The end of a call: reconciliation, results, notification, and the places that results never overwrite.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use super::find::reload_run;
+use super::launch::Session;
+use super::{EndedRun, Error, Inputs, Profiles, RunPhase, list_campaign_runs};
+use crate::notify::{create_notification, run_notice};
+use campaign_content::message::Notice;
+use campaign_core::domain::NotificationEvent;
+use campaign_core::failpoint;
+use campaign_core::finding::{Finding, rules};
+use campaign_engine::delivery::{FrozenInputs, SendEnding, Snapshot, Stop};
+use campaign_engine::report::{
+    ProtectedPath, ResultsBackup, ResultsTarget, RunFigures, RunResults, find_runs_in_doubt,
+};
+use campaign_ledger::{
+    BilledParts, ExcludedRows, Lease, NewNotification, RowState, Run, RunEnd, RunProgress, StateCounts, StopKind,
+};
+use campaign_manifest::{Campaign, CampaignPath, NotifySettings, load_campaign};
+use campaign_sandbox::Counts;
+
+impl Session {
+    /// Writes the results and records the end of the run.
+    pub(super) async fn end_run(
+        &self,
+        run: Run,
+        lease: Lease,
+        ending: SendEnding,
+        parts_before: BilledParts,
+        began: Instant,
+        played: Option<Counts>,
+    ) -> Result<EndedRun, Error> {
+        let SendEnding { stopped: stop, counts, sent, opted_out, parts, errors, oddities, lag, .. } = ending;
+        let (kind, sending) = (stop.as_ref().map(|stop| stop.kind), counts.get(RowState::Sending));
+        if let Some(StopKind::Interrupted(signal)) = kind
+            && sending > 0
+        {
+            // After a second signal, leave at once. Messages in flight are in doubt from the next reading on.
+            return Err(Error::Interrupted { signal, phase: RunPhase::Sending(sending) });
+        }
+        let now = reload_run(self.adapters.ledger.as_ref(), run.key).await?;
+        let counts = match now.receipts == run.receipts && run.orders.is_empty() {
+            true => counts,
+            // The counts from sending lack receipts that arrived in the meantime, and the earlier states of rows that a
+            // retry skipped.
+            false => Snapshot::load(self.adapters.ledger.as_ref(), &now, false).await?.counts,
+        };
+        let open_doubts =
+            find_runs_in_doubt(&list_campaign_runs(self.adapters.ledger.as_ref(), self.inputs()).await?, Some(run.key));
+        let (results, figures, kept) = match kind {
+            Some(StopKind::LeaseLost) => (None, None, None),
+            _ => match self.write_results(&run).await {
+                Ok((figures, kept)) => (Some(Ok(self.results_path())), Some(figures), kept),
+                Err(error) => (Some(Err(error)), None, None),
+            },
+        };
+        let in_part = figures.as_ref().map_or(0, |figures| figures.channels.count_partial());
+        let unwritten = results.as_ref().is_some_and(Result::is_err);
+        let stopped_by = if unwritten { Some(StopKind::ResultsUnwritten) } else { kind };
+        let parts = parts_before.plus(parts);
+        if kind != Some(StopKind::Ledger) && kind != Some(StopKind::LeaseLost) {
+            let done =
+                matches!(kind, None | Some(StopKind::DeadlineReached)) && counts.get(RowState::Planned) + sending == 0;
+            let end = RunEnd {
+                // Results are written first: a run without them is not finished.
+                progress: if done && !unwritten { RunProgress::Finished } else { RunProgress::Open },
+                stop: stopped_by,
+                stop_reason: stop.as_ref().map(ToString::to_string),
+                counts: counts.clone(),
+                parts: parts.billed,
+                receipts: now.receipts,
+                results: Some(absolute_path(&self.results_path())),
+                lag,
+                at: (self.adapters.clock)(),
+                notifications: self.end_notification(
+                    &run,
+                    stopped_by,
+                    stop.as_ref(),
+                    &counts,
+                    in_part,
+                    done && !unwritten,
+                ),
+            };
+            self.adapters.ledger.end_run(lease, end).await?;
+            failpoint::pass("run.marked");
+            let (ledger, terms) = (self.adapters.ledger.as_ref(), Some(self.stored_terms()));
+            match figures.filter(|figures| figures.counts == counts) {
+                Some(figures) => RunFigures { terms, ..figures }.store_computed(ledger, run.key, now.receipts).await,
+                // A status arrived in between, or the results could not be written.
+                None => RunFigures::store(ledger, run.key, terms).await,
+            }
+        }
+        let time = began.elapsed();
+        let never = counts.get(RowState::Skipped) + counts.get(RowState::Invalid);
+        let left_out = match never == counts.total() {
+            true => self.adapters.ledger.load_excluded_rows(run.key).await?,
+            false => ExcludedRows::default(),
+        };
+        Ok(EndedRun {
+            run,
+            stop,
+            kind: stopped_by,
+            counts,
+            sent,
+            unconfirmed: 0,
+            opted_out,
+            parts,
+            time,
+            left_out,
+            errors,
+            oddities,
+            results,
+            kept,
+            before: None,
+            cancelled_in: Vec::new(),
+            earlier_edition: false,
+            not_begun_error: None,
+            earlier: None,
+            played,
+            open_doubts,
+            in_part,
+        })
+    }
+
+    /// The notification about the end of a run, for the most important selected occasion.
+    fn end_notification(
+        &self,
+        run: &Run,
+        kind: Option<StopKind>,
+        stop: Option<&Stop>,
+        counts: &StateCounts,
+        in_part: u64,
+        finished: bool,
+    ) -> Vec<NewNotification> {
+        let inputs = self.inputs();
+        let stopped = kind.is_some_and(|kind| !matches!(kind, StopKind::Limit | StopKind::DeadlineReached));
+        let doubt = counts.get(RowState::InDoubt) + counts.get(RowState::Unresolved) > 0;
+        let occasions = [
+            (NotificationEvent::Doubt, doubt),
+            (NotificationEvent::Stopped, stopped),
+            (NotificationEvent::Finished, finished),
+        ];
+        let why = match (stop, kind) {
+            (Some(stop), _) if stopped => Some(stop.to_string()),
+            (_, Some(StopKind::ResultsUnwritten)) => Some("the results could not be written".to_owned()),
+            _ => None,
+        };
+        let wanted = |notify: &NotifySettings| {
+            occasions.into_iter().filter(|(_, was)| *was).find_map(|(occasion, _)| {
+                let notice = run_notice(run, occasion, counts, in_part, why.clone(), (self.adapters.clock)());
+                create_notification(notify, &Notice { results: Some(absolute_path(&self.results_path())), ..notice })
+            })
+        };
+        inputs.campaign.notify_settings(inputs.destination.profile()).filter(|_| run.live).filter_map(wanted).collect()
+    }
+
+    /// Writes the results and calculates the figures of the run. The results of another run at that place are kept.
+    async fn write_results(&self, run: &Run) -> Result<(RunFigures, Option<ResultsBackup>), Error> {
+        let results = RunResults::open(self.adapters.ledger.as_ref(), run, false).await?;
+        let written = results.write_file_with_figures(&self.launch.target).await?;
+        tracing::info!(run = run.name(), "results written");
+        Ok(written)
+    }
+}
+
+/// The absolute path, so that the results are found from any folder later.
+fn absolute_path(path: &Path) -> String {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
+}
+
+/// Files that results never overwrite in any campaign: the state folder and the profiles.
+#[derive(Clone, Copy)]
+pub struct ProtectedFiles<'a> {
+    /// The state folder.
+    pub state: &'a Path,
+    /// The places of profiles.
+    pub profiles: &'a Profiles,
+}
+
+impl ProtectedFiles<'_> {
+    /// The results of a campaign at `path`.
+    #[must_use]
+    pub fn results_target(self, campaign: &Campaign, path: CampaignPath) -> ResultsTarget {
+        let mut kept = self.list_protected(Some(&campaign.file));
+        kept.extend(list_user_files(campaign));
+        ResultsTarget::new(path, kept)
+    }
+
+    /// The results of a run at `path`, even if its campaign has changed or disappeared since.
+    #[must_use]
+    pub fn results_target_of_run(self, frozen: &FrozenInputs, path: PathBuf) -> ResultsTarget {
+        let file = frozen.campaign_file.as_path();
+        // A lookup or a code call has no campaign.
+        let named = !file.as_os_str().is_empty();
+        let mut kept = self.list_protected(named.then_some(file));
+        if named {
+            kept.push(ProtectedPath { path: file.to_owned(), what: "the campaign file" });
+            let list = frozen.list.clone();
+            kept.extend(list.map(|path| ProtectedPath { path, what: "the recipient list" }));
+            kept.extend(load_campaign(file, frozen.day()).value.iter().flat_map(list_user_files));
+        }
+        ResultsTarget::new(CampaignPath::anywhere(path), kept)
+    }
+
+    /// The finding if results of this campaign cannot be written to the path in the file.
+    #[must_use]
+    pub fn check_results_target(self, inputs: &Inputs) -> Option<Finding> {
+        let campaign = &inputs.campaign;
+        let why = self.results_target(campaign, campaign.results_file()).resolve_path().err()?;
+        let finding = Finding::new(&rules::RESULTS_OVERWRITE, format!("cannot write the results: {why}"));
+        let help =
+            "name another file under `results`, or move the existing one; only a results file can be overwritten";
+        Some(finding.at(campaign.places.locate_key("results")).help(help))
+    }
+
+    fn list_protected(self, campaign: Option<&Path>) -> Vec<ProtectedPath> {
+        let gateways = self.profiles.list_files(campaign).into_iter();
+        let gateways = gateways.map(|path| ProtectedPath { path, what: "the gateway profiles file" });
+        let state = ProtectedPath { path: self.state.to_owned(), what: "in the state folder, where the ledger is" };
+        gateways.chain([state]).collect()
+    }
+}
+
+fn list_user_files(campaign: &Campaign) -> Vec<ProtectedPath> {
+    let mut kept = vec![ProtectedPath { path: campaign.file.clone(), what: "the campaign file" }];
+    let named = |file: &CampaignPath, what| ProtectedPath { path: file.path().to_owned(), what };
+    kept.extend(campaign.recipients.list_file().map(|list| named(list, "the recipient list")));
+    kept.extend(campaign.data.iter().map(|table| named(&table.file, "one of the campaign's data tables")));
+    kept.extend(campaign.suppress.iter().map(|list| named(&list.file, "a suppression list")));
+    let texts = campaign.places.text_files();
+    kept.extend(texts.map(|path| ProtectedPath { path: path.to_owned(), what: "one of the campaign's templates" }));
+    kept
+}

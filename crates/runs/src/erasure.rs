@@ -1,0 +1,527 @@
+//! Erasure of personal data: forgetting a person, and purging old runs.
+//!
+//! The ledger comes first, in one commit that records which rows wait. From then on nothing is sent to a forgotten number. If
+//! a call ends early, the next call or the next start of the campaign continues with the waiting rows.
+//!
+//! Hashes of forgotten numbers are kept beside the ledger, because a backup from before still contains the numbers. A purged
+//! run keeps its figures.
+
+use std::collections::HashSet;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use roaring::RoaringBitmap;
+use sha2::{Digest as _, Sha256};
+
+use super::find::reload_run;
+use super::resume::is_list_intact;
+use super::{Adapters, Error, HeldRun, StaleResults, current_person, refresh_run, run_blocking};
+use campaign_content::audience::write_without_rows;
+use campaign_core::domain::{Addressee, FORGOTTEN, Phone, Row};
+use campaign_core::failpoint;
+use campaign_core::private::{self, ExistingFile};
+use campaign_engine::check::reader_settings;
+use campaign_engine::delivery::{FrozenInputs, Snapshot};
+use campaign_engine::report::{
+    IN_DOUBT_STATES, NextStep, RecipientInRun, RecipientRecord, ResultsError, RowSelection, RunView, UnreadableRun,
+    is_owned, load_cancelled_numbers,
+};
+use campaign_ledger::{
+    CampaignLock, Copies, ForgetOrder, Ledger, LedgerError, NumberKey, OptOut, OptOutReach, OptOutScope, Ownership,
+    RowState, Run, RunFilter, RunProgress,
+};
+
+/// The result of forgetting a person.
+#[derive(Debug, Default)]
+pub struct ForgottenPerson {
+    /// The forgotten rows by run.
+    pub runs: Vec<ForgottenRows>,
+    /// Rows that cannot be forgotten until they are reconciled or decided, or their process has ended.
+    pub doubtful: Vec<(String, RoaringBitmap)>,
+    /// Runs whose copies could not be read or written. They might still contain the number.
+    pub unread: Vec<UnreadableRun>,
+    /// Results that were not updated. They might still contain the number.
+    pub unwritten: Vec<StaleResults>,
+}
+
+/// The forgotten rows of a run.
+#[derive(Debug)]
+pub struct ForgottenRows {
+    /// The run.
+    pub run: String,
+    /// Its rows.
+    pub rows: RoaringBitmap,
+    /// Those that were planned and are skipped.
+    pub skipped: RoaringBitmap,
+}
+
+/// Forgets a number: settled rows lose it, planned rows are skipped, and it is added to the suppression list.
+///
+/// # Errors
+/// If another process has one of its runs, or the ledger cannot be read or written.
+pub async fn forget_person(adapters: &Adapters, phone: Phone) -> Result<ForgottenPerson, Error> {
+    let ledger = adapters.ledger.as_ref();
+    let (mut held, mut result) = (Vec::new(), ForgottenPerson::default());
+    erase_waiting(adapters, &mut held, None, &mut result).await?;
+    let person = RecipientRecord::find(ledger, phone, &RowSelection::default()).await?;
+    result.unread.extend(person.unreadable);
+    for RecipientInRun { run, .. } in &person.runs {
+        hold_for_run(adapters, &mut held, run).await?;
+    }
+    let mut order = Vec::new();
+    for RecipientInRun { run, rows, .. } in person.runs {
+        let (doubtful, forgotten) = split_rows(ledger, &run, rows).await?;
+        if !doubtful.is_empty() {
+            result.doubtful.push((run.name(), doubtful));
+        }
+        if !forgotten.rows.is_empty() {
+            order.push((run.key, forgotten.rows.clone()));
+            result.runs.push(forgotten);
+        }
+    }
+    let opt_out = forgotten_opt_out(phone, (adapters.clock)());
+    // This comes first, because a ledger that is restored from a backup must forget them again.
+    ForgottenNumbers::add(&adapters.state, phone)
+        .map_err(|error| Error::Storage(format!("cannot record the forgotten number in the state folder: {error}")))?;
+    ledger.forget_number(ForgetOrder { phone, rows: order, opt_out }).await?;
+    failpoint::pass("forget.recorded");
+    erase_waiting(adapters, &mut held, None, &mut result).await?;
+    // A number that is in no run can still be on the suppression list.
+    ledger.overwrite_free_space().await?;
+    Ok(result)
+}
+
+/// The opt-out of a forgotten number.
+fn forgotten_opt_out(phone: Phone, at: Timestamp) -> OptOut {
+    let (reason, source) = (FORGOTTEN.into(), current_person().into());
+    OptOut { who: phone.into(), scope: OptOutScope::Everything, reach: OptOutReach::AllGateways, reason, source, at }
+}
+
+/// Splits a person's rows into those in doubt and those that can be forgotten.
+async fn split_rows(
+    ledger: &dyn Ledger,
+    run: &Run,
+    rows: RoaringBitmap,
+) -> Result<(RoaringBitmap, ForgottenRows), LedgerError> {
+    // The run is held, so its last process is gone. Rows of a shared run can still be in flight.
+    let snapshot = Snapshot::load(ledger, &reload_or_keep(ledger, run).await?, false).await?;
+    let of = |states: &[RowState]| -> RoaringBitmap {
+        rows.iter().filter(|row| states.contains(&snapshot.row_state(Row::new(*row)))).collect()
+    };
+    let doubtful = of(&IN_DOUBT_STATES) | of(&[RowState::Sending]);
+    let skipped = of(&[RowState::Planned]);
+    let rows = rows - &doubtful;
+    Ok((doubtful, ForgottenRows { run: run.name(), rows, skipped }))
+}
+
+async fn reload_or_keep(ledger: &dyn Ledger, run: &Run) -> Result<Run, LedgerError> {
+    let mut runs = ledger.list_runs(RunFilter::with_key(run.key)).await?;
+    Ok(runs.pop().unwrap_or_else(|| run.clone()))
+}
+
+/// Finishes what an earlier call left for the runs of this hold. If a file cannot be written now, the next call tries
+/// again. The start of a run does not report it.
+pub(super) async fn finish_forgetting(adapters: &Adapters, hold: &Arc<CampaignLock>) {
+    let mut result = ForgottenPerson::default();
+    if let Err(error) = erase_waiting(adapters, &mut vec![Arc::clone(hold)], Some(hold), &mut result).await {
+        tracing::warn!("a forgotten number has not been removed from all stored lists and results yet: {error}");
+    }
+    for UnreadableRun { run, why } in &result.unread {
+        tracing::warn!(run, why, "the forgotten number is still in the stored files of this run");
+    }
+}
+
+/// Removes waiting rows from copies and results of all runs, or of one campaign.
+async fn erase_waiting(
+    adapters: &Adapters,
+    held: &mut Vec<Arc<CampaignLock>>,
+    only: Option<&Arc<CampaignLock>>,
+    result: &mut ForgottenPerson,
+) -> Result<(), Error> {
+    let ledger = adapters.ledger.as_ref();
+    let mut done = Vec::new();
+    for (key, rows) in ledger.list_rows_to_forget().await? {
+        let run = reload_run(ledger, key).await?;
+        if only.is_some_and(|hold| !hold.covers_run(&run)) {
+            continue;
+        }
+        let hold = hold_for_run(adapters, held, &run).await?;
+        if erase_in_run(adapters, run, hold, rows, result).await? {
+            done.push(key);
+        }
+    }
+    if !done.is_empty() {
+        ledger.overwrite_free_space().await?;
+        failpoint::pass("forget.swept");
+        ledger.mark_rows_forgotten(done).await?;
+    }
+    Ok(())
+}
+
+/// Removes rows from the copies and results of a run. Returns whether they are removed.
+async fn erase_in_run(
+    adapters: &Adapters,
+    run: Run,
+    hold: Arc<CampaignLock>,
+    rows: RoaringBitmap,
+    result: &mut ForgottenPerson,
+) -> Result<bool, Error> {
+    if !run.shared
+        && let Err(error) = replace_copies(adapters.ledger.as_ref(), &run, rows).await
+    {
+        result.unread.push(UnreadableRun { run: run.name(), why: error.to_string() });
+        return Ok(false);
+    }
+    failpoint::pass("forget.copied");
+    let results = run.results.as_ref().map(|path| ReplacedFile::open(path.as_ref()));
+    let released = HeldRun::claim(adapters, hold, run).await?.release().await?;
+    failpoint::pass("forget.written");
+    match released.stale_results {
+        // The results of a later run are updated with that run.
+        None | Some(StaleResults::Later { .. }) => {}
+        Some(why) => {
+            result.unwritten.push(why);
+            return Ok(matches!(result.unwritten.last(), Some(StaleResults::Gone { .. })));
+        }
+    }
+    if let Some(Ok(results)) = results {
+        results.overwrite()?;
+    }
+    Ok(true)
+}
+
+/// A file that might be replaced.
+struct ReplacedFile(File);
+
+impl ReplacedFile {
+    fn open(path: &Path) -> io::Result<Self> {
+        OpenOptions::new().write(true).open(path).map(Self)
+    }
+
+    /// Overwrites the bytes, if the file was replaced and no process has it open.
+    fn overwrite(mut self) -> Result<(), Error> {
+        let is_gone = |file: &File| {
+            #[cfg(unix)]
+            return file.metadata().is_ok_and(|known| std::os::unix::fs::MetadataExt::nlink(&known) == 0);
+            #[cfg(not(unix))]
+            return file.metadata().is_err();
+        };
+        match is_gone(&self.0) {
+            true => private::overwrite_with_zeros(&mut self.0)
+                .map_err(|error| Error::Storage(format!("cannot overwrite the earlier results: {error}"))),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Replaces the copies of a run by ones without these rows.
+async fn replace_copies(ledger: &dyn Ledger, run: &Run, rows: RoaringBitmap) -> Result<(), ResultsError> {
+    let mut new = ledger.prepare_replacement_copies(run).await?;
+    let copies = ledger.load_copies(run).await?;
+    let frozen = FrozenInputs::from_copies(&copies)?;
+    let before: RoaringBitmap = frozen.forgotten.iter().copied().collect();
+    if rows.is_subset(&before) {
+        return Ok(());
+    }
+    let rows = rows | before;
+    let list = new.list_writer()?;
+    let written = run_blocking(move || write_list_without(&copies, frozen, &rows, list)).await;
+    let frozen = written.map_err(|error| ResultsError::Recipients(error.to_string()))??;
+    let bytes = frozen.to_bytes().map_err(|error| ResultsError::Recipients(error.to_string()))?;
+    Ok(new.freeze(bytes, run).await?)
+}
+
+/// Writes a list without these rows and returns its frozen inputs.
+fn write_list_without(
+    copies: &Copies,
+    frozen: FrozenInputs,
+    rows: &RoaringBitmap,
+    list: Box<dyn Write + Send>,
+) -> Result<FrozenInputs, ResultsError> {
+    // A damaged copy would look intact with a new hash.
+    if !is_list_intact(copies, &frozen) {
+        return Err(ResultsError::ListChanged(copies.place().into()));
+    }
+    let mut hashed = HashingWriter { out: list, hash: Sha256::new() };
+    let (place, settings) = (copies.place().as_ref(), reader_settings(&frozen.brief));
+    write_without_rows(|| copies.open_list(), place, &settings, rows, io::BufWriter::new(&mut hashed))
+        .map_err(|error| ResultsError::Recipients(error.to_string()))?;
+    let hash = hashed.hash.finalize();
+    let recipients_sha256 = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(FrozenInputs { recipients_sha256, forgotten: rows.iter().collect(), ..frozen })
+}
+
+/// A writer that also hashes its bytes.
+struct HashingWriter<W> {
+    out: W,
+    hash: Sha256,
+}
+
+impl<W: Write> Write for HashingWriter<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.hash.update(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// The hold on the campaign of a run, which is taken if this process does not have it yet.
+async fn hold_for_run(
+    adapters: &Adapters,
+    held: &mut Vec<Arc<CampaignLock>>,
+    run: &Run,
+) -> Result<Arc<CampaignLock>, Error> {
+    if let Some(hold) = held.iter().find(|hold| hold.covers_run(run)) {
+        return Ok(Arc::clone(hold));
+    }
+    let hold = HeldRun::hold_for_run(adapters, run).await?;
+    held.push(Arc::clone(&hold));
+    Ok(hold)
+}
+
+/// The file in the state folder: a key, and a keyed hash of each number.
+const FILE: &str = "forgotten";
+
+/// The forgotten numbers of a state folder.
+pub(super) struct ForgottenNumbers {
+    key: NumberKey,
+    known: HashSet<u64>,
+}
+
+impl ForgottenNumbers {
+    /// Reads the forgotten numbers of a state folder. `None` if there are none.
+    ///
+    /// # Errors
+    /// If the file cannot be read or is damaged.
+    pub(super) fn read(state: &Path) -> io::Result<Option<Self>> {
+        match std::fs::read_to_string(state.join(FILE)) {
+            Ok(text) => Self::parse(&text).map(Some),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Stores durably that a number was forgotten.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub(super) fn add(state: &Path, phone: Phone) -> io::Result<()> {
+        private::create_folder(state)?;
+        let path = state.join(FILE);
+        drop(private::open_file(&path, ExistingFile::Keep)?);
+        let mut file = File::options().read(true).write(true).open(&path)?;
+        file.lock()?;
+        let mut text = String::new();
+        file.read_to_string(&mut text)?;
+        // A line that a crash cut off is written again.
+        let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        file.set_len(whole as u64)?;
+        file.seek(SeekFrom::End(0))?;
+        if whole == 0 {
+            let key: [u8; NumberKey::LENGTH] = rand::random();
+            text = key.iter().map(|byte| format!("{byte:02x}")).collect::<String>() + "\n";
+            file.write_all(text.as_bytes())?;
+        }
+        let kept = Self::parse(&text)?;
+        if !kept.contains(phone) {
+            file.write_all(format!("{}\n", kept.hash_number(phone)).as_bytes())?;
+        }
+        file.sync_all()?;
+        private::sync_entry(&path)
+    }
+
+    /// Whether a number was forgotten.
+    pub(super) fn contains(&self, phone: Phone) -> bool {
+        self.known.contains(&self.hash_number(phone))
+    }
+
+    fn hash_number(&self, phone: Phone) -> u64 {
+        Addressee::Forgotten(self.key.hash_number(phone)).to_u64()
+    }
+
+    fn parse(text: &str) -> io::Result<Self> {
+        let damaged = || io::Error::new(io::ErrorKind::InvalidData, format!("`{FILE}` is corrupt"));
+        let (key, numbers) = text.split_once('\n').ok_or_else(damaged)?;
+        let byte = |place: usize| key.get(place..place + 2).and_then(|byte| u8::from_str_radix(byte, 16).ok());
+        let bytes: Option<Vec<u8>> = (0..key.len()).step_by(2).map(byte).collect();
+        let key = bytes.and_then(|bytes| bytes.try_into().ok()).map(NumberKey::new).ok_or_else(damaged)?;
+        let known: Result<HashSet<u64>, _> = numbers.lines().map(str::parse).collect();
+        Ok(Self { key, known: known.map_err(|_| damaged())? })
+    }
+}
+
+/// The runs that ended before a time.
+#[derive(Debug, Default)]
+pub struct OldRuns {
+    /// Those that can be purged, oldest first.
+    pub purgeable: Vec<RunView>,
+    /// Those that cannot be purged, with the reasons.
+    pub kept: Vec<(String, PurgeBlocker)>,
+}
+
+/// Why a run is not purged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PurgeBlocker {
+    /// The run can be resumed.
+    Unfinished,
+    /// Some of its rows are in doubt.
+    InDoubt,
+    /// A process has it or its campaign.
+    InUse,
+    /// A forgotten person could not be removed from its copies or results yet.
+    Forgetting,
+    /// Its list cannot be read, so later runs would send to its cancelled recipients.
+    Unreadable,
+}
+
+impl OldRuns {
+    /// Finds them, including rehearsals and single messages.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read.
+    pub async fn load(ledger: &dyn Ledger, before: Timestamp) -> Result<Self, LedgerError> {
+        let mut old = Self::default();
+        for run in ledger.list_runs(RunFilter::all()).await? {
+            if run.purged_at.is_some() || find_last_use(ledger, &run).await? >= before {
+                continue;
+            }
+            let name = run.name();
+            match find_purge_blocker(ledger, run).await? {
+                Ok(view) => old.purgeable.push(view),
+                Err(why) => old.kept.push((name, why)),
+            }
+        }
+        Ok(old)
+    }
+}
+
+/// The last time anything of a run was sent or changed.
+async fn find_last_use(ledger: &dyn Ledger, run: &Run) -> Result<Timestamp, LedgerError> {
+    let last = ledger.list_envelope_summaries(run.key).await?.last().map(|last| last.envelope);
+    let sent = match last {
+        Some(last) => ledger.load_envelopes(run.key, last..=last).await?.pop().map(|envelope| envelope.begun_at),
+        None => None,
+    };
+    Ok([Some(run.began_at), run.ended_at, sent].into_iter().flatten().max().unwrap_or(run.began_at))
+}
+
+/// Returns the view of a run that can be purged, or why it cannot.
+async fn find_purge_blocker(ledger: &dyn Ledger, run: Run) -> Result<Result<RunView, PurgeBlocker>, LedgerError> {
+    if is_owned(ledger, &run).await? || !ledger.load_claimed_rows(run.key).await?.is_empty() {
+        return Ok(Err(PurgeBlocker::InUse));
+    }
+    if run.progress == RunProgress::Open {
+        return Ok(Err(PurgeBlocker::Unfinished));
+    }
+    let view = RunView::load(ledger, run, false).await?;
+    match NextStep::for_doubt(&view.counts).is_some() || view.counts.get(RowState::Sending) > 0 {
+        true => Ok(Err(PurgeBlocker::InDoubt)),
+        false => Ok(Ok(view)),
+    }
+}
+
+/// Purges these runs: their rows leave the ledger, and their copies are overwritten and removed. Returns the runs that
+/// are not purged, with the reasons.
+///
+/// # Errors
+/// If the ledger or the copies cannot be read or written. Runs purged before that stay purged.
+pub async fn purge_runs(adapters: &Adapters, runs: Vec<Run>) -> Result<Vec<(String, PurgeBlocker)>, Error> {
+    let ledger = adapters.ledger.as_ref();
+    let mut kept = Vec::new();
+    for run in runs {
+        let name = run.name();
+        if let Err(why) = purge_run(adapters, run).await? {
+            kept.push((name, why));
+        }
+    }
+    // Including those of an earlier call that ended early.
+    for run in ledger.list_runs(RunFilter::all()).await?.iter().filter(|run| run.purged_at.is_some()) {
+        ledger.discard_copies(run).await?;
+        failpoint::pass("purge.discarded");
+    }
+    ledger.overwrite_free_space().await?;
+    Ok(kept)
+}
+
+async fn purge_run(adapters: &Adapters, run: Run) -> Result<Result<(), PurgeBlocker>, Error> {
+    let ledger = adapters.ledger.as_ref();
+    let hold = match HeldRun::hold_for_run(adapters, &run).await {
+        Ok(hold) => hold,
+        Err(Error::BusyRun { .. }) => return Ok(Err(PurgeBlocker::InUse)),
+        Err(error) => return Err(error),
+    };
+    // Copies and results that still contain a forgotten person could not be found again.
+    finish_forgetting(adapters, &hold).await;
+    if ledger.list_rows_to_forget().await?.iter().any(|(waiting, _)| *waiting == run.key) {
+        return Ok(Err(PurgeBlocker::Forgetting));
+    }
+    // Its results can no longer be updated, so they are updated with all receipts now.
+    refresh_run(adapters, &run).await?;
+    let run = reload_run(ledger, run.key).await?;
+    // A worker that draws rows of a shared run from here on changes the run that is counted.
+    if !ledger.load_claimed_rows(run.key).await?.is_empty() {
+        return Ok(Err(PurgeBlocker::InUse));
+    }
+    let snapshot = Snapshot::load(ledger, &run, false).await?;
+    if let Err(kept) = store_cancelled(ledger, &run).await? {
+        return Ok(Err(kept));
+    }
+    let name = run.name();
+    let purged = ledger.purge_run(run, snapshot.counts, snapshot.parts.billed).await?;
+    if purged == Ownership::Lost {
+        return Ok(Err(PurgeBlocker::InUse));
+    }
+    tracing::info!(run = name, "purged");
+    failpoint::pass("purge.recorded");
+    Ok(Ok(()))
+}
+
+/// Stores the cancelled recipients, so that later runs of the edition skip them without the list.
+async fn store_cancelled(ledger: &dyn Ledger, run: &Run) -> Result<Result<(), PurgeBlocker>, Error> {
+    if !run.live || run.progress != RunProgress::Cancelled {
+        return Ok(Ok(()));
+    }
+    match load_cancelled_numbers(ledger, run).await {
+        Ok(numbers) if numbers.is_empty() => {}
+        Ok(numbers) => ledger.keep_cancelled_numbers(run.key, numbers).await?,
+        Err(ResultsError::Ledger(error)) => return Err(error.into()),
+        Err(error) => {
+            tracing::warn!(run = run.name(), %error, "not purged: its cancelled recipients cannot be read");
+            return Ok(Err(PurgeBlocker::Unreadable));
+        }
+    }
+    Ok(Ok(()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forgotten_numbers_are_hashed_and_foreign_file_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let phone = |last: u64| Phone::new(380_501_234_560 + last).unwrap();
+        assert!(ForgottenNumbers::read(folder.path()).unwrap().is_none());
+        for last in [1, 2, 1] {
+            ForgottenNumbers::add(folder.path(), phone(last)).unwrap();
+        }
+        let text = std::fs::read_to_string(folder.path().join(FILE)).unwrap();
+        assert!(text.lines().count() == 3 && !text.contains("3805012345"));
+        // A crash in the middle of a line loses that line only.
+        std::fs::write(folder.path().join(FILE), format!("{text}12")).unwrap();
+        ForgottenNumbers::add(folder.path(), phone(3)).unwrap();
+        let known = ForgottenNumbers::read(folder.path()).unwrap().unwrap();
+        assert_eq!([1, 2, 3, 4].map(|last| known.contains(phone(last))), [true, true, true, false]);
+        for damaged in ["", "ab", "zz\n", "ключ\n", &format!("{text}x\n")] {
+            std::fs::write(folder.path().join(FILE), damaged).unwrap();
+            assert!(ForgottenNumbers::read(folder.path()).is_err(), "{damaged}");
+        }
+    }
+}

@@ -1,0 +1,522 @@
+//! Refusals with their messages: changed inputs, decisions, retries, schedules and plans.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use crate::{RetryLeftOut, ScheduleChange, short_digest};
+use campaign_core::domain::{Row, format_count, format_thousands};
+use campaign_core::finding::Finding;
+use campaign_ledger::{Plan, RowState};
+use campaign_manifest::RecipientSource;
+
+/// The differences between the inputs that a run began with and the current ones.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum InputChanges {
+    /// Only the list.
+    List {
+        /// The list.
+        list: String,
+        /// How it changed.
+        how: String,
+    },
+    /// Settings or texts of the campaign, and maybe its list.
+    Campaign(Vec<String>),
+    /// The copies of the run are lost.
+    Copies {
+        /// Their place.
+        place: String,
+        /// Whether they exist and are damaged.
+        damaged: bool,
+    },
+}
+
+/// An unfinished run that cannot be resumed, because its inputs changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct ChangedInputs {
+    /// The run.
+    pub run: String,
+    /// The campaign file.
+    pub file: PathBuf,
+    /// The gateway, if the command names a different one.
+    pub gateway: Option<String>,
+    /// The changes.
+    pub changes: InputChanges,
+    /// Its edition, if the campaign now has a different one.
+    pub earlier_edition: Option<EarlierEdition>,
+}
+
+/// The edition of an unfinished run, if the campaign now has a different one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EarlierEdition {
+    /// The edition of the run; empty if it has none.
+    pub unfinished: String,
+    /// The current edition; empty if there is none.
+    pub current: String,
+    /// Whether a run that replaces it after accepted changes keeps the earlier edition.
+    pub is_kept: bool,
+}
+
+impl InputChanges {
+    /// The changes of settings and of the list, if there are any.
+    pub(crate) fn from_parts(settings: Vec<String>, list: Option<String>, name: &RecipientSource) -> Option<Self> {
+        match (settings, list) {
+            (settings, None) if settings.is_empty() => None,
+            (settings, Some(how)) if settings.is_empty() => Some(Self::List { list: name.to_string(), how }),
+            (mut settings, list) => {
+                settings.extend(list.map(|how| format!("the list `{name}` ({how})")));
+                Some(Self::Campaign(settings))
+            }
+        }
+    }
+
+    /// A sentence about the changes since a run began.
+    #[must_use]
+    pub fn describe_since(&self, run: &str) -> String {
+        match self {
+            Self::List { list, how } => format!("the list `{list}` has changed since {run} began: {how}"),
+            Self::Campaign(what) => format!("the campaign has changed since {run} began: {}", what.join(", ")),
+            Self::Copies { place, .. } => {
+                format!("the stored inputs of {run} in `{place}` are missing or damaged, so the run cannot be resumed")
+            }
+        }
+    }
+}
+
+impl EarlierEdition {
+    /// The edition of the run, in a sentence.
+    #[must_use]
+    pub fn describe_unfinished(&self) -> String {
+        describe_edition(&self.unfinished)
+    }
+
+    /// The current edition, in a sentence.
+    #[must_use]
+    pub fn describe_current(&self) -> String {
+        describe_edition(&self.current)
+    }
+}
+
+fn describe_edition(edition: &str) -> String {
+    match edition {
+        "" => "no edition".to_owned(),
+        edition => format!("the edition `{edition}`"),
+    }
+}
+
+impl fmt::Display for ChangedInputs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.changes.describe_since(&self.run))?;
+        match &self.earlier_edition {
+            Some(edition) => write!(
+                f,
+                "; {} is unfinished and belongs to {}, but the campaign now has {}",
+                self.run,
+                edition.describe_unfinished(),
+                edition.describe_current()
+            ),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Why a decision about rows in doubt was not recorded.
+#[derive(Debug, thiserror::Error)]
+pub enum DecisionRefusal {
+    /// The decision does not apply to the state of a row.
+    #[error("row {row} is {}, so this decision does not apply; no decision was recorded", .state.format_words())]
+    NotApplicable {
+        /// The row.
+        row: Row,
+        /// Its state.
+        state: RowState,
+    },
+    /// A named row needs no decision.
+    #[error("row {row} is {}, not in doubt; no decision was recorded", .state.format_words())]
+    NotInDoubt {
+        /// The row.
+        row: Row,
+        /// Its state.
+        state: RowState,
+    },
+    /// No row of a run needs a decision.
+    #[error("{run} has no messages in doubt")]
+    Nothing {
+        /// The run.
+        run: String,
+    },
+    /// The decision can lead to duplicates, and their number was not accepted.
+    #[error("{}", describe_duplicates(*.rows, *.said))]
+    DuplicatesNotAccepted {
+        /// The number of rows.
+        rows: u64,
+        /// How many were accepted.
+        said: Option<u64>,
+    },
+    /// A newer run replaced the run.
+    #[error("this run was replaced by a newer one and cannot send again; no decision was recorded")]
+    Replaced,
+    /// A file with identifiers cannot be read.
+    #[error("cannot read `{path}`; no decision was recorded")]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        finding: Box<Finding>,
+    },
+    /// A file has no columns that name messages.
+    #[error("`{path}` has neither a column `id` nor the columns `row` and `to`; no decision was recorded")]
+    NoIds {
+        /// The file.
+        path: PathBuf,
+        /// The run whose identifiers are expected.
+        run: String,
+    },
+    /// A spreadsheet shortened the numbers in a file.
+    #[error(
+        "`{path}`, row {row}: a spreadsheet shortened the number `{cell}`, so it no longer identifies a message; no \
+         decision was recorded"
+    )]
+    Shortened {
+        /// The file.
+        path: PathBuf,
+        /// The row in the file.
+        row: Row,
+        /// The shortened number.
+        cell: String,
+        /// The run.
+        run: String,
+    },
+    /// A line of a file names no message of the run.
+    #[error("`{path}`, row {row}: {named} in {run}; no decision was recorded")]
+    ForeignId {
+        /// The file.
+        path: PathBuf,
+        /// The row in the file.
+        row: Row,
+        /// The identifier or row and number, as the sentence quotes it.
+        named: String,
+        /// The run.
+        run: String,
+    },
+}
+
+fn describe_duplicates(rows: u64, said: Option<u64>) -> String {
+    let affected = format_count(rows, "row");
+    match said {
+        None => format!("{} might get the message twice; no decision was recorded", format_count(rows, "recipient")),
+        Some(other) => {
+            format!(
+                "the decision affects {affected}, but you accepted duplicates for {}; no decision was recorded",
+                format_thousands(other)
+            )
+        }
+    }
+}
+
+/// Why rows of a run cannot be retried.
+#[derive(Debug, thiserror::Error)]
+pub enum RetryRefusal {
+    /// Another run is unfinished.
+    #[error("cannot retry rows while {run} is unfinished; nothing was sent")]
+    Unfinished {
+        /// The run that is unfinished.
+        run: String,
+        /// The campaign file.
+        file: PathBuf,
+        /// The gateway.
+        gateway: String,
+    },
+    /// A run with changed inputs replaced it.
+    #[error("{run} was ended because its inputs changed, so its rows cannot be retried")]
+    Replaced {
+        /// The run.
+        run: String,
+    },
+    /// The inputs of the run changed.
+    #[error("{}; nothing was sent", .changes.describe_since(.run))]
+    Changed {
+        /// The run.
+        run: String,
+        /// The campaign file.
+        file: PathBuf,
+        /// The gateway.
+        gateway: String,
+        /// The changes.
+        changes: InputChanges,
+    },
+    /// No row can be sent again.
+    #[error("{}", describe_nothing(.run, *.failed, .error.as_deref(), *.left_out))]
+    Nothing {
+        /// The run.
+        run: String,
+        /// How many messages failed and were not included.
+        failed: u64,
+        /// The text that errors had to contain.
+        error: Option<String>,
+        /// Rows that are not retried, by reason.
+        left_out: RetryLeftOut,
+    },
+    /// The gateway did not confirm that messages failed.
+    #[error("{}", describe_unconfirmed(.run, *.rows, *.said))]
+    Unconfirmed {
+        /// The run.
+        run: String,
+        /// Their number.
+        rows: u64,
+        /// The number of duplicates that were accepted.
+        said: Option<u64>,
+    },
+}
+
+fn describe_nothing(run: &str, failed: u64, error: Option<&str>, left_out: RetryLeftOut) -> String {
+    let which = error.map(|error| format!(" whose error contains `{error}`")).unwrap_or_default();
+    let RetryLeftOut { delivered, under_way, unconfirmed: _, guarded } = left_out;
+    let mut message = format!("{run} has no rows to retry{which}");
+    if guarded > 0 {
+        message += &format!(
+            "; {} opted out, already got the message in another run, or {} skipped earlier",
+            format_count(guarded, "recipient"),
+            campaign_core::domain::choose_plural(guarded, "was", "were")
+        );
+    }
+    for (rows, what) in [(delivered, "delivered"), (under_way, "still being delivered")] {
+        if rows > 0 {
+            message += &format!("; the gateway reports {} as {what}", format_count(rows, "message"));
+        }
+    }
+    if failed > 0 {
+        message += &format!("; {} could not be delivered", format_count(failed, "message"));
+    }
+    message
+}
+
+fn describe_unconfirmed(run: &str, rows: u64, said: Option<u64>) -> String {
+    let messages = format_count(rows, "message");
+    let accepted = said.map(|said| format!(", and you accepted duplicates for {}", format_thousands(said)));
+    let accepted = accepted.unwrap_or_default();
+    format!("the gateway did not confirm that {messages} in {run} failed on every channel{accepted}; nothing was sent")
+}
+
+/// Why a schedule was not changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ScheduleRefusal {
+    /// A campaign has none.
+    #[error("`{file}` has no `schedule`")]
+    None {
+        /// The campaign file.
+        file: PathBuf,
+    },
+    /// A campaign has no further occurrences.
+    #[error("all times in the `schedule` of `{file}` have passed")]
+    Over {
+        /// The campaign file.
+        file: PathBuf,
+    },
+    /// A campaign with the same name has an active schedule from another file.
+    #[error("the active schedule `{name}` belongs to another file, `{there}`")]
+    OtherFile {
+        /// The name.
+        name: String,
+        /// The other file.
+        there: PathBuf,
+    },
+    /// There is no active schedule with this name.
+    #[error("there is no active schedule `{name}`")]
+    Unknown {
+        /// The name.
+        name: String,
+        /// An active schedule with a similar name.
+        near: Option<String>,
+        /// Whether there is any active schedule.
+        any: bool,
+    },
+    /// The schedule differs from the activated one.
+    #[error("the active schedule is outdated: {0}")]
+    Changed(ScheduleChange),
+    /// The occurrence has fired or was skipped already.
+    #[error("the run scheduled for {nominal} has already started or was skipped")]
+    Recorded {
+        /// The nominal local time.
+        nominal: String,
+    },
+}
+
+/// Why a plan was not followed or not approved.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlanRefusal {
+    /// The ledger has no plan with this digest any more.
+    #[error("there is no plan `{digest}` in this ledger; plans are kept for {} days", Plan::KEPT_DAYS)]
+    Unknown {
+        /// The digest as given.
+        digest: String,
+    },
+    /// Several plans have digests with this beginning.
+    #[error("several plans begin with `{digest}`; give more characters of the digest")]
+    Ambiguous {
+        /// The digest as given.
+        digest: String,
+    },
+    /// The plan was stored by another version of this program.
+    #[error("the plan {} was made by a different version of the program", short_digest(.digest))]
+    OtherVersion {
+        /// Its digest.
+        digest: String,
+    },
+    /// The campaign differs from the plan.
+    #[error("{}", describe_changes(.digest, .what))]
+    Changed {
+        /// The digest of the plan.
+        digest: String,
+        /// The campaign file.
+        file: PathBuf,
+        /// The gateway.
+        gateway: String,
+        /// The differences, in words.
+        what: Vec<String>,
+    },
+    /// More recipients than were planned or approved would get a message.
+    #[error(
+        "the plan {} has {}, but this run would send to {}; nothing was sent",
+        short_digest(.digest),
+        format_count(*.planned, "recipient"),
+        format_thousands(*.now)
+    )]
+    More {
+        /// The digest of the plan.
+        digest: String,
+        /// The campaign file.
+        file: PathBuf,
+        /// The gateway.
+        gateway: String,
+        /// How many were planned.
+        planned: u64,
+        /// How many would get one.
+        now: u64,
+    },
+    /// The run has no recipients left and used no approval of the plan.
+    #[error(
+        "{run} has no recipients left and did not use an approval of the plan {}, so it cannot be resumed with \
+         this plan",
+        short_digest(.digest)
+    )]
+    NobodyLeft {
+        /// The digest of the plan.
+        digest: String,
+        /// The campaign file.
+        file: PathBuf,
+        /// The gateway.
+        gateway: String,
+        /// The run.
+        run: String,
+    },
+    /// Another run has used the approval in the meantime.
+    #[error("another run has already used the approval of the plan {}; nothing was sent", short_digest(.digest))]
+    Used {
+        /// The digest of the plan.
+        digest: String,
+    },
+    /// The plan is approved already.
+    #[error("the plan {} is already approved by {by}, and no run has used the approval yet", short_digest(.digest))]
+    Approved {
+        /// The digest of the plan.
+        digest: String,
+        /// The approver.
+        by: String,
+    },
+    /// The plan is of a single operation of an assistant, not of a run.
+    #[error("{} identifies a single message from an AI assistant, not a run", short_digest(.digest))]
+    NoCampaign {
+        /// The digest.
+        digest: String,
+    },
+    /// The process that would do it has stopped or no longer waits.
+    #[error(
+        "{} is no longer waiting for approval: its connector has stopped, or an hour has passed; ask the assistant to \
+         try again",
+        short_digest(.digest)
+    )]
+    Gone {
+        /// The digest.
+        digest: String,
+    },
+    /// More recipients than the profile allows would get a message without an approval.
+    #[error("{}", describe_unapproved(.gateway, *.number, *.sent, *.above))]
+    Unapproved {
+        /// The digest of the stored plan. `None` if a plan must be made first.
+        digest: Option<String>,
+        /// The campaign file.
+        file: PathBuf,
+        /// The gateway.
+        gateway: String,
+        /// The number of recipients.
+        number: u64,
+        /// The number of recipients of the edition with an unapproved message.
+        sent: u64,
+        /// How many need none.
+        above: u32,
+    },
+    /// The profile names approvers, and no key was given.
+    #[error("the gateway `{gateway}` names its approvers, so the approval must be signed; nothing was approved")]
+    NeedsKey {
+        /// The digest of the plan.
+        digest: String,
+        /// The gateway.
+        gateway: String,
+    },
+    /// The key does not belong to a named approver.
+    #[error("this key does not belong to any approver of the gateway `{gateway}`; nothing was approved")]
+    UnknownKey {
+        /// The gateway.
+        gateway: String,
+    },
+    /// The profile names no approvers, so signatures cannot be verified.
+    #[error("the profile has no `approval`, so a signature cannot be verified; nothing was approved")]
+    NobodyCanSign,
+    /// No approver of the profile signed this token for a run.
+    #[error("this token is not valid: no approver of the profile signed it for a run; nothing was sent")]
+    NotProven,
+    /// A token approves another plan than the named one.
+    #[error("this token approves the plan {}, not {digest}; nothing was sent", short_digest(.approved))]
+    OtherPlan {
+        /// The named plan.
+        digest: String,
+        /// The approved plan.
+        approved: String,
+    },
+    /// Only occurrences of a schedule can be approved in advance.
+    #[error("`{file}` has no active schedule, so its runs cannot be approved in advance")]
+    NoSchedule {
+        /// The campaign file.
+        file: PathBuf,
+    },
+    /// A rehearsal needs no approval.
+    #[error("a rehearsal on the built-in sandbox reaches no recipients and needs no approval")]
+    Rehearsal,
+}
+
+fn describe_changes(digest: &str, what: &[String]) -> String {
+    let digest = short_digest(digest);
+    match what {
+        [] => format!(
+            "this run differs from the plan {digest}; that plan is not in this ledger, so the differences are unknown; \
+             nothing was sent"
+        ),
+        what => format!("this run differs from the plan {digest}: {} changed; nothing was sent", what.join(", ")),
+    }
+}
+
+fn describe_unapproved(gateway: &str, number: u64, sent: u64, above: u32) -> String {
+    let edition = match sent {
+        0 => String::new(),
+        sent => format!(
+            ", in addition to {} who already got a message in this edition without an approval",
+            format_thousands(sent)
+        ),
+    };
+    format!(
+        "this run would send to {}{edition}; the gateway `{gateway}` needs an approval for more than {}; nothing \
+         was sent",
+        format_count(number, "recipient"),
+        format_thousands(above.into())
+    )
+}

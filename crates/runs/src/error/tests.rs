@@ -1,0 +1,183 @@
+//! Messages must suit every surface: plain English, without options, commands and Debug forms.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::*;
+use crate::{AccountView, HeldRecipient, RetryLeftOut, ScheduleChange};
+use campaign_core::domain::Phone;
+use campaign_gateway::FailureCause;
+use campaign_ledger::RowState;
+
+fn inquiry_failure(cause: FailureCause) -> InquiryFailure {
+    InquiryFailure { cause, reason: "why".to_owned(), gateway_text: None, undone: false }
+}
+
+fn campaign_file() -> PathBuf {
+    PathBuf::from("sale.yaml")
+}
+
+fn run_errors() -> Vec<Error> {
+    let (run, gateway, at) = (|| "sale@1".to_owned(), || "main".to_owned(), Timestamp::UNIX_EPOCH);
+    let campaign = || "sale".to_owned();
+    let busy = |campaign: &str| Error::Busy { campaign: campaign.to_owned(), gateway: gateway(), since: Some(at) };
+    vec![
+        Error::Findings(Vec::new()),
+        Error::Template(TemplateRefusal::Unclear {
+            gateway: gateway(),
+            failure: inquiry_failure(FailureCause::TimedOut),
+            view: AccountView::Balance,
+        }),
+        Error::Template(TemplateRefusal::NothingDeleted { id: 7 }),
+        Error::Template(TemplateRefusal::NoSuchTemplate { gateway: gateway(), id: 7 }),
+        Error::Template(TemplateRefusal::TextUnknown { id: 7 }),
+        Error::IdTaken,
+        Error::TooManyThisHour { next: at },
+        Error::TooManyQuestions { wait: Duration::from_secs(2) },
+        Error::SandboxAccount,
+        Error::NoGateway,
+        Error::SeveralGateways(vec!["one".to_owned(), "other".to_owned()]),
+        Error::NoSuchRun { name: run(), near: None },
+        busy("sale"),
+        busy("gateway.lookup"),
+        Error::NothingToStopYet { run: run(), campaign: campaign() },
+        Error::Taken { run: run() },
+        Error::RoundUnfinished { run: run() },
+        Error::Cancelled { run: run(), file: None, gateway: gateway() },
+        Error::SingleRun { run: "gateway.lookup@1".to_owned() },
+        Error::SinglesOnTheirWay { run: run() },
+        Error::NoCampaign(SingleKind::Lookup),
+        Error::OtherFile { campaign: campaign(), run: run(), began_at: at, there: campaign_file() },
+        Error::RunsElsewhere { campaign: campaign(), run: run(), there: campaign_file() },
+        Error::TextChanged { run: run(), began_at: at, people: 1 },
+        Error::NoGatewayNamed,
+        Error::OtherNumber { said: 2, number: 3 },
+        Error::TooManyRecipients { number: 3, limit: 2 },
+        Error::NoSuchRow { row: Row::new(9), last: Row::new(4) },
+        Error::RehearsalForgotten { run: run() },
+        Error::NothingToCancel { run: run() },
+        Error::HostChanged { gateway: gateway(), known: "loopback".to_owned(), now: "gate.example".to_owned() },
+        Error::OtherReach { run: run(), gateway: gateway(), loopback: true },
+        Error::LedgerLost {
+            ledger: "ledger.sqlite".to_owned(),
+            signs: vec![LossSign::Results { path: campaign_file(), identifiers: 2 }],
+        },
+        Error::ResultsPlace("`a.csv` is not a results file".to_owned()),
+        Error::Interrupted { signal: 2, phase: RunPhase::Preparing },
+        Error::Interrupted { signal: 2, phase: RunPhase::Sending(1) },
+        Error::Interrupted { signal: 2, phase: RunPhase::Ending },
+        Error::Backup(BackupRefusal::NotRestored { ledger: "ledger.sqlite".to_owned(), made_at: at }),
+        Error::Backup(BackupRefusal::MaySendTwice { made_at: at, number: 3, said: Some(2) }),
+    ]
+}
+
+fn refusal_errors() -> Vec<Error> {
+    let (run, gateway, digest) = (|| "sale@1".to_owned(), || "main".to_owned(), || "ab12".to_owned());
+    let unanswered =
+        |cause| Error::Unanswered { gateway: gateway(), key: "$KEY".to_owned(), failure: inquiry_failure(cause) };
+    let unapproved = |digest| PlanRefusal::Unapproved {
+        digest,
+        file: campaign_file(),
+        gateway: gateway(),
+        number: 3,
+        sent: 1,
+        above: 2,
+    };
+    let held = HeldRecipient { place: 1, phone: Phone::new(380_501_234_567).unwrap() };
+    let left_out = RetryLeftOut { delivered: 1, under_way: 1, unconfirmed: 0, guarded: 1 };
+    let changed = |changes, earlier_edition| {
+        Error::InputsChanged(Box::new(ChangedInputs {
+            run: run(),
+            file: campaign_file(),
+            gateway: None,
+            changes,
+            earlier_edition,
+        }))
+    };
+    let list = || InputChanges::List { list: "sale.csv".to_owned(), how: "1 row added".to_owned() };
+    let edition = EarlierEdition { unfinished: "monday".to_owned(), current: String::new(), is_kept: true };
+    let mut errors = vec![
+        unanswered(FailureCause::KeyRefused),
+        unanswered(FailureCause::Refused),
+        unanswered(FailureCause::NotConnected),
+        unanswered(FailureCause::SlowDown(Some(Duration::from_secs(9)))),
+        unanswered(FailureCause::Unclear),
+        Error::Retry(RetryRefusal::Unfinished { run: run(), file: campaign_file(), gateway: gateway() }),
+        Error::Retry(RetryRefusal::Replaced { run: run() }),
+        Error::Retry(RetryRefusal::Changed { run: run(), file: campaign_file(), gateway: gateway(), changes: list() }),
+        Error::Retry(RetryRefusal::Nothing { run: run(), failed: 2, error: Some("No route".to_owned()), left_out }),
+        Error::Retry(RetryRefusal::Unconfirmed { run: run(), rows: 3, said: Some(2) }),
+        Error::Decision(DecisionRefusal::NotApplicable { row: Row::new(2), state: RowState::Accepted }),
+        Error::Decision(DecisionRefusal::NotInDoubt { row: Row::new(2), state: RowState::Accepted }),
+        Error::Decision(DecisionRefusal::Nothing { run: run() }),
+        Error::Decision(DecisionRefusal::DuplicatesNotAccepted { rows: 3, said: Some(2) }),
+        Error::Decision(DecisionRefusal::Replaced),
+        Error::Decision(DecisionRefusal::NoIds { path: campaign_file(), run: run() }),
+        changed(list(), None),
+        changed(InputChanges::Campaign(vec!["`vars`".to_owned()]), Some(edition)),
+        changed(InputChanges::Copies { place: "runs/sale@1".to_owned(), damaged: true }, None),
+        Error::Policy(PolicyRefusal::Suppressed(vec![held])),
+        Error::Policy(PolicyRefusal::OutsideWindow { opens: None }),
+        Error::Policy(PolicyRefusal::Capped),
+        Error::Policy(PolicyRefusal::TooManyTests { number: 3, most: 2 }),
+        Error::Plan(unapproved(None)),
+        Error::Plan(PlanRefusal::Unknown { digest: digest() }),
+        Error::Plan(PlanRefusal::Changed {
+            digest: digest(),
+            file: campaign_file(),
+            gateway: gateway(),
+            what: Vec::new(),
+        }),
+        Error::Plan(PlanRefusal::More {
+            digest: digest(),
+            file: campaign_file(),
+            gateway: gateway(),
+            planned: 2,
+            now: 3,
+        }),
+        Error::Plan(PlanRefusal::NobodyLeft {
+            digest: digest(),
+            file: campaign_file(),
+            gateway: gateway(),
+            run: run(),
+        }),
+        Error::Plan(PlanRefusal::NeedsKey { digest: digest(), gateway: gateway() }),
+        Error::Plan(PlanRefusal::NoSchedule { file: campaign_file() }),
+        Error::Schedule(ScheduleRefusal::Over { file: campaign_file() }),
+        Error::Schedule(ScheduleRefusal::Changed(ScheduleChange::Addresses)),
+        Error::Schedule(ScheduleRefusal::Unknown { name: "sale".to_owned(), near: None, any: true }),
+    ];
+    let kinds = || {
+        [
+            ProposalKind::Run(2),
+            ProposalKind::ActivateSchedule,
+            ProposalKind::Approve,
+            ProposalKind::Single,
+            ProposalKind::OutsideWindow(None),
+            ProposalKind::Template { gateway: gateway(), verb: "delete" },
+        ]
+    };
+    for refusal in [ConsentRefusal::Declined, ConsentRefusal::NoTerminal] {
+        errors.extend(kinds().map(|what| Error::NotConfirmed { what, refusal }));
+    }
+    errors
+}
+
+#[test]
+fn errors_are_plain_sentences_for_every_surface() {
+    for error in run_errors().into_iter().chain(refusal_errors()) {
+        let message = error.to_string();
+        let first = message.chars().next().unwrap();
+        // The refusal of a prompt is a sentence of its own.
+        let is_answer = matches!(error, Error::NotConfirmed { refusal: ConsentRefusal::Declined, .. });
+        assert_eq!(is_answer, first.is_uppercase() && message.ends_with('.'), "{message}");
+        assert!(!message.contains("`--") && !message.contains("`campaign "), "a surface adds what to type: {message}");
+        assert!(!message.contains("1970-01-01T"), "people read local times: {message}");
+        let debug = [" { ", "Some(", "None", "::", "NobodyToAsk"];
+        assert!(debug.iter().all(|form| !message.contains(form)), "{message}");
+        let accent = ["whoever", "nobody", "put back", "gone on", "came to", "say `", "took the place"];
+        assert!(accent.iter().all(|words| !message.contains(words)), "{message}");
+    }
+}

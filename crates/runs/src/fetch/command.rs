@@ -1,0 +1,156 @@
+//! Lists from a program or from standard input. A program runs without a shell and without our keys in its environment,
+//! and it is ended together with its child processes.
+
+use std::io::{self, ErrorKind, Read, Write as _};
+use std::process::Stdio;
+
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::process::{Child, Command};
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+
+use super::{FetchError, ListSpool, PipedInput};
+use campaign_manifest::ListCommand;
+
+/// The most bytes of a program's error output that are shown: its end.
+const MAX_COMPLAINT: usize = 2_000;
+/// The size of a read.
+const BUFFER_BYTES: usize = 1 << 16;
+
+pub(super) async fn fetch_from_command(
+    wanted: &ListCommand,
+    hidden: &[String],
+    mut spool: ListSpool,
+) -> Result<ListSpool, FetchError> {
+    let Some((program, arguments)) = wanted.words.split_first() else {
+        return Err(FetchError::new("no program is named"));
+    };
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(&wanted.folder).kill_on_drop(true);
+    for name in hidden {
+        command.env_remove(name);
+    }
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    #[cfg(unix)]
+    command.process_group(0);
+    let started = command.spawn().map_err(|error| {
+        let help = "write the program and each argument as a separate item; no shell is used";
+        FetchError::new(format!("`{program}` cannot be started: {error}")).with_help(help)
+    });
+    let mut group = ProcessGroup::from_child(started?);
+    let (stdout, stderr) = (group.child.stdout.take(), group.child.stderr.take());
+    let (copied, complaint) = tokio::join!(copy_output(stdout, &mut spool), read_tail(stderr));
+    copied?;
+    let status = group
+        .child
+        .wait()
+        .await
+        .map_err(|error| FetchError::new(format!("cannot learn how `{program}` ended: {error}")))?;
+    if status.success() {
+        return Ok(spool);
+    }
+    let complaint = complaint.trim();
+    Err(match complaint {
+        "" => FetchError::new(format!("`{program}` failed without an error message ({status})")),
+        complaint => FetchError::new(format!("`{program}` failed ({status}): {complaint}")),
+    })
+}
+
+async fn copy_output(from: Option<impl AsyncRead + Unpin>, spool: &mut ListSpool) -> Result<(), FetchError> {
+    let Some(mut from) = from else { return Ok(()) };
+    let mut buffer = vec![0; BUFFER_BYTES];
+    loop {
+        let unreadable = |error| FetchError::new(format!("the output of the program cannot be read: {error}"));
+        match from.read(&mut buffer).await.map_err(unreadable)? {
+            0 => return Ok(()),
+            count => spool.write_all(&buffer[..count])?,
+        }
+    }
+}
+
+/// Reads a stream and returns its end.
+async fn read_tail(from: Option<impl AsyncRead + Unpin>) -> String {
+    let Some(mut from) = from else { return String::new() };
+    let (mut kept, mut buffer) = (Vec::new(), vec![0; MAX_COMPLAINT]);
+    while let Ok(count @ 1..) = from.read(&mut buffer).await {
+        kept.extend_from_slice(&buffer[..count]);
+        kept.drain(..kept.len().saturating_sub(MAX_COMPLAINT));
+    }
+    String::from_utf8_lossy(&kept).into_owned()
+}
+
+/// A program with its child processes. They are killed when this is dropped.
+struct ProcessGroup {
+    child: Child,
+    #[cfg(unix)]
+    leader: Option<rustix::process::Pid>,
+}
+
+impl ProcessGroup {
+    fn from_child(child: Child) -> Self {
+        #[cfg(unix)]
+        let leader = child.id().and_then(|id| rustix::process::Pid::from_raw(id.cast_signed()));
+        Self {
+            child,
+            #[cfg(unix)]
+            leader,
+        }
+    }
+}
+
+impl Drop for ProcessGroup {
+    fn drop(&mut self) {
+        #[cfg(unix)]
+        if let Some(leader) = self.leader {
+            let _ = rustix::process::kill_process_group(leader, rustix::process::Signal::KILL);
+        }
+    }
+}
+
+/// The number of chunks in the queue.
+const READ_AHEAD: usize = 4;
+
+/// A chunk of the input. An empty one is the end.
+type InputChunk = io::Result<Vec<u8>>;
+
+pub(super) async fn fetch_from_input(piped: PipedInput, spool: ListSpool) -> Result<ListSpool, FetchError> {
+    let Some(input) = piped() else {
+        return Err(FetchError::new("standard input is not a pipe or a file")
+            .with_help("pipe the list in, or give the path of a file"));
+    };
+    let (parts, read) = channel(READ_AHEAD);
+    // A blocked read cannot be cancelled. On its own thread it does not delay the end of the process.
+    let reading =
+        std::thread::Builder::new().name("standard input".to_owned()).spawn(move || read_chunks(input, &parts));
+    reading.map_err(|error| FetchError::new(format!("cannot start a thread: {error}")))?;
+    spool_chunks(read, spool).await
+}
+
+async fn spool_chunks(mut parts: Receiver<InputChunk>, mut spool: ListSpool) -> Result<ListSpool, FetchError> {
+    while let Some(part) = parts.recv().await {
+        let part = part.map_err(|error| FetchError::new(error.to_string()))?;
+        if part.is_empty() {
+            return Ok(spool);
+        }
+        spool.write_all(&part)?;
+    }
+    Err(FetchError::new("the input ended early"))
+}
+
+/// Reads the input until its end, or until the receiver is dropped.
+fn read_chunks(mut input: impl Read, parts: &Sender<InputChunk>) {
+    loop {
+        let mut buffer = vec![0; BUFFER_BYTES];
+        let part = match input.read(&mut buffer) {
+            Ok(count) => {
+                buffer.truncate(count);
+                Ok(buffer)
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(error) => Err(error),
+        };
+        let is_last = part.as_ref().map_or(true, Vec::is_empty);
+        if parts.blocking_send(part).is_err() || is_last {
+            return;
+        }
+    }
+}

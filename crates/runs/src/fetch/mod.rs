@@ -1,0 +1,348 @@
+//! Fetching of lists that are not files: from a URL, program, database or earlier run into a private file.
+//!
+//! Errors contain no secrets, no shell runs a command, and a list is fetched only on request.
+
+mod command;
+mod query;
+mod url;
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use secrecy::{ExposeSecret as _, SecretString};
+
+use super::guard::find_excluding_runs;
+use super::{
+    Adapters, CampaignList, Error, Inputs, PipedInput, Polling, Profiles, RunEvent, RunObserver, find_run, poll_run,
+    reconcile_run,
+};
+use campaign_core::finding::{Finding, rules};
+use campaign_core::private::{self, ExistingFile};
+use campaign_engine::report::{format_count, is_owned, write_run_recipients};
+use campaign_ledger::{Ledger, Run, RunProgress};
+use campaign_manifest::{NotificationMethod, PastRecipients, RecipientSource, SecretSource};
+
+/// What fetching needs in addition to the campaign.
+#[derive(Clone, Copy)]
+pub struct FetchContext<'a> {
+    /// The state folder, which holds the list while it is used.
+    pub state: &'a Path,
+    /// The ledger, if there is one.
+    pub ledger: Option<&'a dyn Ledger>,
+    /// The places of profiles, whose keys are hidden from programs.
+    pub profiles: &'a Profiles,
+    /// The piped input.
+    pub input: PipedInput,
+    /// The observer of events.
+    pub observer: &'a RunObserver,
+}
+
+/// Why a list could not be fetched, with advice.
+struct FetchError {
+    why: String,
+    help: Option<String>,
+}
+
+impl FetchError {
+    fn new(why: impl Into<String>) -> Self {
+        Self { why: why.into(), help: None }
+    }
+
+    fn with_help(self, help: impl Into<String>) -> Self {
+        Self { help: Some(help.into()), ..self }
+    }
+}
+
+impl From<std::io::Error> for FetchError {
+    fn from(error: std::io::Error) -> Self {
+        Self::new(format!("cannot store the list in the state folder: {error}"))
+    }
+}
+
+/// The campaign with its list, fetched again unless it is a file.
+///
+/// # Errors
+/// If the list is incomplete.
+pub async fn fetch_list(inputs: &Arc<Inputs>, with: FetchContext<'_>) -> Result<Arc<Inputs>, Error> {
+    let recipients = &inputs.campaign.recipients;
+    if recipients.list_file().is_some() {
+        return Ok(Arc::clone(inputs));
+    }
+    (with.observer)(RunEvent::Fetching { what: recipients.to_string() });
+    let fetched = match recipients {
+        RecipientSource::File(_) => return Ok(Arc::clone(inputs)),
+        // This source returns ledger errors as they are.
+        RecipientSource::Run(past) => fetch_from_run(past, with, inputs).await?,
+        RecipientSource::Url(wanted) => {
+            fetch_within(url::fetch_from_url(wanted, create_spool(with)?), wanted.timeout).await
+        }
+        RecipientSource::Command(wanted) => {
+            let hidden = list_secret_variables(inputs, with.profiles);
+            fetch_within(command::fetch_from_command(wanted, &hidden, create_spool(with)?), wanted.timeout).await
+        }
+        RecipientSource::Sql(wanted) => {
+            let today = inputs.campaign.today;
+            fetch_within(query::fetch_from_query(wanted, today, create_spool(with)?), wanted.timeout).await
+        }
+        // The piping process decides how long this takes.
+        RecipientSource::StandardInput => command::fetch_from_input(with.input, create_spool(with)?).await,
+    };
+    let spool = fetched.map_err(|failed| refuse_list(inputs, failed))?;
+    if spool.is_empty() {
+        let failed = FetchError::new("no data was received, not even a header")
+            .with_help("send at least a header row, even if the list is empty");
+        return Err(refuse_list(inputs, failed));
+    }
+    let list = spool.finish(recipients.to_string()).map_err(|error| refuse_list(inputs, error.into()))?;
+    Ok(Arc::new(inputs.with_list(CampaignList::Fetched(Arc::new(list)))))
+}
+
+/// A secret that a source needs.
+fn read_secret(kept: &SecretSource, what: &str) -> Result<SecretString, FetchError> {
+    kept.read_secret(what, &|name| std::env::var(name).ok()).map_err(FetchError::new)
+}
+
+fn create_spool(with: FetchContext<'_>) -> Result<ListSpool, Error> {
+    ListSpool::new(with.state).map_err(|error| Error::Storage(format!("cannot store the list: {error}")))
+}
+
+async fn fetch_within(
+    fetching: impl Future<Output = Result<ListSpool, FetchError>>,
+    longest: Duration,
+) -> Result<ListSpool, FetchError> {
+    let late = |_| {
+        let why = format!("the list did not arrive within {} s", longest.as_secs());
+        FetchError::new(why).with_help("increase `timeout`, or make the list smaller")
+    };
+    tokio::time::timeout(longest, fetching).await.map_err(late).flatten()
+}
+
+/// The finding that the list could not be fetched, at its key in the campaign file.
+fn refuse_list(inputs: &Inputs, failed: FetchError) -> Error {
+    let (campaign, FetchError { why, help }) = (&inputs.campaign, failed);
+    let recipients = &campaign.recipients;
+    let finding = Finding::new(&rules::RECIPIENTS_SOURCE, format!("cannot read the list ({recipients}): {why}"))
+        .at(campaign.places.locate_key(&format!("recipients.{}", recipients.source_key())));
+    Error::Findings(vec![match help {
+        Some(help) => finding.help(help),
+        None => finding,
+    }])
+}
+
+/// The names of environment variables with our secrets, which are hidden from programs.
+fn list_secret_variables(inputs: &Inputs, profiles: &Profiles) -> Vec<String> {
+    let gateways = profiles.load(Some(&inputs.campaign.file)).unwrap_or_default();
+    let of_profiles = gateways.profiles().iter().flat_map(|profile| {
+        let hooks = profile.hook.iter().flat_map(|hook| &hook.secrets);
+        std::iter::once(&profile.api_key).chain(hooks).cloned().collect::<Vec<SecretSource>>()
+    });
+    let notifications =
+        gateways.profiles().iter().filter_map(|profile| profile.notify.as_ref()).chain(&inputs.campaign.notify);
+    let notifications = notifications.filter_map(|notify| match &notify.method {
+        NotificationMethod::Post { url, .. } => Some(url.clone()),
+        NotificationMethod::Command(_) => None,
+    });
+    let named = of_profiles.chain(notifications).filter_map(|kept| match kept {
+        SecretSource::Env(name) => Some(name),
+        SecretSource::File(_) => None,
+    });
+    named.collect()
+}
+
+/// Removes a secret from a text of another program.
+fn redact_secret(text: &str, secret: &SecretString) -> String {
+    match secret.expose_secret() {
+        "" => text.to_owned(),
+        secret => text.replace(secret, "…"),
+    }
+}
+
+/// The most bytes of a list.
+const MAX_BYTES: u64 = 4 << 30;
+
+/// A list in progress.
+struct ListSpool {
+    out: BufWriter<File>,
+    path: PathBuf,
+    written: u64,
+    most: u64,
+    kept: bool,
+}
+
+/// A list that was fetched.
+#[derive(Debug)]
+pub struct FetchedList {
+    path: PathBuf,
+    /// How findings name it.
+    place: PathBuf,
+    /// Locked while the list is used, so that other processes do not remove it as an orphan.
+    _lock: File,
+}
+
+impl ListSpool {
+    /// Creates a file in the state folder and removes the orphans of dead processes.
+    fn new(state: &Path) -> io::Result<Self> {
+        let folder = state.join("lists");
+        private::create_folder(&folder)?;
+        for left in fs::read_dir(&folder)?.flatten() {
+            if File::open(left.path()).is_ok_and(|file| file.try_lock().is_ok()) {
+                let _ = fs::remove_file(left.path());
+            }
+        }
+        let path = folder.join(format!("{:016x}", rand::random::<u64>()));
+        let file = private::open_file(&path, ExistingFile::Truncate)?;
+        file.lock()?;
+        Ok(Self { out: BufWriter::with_capacity(1 << 16, file), path, written: 0, most: MAX_BYTES, kept: false })
+    }
+
+    /// Whether the list is empty.
+    fn is_empty(&self) -> bool {
+        self.written == 0
+    }
+
+    /// Finishes the list under this name for findings.
+    fn finish(mut self, place: String) -> io::Result<FetchedList> {
+        self.out.flush()?;
+        let lock = self.out.get_ref().try_clone()?;
+        self.kept = true;
+        Ok(FetchedList { path: self.path.clone(), place: place.into(), _lock: lock })
+    }
+}
+
+impl Write for ListSpool {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.written += bytes.len() as u64;
+        if self.written > self.most {
+            return Err(io::Error::other(format!("the list is larger than {} GiB", self.most >> 30)));
+        }
+        self.out.write_all(bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+impl Drop for ListSpool {
+    fn drop(&mut self) {
+        if !self.kept {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+impl FetchedList {
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// How findings name it.
+    pub fn place(&self) -> &Path {
+        &self.place
+    }
+}
+
+impl Drop for FetchedList {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// How long messages without a final status are polled before their recipients are selected.
+const MAX_WAIT: Duration = Duration::from_secs(60);
+
+/// The recipients of an earlier run, which must have ended.
+async fn fetch_from_run(
+    past: &PastRecipients,
+    with: FetchContext<'_>,
+    inputs: &Inputs,
+) -> Result<Result<ListSpool, FetchError>, Error> {
+    let none = || Error::NoSuchRun { name: past.run.clone(), near: None };
+    let ledger = with.ledger.ok_or_else(none)?;
+    let run = match find_run(ledger, &past.run).await {
+        Ok(run) => run,
+        Err(Error::NoSuchRun { near, .. }) => {
+            let failed = FetchError::new(format!("there is no run `{}` in this ledger", past.run));
+            return Ok(Err(FetchError { help: near.map(|near| format!("did you mean `{near}`?")), ..failed }));
+        }
+        Err(error) => return Err(error),
+    };
+    if run.progress == RunProgress::Open {
+        let going = if is_owned(ledger, &run).await? { "is being sent" } else { "is unfinished" };
+        let failed = FetchError::new(format!("{} {going}, so the status of its recipients is not final", run.name()));
+        return Ok(Err(failed.with_help("wait until the run ends, or cancel it with `stop --for-good`")));
+    }
+    let mut spool = create_spool(with)?;
+    let written = write_run_recipients(ledger, &run, &past.states, &mut spool).await?;
+    if written.undecided > 0 && inputs.destination.is_live() {
+        (with.observer)(RunEvent::NotFinal { run: run.name(), messages: format_count(written.undecided, "message") });
+    }
+    Ok(Ok(spool))
+}
+
+/// Polls messages without a final status in the earlier run that the list comes from. Failures are reported when the
+/// list is fetched.
+pub(crate) async fn reconcile_past(adapters: &Adapters, inputs: &Inputs) -> Result<(), Error> {
+    let ledger = adapters.ledger.as_ref();
+    let mut runs = Vec::new();
+    // A wrong name is reported by the code that selects the recipients.
+    if let RecipientSource::Run(past) = &inputs.campaign.recipients {
+        runs.extend(find_run(ledger, &past.run).await.ok());
+    }
+    if let Some(past) = &inputs.campaign.brief.exclude {
+        runs.extend(find_excluding_runs(ledger, past, inputs).await?.unwrap_or_default());
+    }
+    for run in runs {
+        if run.live && run.progress != RunProgress::Open && inputs.destination.is_live() {
+            update_statuses(adapters, run).await;
+        }
+    }
+    Ok(())
+}
+
+/// Polls the gateway. If it does not answer, the known statuses are used.
+async fn update_statuses(adapters: &Adapters, run: Run) {
+    let name = run.name();
+    if let Err(error) = poll_run(adapters, &run, Polling::Open, MAX_WAIT).await {
+        tracing::warn!(run = name, "messages without a final status were not reconciled: {error}");
+    }
+    if let Err(error) = reconcile_run(adapters, run).await {
+        tracing::warn!(run = name, "messages in doubt were not reconciled: {error}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn list_is_removed_after_use_and_orphans_with_the_next() {
+        let state = tempfile::tempdir().unwrap();
+        let count = || fs::read_dir(state.path().join("lists")).unwrap().count();
+        let mut spool = ListSpool::new(state.path()).unwrap();
+        spool.write_all(b"phone\n").unwrap();
+        let list = spool.finish("somewhere".to_owned()).unwrap();
+        assert_eq!(fs::read(list.path()).unwrap(), b"phone\n");
+        fs::write(state.path().join("lists/left"), "phone\n").unwrap();
+        drop(ListSpool::new(state.path()).unwrap());
+        assert_eq!(count(), 1, "what is used stays");
+        drop(list);
+        assert_eq!(count(), 0);
+    }
+
+    #[test]
+    fn oversized_list_is_refused_before_it_fills_the_disk() {
+        let state = tempfile::tempdir().unwrap();
+        let mut spool = ListSpool::new(state.path()).unwrap();
+        spool.most = 10;
+        spool.write_all(b"0123456789").unwrap();
+        assert!(spool.write_all(b"0").unwrap_err().to_string().contains("larger than"));
+        drop(spool);
+        assert_eq!(fs::read_dir(state.path().join("lists")).unwrap().count(), 0);
+    }
+}

@@ -1,0 +1,289 @@
+//! Lists from a URL: streamed, with redirects to https. Headers are sent to the first host only.
+
+use std::io::Write as _;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::header::{
+    CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION,
+    TRANSFER_ENCODING,
+};
+use reqwest::{Response, StatusCode, Url, Version};
+use secrecy::ExposeSecret as _;
+
+use super::{FetchError, ListSpool, read_secret};
+use crate::notify::{PrivateAddressError, PublicResolver};
+use campaign_manifest::{HeaderText, ListUrl};
+use campaign_net::http_client;
+use campaign_net::is_public;
+
+/// The user agent.
+const USER_AGENT: &str = concat!("campaign/", env!("CARGO_PKG_VERSION"));
+/// The most redirects.
+const MAX_REDIRECTS: usize = 5;
+
+pub(super) async fn fetch_from_url(wanted: &ListUrl, mut spool: ListSpool) -> Result<ListSpool, FetchError> {
+    let mut answer = follow_redirects(wanted).await?;
+    check_status(answer.status())?;
+    check_headers(answer.version(), answer.headers())?;
+    let mut head = Vec::with_capacity(SNIFFED_BYTES);
+    while let Some(chunk) = answer.chunk().await.map_err(|error| describe_error(&error))? {
+        head.extend(chunk.iter().take(SNIFFED_BYTES - head.len()));
+        spool.write_all(&chunk)?;
+    }
+    refuse_web_page(answer.headers(), &head)?;
+    Ok(spool)
+}
+
+/// Follows redirects and returns the last response.
+async fn follow_redirects(wanted: &ListUrl) -> Result<Response, FetchError> {
+    let headers = build_headers(wanted)?;
+    let mut url = wanted.url.clone();
+    let mut answer = send_request(url.clone(), &headers, wanted.timeout, false).await?;
+    let is_of_internet = |answer: &Response| answer.remote_addr().is_none_or(|from| is_public(from.ip()));
+    let mut stays_public = false;
+    for _ in 0..MAX_REDIRECTS {
+        let Some(to) = redirect_target(&url, &answer) else { return Ok(answer) };
+        // A server on the internet must not make this machine send requests into its own network.
+        stays_public |= is_of_internet(&answer);
+        url = check_redirect(&url, to, !headers.is_empty(), stays_public)?;
+        answer = send_request(url.clone(), &headers, wanted.timeout, stays_public).await?;
+    }
+    match redirect_target(&url, &answer) {
+        None => Ok(answer),
+        Some(_) => Err(FetchError::new(format!("the server redirected more than {MAX_REDIRECTS} times"))
+            .with_help("check the address")),
+    }
+}
+
+async fn send_request(
+    url: Url,
+    headers: &HeaderMap,
+    patience: Duration,
+    stays_public: bool,
+) -> Result<Response, FetchError> {
+    let mut client = http_client::builder().user_agent(USER_AGENT).connect_timeout(patience / 2).timeout(patience);
+    if stays_public {
+        client = client.dns_resolver(Arc::new(PublicResolver));
+    }
+    let client = client.build().map_err(|_| FetchError::new("cannot create an HTTP client"))?;
+    client.get(url).headers(headers.clone()).send().await.map_err(|error| describe_error(&error))
+}
+
+/// The target of a redirect. `None` if the answer is not a redirect.
+fn redirect_target(from: &Url, answer: &Response) -> Option<Url> {
+    if !matches!(answer.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
+        return None;
+    }
+    from.join(answer.headers().get(LOCATION)?.to_str().ok()?).ok()
+}
+
+/// Returns the target of a redirect if it is allowed: on the same host, or by https without headers.
+///
+/// With `stays_public`, an earlier host is on the internet, so this one must be too.
+fn check_redirect(from: &Url, to: Url, has_headers: bool, stays_public: bool) -> Result<Url, FetchError> {
+    let asks = "ask the owner of the address for an https link";
+    if !to.username().is_empty() || to.password().is_some() {
+        return Err(
+            FetchError::new("the server redirects to an address with a user name or a password").with_help(asks)
+        );
+    }
+    let is_within = url_origin(from) == url_origin(&to);
+    if has_headers && !is_within {
+        let why = "the server redirects to another host, and headers are not sent to other hosts";
+        return Err(
+            FetchError::new(why).with_help("use the final address if that host is allowed to receive the headers")
+        );
+    }
+    if to.scheme() != "https" && !is_within {
+        return Err(FetchError::new("the server redirects to another host without https").with_help(asks));
+    }
+    let ip = to.host_str().and_then(|host| host.trim_matches(['[', ']']).parse::<IpAddr>().ok());
+    // Host names are checked when they are resolved.
+    match ip {
+        Some(ip) if stays_public && !is_public(ip) => Err(private_address_error()),
+        _ => Ok(to),
+    }
+}
+
+fn private_address_error() -> FetchError {
+    FetchError::new("the server redirects to an address on this machine or its network")
+        .with_help("write that address under `url` if you want to use it")
+}
+
+fn url_origin(url: &Url) -> (String, Option<String>, Option<u16>) {
+    (url.scheme().to_owned(), url.host_str().map(ToOwned::to_owned), url.port_or_known_default())
+}
+
+fn build_headers(wanted: &ListUrl) -> Result<HeaderMap, FetchError> {
+    let mut headers = HeaderMap::new();
+    for (name, text) in &wanted.headers {
+        let unfit = || FetchError::new(format!("the value of the header `{name}` is not valid"));
+        let value = match text {
+            HeaderText::Plain(text) => HeaderValue::from_str(text),
+            HeaderText::Secret(kept) => {
+                let kept = read_secret(kept, &format!("the header `{name}`"))?;
+                HeaderValue::from_str(kept.expose_secret()).map(|mut value| {
+                    value.set_sensitive(true);
+                    value
+                })
+            }
+        };
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| unfit())?;
+        headers.insert(name, value.map_err(|_| unfit())?);
+    }
+    Ok(headers)
+}
+
+/// Describes an error without the URL, whose query might be a secret.
+fn describe_error(error: &reqwest::Error) -> FetchError {
+    let mut sources = std::iter::successors(std::error::Error::source(error), |error| error.source());
+    if sources.any(|source| source.is::<PrivateAddressError>()) {
+        return private_address_error();
+    }
+    FetchError::new(match () {
+        () if error.is_timeout() => "the server did not respond in time",
+        () if error.is_connect() => "cannot connect to the server",
+        () => "the connection was lost",
+    })
+}
+
+/// Content encodings that a list can have: decoding recognizes them by their first bytes.
+const READABLE_ENCODINGS: [&str; 4] = ["identity", "gzip", "x-gzip", "zstd"];
+/// How many bytes of a body show whether it is a web page.
+pub(super) const SNIFFED_BYTES: usize = 256;
+
+/// Refuses a response whose status is not 200.
+pub(super) fn check_status(status: StatusCode) -> Result<(), FetchError> {
+    let number = status.as_u16();
+    let (why, help) = match number {
+        200 => return Ok(()),
+        304 => ("the server responded that the list has not changed (status 304)".to_owned(), INCOMPLETE_HELP),
+        300..=399 => (format!("the server redirects with an unsupported status ({number})"), "check the address"),
+        202 => (
+            "the server responded that the list is not ready (status 202)".to_owned(),
+            "run the same command again later",
+        ),
+        204 | 205 => (format!("the server returned no content (status {number})"), "check the address"),
+        206 => ("the server sent only part of the list (status 206)".to_owned(), INCOMPLETE_HELP),
+        401 | 403 => {
+            (format!("the server returned status {number}"), "check `headers`: the secret might be missing or expired")
+        }
+        404 | 410 => (format!("the server returned status {number}"), "check the address"),
+        _ => (format!("the server returned status {number}"), "try again later, or contact the owner of the address"),
+    };
+    Err(FetchError::new(why).with_help(help))
+}
+
+/// The advice about an incomplete response.
+const INCOMPLETE_HELP: &str =
+    "configure the server, or the proxy in front of it, to send the whole list with status 200";
+
+/// Refuses a response whose headers do not promise the whole list in a readable form.
+pub(super) fn check_headers(version: Version, headers: &HeaderMap) -> Result<(), FetchError> {
+    if headers.contains_key(CONTENT_RANGE) {
+        return Err(
+            FetchError::new("the server sent only part of the list (`Content-Range`)").with_help(INCOMPLETE_HELP)
+        );
+    }
+    let kind = header_text(headers, CONTENT_TYPE);
+    if kind.starts_with("multipart/") {
+        return Err(FetchError::new("the server sent several parts instead of one list (`multipart`)")
+            .with_help(INCOMPLETE_HELP));
+    }
+    let encoding = header_text(headers, CONTENT_ENCODING);
+    if !encoding.is_empty() && !READABLE_ENCODINGS.contains(&encoding.as_str()) {
+        let why = format!("the content encoding `{encoding}` is not supported");
+        return Err(FetchError::new(why).with_help("add `Accept-Encoding: identity` under `headers`"));
+    }
+    // Without both, the end of the connection is the end of the list, even if the connection breaks.
+    let names_its_end = headers.contains_key(CONTENT_LENGTH) || headers.contains_key(TRANSFER_ENCODING);
+    if version <= Version::HTTP_11 && !names_its_end {
+        let why = "the response has no `Content-Length`, so a truncated list would look complete";
+        return Err(
+            FetchError::new(why).with_help("configure the server to send `Content-Length` or to use chunked encoding")
+        );
+    }
+    Ok(())
+}
+
+/// Refuses a web page, such as a sign-in page. `head` holds the first bytes of the body.
+pub(super) fn refuse_web_page(headers: &HeaderMap, head: &[u8]) -> Result<(), FetchError> {
+    let kind = header_text(headers, CONTENT_TYPE);
+    let kind = kind.split(';').next().unwrap_or_default().trim_end();
+    let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start().to_ascii_lowercase();
+    let says_so = matches!(kind, "text/html" | "application/xhtml+xml") && head.starts_with(b"<");
+    if says_so || head.starts_with(b"<!doctype html") || head.starts_with(b"<html") {
+        let help = "check `headers` and the address: the page might ask you to sign in";
+        return Err(FetchError::new("the server returned a web page instead of a list").with_help(help));
+    }
+    Ok(())
+}
+
+/// A header in lower case. Several with the same name are joined.
+fn header_text(headers: &HeaderMap, name: HeaderName) -> String {
+    let values = headers.get_all(name).iter().map(|value| String::from_utf8_lossy(value.as_bytes()));
+    values.collect::<Vec<_>>().join(", ").trim().to_ascii_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether a redirect is followed, or why not.
+    fn redirect_result(from: &str, to: &str, has_headers: bool, stays_public: bool) -> Result<String, String> {
+        let from: Url = from.parse().unwrap();
+        let to = from.join(to).unwrap();
+        check_redirect(&from, to, has_headers, stays_public).map(String::from).map_err(|failed| failed.why)
+    }
+
+    #[test]
+    fn redirect_is_followed_by_https_without_headers() {
+        let from = "https://crm.example/people.csv?token=s3cret";
+        for (to, has_headers) in [("/new.csv", true), ("/new.csv", false), ("https://files.example/new.csv", false)] {
+            let expected = from.parse::<Url>().unwrap().join(to).unwrap();
+            assert_eq!(redirect_result(from, to, has_headers, true).as_deref(), Ok(expected.as_str()));
+        }
+        let loopback = "http://127.0.0.1:8025/people.csv";
+        assert!(redirect_result(loopback, "/new.csv", true, false).is_ok(), "within the host nothing new is learned");
+        for (from, to, has_headers, why) in [
+            (from, "https://files.example/new.csv", true, "another host"),
+            (from, "https://crm.example:8443/new.csv", true, "another host"),
+            (from, "http://files.example/new.csv", false, "without https"),
+            (from, "http://crm.example/new.csv", false, "without https"),
+            (from, "ftp://files.example/new.csv", false, "without https"),
+            (from, "file:///etc/passwd", false, "without https"),
+            (from, "https://user@files.example/new.csv", false, "a user name or a password"),
+            (from, "https://:secret@crm.example/new.csv", false, "a user name or a password"),
+            (loopback, "http://127.0.0.1:8026/people.csv", false, "without https"),
+        ] {
+            let refused = redirect_result(from, to, has_headers, true).unwrap_err();
+            assert!(refused.contains(why) && !refused.contains("example"), "{to}: {refused}");
+        }
+    }
+
+    #[test]
+    fn public_redirect_reaches_no_private_address() {
+        for near in [
+            "https://127.0.0.1/a",
+            "https://0x7f.1/a",
+            "https://2130706433/a",
+            "https://10.0.0.7/a",
+            "https://169.254.169.254/latest/meta-data",
+            "https://[::1]/a",
+            "https://[::ffff:192.168.0.1]:8443/a",
+        ] {
+            let from = "https://crm.example/people.csv";
+            assert!(redirect_result(from, near, false, true).unwrap_err().contains("its network"), "{near}");
+            assert!(redirect_result(from, near, false, false).is_ok(), "{near}");
+        }
+    }
+
+    #[tokio::test]
+    async fn private_name_is_not_contacted_after_a_public_host() {
+        let url = "https://localhost:1/people.csv".parse().unwrap();
+        let failed = send_request(url, &HeaderMap::new(), Duration::from_secs(5), true).await.err().unwrap();
+        assert!(failed.why.contains("its network"), "{}", failed.why);
+    }
+}

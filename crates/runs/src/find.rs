@@ -1,0 +1,414 @@
+//! Lookup of runs and campaigns by name or file, and holds on campaigns.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use jiff::civil::Date;
+
+use super::inputs::Includes;
+use super::{Error, Inputs, RunEvent, RunObserver, find_occurrence};
+use campaign_core::domain::Region;
+use campaign_core::finding::did_you_mean;
+use campaign_engine::delivery::FrozenInputs;
+use campaign_engine::report::{NextStep, RunView, find_unknown_results_quickly};
+use campaign_ledger::{Author, CampaignLock, Ledger, LedgerError, Run, RunFilter, RunId};
+use campaign_manifest::{CampaignDay, CampaignPath, is_slug, load_campaign};
+
+/// Finds the run of a name: `autumn-sale@3`, or a campaign's name or file (its latest live run, else its latest).
+///
+/// A file selects the runs that began from it.
+///
+/// # Errors
+/// If there is none, or the ledger cannot be read.
+pub async fn find_run(ledger: &dyn Ledger, name: &str) -> Result<Run, Error> {
+    if let Some((campaign, _)) = name.rsplit_once('@')
+        && let Some(run) = find_stored_run(ledger, campaign, name).await?
+    {
+        return Ok(run);
+    }
+    if is_file(name) {
+        if let Some(latest) = find_latest_of_file(ledger, &read_campaign_name(name), Path::new(name)).await? {
+            return Ok(latest);
+        }
+    } else {
+        let latest = RunFilter { latest: Some(1), ..RunFilter::for_campaign(name) };
+        for latest in [RunFilter { live: true, ..latest.clone() }, latest] {
+            if let Some(run) = ledger.list_runs(latest).await?.pop() {
+                return Ok(run);
+            }
+        }
+    }
+    let names: Vec<String> = ledger.list_stored_runs(RunFilter::all()).await?.iter().flatten().map(Run::name).collect();
+    let near = did_you_mean(name, names.iter().map(String::as_str)).map(ToOwned::to_owned);
+    Err(Error::NoSuchRun { name: name.to_owned(), near })
+}
+
+/// The latest live run of a campaign that began from a file, else its latest. `None` if there is no run. The file is
+/// not opened.
+///
+/// # Errors
+/// If they are all of another file, or the ledger cannot be read.
+pub async fn find_latest_of_file(ledger: &dyn Ledger, campaign: &str, file: &Path) -> Result<Option<Run>, Error> {
+    let runs = filter_by_file(ledger.list_runs(RunFilter::for_campaign(campaign)).await?, file)?;
+    Ok(runs.iter().rfind(|run| run.live).or(runs.last()).cloned())
+}
+
+/// The run of a campaign with this name. Damaged records of other runs do not hide it.
+///
+/// # Errors
+/// If its own record is damaged, or the ledger cannot be read.
+pub async fn find_stored_run(ledger: &dyn Ledger, campaign: &str, name: &str) -> Result<Option<Run>, LedgerError> {
+    for stored in ledger.list_stored_runs(RunFilter::for_campaign(campaign)).await? {
+        match stored {
+            Ok(run) if run.name() == name => return Ok(Some(run)),
+            Err(damaged) if damaged.name == name => return Err(damaged.error),
+            Ok(_) | Err(_) => {}
+        }
+    }
+    Ok(None)
+}
+
+/// The runs of a campaign that began from this file. If no run has a known file, all of them.
+///
+/// # Errors
+/// If they are all of another file.
+fn filter_by_file(runs: Vec<Run>, file: &Path) -> Result<Vec<Run>, Error> {
+    let here = absolute_file_path(file);
+    let elsewhere = runs.iter().rfind(|run| run.file.is_some());
+    let mine = |run: &&Run| run.file.as_ref() == Some(&here);
+    match elsewhere.filter(|_| !runs.iter().any(|run| mine(&run))) {
+        Some(Run { file: Some(there), .. }) => Err(Error::RunsElsewhere {
+            campaign: runs.last().map(|run| run.campaign.clone()).unwrap_or_default(),
+            run: runs.last().map(Run::name).unwrap_or_default(),
+            there: PathBuf::from(there),
+        }),
+        _ => Ok(runs.into_iter().filter(|run| run.file.is_none() || mine(&run)).collect()),
+    }
+}
+
+/// Finds the run for a decision: the latest run of a campaign with rows in doubt.
+///
+/// # Errors
+/// If there is none, or the ledger cannot be read.
+pub async fn find_doubtful_run(ledger: &dyn Ledger, name: &str) -> Result<Run, Error> {
+    let found = find_run(ledger, name).await?;
+    if found.name() == name {
+        return Ok(found);
+    }
+    let runs = ledger.list_runs(RunFilter { live: true, ..RunFilter::for_campaign(&found.campaign) }).await?;
+    let of_a_file = is_file(name);
+    for run in runs.into_iter().rev().filter(|run| run.file == found.file || !of_a_file) {
+        let counts = match &run.counts {
+            None if run.shared => Some(RunView::load(ledger, run.clone(), false).await?.counts),
+            counts => counts.as_ref().map(|(counts, _)| counts.clone()),
+        };
+        if counts.is_some_and(|counts| NextStep::for_doubt(&counts).is_some()) {
+            return Ok(run);
+        }
+    }
+    Ok(found)
+}
+
+/// The current state of a run.
+///
+/// # Errors
+/// If it no longer exists, or the ledger cannot be read.
+pub(super) async fn reload_run(ledger: &dyn Ledger, key: RunId) -> Result<Run, Error> {
+    let run = ledger.list_runs(RunFilter::with_key(key)).await?.pop();
+    run.ok_or_else(|| Error::Internal("the run is no longer in the ledger".to_owned()))
+}
+
+/// Whether `name` is a file. A valid campaign name is a name, even if there is such a file; `./NAME` is the file.
+fn is_file(name: &str) -> bool {
+    !is_slug(name) && Path::new(name).is_file()
+}
+
+/// The name of the campaign in a file. Other names are campaign names already.
+fn read_campaign_name(name: &str) -> String {
+    if !is_file(name) {
+        return name.to_owned();
+    }
+    let path = Path::new(name);
+    // The name is the same on every day.
+    match load_campaign(path, CampaignDay::Coming(Date::ZERO)).value {
+        Some(campaign) => campaign.brief.name,
+        None => path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+    }
+}
+
+/// Reports whether the results of a live run contain more than the ledger, from a quick comparison.
+///
+/// # Errors
+/// If the ledger cannot be read.
+pub async fn report_results_conflict(ledger: &dyn Ledger, run: &Run, observer: &RunObserver) -> Result<(), Error> {
+    if !run.live {
+        return Ok(());
+    }
+    let results = match &run.results {
+        Some(results) => Some(PathBuf::from(results)),
+        None => planned_results_path(ledger, run).await,
+    };
+    if let Some(results) = results
+        && let Some(sign) = find_unknown_results_quickly(ledger, &CampaignPath::anywhere(results)).await?
+    {
+        observer(RunEvent::Contradicted(sign));
+    }
+    Ok(())
+}
+
+/// The path of the results of an unfinished run, as its campaign file has it now.
+pub(super) async fn planned_results_path(ledger: &dyn Ledger, run: &Run) -> Option<PathBuf> {
+    let today = FrozenInputs::load_for_run(ledger, run).await.ok()?.day();
+    let campaign = load_campaign(&find_campaign_file(ledger, run).await?, today).value?;
+    let campaign = match find_occurrence(ledger, run.key).await {
+        Ok(Some(_)) => campaign.with_results_for_edition(&run.edition),
+        _ => campaign,
+    };
+    let results = campaign.with_gateway(&run.gateway).results_file();
+    Some(std::path::absolute(results.path()).unwrap_or_else(|_| results.path().to_owned()))
+}
+
+/// The name of a later run that wrote its results to the same file.
+///
+/// # Errors
+/// If the ledger cannot be read.
+pub async fn find_later_run(ledger: &dyn Ledger, run: &Run, results: &str) -> Result<Option<String>, LedgerError> {
+    let there = RunFilter { results: Some(results.to_owned()), latest: Some(1), ..RunFilter::all() };
+    let latest = ledger.list_runs(there).await?.pop();
+    Ok(latest.filter(|latest| latest.key.0 > run.key.0).map(|latest| latest.name()))
+}
+
+/// The path by which runs know a campaign file: absolute and without symbolic links.
+pub(super) fn absolute_file_path(file: &Path) -> String {
+    let path = file.canonicalize().or_else(|_| std::path::absolute(file)).unwrap_or_else(|_| file.to_owned());
+    path.to_string_lossy().into_owned()
+}
+
+/// The campaign file of a run: its known path, else the path when the run began.
+pub async fn find_campaign_file(ledger: &dyn Ledger, run: &Run) -> Option<PathBuf> {
+    match &run.file {
+        Some(file) => Some(PathBuf::from(file)),
+        None => FrozenInputs::load_for_run(ledger, run).await.ok().map(|frozen| frozen.campaign_file),
+    }
+}
+
+/// Whether a campaign was moved together with the folder of these results, so that the folder must not be recreated.
+pub async fn is_folder_gone(ledger: &dyn Ledger, run: &Run, results: &Path) -> bool {
+    if results.parent().is_none_or(Path::exists) {
+        return false;
+    }
+    let began = FrozenInputs::load_for_run(ledger, run).await.ok().map(|frozen| frozen.campaign_file);
+    let files = run.file.as_ref().map(PathBuf::from).into_iter().chain(began);
+    let within = |file: &PathBuf| file.parent().is_some_and(|folder| results.starts_with(folder));
+    files.filter(within).any(|file| !file.exists())
+}
+
+/// Refuses a campaign whose name was sent from another file, unless both have the same message.
+///
+/// Runs of earlier versions have no known file. The first file that asks gets them.
+pub(super) async fn refuse_other_file(
+    ledger: &dyn Ledger,
+    runs: &[Run],
+    inputs: &Inputs,
+    includes: &Includes,
+) -> Result<(), Error> {
+    let here = absolute_file_path(&inputs.campaign.file);
+    let known = || runs.iter().filter_map(|run| Some((run, run.file.as_ref()?)));
+    let Some((run, there)) = known().next_back().filter(|_| known().all(|(_, file)| *file != here)) else {
+        return Ok(());
+    };
+    let frozen = FrozenInputs::load_for_run(ledger, run).await;
+    if frozen.is_ok_and(|frozen| frozen.describe_differences(&inputs.campaign.brief, includes, None).is_empty()) {
+        return Ok(());
+    }
+    Err(Error::OtherFile {
+        campaign: run.campaign.clone(),
+        run: run.name(),
+        began_at: run.began_at,
+        there: PathBuf::from(there),
+    })
+}
+
+/// Takes the hold on a campaign and account.
+///
+/// # Errors
+/// If another process has it, or that is unknown.
+pub async fn lock_campaign(
+    ledger: &dyn Ledger,
+    campaign: &str,
+    gateway: &str,
+    account: &str,
+) -> Result<CampaignLock, Error> {
+    match ledger.acquire_campaign_lock(campaign, account).await? {
+        Some(hold) => Ok(hold),
+        None => Err(Error::Busy {
+            campaign: campaign.to_owned(),
+            gateway: gateway.to_owned(),
+            since: ledger.find_lock_time(campaign, account).await?,
+        }),
+    }
+}
+
+/// The placeholder for an unknown person.
+const UNKNOWN_PERSON: &str = "somebody";
+
+/// Whether the author of a decision is known.
+#[must_use]
+pub fn is_known_author(author: &Author) -> bool {
+    !matches!(author, Author::Person(name) if name == UNKNOWN_PERSON)
+}
+
+/// The name of the person at this computer for records of decisions.
+#[must_use]
+pub fn current_person() -> String {
+    let known = ["USER", "LOGNAME", "USERNAME"].into_iter().find_map(|name| std::env::var(name).ok());
+    known.filter(|name| !name.trim().is_empty()).unwrap_or_else(|| UNKNOWN_PERSON.to_owned())
+}
+
+/// The largest campaign file, in bytes.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// The campaign files of a folder by name: YAML files with channels. Symbolic links are followed only within the
+/// folder.
+///
+/// # Errors
+/// If the folder cannot be read.
+pub fn list_campaign_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let whole: Arc<Path> = folder.canonicalize()?.into();
+    let entries = std::fs::read_dir(folder)?.filter_map(Result::ok).map(|entry| entry.path());
+    let is_campaign = |path: &PathBuf| {
+        let file = path.file_name().map(|name| CampaignPath::within(&whole, name));
+        is_yaml(path) && file.is_some_and(|file| file.open_file().is_ok_and(names_channels))
+    };
+    let mut files: Vec<PathBuf> = entries.filter(is_campaign).collect();
+    files.sort_unstable();
+    Ok(files)
+}
+
+fn is_yaml(path: &Path) -> bool {
+    matches!(path.extension().and_then(|ending| ending.to_str()), Some("yaml" | "yml"))
+}
+
+fn names_channels(file: impl Read) -> bool {
+    let mut text = String::new();
+    let read = file.take(MAX_BYTES).read_to_string(&mut text);
+    read.is_ok_and(|read| (read as u64) < MAX_BYTES) && text.lines().any(|line| line.starts_with("channels:"))
+}
+
+/// The regions of campaigns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CampaignRegions {
+    /// The names of campaigns by region.
+    pub campaigns: Vec<(Region, BTreeSet<String>)>,
+    /// Campaign files that cannot be read, so their region is unknown.
+    pub unreadable: BTreeSet<String>,
+}
+
+impl CampaignRegions {
+    /// The region of national numbers. `None` if campaigns differ or one of them cannot be read.
+    #[must_use]
+    pub fn only_region(&self) -> Option<Region> {
+        match &self.campaigns[..] {
+            [(only, _)] if self.unreadable.is_empty() => Some(*only),
+            _ => None,
+        }
+    }
+
+    fn add_campaign(&mut self, region: Option<Region>, campaign: &str) {
+        let Some(region) = region else { return };
+        match self.campaigns.iter_mut().find(|(known, _)| *known == region) {
+            Some((_, campaigns)) => drop(campaigns.insert(campaign.to_owned())),
+            None => self.campaigns.push((region, BTreeSet::from([campaign.to_owned()]))),
+        }
+    }
+}
+
+/// Finds the regions of the campaigns in a folder and of the latest runs in the ledger, or of the campaign with this
+/// name. Campaigns without a region are ignored: all of their numbers have a country code.
+///
+/// # Errors
+/// If the ledger cannot be read.
+pub async fn find_campaign_regions(
+    ledger: Option<&dyn Ledger>,
+    folder: &Path,
+    name: Option<&str>,
+    today: CampaignDay,
+) -> Result<CampaignRegions, Error> {
+    let mut found = CampaignRegions::default();
+    for file in list_campaign_files(folder).unwrap_or_default() {
+        let shown = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        match load_campaign(&file, today).value {
+            Some(campaign) if name.is_none_or(|name| name == campaign.brief.name) => {
+                found.add_campaign(campaign.brief.region, &campaign.brief.name);
+            }
+            Some(_) => {}
+            // A file without a name, or with a file name like it, might be the campaign.
+            None if name.is_none_or(|name| file.file_stem().is_some_and(|stem| stem == name)) => {
+                found.unreadable.insert(shown);
+            }
+            None => {}
+        }
+    }
+    let Some(ledger) = ledger else { return Ok(found) };
+    let filter = name.map_or_else(RunFilter::all, RunFilter::for_campaign);
+    let runs = ledger.list_runs(filter).await?.into_iter().filter(|run| !run.shared && run.purged_at.is_none());
+    let latest: BTreeMap<String, Run> = runs.map(|run| (run.campaign.clone(), run)).collect();
+    for run in latest.into_values() {
+        match FrozenInputs::load_for_run(ledger, &run).await {
+            Ok(frozen) => found.add_campaign(frozen.brief.region, &run.campaign),
+            Err(_) => drop(found.unreadable.insert(run.name())),
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn symlink_out_of_the_folder_is_not_listed() {
+        use std::os::unix::fs::symlink;
+        let house = tempfile::tempdir().unwrap();
+        let (inside, text) = (house.path().join("campaigns"), "name: x\nchannels: []\n");
+        std::fs::create_dir_all(inside.join("folder.yaml")).unwrap();
+        std::fs::create_dir_all(inside.join("below")).unwrap();
+        for name in ["b.yaml", "a.yml", "list.csv", "below/deep.yaml", "../outside.yaml"] {
+            std::fs::write(inside.join(name), text).unwrap();
+        }
+        std::fs::write(inside.join("gateways.yaml"), "production: {}\n").unwrap();
+        symlink("b.yaml", inside.join("again.yaml")).unwrap();
+        symlink("below/deep.yaml", inside.join("deep.yaml")).unwrap();
+        symlink("../outside.yaml", inside.join("out.yaml")).unwrap();
+        symlink("/dev/zero", inside.join("zero.yaml")).unwrap();
+        symlink("nowhere.yaml", inside.join("broken.yaml")).unwrap();
+        let found = list_campaign_files(&inside).unwrap();
+        let names: Vec<&str> = found.iter().map(|path| path.file_name().unwrap().to_str().unwrap()).collect();
+        assert_eq!(names, ["a.yml", "again.yaml", "b.yaml", "deep.yaml"]);
+        assert!(list_campaign_files(&house.path().join("none")).is_err());
+    }
+}
+
+#[cfg(test)]
+mod campaign_regions_tests {
+    use super::*;
+
+    fn regions(of: &[(&str, &str)]) -> CampaignRegions {
+        let mut found = CampaignRegions::default();
+        of.iter().for_each(|(region, name)| found.add_campaign(Some(region.parse().unwrap()), name));
+        found
+    }
+
+    #[test]
+    fn only_region_exists_unless_campaigns_differ() {
+        assert_eq!(regions(&[]).only_region(), None);
+        let ukraine = regions(&[("UA", "spring"), ("UA", "autumn")]);
+        assert_eq!(ukraine.only_region(), Some("UA".parse().unwrap()));
+        assert_eq!(regions(&[("UA", "spring"), ("PL", "autumn")]).only_region(), None);
+        let unreadable = BTreeSet::from(["broken.yaml".to_owned()]);
+        assert_eq!(CampaignRegions { unreadable, ..ukraine }.only_region(), None, "its region might be another");
+    }
+}

@@ -1,0 +1,499 @@
+//! The guard: recipients who already have a message of an edition, opted out, reached a cap, or are excluded.
+//!
+//! With `duplicates: allow`, texts are compared: the lists of earlier runs are read from their copies, and the texts of the
+//! earlier run are rendered for both lists. Nothing is sent or recorded here. If a copy cannot be read, the rows of its numbers
+//! are skipped.
+
+use std::io::{BufReader, Sink};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use roaring::{RoaringBitmap, RoaringTreemap};
+
+use super::{Error, Inputs, RunEvent, RunObserver, run_blocking};
+use campaign_content::audience::Chunk;
+use campaign_core::domain::{FrequencyCap, Phone, Purpose, Row};
+use campaign_core::finding::{Finding, did_you_mean, rules};
+use campaign_engine::check::{
+    CompiledCampaign, CurrentRow, EarlierOutcome, EarlierRow, EarlierRun, SentRows, Tee, TextHash,
+};
+use campaign_engine::delivery::{FrozenInputs, Snapshot, compile_without_condition, for_each_text};
+use campaign_engine::report::{IN_DOUBT_STATES, format_count, load_cancelled_numbers, load_run_numbers};
+use campaign_ledger::{
+    Copies, Ledger, LedgerError, NumberSet, RowState, Run, RunFilter, RunId, RunProgress, SuppressedNumbers,
+};
+use campaign_manifest::{CampaignBrief, Destination, DuplicatePolicy, PastRecipients};
+
+/// Recipients with a message of a campaign and edition through an account.
+#[derive(Debug)]
+pub struct SentRecipients {
+    /// Their numbers.
+    pub numbers: NumberSet,
+    /// Their round.
+    pub round: u32,
+    /// The runs of that round, oldest first.
+    runs: Vec<Run>,
+}
+
+/// Recipients of an edition whom `stop --for-good` cancelled.
+#[derive(Clone, Debug, Default)]
+pub struct CancelledRecipients {
+    /// Their numbers.
+    pub numbers: NumberSet,
+    /// The names of the runs that were stopped for good, oldest first.
+    pub runs: Vec<String>,
+}
+
+/// The first run that sent to recipients of an edition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EarlierSending {
+    /// The first run that sent to them.
+    pub run: String,
+    /// When it began.
+    pub began_at: Timestamp,
+    /// The campaign file that it began from, if known.
+    pub file: Option<PathBuf>,
+    /// How many runs of the same edition and round came after it.
+    pub later: usize,
+    /// Whether its results can no longer be updated.
+    pub purged: bool,
+}
+
+impl SentRecipients {
+    /// Begins a new round, in which no recipient has a message.
+    pub(super) fn begin_round(&mut self) {
+        *self = Self { numbers: NumberSet::default(), round: self.round + 1, runs: Vec::new() };
+    }
+
+    /// The runs of the round, oldest first.
+    pub(super) fn runs(&self) -> &[Run] {
+        &self.runs
+    }
+
+    /// The last run that might have sent to them.
+    pub(super) fn last_run(&self) -> Option<&Run> {
+        self.runs.last()
+    }
+
+    /// The recipients whom `stop --for-good` cancelled in runs of the same edition and round.
+    ///
+    /// # Errors
+    /// As for [`cancelled_in`].
+    pub(super) async fn find_cancelled(&self, ledger: &dyn Ledger) -> Result<CancelledRecipients, Error> {
+        find_cancelled_recipients(ledger, &self.runs).await
+    }
+
+    /// Whether some of these messages are in doubt.
+    #[must_use]
+    pub(super) fn has_doubt(&self) -> bool {
+        let counts = self.runs.iter().filter_map(|run| run.counts.as_ref());
+        counts.into_iter().any(|(counts, _)| IN_DOUBT_STATES.into_iter().any(|state| counts.get(state) > 0))
+    }
+
+    /// The first run that sent to them. `None` if no recipient has a message.
+    #[must_use]
+    pub fn first_sending(&self) -> Option<EarlierSending> {
+        let first = self.runs.first().filter(|_| !self.numbers.is_empty())?;
+        Some(EarlierSending {
+            run: first.name(),
+            began_at: first.began_at,
+            file: first.file.as_ref().map(PathBuf::from),
+            later: self.runs.len() - 1,
+            purged: first.purged_at.is_some(),
+        })
+    }
+}
+
+/// The recipients whom `stop --for-good` cancelled in these runs. They stay cancelled until a new edition or round begins.
+///
+/// Rows that were sent, rejected or in doubt when their run was stopped are not among them.
+///
+/// # Errors
+/// If the ledger or the copy of a list cannot be read: no message is sent then.
+pub(super) async fn find_cancelled_recipients(
+    ledger: &dyn Ledger,
+    runs: impl IntoIterator<Item = &Run>,
+) -> Result<CancelledRecipients, Error> {
+    let mut before = CancelledRecipients::default();
+    for run in runs.into_iter().filter(|run| run.live && run.progress == RunProgress::Cancelled) {
+        let numbers = match run.purged_at {
+            Some(_) => ledger.load_cancelled_numbers(run.key).await?,
+            None => NumberSet::new(load_cancelled_numbers(ledger, run).await?, None),
+        };
+        if !numbers.is_empty() {
+            before.numbers |= numbers;
+            before.runs.push(run.name());
+        }
+    }
+    Ok(before)
+}
+
+/// Finds the recipients with a message of this campaign and edition through this account.
+///
+/// The built-in sandbox forgets everything between runs, so a rehearsal has no guard.
+///
+/// # Errors
+/// If the ledger cannot be read.
+pub async fn find_sent_recipients(
+    ledger: &dyn Ledger,
+    inputs: &Inputs,
+    edition: &str,
+) -> Result<SentRecipients, Error> {
+    let mut runs = list_campaign_runs(ledger, inputs).await?;
+    runs.retain(|run| run.edition == edition);
+    let round = runs.iter().map(|run| run.round).max().unwrap_or(1);
+    runs.retain(|run| run.round == round);
+    let numbers = match inputs.destination.is_live() {
+        true => ledger.load_sent_numbers(&runs.iter().map(|run| run.key).collect::<Vec<RunId>>()).await?,
+        false => NumberSet::default(),
+    };
+    Ok(SentRecipients { numbers, round, runs })
+}
+
+/// Finds the recipients who opted out of this campaign and gateway.
+///
+/// A rehearsal plays the live run, so it skips the same recipients. Opt-outs from gateways on loopback do not count for
+/// it.
+///
+/// # Errors
+/// If the ledger cannot be read.
+pub async fn find_opted_out(ledger: &dyn Ledger, inputs: &Inputs) -> Result<SuppressedNumbers, Error> {
+    let CampaignBrief { name, purpose, .. } = &inputs.campaign.brief;
+    match purpose {
+        Purpose::Marketing => Ok(ledger.load_suppressed_numbers(name, inputs.destination.is_loopback()).await?),
+        Purpose::Service => Ok(SuppressedNumbers::default()),
+    }
+}
+
+/// The message caps of a campaign: its own and those of its profile. Service messages have none.
+#[must_use]
+fn message_caps(inputs: &Inputs) -> Vec<FrequencyCap> {
+    let Inputs { campaign, destination, .. } = inputs;
+    combine_caps(campaign.brief.purpose, campaign.delivery.cap, destination)
+}
+
+/// The caps for a purpose, with its own caps.
+pub(super) fn combine_caps(
+    purpose: Purpose,
+    own: impl IntoIterator<Item = FrequencyCap>,
+    destination: &Destination,
+) -> Vec<FrequencyCap> {
+    if purpose == Purpose::Service {
+        return Vec::new();
+    }
+    own.into_iter().chain(destination.profile().and_then(|profile| profile.cap)).collect()
+}
+
+/// Finds the recipients who have reached a cap. A rehearsal plays the live run, with the campaign's own cap.
+///
+/// # Errors
+/// If the ledger cannot be read.
+pub async fn find_capped(ledger: &dyn Ledger, inputs: &Inputs) -> Result<NumberSet, Error> {
+    let caps = message_caps(inputs);
+    if caps.is_empty() {
+        Ok(NumberSet::default())
+    } else {
+        Ok(ledger.load_capped_numbers(&caps, inputs.destination.is_loopback()).await?)
+    }
+}
+
+/// The runs of this campaign through this account in all editions, oldest first.
+///
+/// Between live gateways, the same profile name or account is enough. Runs through loopback count for loopback only.
+///
+/// # Errors
+/// If the ledger cannot be read.
+pub async fn list_campaign_runs(ledger: &dyn Ledger, inputs: &Inputs) -> Result<Vec<Run>, Error> {
+    let (brief, live) = (&inputs.campaign.brief, inputs.destination.is_live());
+    let mut runs = ledger.list_runs(RunFilter::for_campaign(&brief.name)).await?;
+    runs.retain(|run| {
+        (run.live, run.suppression.loopback) == (live, inputs.destination.is_loopback())
+            && run.uses_gateway(&brief.gateway, inputs.destination.account_name())
+    });
+    Ok(runs)
+}
+
+/// The runs of the same campaign, edition and account, oldest first: all runs that might have sent to these recipients.
+///
+/// The built-in sandbox forgets everything between runs, so a rehearsal is independent.
+///
+/// # Errors
+/// If the ledger cannot be read.
+pub async fn list_edition_runs(ledger: &dyn Ledger, run: &Run) -> Result<Vec<Run>, Error> {
+    let mut runs = ledger.list_runs(RunFilter::for_campaign(&run.campaign)).await?;
+    runs.retain(|other| {
+        other.key == run.key || run.live && other.edition == run.edition && run.shares_recipients(other)
+    });
+    Ok(runs)
+}
+
+/// The numbers whose rows are compared: they have a message of the edition, or were cancelled.
+pub(super) struct GuardedNumbers<'n> {
+    /// They have a message or might have one.
+    pub(super) sent: &'n NumberSet,
+    /// `stop --for-good` cancelled them.
+    pub(super) cancelled: &'n NumberSet,
+}
+
+impl GuardedNumbers<'_> {
+    fn contains(&self, phone: Phone) -> bool {
+        self.sent.contains(phone) || self.cancelled.contains(phone)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.sent.is_empty() && self.cancelled.is_empty()
+    }
+}
+
+/// The rows of the list that have a message of these runs. `None` if a message excludes all rows of its number.
+///
+/// # Errors
+/// If the list or the ledger cannot be read, or the list changes in the meantime. No message is sent then.
+pub(super) async fn find_sent_rows(
+    ledger: &dyn Ledger,
+    inputs: &Arc<Inputs>,
+    runs: &[Run],
+    numbers: GuardedNumbers<'_>,
+) -> Result<Option<SentRows>, Error> {
+    if inputs.campaign.brief.duplicates != DuplicatePolicy::Allow || numbers.is_empty() {
+        return Ok(None);
+    }
+    let (listed, sha256) = list_numbered_rows(inputs, &numbers).await?;
+    let (listed, mut sent) = (Arc::new(listed), SentRows::for_list(sha256));
+    for run in runs {
+        let numbers = ledger.load_sent_numbers(&[run.key]).await?;
+        let cancelled = find_cancelled_recipients(ledger, std::slice::from_ref(run)).await?.numbers;
+        if numbers.is_empty() && cancelled.is_empty() {
+            continue;
+        }
+        let read = match run.purged_at {
+            Some(_) => None,
+            None => read_run_rows(ledger, run, inputs, &listed, &sent.sha256).await?,
+        };
+        let (rows, mut listed) = read.unwrap_or_else(|| (Vec::new(), rows_without_texts(&listed)));
+        sent.compare_run(EarlierRun { rows, sent: numbers, cancelled }, &mut listed);
+    }
+    Ok(Some(sent))
+}
+
+impl SentRecipients {
+    /// The rows of the list that have a message or were cancelled. `None` if a message excludes all rows of its number.
+    ///
+    /// # Errors
+    /// As for [`sent_rows`].
+    pub(super) async fn find_sent_rows(
+        &self,
+        ledger: &dyn Ledger,
+        inputs: &Arc<Inputs>,
+        cancelled: &NumberSet,
+        replaced: Option<&Run>,
+    ) -> Result<Option<SentRows>, Error> {
+        let mut runs = self.runs().to_vec();
+        runs.extend(replaced.filter(|replaced| runs.iter().all(|run| run.key != replaced.key)).cloned());
+        find_sent_rows(ledger, inputs, &runs, GuardedNumbers { sent: &self.numbers, cancelled }).await
+    }
+}
+
+/// A row of the list whose number has a message.
+type NumberedRow = (Row, Phone);
+
+/// The list's rows with one of these numbers, and the list's SHA-256.
+async fn list_numbered_rows(
+    inputs: &Arc<Inputs>,
+    numbers: &GuardedNumbers<'_>,
+) -> Result<(Vec<NumberedRow>, String), Error> {
+    let inputs = Arc::clone(inputs);
+    let (sent, cancelled) = (numbers.sent.clone(), numbers.cancelled.clone());
+    run_blocking(move || {
+        let numbers = GuardedNumbers { sent: &sent, cancelled: &cancelled };
+        let mut tee = Tee::new(BufReader::with_capacity(BUFFER_BYTES, inputs.open_list()?), None::<Sink>);
+        let CompiledCampaign { mut reader, recipe, .. } = inputs.compile_list(&mut tee)?;
+        let (mut listed, mut chunk) = (Vec::new(), Chunk::new());
+        while reader.read_chunk(&mut chunk).map_err(|finding| Error::Findings(vec![*finding]))? {
+            let numbered = chunk.iter().filter_map(|record| Some((record.row, recipe.parse_phone(record)?)));
+            listed.extend(numbered.filter(|(_, phone)| numbers.contains(*phone)));
+        }
+        drop(reader);
+        let sha256 = tee.finish().map_err(|error| inputs.unreadable_error(&error))?;
+        Ok((listed, sha256))
+    })
+    .await?
+}
+
+/// How much of a list is read at once.
+const BUFFER_BYTES: usize = 1 << 16;
+
+/// The rows of an earlier run, and its texts for the rows of the list. `None` if its copies cannot be used.
+async fn read_run_rows(
+    ledger: &dyn Ledger,
+    run: &Run,
+    inputs: &Arc<Inputs>,
+    listed: &Arc<Vec<NumberedRow>>,
+    sha256: &str,
+) -> Result<Option<(Vec<EarlierRow>, Vec<CurrentRow>)>, Error> {
+    let copies = match ledger.load_copies(run).await {
+        Ok(copies) => copies,
+        Err(LedgerError::CopiesUnreadable { .. }) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let fates = RowOutcomes::read(ledger, run).await?;
+    let (inputs, listed, sha256) = (Arc::clone(inputs), Arc::clone(listed), sha256.to_owned());
+    run_blocking(move || {
+        let Some((frozen, earlier)) = read_earlier_rows(&copies, &fates) else { return Ok(None) };
+        let (texts, now) = hash_listed_texts(&inputs, &frozen)?;
+        if now != sha256 {
+            return Err(inputs.changed_error());
+        }
+        let Some(texts) = texts else { return Ok(None) };
+        let text = |row: Row| {
+            let place = texts.binary_search_by_key(&row, |(row, _)| *row).ok()?;
+            texts.get(place).map(|(_, text)| *text)
+        };
+        let listed = listed.iter().map(|&(row, phone)| CurrentRow { phone, text: text(row), row });
+        Ok(Some((earlier, listed.collect())))
+    })
+    .await?
+}
+
+/// The rows of the list with one of the numbers, with unknown texts.
+fn rows_without_texts(listed: &[NumberedRow]) -> Vec<CurrentRow> {
+    listed.iter().map(|&(row, phone)| CurrentRow { phone, text: None, row }).collect()
+}
+
+/// The outcome of the rows of a run.
+struct RowOutcomes {
+    sent: RoaringBitmap,
+    /// The rows that were planned when the run was stopped for good.
+    cancelled: RoaringBitmap,
+}
+
+impl RowOutcomes {
+    async fn read(ledger: &dyn Ledger, run: &Run) -> Result<Self, Error> {
+        let sent = ledger.load_sent_rows(run.key).await?;
+        let mut cancelled = RoaringBitmap::new();
+        if run.live && run.progress == RunProgress::Cancelled {
+            let snapshot = Snapshot::load(ledger, run, false).await?;
+            let is_cancelled =
+                |row| snapshot.row_state(row) == RowState::Skipped && snapshot.left_out.find_reason(row).is_none();
+            cancelled.extend((Row::FIRST.get()..=run.last_row().get()).filter(|row| is_cancelled(Row::new(*row))));
+        }
+        Ok(Self { sent, cancelled })
+    }
+
+    fn outcome_of(&self, row: Row) -> EarlierOutcome {
+        match () {
+            () if self.sent.contains(row.get()) => EarlierOutcome::Sent,
+            () if self.cancelled.contains(row.get()) => EarlierOutcome::Cancelled,
+            () => EarlierOutcome::NotSent,
+        }
+    }
+}
+
+/// The rows of an earlier run with its texts, and its frozen inputs. `None` if its copies are damaged.
+fn read_earlier_rows(copies: &Copies, fates: &RowOutcomes) -> Option<(FrozenInputs, Vec<EarlierRow>)> {
+    let frozen = FrozenInputs::from_copies(copies).ok()?;
+    let mut tee = Tee::new(BufReader::with_capacity(BUFFER_BYTES, copies.open_list().ok()?), None::<Sink>);
+    let prepared = compile_without_condition(&frozen, (&mut tee, copies.place().as_ref())).ok()?;
+    let mut rows = Vec::new();
+    let add = |row, phone, text| rows.push(EarlierRow { phone, text, outcome: fates.outcome_of(row) });
+    for_each_text(prepared, add).ok()?;
+    let read = tee.finish().ok()?;
+    (read == frozen.recipients_sha256).then_some((frozen, rows))
+}
+
+/// The hash of the text of each row that has a message, in the order of the rows.
+type TextHashes = Vec<(Row, TextHash)>;
+
+/// The texts of an earlier run for each row of the current list, in the order of the rows, and the SHA-256 of the list. No texts
+/// if they do not fit the list.
+fn hash_listed_texts(inputs: &Inputs, frozen: &FrozenInputs) -> Result<(Option<TextHashes>, String), Error> {
+    let mut tee = Tee::new(BufReader::with_capacity(BUFFER_BYTES, inputs.open_list()?), None::<Sink>);
+    let texts = match compile_without_condition(frozen, (&mut tee, inputs.list.place())) {
+        Ok(prepared) => {
+            let mut texts = Vec::new();
+            for_each_text(prepared, |row, _, text| texts.extend(text.map(|text| (row, text))))
+                .map_err(|finding| Error::Findings(vec![*finding]))?;
+            Some(texts)
+        }
+        Err(_) => None,
+    };
+    let sha256 = tee.finish().map_err(|error| inputs.unreadable_error(&error))?;
+    Ok((texts, sha256))
+}
+
+/// The numbers under `recipients.exclude`. Empty without the key.
+///
+/// # Errors
+/// If a named run does not exist or is unfinished, or the ledger cannot be read. Then nothing is sent.
+pub(super) async fn find_excluded(
+    ledger: Option<&dyn Ledger>,
+    inputs: &Inputs,
+    observer: &RunObserver,
+) -> Result<RoaringTreemap, Error> {
+    let mut numbers = RoaringTreemap::new();
+    let Some(past) = &inputs.campaign.brief.exclude else { return Ok(numbers) };
+    let refused =
+        |finding: Finding| Error::Findings(vec![finding.at(inputs.campaign.places.locate_key("recipients.exclude"))]);
+    let Some(ledger) = ledger else { return Err(refused(unknown_run_finding(past, None))) };
+    let runs = find_excluding_runs(ledger, past, inputs).await?.map_err(refused)?;
+    for run in &runs {
+        if run.progress == RunProgress::Open {
+            let message = format!("{} is unfinished, so the recipients to exclude are not known yet", run.name());
+            let finding = Finding::new(&rules::EXCLUDE, message);
+            return Err(refused(finding.help("wait until the run ends, or cancel it with `stop --for-good`")));
+        }
+        let (of_run, undecided) = load_run_numbers(ledger, run, &past.states).await?;
+        if undecided > 0 && inputs.destination.is_live() {
+            observer(RunEvent::NotFinal { run: run.name(), messages: format_count(undecided, "message") });
+        }
+        numbers |= of_run;
+    }
+    Ok(numbers)
+}
+
+/// The runs under `exclude`: the named one, or all of the latest edition of a campaign. A live campaign considers live
+/// runs only: a rehearsal or a gateway on this machine reached no recipients.
+pub(super) async fn find_excluding_runs(
+    ledger: &dyn Ledger,
+    past: &PastRecipients,
+    inputs: &Inputs,
+) -> Result<Result<Vec<Run>, Finding>, Error> {
+    let (campaign, one) = match past.run.rsplit_once('@') {
+        Some((campaign, _)) => (campaign, true),
+        None => (past.run.as_str(), false),
+    };
+    let of_campaign = ledger.list_runs(RunFilter::for_campaign(campaign)).await?;
+    let named: Vec<Run> =
+        of_campaign.into_iter().filter(|run| !run.shared && (!one || run.name() == past.run)).collect();
+    let (live, loopback) = (inputs.destination.is_live(), inputs.destination.is_loopback());
+    let counts = |run: &&Run| if live { run.live && run.suppression.loopback == loopback } else { run.live };
+    let found: Vec<Run> = match named.iter().any(|run| counts(&run)) || live {
+        true => named.iter().filter(counts).cloned().collect(),
+        false => named.clone(),
+    };
+    let Some(edition) = found.last().map(|run| run.edition.clone()) else {
+        let names: Vec<String> = ledger.list_runs(RunFilter::all()).await?.iter().map(Run::name).collect();
+        return Ok(Err(match named.last() {
+            Some(run) => {
+                let message = format!(
+                    "{} sent no real messages: the run was a rehearsal or used a gateway on this machine",
+                    run.name()
+                );
+                Finding::new(&rules::EXCLUDE, message).help(
+                    "name a run that sent messages; without `exclude`, all recipients of the list get this message",
+                )
+            }
+            None => unknown_run_finding(past, did_you_mean(&past.run, names.iter().map(String::as_str))),
+        }));
+    };
+    Ok(Ok(found.into_iter().filter(|run| run.edition == edition).collect()))
+}
+
+fn unknown_run_finding(past: &PastRecipients, near: Option<&str>) -> Finding {
+    let finding = Finding::new(&rules::EXCLUDE, format!("there is no run `{}` in this ledger", past.run));
+    match near {
+        Some(near) => finding.help(format!("did you mean `{near}`?")),
+        None => finding.help("run `campaign status` to list the runs"),
+    }
+}

@@ -1,0 +1,551 @@
+//! Inputs of a campaign: profile, texts, data tables and recipients.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{BufReader, Read, Sink, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use secrecy::SecretString;
+
+use super::list::DecodedList;
+use super::suppress_files::{FileOptOuts, read_suppressed};
+use super::{CampaignList, Error, ListSurvey, Profiles};
+use campaign_content::audience::{DecodedText, LAST_HEADER_ROW, ListPlace, clean_cell, decode_table, read_rows};
+use campaign_content::message::LookupTable;
+use campaign_core::calendar::Occurrence;
+use campaign_core::domain::{MessageContent, NamedTemplate, OperationKind, Row};
+use campaign_core::finding::{Finding, Rule, did_you_mean, join_names, rules};
+use campaign_engine::check::{
+    CompiledCampaign, PrepareError, Survey, SurveyExclusions, SurveyInputs, Tee, TextInputs, check_against_profile,
+    check_campaign_notices, check_embedded_rows, check_invalid_rows, check_list_limit, check_opted_out_rows,
+    check_texts, check_unknown_zones, check_until_over, find_text_problems, prepare_campaign, render_edition,
+    survey_recipients,
+};
+use campaign_engine::report::{MAX_SHEET_ROWS, is_workbook};
+use campaign_ledger::{NumberSet, RowState};
+use campaign_manifest::{
+    Campaign, CampaignBrief, CampaignDay, Destination, Gaps, LoadedFile, PathScope, Profile, TableFile,
+    describe_unopened_file, load_campaign_within,
+};
+
+/// How much of a list is read at once.
+const BUFFER_BYTES: usize = 1 << 16;
+
+/// A campaign with its loaded files.
+#[derive(Clone, Debug)]
+pub struct Inputs {
+    /// The campaign.
+    pub campaign: Campaign,
+    /// The list, if it is available.
+    pub list: CampaignList,
+    decoded: Arc<DecodedList>,
+    /// The destination.
+    pub destination: Destination,
+    /// Warnings and notes.
+    pub warnings: Vec<Finding>,
+    /// The date that texts see.
+    pub today: String,
+    /// The gateway in the campaign file, even if the command names another one.
+    pub own_gateway: String,
+}
+
+/// The included and extended texts, by name.
+pub(super) type Includes = Vec<(String, String)>;
+
+/// The API key of a profile.
+///
+/// # Errors
+/// If there is no key, or it cannot be read.
+pub fn read_api_key(profile: &Profile) -> Result<SecretString, Error> {
+    profile.api_key.read_secret("the API key (`api_key`)", &|name| std::env::var(name).ok()).map_err(Error::Input)
+}
+
+/// Whether a text of the campaign, or an included one, mentions the date.
+pub(super) fn mentions_today(brief: &CampaignBrief, includes: &Includes) -> bool {
+    let says = |source: &str| source.contains("today");
+    let in_content = |content: &MessageContent<NamedTemplate>| {
+        content.try_map_texts(|text| if says(&text.source) { Err(()) } else { Ok(()) }).is_err()
+    };
+    brief.all_contents().any(in_content) || includes.iter().any(|(_, source)| says(source))
+}
+
+/// The profile of a live campaign, or why there is none. The findings include keys of the campaign that exceed the
+/// profile.
+fn find_live_profile(
+    campaign: &Campaign,
+    named: Option<&str>,
+    profiles: &Profiles,
+    findings: &mut Vec<Finding>,
+) -> Result<Result<Profile, Vec<Finding>>, Error> {
+    let gateways = match profiles.load(Some(campaign.file.as_path())) {
+        Ok(gateways) => gateways,
+        Err(Error::Findings(problems)) => return Ok(Err(problems)),
+        Err(error) => return Err(error),
+    };
+    let place = campaign.places.locate_key("gateway").filter(|_| named.is_none());
+    let profile = match gateways.find_profile(&campaign.brief.gateway) {
+        Ok(profile) => profile.clone(),
+        Err(mut problems) => {
+            problems.iter_mut().filter(|finding| finding.place.is_none()).for_each(|finding| {
+                finding.place.clone_from(&place);
+            });
+            return Ok(Err(problems));
+        }
+    };
+    findings.extend(check_against_profile(campaign, &profile));
+    findings.extend(gateways.collect_warnings());
+    Ok(Ok(profile))
+}
+
+impl Inputs {
+    /// Loads a campaign file for a day, and the profile of its gateway or of the named one.
+    ///
+    /// # Errors
+    /// If there are errors, with all of them.
+    pub fn load(file: &Path, gateway: Option<&str>, profiles: &Profiles, day: CampaignDay) -> Result<Self, Error> {
+        Self::load_with_reach(file, gateway, profiles, day, PathScope::Anywhere)
+    }
+
+    /// Loads a file whose paths, like its own, have this reach.
+    ///
+    /// # Errors
+    /// If there are errors, with all of them.
+    pub fn load_with_reach(
+        file: &Path,
+        gateway: Option<&str>,
+        profiles: &Profiles,
+        day: CampaignDay,
+        reach: PathScope,
+    ) -> Result<Self, Error> {
+        let LoadedFile { value, draft, mut findings } = load_with_tables(file, day, reach);
+        // The readable parts of a file with errors are checked too, so that all mistakes are reported at once.
+        let mut is_whole = value.is_some();
+        let Some(campaign) = value.or(draft) else { return Err(Error::Findings(findings)) };
+        let own_gateway = campaign.brief.gateway.clone();
+        let campaign = match gateway {
+            Some(gateway) => campaign.with_gateway(gateway),
+            None => campaign,
+        };
+        findings.extend(check_campaign_notices(&campaign));
+        findings.extend(check_texts(&campaign));
+        let mut is_unknown = false;
+        let destination = if campaign.brief.is_rehearsal() {
+            Destination::Rehearsal
+        } else {
+            match find_live_profile(&campaign, gateway, profiles, &mut findings)? {
+                Ok(profile) => Destination::Live(Box::new(profile)),
+                Err(problems) => {
+                    is_unknown = problems.iter().any(|finding| *finding.rule == rules::UNKNOWN_GATEWAY);
+                    findings.extend(problems);
+                    // An unknown gateway is never replaced by another one.
+                    is_whole = false;
+                    Destination::Rehearsal
+                }
+            }
+        };
+        let (today, list) = (campaign.today.to_string(), CampaignList::for_recipients(&campaign.recipients));
+        let inputs =
+            Self { campaign, list, decoded: Arc::default(), destination, warnings: findings, today, own_gateway };
+        if is_whole && !inputs.warnings.iter().any(Finding::is_error) {
+            return Ok(inputs);
+        }
+        let over = match day {
+            CampaignDay::Of(now) => check_until_over(&inputs.campaign, now),
+            CampaignDay::Is(_) | CampaignDay::Coming(_) => None,
+        };
+        let others = inputs.find_other_problems(!matches!(day, CampaignDay::Coming(_)));
+        let findings = [inputs.warnings, over.into_iter().collect(), others].concat();
+        let (name, file) = (inputs.campaign.brief.gateway, inputs.campaign.file);
+        Err(if is_unknown { Error::UnknownGateway { name, file, findings } } else { Error::Findings(findings) })
+    }
+
+    /// The inputs of an occurrence, with its own edition and results.
+    #[must_use]
+    pub fn for_occurrence(self, occurrence: &Occurrence) -> Self {
+        let campaign = self.campaign.with_edition(&occurrence.format_nominal());
+        let edition = render_edition(&campaign.brief, &self.today).unwrap_or_else(|| occurrence.format_nominal());
+        Self { campaign: campaign.with_results_for_edition(&edition), ..self }
+    }
+
+    /// The inputs without the notification command of the campaign. That of the profile stays.
+    #[must_use]
+    pub fn without_notify_command(mut self) -> Self {
+        self.campaign = self.campaign.without_notify_command();
+        self
+    }
+
+    /// The inputs with this list.
+    pub(super) fn with_list(&self, list: CampaignList) -> Self {
+        Self { list, decoded: Arc::default(), ..self.clone() }
+    }
+
+    /// Opens the recipients and compiles the texts.
+    ///
+    /// # Errors
+    /// If there are errors, with all of them.
+    pub fn compile_campaign(&self) -> Result<CompiledCampaign<DecodedText>, Error> {
+        let input = self.open_list()?;
+        self.compile_list(input)
+    }
+
+    /// Surveys all recipients, except excluded ones, and copies the list if requested.
+    ///
+    /// # Errors
+    /// If the list cannot be read or copied, or with all errors that prevent sending.
+    pub fn survey_recipients(
+        &self,
+        excluded: &SurveyExclusions,
+        copy: Option<Box<dyn Write + Send>>,
+    ) -> Result<ListSurvey, Error> {
+        let FileOptOuts { numbers, warnings } =
+            read_suppressed(&self.campaign, self.destination.profile()).map_err(Error::Findings)?;
+        let mut opted_out = excluded.opted_out.clone();
+        opted_out |= NumberSet::new(numbers, None);
+        let excluded = SurveyExclusions { opted_out, ..excluded.clone() };
+        let list = self.open_list()?;
+        let written = Arc::clone(list.format());
+        let mut tee = Tee::new(BufReader::with_capacity(BUFFER_BYTES, list), copy);
+        let surveyed = self
+            .survey_through(&mut tee, &excluded)
+            .and_then(|surveyed| Ok((surveyed, tee.finish().map_err(|error| self.unreadable_error(&error))?)));
+        // A failed copy ends the reading too, although the list is intact.
+        if let Some(error) = tee.copy_failure() {
+            return Err(Error::Storage(error.to_string()));
+        }
+        let ((survey, includes, delimiter), sha256) = surveyed?;
+        if excluded.rows.as_ref().is_some_and(|rows| rows.sha256 != sha256) {
+            return Err(self.changed_error());
+        }
+        self.refuse_full_sheet(survey.last_row)?;
+        let form = written.describe(delimiter);
+        self.decoded.set_form(form.clone());
+        let mut of_files = [written.warnings(), &warnings].concat();
+        if has_invalid_row_on_top(&survey) {
+            of_files.extend(self.find_title_row(&rules::RECIPIENTS_TITLE));
+        }
+        Ok(ListSurvey { survey, includes, sha256, form, file_findings: of_files })
+    }
+
+    /// The error that the list changed during reading, so it is unknown which of its rows have a message.
+    pub(super) fn changed_error(&self) -> Error {
+        Error::Input(format!(
+            "the list `{}` changed while it was being read; run the command again",
+            self.campaign.recipients
+        ))
+    }
+
+    /// Refuses a list with more rows than a worksheet of results holds, before anything is sent.
+    fn refuse_full_sheet(&self, last: Row) -> Result<(), Error> {
+        if last.get() <= MAX_SHEET_ROWS || !is_workbook(self.campaign.results_file().path()) {
+            return Ok(());
+        }
+        let message = "the list has more rows than fit in a worksheet (1,048,575 below the header)";
+        let finding = Finding::new(&rules::RESULTS_OVERWRITE, message).help("name a `.csv` file under `results`");
+        Err(Error::Findings(vec![finding.at(self.campaign.places.locate_key("results"))]))
+    }
+
+    /// The detected form of the list, if it was read and is not CSV in UTF-8.
+    #[must_use]
+    pub fn list_form(&self) -> Option<String> {
+        self.decoded.form()
+    }
+
+    /// The included texts and the hash of the recipients, to detect changed inputs.
+    pub(super) fn compute_fingerprint(&self) -> Result<(Includes, String), Error> {
+        let includes = self.compile_campaign()?.recipe.list_includes().to_vec();
+        let hashed = Tee::new(self.open_list()?, None::<Sink>).finish();
+        let sha256 = hashed.map_err(|error| self.unreadable_error(&error))?;
+        Ok((includes, sha256))
+    }
+
+    /// The survey of the list, the included texts, and the delimiter between cells.
+    fn survey_through(
+        &self,
+        list: impl Read + Send,
+        excluded: &SurveyExclusions,
+    ) -> Result<(Survey, Includes, u8), Error> {
+        let mut prepared = self.compile_list(list)?;
+        let by_country = self.campaign.uses_recipient_zones(self.destination.profile());
+        let terms =
+            SurveyInputs { brief: &self.campaign.brief, excluded, zones: self.campaign.zone_column(), by_country };
+        let survey = survey_recipients(&mut prepared, &terms)
+            .map_err(|findings| Error::Findings(self.locate_window_findings(findings)))?;
+        Ok((survey, prepared.recipe.list_includes().to_vec(), prepared.reader.delimiter()))
+    }
+
+    /// Places the findings of a survey: if the list lacks the column of time zones, the campaign file is wrong.
+    pub(super) fn locate_window_findings(&self, mut findings: Vec<Finding>) -> Vec<Finding> {
+        for finding in findings.iter_mut().filter(|finding| *finding.rule == rules::WINDOW) {
+            finding.place = self.campaign.places.locate_key("delivery.window.zone");
+        }
+        findings
+    }
+
+    pub(super) fn unreadable_error(&self, error: &std::io::Error) -> Error {
+        Error::Input(format!("cannot read the list `{}`: {error}", self.campaign.recipients))
+    }
+
+    /// Opens the list. If that fails, the texts are checked too, so that all mistakes are reported at once.
+    pub(super) fn open_list(&self) -> Result<DecodedText, Error> {
+        self.decoded.open(&self.list, &self.campaign).map_err(|finding| {
+            let known = if self.list.is_unfetched() { self.warnings.clone() } else { Vec::new() };
+            Error::Findings([known, vec![finding], self.find_text_problems()].concat())
+        })
+    }
+
+    /// Problems of the texts that do not depend on the columns of the list.
+    pub(super) fn find_text_problems(&self) -> Vec<Finding> {
+        self.with_texts(|texts| find_text_problems(&self.campaign.brief, texts, &self.today))
+    }
+
+    pub(super) fn compile_list<R: Read>(&self, input: R) -> Result<CompiledCampaign<R>, Error> {
+        let prepared = self.compile_brief(&self.campaign.brief, input);
+        prepared.map_err(|unprepared| Error::Findings(self.add_likely_place(self.add_row_problems(unprepared))))
+    }
+
+    /// The same with another brief.
+    pub(super) fn compile_brief<R: Read>(
+        &self,
+        brief: &CampaignBrief,
+        input: R,
+    ) -> Result<CompiledCampaign<R>, PrepareError> {
+        self.with_texts(|texts| prepare_campaign(brief, input, self.list.place(), texts, &self.today))
+    }
+
+    /// Opens the list, without checking the texts.
+    pub(super) fn decode_list(&self) -> Result<DecodedText, Finding> {
+        self.decoded.open(&self.list, &self.campaign)
+    }
+
+    /// Adds the probable sheet or row of the list to findings about missing columns.
+    fn add_likely_place(&self, mut findings: Vec<Finding>) -> Vec<Finding> {
+        let of_columns = [
+            &rules::RECIPIENTS_NO_HEADER,
+            &rules::RECIPIENTS_PHONE_COLUMN,
+            &rules::RECIPIENTS_UNKNOWN_COLUMN,
+            &rules::RECIPIENTS_EMPTY,
+        ];
+        let (form, region) = (&self.campaign.form, self.campaign.brief.region);
+        // Column names from a wrong header row prove nothing about the texts.
+        let of_names = [&rules::UNKNOWN_VARIABLE, &rules::UNKNOWN_COLUMN];
+        match findings.first_mut() {
+            Some(first) if of_columns.contains(&first.rule) => {
+                let Some(place) = self.list.likely_place(form, region) else { return findings };
+                add_advice(first, &place);
+                // They prove nothing about the other columns either.
+                let first = first.clone();
+                findings.retain(|finding| !of_names.contains(&finding.rule) && !of_columns.contains(&finding.rule));
+                findings.insert(0, first);
+            }
+            Some(first) if of_names.contains(&first.rule) => {
+                let Some(title) = self.find_title_row(&rules::RECIPIENTS_NO_HEADER) else { return findings };
+                findings.retain(|finding| !of_names.contains(&finding.rule));
+                findings.insert(0, title);
+            }
+            _ => {}
+        }
+        findings
+    }
+
+    /// A finding that the header row looks like a title, because a lower row has a phone header.
+    pub(super) fn find_title_row(&self, rule: &'static Rule) -> Option<Finding> {
+        let Campaign { form, brief, .. } = &self.campaign;
+        if form.header_row.is_some() {
+            return None;
+        }
+        let place = self.list.likely_place(form, brief.region)?;
+        let is_below = place.sheet.is_none() && place.has_phone_header();
+        let mut title = is_below.then(|| place.title_finding(rule, None))?;
+        add_advice(&mut title, &place);
+        Some(title)
+    }
+
+    fn with_texts<T>(&self, look: impl FnOnce(TextInputs<'_>) -> T) -> T {
+        let campaign = &self.campaign;
+        let mut load = |name: &str| campaign.folders.read_text(name).map(|(_, text)| text);
+        look(TextInputs { places: Some(&campaign.places), trims_cells: true, load: &mut load })
+    }
+}
+
+/// Whether a row without a number is where the headers of a list can be.
+fn has_invalid_row_on_top(survey: &Survey) -> bool {
+    let is_on_top = |row: u32| row <= LAST_HEADER_ROW;
+    survey.left_out.sets().any(|(state, _, rows)| state == RowState::Invalid && rows.min().is_some_and(is_on_top))
+}
+
+/// Adds keys to a finding that make the list readable.
+fn add_advice(finding: &mut Finding, place: &ListPlace) {
+    let sheet = place.sheet.as_ref().map(|sheet| format!("`sheet: {sheet:?}`"));
+    let has_row = place.sheet.is_none() || place.header_row > 1;
+    let row = has_row.then(|| format!("`header_row: {}`", place.header_row));
+    let keys: Vec<String> = sheet.into_iter().chain(row).collect();
+    place.add_advice(finding, &format!("write {} under `recipients`", keys.join(" and ")));
+}
+
+/// The most rows of a table.
+const MAX_ROWS: usize = 10_000;
+/// The most columns of a table.
+const MAX_COLUMNS: usize = 500;
+/// The most cells of a table. Each takes some 150 bytes of memory, even if it is empty.
+const MAX_CELLS: usize = 250_000;
+/// The most bytes of all cells of a table.
+const MAX_BYTES: usize = 1 << 20;
+/// The most bytes of the headers, which each row repeats in memory.
+const MAX_HEADER_BYTES: usize = 8 << 10;
+
+/// Loads a campaign file with its tables. The findings include problems of both.
+pub(super) fn load_with_tables(file: &Path, day: CampaignDay, reach: PathScope) -> LoadedFile<Campaign> {
+    let mut loaded = load_campaign_within(file, day, reach);
+    let Some(campaign) = loaded.value.as_mut().or(loaded.draft.as_mut()) else { return loaded };
+    for from in &campaign.data {
+        match read_table(from) {
+            Ok(table) => campaign.folders.add_inline_text(LookupTable::source_name(&from.name), table.to_source()),
+            Err(finding) => {
+                let message = format!("the table `{}` cannot be used: {}", from.name, finding.message);
+                let place = campaign.places.locate_key(&format!("data.{}", from.name));
+                let help = finding.help.unwrap_or_else(|| "use the same format as for recipient lists".to_owned());
+                loaded.findings.push(Finding::new(&rules::DATA_FILE, message).help(help).at(place));
+            }
+        }
+    }
+    loaded
+}
+
+fn read_table(from: &TableFile) -> Result<LookupTable, Finding> {
+    let path = from.file.path();
+    let file = from
+        .file
+        .open_file()
+        .map_err(|error| describe_unopened_file(&format!("`{}`", path.display()), path, &error))?;
+    let text = decode_table(file, path, None).map_err(|finding| *finding)?;
+    let (mut rows, mut bytes) = (BTreeMap::<String, Vec<String>>::new(), 0);
+    let columns = read_rows(text, path, |headers, row, cells| {
+        let refused = |message: String, help: &str| Err(Box::new(Finding::new(&rules::DATA_FILE, message).help(help)));
+        if headers.len() > MAX_COLUMNS || headers.iter().map(String::len).sum::<usize>() > MAX_HEADER_BYTES {
+            let message = "it has more than 500 columns or 8 KiB of headers".to_owned();
+            return refused(message, "remove the columns that no template uses");
+        }
+        let column = find_key_column(headers, &from.key)?;
+        let cells: Vec<String> = (0..headers.len()).map(|column| clean_cell(cells.get(column)).to_owned()).collect();
+        let key = cells[column].clone();
+        bytes += cells.iter().map(String::len).sum::<usize>();
+        if key.is_empty() {
+            return refused(format!("row {row} has no value under `{}`", from.key), "fill the cell, or remove the row");
+        }
+        if rows.len() == MAX_ROWS || (rows.len() + 1) * headers.len() > MAX_CELLS || bytes > MAX_BYTES {
+            let message = "it has more than 10,000 rows, 250,000 cells or 1 MiB of text".to_owned();
+            return refused(
+                message,
+                "keep tables small: put data that differs for each recipient into columns of the list",
+            );
+        }
+        match rows.insert(key, cells) {
+            None => Ok(()),
+            Some(_) => refused(
+                format!("row {row} repeats the `{}` of an earlier row", from.key),
+                "remove the duplicate row: each key must be unique",
+            ),
+        }
+    })
+    .map_err(|finding| *finding)?;
+    find_key_column(&columns, &from.key).map_err(|finding| *finding)?;
+    let mut seen = BTreeSet::new();
+    if let Some(twice) = columns.iter().find(|name| !seen.insert(name.as_str())) {
+        let finding = Finding::new(&rules::DATA_FILE, format!("it has more than one column `{twice}`"));
+        return Err(finding.help("rename one of them"));
+    }
+    Ok(LookupTable { columns, rows })
+}
+
+/// The index of the key column.
+fn find_key_column(headers: &[String], key: &str) -> Result<usize, Box<Finding>> {
+    headers.iter().position(|header| header == key.trim()).ok_or_else(|| {
+        let finding = Finding::new(&rules::DATA_FILE, format!("it has no column `{key}`"));
+        let help = match did_you_mean(key, headers.iter().map(String::as_str)) {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => format!("use one of the columns of the table: {}", join_names(headers.iter().map(String::as_str))),
+        };
+        finding.help(help).into()
+    })
+}
+
+impl Inputs {
+    /// The problems of the list, texts and rows of a campaign whose file or profile is refused.
+    ///
+    /// A list that must be fetched is not checked.
+    pub(super) fn find_other_problems(&self, looks_at_list: bool) -> Vec<Finding> {
+        let gaps = &self.campaign.gaps;
+        let findings = if !looks_at_list || gaps.list || self.list.is_unfetched() {
+            self.find_text_problems()
+        } else {
+            match self.decode_list() {
+                Err(finding) => [vec![finding], self.find_text_problems()].concat(),
+                Ok(list) => match self.compile_brief(&self.campaign.brief, list) {
+                    Ok(_) => self.find_row_problems(),
+                    Err(unprepared) => self.add_row_problems(unprepared),
+                },
+            }
+        };
+        findings.into_iter().filter(|finding| is_independent(finding, gaps, &self.warnings)).collect()
+    }
+
+    /// Adds the problems of the rows to those of a campaign that cannot be compiled.
+    pub(super) fn add_row_problems(&self, PrepareError { findings, has_rows }: PrepareError) -> Vec<Finding> {
+        let rows = if has_rows { self.find_row_problems() } else { Vec::new() };
+        [findings, rows].concat()
+    }
+
+    /// The problems in the list's rows, independent of the texts.
+    fn find_row_problems(&self) -> Vec<Finding> {
+        let brief = strip_texts(&self.campaign.brief);
+        let with_condition = CampaignBrief { condition: self.campaign.brief.condition.clone(), ..brief.clone() };
+        let Ok(list) = self.decode_list() else { return Vec::new() };
+        let list = BufReader::new(list);
+        let (brief, prepared) = match self.compile_brief(&with_condition, list) {
+            Ok(prepared) => (with_condition, Ok(prepared)),
+            Err(_) => match self.decode_list() {
+                Ok(list) => (brief.clone(), self.compile_brief(&brief, BufReader::new(list))),
+                Err(_) => return Vec::new(),
+            },
+        };
+        let Ok(mut prepared) = prepared else { return Vec::new() };
+        let (excluded, zones) = (SurveyExclusions::default(), self.campaign.zone_column());
+        let by_country = self.campaign.uses_recipient_zones(self.destination.profile());
+        let terms = SurveyInputs { brief: &brief, excluded: &excluded, zones, by_country };
+        // If the condition is wrong, it is unknown which rows are selected, but a damaged row is damaged.
+        let is_known = brief.condition.is_some() == self.campaign.brief.condition.is_some();
+        let surveyed = survey_recipients(&mut prepared, &terms);
+        let findings = match surveyed {
+            Ok(survey) => [
+                check_invalid_rows(&survey),
+                check_opted_out_rows(&survey, &brief),
+                check_embedded_rows(&survey).into_iter().collect(),
+                check_list_limit(&self.campaign, &survey).filter(|_| is_known).into_iter().collect(),
+                check_unknown_zones(&survey).into_iter().collect(),
+            ]
+            .concat(),
+            Err(findings) => self.locate_window_findings(findings),
+        };
+        findings.into_iter().filter(|finding| is_known || finding.place.is_some()).collect()
+    }
+}
+
+/// A campaign without texts, to check only the rows of its list.
+fn strip_texts(brief: &CampaignBrief) -> CampaignBrief {
+    let content = MessageContent { kind: OperationKind::Pipeline, stages: Vec::new() };
+    let (edition, condition, tables, variants) = (None, None, Vec::new(), Vec::new());
+    CampaignBrief { content, edition, condition, tables, variants, ..brief.clone() }
+}
+
+/// Whether a finding is not just a consequence of mistakes in the campaign file.
+fn is_independent(finding: &Finding, gaps: &Gaps, reported: &[Finding]) -> bool {
+    // A wrong region or column in the file can be why numbers are invalid.
+    if ["recipients-phone-column", "too-many-invalid", "invalid-row", "over-limits"].contains(&finding.rule.id) {
+        return !gaps.recipients;
+    }
+    if *finding.rule == rules::UNKNOWN_VARIABLE {
+        let name = finding.message.split('`').nth(1).unwrap_or_default();
+        return !gaps.may_define(name);
+    }
+    *finding.rule != rules::DATA_FILE || !reported.iter().any(|other| *other.rule == rules::DATA_FILE)
+}

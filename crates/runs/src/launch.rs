@@ -1,0 +1,435 @@
+//! One call to send a campaign: its request, its session, and its outcome.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use roaring::{RoaringBitmap, RoaringTreemap};
+use secrecy::SecretString;
+use tokio::sync::watch;
+
+use super::erasure::finish_forgetting;
+use super::ledger_health::{move_signs_aside, refuse_backup, refuse_lost_ledger, refuse_stray_copies};
+use super::plan::RequiredPlan;
+use super::profiles::{load_hook, refuse_other_secret};
+use super::{
+    Adapters, Consent, EarlierSending, Error, Inputs, ListSurvey, ProtectedFiles, RunPhase, lock_campaign,
+    read_destination_key,
+};
+use campaign_core::calendar::Occurrence;
+use campaign_core::domain::{Row, RowSet};
+use campaign_engine::delivery::{DeviationCounts, ErrorCounts, Interrupt, Snapshot, Stop};
+use campaign_engine::report::{ResultsBackup, ResultsTarget, RunInDoubt, check_target};
+use campaign_gateway::WebhookUrls;
+use campaign_ledger::{
+    BilledParts, CampaignLock, ExcludedRows, RowState, Run, RunId, StateCounts, StopKind, StrayCopies,
+};
+use campaign_manifest::Profile;
+use campaign_sandbox::{Counts, Scenario};
+
+/// The time after a second signal before the call is abandoned.
+const EXIT_GRACE: Duration = Duration::from_millis(700);
+
+/// A campaign to be sent, checked as far as possible without a ledger.
+pub struct Launch {
+    pub(super) inputs: Arc<Inputs>,
+    pub(super) request: RunRequest,
+    pub(super) key: SecretString,
+    pub(super) hook: Option<WebhookUrls>,
+    pub(super) target: ResultsTarget,
+}
+
+/// Rows of a run to retry.
+#[derive(Clone, Debug)]
+pub struct RetryScope {
+    /// The run.
+    pub run: RunId,
+    /// Only rows in these states. Messages refused at intake count as rejected, even if the gateway reports it later.
+    pub states: Vec<RowState>,
+    /// Only rows with one of these texts in their error; all if there are none.
+    pub errors: Vec<String>,
+}
+
+/// A launch on its way.
+pub(super) struct Session {
+    pub(super) launch: Launch,
+    pub(super) adapters: Adapters,
+    pub(super) consent: Arc<dyn Consent>,
+    pub(super) interrupt: watch::Receiver<Interrupt>,
+    pub(super) hold: Arc<CampaignLock>,
+    /// The plan that the call must follow.
+    pub(super) required_plan: Option<RequiredPlan>,
+}
+
+/// The run that a call sends.
+pub(super) struct RunToSend {
+    /// Numbers in the current suppression files. A resumed run sends nothing to them.
+    pub(super) suppressed: RoaringTreemap,
+    pub(super) run: Run,
+    /// The state of the run under the hold. `None` if it must be read again.
+    pub(super) snapshot: Option<Snapshot>,
+    /// The hold on its campaign and its original account.
+    pub(super) hold: Arc<CampaignLock>,
+    /// The most messages that this call sends.
+    pub(super) limit: Option<u64>,
+    /// Whether this call retries rows.
+    pub(super) retry: bool,
+    /// Rows that are not retried, because the gateway did not confirm that their messages failed.
+    pub(super) unconfirmed: u64,
+    /// Whether it belongs to an earlier edition. The current edition begins after it.
+    pub(super) earlier_edition: bool,
+    /// The earlier run that sent to skipped recipients, if there are any.
+    pub(super) before: Option<EarlierSending>,
+    /// The runs of the same edition that were stopped for good, if their recipients are skipped for that.
+    pub(super) cancelled_in: Vec<String>,
+}
+
+/// The result of preparing a call.
+pub(super) enum Preparation {
+    /// This run is to be sent.
+    Send(Box<RunToSend>),
+    /// Nothing is sent.
+    Nothing(RunOutcome),
+}
+
+impl Launch {
+    /// Prepares a campaign with a request.
+    ///
+    /// # Errors
+    /// If there is no key, or the results could not be written.
+    pub fn prepare(inputs: Arc<Inputs>, request: RunRequest, files: ProtectedFiles<'_>) -> Result<Self, Error> {
+        let key = read_destination_key(&inputs.destination)?;
+        let hook = match inputs.destination.profile() {
+            Some(profile) if inputs.campaign.receipts.takes_webhooks() => load_hook(profile)?,
+            _ => None,
+        };
+        // A missing place for the results is reported before sending, not after.
+        let target = files.results_target(&inputs.campaign, inputs.campaign.results_file());
+        check_target(&target)?;
+        Ok(Self { inputs, request, key, hook, target })
+    }
+
+    /// Whether the ledger is accepted despite contradictions.
+    #[must_use]
+    pub fn accepts_any_ledger(&self) -> bool {
+        self.request.new_ledger
+    }
+
+    /// Refuses to create a ledger if there are signs of another one, which might be restored later.
+    ///
+    /// # Errors
+    /// If results at its path or these stray copies in the state folder are such signs.
+    pub async fn check_new_ledger(&self, state: &Path, copies: Vec<StrayCopies>) -> Result<(), Error> {
+        refuse_stray_copies(copies, state, &self.inputs).await
+    }
+
+    /// Sends the campaign, or resumes it.
+    ///
+    /// # Errors
+    /// If nothing was sent, or a second signal came.
+    pub async fn run(
+        self,
+        adapters: Adapters,
+        consent: Arc<dyn Consent>,
+        interrupt: watch::Receiver<Interrupt>,
+    ) -> Result<RunOutcome, Error> {
+        let session = self.start_session(adapters, consent, interrupt).await?;
+        session.send_editions().await
+    }
+
+    /// Retries rows of a run as new messages.
+    ///
+    /// # Errors
+    /// If nothing was sent, or a second signal came.
+    pub async fn retry(
+        self,
+        adapters: Adapters,
+        consent: Arc<dyn Consent>,
+        interrupt: watch::Receiver<Interrupt>,
+        scope: RetryScope,
+    ) -> Result<RunOutcome, Error> {
+        let session = self.start_session(adapters, consent, interrupt).await?;
+        session.send_prepared(session.prepare_retry(&scope)).await
+    }
+
+    async fn start_session(
+        self,
+        adapters: Adapters,
+        consent: Arc<dyn Consent>,
+        interrupt: watch::Receiver<Interrupt>,
+    ) -> Result<Session, Error> {
+        let (brief, account) = (&self.inputs.campaign.brief, self.inputs.destination.account_name());
+        let ledger = adapters.ledger.as_ref();
+        if let Some(profile) = self.inputs.destination.profile() {
+            refuse_other_secret(ledger, profile, self.hook.as_ref()).await?;
+        }
+        if self.inputs.destination.is_live() {
+            refuse_backup(ledger).await?;
+        }
+        let hold = Arc::new(lock_campaign(ledger, &brief.name, &brief.gateway, account).await?);
+        // Under the hold, so that no other process writes those results in the meantime.
+        match self.request.new_ledger {
+            true => move_signs_aside(ledger, &self.inputs, &adapters.observer).await?,
+            false => refuse_lost_ledger(ledger, &self.inputs).await?,
+        }
+        finish_forgetting(&adapters, &hold).await;
+        let pin = RequiredPlan::load_for_request(ledger, &self.request, self.inputs.destination.profile()).await?;
+        Ok(Session { launch: self, adapters, consent, interrupt, hold, required_plan: pin })
+    }
+}
+
+impl Session {
+    /// The campaign's inputs.
+    pub(super) fn inputs(&self) -> &Arc<Inputs> {
+        &self.launch.inputs
+    }
+
+    /// The hold for a run, which might have begun with another account of the profile.
+    pub(super) async fn hold_for_run(&self, run: &Run) -> Result<Arc<CampaignLock>, Error> {
+        if self.hold.covers_run(run) {
+            return Ok(Arc::clone(&self.hold));
+        }
+        let gateway = &self.inputs().campaign.brief.gateway;
+        Ok(Arc::new(lock_campaign(self.adapters.ledger.as_ref(), &run.campaign, gateway, &run.account).await?))
+    }
+
+    /// The path of the results.
+    pub(super) fn results_path(&self) -> PathBuf {
+        self.launch.target.path().to_owned()
+    }
+
+    /// Sends the campaign. After an unfinished run of an earlier edition, the current edition follows.
+    async fn send_editions(&self) -> Result<RunOutcome, Error> {
+        let first = self.send_prepared(self.prepare_run()).await?;
+        let RunOutcome::Ended(mut ended) = first else { return Ok(first) };
+        let request = &self.launch.request;
+        let some = request.limit.is_some() || request.rows.is_some();
+        if some || ended.kind.is_some() || !ended.earlier_edition {
+            return Ok(RunOutcome::Ended(ended));
+        }
+        match self.send_prepared(self.prepare_run()).await {
+            Ok(second) => Ok(second.with_earlier(ended)),
+            Err(error) => {
+                // The first run is reported, even if the next edition fails.
+                ended.not_begun_error = Some(Box::new(error));
+                Ok(RunOutcome::Ended(ended))
+            }
+        }
+    }
+
+    /// Sends the selected run. A signal during the preparation ends the call without sending.
+    async fn send_prepared(
+        &self,
+        prepare: impl Future<Output = Result<Preparation, Error>>,
+    ) -> Result<RunOutcome, Error> {
+        let prepared = tokio::select! {
+            prepared = prepare => prepared?,
+            signal = self.wait_for_signal() => return Err(Error::Interrupted { signal, phase: RunPhase::Preparing }),
+        };
+        match prepared {
+            Preparation::Send(selection) => tokio::select! {
+                ended = self.send_run(*selection) => ended,
+                // The engine stops at once by itself. This covers later work, such as large results.
+                signal = self.wait_for_second_signal() => Err(Error::Interrupted { signal, phase: RunPhase::Ending }),
+            },
+            Preparation::Nothing(outcome) => Ok(outcome),
+        }
+    }
+
+    /// Waits for a signal, which might have come before.
+    pub(super) async fn wait_for_signal(&self) -> u8 {
+        let mut interrupt = self.interrupt.clone();
+        let signal = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None).await.map(|signal| *signal);
+        match signal {
+            Ok(Interrupt::Graceful(signal) | Interrupt::Immediate(signal)) => signal,
+            Ok(Interrupt::None) | Err(_) => std::future::pending().await,
+        }
+    }
+
+    /// Waits for a second signal and its grace time.
+    async fn wait_for_second_signal(&self) -> u8 {
+        let mut interrupt = self.interrupt.clone();
+        let at_once = |interrupt: &Interrupt| matches!(interrupt, Interrupt::Immediate(_));
+        match interrupt.wait_for(at_once).await.map(|signal| *signal) {
+            Ok(Interrupt::Immediate(signal)) => {
+                tokio::time::sleep(EXIT_GRACE).await;
+                signal
+            }
+            _ => std::future::pending().await,
+        }
+    }
+}
+
+/// The recipients that a call sends to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Round {
+    /// Recipients without a message.
+    #[default]
+    Same,
+    /// All recipients again; their number is confirmed.
+    Again(u64),
+}
+
+/// Options of a call to send a campaign. The default sends what is left.
+#[derive(Clone, Debug, Default)]
+pub struct RunRequest {
+    /// Only these rows.
+    pub rows: Option<RowSet>,
+    /// The most rows to send.
+    pub limit: Option<u64>,
+    /// The recipients.
+    pub round: Round,
+    /// A run with changed inputs ends, and a new one begins.
+    pub accept_changes: bool,
+    /// The runs of this name belong to this file, even if they began from another one.
+    pub moved: bool,
+    /// The number of recipients that is accepted above the profile's limit.
+    pub up_to: Option<u64>,
+    /// Rejected messages do not stop it.
+    pub keep_going: bool,
+    /// A live gateway is not asked about the key, sender names and balance first.
+    pub offline: bool,
+    /// A rehearsal runs in real time.
+    pub real_time: bool,
+    /// Rows in doubt are reconciled once at the end, without further waiting.
+    pub no_wait: bool,
+    /// Workers can take shards of the run.
+    pub shared: bool,
+    /// The ledger is accepted despite contradictions.
+    pub new_ledger: bool,
+    /// The number of recipients who might get a message twice after a restore from a backup, as accepted.
+    pub accept_duplicates: Option<u64>,
+    /// The occurrence of the campaign's schedule. It fires at most once.
+    pub occurrence: Option<Occurrence>,
+    /// The digest of the required plan, or its beginning.
+    pub plan: Option<String>,
+    /// Nothing is sent without an approval of the plan, even to a gateway on this machine.
+    pub approved_only: bool,
+    /// A signed approval from elsewhere, with the plan that it names.
+    pub approval: Option<String>,
+    /// The digest that approves all occurrences of the active schedule.
+    pub schedule_digest: Option<String>,
+    /// The scenario of a rehearsal. `None` for the usual sandbox.
+    pub scenario: Option<Arc<Scenario>>,
+}
+
+impl RunRequest {
+    /// The rows that a call sends, of those that are left.
+    ///
+    /// # Errors
+    /// If the list does not have the requested rows.
+    pub(super) fn choose_rows(&self, left: &RoaringBitmap, last: Row) -> Result<RoaringBitmap, Error> {
+        let mut chosen = match &self.rows {
+            None => left.clone(),
+            Some(rows) if rows.last_row() > last => return Err(Error::NoSuchRow { row: rows.last_row(), last }),
+            Some(rows) => left.iter().filter(|row| rows.contains(Row::new(*row))).collect(),
+        };
+        let limit = self.limit.and_then(|limit| u32::try_from(limit).ok());
+        if let Some(beyond) = limit.and_then(|limit| chosen.select(limit)) {
+            chosen.remove_range(beyond..);
+        }
+        Ok(chosen)
+    }
+
+    /// Checks the number of recipients against the request and the profile's limit.
+    pub(super) fn check_recipient_count(&self, profile: Option<&Profile>, number: u64) -> Result<(), Error> {
+        match self.round {
+            Round::Again(said) if said != number => return Err(Error::OtherNumber { said, number }),
+            Round::Again(_) | Round::Same => {}
+        }
+        let limit = profile.and_then(|profile| profile.recipients_limit).map(u64::from);
+        match limit.filter(|limit| number > (*limit).max(self.up_to.unwrap_or(0))) {
+            None => Ok(()),
+            Some(limit) => Err(Error::TooManyRecipients { number, limit }),
+        }
+    }
+}
+
+/// The outcome of a call to send a campaign.
+#[derive(Debug)]
+pub enum RunOutcome {
+    /// A run was sent, completely or not.
+    Ended(Box<EndedRun>),
+    /// No recipients were left.
+    NothingLeft(Box<NothingLeft>),
+}
+
+impl RunOutcome {
+    /// The outcome of the current edition after a run of an earlier one.
+    #[must_use]
+    pub(super) fn with_earlier(mut self, earlier: Box<EndedRun>) -> Self {
+        match &mut self {
+            RunOutcome::Ended(ended) => ended.earlier = Some(earlier),
+            RunOutcome::NothingLeft(nothing) => nothing.earlier = Some(earlier),
+        }
+        self
+    }
+}
+
+/// A run after it was sent.
+#[derive(Debug)]
+pub struct EndedRun {
+    /// The run before its end was recorded.
+    pub run: Run,
+    /// Why it stopped early, even if something else failed too.
+    pub stop: Option<Stop>,
+    /// The recorded kind of its end.
+    pub kind: Option<StopKind>,
+    /// Its rows by state.
+    pub counts: StateCounts,
+    /// Messages that this call sent or might have sent.
+    pub sent: u64,
+    /// Rows that a retry did not send, because the gateway did not confirm that their messages failed.
+    pub unconfirmed: u64,
+    /// Recipients who opted out during the run. A live run skipped them; in a rehearsal they replied so.
+    pub opted_out: u64,
+    /// The billed parts, as far as the gateway reported them.
+    pub parts: BilledParts,
+    /// The duration of this call.
+    pub time: Duration,
+    /// Skipped and invalid rows by reason, if the run sent nothing; otherwise empty.
+    pub left_out: ExcludedRows,
+    /// The errors of this call.
+    pub errors: ErrorCounts,
+    /// Unexpected contents of this call's responses.
+    pub oddities: DeviationCounts,
+    /// The written results, or why they were not written. `None` if another process has the run.
+    pub results: Option<Result<PathBuf, Error>>,
+    /// The new path of another run's results that were in this place.
+    pub kept: Option<ResultsBackup>,
+    /// The earlier run that sent to skipped recipients, if there are any.
+    pub before: Option<EarlierSending>,
+    /// The runs of the same edition that were stopped for good, if their recipients were skipped for that.
+    pub cancelled_in: Vec<String>,
+    /// Whether it belongs to an earlier edition.
+    pub earlier_edition: bool,
+    /// Why the current edition did not begin after this run of an earlier one, or ended without its own outcome.
+    pub not_begun_error: Option<Box<Error>>,
+    /// Delivery statuses of a rehearsal with a scenario.
+    pub played: Option<Counts>,
+    /// Other runs of the campaign with rows in doubt.
+    pub open_doubts: Vec<RunInDoubt>,
+    /// Messages that were delivered only in part, if known.
+    pub in_part: u64,
+    /// The run of an earlier edition that this call finished first.
+    pub earlier: Option<Box<EndedRun>>,
+}
+
+/// A campaign without recipients left.
+#[derive(Debug)]
+pub struct NothingLeft {
+    /// The survey of the list.
+    pub survey: ListSurvey,
+    /// The selected rows by state: the requested rows if there are others left, else all.
+    pub meant: StateCounts,
+    /// The earlier run that sent to them.
+    pub before: Option<EarlierSending>,
+    /// The runs of the same edition that were stopped for good, if their recipients are skipped for that.
+    pub cancelled_in: Vec<String>,
+    /// Whether some of these messages are in doubt.
+    pub doubt: bool,
+    /// Other runs of the campaign with rows in doubt.
+    pub open_doubts: Vec<RunInDoubt>,
+    /// The run of an earlier edition that this call finished first.
+    pub earlier: Option<Box<EndedRun>>,
+}

@@ -1,0 +1,526 @@
+//! The state of a ledger: damaged records, signs of a lost or older ledger, and restoring a backup.
+//!
+//! After a restore, schedules are paused, persons who were forgotten since are forgotten again, and rows that were planned
+//! at the time of the backup are in doubt. They are reconciled, but never sent again automatically. A campaign that might
+//! have begun since the backup begins only after its number of recipients is accepted.
+
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use jiff::{SignedDuration, Timestamp};
+use roaring::RoaringTreemap;
+
+use super::erasure::{ForgottenNumbers, forget_person};
+use super::find::reload_run;
+use super::launch::Session;
+use super::resume::{is_list_intact, open_copies};
+use super::{Adapters, Error, Inputs, RunEvent, RunObserver, list_campaign_runs, lock_campaign, run_blocking};
+use campaign_core::domain::{Phone, format_count, format_thousands};
+use campaign_core::failpoint;
+use campaign_core::finding::Finding;
+use campaign_engine::check::unfamiliar_ledger_finding;
+use campaign_engine::delivery::{FrozenInputs, SendSelection, Snapshot, start_feed};
+use campaign_engine::report::{
+    LossSign, RunView, find_numbers, find_stray_runs, find_unknown_results, format_local_minute, is_owned,
+};
+use campaign_gateway::EncodedOperation;
+use campaign_ledger::{
+    Backup, DamagedRecord, DamagedRun, EnvelopeReader, Intent, Lease, Ledger, LedgerError, Permit, ReceiptReader,
+    RecordKind, Run, RunEnd, RunFilter, RunProgress, SentRow, ShardWorker, StopKind, StrayCopies,
+};
+
+/// The result of checking a whole ledger.
+#[derive(Debug, Default)]
+pub struct CheckedLedger {
+    /// How many runs it has.
+    pub runs: u64,
+    /// How many rows they have.
+    pub rows: u64,
+    /// Damaged or unreadable records.
+    pub problems: Vec<LedgerProblem>,
+}
+
+/// A damaged or unreadable record in a ledger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LedgerProblem {
+    /// Its run, if it belongs to one.
+    pub run: Option<String>,
+    /// A description.
+    pub what: String,
+    /// The kind of record, if it belongs to no run.
+    pub kind: Option<RecordKind>,
+}
+
+impl CheckedLedger {
+    fn note_result(&mut self, run: Option<&Run>, found: Result<(), LedgerError>) {
+        if let Err(error) = found {
+            self.add_problem(LedgerProblem { run: run.map(Run::name), what: error.describe_damage(), kind: None });
+        }
+    }
+
+    fn add_problem(&mut self, problem: LedgerProblem) {
+        if !self.problems.contains(&problem) {
+            self.problems.push(problem);
+        }
+    }
+}
+
+/// Checks a ledger: its file with all indexes, each record of each run, the copies of runs, the lists, and the
+/// schedules, occurrences, plans, approvals and notifications. Nothing is written.
+///
+/// # Errors
+/// If the check itself fails.
+pub async fn check_ledger(ledger: &dyn Ledger) -> Result<CheckedLedger, Error> {
+    let mut checked = CheckedLedger::default();
+    checked.note_result(None, ledger.check_integrity().await);
+    checked.note_result(None, ledger.load_suppressed_numbers("", false).await.map(drop));
+    match ledger.list_damaged_records().await {
+        Ok(damaged) => damaged.into_iter().for_each(|DamagedRecord { what, kind }| {
+            checked.add_problem(LedgerProblem { run: None, what, kind: Some(kind) })
+        }),
+        Err(error) => checked.note_result(None, Err(error)),
+    }
+    let runs = match ledger.list_stored_runs(RunFilter::all()).await {
+        Ok(runs) => runs,
+        Err(error) => {
+            checked.note_result(None, Err(error));
+            return Ok(checked);
+        }
+    };
+    for stored in runs {
+        checked.runs += 1;
+        let run = match stored {
+            Ok(run) => run,
+            Err(DamagedRun { name, error }) => {
+                checked.add_problem(LedgerProblem { run: Some(name), what: error.describe_damage(), kind: None });
+                continue;
+            }
+        };
+        checked.note_result(Some(&run), ledger.load_excluded_rows(run.key).await.map(drop));
+        checked.note_result(Some(&run), ledger.load_events(run.key).await.map(drop));
+        checked.note_result(Some(&run), check_receipts(ledger, &run).await);
+        checked.note_result(Some(&run), ledger.load_sent_numbers(&[run.key]).await.map(drop));
+        match check_records(ledger, &run).await {
+            Ok(rows) => checked.rows += rows,
+            Err(error) => checked.note_result(Some(&run), Err(error)),
+        }
+        if !run.shared && run.purged_at.is_none() {
+            checked.note_result(Some(&run), check_copies(ledger, &run).await?);
+        }
+    }
+    Ok(checked)
+}
+
+/// Reads each record of a run and verifies its checksum. Returns the number of rows.
+async fn check_records(ledger: &dyn Ledger, run: &Run) -> Result<u64, LedgerError> {
+    ledger.load_asked_rows(run.key).await?;
+    let mut envelopes = EnvelopeReader::new(ledger, run.key);
+    while let Some(envelope) = envelopes.next_envelope().await? {
+        if envelope.is_damaged() {
+            let (rows, number) = (format_count(envelope.rows.len() as u64, "row"), envelope.envelope);
+            let what = format!("the recorded outcome of request {number} ({rows}, now in doubt)");
+            return Err(LedgerError::Damaged { what });
+        }
+    }
+    Ok(RunView::load(ledger, run.clone(), is_owned(ledger, run).await?).await?.run.recipients)
+}
+
+/// Reads the receipts of a run, which other commands skip if its counts are stored.
+async fn check_receipts(ledger: &dyn Ledger, run: &Run) -> Result<(), LedgerError> {
+    let mut receipts = ReceiptReader::new(ledger, run.key, run.last_row());
+    while receipts.next_receipts().await?.is_some() {}
+    Ok(())
+}
+
+/// Compares the copies of a run with its frozen hashes.
+async fn check_copies(ledger: &dyn Ledger, run: &Run) -> Result<Result<(), LedgerError>, Error> {
+    let copies = match ledger.load_copies(run).await {
+        Ok(copies) => copies,
+        Err(error) => return Ok(Err(error)),
+    };
+    let whole = move || {
+        let frozen = FrozenInputs::from_copies(&copies)?;
+        if is_list_intact(&copies, &frozen) {
+            Ok(())
+        } else {
+            Err(copies.unreadable_error("the stored list differs from the list that the run started with"))
+        }
+    };
+    run_blocking(whole).await
+}
+
+/// Refuses to send while something contradicts the ledger or its absence. Rehearsals are never refused.
+///
+/// # Errors
+/// If something contradicts it, or the ledger cannot be read.
+pub(super) async fn refuse_lost_ledger(ledger: &dyn Ledger, inputs: &Inputs) -> Result<(), Error> {
+    refuse_signs(find_loss_signs(ledger, inputs).await?, ledger.describe_location())
+}
+
+/// The same without a ledger, for copies in the place of its runs.
+///
+/// # Errors
+/// If there are signs of sent messages.
+pub(super) async fn refuse_stray_copies(copies: Vec<StrayCopies>, state: &Path, inputs: &Inputs) -> Result<(), Error> {
+    match inputs.destination.is_live() {
+        true => refuse_signs(collect_loss_signs(copies, None, inputs).await?, state.display().to_string()),
+        false => Ok(()),
+    }
+}
+
+fn refuse_signs(signs: Vec<LossSign>, ledger: String) -> Result<(), Error> {
+    if signs.is_empty() { Ok(()) } else { Err(Error::LedgerLost { ledger, signs }) }
+}
+
+/// Renames what contradicts the ledger, because the operator accepts the ledger.
+pub(super) async fn move_signs_aside(
+    ledger: &dyn Ledger,
+    inputs: &Inputs,
+    observer: &RunObserver,
+) -> Result<(), Error> {
+    for sign in find_loss_signs(ledger, inputs).await? {
+        let aside = match &sign {
+            LossSign::Copies { run, .. } => ledger.set_copies_aside(run).await.map_err(|error| error.reason()),
+            LossSign::Results { path, .. } => {
+                rename_results(path).map(|aside| aside.display().to_string()).map_err(|error| error.to_string())
+            }
+        };
+        let aside = aside.map_err(|error| Error::Storage(format!("{sign}: {error}")))?;
+        observer(RunEvent::PutAside { sign, aside });
+    }
+    Ok(())
+}
+
+async fn find_loss_signs(ledger: &dyn Ledger, inputs: &Inputs) -> Result<Vec<LossSign>, Error> {
+    match inputs.destination.is_live() {
+        true => collect_loss_signs(ledger.list_stray_copies().await?, Some(ledger), inputs).await,
+        false => Ok(Vec::new()),
+    }
+}
+
+async fn collect_loss_signs(
+    copies: Vec<StrayCopies>,
+    ledger: Option<&dyn Ledger>,
+    inputs: &Inputs,
+) -> Result<Vec<LossSign>, Error> {
+    let mut signs = find_stray_runs(copies);
+    signs.extend(find_unknown_results(ledger, &inputs.campaign.results_file()).await?);
+    Ok(signs)
+}
+
+/// Renames results that contradict the ledger, in the same folder.
+fn rename_results(path: &Path) -> io::Result<PathBuf> {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let extension = path.extension().map(|extension| format!(".{}", extension.to_string_lossy())).unwrap_or_default();
+    let named = |number: u32| path.with_file_name(format!("{stem}.old-{number}{extension}"));
+    let aside = (1..).map(named).find(|aside| !aside.exists()).unwrap_or_default();
+    fs::rename(path, &aside)?;
+    Ok(aside)
+}
+
+/// For how long after its end a run is a sign that the ledger is in use. Snapshots of a database are usually kept for a
+/// shorter time.
+const RECENT_AGE: SignedDuration = SignedDuration::from_hours(24 * 90);
+
+/// Warns a machine without a high-water mark about a ledger with live runs of other machines. A command on this machine
+/// that changes the ledger creates the mark and ends the warning.
+///
+/// # Errors
+/// If the ledger cannot be read.
+pub async fn unfamiliar_ledger_warning(ledger: &dyn Ledger, now: Timestamp) -> Result<Option<Finding>, LedgerError> {
+    if !ledger.lacks_high_water_mark() {
+        return Ok(None);
+    }
+    let live = ledger.list_stored_runs(RunFilter { live: true, ..RunFilter::all() }).await?;
+    let counting: Vec<Run> = live.into_iter().flatten().filter(|run| is_sign_of_use(run, now)).collect();
+    let place = ledger.describe_location();
+    Ok(counting.last().map(|latest| {
+        let latest = format!("{} of {}", latest.name(), latest.began_at.strftime("%Y-%m-%d %H:%M UTC"));
+        unfamiliar_ledger_finding(&place, counting.len() as u64, &latest)
+    }))
+}
+
+/// Whether a run sent to recipients and is unfinished or ended recently.
+fn is_sign_of_use(run: &Run, now: Timestamp) -> bool {
+    let reaches_people = !run.suppression.loopback && !run.is_shared_single_run();
+    let is_recent = run.ended_at.is_none_or(|ended| now.duration_since(ended) <= RECENT_AGE);
+    reaches_people && (run.progress == RunProgress::Open || is_recent)
+}
+
+/// The rows of one intent.
+const ROWS_PER_INTENT: usize = 500;
+/// How many opt-outs are read at a time.
+const OPT_OUTS_PER_PAGE: u32 = 10_000;
+
+/// The result of restoring a ledger.
+#[derive(Debug)]
+pub struct RestoredLedger {
+    /// The time of its backup.
+    pub made_at: Timestamp,
+    /// The number of runs.
+    pub runs: u64,
+    /// Their rows.
+    pub rows: u64,
+    /// The unfinished runs, with the number of rows that are now in doubt.
+    pub doubtful: Vec<(String, u64)>,
+    /// Unfinished runs that ended because they cannot be resumed, with the reasons.
+    pub ended: Vec<(String, String)>,
+    /// The schedules that are now paused.
+    pub paused: Vec<String>,
+    /// The number of persons who were forgotten again.
+    pub forgotten: u64,
+    /// The number of persons not forgotten yet, because rows are in doubt or a run cannot be read.
+    pub not_forgotten: u64,
+}
+
+/// Why a backup, or a ledger restored from one, sends nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum BackupRefusal {
+    /// It is a backup.
+    #[error(
+        "the ledger `{ledger}` is a backup from {} that has not been restored; nothing was sent",
+        format_local_minute(*.made_at)
+    )]
+    NotRestored {
+        /// Its place.
+        ledger: String,
+        /// When it was made.
+        made_at: Timestamp,
+    },
+    /// These recipients might have the message already, and their number was not accepted.
+    #[error("{}", describe_duplicate_risk(*.made_at, *.number, *.said))]
+    MaySendTwice {
+        /// The time of the backup.
+        made_at: Timestamp,
+        /// How many recipients.
+        number: u64,
+        /// How many were accepted.
+        said: Option<u64>,
+    },
+}
+
+fn describe_duplicate_risk(made_at: Timestamp, number: u64, said: Option<u64>) -> String {
+    let recipients = format_count(number, "recipient");
+    let accepted =
+        said.map(|said| format!(", and you accepted duplicates for {}", format_thousands(said))).unwrap_or_default();
+    format!(
+        "the ledger was restored from a backup made at {} and does not contain messages sent since then: {recipients} \
+         might get the message twice{accepted}; nothing was sent",
+        format_local_minute(made_at)
+    )
+}
+
+/// Accepts a restored ledger from now on.
+///
+/// # Errors
+/// If it is not a backup, or cannot be read or written. Then it remains a backup and sends nothing.
+pub async fn accept_restored_ledger(adapters: &Adapters) -> Result<RestoredLedger, Error> {
+    let ledger = adapters.ledger.as_ref();
+    let made_at = ledger.load_backup().await?.map(|backup| backup.made_at).unwrap_or_else(adapters.clock);
+    let mut restored = RestoredLedger {
+        made_at,
+        runs: 0,
+        rows: 0,
+        doubtful: Vec::new(),
+        ended: Vec::new(),
+        paused: Vec::new(),
+        forgotten: 0,
+        not_forgotten: 0,
+    };
+    // A damaged schedule does not fire anyway.
+    for schedule in ledger.list_schedules().await?.into_iter().flatten().filter(|schedule| !schedule.paused) {
+        if ledger.pause_schedule(&schedule.name).await? {
+            restored.paused.push(schedule.name);
+        }
+    }
+    for phone in find_forgotten_numbers(adapters).await? {
+        let forgotten = forget_person(adapters, phone).await?;
+        match forgotten.doubtful.is_empty() && forgotten.unread.is_empty() {
+            true => restored.forgotten += 1,
+            false => restored.not_forgotten += 1,
+        }
+    }
+    for run in ledger.list_runs(RunFilter::all()).await? {
+        restored.runs += 1;
+        restored.rows += run.recipients;
+        if !run.live || run.shared || run.progress != RunProgress::Open {
+            continue;
+        }
+        match record_doubt(adapters, &run, made_at).await {
+            Ok(0) => {}
+            Ok(rows) => restored.doubtful.push((run.name(), rows)),
+            // It cannot be resumed either.
+            Err(Error::Ledger(error @ LedgerError::CopiesUnreadable { .. })) => {
+                ledger.retire_run(run.key).await?;
+                restored.ended.push((run.name(), error.reason()));
+            }
+            Err(Error::Input(reason)) => {
+                ledger.retire_run(run.key).await?;
+                restored.ended.push((run.name(), reason));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    failpoint::pass("restore.doubted");
+    ledger.mark_restored().await?;
+    Ok(restored)
+}
+
+/// The numbers in the ledger that were forgotten in this state folder.
+async fn find_forgotten_numbers(adapters: &Adapters) -> Result<Vec<Phone>, Error> {
+    let unread = |error: std::io::Error| Error::Storage(format!("cannot read which numbers were forgotten: {error}"));
+    let Some(forgotten) = ForgottenNumbers::read(&adapters.state).map_err(unread)? else { return Ok(Vec::new()) };
+    let (ledger, mut found) = (adapters.ledger.as_ref(), RoaringTreemap::new());
+    for run in ledger.list_runs(RunFilter::all()).await?.iter().filter(|run| run.purged_at.is_none()) {
+        // Unreadable runs are reported when the person is searched for.
+        if let Ok(numbers) = find_numbers(ledger, run, |phone| forgotten.contains(phone)).await {
+            found |= numbers;
+        }
+    }
+    let mut behind = None;
+    loop {
+        let listed = ledger.list_opt_outs(behind, OPT_OUTS_PER_PAGE).await?;
+        let numbers = listed.entries.iter().filter_map(|opt_out| opt_out.who.phone());
+        found.extend(numbers.filter(|phone| forgotten.contains(*phone)).map(Phone::to_u64));
+        behind = listed.next;
+        if behind.is_none() {
+            return Ok(found.into_iter().filter_map(Phone::new).collect());
+        }
+    }
+}
+
+/// Takes all rows of a shared run.
+async fn take_all_shares(ledger: &dyn Ledger, run: &Run, lease: Lease) -> Result<Option<ShardWorker>, Error> {
+    let Some(sharing) = &run.sharding else { return Ok(None) };
+    ledger.shard_run(lease, sharing.terms.clone(), true).await?;
+    let seat = ledger.register_worker(&reload_run(ledger, run.key).await?, "restore".to_owned()).await?;
+    if let Some(seat) = &seat {
+        ledger.draw_shard(seat, u32::MAX, true).await?;
+    }
+    Ok(seat)
+}
+
+/// Records for all remaining rows of an unfinished run that they might have been sent. Returns their number.
+async fn record_doubt(adapters: &Adapters, run: &Run, made_at: Timestamp) -> Result<u64, Error> {
+    let ledger = adapters.ledger.as_ref();
+    let held = lock_campaign(ledger, &run.campaign, &run.gateway, &run.account).await?;
+    ledger.request_stop(run.key, false).await?;
+    let lease = ledger.claim_run(&held, run.key).await?.lease;
+    // All rows of a shared run are taken, because no other process has any.
+    let seat = take_all_shares(ledger, run, lease).await?;
+    let by = seat.as_ref().map_or(lease, |seat| seat.lease);
+    let Snapshot { settled, digests, renumbered, .. } = Snapshot::load(ledger, run, false).await?;
+    let (_, prepared) = open_copies(ledger, run).await?;
+    let mut feed =
+        start_feed(prepared, run.ids, SendSelection { settled, digests, renumbered, ..SendSelection::default() });
+    let mut rows = 0;
+    while let Some(operations) = feed.next_group().await {
+        let operations = operations.map_err(|stop| Error::Input(stop.to_string()))?;
+        for alike in operations.chunk_by(|one, other| one.kind == other.kind) {
+            for some in alike.chunks(ROWS_PER_INTENT) {
+                rows += record_intent(ledger, run, by, some).await?;
+            }
+        }
+    }
+    let now = Snapshot::load(ledger, run, false).await?;
+    let why = format!("the ledger was restored from a backup made at {}", made_at.strftime("%Y-%m-%d %H:%M UTC"));
+    let end = RunEnd {
+        progress: RunProgress::Open,
+        stop: Some(StopKind::StopRequested),
+        stop_reason: Some(why),
+        counts: now.counts,
+        parts: now.parts.billed,
+        receipts: run.receipts,
+        results: run.results.clone(),
+        lag: run.lag,
+        at: (adapters.clock)(),
+        notifications: Vec::new(),
+    };
+    ledger.end_run(lease, end).await?;
+    Ok(rows)
+}
+
+/// Records an intent for these operations, except for recipients who opted out. Returns the number of rows.
+async fn record_intent(ledger: &dyn Ledger, run: &Run, lease: Lease, some: &[EncodedOperation]) -> Result<u64, Error> {
+    let sent = |operation: &EncodedOperation| SentRow {
+        row: operation.row,
+        to: operation.phone.into(),
+        digest: operation.digest,
+        chain: operation.chain,
+    };
+    let mut rows: Vec<SentRow> = some.iter().map(sent).collect();
+    while let Some(kind) = some.first().map(|operation| operation.kind).filter(|_| !rows.is_empty()) {
+        // Nothing is sent, so the account's rate is not used.
+        let account = run.allowance(None);
+        let intent =
+            Intent { lease, kind, account, rows: rows.clone(), costs: Vec::new(), bounds: None, leave_by: None };
+        match ledger.begin_envelope(intent).await? {
+            Permit::Granted { .. } => return Ok(rows.len() as u64),
+            Permit::OptedOut(out) | Permit::Capped(out) => rows.retain(|sent| !out.contains(&sent.row)),
+            Permit::StopRequested | Permit::Lost | Permit::BoundExceeded { .. } | Permit::TooLate(_) => {
+                return Err(Error::Taken { run: run.name() });
+            }
+        }
+    }
+    Ok(0)
+}
+
+/// Refuses to send with a backup that is not restored.
+pub(super) async fn refuse_backup(ledger: &dyn Ledger) -> Result<(), Error> {
+    match ledger.load_backup().await? {
+        Some(backup) if backup.restored_at.is_none() => Err(Error::Backup(BackupRefusal::NotRestored {
+            ledger: ledger.describe_location(),
+            made_at: backup.made_at,
+        })),
+        _ => Ok(()),
+    }
+}
+
+impl Session {
+    /// Refuses to send to this many recipients after a restore, unless the number was accepted: the ledger might lack
+    /// their messages. It knows runs that began since then, and a person resumed the schedules.
+    pub(super) async fn refuse_restored(&self, number: u64) -> Result<(), Error> {
+        let (ledger, request) = (self.adapters.ledger.as_ref(), &self.launch.request);
+        if !self.inputs().destination.is_live() || request.occurrence.is_some() || number == 0 {
+            return Ok(());
+        }
+        let Some(backup) = ledger.load_backup().await? else { return Ok(()) };
+        let Some(restored_at) = backup.restored_at else { return Ok(()) };
+        let runs = list_campaign_runs(ledger, self.inputs()).await?;
+        let said = request.accept_duplicates;
+        match said == Some(number) || runs.iter().any(|run| run.live && run.began_at > restored_at) {
+            true => Ok(()),
+            false => Err(Error::Backup(BackupRefusal::MaySendTwice { made_at: backup.made_at, number, said })),
+        }
+    }
+
+    /// The same for rows of a run in the backup: they might have been retried since.
+    pub(super) async fn refuse_restored_retry(&self, run: &Run, number: u64) -> Result<(), Error> {
+        let said = self.launch.request.accept_duplicates;
+        match self.adapters.ledger.load_backup().await? {
+            Some(Backup { made_at, restored_at: Some(at) })
+                if run.live && run.began_at <= at && said != Some(number) =>
+            {
+                Err(Error::Backup(BackupRefusal::MaySendTwice { made_at, number, said }))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn renamed_results_keep_their_extension_and_replace_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sale.csv");
+        for (text, name) in [("first", "sale.old-1.csv"), ("second", "sale.old-2.csv")] {
+            fs::write(&path, text).unwrap();
+            let aside = rename_results(&path).unwrap();
+            assert_eq!((aside.file_name().unwrap().to_str().unwrap(), path.exists()), (name, false));
+            assert_eq!(fs::read_to_string(aside).unwrap(), text);
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Runs for every surface: a [`RunRequest`] and a [`Consent`] go in, a [`RunObserver`] gets events, and an outcome or
+//! an [`Error`] comes out.
+//!
+//! Errors have messages in plain English. Commands to suggest, exit codes, terminals, signals and the choice of
+//! adapters belong to the surfaces, which pass their choices as [`Adapters`].
+
+mod account;
+mod begin;
+mod check_campaign;
+pub mod draft;
+mod end;
+mod erasure;
+mod error;
+mod fetch;
+mod find;
+mod guard;
+mod held_run;
+mod inputs;
+mod launch;
+mod ledger_health;
+mod list;
+pub mod notify;
+mod occurrence;
+mod opt_outs;
+mod plan;
+mod policy;
+mod ports;
+mod profiles;
+mod receipts;
+mod reconcile;
+mod resolve;
+mod resume;
+mod retry;
+mod schedule;
+mod send;
+mod single;
+mod suppress_files;
+mod test_messages;
+#[cfg(test)]
+mod tests;
+mod worker;
+
+use begin::refuse_start;
+
+pub use account::{GatewayAccount, KeylessAccount, NewAccount, TemplateChange, add_gateway};
+pub use check_campaign::{CheckedCampaign, DryRun, OnlineAnswer, ask_online, check_campaign, dry_run};
+pub use end::ProtectedFiles;
+pub use erasure::{ForgottenPerson, ForgottenRows, OldRuns, PurgeBlocker, forget_person, purge_runs};
+pub use error::{
+    ChangedInputs, DecisionRefusal, EarlierEdition, Error, InputChanges, PlanRefusal, RetryRefusal, RunPhase,
+    ScheduleRefusal, TemplateRefusal, describe_host,
+};
+pub use fetch::{FetchContext, FetchedList, fetch_list};
+pub use find::{
+    CampaignRegions, current_person, find_campaign_file, find_campaign_regions, find_doubtful_run, find_later_run,
+    find_latest_of_file, find_run, find_stored_run, is_folder_gone, is_known_author, list_campaign_files,
+    lock_campaign, report_results_conflict,
+};
+pub use guard::{
+    CancelledRecipients, EarlierSending, SentRecipients, find_capped, find_opted_out, find_sent_recipients,
+    list_campaign_runs, list_edition_runs,
+};
+pub use held_run::{
+    Cancellation, CancelledRun, HeldRun, ReleasedRun, StaleResults, cancel_run, list_stale_runs, refresh_run, stop_run,
+};
+pub use inputs::{Inputs, read_api_key};
+pub use launch::{EndedRun, Launch, NothingLeft, RetryScope, Round, RunOutcome, RunRequest};
+pub use ledger_health::{
+    BackupRefusal, CheckedLedger, LedgerProblem, RestoredLedger, accept_restored_ledger, check_ledger,
+    unfamiliar_ledger_warning,
+};
+pub use list::{CampaignList, ListSurvey, RestOfRun, Sample, survey_list};
+pub use occurrence::{
+    SkipRecord, SkippedOccurrence, check_schedule, find_occurrence, find_schedule, find_schedule_damage,
+    find_unfinished_run, fire_occurrence, has_same_text, list_recent_occurrences, load_occurrence, load_schedule,
+    occurrence_key, occurrence_list_path, recorded_occurrence,
+};
+pub use opt_outs::{
+    ImportedEntries, MixedColumn, OptOutFile, OptOutTerms, add_opt_out, list_opt_outs, list_other_campaigns,
+    read_numbers, remove_opt_outs,
+};
+pub use plan::{
+    CreatedPlan, PendingRequest, PlanContent, PlanFigures, PlanOptions, PlanReview, PlannedCampaign, PrivateKey,
+    StandingApproval, TestRecipients, WeakerRule, approve_pending, approve_plan, count_approvals, create_plan,
+    find_occurrence_plan, find_pending, find_weaker_rules, record_rule, return_approval, review_plan, short_digest,
+    store_pending, use_approval,
+};
+pub use policy::{HeldRecipient, PolicyRefusal, describe_closed_window, find_closed_window};
+pub use ports::{
+    AccountView, Adapters, Connect, Consent, ConsentRefusal, NameView, PipedInput, Proposal, ProposalKind, RunEvent,
+    RunObserver, run_blocking,
+};
+pub use profiles::{
+    Connection, ProfileHooks, Profiles, check_host, has_other_secret, load_all_hooks, load_hook, read_destination_key,
+    refuse_other_secret, store_hook_secrets,
+};
+pub use receipts::{ReceiptCollector, WebhookPath, WebhookReceiver, WebhookRefusal, create_collector};
+pub use reconcile::{Polling, ReconciledRun, poll_run, reconcile_run, wants_receipts};
+pub use resolve::{DoubtDecision, Resolution, ResolvedRun, RowChoice, resolve_doubts};
+pub use resume::open_copies;
+pub use retry::{RetriedError, RetryLeftOut};
+pub use schedule::{
+    ScheduleActivation, ScheduleChange, ScheduleOrder, ScheduleStatus, ScheduleView, apply_schedule_order,
+    load_active_campaign, load_schedule_views,
+};
+pub use single::{ConfirmedSingle, EndedSingle, INTAKE_TIMEOUT, SingleMessage, SingleOperation};
+pub use test_messages::{AdmittedTests, TestMessage, TestOrder, load_test_message};
+pub use worker::{Worker, WorkerEvent, WorkerObserver};

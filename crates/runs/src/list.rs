@@ -1,0 +1,430 @@
+//! The recipient list: its source, form, survey, samples and changes.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::hash::{Hash as _, Hasher as _};
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use roaring::RoaringBitmap;
+use rustc_hash::FxHasher;
+
+use super::guard::find_excluded;
+use super::inputs::Includes;
+use super::launch::Session;
+use super::{
+    Error, FetchedList, Inputs, RunEvent, RunObserver, find_capped, find_opted_out, find_sent_recipients, run_blocking,
+};
+use campaign_content::audience::{Chunk, DecodedText, ListPlace, RecipientReader, decode, find_list};
+use campaign_core::domain::{ListFormat, MessageContent, Phone, Region, Row, RowSet};
+use campaign_core::finding::{Finding, rules};
+use campaign_core::regular_file;
+use campaign_engine::check::online::Cost;
+use campaign_engine::check::{
+    RunStart, Survey, SurveyExclusions, check_changed_rows, check_costly_characters, check_differing_duplicates,
+    check_embedded_rows, check_empty_cells, check_inverted_zones, check_landlines, check_limits, check_opted_out_rows,
+    check_row_anomalies, check_timing, check_unknown_zones, reader_settings,
+};
+use campaign_engine::report::{RowPreview, find_unknown_results, format_count, format_thousands, preview_rows};
+use campaign_ledger::{Copies, Ledger, Run};
+use campaign_manifest::{Campaign, CampaignBrief, CampaignPath, RecipientSource, describe_unopened_list};
+
+/// The recipient list of a campaign, if it is available.
+#[derive(Clone, Debug)]
+pub enum CampaignList {
+    /// A file of the user.
+    File(CampaignPath),
+    /// A fetched list.
+    Fetched(Arc<FetchedList>),
+    /// The copy of a resumed run.
+    Copies(Copies),
+    /// The list was not fetched. The path is its name for people.
+    NotFetched(PathBuf),
+}
+
+impl CampaignList {
+    /// The list of these recipients, if it is available without fetching.
+    pub(super) fn for_recipients(recipients: &RecipientSource) -> Self {
+        match recipients {
+            RecipientSource::File(path) => Self::File(path.clone()),
+            other => Self::NotFetched(other.to_string().into()),
+        }
+    }
+
+    /// Whether the list was not fetched.
+    #[must_use]
+    pub fn is_unfetched(&self) -> bool {
+        matches!(self, Self::NotFetched(_))
+    }
+
+    /// Opens the list as text in UTF-8. `None` if it was not fetched.
+    pub(super) fn open(&self, form: &ListFormat, region: Option<Region>) -> Option<Result<DecodedText, Box<Finding>>> {
+        let (opened, place) = match self {
+            Self::File(file) => (file.open_file(), file.path()),
+            Self::Fetched(list) => (regular_file::open(list.path()), list.place()),
+            Self::Copies(copies) => {
+                let unread = |error| Box::new(describe_unopened_list(copies.place().as_ref(), &error));
+                return Some(copies.open_list().map(DecodedText::from_utf8).map_err(unread));
+            }
+            Self::NotFetched(_) => return None,
+        };
+        let opened = opened.map_err(|error| Box::new(describe_unopened_list(place, &error)));
+        Some(opened.and_then(|file| decode(file, place, form, region)))
+    }
+
+    /// The probable place of the list in its file, if it differs from the form.
+    pub(super) fn likely_place(&self, form: &ListFormat, region: Option<Region>) -> Option<ListPlace> {
+        match self {
+            Self::File(file) => find_list(|| file.open_file(), file.path(), form, region),
+            Self::Fetched(list) => find_list(|| regular_file::open(list.path()), list.place(), form, region),
+            Self::Copies(_) | Self::NotFetched(_) => None,
+        }
+    }
+
+    /// Whether the list can be read.
+    pub(super) fn is_available(&self) -> bool {
+        match self {
+            Self::File(path) => path.is_present(),
+            Self::Fetched(_) | Self::Copies(_) => true,
+            Self::NotFetched(_) => false,
+        }
+    }
+
+    /// The path in findings.
+    pub(super) fn place(&self) -> &Path {
+        match self {
+            Self::File(file) => file.path(),
+            Self::NotFetched(path) => path,
+            Self::Fetched(list) => list.place(),
+            Self::Copies(copies) => copies.place().as_ref(),
+        }
+    }
+}
+
+/// A decoded sheet, which is expensive to read, and the detected form of the list.
+#[derive(Default)]
+pub(super) struct DecodedList {
+    sheet: Mutex<Option<DecodedText>>,
+    form: Mutex<Option<String>>,
+}
+
+impl DecodedList {
+    /// Opens the list from its beginning.
+    pub(super) fn open(&self, list: &CampaignList, campaign: &Campaign) -> Result<DecodedText, Finding> {
+        let mut sheet = self.sheet.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(again) = sheet.as_ref().and_then(DecodedText::reopen) {
+            return Ok(again);
+        }
+        let opened = list.open(&campaign.form, campaign.brief.region);
+        let Some(decoded) = opened else { return Err(unfetched_list_finding(campaign)) };
+        let decoded = decoded.map_err(|finding| locate_at_key(*finding, campaign))?;
+        *sheet = decoded.reopen();
+        Ok(decoded)
+    }
+
+    /// Stores the detected form of the list, which is reported at the end.
+    pub(super) fn set_form(&self, form: Option<String>) {
+        *self.form.lock().unwrap_or_else(PoisonError::into_inner) = form;
+    }
+
+    /// The detected form of the list, if it was read and is not CSV in UTF-8.
+    pub(super) fn form(&self) -> Option<String> {
+        self.form.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Shows nothing, because the content is personal.
+impl fmt::Debug for DecodedList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DecodedList").finish_non_exhaustive()
+    }
+}
+
+/// The finding that a list was not checked, because it was not fetched.
+fn unfetched_list_finding(campaign: &Campaign) -> Finding {
+    let Campaign { recipients, places, .. } = campaign;
+    let message = format!("the list ({recipients}) was not checked, because only a run or `--fetch` fetches it");
+    Finding::new(&rules::RECIPIENTS_UNSEEN, message)
+        .at(places.locate_key(&format!("recipients.{}", recipients.source_key())))
+}
+
+/// Moves a finding about the list to the key that causes it.
+fn locate_at_key(finding: Finding, campaign: &Campaign) -> Finding {
+    let says = |key: &str| finding.help.as_ref().is_some_and(|help| help.contains(&format!("delete `{key}`")));
+    let key = if finding.rule == &rules::RECIPIENTS_MISSING {
+        Some("file")
+    } else if finding.rule == &rules::RECIPIENTS_SHEET {
+        Some("sheet")
+    } else if finding.rule == &rules::RECIPIENTS_FORM_OF_ANOTHER {
+        ["encoding", "delimiter", "sheet"].into_iter().find(|key| says(key))
+    } else {
+        None
+    };
+    match key.and_then(|key| campaign.places.locate_key(&format!("recipients.{key}"))) {
+        Some(place) => finding.at(place),
+        None => finding,
+    }
+}
+
+/// A survey with the inputs that a run freezes.
+#[derive(Debug)]
+pub struct ListSurvey {
+    /// The survey of the recipients.
+    pub survey: Survey,
+    /// The included and extended texts, by name.
+    pub includes: Includes,
+    /// SHA-256 of the recipients as text in UTF-8, in hexadecimal.
+    pub sha256: String,
+    /// The form of the list, if it is not plain CSV in UTF-8.
+    pub form: Option<String>,
+    /// Findings about the sheet of the list and about suppression files.
+    pub file_findings: Vec<Finding>,
+}
+
+impl ListSurvey {
+    /// The cost of messages to these rows. `None` without a profile or prices.
+    #[must_use]
+    pub fn compute_cost(&self, inputs: &Inputs, rows: &RoaringBitmap) -> Option<Cost> {
+        let profile = inputs.destination.profile().filter(|profile| !profile.prices.is_empty())?;
+        Some(Cost::estimate(profile, &inputs.campaign.brief, &self.survey.by_size, rows))
+    }
+
+    /// Warnings: cells that might hide a row, landlines, empty values in messages, expensive characters, limits and an
+    /// end before the last message, and misleading names of time zones. A run that can never send is an error among
+    /// them.
+    #[must_use]
+    pub fn warnings(&self, inputs: &Inputs, start: RunStart) -> Vec<Finding> {
+        self.warnings_for_rows(inputs, &self.survey.planned_rows(), start)
+    }
+
+    /// The same findings for these rows only.
+    #[must_use]
+    pub fn warnings_for_rows(&self, inputs: &Inputs, rows: &RoaringBitmap, start: RunStart) -> Vec<Finding> {
+        let mut findings = self.file_findings.clone();
+        findings.extend(check_changed_rows(&self.survey));
+        findings.extend(check_opted_out_rows(&self.survey, &inputs.campaign.brief));
+        findings.extend(check_differing_duplicates(&self.survey, &inputs.campaign));
+        findings.extend(check_embedded_rows(&self.survey));
+        findings.extend(check_landlines(&self.survey));
+        findings.extend(check_empty_cells(&self.survey, &inputs.campaign.places));
+        findings.extend(check_costly_characters(&self.survey, &inputs.campaign.brief, inputs.destination.profile()));
+        findings.extend(check_row_anomalies(&self.survey));
+        findings.extend(check_unknown_zones(&self.survey));
+        findings.extend(check_inverted_zones(&inputs.campaign, &self.survey, start.now()));
+        let profile = inputs.destination.profile();
+        findings.extend(check_limits(&inputs.campaign, profile, &self.survey, rows));
+        let timing = check_timing(&inputs.campaign, profile, Some((&self.survey, rows.len())), start);
+        // The time zones of some rows are unknown, so nothing is certain about all rows.
+        let is_part = rows.len() < self.survey.count_planned();
+        findings.extend(timing.into_iter().filter(|finding| !is_part || !finding.is_error()));
+        findings
+    }
+}
+
+/// Surveys all recipients on a blocking thread, with the ledger if there is one.
+///
+/// # Errors
+/// If the inputs are wrong, or the ledger cannot be read.
+pub async fn survey_list(
+    inputs: &Arc<Inputs>,
+    ledger: Option<&dyn Ledger>,
+    observer: &RunObserver,
+) -> Result<ListSurvey, Error> {
+    let opened = Arc::clone(inputs);
+    let edition = run_blocking(move || Ok::<_, Error>(opened.compile_campaign()?.edition)).await??;
+    if inputs.destination.is_live()
+        && let Some(sign) = find_unknown_results(ledger, &inputs.campaign.results_file()).await?
+    {
+        observer(RunEvent::Contradicted(sign));
+    }
+    let past = find_excluded(ledger, inputs, observer).await?;
+    let excluded = match ledger {
+        Some(ledger) => {
+            let sent = find_sent_recipients(ledger, inputs, &edition).await?;
+            let cancelled = sent.find_cancelled(ledger).await?.numbers;
+            SurveyExclusions {
+                rows: sent.find_sent_rows(ledger, inputs, &cancelled, None).await?,
+                cancelled,
+                already_sent: sent.numbers,
+                opted_out: find_opted_out(ledger, inputs).await?.numbers,
+                capped: find_capped(ledger, inputs).await?,
+                excluded: past,
+            }
+        }
+        None => SurveyExclusions::default(),
+    };
+    let inputs = Arc::clone(inputs);
+    run_blocking(move || inputs.survey_recipients(&excluded, None)).await?
+}
+
+/// The most samples.
+const MAX_SAMPLES: usize = 5;
+
+/// The message of one row as an example.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    /// The row.
+    pub row: Row,
+    /// The recipient.
+    pub phone: Phone,
+    /// The name of its variant. `None` without variants.
+    pub variant: Option<String>,
+    /// The content.
+    pub content: MessageContent<Cow<'static, str>>,
+}
+
+/// What a call would send of an existing run.
+#[derive(Debug)]
+pub struct RestOfRun {
+    /// The campaign with the run's list.
+    pub inputs: Arc<Inputs>,
+    /// The survey of the list.
+    pub survey: ListSurvey,
+    /// The rows of the call.
+    pub rows: RoaringBitmap,
+    /// Some of their messages.
+    pub samples: Vec<Sample>,
+}
+
+impl ListSurvey {
+    /// Messages to some of these rows: one for each variant and for each outcome of a condition, five at most.
+    ///
+    /// # Errors
+    /// If the list cannot be read again.
+    pub fn pick_samples(&self, inputs: &Inputs, rows: &RoaringBitmap) -> Result<Vec<Sample>, Error> {
+        let chosen = self.survey.shapes.pick_samples(rows, MAX_SAMPLES);
+        let numbers: Vec<String> = chosen.iter().map(Row::to_string).collect();
+        let Ok(chosen) = numbers.join(",").parse::<RowSet>() else { return Ok(Vec::new()) };
+        let arms = inputs.campaign.brief.list_arms();
+        let mut samples = Vec::new();
+        let add = |row, preview: RowPreview<'_>| {
+            if let RowPreview::Message { phone, content } = preview {
+                let arm = self.survey.shapes.find_arm(row).and_then(|arm| arms.get(arm));
+                let variant = arm.and_then(|arm| arm.name).map(str::to_owned);
+                samples.push(Sample { row, phone, variant, content: content.to_owned_texts() });
+            }
+        };
+        let shown =
+            preview_rows(&mut inputs.compile_campaign()?, &self.survey.left_out, Some(&chosen), numbers.len(), add);
+        shown.map_err(|finding| Error::Findings(vec![*finding]))?;
+        Ok(samples)
+    }
+}
+
+impl Session {
+    /// What this call would send of a run, for rows chosen by `choose`. Recipients who opted out are skipped.
+    pub(super) async fn survey_rest(
+        &self,
+        run: &Run,
+        choose: impl FnOnce(&Survey) -> Result<RoaringBitmap, Error>,
+    ) -> Result<RestOfRun, Error> {
+        let inputs = self.load_with_list_of(run).await?;
+        let opted_out = find_opted_out(self.adapters.ledger.as_ref(), &inputs).await?.numbers;
+        let excluded = SurveyExclusions { opted_out, ..SurveyExclusions::default() };
+        let listed = Arc::clone(&inputs);
+        let survey = run_blocking(move || listed.survey_recipients(&excluded, None)).await??;
+        let rows = choose(&survey.survey)?;
+        let samples = survey.pick_samples(&inputs, &rows)?;
+        Ok(RestOfRun { inputs, survey, rows, samples })
+    }
+}
+
+/// The header of a list, and a hash of each of its records in ascending order.
+struct ListContent {
+    headers: Vec<String>,
+    records: Vec<u64>,
+}
+
+/// An opened list with the campaign that defines its columns.
+pub(super) struct CampaignRecords<'b, R> {
+    pub(super) list: io::Result<R>,
+    pub(super) brief: &'b CampaignBrief,
+}
+
+/// Describes how a list changed.
+pub(super) fn describe_list_changes(
+    before: CampaignRecords<'_, impl Read>,
+    now: CampaignRecords<'_, impl Read>,
+) -> String {
+    let (Some(before), Some(now)) = (ListContent::read(before), ListContent::read(now)) else {
+        return "different content".to_owned();
+    };
+    if before.headers != now.headers {
+        return "different columns".to_owned();
+    }
+    match now.count_differences(&before) {
+        (0, 0) => "different order or format of rows".to_owned(),
+        (added, 0) => format!("{} added", format_count(added, "row")),
+        (0, removed) => format!("{} removed", format_count(removed, "row")),
+        (added, removed) => format!("{} added, {} removed", format_count(added, "row"), format_thousands(removed)),
+    }
+}
+
+/// Whether two lists differ only in these rows, whose recipients were forgotten in the first list.
+pub(super) fn is_same_except(
+    before: CampaignRecords<'_, impl Read>,
+    now: CampaignRecords<'_, impl Read>,
+    forgotten: &[u32],
+) -> bool {
+    let (Some(before), Some(now)) = (read_hashed_rows(before), read_hashed_rows(now)) else { return false };
+    let same = |((row, hash), (other, another)): (&HashedRow, &HashedRow)| {
+        row == other && (hash == another || forgotten.contains(row))
+    };
+    let (ours, theirs) = (&before.1, &now.1);
+    before.0 == now.0 && ours.len() == theirs.len() && ours.iter().zip(theirs).all(same)
+}
+
+/// A row, and a hash of its record.
+type HashedRow = (u32, u64);
+
+/// The header of a list and its records in order. `None` if it cannot be read completely.
+fn read_hashed_rows(records: CampaignRecords<'_, impl Read>) -> Option<(Vec<String>, Vec<HashedRow>)> {
+    let CampaignRecords { list, brief } = records;
+    let list = BufReader::with_capacity(1 << 16, list.ok()?);
+    // The problems of the list are reported elsewhere.
+    let mut reader = RecipientReader::open(list, Path::new(""), &reader_settings(brief)).ok()?;
+    let headers = reader.header().headers().to_vec();
+    let (mut records, mut chunk) = (Vec::new(), Chunk::new());
+    while reader.read_chunk(&mut chunk).ok()? {
+        records.extend(chunk.iter().map(|record| {
+            let mut hasher = FxHasher::default();
+            record.fields.iter().for_each(|cell| cell.hash(&mut hasher));
+            (record.row.get(), hasher.finish())
+        }));
+    }
+    Some((headers, records))
+}
+
+impl ListContent {
+    /// `None` if it cannot be read completely.
+    fn read(records: CampaignRecords<'_, impl Read>) -> Option<Self> {
+        let (headers, records) = read_hashed_rows(records)?;
+        let mut records: Vec<u64> = records.into_iter().map(|(_, hash)| hash).collect();
+        records.sort_unstable();
+        Some(Self { headers, records })
+    }
+
+    /// How many records only this list has, and how many only the other has. Duplicates count.
+    fn count_differences(&self, other: &Self) -> (u64, u64) {
+        let (mut new, mut gone) = (0, 0);
+        let (mut here, mut there) = (self.records.iter().peekable(), other.records.iter().peekable());
+        loop {
+            match (here.peek(), there.peek()) {
+                (None, None) => return (new, gone),
+                (Some(one), Some(another)) if one == another => {
+                    here.next();
+                    there.next();
+                }
+                (Some(one), another) if another.is_none_or(|another| one < another) => {
+                    new += 1;
+                    here.next();
+                }
+                _ => {
+                    gone += 1;
+                    there.next();
+                }
+            }
+        }
+    }
+}

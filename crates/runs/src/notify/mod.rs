@@ -1,0 +1,418 @@
+//! Notifications about runs: from the notice in the ledger to the webhook or program that delivers it.
+//!
+//! The notifier takes due notifications from the ledger, merges them, delivers them as webhooks (`post`) or programs
+//! (`command`), and records the results.
+//!
+//! The ledger stores a notification in the same transaction as its cause, and it is tried for an hour. A failure
+//! neither fails nor delays the run. The URL is a secret and must not be shown.
+
+mod command;
+mod post;
+
+pub(crate) use post::{PrivateAddressError, PublicResolver};
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::{StreamExt as _, stream};
+use jiff::{SignedDuration, Timestamp};
+
+use campaign_content::message::Notice;
+use campaign_core::domain::NotificationEvent;
+use campaign_engine::report::{format_count, format_counts_in_part};
+use campaign_ledger::{
+    CampaignLock, Ledger, LedgerError, NewNotification, Notification, NotificationOutcome, RowState, Run, StateCounts,
+};
+use campaign_manifest::{NotificationMethod, NotifySettings};
+
+/// How many notices a merged notice lists.
+const MAX_LISTED: usize = 20;
+/// The most characters of a text. Telegram accepts 4096.
+const MAX_CHARACTERS: usize = 3_500;
+
+/// Creates a notification of a notice, if its occasion is selected.
+#[must_use]
+pub fn create_notification(notify: &NotifySettings, notice: &Notice) -> Option<NewNotification> {
+    if !notify.when.contains(&notice.occasion) {
+        return None;
+    }
+    // Both types have names as keys, so they always have a JSON form.
+    let (way, text) = (serde_json::to_string(&notify.method).ok()?, serde_json::to_string(notice).ok()?);
+    Some(NewNotification { occasion: notice.occasion, target: way, notice: text })
+}
+
+/// The notice about the end of a run with these counts. `in_part` counts messages that were delivered only in part;
+/// `why` says why the run stopped early.
+#[must_use]
+pub fn run_notice(
+    run: &Run,
+    occasion: NotificationEvent,
+    counts: &StateCounts,
+    in_part: u64,
+    why: Option<String>,
+    at: jiff::Timestamp,
+) -> Notice {
+    let doubt = counts.get(RowState::InDoubt) + counts.get(RowState::Unresolved);
+    let how = match (occasion, &why) {
+        (NotificationEvent::Doubt, Some(why)) => format!("stopped with {} in doubt: {why}", format_count(doubt, "row")),
+        (NotificationEvent::Doubt, None) => format!("finished with {} in doubt", format_count(doubt, "row")),
+        (_, Some(why)) => format!("stopped: {why}"),
+        (_, None) => "finished".to_owned(),
+    };
+    Notice {
+        occasion,
+        campaign: run.campaign.clone(),
+        run: Some(run.name()),
+        gateway: run.gateway.clone(),
+        text: format!("{} through {}: {how} · {}", run.name(), run.gateway, format_counts_in_part(counts, in_part)),
+        rows: run.recipients,
+        counts: counts.iter().map(|(state, count)| (state.name().to_owned(), count)).collect(),
+        why,
+        results: None,
+        at: at.to_string(),
+    }
+}
+
+/// Merges notices of one occasion into one. Its figures are those of the last notice.
+fn merge_notices(notices: &[Notice]) -> Option<Notice> {
+    let (last, before) = notices.split_last()?;
+    if before.is_empty() {
+        return Some(Notice { text: truncate_text(last.text.clone()), ..last.clone() });
+    }
+    let mut text = format!("{} campaign notifications ({}):", notices.len(), last.occasion.name());
+    for notice in notices.iter().take(MAX_LISTED) {
+        text += &format!("\n- {}", notice.text);
+    }
+    if let Some(more) = notices.len().checked_sub(MAX_LISTED).filter(|more| *more > 0) {
+        text += &format!("\nand {more} more; see `campaign status`");
+    }
+    Some(Notice { text: truncate_text(text), ..last.clone() })
+}
+
+fn truncate_text(text: String) -> String {
+    match text.char_indices().nth(MAX_CHARACTERS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+/// The time after a notification in which further ones to the same target wait and are merged.
+const MERGE_INTERVAL: Duration = Duration::from_secs(60);
+/// How long a notification is tried.
+const GIVE_UP_AFTER: SignedDuration = SignedDuration::from_hours(1);
+/// How long a claim of notifications lasts. It is longer than a delivery takes.
+const CLAIM_TIME: Duration = Duration::from_secs(60);
+/// The timeout of a receiver if no command waits.
+const RECEIVER_TIMEOUT: Duration = Duration::from_secs(10);
+/// The same at the end of a run.
+const RUN_END_TIMEOUT: Duration = Duration::from_secs(4);
+/// How often the ledger is checked for due notifications.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// The shortest and the longest wait before another try.
+const RETRY_DELAYS: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(300));
+/// How many receivers are notified at a time.
+const MAX_CONCURRENT: usize = 8;
+/// The hold of the one process that notifies for all. No campaign can have this name.
+const NOTIFIER_LOCK: (&str, &str) = ("serve.notifications", "all");
+
+/// The programs that a process may start to notify someone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AllowedPrograms {
+    /// Every program in the record of a run or schedule.
+    All,
+    /// Only the program of this profile, if it has one. Other processes start the programs that campaign files name.
+    OfProfile(Option<NotificationMethod>),
+}
+
+impl AllowedPrograms {
+    /// Whether a notification may use this target. Only programs are restricted.
+    fn allows(&self, way: &str) -> bool {
+        match (self, serde_json::from_str::<NotificationMethod>(way)) {
+            (Self::OfProfile(own), Ok(way @ NotificationMethod::Command(_))) => own.as_ref() == Some(&way),
+            _ => true,
+        }
+    }
+}
+
+/// Called after each attempt with whether it succeeded.
+pub type OnNotified = Arc<dyn Fn(bool) + Send + Sync>;
+
+/// Delivers due notifications at the end of a run, for a short time. A server delivers the rest.
+///
+/// If a server runs, notifications that wait to be merged are left to it. Otherwise no other process might deliver
+/// them.
+///
+/// # Errors
+/// If the ledger cannot be read or written.
+pub async fn notify_at_run_end(
+    ledger: &dyn Ledger,
+    clock: fn() -> Timestamp,
+    programs: &AllowedPrograms,
+) -> Result<(), LedgerError> {
+    let apart = if ledger.is_campaign_locked(NOTIFIER_LOCK.0, NOTIFIER_LOCK.1).await? {
+        MERGE_INTERVAL
+    } else {
+        Duration::ZERO
+    };
+    notify_once(ledger, clock, apart, RUN_END_TIMEOUT, programs, &(Arc::new(|_| {}) as OnNotified)).await
+}
+
+/// Delivers due notifications until shutdown. If several processes use one ledger, one of them delivers.
+///
+/// # Errors
+/// If the ledger cannot be read or written.
+pub async fn notify_until_shutdown(
+    ledger: Arc<dyn Ledger>,
+    clock: fn() -> Timestamp,
+    on_notified: OnNotified,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), LedgerError> {
+    let mut shutdown = std::pin::pin!(shutdown);
+    let mut turn: Option<CampaignLock> = None;
+    loop {
+        if turn.is_none() {
+            turn = ledger.acquire_campaign_lock(NOTIFIER_LOCK.0, NOTIFIER_LOCK.1).await?;
+        }
+        if turn.is_some() {
+            match notify_once(
+                ledger.as_ref(),
+                clock,
+                MERGE_INTERVAL,
+                RECEIVER_TIMEOUT,
+                &AllowedPrograms::All,
+                &on_notified,
+            )
+            .await
+            {
+                // Another process has the write lock. What is due stays due.
+                Err(LedgerError::Busy { .. }) => {}
+                outcome => outcome?,
+            }
+        }
+        tokio::select! {
+            () = &mut shutdown => return Ok(()),
+            () = tokio::time::sleep(POLL_INTERVAL) => {}
+        }
+    }
+}
+
+/// Delivers all due notifications once.
+async fn notify_once(
+    ledger: &dyn Ledger,
+    clock: fn() -> Timestamp,
+    apart: Duration,
+    patience: Duration,
+    programs: &AllowedPrograms,
+    on_notified: &OnNotified,
+) -> Result<(), LedgerError> {
+    if !ledger.has_due_notifications(apart).await? {
+        return Ok(());
+    }
+    let taken = ledger.take_notifications(apart, CLAIM_TIME).await?;
+    let (taken, others): (Vec<_>, Vec<_>) = taken.into_iter().partition(|one| programs.allows(&one.content.target));
+    if !others.is_empty() {
+        ledger
+            .record_notification_outcome(
+                others.iter().map(|one| one.key).collect(),
+                NotificationOutcome::RetryAfter(RETRY_DELAYS.0),
+            )
+            .await?;
+    }
+    let brought = stream::iter(group_notifications(taken)).map(|group| async move {
+        let brought = deliver_group(&group, patience).await;
+        (group, brought)
+    });
+    let mut brought = brought.buffer_unordered(MAX_CONCURRENT);
+    while let Some((group, result)) = brought.next().await {
+        on_notified(result.is_ok());
+        let reason = result.err();
+        for (keys, outcome) in decide_outcomes(&group, clock(), reason.is_none()) {
+            if outcome == NotificationOutcome::GivenUp {
+                let reason = reason.as_deref().unwrap_or_default();
+                tracing::error!(
+                    notifications = keys.len(),
+                    "a notification was not delivered and will not be retried: {reason}"
+                );
+            }
+            ledger.record_notification_outcome(keys, outcome).await?;
+        }
+        if let Some(reason) = reason {
+            tracing::warn!("cannot deliver a notification: {reason}");
+        }
+    }
+    Ok(())
+}
+
+/// Groups notifications by target and occasion, in the order of their creation.
+fn group_notifications(taken: Vec<Notification>) -> Vec<Vec<Notification>> {
+    let mut groups: Vec<Vec<Notification>> = Vec::new();
+    for one in taken {
+        let same = |group: &&mut Vec<Notification>| {
+            group.first().is_some_and(|first| {
+                first.content.target == one.content.target && first.content.occasion == one.content.occasion
+            })
+        };
+        match groups.iter_mut().find(same) {
+            Some(group) => group.push(one),
+            None => groups.push(vec![one]),
+        }
+    }
+    groups
+}
+
+/// Delivers a group as one notification.
+async fn deliver_group(group: &[Notification], patience: Duration) -> Result<(), String> {
+    let unreadable = |error: serde_json::Error| format!("cannot read the stored notification: {error}");
+    let notices: Vec<Notice> = group
+        .iter()
+        .map(|one| serde_json::from_str(&one.content.notice))
+        .collect::<Result<_, _>>()
+        .map_err(unreadable)?;
+    let first = group.first().ok_or("there is no notification to send")?;
+    let notice = merge_notices(&notices).ok_or("there is no notification to send")?;
+    match serde_json::from_str(&first.content.target).map_err(unreadable)? {
+        NotificationMethod::Command(words) => command::run_program(&words, &notice, &notices, patience).await,
+        NotificationMethod::Post { url, form, local } => {
+            use secrecy::ExposeSecret as _;
+
+            let secret = url.read_secret("the notification URL", &|name| std::env::var(name).ok())?;
+            let url = post::parse_address(secret.expose_secret(), local)?;
+            post::send_post(post::build_post(&form, url, &notice, &notices)?, local, patience).await
+        }
+    }
+}
+
+/// The outcome to record for each notification. Those that were tried for long enough are given up.
+fn decide_outcomes(group: &[Notification], now: Timestamp, taken: bool) -> Vec<(Vec<i64>, NotificationOutcome)> {
+    if taken {
+        return vec![(group.iter().map(|one| one.key).collect(), NotificationOutcome::Sent)];
+    }
+    let tries = group.iter().map(|one| one.attempts).max().unwrap_or(1);
+    let (old, young): (Vec<_>, Vec<_>) = group.iter().partition(|one| now.duration_since(one.at) >= GIVE_UP_AFTER);
+    let keys = |part: Vec<&Notification>| part.iter().map(|one| one.key).collect::<Vec<_>>();
+    let verdicts =
+        [(keys(old), NotificationOutcome::GivenUp), (keys(young), NotificationOutcome::RetryAfter(retry_delay(tries)))];
+    verdicts.into_iter().filter(|(keys, _)| !keys.is_empty()).collect()
+}
+
+/// The delay after this many tries.
+fn retry_delay(tries: u32) -> Duration {
+    let (shortest, longest) = RETRY_DELAYS;
+    shortest.saturating_mul(2_u32.saturating_pow(tries.saturating_sub(1))).min(longest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use campaign_manifest::NotificationMethod;
+
+    fn notice(text: &str) -> Notice {
+        Notice { text: text.to_owned(), ..Notice::sample() }
+    }
+
+    #[test]
+    fn similar_notices_merge_into_one_that_lists_each() {
+        let one = merge_notices(&[notice("a finished")]).unwrap();
+        assert_eq!(one.text, "a finished");
+        let three = merge_notices(&["a finished", "b finished", "c finished"].map(notice)).unwrap();
+        assert_eq!(three.text, "3 campaign notifications (finished):\n- a finished\n- b finished\n- c finished");
+        let many = merge_notices(&vec![notice("it finished"); 57]).unwrap();
+        assert!(many.text.ends_with("and 37 more; see `campaign status`"), "{}", many.text);
+        assert_eq!(merge_notices(&[notice(&"ш".repeat(9_000))]).unwrap().text.chars().count(), MAX_CHARACTERS + 1);
+        assert_eq!(merge_notices(&[]), None);
+    }
+
+    #[tokio::test]
+    async fn notice_counts_read_as_delivered_and_mentions_parts() {
+        let (_, run) = campaign_testing::build_run(&[campaign_testing::RowCase::Planned]).await;
+        let mut counts = StateCounts::default();
+        [(RowState::Delivered, 1_618), (RowState::Read, 1_248)]
+            .into_iter()
+            .for_each(|(state, rows)| counts.add(state, rows));
+        let notice = run_notice(&run, NotificationEvent::Finished, &counts, 3, None, jiff::Timestamp::UNIX_EPOCH);
+        assert!(notice.text.ends_with("2 866 delivered (1 248 read, 3 only in part)"), "{}", notice.text);
+        assert_eq!((notice.counts["delivered"], notice.counts["read"]), (1_618, 1_248), "programs get one state a row");
+    }
+
+    #[test]
+    fn only_selected_occasions_are_notified() {
+        let way = NotificationMethod::Command(vec!["true".to_owned()]);
+        let wants = |when: Vec<NotificationEvent>| {
+            create_notification(&NotifySettings { when, method: way.clone() }, &Notice::sample())
+        };
+        assert!(wants(vec![NotificationEvent::Stopped, NotificationEvent::Doubt]).is_none());
+        let kept = wants(vec![NotificationEvent::Finished]).unwrap();
+        assert_eq!(serde_json::from_str::<NotificationMethod>(&kept.target).unwrap(), way);
+        assert_eq!(serde_json::from_str::<Notice>(&kept.notice).unwrap(), Notice::sample());
+    }
+}
+
+#[cfg(test)]
+mod round_tests {
+    use super::*;
+    use campaign_core::domain::NotificationEvent;
+    use campaign_ledger::NewNotification;
+
+    fn stored_notification(
+        key: i64,
+        way: &str,
+        occasion: NotificationEvent,
+        (minutes, tries): (i64, u32),
+    ) -> Notification {
+        let at = Timestamp::from_second(1_800_000_000 - minutes * 60).unwrap();
+        let what = NewNotification { occasion, target: way.to_owned(), notice: String::new() };
+        Notification { key, at, attempts: tries, content: what }
+    }
+
+    #[test]
+    fn profile_process_starts_no_other_program() {
+        let way = |word: &str| NotificationMethod::Command(vec![word.to_owned()]);
+        let json = |way: &NotificationMethod| serde_json::to_string(way).unwrap();
+        let post = r#"{"post":{"url":{"env":"URL"},"form":"json","local":false}}"#;
+        let (own, none) = (AllowedPrograms::OfProfile(Some(way("own"))), AllowedPrograms::OfProfile(None));
+        for (programs, word, allowed) in
+            [(&AllowedPrograms::All, "other", true), (&own, "own", true), (&own, "other", false), (&none, "own", false)]
+        {
+            assert_eq!(programs.allows(&json(&way(word))), allowed, "{programs:?} {word}");
+            assert!(programs.allows(post), "{programs:?}");
+        }
+    }
+
+    #[test]
+    fn notifications_group_by_receiver_and_occasion() {
+        let taken = [
+            ("a", NotificationEvent::Finished),
+            ("b", NotificationEvent::Finished),
+            ("a", NotificationEvent::Stopped),
+            ("a", NotificationEvent::Finished),
+        ];
+        let taken =
+            (0..).zip(taken).map(|(key, (way, occasion))| stored_notification(key, way, occasion, (0, 1))).collect();
+        let keys: Vec<Vec<i64>> =
+            group_notifications(taken).iter().map(|group| group.iter().map(|one| one.key).collect()).collect();
+        assert_eq!(keys, [vec![0, 3], vec![1], vec![2]]);
+    }
+
+    #[test]
+    fn notification_backs_off_and_is_given_up_after_an_hour() {
+        let now = Timestamp::from_second(1_800_000_000).unwrap();
+        let group = [
+            stored_notification(1, "a", NotificationEvent::Finished, (61, 20)),
+            stored_notification(2, "a", NotificationEvent::Finished, (3, 2)),
+        ];
+        let longest = NotificationOutcome::RetryAfter(Duration::from_secs(300));
+        assert_eq!(decide_outcomes(&group, now, false), [(vec![1], NotificationOutcome::GivenUp), (vec![2], longest)]);
+        assert_eq!(
+            decide_outcomes(&group[1..], now, false),
+            [(vec![2], NotificationOutcome::RetryAfter(Duration::from_secs(10)))]
+        );
+        assert_eq!(decide_outcomes(&group, now, true), [(vec![1, 2], NotificationOutcome::Sent)]);
+        let mut last = Duration::ZERO;
+        for tries in 1..100 {
+            assert!(retry_delay(tries) >= last && retry_delay(tries) <= RETRY_DELAYS.1);
+            last = retry_delay(tries);
+        }
+        assert_eq!((retry_delay(1), last), RETRY_DELAYS);
+    }
+}

@@ -1,0 +1,242 @@
+//! HTTP posts of notifications. The URL is a secret: no redirects, no proxy, nothing of the response but its status,
+//! and no private address unless the campaign allows it.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::Url;
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::header::CONTENT_TYPE;
+use serde_json::{Value, json};
+
+use campaign_content::message::{Notice, fill_notice};
+use campaign_manifest::NotificationFormat;
+use campaign_net::http_client;
+use campaign_net::is_public;
+
+/// The user agent.
+const USER_AGENT: &str = concat!("campaign/", env!("CARGO_PKG_VERSION"));
+
+/// Why a URL is refused.
+const PRIVATE_ADDRESS: &str = "the URL is on this machine or its own network; set `local: true` to allow this";
+
+/// Parses a secret URL. Errors do not contain it.
+pub(super) fn parse_address(secret: &str, local: bool) -> Result<Url, String> {
+    let url = Url::parse(secret).map_err(|_| "the configured URL is not valid".to_owned())?;
+    match url.scheme() {
+        "https" => {}
+        "http" if local => {}
+        _ => return Err("the URL does not start with `https://`".to_owned()),
+    }
+    let host = url.host_str().ok_or("the URL has no host name")?;
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    match bare.parse::<IpAddr>() {
+        // An IP address is not resolved, so the resolver cannot check it.
+        Ok(ip) if !local && !is_public(ip) => Err(PRIVATE_ADDRESS.to_owned()),
+        _ => Ok(url),
+    }
+}
+
+/// Posts the body and waits for the response until the timeout.
+pub(super) async fn send_post(post: NotificationPost, local: bool, patience: Duration) -> Result<(), String> {
+    let mut builder = http_client::builder().user_agent(USER_AGENT).connect_timeout(patience / 2).timeout(patience);
+    if !local {
+        builder = builder.dns_resolver(Arc::new(PublicResolver));
+    }
+    let client = builder.build().map_err(|_| "cannot create an HTTP client".to_owned())?;
+    let sent = client.post(post.url).header(CONTENT_TYPE, post.media_type).body(post.body).send().await;
+    match sent.map_err(|error| describe_error(&error))?.status() {
+        status if status.is_success() => Ok(()),
+        status => Err(format!("the receiver responded with status {}", status.as_u16())),
+    }
+}
+
+/// Describes an error without the URL.
+fn describe_error(error: &reqwest::Error) -> String {
+    let sources = std::iter::successors(std::error::Error::source(error), |error| error.source());
+    match () {
+        () if sources.into_iter().any(|source| source.is::<PrivateAddressError>()) => PRIVATE_ADDRESS.to_owned(),
+        () if error.is_timeout() => "the receiver did not respond in time".to_owned(),
+        () if error.is_connect() => "cannot connect to the receiver".to_owned(),
+        () => "the connection to the receiver was interrupted".to_owned(),
+    }
+}
+
+/// A resolver that accepts public addresses only.
+pub(crate) struct PublicResolver;
+
+/// The host name resolves to private addresses only.
+#[derive(Debug, thiserror::Error)]
+#[error("the host name has no public address")]
+pub(crate) struct PrivateAddressError;
+
+impl Resolve for PublicResolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        Box::pin(async move {
+            let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
+            // One private address is enough to refuse: the owner of the name chooses which address is tried.
+            if found.iter().any(|address| !is_public(address.ip())) {
+                return Err(PrivateAddressError.into());
+            }
+            Ok(Box::new(found.into_iter()) as Addrs)
+        })
+    }
+}
+
+/// A request body with its URL.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct NotificationPost {
+    pub(super) url: Url,
+    pub(super) media_type: &'static str,
+    pub(super) body: String,
+}
+
+/// Builds the post of a notice, which can be a merged one.
+pub(super) fn build_post(
+    form: &NotificationFormat,
+    mut url: Url,
+    notice: &Notice,
+    all: &[Notice],
+) -> Result<NotificationPost, String> {
+    let body = match form {
+        NotificationFormat::Slack => json!({ "text": escape_slack(&notice.text) }),
+        NotificationFormat::Teams => teams_card(&notice.text),
+        NotificationFormat::TelegramBot => {
+            let chat = take_parameter(&mut url, "chat_id")
+                .ok_or("the URL of a Telegram bot must end with `/sendMessage?chat_id=…`")?;
+            json!({ "chat_id": chat, "text": notice.text })
+        }
+        NotificationFormat::Json => json!({
+            "occasion": notice.occasion, "text": notice.text, "count": all.len(), "notices": all,
+        }),
+        NotificationFormat::Own(text) => {
+            let body = fill_notice(text, notice, all.len())?;
+            let is_json = serde_json::from_str::<Value>(&body).is_ok_and(|value| value.is_object() || value.is_array());
+            let media_type = if is_json { JSON_MEDIA_TYPE } else { "text/plain; charset=utf-8" };
+            return Ok(NotificationPost { url, media_type, body });
+        }
+    };
+    Ok(NotificationPost { url, media_type: JSON_MEDIA_TYPE, body: body.to_string() })
+}
+
+const JSON_MEDIA_TYPE: &str = "application/json";
+
+/// Escapes Slack's markup: `<!channel>` would notify everyone.
+fn escape_slack(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+/// A card with one text, in the form that a Teams workflow accepts.
+fn teams_card(text: &str) -> Value {
+    let block = json!({ "type": "TextBlock", "wrap": true, "text": text });
+    let card = json!({
+        "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
+        "type": "AdaptiveCard", "version": "1.4", "body": [block],
+    });
+    let attachment = json!({ "contentType": "application/vnd.microsoft.card.adaptive", "content": card });
+    json!({ "type": "message", "attachments": [attachment] })
+}
+
+/// Removes a parameter from a URL and returns its first value. `None` if the URL lacks the parameter.
+fn take_parameter(url: &mut Url, name: &str) -> Option<String> {
+    let pairs: Vec<(String, String)> = url.query_pairs().into_owned().collect();
+    let value = pairs.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone())?;
+    url.set_query(None);
+    let rest: Vec<_> = pairs.into_iter().filter(|(key, _)| key != name).collect();
+    if !rest.is_empty() {
+        url.query_pairs_mut().extend_pairs(rest);
+    }
+    Some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn private_address_is_refused_unless_it_is_allowed() {
+        for near in [
+            "https://127.0.0.1/s3cret",
+            "https://[::1]/s3cret",
+            "https://10.0.0.7/s3cret",
+            "https://169.254.169.254/s3cret",
+            "https://[::ffff:192.168.0.1]:8443/s3cret",
+        ] {
+            let refused = parse_address(near, false).unwrap_err();
+            assert!(refused.contains("local: true") && !refused.contains("s3cret"), "{refused}");
+            assert!(parse_address(near, true).is_ok());
+        }
+        assert!(parse_address("https://8.8.8.8/s3cret", false).is_ok());
+        for (text, local) in [("http://a.example/s3cret", false), ("ftp://a.example/s3cret", true), ("s3cret", true)] {
+            assert!(!parse_address(text, local).unwrap_err().contains("s3cret"));
+        }
+        assert!(parse_address("http://127.0.0.1:9/s3cret", true).is_ok());
+    }
+
+    #[tokio::test]
+    async fn host_name_of_this_machine_is_not_contacted() {
+        let body = String::new();
+        let url = "https://localhost:1/s3cret".parse().unwrap();
+        let refused =
+            send_post(NotificationPost { url, media_type: "text/plain", body }, false, Duration::from_secs(5))
+                .await
+                .unwrap_err();
+        assert_eq!(refused, PRIVATE_ADDRESS);
+    }
+}
+
+#[cfg(test)]
+mod form_tests {
+    use super::*;
+
+    fn post_form(form: &NotificationFormat, url: &str, text: &str) -> Result<(String, Value), String> {
+        let notice = Notice { text: text.to_owned(), ..Notice::sample() };
+        let post = build_post(form, url.parse().unwrap(), &notice, std::slice::from_ref(&notice))?;
+        assert_eq!(post.media_type, JSON_MEDIA_TYPE);
+        Ok((post.url.to_string(), serde_json::from_str(&post.body).unwrap()))
+    }
+
+    #[test]
+    fn each_receiver_gets_its_own_payload_form() {
+        let url = "https://hooks.example/services/T0/B0/secret?a=1";
+        let (to, slack) = post_form(&NotificationFormat::Slack, url, "<!channel> & so").unwrap();
+        assert_eq!((to.as_str(), slack), (url, json!({ "text": "&lt;!channel&gt; &amp; so" })));
+        let (_, teams) = post_form(&NotificationFormat::Teams, url, "done").unwrap();
+        assert_eq!(teams["attachments"][0]["content"]["body"][0]["text"], "done");
+        assert_eq!(teams["attachments"][0]["contentType"], "application/vnd.microsoft.card.adaptive");
+        let (_, all) = post_form(&NotificationFormat::Json, url, "done").unwrap();
+        assert_eq!((&all["occasion"], &all["count"]), (&json!("finished"), &json!(1)));
+        assert_eq!(all["notices"][0]["counts"]["accepted"], 98);
+    }
+
+    #[test]
+    fn bot_chat_moves_from_the_url_into_the_body() {
+        let (to, body) = post_form(
+            &NotificationFormat::TelegramBot,
+            "https://api.telegram.org/bot1:X/sendMessage?chat_id=-100&a=b",
+            "x",
+        )
+        .unwrap();
+        assert_eq!(to, "https://api.telegram.org/bot1:X/sendMessage?a=b");
+        assert_eq!(body, json!({ "chat_id": "-100", "text": "x" }));
+        let refused =
+            post_form(&NotificationFormat::TelegramBot, "https://api.telegram.org/bot1:SECRET/sendMessage", "x")
+                .unwrap_err();
+        assert!(refused.contains("chat_id") && !refused.contains("SECRET"), "{refused}");
+    }
+
+    #[test]
+    fn own_text_is_json_if_it_is_an_object_else_plain() {
+        let notice = Notice::sample();
+        for (text, media_type, body) in [
+            ("{ \"content\": {{ text | json }} }", JSON_MEDIA_TYPE, "{ \"content\": \"autumn-sale@3 finished\" }"),
+            ("{{ run }} is through", "text/plain; charset=utf-8", "autumn-sale@3 is through"),
+            ("17", "text/plain; charset=utf-8", "17"),
+        ] {
+            let form = NotificationFormat::Own(text.to_owned());
+            let post = build_post(&form, "https://a.example/".parse().unwrap(), &notice, &[]).unwrap();
+            assert_eq!((post.media_type, post.body.as_str()), (media_type, body));
+        }
+    }
+}

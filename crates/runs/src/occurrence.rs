@@ -1,0 +1,392 @@
+//! Occurrences of schedules: firing one as an unattended run, records of skipped ones, and damaged records.
+//!
+//! A damaged record stops its own schedule only.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use super::inputs::mentions_today;
+use super::schedule::{find_schedule_change, standing_digest};
+use super::{
+    Adapters, Consent, ConsentRefusal, Error, Inputs, Launch, PlanContent, Profiles, Proposal, ProtectedFiles,
+    RunOutcome, RunRequest, ScheduleChange, ScheduleRefusal, list_campaign_runs, run_blocking,
+};
+use campaign_core::calendar::{Occurrence, Schedule};
+use campaign_core::finding::{BriefFinding, Finding, escape_to_one_line, mask_numbers};
+use campaign_engine::delivery::{FrozenInputs, Interrupt};
+use campaign_gateway::BoxFuture;
+use campaign_ledger::{
+    ActiveSchedule, DamagedPlan, Ledger, LedgerError, OccurrenceKey, OccurrenceOutcome, OccurrenceRecord, Plan, Run,
+    RunFilter, RunId, RunProgress, ScheduleStore,
+};
+use campaign_manifest::CampaignDay;
+
+/// The confirmation of the person who activated a schedule.
+struct ScheduleConsent;
+
+impl Consent for ScheduleConsent {
+    fn can_confirm(&self) -> bool {
+        true
+    }
+
+    fn ask<'a>(&'a self, question: Proposal<'a>) -> BoxFuture<'a, Result<(), ConsentRefusal>> {
+        let covered = matches!(question, Proposal::Begin { .. } | Proposal::Resume { .. });
+        Box::pin(async move { if covered { Ok(()) } else { Err(ConsentRefusal::NoTerminal) } })
+    }
+}
+
+/// The key of an occurrence.
+#[must_use]
+pub fn occurrence_key(campaign: &str, occurrence: &Occurrence) -> OccurrenceKey {
+    OccurrenceKey {
+        schedule: campaign.to_owned(),
+        nominal: occurrence.format_nominal(),
+        zone: occurrence.zone_name().to_owned(),
+    }
+}
+
+/// The schedule as its files say now, or the change since its activation.
+///
+/// # Errors
+/// If its files cannot be read.
+pub async fn load_schedule(
+    adapters: &Adapters,
+    armed: &ActiveSchedule,
+) -> Result<Result<Schedule, ScheduleChange>, Error> {
+    let (profiles, now, armed) = (adapters.profiles.clone(), (adapters.clock)(), armed.clone());
+    run_blocking(move || {
+        let today = now.to_zoned(TimeZone::UTC).date();
+        let Ok(inputs) = Inputs::load(Path::new(&armed.file), None, &profiles, CampaignDay::Coming(today)) else {
+            return Err(ScheduleChange::Unreadable);
+        };
+        match (find_schedule_change(&armed, &inputs), inputs.campaign.schedule) {
+            (None, Some(schedule)) => Ok(schedule),
+            (change, _) => Err(change.unwrap_or(ScheduleChange::Campaign)),
+        }
+    })
+    .await
+}
+
+/// The problems of the files of an active schedule.
+///
+/// # Errors
+/// If its files cannot be read.
+pub async fn check_schedule(adapters: &Adapters, armed: &ActiveSchedule) -> Result<Vec<BriefFinding>, Error> {
+    let (profiles, now, file) = (adapters.profiles.clone(), (adapters.clock)(), armed.file.clone());
+    run_blocking(move || {
+        let today = now.to_zoned(TimeZone::UTC).date();
+        match Inputs::load(Path::new(&file), None, &profiles, CampaignDay::Coming(today)) {
+            Err(Error::Findings(findings) | Error::UnknownGateway { findings, .. }) => {
+                BriefFinding::from_findings(&findings)
+            }
+            Ok(_) | Err(_) => Vec::new(),
+        }
+    })
+    .await
+}
+
+/// Loads a campaign as its occurrence.
+///
+/// # Errors
+/// If the schedule has errors, with all of them.
+pub fn load_occurrence(
+    profiles: &Profiles,
+    file: &Path,
+    gateway: Option<&str>,
+    occurrence: &Occurrence,
+) -> Result<Inputs, Error> {
+    let inputs = Inputs::load(file, gateway, profiles, CampaignDay::Is(occurrence.nominal.date()))?;
+    Ok(inputs.for_occurrence(occurrence))
+}
+
+/// The path of an occurrence's list, whether or not the file exists. `None` if the list is not a file.
+///
+/// # Errors
+/// If the campaign has errors, with all of them.
+pub fn occurrence_list_path(
+    adapters: &Adapters,
+    armed: &ActiveSchedule,
+    occurrence: &Occurrence,
+) -> Result<Option<PathBuf>, Error> {
+    let day = CampaignDay::Coming(occurrence.nominal.date());
+    let inputs = Inputs::load(Path::new(&armed.file), None, &adapters.profiles, day)?;
+    Ok(inputs.campaign.recipients.list_file().map(|list| list.path().to_owned()))
+}
+
+/// Fires an occurrence, or resumes its run.
+///
+/// # Errors
+/// If nothing was sent, or a second signal came.
+pub async fn fire_occurrence(
+    adapters: Adapters,
+    armed: &ActiveSchedule,
+    occurrence: &Occurrence,
+    interrupt: watch::Receiver<Interrupt>,
+) -> Result<RunOutcome, Error> {
+    let inputs = load_occurrence(&adapters.profiles, Path::new(&armed.file), None, occurrence)?;
+    // The texts were read before, so later changes of the files are not sent.
+    if let Some(change) = find_schedule_change(armed, &inputs) {
+        return Err(Error::Schedule(ScheduleRefusal::Changed(change)));
+    }
+    let armed = Some(standing_digest(armed));
+    // If other machines use the ledger, their workers can help.
+    let shared = adapters.ledger.is_shared() && inputs.destination.is_live();
+    let request =
+        RunRequest { occurrence: Some(occurrence.clone()), schedule_digest: armed, shared, ..RunRequest::default() };
+    let files = ProtectedFiles { state: &adapters.state, profiles: &adapters.profiles };
+    let launch = Launch::prepare(Arc::new(inputs), request, files)?;
+    launch.run(adapters, Arc::new(ScheduleConsent), interrupt).await
+}
+
+/// The occurrence of a run. `None` if it has none.
+///
+/// # Errors
+/// If the ledger cannot be read.
+pub async fn find_occurrence(ledger: &dyn Ledger, run: RunId) -> Result<Option<Occurrence>, Error> {
+    Ok(ledger.find_run_occurrence(run).await?.as_ref().and_then(recorded_occurrence))
+}
+
+/// The unfinished run of a campaign, which `run` resumes. Rehearsals always begin from the start.
+///
+/// # Errors
+/// If the ledger cannot be read.
+pub async fn find_unfinished_run(ledger: &dyn Ledger, inputs: &Inputs) -> Result<Option<Run>, Error> {
+    if !inputs.destination.is_live() {
+        return Ok(None);
+    }
+    Ok(list_campaign_runs(ledger, inputs).await?.into_iter().rfind(|run| run.progress == RunProgress::Open))
+}
+
+/// The occurrence of a record.
+#[must_use]
+pub fn recorded_occurrence(record: &OccurrenceRecord) -> Option<Occurrence> {
+    parse_occurrence(&record.key)
+}
+
+/// Parses the occurrence of a key.
+pub(super) fn parse_occurrence(key: &OccurrenceKey) -> Option<Occurrence> {
+    let nominal = DateTime::strptime("%Y-%m-%d %H:%M", &key.nominal).ok()?;
+    Occurrence::at_local_time(nominal, &TimeZone::get(&key.zone).ok()?)
+}
+
+/// Whether two runs send the same texts.
+///
+/// # Errors
+/// If the ledger cannot be read.
+pub async fn has_same_text(ledger: &dyn Ledger, run: &Run, before: RunId) -> Result<bool, Error> {
+    let Some(before) = ledger.list_runs(RunFilter::with_key(before)).await?.pop() else { return Ok(false) };
+    let frozen = (FrozenInputs::load_for_run(ledger, run).await, FrozenInputs::load_for_run(ledger, &before).await);
+    let (Ok(now), Ok(before)) = frozen else { return Ok(false) };
+    Ok(before.has_same_messages(&now.brief, &now.includes) && !mentions_today(&now.brief, &now.includes))
+}
+
+/// The reason why an occurrence was skipped, with the findings that refused it. It contains no phone numbers.
+///
+/// The ledger keeps it as text: the words alone, or JSON if there are findings. Earlier versions kept words alone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SkipRecord {
+    /// The reason in words.
+    pub why: String,
+    /// The findings, if there are any.
+    pub findings: Vec<BriefFinding>,
+}
+
+/// An occurrence that was skipped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SkippedOccurrence {
+    /// The occurrence.
+    pub occurrence: Occurrence,
+    /// Why.
+    pub record: SkipRecord,
+}
+
+impl SkipRecord {
+    /// A reason with its findings.
+    #[must_use]
+    pub fn new(why: &str, findings: &[Finding]) -> Self {
+        Self { why: mask_numbers(why), findings: BriefFinding::from_findings(findings) }
+    }
+
+    /// The reason and the findings of an error. The remark that nothing was sent is omitted.
+    #[must_use]
+    pub fn from_error(error: &Error) -> Self {
+        let message = error.to_string();
+        Self::new(message.trim_end_matches("; nothing was sent"), error.findings())
+    }
+
+    /// The record's text in the ledger: JSON if there are findings, or else the plain reason.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let json = serde_json::to_string(self).ok().filter(|_| !self.findings.is_empty());
+        json.unwrap_or_else(|| self.why.clone())
+    }
+
+    /// Parses the text of the ledger.
+    #[must_use]
+    pub fn from_text(text: &str) -> Self {
+        serde_json::from_str(text).unwrap_or_else(|_| Self { why: text.to_owned(), findings: Vec::new() })
+    }
+}
+
+impl fmt::Display for SkipRecord {
+    /// Writes the record as one line.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&escape_to_one_line(&self.why))?;
+        for (index, finding) in self.findings.iter().enumerate() {
+            write!(f, "{} {finding}", if index == 0 { ":" } else { ";" })?;
+        }
+        Ok(())
+    }
+}
+
+impl SkippedOccurrence {
+    /// The skipped occurrence, if a record has one.
+    pub(super) fn from_record(record: &OccurrenceRecord) -> Option<Self> {
+        let OccurrenceOutcome::Skipped(reason) = &record.outcome else { return None };
+        Some(Self { occurrence: recorded_occurrence(record)?, record: SkipRecord::from_text(reason) })
+    }
+
+    /// The JSON form of the skipped occurrence.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let Self { occurrence, record } = self;
+        json!({
+            "at": occurrence.format_moment(),
+            "local": occurrence.format_nominal(),
+            "reason": record.why,
+            "findings": record.findings,
+        })
+    }
+}
+
+/// How many of the latest occurrences are checked.
+const CHECKED_OCCURRENCES: u32 = 50;
+
+/// The schedule with this name.
+///
+/// # Errors
+/// If its record is damaged, or the ledger cannot be read.
+pub async fn find_schedule(ledger: &dyn ScheduleStore, name: &str) -> Result<Option<ActiveSchedule>, LedgerError> {
+    for stored in ledger.list_schedules().await? {
+        match stored {
+            Ok(armed) if armed.name == name => return Ok(Some(armed)),
+            Err(damaged) if damaged.name == name => return Err(damaged.error),
+            Ok(_) | Err(_) => {}
+        }
+    }
+    Ok(None)
+}
+
+/// The latest occurrences of a schedule until a time, newest first.
+///
+/// A damaged record counts until the schedule is activated or resumed again, because only later occurrences fire then.
+/// The records before a damaged one are not returned, because its place among them is unknown.
+///
+/// # Errors
+/// If a record that counts is damaged, or the ledger cannot be read.
+pub async fn list_recent_occurrences(
+    ledger: &dyn Ledger,
+    armed: &ActiveSchedule,
+    until: Timestamp,
+    latest: u32,
+) -> Result<Vec<OccurrenceRecord>, LedgerError> {
+    let mut recent = Vec::new();
+    for stored in ledger.list_occurrences(&armed.name, until, latest).await? {
+        match stored {
+            Ok(record) => recent.push(record),
+            Err(damaged) if damaged.at.is_some_and(|at| at <= armed.since) => break,
+            Err(damaged) => return Err(damaged.error),
+        }
+    }
+    Ok(recent)
+}
+
+/// The damaged record that stops a schedule, if there is one: of an occurrence, a run, a plan or an approval.
+///
+/// # Errors
+/// If the ledger cannot be read.
+pub async fn find_schedule_damage(
+    ledger: &dyn Ledger,
+    armed: &ActiveSchedule,
+    now: Timestamp,
+) -> Result<Option<LedgerError>, LedgerError> {
+    match check_records(ledger, armed, now).await {
+        Ok(()) => Ok(None),
+        Err(error) if error.concerns_records() => Ok(Some(error)),
+        Err(error) => Err(error),
+    }
+}
+
+async fn check_records(ledger: &dyn Ledger, armed: &ActiveSchedule, now: Timestamp) -> Result<(), LedgerError> {
+    list_recent_occurrences(ledger, armed, now, CHECKED_OCCURRENCES).await?;
+    ledger.list_runs(RunFilter::for_campaign(&armed.name)).await?;
+    ledger.list_approvals(&standing_digest(armed)).await?;
+    for stored in ledger.list_plans().await? {
+        match stored {
+            Ok(plan) if plan.at > armed.since && is_planned_of(&plan, armed) => {
+                ledger.list_approvals(&plan.digest).await?;
+            }
+            Err(DamagedPlan { record, at, error })
+                if at.is_none_or(|at| at > armed.since) && may_be_planned_of(&record, armed) =>
+            {
+                return Err(error);
+            }
+            Ok(_) | Err(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// Whether a plan belongs to an occurrence of this schedule.
+fn is_planned_of(plan: &Plan, armed: &ActiveSchedule) -> bool {
+    record_names_campaign(&plan.record, armed)
+        && serde_json::from_str(&plan.record).is_ok_and(|of| is_occurrence(&of, armed))
+}
+
+/// Whether a damaged plan might belong to an occurrence of this schedule.
+fn may_be_planned_of(record: &str, armed: &ActiveSchedule) -> bool {
+    record_names_campaign(record, armed) && serde_json::from_str(record).map_or(true, |of| is_occurrence(&of, armed))
+}
+
+fn is_occurrence(of: &PlanContent, armed: &ActiveSchedule) -> bool {
+    match of {
+        PlanContent::Campaign(planned) => {
+            planned.inputs.brief.name == armed.name && planned.options.occurrence.is_some()
+        }
+        PlanContent::Pending(_) => false,
+    }
+}
+
+/// Whether the record of a plan contains the campaign's name.
+fn record_names_campaign(record: &str, schedule: &ActiveSchedule) -> bool {
+    record.contains(&Value::from(schedule.name.as_str()).to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use campaign_core::finding::rules;
+
+    #[test]
+    fn skip_record_survives_the_ledger() {
+        let finding = Finding::new(&rules::CHECK, "the list is gone").help("bring it");
+        for (why, findings) in [("missed", &[][..]), ("1 problem found", std::slice::from_ref(&finding))] {
+            let record = SkipRecord::new(why, findings);
+            assert_eq!(SkipRecord::from_text(&record.to_text()), record);
+        }
+        assert_eq!(SkipRecord::new("missed", &[]).to_text(), "missed", "as earlier versions wrote it");
+        for earlier in ["1 problem found", "{", "{\"why\": 1}", "\"x\"", ""] {
+            assert_eq!(SkipRecord::from_text(earlier).why, earlier);
+        }
+        let line = SkipRecord::new("1 problem found", &[finding.clone(), finding]).to_string();
+        assert_eq!(line, "1 problem found: the list is gone [check]; the list is gone [check]");
+    }
+}

@@ -1,0 +1,504 @@
+//! Opt-outs on the suppression list: adding and removing numbers, and importing files of recipients who opted out.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use jiff::civil::{Date, DateTime};
+use jiff::tz::TimeZone;
+
+use super::{Error, current_person, run_blocking};
+use campaign_content::audience::{
+    DecodedText, PhoneProblem, clean_cell, decode_table, parse_header_number, parse_phone_number, read_columns,
+    read_rows, suggest_for_number_file,
+};
+use campaign_core::domain::{OptOutState, Phone, Region, Row, read_opt_out_state};
+use campaign_core::finding::{Finding, rules};
+use campaign_core::regular_file;
+use campaign_engine::report::OPT_OUT_COLUMNS;
+use campaign_ledger::{
+    Additions, EntryRemoval, Ledger, OptOut, OptOutReach, OptOutRemoval, OptOutScope, RunFilter, import_source,
+};
+
+/// The most rows that a finding names.
+const MAX_NAMED_ROWS: usize = 5;
+
+/// A file of recipients who opted out.
+#[derive(Clone, Debug)]
+pub struct OptOutFile {
+    /// How many rows it has.
+    pub rows: u64,
+    /// Its opt-outs, each once.
+    pub opt_outs: Vec<OptOut>,
+    /// The columns that mark some recipients as not opted out.
+    pub mixed: Vec<MixedColumn>,
+    /// The header of the date column, if there is one, and how many of its dates cannot be read.
+    pub dates: Option<(String, u64)>,
+    /// The default source of the opt-outs.
+    source: Arc<str>,
+}
+
+/// A column that marks some recipients as not opted out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MixedColumn {
+    /// Its header.
+    pub header: String,
+    /// How many recipients it marks as opted out.
+    pub opted_out: u64,
+    /// How many recipients it marks as reachable.
+    pub reachable: u64,
+    /// The value of the first of them.
+    pub example: String,
+}
+
+impl OptOutFile {
+    /// Reads a list with a column of numbers. The columns of an export count, as do dates in the columns of other
+    /// programs, but `terms` take precedence.
+    ///
+    /// # Errors
+    /// If the file cannot be read, with all wrong rows.
+    pub async fn read(file: &Path, terms: &OptOutTerms, now: Timestamp) -> Result<Self, Error> {
+        let (path, terms) = (file.to_owned(), terms.clone());
+        run_blocking(move || read_file(&path, &terms, now)).await?
+    }
+
+    /// Previews adding it to the list, without changes.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read.
+    pub async fn preview_additions(&self, ledger: &dyn Ledger) -> Result<Additions, Error> {
+        Ok(ledger.preview_additions(&self.opt_outs).await?)
+    }
+
+    /// Adds all of them to the list.
+    ///
+    /// # Errors
+    /// If the ledger cannot be written.
+    pub async fn import(self, ledger: &dyn Ledger) -> Result<Additions, Error> {
+        Ok(ledger.add_opt_outs(self.opt_outs).await?)
+    }
+
+    /// The source by which an import can be undone. `None` if all rows come from an export with their own sources.
+    #[must_use]
+    pub fn undoable_source(&self) -> Option<&str> {
+        let is_own = self.opt_outs.iter().any(|opt_out| opt_out.is_from_import(&self.source));
+        is_own.then_some(&self.source)
+    }
+
+    /// How many rows repeat an earlier row.
+    #[must_use]
+    pub fn count_repeated(&self) -> u64 {
+        self.rows - self.opt_outs.len() as u64
+    }
+}
+
+/// Reads the numbers of a file, as from a file of opt-outs.
+///
+/// # Errors
+/// If the file cannot be read, with all wrong rows.
+pub async fn read_numbers(file: &Path, region: Option<Region>) -> Result<BTreeSet<Phone>, Error> {
+    let terms = OptOutTerms { region, ..OptOutTerms::default() };
+    let listed = OptOutFile::read(file, &terms, Timestamp::UNIX_EPOCH).await?;
+    Ok(listed.opt_outs.into_iter().filter_map(|listed| listed.who.phone()).collect())
+}
+
+/// The file name without its folder.
+pub(super) fn file_name(file: &Path) -> String {
+    file.file_name().map_or_else(|| file.display().to_string(), |name| name.to_string_lossy().into_owned())
+}
+
+fn read_file(file: &Path, terms: &OptOutTerms, now: Timestamp) -> Result<OptOutFile, Error> {
+    let refused = |finding: Box<Finding>| Error::Findings(vec![*finding]);
+    let open = || {
+        let opened = regular_file::open(file);
+        let opened = opened.map_err(|error| Error::Input(format!("`{}` cannot be read: {error}", file.display())))?;
+        decode_table(opened, file, terms.region).map_err(refused)
+    };
+    let [phone, columns @ ..] = OPT_OUT_COLUMNS;
+    let suggestion = suggest_for_number_file(open()?, file).map_err(refused)?;
+    let others: Vec<&str> = suggestion.columns.iter().map(|(_, header)| header.as_str()).collect();
+    let has = |column: &str| others.iter().any(|header| strip_header(header) == column);
+    let date = find_date_header(others.iter().copied()).filter(|_| !has("at"));
+    let [scope, reason, source, at, gateways] = columns;
+    let at = date.unwrap_or(at);
+    let headers = [suggestion.phone.as_deref().unwrap_or(phone), scope, reason, source, at, gateways];
+    let mut intake = OptOutReader {
+        terms,
+        now,
+        source: import_source(&file_name(file), &current_person(), now).into(),
+        is_export: columns.iter().all(|column| has(column)),
+        zone: date.map(|_| TimeZone::system()),
+        undated: 0,
+        texts: BTreeMap::new(),
+        opt_outs: Vec::new(),
+        wrong: BTreeMap::new(),
+    };
+    // A file of numbers alone has a number in place of the header.
+    if parse_header_number(headers[0], terms.region).is_some() {
+        intake.add_row(Row::HEADER, [headers[0], "", "", "", "", ""]);
+    }
+    let [has_phones, ..] =
+        read_columns(open()?, file, headers, |row, cells| intake.add_row(row, cells)).map_err(refused)?;
+    if !has_phones {
+        let finding =
+            Finding::new(&rules::NO_PHONES, format!("no column of `{}` contains phone numbers", file.display()));
+        return Err(Error::Findings(vec![finding.help("name the columns in the first row, for example `phone`")]));
+    }
+    let (undated, source) = (intake.undated, Arc::clone(&intake.source));
+    let mut opt_outs = intake.finish(file)?;
+    let rows = opt_outs.len() as u64;
+    let mut seen = HashSet::new();
+    opt_outs.retain(|OptOut { who, scope, reach, .. }| seen.insert((who.to_u64(), scope.clone(), *reach)));
+    let mixed = find_mixed_columns(open()?, file).map_err(refused)?;
+    let dates = date.map(|header| (header.to_owned(), undated));
+    Ok(OptOutFile { rows, opt_outs, mixed, dates, source })
+}
+
+/// The columns that mark some recipients as not opted out.
+fn find_mixed_columns(list: DecodedText, file: &Path) -> Result<Vec<MixedColumn>, Box<Finding>> {
+    let mut columns: BTreeMap<usize, MixedColumn> = BTreeMap::new();
+    read_rows(list, file, |headers, _, fields| {
+        for (column, header) in headers.iter().enumerate() {
+            let cell = clean_cell(fields.get(column));
+            let Some(state) = read_opt_out_state(header, cell) else { continue };
+            let known = columns.entry(column).or_insert_with(|| MixedColumn {
+                header: header.clone(),
+                opted_out: 0,
+                reachable: 0,
+                example: String::new(),
+            });
+            match state {
+                OptOutState::OptedOut => known.opted_out += 1,
+                OptOutState::Reachable => {
+                    known.reachable += 1;
+                    if known.example.is_empty() {
+                        known.example = cell.to_owned();
+                    }
+                }
+            }
+        }
+        Ok(())
+    })?;
+    Ok(columns.into_values().filter(|column| column.reachable > 0).collect())
+}
+
+/// A reader of opt-outs from a file.
+struct OptOutReader<'t> {
+    terms: &'t OptOutTerms,
+    now: Timestamp,
+    /// The source that the opt-outs get.
+    source: Arc<str>,
+    /// Whether the file is an export of this list, whose rows have their own sources.
+    is_export: bool,
+    /// The time zone of dates from another program. `None` if the column `at` of an export has them.
+    zone: Option<TimeZone>,
+    /// Rows with a date that cannot be read.
+    undated: u64,
+    /// Interned texts, which many rows share.
+    texts: BTreeMap<String, Arc<str>>,
+    opt_outs: Vec<OptOut>,
+    /// Errors with their rows.
+    wrong: BTreeMap<String, Vec<Row>>,
+}
+
+impl OptOutReader<'_> {
+    fn add_row(&mut self, row: Row, cells: [&str; 6]) {
+        match self.parse_opt_out(cells) {
+            Ok(opt_out) => self.opt_outs.push(opt_out),
+            Err(wrong) => self.wrong.entry(wrong).or_default().push(row),
+        }
+    }
+
+    fn parse_opt_out(&mut self, [phone, scope, reason, source, at, gateways]: [&str; 6]) -> Result<OptOut, String> {
+        let phone = parse_phone_number(phone, self.terms.region).map_err(|problem| match problem {
+            PhoneProblem::National => {
+                "the number has no country code; write it with `+`, or set its country: `--region UA`".to_owned()
+            }
+            problem => problem.to_string(),
+        })?;
+        let scope = match (&self.terms.campaign, scope) {
+            (Some(name), _) => OptOutScope::Campaign(self.intern_text(name)),
+            (None, "") => OptOutScope::Everything,
+            (None, scope) => self.parse_scope(scope)?,
+        };
+        let reach = match gateways {
+            "" => OptOutReach::AllGateways,
+            name => OptOutReach::from_name(name).ok_or("`gateways` must be `all` or `loopback`")?,
+        };
+        let at = self.parse_time(at)?;
+        let reason = match (&self.terms.reason, strip_formula_quote(reason)) {
+            (Some(reason), _) => self.intern_text(reason),
+            (None, "") => self.intern_text("imported"),
+            (None, reason) => self.intern_text(reason),
+        };
+        let source = match (source, self.is_export) {
+            ("", _) => Arc::clone(&self.source),
+            (source, true) => self.intern_text(strip_formula_quote(source)),
+            // An undo of the import finds it by this.
+            (source, false) => self.intern_text(&format!("{}, {}", self.source, strip_formula_quote(source))),
+        };
+        Ok(OptOut { who: phone.into(), scope, reach, reason, source, at })
+    }
+
+    /// Parses the time of an opt-out.
+    fn parse_time(&mut self, at: &str) -> Result<Timestamp, String> {
+        match (at, &self.zone) {
+            ("", _) => Ok(self.now),
+            (at, None) => at.parse().map_err(|_| "`at` must be a time in the form 2026-12-01T10:00:00Z".to_owned()),
+            (at, Some(zone)) => Ok(parse_date(at, zone, self.now).unwrap_or_else(|| {
+                self.undated += 1;
+                self.now
+            })),
+        }
+    }
+
+    fn parse_scope(&mut self, scope: &str) -> Result<OptOutScope, String> {
+        match scope.strip_prefix("campaign:") {
+            Some(name) if campaign_manifest::is_slug(name) => Ok(OptOutScope::Campaign(self.intern_text(name))),
+            None if scope == "everything" => Ok(OptOutScope::Everything),
+            _ => Err("`scope` must be `everything` or `campaign:NAME`".to_owned()),
+        }
+    }
+
+    fn intern_text(&mut self, text: &str) -> Arc<str> {
+        if let Some(known) = self.texts.get(text) {
+            return Arc::clone(known);
+        }
+        let new: Arc<str> = text.into();
+        self.texts.insert(text.to_owned(), Arc::clone(&new));
+        new
+    }
+
+    /// Returns all opt-outs, or the errors.
+    fn finish(self, file: &Path) -> Result<Vec<OptOut>, Error> {
+        if self.wrong.is_empty() {
+            return Ok(self.opt_outs);
+        }
+        let finding = |(what, rows): (String, Vec<Row>)| {
+            let named: Vec<String> = rows.iter().take(MAX_NAMED_ROWS).map(Row::to_string).collect();
+            let more = rows.len().saturating_sub(named.len());
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let s = if rows.len() == 1 { "" } else { "s" };
+            let message = format!("{}:{}: {what} (row{s} {}{more})", file.display(), rows[0], named.join(", "));
+            Finding::new(&rules::OPT_OUT_ROW, message)
+        };
+        Err(Error::Findings(self.wrong.into_iter().map(finding).collect()))
+    }
+}
+
+/// Removes the quote that keeps a cell from being a formula.
+fn strip_formula_quote(cell: &str) -> &str {
+    cell.strip_prefix('\'').filter(|text| text.starts_with(['=', '@', '+', '-'])).unwrap_or(cell)
+}
+
+/// Headers of date columns, the more certain ones first.
+const DATE_HEADERS: &[&str] = &[
+    "unsubscribedat",
+    "unsubscribedon",
+    "unsubscribeddate",
+    "unsubscribedate",
+    "dateunsubscribed",
+    "unsubscribetime",
+    "optedoutat",
+    "optedouton",
+    "optoutat",
+    "optoutdate",
+    "optouttime",
+    "optedoutdate",
+    "dateofoptout",
+    "датавідписки",
+    "датавідмови",
+    "датаотписки",
+    "датаотказа",
+    "date",
+    "datetime",
+    "timestamp",
+    "дата",
+    "датаічас",
+    "датаивремя",
+];
+
+/// Date formats besides ISO 8601. Dates with slashes are not read, because day and month might be swapped.
+const DATE_TIME_FORMATS: &[&str] = &["%d.%m.%Y %H:%M:%S", "%d.%m.%Y, %H:%M:%S", "%d.%m.%Y %H:%M", "%d.%m.%Y, %H:%M"];
+const DATE_FORMATS: &[&str] = &["%d.%m.%Y", "%Y/%m/%d"];
+
+/// Finds the header of the date column among these.
+pub(super) fn find_date_header<'h>(headers: impl Iterator<Item = &'h str> + Clone) -> Option<&'h str> {
+    DATE_HEADERS.iter().find_map(|known| headers.clone().find(|header| strip_header(header) == *known))
+}
+
+/// Parses a time. One without an offset is in this time zone. `None` if it is invalid or in the future.
+pub(super) fn parse_date(cell: &str, zone: &TimeZone, now: Timestamp) -> Option<Timestamp> {
+    let cell = cell.trim();
+    let local = || {
+        let date_time = || DATE_TIME_FORMATS.iter().find_map(|form| DateTime::strptime(form, cell).ok());
+        let date = || DATE_FORMATS.iter().find_map(|form| Date::strptime(form, cell).ok()).map(DateTime::from);
+        let local = cell.parse::<DateTime>().ok().or_else(date_time).or_else(date)?;
+        zone.to_timestamp(local).ok()
+    };
+    cell.parse().ok().or_else(local).filter(|at| *at <= now)
+}
+
+/// Removes case, spaces, dashes and other signs: `Opt-Out` and `opt_out` become `optout`.
+pub(super) fn strip_header(text: &str) -> String {
+    text.chars().filter(|character| character.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+/// The number of entries on a page.
+const PAGE_SIZE: u32 = 10_000;
+
+/// Options for adding an opt-out.
+#[derive(Clone, Debug, Default)]
+pub struct OptOutTerms {
+    /// The name of one campaign. `None` for all.
+    pub campaign: Option<String>,
+    /// Why, in words.
+    pub reason: Option<String>,
+    /// The country of national numbers.
+    pub region: Option<Region>,
+    /// The author; the person at this computer by default.
+    pub by: Option<String>,
+}
+
+/// Adds a number to the list. The additions tell since when it was there, if it was.
+///
+/// # Errors
+/// If the ledger cannot be written.
+pub async fn add_opt_out(
+    ledger: &dyn Ledger,
+    phone: Phone,
+    terms: &OptOutTerms,
+    now: Timestamp,
+) -> Result<(OptOut, Additions), Error> {
+    let opt_out = OptOut {
+        who: phone.into(),
+        scope: OptOutScope::from_campaign(terms.campaign.as_deref()),
+        reach: OptOutReach::AllGateways,
+        reason: terms.reason.as_deref().unwrap_or("by hand").into(),
+        source: terms.by.clone().unwrap_or_else(current_person).into(),
+        at: now,
+    };
+    let additions = ledger.add_opt_outs(vec![opt_out.clone()]).await?;
+    Ok((opt_out, additions))
+}
+
+/// The entries of a number: for one campaign, or all of them.
+///
+/// # Errors
+/// If the ledger cannot be read.
+pub async fn list_opt_outs(ledger: &dyn Ledger, phone: Phone, terms: &OptOutTerms) -> Result<Vec<OptOut>, Error> {
+    let mut entries = ledger.find_opt_outs(phone).await?;
+    entries.retain(|entry| terms.campaign.is_none() || entry.scope.campaign() == terms.campaign.as_deref());
+    Ok(entries)
+}
+
+/// Removes the entries of a number, for one campaign or all of them, and returns them.
+///
+/// # Errors
+/// If the ledger cannot be written.
+pub async fn remove_opt_outs(ledger: &dyn Ledger, phone: Phone, terms: &OptOutTerms) -> Result<Vec<OptOut>, Error> {
+    let scope = terms.campaign.as_deref().map(|name| OptOutScope::from_campaign(Some(name)));
+    let why = terms.reason.as_deref().map(Arc::from);
+    Ok(ledger.remove_opt_outs(OptOutRemoval { phone, scope, by: current_person().into(), why }).await?)
+}
+
+/// The entries that imports of a file added.
+#[derive(Clone, Debug, Default)]
+pub struct ImportedEntries {
+    /// The entries that can be removed.
+    pub entries: Vec<OptOut>,
+    /// Entries of recipients who were forgotten since. They stay on the list.
+    pub forgotten: u64,
+    /// The sources of all imports on the list, each once.
+    pub sources: BTreeSet<Arc<str>>,
+}
+
+impl ImportedEntries {
+    /// Finds them by the path or name of the file, or by the source in the list.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read.
+    pub async fn find(ledger: &dyn Ledger, source: &str, campaign: Option<&str>) -> Result<Self, Error> {
+        let (name, mut found, mut behind) = (file_name(Path::new(source)), Self::default(), None);
+        loop {
+            let part = ledger.list_opt_outs(behind, PAGE_SIZE).await?;
+            for entry in part.entries.into_iter().filter(OptOut::is_imported) {
+                let is_meant = entry.is_from_import(source) || entry.is_from_import(&name);
+                found.sources.insert(Arc::clone(&entry.source));
+                match is_meant && (campaign.is_none() || entry.scope.campaign() == campaign) {
+                    true if entry.who.phone().is_none() => found.forgotten += 1,
+                    true => found.entries.push(entry),
+                    false => {}
+                }
+            }
+            match part.next {
+                Some(next) => behind = Some(next),
+                None => return Ok(found),
+            }
+        }
+    }
+
+    /// Removes the entries that are unchanged and returns how many there were.
+    ///
+    /// # Errors
+    /// If the ledger cannot be written.
+    pub async fn remove(self, ledger: &dyn Ledger, why: Option<&str>) -> Result<u64, Error> {
+        let removal = EntryRemoval { entries: self.entries, by: current_person().into(), why: why.map(Arc::from) };
+        Ok(ledger.remove_entries(removal).await?)
+    }
+}
+
+/// The names of campaigns with runs or an active schedule. `None` if this campaign is among them.
+///
+/// # Errors
+/// If the ledger cannot be read.
+pub async fn list_other_campaigns(ledger: &dyn Ledger, name: &str) -> Result<Option<BTreeSet<String>>, Error> {
+    if !ledger.list_runs(RunFilter { latest: Some(1), ..RunFilter::for_campaign(name) }).await?.is_empty() {
+        return Ok(None);
+    }
+    let runs = ledger.list_runs(RunFilter::all()).await?;
+    let campaigns = runs.into_iter().filter(|run| !run.shared).map(|run| run.campaign);
+    let schedules = ledger.list_schedules().await?.into_iter();
+    let scheduled = schedules.map(|schedule| schedule.map_or_else(|damaged| damaged.name, |armed| armed.name));
+    let names: BTreeSet<String> = campaigns.chain(scheduled).collect();
+    Ok((!names.contains(name)).then_some(names))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_parsed_in_common_formats() {
+        let (kyiv, now) = (TimeZone::get("Europe/Kyiv").unwrap(), "2026-11-26T10:00:00Z".parse().unwrap());
+        for (cell, at) in [
+            ("2026-03-01T10:00:00Z", Some("2026-03-01T10:00:00Z")),
+            ("2026-03-01T10:00:00+02:00", Some("2026-03-01T08:00:00Z")),
+            ("2026-03-01 10:00:00", Some("2026-03-01T08:00:00Z")),
+            ("2026-03-01 10:00", Some("2026-03-01T08:00:00Z")),
+            ("2026-03-01", Some("2026-02-28T22:00:00Z")),
+            ("01.03.2026", Some("2026-02-28T22:00:00Z")),
+            (" 01.03.2026 10:00 ", Some("2026-03-01T08:00:00Z")),
+            ("01.03.2026, 10:00:30", Some("2026-03-01T08:00:30Z")),
+            ("2026/03/01", Some("2026-02-28T22:00:00Z")),
+            ("03/04/2026", None),
+            ("31.02.2026", None),
+            ("2027-01-01", None),
+            ("yesterday", None),
+            ("380501234567", None),
+            ("", None),
+        ] {
+            let at = at.map(|at| at.parse::<Timestamp>().unwrap());
+            assert_eq!(parse_date(cell, &kyiv, now), at, "{cell}");
+        }
+    }
+
+    #[test]
+    fn most_certain_header_names_the_date_column() {
+        let found = |headers: &[&str]| find_date_header(headers.iter().copied()).map(str::to_owned);
+        assert_eq!(found(&["Name", "Date", "Unsubscribed At"]).as_deref(), Some("Unsubscribed At"));
+        assert_eq!(found(&["Ім'я", "Дата"]).as_deref(), Some("Дата"));
+        assert_eq!(found(&["birthday", "created_at", "at"]), None);
+    }
+}

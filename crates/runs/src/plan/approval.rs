@@ -1,0 +1,478 @@
+//! Approvals of plans: review, confirmation, signatures, standing approvals, and plans of test messages.
+//!
+//! With a signature, the sender of a campaign cannot approve it. Test messages are approved like a run, for exactly their
+//! recipients.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jiff::{SignedDuration, Timestamp};
+use ring::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
+use roaring::RoaringBitmap;
+use secrecy::{ExposeSecret as _, SecretString};
+use serde::{Deserialize, Serialize};
+
+use super::enforcement::{find_plan, find_usable_approval, load_approvals};
+use super::planned::{Digest, list_valid_digests, plan_campaign, store_plan, survey_for_plan};
+use super::{PendingRequest, PlanContent, PlanOptions, PlanRefusal, PlannedCampaign};
+use crate::ports::confirm;
+use crate::resume::freeze_inputs;
+use crate::schedule::{find_active_schedule, standing_digest};
+use crate::{Adapters, Consent, Error, Inputs, ListSurvey, Proposal, Round, RunRequest, current_person, fetch_list};
+use campaign_core::domain::{ApproverKey, Phone, Row, RowSet};
+use campaign_engine::delivery::FrozenInputs;
+use campaign_ledger::{ActiveSchedule, Approval, Ledger, LedgerError, OccurrenceKey, Plan};
+use campaign_manifest::{CampaignDay, Profile, SecretSource};
+
+/// A plan that is under review for its approval.
+#[derive(Debug)]
+pub struct PlanReview {
+    /// Its digest.
+    pub digest: String,
+    /// The planned campaign.
+    pub planned: PlannedCampaign,
+    /// The campaign as its files are now, which equals the plan.
+    pub inputs: Arc<Inputs>,
+    /// The current survey of the list.
+    pub survey: ListSurvey,
+    /// The rows that get a message.
+    pub rows: RoaringBitmap,
+}
+
+/// Reviews the plan whose digest begins like this.
+///
+/// # Errors
+/// If there is no such plan, it needs no approval or has one, or the campaign has changed.
+pub async fn review_plan(adapters: &Adapters, prefix: &str) -> Result<PlanReview, Error> {
+    let plan = find_plan(adapters.ledger.as_ref(), prefix).await?;
+    let planned = PlanContent::parse_campaign(&plan)?;
+    PlanReview::load(adapters, plan.digest, *planned).await
+}
+
+/// An approval in advance for the occurrences of a schedule.
+#[derive(Clone, Copy, Debug)]
+pub struct StandingApproval {
+    /// Until when.
+    pub until: Timestamp,
+    /// The most recipients of each occurrence.
+    pub up_to: u64,
+}
+
+/// Asks for confirmation and stores the approval. One run can use it while the plan is kept, or each occurrence if
+/// `standing` is given.
+///
+/// If the profile names approvers, one of them signs the approval.
+///
+/// # Errors
+/// If it was not approved.
+pub async fn approve_plan(
+    adapters: &Adapters,
+    approving: &PlanReview,
+    key: Option<&PrivateKey>,
+    standing: Option<StandingApproval>,
+    consent: &dyn Consent,
+) -> Result<Approval, Error> {
+    let profile = approving.profile()?;
+    let by = find_signer(approving, profile, key)?;
+    let digest = match standing {
+        Some(_) => approving.find_standing_digest(adapters).await?,
+        None => approving.digest.clone(),
+    };
+    let samples = match consent.shows_proposals() {
+        true => approving.survey.pick_samples(&approving.inputs, &approving.rows)?,
+        false => Vec::new(),
+    };
+    confirm(consent, Proposal::Approve { approving, profile, standing, samples: &samples }).await?;
+    // Rounded as in the ledger, so that the signed time equals the stored one.
+    let now = (adapters.clock)().as_microsecond();
+    let at = Timestamp::from_microsecond(now).map_err(|error| Error::Internal(error.to_string()))?;
+    let kept = SignedDuration::from_hours(24 * i64::from(Plan::KEPT_DAYS));
+    let approval = Approval {
+        token: new_token(),
+        digest,
+        by,
+        up_to: standing.map_or(approving.planned.messages, |standing| standing.up_to),
+        at,
+        until: standing.map_or(at.checked_add(kept).unwrap_or(at), |standing| standing.until),
+        standing: standing.is_some(),
+    };
+    let approval = match key {
+        Some(key) => key.sign(approval),
+        None => approval,
+    };
+    adapters.ledger.keep_approval(approval.clone()).await?;
+    Ok(approval)
+}
+
+/// Finds the approver: the owner of the key if the profile names approvers, else the person at the terminal.
+fn find_signer(approving: &PlanReview, profile: &Profile, key: Option<&PrivateKey>) -> Result<String, Error> {
+    let gateway = || profile.name.clone();
+    match (&profile.approval, key) {
+        (None, None) => Ok(current_person()),
+        (None, Some(_)) => Err(Error::Plan(PlanRefusal::NobodyCanSign)),
+        (Some(_), None) => {
+            Err(Error::Plan(PlanRefusal::NeedsKey { digest: approving.digest.clone(), gateway: gateway() }))
+        }
+        (Some(rule), Some(key)) => {
+            let own = key.public_key();
+            let known = rule.by.iter().find(|(_, public)| Some(*public) == own);
+            let unknown = || Error::Plan(PlanRefusal::UnknownKey { gateway: gateway() });
+            known.map(|(name, _)| name.clone()).ok_or_else(unknown)
+        }
+    }
+}
+
+/// The token of a typed approval, which only the ledger proves.
+pub(super) fn new_token() -> String {
+    format!("typed-{:032x}", rand::random::<u128>())
+}
+
+impl PlanReview {
+    async fn load(adapters: &Adapters, digest: String, planned: PlannedCampaign) -> Result<Self, Error> {
+        let inputs = Arc::new(load_planned_inputs(adapters, &planned)?);
+        let rule = inputs.destination.profile().and_then(|profile| profile.approval.as_ref());
+        let given = load_approvals(adapters.ledger.as_ref(), &digest, rule).await?;
+        if let Some(given) = find_usable_approval(&given, (adapters.clock)(), planned.messages) {
+            return Err(Error::Plan(PlanRefusal::Approved { digest, by: given.by.clone() }));
+        }
+        // Before the list is fetched, which can start a program.
+        planned.refuse_other_resources(&digest, &inputs)?;
+        if inputs.list.is_unfetched()
+            && planned.options.occurrence.is_some()
+            && find_active_schedule(adapters, &inputs).await?.is_none()
+        {
+            return Err(Error::Plan(PlanRefusal::NoSchedule { file: inputs.campaign.file.clone() }));
+        }
+        let inputs = fetch_list(&inputs, adapters.fetch_context()).await?;
+        let survey = survey_for_plan(adapters, &inputs, planned.options.again).await?;
+        let rows = planned_request(&planned).choose_rows(&survey.survey.planned_rows(), survey.survey.last_row)?;
+        let approving = Self { digest, planned, inputs, survey, rows };
+        approving.refuse_changed()?;
+        Ok(approving)
+    }
+
+    /// The profile.
+    fn profile(&self) -> Result<&Profile, Error> {
+        self.inputs.destination.profile().ok_or(Error::Plan(PlanRefusal::Rehearsal))
+    }
+
+    /// The digest that approves all occurrences of its schedule.
+    async fn find_standing_digest(&self, adapters: &Adapters) -> Result<String, Error> {
+        let Some(armed) = find_active_schedule(adapters, &self.inputs).await? else {
+            return Err(Error::Plan(PlanRefusal::NoSchedule { file: self.inputs.campaign.file.clone() }));
+        };
+        Ok(standing_digest(&armed))
+    }
+
+    fn refuse_changed(&self) -> Result<(), Error> {
+        let now: FrozenInputs = freeze_inputs(&self.inputs, &self.survey);
+        let destination = &self.inputs.destination;
+        let options = self.planned.options.clone().with_resources_of(&self.inputs);
+        if list_valid_digests(&now, destination, &options)?.contains(&self.digest) {
+            return Ok(());
+        }
+        let what = self.planned.describe_differences(&now, destination, &options);
+        let (file, gateway) = (self.inputs.campaign.file.clone(), self.inputs.campaign.brief.gateway.clone());
+        Err(Error::Plan(PlanRefusal::Changed { digest: self.digest.clone(), file, gateway, what }))
+    }
+}
+
+/// Loads the planned campaign from its current files.
+fn load_planned_inputs(adapters: &Adapters, planned: &PlannedCampaign) -> Result<Inputs, Error> {
+    let (file, gateway) = (&planned.inputs.campaign_file, Some(planned.inputs.brief.gateway.as_str()));
+    let Some((nominal, zone)) = planned.options.occurrence.clone() else {
+        return Inputs::load(file, gateway, &adapters.profiles, CampaignDay::Of((adapters.clock)()));
+    };
+    let schedule = planned.inputs.brief.name.clone();
+    let key = OccurrenceKey { schedule, nominal, zone };
+    let unreadable = || Error::Input(format!("the date of the plan cannot be read: {}", key.nominal));
+    let occurrence = crate::occurrence::parse_occurrence(&key).ok_or_else(unreadable)?;
+    crate::load_occurrence(&adapters.profiles, file, gateway, &occurrence)
+}
+
+/// The planned request, as far as it selects rows.
+fn planned_request(planned: &PlannedCampaign) -> RunRequest {
+    let rows = planned.options.rows.as_ref().and_then(|rows| rows.parse::<RowSet>().ok());
+    RunRequest { rows, limit: planned.options.limit, round: Round::Same, ..RunRequest::default() }
+}
+
+/// How long the approval of a single operation is valid.
+const VALID_FOR: SignedDuration = SignedDuration::from_hours(1);
+
+/// Stores where a pending operation can be reviewed.
+///
+/// # Errors
+/// If the ledger cannot be written.
+pub async fn store_pending(adapters: &Adapters, digest: &str, pending: PendingRequest) -> Result<(), Error> {
+    let record = PlanContent::Pending(pending).to_record()?;
+    let plan = Plan { digest: digest.to_owned(), record, at: (adapters.clock)() };
+    Ok(adapters.ledger.keep_plan(plan).await?)
+}
+
+/// Uses an approval of this digest. `None` if there is no unused one.
+///
+/// # Errors
+/// If the ledger cannot be written.
+pub async fn use_approval(ledger: &dyn Ledger, digest: &str) -> Result<Option<Approval>, Error> {
+    for kept in ledger.list_approvals(digest).await? {
+        if ledger.use_approval(&kept.approval.token, None).await? {
+            return Ok(Some(kept.approval));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns an approval whose operation was proven not to happen.
+///
+/// # Errors
+/// If the ledger cannot be written.
+pub async fn return_approval(ledger: &dyn Ledger, used: Approval) -> Result<(), Error> {
+    ledger.keep_approval(Approval { token: new_token(), ..used }).await?;
+    Ok(())
+}
+
+/// Finds a pending operation by the beginning of its digest, with the whole digest. `None` if the plan is of a
+/// campaign.
+///
+/// # Errors
+/// If there is no such digest.
+pub async fn find_pending(ledger: &dyn Ledger, prefix: &str) -> Result<Option<(String, PendingRequest)>, Error> {
+    let plan = find_plan(ledger, prefix).await?;
+    Ok(match PlanContent::from_plan(&plan)? {
+        PlanContent::Pending(pending) => Some((plan.digest, pending)),
+        PlanContent::Campaign(_) => None,
+    })
+}
+
+/// Asks for confirmation of the shown text and stores the approval for one use within an hour.
+///
+/// # Errors
+/// If it was not approved.
+pub async fn approve_pending(
+    adapters: &Adapters,
+    digest: &str,
+    pending: &PendingRequest,
+    shown: &str,
+    consent: &dyn Consent,
+) -> Result<Approval, Error> {
+    let now = (adapters.clock)();
+    if let Some(given) = adapters.ledger.list_approvals(digest).await?.into_iter().find(|kept| kept.is_valid(now)) {
+        return Err(Error::Plan(PlanRefusal::Approved { digest: digest.to_owned(), by: given.approval.by }));
+    }
+    confirm(consent, Proposal::Pending { gateway: &pending.gateway, shown }).await?;
+    let at = (adapters.clock)();
+    let approval = Approval {
+        token: new_token(),
+        digest: digest.to_owned(),
+        by: current_person(),
+        up_to: 1,
+        at,
+        until: at.checked_add(VALID_FOR).unwrap_or(at),
+        standing: false,
+    };
+    adapters.ledger.keep_approval(approval.clone()).await?;
+    Ok(approval)
+}
+
+/// Counts the approvals of an occurrence's plan and of its schedule, valid or not.
+///
+/// # Errors
+/// If the ledger cannot be read.
+pub async fn count_approvals(ledger: &dyn Ledger, armed: &ActiveSchedule, digest: &str) -> Result<usize, LedgerError> {
+    let (own, all) = (ledger.list_approvals(digest).await?, ledger.list_approvals(&standing_digest(armed)).await?);
+    Ok(own.len() + all.len())
+}
+
+/// The digest of an occurrence's plan. `None` if there is none.
+///
+/// # Errors
+/// If the ledger cannot be read.
+pub async fn find_occurrence_plan(ledger: &dyn Ledger, key: &OccurrenceKey) -> Result<Option<String>, LedgerError> {
+    let wanted = Some((key.nominal.clone(), key.zone.clone()));
+    let is_of = |of: &PlanContent| match of {
+        PlanContent::Campaign(planned) => {
+            planned.inputs.brief.name == key.schedule && planned.options.occurrence == wanted
+        }
+        PlanContent::Pending(_) => false,
+    };
+    // A damaged plan counts as missing: its occurrence is not sent.
+    let plans = ledger.list_plans().await?;
+    Ok(plans
+        .into_iter()
+        .flatten()
+        .find(|plan| PlanContent::from_plan(plan).is_ok_and(|of| is_of(&of)))
+        .map(|plan| plan.digest))
+}
+
+/// The recipients of test messages. The ledger contains no record of their numbers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TestRecipients {
+    /// The numbers, masked.
+    pub masked: Vec<String>,
+    /// SHA-256 of all numbers.
+    pub sha256: String,
+}
+
+impl TestRecipients {
+    fn from_phones(phones: &[Phone]) -> Self {
+        let mut phones = phones.to_vec();
+        phones.sort_unstable();
+        let all = phones.iter().fold(Digest::new(), |digest, phone| digest.with(phone.to_string()));
+        Self { masked: phones.iter().map(|phone| phone.format_masked()).collect(), sha256: all.finish() }
+    }
+}
+
+/// The approval of test messages of a row to these numbers. Otherwise the digest of the plan, which is stored for an
+/// approval.
+pub(crate) async fn find_test_approval(
+    adapters: &Adapters,
+    inputs: &Inputs,
+    (list, (row, phones)): (&ListSurvey, (Row, &[Phone])),
+) -> Result<Result<Approval, String>, Error> {
+    let (mut planned, _) = plan_campaign(inputs, list, &RoaringBitmap::from([row.get()]), &RunRequest::default());
+    let recipients = TestRecipients::from_phones(phones);
+    planned.options = PlanOptions { rows: Some(row.to_string()), tests_to: Some(recipients), ..planned.options };
+    planned.messages = phones.len() as u64;
+    // The plan of a test has no price.
+    planned.cost = None;
+    let messages = planned.messages;
+    let digest = store_plan(adapters, planned, &inputs.destination).await?;
+    let rule = inputs.destination.profile().and_then(|profile| profile.approval.as_ref());
+    let given = load_approvals(adapters.ledger.as_ref(), &digest, rule).await?;
+    Ok(find_usable_approval(&given, (adapters.clock)(), messages).cloned().ok_or(digest))
+}
+
+/// The domain of approval signatures, so that no other signature is valid as one.
+const SIGNATURE_DOMAIN: &[u8] = b"campaign approval 1\0";
+
+/// The prefix of a private key file.
+const KEY_PREFIX: &str = "ed25519-private:";
+
+/// A private key.
+pub struct PrivateKey(Ed25519KeyPair);
+
+/// The content of a token, without the signature. Times are microseconds since 1970.
+#[derive(Serialize, Deserialize)]
+struct ApprovalStatement {
+    digest: String,
+    by: String,
+    up_to: u64,
+    at: i64,
+    until: i64,
+    standing: bool,
+}
+
+impl PrivateKey {
+    /// Generates a key: the line of its file, and its public key.
+    ///
+    /// # Errors
+    /// If that fails, which is a bug.
+    pub fn generate_pair() -> Result<(SecretString, ApproverKey), Error> {
+        let seed: [u8; 32] = rand::random();
+        let key = Self::from_seed(&seed).ok_or_else(|| Error::Internal("no key can be made".to_owned()))?;
+        let public = key.public_key().ok_or_else(|| Error::Internal("a key has no public half".to_owned()))?;
+        Ok((SecretString::from(format!("{KEY_PREFIX}{}", URL_SAFE_NO_PAD.encode(seed))), public))
+    }
+
+    /// Reads the key from a file that only its owner can read.
+    ///
+    /// # Errors
+    /// If there is no key. The message never contains any part of it.
+    pub fn read(file: &Path) -> Result<Self, Error> {
+        let source = SecretSource::File(file.to_owned());
+        let line = source.read_secret("the private approval key", &|_| None).map_err(Error::Input)?;
+        let seed = line.expose_secret().strip_prefix(KEY_PREFIX).and_then(|text| URL_SAFE_NO_PAD.decode(text).ok());
+        let wrong = || Error::Input(format!("`{}` does not contain a private approval key", file.display()));
+        seed.and_then(|seed| Self::from_seed(&seed)).ok_or_else(wrong)
+    }
+
+    fn from_seed(seed: &[u8]) -> Option<Self> {
+        Ed25519KeyPair::from_seed_unchecked(seed).ok().map(Self)
+    }
+
+    /// The public key that belongs to this private key.
+    #[must_use]
+    pub fn public_key(&self) -> Option<ApproverKey> {
+        ApproverKey::from_bytes(self.0.public_key().as_ref())
+    }
+
+    /// Signs an approval and sets its token.
+    pub(super) fn sign(&self, approval: Approval) -> Approval {
+        let Approval { digest, by, up_to, at, until, standing, token: _ } = &approval;
+        let statement = ApprovalStatement {
+            digest: digest.clone(),
+            by: by.clone(),
+            up_to: *up_to,
+            at: at.as_microsecond(),
+            until: until.as_microsecond(),
+            standing: *standing,
+        };
+        // A statement of texts and numbers can always be serialized.
+        let said = serde_json::to_vec(&statement).unwrap_or_default();
+        let signature = self.0.sign(&[SIGNATURE_DOMAIN, &said].concat());
+        let token = format!("{}.{}", URL_SAFE_NO_PAD.encode(&said), URL_SAFE_NO_PAD.encode(signature));
+        Approval { token, ..approval }
+    }
+}
+
+/// The approval in a token, if the owner of one of these keys signed it under their own name.
+pub(super) fn verify_token(token: &str, keys: &[(String, ApproverKey)]) -> Option<Approval> {
+    let (said, signature) = token.trim().split_once('.')?;
+    let (said, signature) = (URL_SAFE_NO_PAD.decode(said).ok()?, URL_SAFE_NO_PAD.decode(signature).ok()?);
+    let ApprovalStatement { digest, by, up_to, at, until, standing } = serde_json::from_slice(&said).ok()?;
+    let (_, key) = keys.iter().find(|(name, _)| *name == by)?;
+    UnparsedPublicKey::new(&ED25519, key.as_bytes()).verify(&[SIGNATURE_DOMAIN, &said].concat(), &signature).ok()?;
+    let (at, until) = (Timestamp::from_microsecond(at).ok()?, Timestamp::from_microsecond(until).ok()?);
+    Some(Approval { token: token.trim().to_owned(), digest, by, up_to, at, until, standing })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn approval(digest: String, up_to: u64) -> Approval {
+        let at = Timestamp::from_microsecond(1_800_000_000_000_000).unwrap();
+        let (token, by) = (String::new(), "Olha".to_owned());
+        Approval { token, digest, by, up_to, at, until: at, standing: false }
+    }
+
+    fn private_key(seed: u8) -> PrivateKey {
+        PrivateKey::from_seed(&[seed; 32]).unwrap()
+    }
+
+    fn approver_keys(name: &str, seed: u8) -> Vec<(String, ApproverKey)> {
+        vec![(name.to_owned(), private_key(seed).public_key().unwrap())]
+    }
+
+    #[test]
+    fn signature_is_bound_to_person_key_and_purpose() {
+        let signed = private_key(1).sign(approval("d1".to_owned(), 7));
+        assert_eq!(verify_token(&signed.token, &approver_keys("Olha", 1)), Some(signed.clone()));
+        assert_eq!(verify_token(&signed.token, &approver_keys("Olha", 2)), None, "another key");
+        assert_eq!(verify_token(&signed.token, &approver_keys("Taras", 1)), None, "another name");
+        assert_eq!(verify_token(&signed.token, &[]), None);
+        let said = signed.token.split_once('.').unwrap().0;
+        let bare = private_key(1).0.sign(&URL_SAFE_NO_PAD.decode(said).unwrap());
+        let bare = format!("{said}.{}", URL_SAFE_NO_PAD.encode(bare));
+        assert_eq!(verify_token(&bare, &approver_keys("Olha", 1)), None, "a signature for something else");
+    }
+
+    proptest! {
+        #[test]
+        fn altered_token_is_rejected(at in 0..400_usize, letter in "[A-Za-z0-9_.-]") {
+            let token = private_key(1).sign(approval("d1".to_owned(), 7)).token;
+            let at = at % token.len();
+            let other = format!("{}{letter}{}", &token[..at], &token[at + 1..]);
+            prop_assert_eq!(verify_token(&other, &approver_keys("Olha", 1)).is_some(), other == token);
+        }
+
+        #[test]
+        fn malformed_token_is_rejected(token in ".{0,80}") {
+            prop_assert!(verify_token(&token, &approver_keys("Olha", 1)).is_none());
+        }
+    }
+}

@@ -1,0 +1,463 @@
+//! Enforcement of plans and approvals before a call sends anything.
+//!
+//! Unapproved messages count over all runs of an edition, so that it cannot be split into several small runs.
+
+use jiff::Timestamp;
+use roaring::RoaringBitmap;
+use rustc_hash::FxHashMap;
+
+use super::approval::verify_token;
+use super::planned::{list_valid_digests, plan_campaign, store_plan};
+use super::{PlanContent, PlanOptions, PlanRefusal, PlannedCampaign};
+use crate::launch::Session;
+use crate::resume::freeze_inputs;
+use crate::{
+    Consent, ConsentRefusal, Error, ListSurvey, Proposal, ProposalKind, RunEvent, RunRequest, list_campaign_runs,
+};
+use campaign_core::domain::Row;
+use campaign_engine::delivery::{FrozenInputs, Snapshot};
+use campaign_gateway::BoxFuture;
+use campaign_ledger::{Approval, EnvelopeReader, KeptApproval, Ledger, LedgerError, Plan, RowState, Run, RunId};
+use campaign_manifest::{ApprovalRule, Profile};
+
+/// A plan that a call must follow.
+pub(crate) struct RequiredPlan {
+    /// Its digest.
+    pub(super) digest: String,
+    /// The planned campaign, if this ledger has it.
+    pub(super) planned: Option<Box<PlannedCampaign>>,
+    /// The approvals.
+    pub(super) approvals: Vec<KeptApproval>,
+}
+
+/// The confirmation of the person who approved a plan.
+pub(crate) struct PlanConsent;
+
+impl Consent for PlanConsent {
+    fn can_confirm(&self) -> bool {
+        true
+    }
+
+    fn ask<'a>(&'a self, question: Proposal<'a>) -> BoxFuture<'a, Result<(), ConsentRefusal>> {
+        let covered = matches!(question, Proposal::Begin { .. } | Proposal::Resume { .. });
+        Box::pin(async move { if covered { Ok(()) } else { Err(ConsentRefusal::NoTerminal) } })
+    }
+}
+
+/// The plan whose digest begins like this.
+pub(super) async fn find_plan(ledger: &dyn Ledger, digest: &str) -> Result<Plan, Error> {
+    let mut found = ledger.find_plans(&digest.to_lowercase()).await?;
+    let refused = match (found.len(), digest.is_empty()) {
+        (1, false) => return Ok(found.remove(0)),
+        (0, _) | (_, true) => PlanRefusal::Unknown { digest: digest.to_owned() },
+        _ => PlanRefusal::Ambiguous { digest: digest.to_owned() },
+    };
+    Err(Error::Plan(refused))
+}
+
+/// Whether an approval is valid: if the profile names approvers, one of them signed it.
+pub(super) fn is_valid_approval(approval: &Approval, rule: Option<&ApprovalRule>) -> bool {
+    rule.is_none_or(|rule| verify_token(&approval.token, &rule.by).as_ref() == Some(approval))
+}
+
+/// The valid approvals of this digest.
+pub(super) async fn load_approvals(
+    ledger: &dyn Ledger,
+    digest: &str,
+    rule: Option<&ApprovalRule>,
+) -> Result<Vec<KeptApproval>, Error> {
+    let mut approvals = ledger.list_approvals(digest).await?;
+    approvals.retain(|kept| is_valid_approval(&kept.approval, rule));
+    Ok(approvals)
+}
+
+impl RequiredPlan {
+    /// The plan that a request names, directly or by a token. `None` if it names no plan.
+    pub(crate) async fn load_for_request(
+        ledger: &dyn Ledger,
+        request: &RunRequest,
+        profile: Option<&Profile>,
+    ) -> Result<Option<Self>, Error> {
+        let rule = profile.and_then(|profile| profile.approval.as_ref());
+        let digest = match (&request.approval, &request.plan) {
+            (None, None) => return Ok(None),
+            (None, Some(digest)) => find_plan(ledger, digest).await?.digest,
+            (Some(token), digest) => import_approval(ledger, token, digest.as_deref(), rule).await?,
+        };
+        let planned = ledger.find_plans(&digest).await?.first().map(PlanContent::parse_campaign).transpose()?;
+        let approvals = load_approvals(ledger, &digest, rule).await?;
+        Ok(Some(Self { digest, planned, approvals }))
+    }
+
+    /// The number of planned messages, or of approved ones if the plan is in another ledger.
+    pub(super) fn count_messages(&self) -> u64 {
+        let approved = || self.approvals.iter().map(|kept| kept.approval.up_to).max();
+        self.planned.as_ref().map(|planned| planned.messages).or_else(approved).unwrap_or(0)
+    }
+
+    /// An unused approval for this many messages.
+    pub(super) fn find_usable(&self, now: Timestamp, messages: u64) -> Option<&Approval> {
+        find_usable_approval(&self.approvals, now, messages)
+    }
+}
+
+/// A usable approval among these for this many messages.
+pub(super) fn find_usable_approval(approvals: &[KeptApproval], now: Timestamp, messages: u64) -> Option<&Approval> {
+    let good = |kept: &&KeptApproval| kept.is_valid(now) && messages <= kept.approval.up_to;
+    approvals.iter().find(good).map(|kept| &kept.approval)
+}
+
+/// Stores an approval from another machine and returns its digest.
+async fn import_approval(
+    ledger: &dyn Ledger,
+    token: &str,
+    digest: Option<&str>,
+    rule: Option<&ApprovalRule>,
+) -> Result<String, Error> {
+    let Some(rule) = rule else { return Err(Error::Plan(PlanRefusal::NobodyCanSign)) };
+    let proven = verify_token(token, &rule.by).filter(|approval| !approval.standing);
+    let approval = proven.ok_or(Error::Plan(PlanRefusal::NotProven))?;
+    if let Some(other) = digest.filter(|digest| !approval.digest.starts_with(&digest.to_lowercase())) {
+        let (digest, approved) = (other.to_owned(), approval.digest);
+        return Err(Error::Plan(PlanRefusal::OtherPlan { digest, approved }));
+    }
+    let digest = approval.digest.clone();
+    ledger.keep_approval(approval).await?;
+    Ok(digest)
+}
+
+/// The states of rows without a message.
+const UNTOUCHED: [RowState; 4] = [RowState::Planned, RowState::NotSent, RowState::Skipped, RowState::Invalid];
+
+/// A usable approval.
+pub(crate) struct UsableApproval {
+    /// The approval.
+    pub(crate) approval: Approval,
+    /// Whether the resumed run has it already.
+    pub(crate) is_used: bool,
+    /// The number of remaining messages.
+    pub(crate) left: u64,
+}
+
+/// Messages without an approval, which are compared with the profile's `above`.
+#[derive(Clone, Copy)]
+struct UnapprovedMessages {
+    /// The number of messages now.
+    number: u64,
+    /// The number of recipients of the edition with one already.
+    sent: u64,
+}
+
+impl Session {
+    /// Refuses programs, URLs and sources that differ from the plan, before the list is fetched.
+    pub(crate) fn refuse_other_resources(&self) -> Result<(), Error> {
+        let planned = self.required_plan.as_ref().and_then(|pin| Some((pin.planned.as_ref()?, pin)));
+        planned.map_or(Ok(()), |(planned, pin)| planned.refuse_other_resources(&pin.digest, self.inputs()))
+    }
+
+    /// Refuses a new run that differs from the plan.
+    pub(crate) fn refuse_unplanned(&self, survey: &ListSurvey) -> Result<(), Error> {
+        match &self.required_plan {
+            Some(_) => self.refuse_other_plan(
+                &freeze_inputs(self.inputs(), survey),
+                &[PlanOptions::from_request(&self.launch.request, self.inputs())],
+            ),
+            None => Ok(()),
+        }
+    }
+
+    /// The approval that a new run to these rows uses, if there is one. All runs of its edition count.
+    ///
+    /// # Errors
+    /// If there are more messages than planned, or they need an approval and have none.
+    pub(crate) async fn find_begin_approval(
+        &self,
+        survey: &ListSurvey,
+        rows: &RoaringBitmap,
+        in_edition: impl Fn(&Run) -> bool,
+    ) -> Result<Option<Approval>, Error> {
+        let (number, now) = (rows.len(), (self.adapters.clock)());
+        let total = UnapprovedMessages { number, sent: self.count_unapproved(in_edition).await? };
+        let approval = match &self.required_plan {
+            Some(pin) => {
+                self.refuse_more_messages(number)?;
+                pin.find_usable(now, number).filter(|_| number > 0).cloned()
+            }
+            None => self.find_occurrence_approval(&freeze_inputs(self.inputs(), survey), total).await?,
+        };
+        match &approval {
+            Some(approval) => {
+                (self.adapters.observer)(RunEvent::Approved { by: approval.by.clone(), at: approval.at });
+            }
+            None if self.required_rule(total).is_some() => {
+                let (planned, _) = plan_campaign(self.inputs(), survey, rows, &self.launch.request);
+                let digest = store_plan(&self.adapters, planned, &self.inputs().destination).await?;
+                return Err(self.unapproved_error(Some(digest), total));
+            }
+            None => {}
+        }
+        Ok(approval)
+    }
+
+    /// Refuses unapproved messages if only an approval permits them.
+    pub(crate) fn refuse_unapproved(&self, approved: bool, number: u64) -> Result<(), Error> {
+        match self.launch.request.approved_only && !approved && number > 0 {
+            true => Err(Error::NotConfirmed { what: ProposalKind::Run(number), refusal: ConsentRefusal::NoTerminal }),
+            false => Ok(()),
+        }
+    }
+
+    /// Refuses to end a run without messages if only an approval will do, and the run used none of its plan.
+    pub(crate) async fn refuse_unapproved_end(&self, run: &Run, number: u64) -> Result<(), Error> {
+        let Some(pin) = self.required_plan.as_ref().filter(|_| self.launch.request.approved_only && number == 0) else {
+            return Ok(());
+        };
+        match self.find_used_approval(run, std::slice::from_ref(&pin.digest)).await? {
+            Some(_) => Ok(()),
+            None => Err(Error::Plan(PlanRefusal::NobodyLeft {
+                digest: pin.digest.clone(),
+                file: self.inputs().campaign.file.clone(),
+                gateway: self.inputs().campaign.brief.gateway.clone(),
+                run: run.name(),
+            })),
+        }
+    }
+
+    /// The approval for resuming a run with this many more messages, if its required plan has one.
+    ///
+    /// # Errors
+    /// If the run does not belong to the plan, has more messages than planned, or needs an approval and has none.
+    pub(crate) async fn find_resume_approval(
+        &self,
+        run: &Run,
+        snapshot: &Snapshot,
+        number: u64,
+    ) -> Result<Option<UsableApproval>, Error> {
+        let is_other = |other: &Run| other.edition == run.edition && other.key != run.key;
+        let (sent, unapproved) = self.count_sent(run, snapshot).await?;
+        let total = UnapprovedMessages { number, sent: unapproved + self.count_unapproved(is_other).await? };
+        let needed = self.required_rule(total).is_some();
+        if self.required_plan.is_none() && !needed {
+            return Ok(None);
+        }
+        let frozen = FrozenInputs::load_for_run(self.adapters.ledger.as_ref(), run).await?;
+        // Whether the round is new was only stated when the run began.
+        let options = [false, true]
+            .map(|again| PlanOptions { again, ..PlanOptions::from_request(&self.launch.request, self.inputs()) });
+        self.refuse_other_plan(&frozen, &options)?;
+        let mut known = Vec::from_iter(self.launch.request.schedule_digest.clone());
+        for options in &options {
+            known.extend(list_valid_digests(&frozen, &self.inputs().destination, options)?);
+        }
+        let own = self.find_used_approval(run, &known).await?;
+        let approved = sent - unapproved;
+        if let Some(approval) = own.filter(|approval| approved < approval.up_to) {
+            let left = approval.up_to - approved;
+            // Recipients beyond a limit were never approved; all others were.
+            if number <= left || self.launch.request.limit.is_some() {
+                return Ok(Some(UsableApproval { approval, is_used: true, left }));
+            }
+        }
+        let now = (self.adapters.clock)();
+        let found = match &self.required_plan {
+            Some(pin) => {
+                self.refuse_more_messages(number)?;
+                pin.find_usable(now, number).filter(|_| number > 0).cloned()
+            }
+            None => self.find_occurrence_approval(&frozen, total).await?,
+        };
+        match found {
+            Some(approval) => Ok(Some(UsableApproval { left: approval.up_to, approval, is_used: false })),
+            None if needed => Err(self.unapproved_error(None, total)),
+            None => Ok(None),
+        }
+    }
+
+    /// Refuses a retry of this many messages if they need an approval and the run has none.
+    pub(crate) async fn refuse_unapproved_retry(&self, run: &Run, number: u64) -> Result<(), Error> {
+        let in_edition = |other: &Run| other.edition == run.edition;
+        let total = UnapprovedMessages { number, sent: self.count_unapproved(in_edition).await? };
+        if self.required_rule(total).is_none() {
+            return Ok(());
+        }
+        let ledger = self.adapters.ledger.as_ref();
+        let frozen = FrozenInputs::load_for_run(ledger, run).await?;
+        let now = PlanOptions::default().with_resources_of(self.inputs());
+        let mut options = vec![now.clone(), PlanOptions { again: true, ..now }];
+        for used in ledger.list_run_approvals(run.key).await? {
+            let plans = ledger.find_plans(&used.approval.digest).await?;
+            let planned = plans.first().map(PlanContent::parse_campaign).transpose()?;
+            options.extend(planned.map(|planned| planned.options.with_resources_of(self.inputs())));
+        }
+        let known = options.iter().map(|options| list_valid_digests(&frozen, &self.inputs().destination, options));
+        let own = self.find_used_approval(run, &known.collect::<Result<Vec<_>, _>>()?.concat()).await?;
+        match own.filter(|approval| number <= approval.up_to) {
+            Some(_) => Ok(()),
+            None => Err(self.unapproved_error(None, total)),
+        }
+    }
+
+    /// Uses an approval for a resumed run.
+    pub(crate) async fn use_resume_approval(&self, run: &Run, usable: &UsableApproval) -> Result<(), Error> {
+        let ledger = self.adapters.ledger.as_ref();
+        if usable.is_used || ledger.use_approval(&usable.approval.token, Some(run.key)).await? {
+            return Ok(());
+        }
+        Err(Self::used_approval_error(&usable.approval))
+    }
+
+    /// The error that an approval was used in the meantime.
+    pub(crate) fn used_approval_error(approval: &Approval) -> Error {
+        Error::Plan(PlanRefusal::Used { digest: approval.digest.clone() })
+    }
+
+    /// The approval rule of the profile.
+    fn approval_rule(&self) -> Option<&ApprovalRule> {
+        self.inputs().destination.profile().and_then(|profile| profile.approval.as_ref())
+    }
+
+    /// The rule that these messages need. `None` for a rehearsal and for a gateway on this machine.
+    fn required_rule(&self, total: UnapprovedMessages) -> Option<&ApprovalRule> {
+        self.live_rule().filter(|rule| total.number > 0 && total.sent + total.number > u64::from(rule.above))
+    }
+
+    /// The rule of a live gateway.
+    fn live_rule(&self) -> Option<&ApprovalRule> {
+        self.inputs().destination.remote_profile().and_then(|profile| profile.approval.as_ref())
+    }
+
+    /// Counts the recipients with an unapproved message of these runs.
+    async fn count_unapproved(&self, counts: impl Fn(&Run) -> bool) -> Result<u64, Error> {
+        let (Some(rule), ledger) = (self.live_rule(), self.adapters.ledger.as_ref()) else { return Ok(0) };
+        let mut runs = list_campaign_runs(ledger, self.inputs()).await?;
+        runs.retain(counts);
+        count_unapproved(ledger, &runs, rule).await
+    }
+
+    /// The number of rows with a message, and of those without an approval.
+    async fn count_sent(&self, run: &Run, snapshot: &Snapshot) -> Result<(u64, u64), Error> {
+        let touched = RowState::ALL.into_iter().filter(|state| !UNTOUCHED.contains(state));
+        let sent: u64 = touched.map(|state| snapshot.counts.get(state)).sum();
+        let (Some(rule), ledger) = (self.live_rule(), self.adapters.ledger.as_ref()) else { return Ok((sent, sent)) };
+        let approvals = ledger.list_run_approvals(run.key).await?;
+        let Some(since) = find_approval_time(run, &approvals, rule) else { return Ok((sent, sent)) };
+        let is_touched = |row| snapshot.states.recorded_state(row).is_some_and(|state| !UNTOUCHED.contains(&state));
+        Ok((sent, count_attempted_before(ledger, run.key, since, is_touched).await?.min(sent)))
+    }
+
+    /// An approval of one of these digests that a run has used.
+    async fn find_used_approval(&self, run: &Run, digests: &[String]) -> Result<Option<Approval>, Error> {
+        let used = self.adapters.ledger.list_run_approvals(run.key).await?.into_iter().map(|kept| kept.approval);
+        let mut own = used.filter(|own| digests.contains(&own.digest) && is_valid_approval(own, self.approval_rule()));
+        Ok(own.next())
+    }
+
+    /// The approval of an occurrence, or of all occurrences of its schedule. A person names the plan instead.
+    async fn find_occurrence_approval(
+        &self,
+        now: &FrozenInputs,
+        total: UnapprovedMessages,
+    ) -> Result<Option<Approval>, Error> {
+        let request = &self.launch.request;
+        let Some(armed) = request.schedule_digest.as_ref().filter(|_| self.required_rule(total).is_some()) else {
+            return Ok(None);
+        };
+        let ledger = self.adapters.ledger.as_ref();
+        let own =
+            list_valid_digests(now, &self.inputs().destination, &PlanOptions::from_request(request, self.inputs()))?;
+        for digest in own.iter().chain([armed]) {
+            let found = load_approvals(ledger, digest, self.approval_rule()).await?;
+            if let Some(approval) = find_usable_approval(&found, (self.adapters.clock)(), total.number) {
+                return Ok(Some(approval.clone()));
+            }
+        }
+        Ok(None)
+    }
+
+    fn unapproved_error(
+        &self,
+        digest: Option<String>,
+        UnapprovedMessages { number, sent }: UnapprovedMessages,
+    ) -> Error {
+        let (campaign, above) = (&self.inputs().campaign, self.live_rule().map_or(0, |rule| rule.above));
+        let (file, gateway) = (campaign.file.clone(), campaign.brief.gateway.clone());
+        Error::Plan(PlanRefusal::Unapproved { digest, file, gateway, number, sent, above })
+    }
+
+    fn refuse_other_plan(&self, now: &FrozenInputs, options: &[PlanOptions]) -> Result<(), Error> {
+        let Some(pin) = &self.required_plan else { return Ok(()) };
+        let destination = &self.inputs().destination;
+        for options in options {
+            if list_valid_digests(now, destination, options)?.contains(&pin.digest) {
+                return Ok(());
+            }
+        }
+        let planned = pin.planned.as_ref().zip(options.first());
+        let what = planned.map(|(planned, options)| planned.describe_differences(now, destination, options));
+        let campaign = &self.inputs().campaign;
+        Err(Error::Plan(PlanRefusal::Changed {
+            digest: pin.digest.clone(),
+            file: campaign.file.clone(),
+            gateway: campaign.brief.gateway.clone(),
+            what: what.unwrap_or_default(),
+        }))
+    }
+
+    fn refuse_more_messages(&self, number: u64) -> Result<(), Error> {
+        match self.required_plan.as_ref().filter(|pin| number > pin.count_messages()) {
+            None => Ok(()),
+            Some(pin) => Err(Error::Plan(PlanRefusal::More {
+                digest: pin.digest.clone(),
+                file: self.inputs().campaign.file.clone(),
+                gateway: self.inputs().campaign.brief.gateway.clone(),
+                planned: pin.count_messages(),
+                now: number,
+            })),
+        }
+    }
+}
+
+/// Counts the recipients with an unapproved message of these runs. A recipient counts once per run.
+pub(super) async fn count_unapproved(
+    ledger: &dyn Ledger,
+    runs: impl IntoIterator<Item = &Run>,
+    rule: &ApprovalRule,
+) -> Result<u64, Error> {
+    let mut sent = 0;
+    for run in runs {
+        let reached = ledger.load_sent_numbers(&[run.key]).await?.len();
+        sent += match find_approval_time(run, &ledger.list_run_approvals(run.key).await?, rule) {
+            None => reached,
+            // The envelopes of a purged run are gone. It ended with its approval.
+            Some(_) if run.purged_at.is_some() => 0,
+            Some(since) => reached.min(count_attempted_before(ledger, run.key, since, |_| true).await?),
+        };
+    }
+    Ok(sent)
+}
+
+/// Since when a run has an approval.
+pub(super) fn find_approval_time(run: &Run, approvals: &[KeptApproval], rule: &ApprovalRule) -> Option<Timestamp> {
+    let valid = approvals.iter().filter(|kept| is_valid_approval(&kept.approval, Some(rule)));
+    // The ledger has only the last use. A standing approval that another run used since covered this run from its
+    // start.
+    let own =
+        |kept: &KeptApproval| kept.used.filter(|used| used.run == Some(run.key)).map_or(run.began_at, |used| used.at);
+    valid.map(own).min()
+}
+
+/// Counts the rows whose last attempt was before this time.
+pub(super) async fn count_attempted_before(
+    ledger: &dyn Ledger,
+    run: RunId,
+    since: Timestamp,
+    counts: impl Fn(Row) -> bool,
+) -> Result<u64, LedgerError> {
+    let (mut last, mut envelopes) = (FxHashMap::default(), EnvelopeReader::new(ledger, run));
+    while let Some(envelope) = envelopes.next_envelope().await? {
+        for sent in &envelope.rows {
+            last.insert(sent.row, envelope.begun_at);
+        }
+    }
+    Ok(last.into_iter().filter(|(row, begun_at)| *begun_at < since && counts(*row)).count() as u64)
+}

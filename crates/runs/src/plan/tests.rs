@@ -1,0 +1,343 @@
+//! Approvals of live runs, with a sandbox in place of the live host.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fs;
+use std::sync::Arc;
+
+use secrecy::{ExposeSecret as _, SecretString};
+use tokio::sync::watch;
+
+use super::planned::store_plan;
+use super::*;
+use crate::tests::{FixedConsent, TestWorld, expect_ended};
+use crate::{
+    Adapters, Error, Inputs, Launch, ProtectedFiles, RetryScope, Round, RunOutcome, RunRequest, load_occurrence,
+};
+use campaign_core::calendar::Occurrence;
+use campaign_core::domain::Endpoint;
+use campaign_engine::delivery::Interrupt;
+use campaign_gateway::{AnswerRules, GatewayAddress, JsonApi, JsonApiError};
+use campaign_ledger::{RowState, RunId};
+use campaign_manifest::CampaignDay;
+use campaign_sandbox::{Sandbox, SandboxSettings, Scenario, load_scenario};
+
+thread_local! {
+    /// The address of the sandbox in place of the live host.
+    static SANDBOX: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+/// Connects to the sandbox instead of the address.
+fn connect(
+    address: &GatewayAddress,
+    endpoint: Endpoint,
+    key: SecretString,
+    rules: AnswerRules,
+) -> Result<JsonApi, JsonApiError> {
+    let base_url = SANDBOX.with_borrow(Clone::clone);
+    JsonApi::new(&GatewayAddress { base_url, ..address.clone() }, endpoint, key, rules)
+}
+
+/// A live campaign to three recipients, whose profile needs an approval above `above`.
+struct ApprovalWorld {
+    world: TestWorld,
+    key: PrivateKey,
+    rule: String,
+    _sandbox: Sandbox,
+}
+
+impl ApprovalWorld {
+    async fn new(above: u32) -> Self {
+        Self::with_scenario(above, Scenario::default()).await
+    }
+
+    async fn with_scenario(above: u32, scenario: Scenario) -> Self {
+        let mut world = TestWorld::new().await;
+        let scenario = Arc::new(scenario);
+        let settings = SandboxSettings { key: "s3cret".to_owned().into(), scenario, ..SandboxSettings::default() };
+        let sandbox = Sandbox::start(settings).await.unwrap();
+        SANDBOX.set(sandbox.base_url());
+        world.adapters.connect = connect;
+        let (line, public) = PrivateKey::generate_pair().unwrap();
+        let file = world.folder.path().join("olha.key");
+        fs::write(&file, line.expose_secret()).unwrap();
+        #[cfg(unix)]
+        fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+        let key = PrivateKey::read(&file).unwrap();
+        let rule = format!("  approval: {{ above: {above}, by: {{ Olha: \"{public}\" }} }}\n");
+        let office = Self { world, key, rule, _sandbox: sandbox };
+        office.write_profile(&office.rule);
+        office
+    }
+
+    fn write_profile(&self, rule: &str) {
+        let profile = "production:\n  base_url: https://gateway.example\n  api_key: { file: key }\n  rate: 10/s\n";
+        self.write("gateways.yaml", &format!("{profile}{rule}"));
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.world.folder.path().join(name), text).unwrap();
+    }
+
+    /// Writes a list of this many recipients.
+    fn write_list(&self, people: u32) {
+        let rows: String = (1..=people).map(|number| format!("+38050000000{number}\n")).collect();
+        self.write("sale.csv", &format!("phone\n{rows}"));
+    }
+
+    async fn send(&self, request: RunRequest) -> Result<RunOutcome, Error> {
+        let request = RunRequest { offline: true, no_wait: true, ..request };
+        self.world.launch(Some("production"), request, FixedConsent::yes(), Interrupt::None).await
+    }
+
+    /// The campaign now, or as its occurrence.
+    fn inputs(&self, occurrence: Option<&Occurrence>) -> Arc<Inputs> {
+        let Adapters { profiles, clock, .. } = &self.world.adapters;
+        let (file, gateway) = (self.world.folder.path().join("sale.yaml"), Some("production"));
+        Arc::new(match occurrence {
+            Some(occurrence) => load_occurrence(profiles, &file, gateway, occurrence).unwrap(),
+            None => Inputs::load(&file, gateway, profiles, CampaignDay::Of(clock())).unwrap(),
+        })
+    }
+
+    async fn launch(&self, inputs: Arc<Inputs>, request: RunRequest) -> Result<RunOutcome, Error> {
+        let Adapters { state, profiles, .. } = &self.world.adapters;
+        let request = RunRequest { offline: true, no_wait: true, ..request };
+        let launch = Launch::prepare(inputs, request, ProtectedFiles { state, profiles })?;
+        let (_sender, interrupt) = watch::channel(Interrupt::None);
+        launch.run(self.world.adapters.clone(), FixedConsent::yes(), interrupt).await
+    }
+
+    /// Stores a plan like an earlier version, without programs, URLs and sources, and returns its digest.
+    async fn keep_earlier_plan(&self, inputs: Arc<Inputs>, request: &RunRequest) -> String {
+        let made = create_plan(&self.world.adapters, &inputs, request).await.unwrap();
+        let options = PlanOptions { resources: BTreeMap::new(), on_in_doubt: None, ..made.planned.options.clone() };
+        let earlier = PlannedCampaign { options, ..made.planned };
+        let digest = store_plan(&self.world.adapters, earlier, &inputs.destination).await.unwrap();
+        assert_ne!(digest, made.digest);
+        digest
+    }
+
+    /// Has Olha sign a plan.
+    async fn approve(&self, digest: &str) -> Result<(), Error> {
+        let adapters = &self.world.adapters;
+        let approving = review_plan(adapters, digest).await?;
+        approve_plan(adapters, &approving, Some(&self.key), None, FixedConsent::yes().as_ref()).await.map(drop)
+    }
+
+    async fn retry(&self, run: RunId) -> Result<RunOutcome, Error> {
+        let Adapters { state, profiles, clock, .. } = &self.world.adapters;
+        let file = self.world.folder.path().join("sale.yaml");
+        let inputs = Inputs::load(&file, Some("production"), profiles, CampaignDay::Of(clock()))?;
+        let request = RunRequest { offline: true, no_wait: true, ..RunRequest::default() };
+        let launch = Launch::prepare(Arc::new(inputs), request, ProtectedFiles { state, profiles })?;
+        let scope = RetryScope { run, states: vec![RowState::Rejected], errors: Vec::new() };
+        let (_sender, interrupt) = watch::channel(Interrupt::None);
+        launch.retry(self.world.adapters.clone(), FixedConsent::yes(), interrupt, scope).await
+    }
+
+    /// Plans what is left, signs it as Olha, and returns the digest.
+    async fn sign_plan(&self, request: &RunRequest) -> String {
+        let adapters = &self.world.adapters;
+        let file = self.world.folder.path().join("sale.yaml");
+        let inputs =
+            Inputs::load(&file, Some("production"), &adapters.profiles, CampaignDay::Of((adapters.clock)())).unwrap();
+        let digest = create_plan(adapters, &Arc::new(inputs), request).await.unwrap().digest;
+        let approving = review_plan(adapters, &digest).await.unwrap();
+        approve_plan(adapters, &approving, Some(&self.key), None, FixedConsent::yes().as_ref()).await.unwrap();
+        digest
+    }
+}
+
+/// The number of refused messages, and of earlier unapproved ones.
+fn unapproved_counts(outcome: Result<RunOutcome, Error>) -> (u64, u64) {
+    match outcome {
+        Err(Error::Plan(PlanRefusal::Unapproved { number, sent, .. })) => (number, sent),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn approval_limit_counts_all_runs_of_an_edition() {
+    let office = ApprovalWorld::new(3).await;
+    expect_ended(office.send(RunRequest::default()).await);
+    office.write_list(4);
+    assert_eq!(unapproved_counts(office.send(RunRequest::default()).await), (1, 3), "the list grew");
+    let again = RunRequest { round: Round::Again(4), ..RunRequest::default() };
+    assert_eq!(unapproved_counts(office.send(again).await), (4, 3), "the same people once more");
+    office.write("sale.yaml", &campaign_text("edition: second\n"));
+    let other = expect_ended(office.send(RunRequest { limit: Some(3), ..RunRequest::default() }).await);
+    assert_eq!(other.run.edition, "second", "another edition counts by itself");
+    assert_eq!(unapproved_counts(office.send(RunRequest::default()).await), (1, 3));
+}
+
+#[tokio::test]
+async fn approval_limit_counts_a_replaced_run() {
+    let office = ApprovalWorld::new(3).await;
+    expect_ended(office.send(RunRequest { limit: Some(2), ..RunRequest::default() }).await);
+    office.write_list(5);
+    let changed = RunRequest { accept_changes: true, ..RunRequest::default() };
+    assert_eq!(unapproved_counts(office.send(changed).await), (3, 2));
+}
+
+#[tokio::test]
+async fn approval_covers_only_later_messages() {
+    let office = ApprovalWorld::new(2).await;
+    expect_ended(office.send(RunRequest { limit: Some(2), ..RunRequest::default() }).await);
+    assert_eq!(unapproved_counts(office.send(RunRequest::default()).await), (1, 2));
+    let digest = office.sign_plan(&RunRequest::default()).await;
+    let through = expect_ended(office.send(RunRequest { plan: Some(digest), ..RunRequest::default() }).await);
+    assert_eq!(through.run.name(), "sale@1", "the same run goes on");
+    office.write_list(4);
+    assert_eq!(unapproved_counts(office.send(RunRequest::default()).await), (1, 2), "the first two count still");
+}
+
+#[tokio::test]
+async fn messages_with_an_approval_do_not_count_as_unapproved() {
+    let office = ApprovalWorld::new(2).await;
+    let digest = office.sign_plan(&RunRequest::default()).await;
+    expect_ended(office.send(RunRequest { plan: Some(digest), ..RunRequest::default() }).await);
+    office.write_list(5);
+    expect_ended(office.send(RunRequest::default()).await);
+    office.write_list(6);
+    assert_eq!(unapproved_counts(office.send(RunRequest::default()).await), (1, 2));
+}
+
+#[tokio::test]
+async fn approval_limit_counts_retries_of_rejected_messages() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("scenario.yaml");
+    fs::write(&file, "faults:\n  - { when: { suffix: \"1\" }, item_error: No route }\n").unwrap();
+    let office = ApprovalWorld::with_scenario(1, load_scenario(&file).value.unwrap()).await;
+    office.write_list(1);
+    let rejected = expect_ended(office.send(RunRequest::default()).await);
+    assert_eq!(rejected.counts.get(RowState::Rejected), 1);
+    office.write("sale.csv", "phone\n+380500000002\n");
+    expect_ended(office.send(RunRequest::default()).await);
+    office.write_list(1);
+    assert_eq!(unapproved_counts(office.retry(rejected.run.key).await), (1, 1));
+}
+
+#[tokio::test]
+async fn account_keeps_its_approval_until_a_person_weakens_it() {
+    let office = ApprovalWorld::new(2).await;
+    assert_eq!(unapproved_counts(office.send(RunRequest::default()).await), (3, 0));
+    let weaker = office.rule.replace("above: 2", "above: 50");
+    for rule in ["", weaker.as_str()] {
+        office.write_profile(rule);
+        let refused = office.send(RunRequest::default()).await;
+        assert!(matches!(refused, Err(Error::WeakerApproval(_))), "{rule}: {refused:?}");
+    }
+    let stricter = office.rule.replace("above: 2", "above: 1");
+    office.write_profile(&stricter);
+    assert_eq!(unapproved_counts(office.send(RunRequest::default()).await), (3, 0));
+    office.write_profile(&office.rule);
+    let looser = office.send(RunRequest::default()).await;
+    assert!(matches!(looser, Err(Error::WeakerApproval(_))), "the stricter rule is kept: {looser:?}");
+}
+
+#[tokio::test]
+async fn another_profile_cannot_replace_the_approval_of_an_account() {
+    let office = ApprovalWorld::new(2).await;
+    assert_eq!(unapproved_counts(office.send(RunRequest::default()).await), (3, 0));
+    let (_, eve) = PrivateKey::generate_pair().unwrap();
+    let own = format!("  approval: {{ above: 1000, by: {{ Eve: \"{eve}\" }} }}\n");
+    let profile = |name: &str, host: &str, keys: &str| {
+        format!("{name}:\n  base_url: https://{host}\n  api_key: {{ file: key }}\n  rate: 10/s\n{keys}")
+    };
+    let adapters = &office.world.adapters;
+    let plan_through = async |name: &str, gateways: String| {
+        office.write("gateways.yaml", &gateways);
+        let file = office.world.folder.path().join("sale.yaml");
+        let day = CampaignDay::Of((adapters.clock)());
+        let inputs = Inputs::load(&file, Some(name), &adapters.profiles, day).unwrap();
+        create_plan(adapters, &Arc::new(inputs), &RunRequest::default()).await
+    };
+    let fresh = format!("  account: fresh\n{own}");
+    for (name, host, keys) in [
+        ("account", "gateway.example", "  account: fresh\n"),
+        ("dot", "gateway.example.", ""),
+        ("own-rule", "gateway.example", &fresh),
+        ("async", "second.example", "  async_url: https://gateway.example\n"),
+    ] {
+        let refused = plan_through(name, profile(name, host, keys)).await;
+        assert!(matches!(refused, Err(Error::WeakerApproval(_))), "{name}: {refused:?}");
+    }
+    plan_through("launder", profile("launder", "second.example", &fresh)).await.unwrap();
+    office.world.adapters.ledger.trust_host("launder", "gateway.example").await.unwrap();
+    let laundered = plan_through("launder", profile("launder", "gateway.example", &own)).await;
+    assert!(matches!(laundered, Err(Error::WeakerApproval(_))), "{laundered:?}");
+    office.write_profile(&office.rule);
+    assert_eq!(unapproved_counts(office.send(RunRequest::default()).await), (3, 0), "the first profile is as before");
+}
+
+/// A notification of the campaign.
+const NOTIFY: &str = "notify: { command: [notify-send] }\n";
+
+/// An occurrence, and the request of its schedule.
+fn scheduled_occurrence() -> (Occurrence, RunRequest) {
+    let nominal = "2026-11-26T10:00".parse().unwrap();
+    let occurrence = Occurrence::at_local_time(nominal, &jiff::tz::TimeZone::UTC).unwrap();
+    let request = RunRequest {
+        occurrence: Some(occurrence.clone()),
+        schedule_digest: Some("armed".to_owned()),
+        ..RunRequest::default()
+    };
+    (occurrence, request)
+}
+
+#[tokio::test]
+async fn plan_of_an_earlier_version_sends_a_plain_campaign() {
+    let office = ApprovalWorld::new(2).await;
+    let digest = office.keep_earlier_plan(office.inputs(None), &RunRequest::default()).await;
+    office.approve(&digest).await.unwrap();
+    let run = expect_ended(office.send(RunRequest { plan: Some(digest), ..RunRequest::default() }).await);
+    assert_eq!(run.sent, 3);
+}
+
+#[tokio::test]
+async fn earlier_plan_without_a_program_is_refused() {
+    let office = ApprovalWorld::new(2).await;
+    office.write("sale.yaml", &campaign_text(NOTIFY));
+    let digest = office.keep_earlier_plan(office.inputs(None), &RunRequest::default()).await;
+    let refused = |error| match error {
+        Error::Plan(PlanRefusal::Changed { what, .. }) => what,
+        other => panic!("{other:?}"),
+    };
+    let named = ["the program `notify.command` (which an earlier version of campaign did not record in the plan)"];
+    assert_eq!(refused(office.approve(&digest).await.unwrap_err()), named);
+    let sent = office.send(RunRequest { plan: Some(digest), ..RunRequest::default() }).await;
+    assert_eq!(refused(sent.unwrap_err()), named);
+}
+
+#[tokio::test]
+async fn occurrence_approved_before_an_upgrade_begins_after_it() {
+    let office = ApprovalWorld::new(2).await;
+    office.write("sale.yaml", &campaign_text(NOTIFY));
+    let (occurrence, request) = scheduled_occurrence();
+    let digest = office.keep_earlier_plan(office.inputs(Some(&occurrence)), &request).await;
+    office.approve(&digest).await.unwrap();
+    let run = expect_ended(office.launch(office.inputs(Some(&occurrence)), request).await);
+    assert_eq!(run.sent, 3);
+    assert_eq!(office.world.adapters.ledger.list_run_approvals(run.run.key).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn run_approved_before_an_upgrade_resumes_after_it() {
+    let office = ApprovalWorld::new(0).await;
+    let (occurrence, request) = scheduled_occurrence();
+    let inputs = || office.inputs(Some(&occurrence));
+    let digest = office.keep_earlier_plan(inputs(), &request).await;
+    office.approve(&digest).await.unwrap();
+    let some = RunRequest { limit: Some(1), ..request.clone() };
+    let earlier = office.keep_earlier_plan(inputs(), &some).await;
+    office.approve(&earlier).await.unwrap();
+    assert_eq!(expect_ended(office.launch(inputs(), some).await).sent, 1);
+    assert_eq!(expect_ended(office.launch(inputs(), request).await).sent, 2);
+}
+
+/// The campaign with these keys above its list.
+fn campaign_text(keys: &str) -> String {
+    let sms = "channels:\n  - sms: { signature: Olena, message: Hello }\n";
+    format!("name: sale\n{keys}recipients:\n  file: sale.csv\n{sms}")
+}

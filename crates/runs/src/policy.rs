@@ -1,0 +1,194 @@
+//! Policies for single messages: sending windows, caps and opt-outs of a profile, and of a campaign under test.
+//!
+//! Lookups and code calls are service: their recipients request them, so no policy applies.
+
+use std::sync::Arc;
+
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, Zoned};
+
+use super::guard::combine_caps;
+use super::suppress_files::{read_suppressed, read_suppressed_by_profile};
+use super::{Error, Inputs, run_blocking};
+use campaign_core::domain::{FrequencyCap, Phone, Purpose, Region, find_country, format_count, format_thousands};
+use campaign_engine::delivery::{Departure, SendingHours, SendingRules, WallClock, ZoneSource};
+use campaign_ledger::{Ledger, SharedRun, SuppressionPolicy};
+use campaign_manifest::{Campaign, Destination, Profile, SendingWindow, WindowZone};
+
+/// Why a policy holds a message back.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum PolicyRefusal {
+    /// Recipients opted out.
+    #[error("{} opted out, and the message is marketing; nothing was sent", list_held_recipients(.0))]
+    Suppressed(Vec<HeldRecipient>),
+    /// The window is closed.
+    #[error("{}; nothing was sent", describe_closed_window(.opens.as_ref()))]
+    OutsideWindow {
+        /// When it opens in the recipient's time zone. `None` if it stays closed for a year.
+        opens: Option<Zoned>,
+    },
+    /// The recipient has reached a cap.
+    #[error("the recipient has reached the message cap; nothing was sent")]
+    Capped,
+    /// A test has more recipients than an edition allows, and the profile names no approvers.
+    #[error("{}; nothing was sent", describe_excess(*.number, *.most))]
+    TooManyTests {
+        /// How many recipients there would be.
+        number: u64,
+        /// The limit.
+        most: u64,
+    },
+    /// The same with a profile that names approvers.
+    #[error(
+        "{}; to test with more recipients, add an `approval` to the profile of the gateway `{gateway}`; nothing \
+         was sent",
+        describe_excess(*.number, *.most)
+    )]
+    UnapprovedTests {
+        /// The digest of the plan that waits for an approval.
+        digest: String,
+        /// The gateway.
+        gateway: String,
+        /// How many recipients there would be.
+        number: u64,
+        /// How many need no approval.
+        most: u64,
+    },
+}
+
+/// A recipient in a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeldRecipient {
+    /// The position among the recipients of the command, from 1.
+    pub place: usize,
+    /// The number.
+    pub phone: Phone,
+}
+
+/// Describes that the window is closed, and when it opens.
+#[must_use]
+pub fn describe_closed_window(opens: Option<&Zoned>) -> String {
+    match opens {
+        Some(opens) => format!("the sending window is closed; it opens at {}", format_local(opens)),
+        None => "the sending window is closed and does not open within a year".to_owned(),
+    }
+}
+
+/// Formats a time with its time zone.
+fn format_local(time: &Zoned) -> String {
+    let zone = time.time_zone().iana_name().map_or_else(|| time.offset().to_string(), str::to_owned);
+    format!("{} ({zone})", time.strftime("%Y-%m-%d %H:%M"))
+}
+
+fn list_held_recipients(held: &[HeldRecipient]) -> String {
+    let named: Vec<String> =
+        held.iter().map(|held| format!("recipient {} ({})", held.place, held.phone.format_masked())).collect();
+    named.join(", ")
+}
+
+fn describe_excess(number: u64, most: u64) -> String {
+    let recipients = format_count(number, "recipient");
+    format!("test messages of this edition would reach {recipients}; the limit is {}", format_thousands(most))
+}
+
+/// The caps for a message of an assistant.
+pub(super) fn assistant_caps(destination: &Destination) -> Vec<FrequencyCap> {
+    combine_caps(Purpose::Marketing, None, destination)
+}
+
+/// The hours for a message of an assistant. It belongs to no campaign, so a window uses the recipient's time zone, or
+/// that of this computer if the number's country has several.
+pub(super) fn assistant_hours(destination: &Destination) -> Option<SendingRules> {
+    let window = destination.profile()?.window.as_ref()?.window.clone();
+    Some(SendingRules { windows: vec![(window, ZoneSource::Country)], home: TimeZone::system(), until: None })
+}
+
+/// The hours for a test message: the windows of its campaign and profile. It has no row, so a window by a column uses
+/// the campaign's time zone.
+pub(super) fn test_hours(inputs: &Inputs) -> Option<SendingRules> {
+    let Inputs { campaign, destination, .. } = inputs;
+    let profile = Some(destination.profile()?);
+    let zone = |zone: &WindowZone| match zone {
+        WindowZone::Recipient => ZoneSource::Country,
+        WindowZone::Campaign | WindowZone::Column(_) => ZoneSource::Campaign,
+    };
+    let windows: Vec<_> = campaign
+        .effective_windows(profile)
+        .map(|SendingWindow { window, zone: of }| (window.clone(), zone(of)))
+        .collect();
+    (!windows.is_empty()).then(|| SendingRules { windows, home: campaign.home_zone(), until: None })
+}
+
+/// Why the windows of a campaign and its profile hold back a message to this number now. `None` if they are open or
+/// follow a column of its row.
+#[must_use]
+pub fn find_closed_window(inputs: &Inputs, clock: fn() -> Timestamp, phone: Phone) -> Option<PolicyRefusal> {
+    let mut windows = inputs.campaign.effective_windows(inputs.destination.profile());
+    if windows.any(|window| matches!(window.zone, WindowZone::Column(_))) {
+        return None;
+    }
+    refuse_closed_window(&build_hours(test_hours(inputs)?, clock), phone, clock()).err()
+}
+
+/// Refuses a message outside of these hours. Returns the time before which it must be sent.
+pub(super) fn refuse_closed_window(
+    hours: &SendingHours,
+    phone: Phone,
+    now: Timestamp,
+) -> Result<Option<Timestamp>, PolicyRefusal> {
+    match hours.check_departure(phone, now) {
+        Departure::Open(until) => Ok(until),
+        Departure::Closed(opens) => Err(PolicyRefusal::OutsideWindow { opens }),
+    }
+}
+
+/// Builds the hours with this clock.
+pub(super) fn build_hours(keeping: SendingRules, clock: fn() -> Timestamp) -> Arc<SendingHours> {
+    let clock: WallClock = Arc::new(clock);
+    Arc::new(SendingHours::new(keeping, clock))
+}
+
+/// Refuses an assistant's message to a number in the profile's suppression files, which are read again.
+pub(super) async fn refuse_suppressed_by_files(profile: &Profile, phone: Phone) -> Result<(), Error> {
+    if profile.suppress.is_empty() {
+        return Ok(());
+    }
+    let profile = profile.clone();
+    // A campaign sets the country of national numbers in such a file. Here it is the recipient's own.
+    let region = find_country(phone).and_then(|code| code.parse::<Region>().ok());
+    let found = run_blocking(move || read_suppressed_by_profile(&profile, region)).await?.map_err(Error::Findings)?;
+    match found.numbers.contains(phone.to_u64()) {
+        true => Err(PolicyRefusal::Suppressed(vec![HeldRecipient { place: 1, phone }]).into()),
+        false => Ok(()),
+    }
+}
+
+/// Refuses a message of a run to a number that opted out in the ledger.
+pub(super) async fn refuse_opted_out(ledger: &dyn Ledger, of: SharedRun, phone: Phone) -> Result<(), Error> {
+    let opt_outs = ledger.find_opt_outs(phone).await?;
+    match opt_outs.iter().any(|out| of.suppression.is_suppressed_by(&of.campaign, out)) {
+        true => Err(PolicyRefusal::Suppressed(vec![HeldRecipient { place: 1, phone }]).into()),
+        false => Ok(()),
+    }
+}
+
+/// The recipients of a test who opted out, in the ledger or in a suppression file of campaign or profile.
+pub(super) async fn find_suppressed(
+    ledger: &dyn Ledger,
+    inputs: &Arc<Inputs>,
+    phones: &[Phone],
+) -> Result<Vec<HeldRecipient>, Error> {
+    let Campaign { brief, .. } = &inputs.campaign;
+    let heed = SuppressionPolicy { purpose: brief.purpose, loopback: inputs.destination.is_loopback(), version: 0 };
+    let read = Arc::clone(inputs);
+    let in_files = run_blocking(move || read_suppressed(&read.campaign, read.destination.profile())).await?;
+    let in_files = in_files.map_err(Error::Findings)?.numbers;
+    let mut held = Vec::new();
+    for (place, phone) in (1..).zip(phones.iter().copied()) {
+        let opt_outs = ledger.find_opt_outs(phone).await?;
+        if in_files.contains(phone.to_u64()) || opt_outs.iter().any(|out| heed.is_suppressed_by(&brief.name, out)) {
+            held.push(HeldRecipient { place, phone });
+        }
+    }
+    Ok(held)
+}

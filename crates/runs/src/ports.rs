@@ -1,0 +1,401 @@
+//! Ports of runs: adapters for storage, network and time, the observer of events, and the consent of a person.
+//!
+//! Surfaces choose the adapters. Without consent, nothing is sent off this machine.
+
+use std::io::Read;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use jiff::{Timestamp, Zoned};
+use roaring::RoaringBitmap;
+use secrecy::SecretString;
+
+use super::policy::describe_closed_window;
+use super::{
+    Error, FetchContext, Inputs, ListSurvey, PlanReview, Profiles, RestOfRun, RetriedError, RetryLeftOut, RetryScope,
+    Sample, ScheduleActivation, StaleResults, StandingApproval, TemplateChange,
+};
+use campaign_core::domain::{Endpoint, Phone, format_count};
+use campaign_core::finding::Finding;
+use campaign_engine::check::online::Cost;
+use campaign_engine::delivery::{self, Reconciliation, SingleKind, Snapshot};
+use campaign_engine::report::{LossSign, ResultsBackup};
+use campaign_gateway::{AnswerRules, Balance, BoxFuture, GatewayAddress, JsonApi, JsonApiError};
+use campaign_ledger::{Ledger, Run, SlotWait};
+use campaign_manifest::Profile;
+
+/// Creates a client of a gateway without a request.
+pub type Connect = fn(&GatewayAddress, Endpoint, SecretString, AnswerRules) -> Result<JsonApi, JsonApiError>;
+
+/// Returns the piped input of the process, if there is any.
+pub type PipedInput = fn() -> Option<Box<dyn Read + Send>>;
+
+/// Pages about an account that a person can open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccountView {
+    /// The money that is left.
+    Balance,
+    /// The sender names.
+    Senders,
+    /// The SMS templates.
+    SmsTemplates,
+    /// The Viber templates.
+    ViberTemplates,
+}
+
+/// Names the command or link of a surface for this page of a profile's account.
+pub type NameView = Arc<dyn Fn(AccountView, &str) -> String + Send + Sync>;
+
+/// The adapters of everything that a run does.
+#[derive(Clone)]
+pub struct Adapters {
+    /// The process for people: machine and process number.
+    pub process: String,
+    /// The state folder.
+    pub state: PathBuf,
+    /// The ledger.
+    pub ledger: Arc<dyn Ledger>,
+    /// The places of profiles.
+    pub profiles: Profiles,
+    /// Creates clients of gateways.
+    pub connect: Connect,
+    /// The piped input.
+    pub input: PipedInput,
+    /// The wall clock.
+    pub clock: fn() -> Timestamp,
+    /// Names the pages that findings mention.
+    pub name_view: NameView,
+    /// The observer of events.
+    pub observer: RunObserver,
+}
+
+impl Adapters {
+    /// The context for fetching a list.
+    #[must_use]
+    pub fn fetch_context(&self) -> FetchContext<'_> {
+        let Self { state, ledger, profiles, observer, input, .. } = self;
+        FetchContext { state, ledger: Some(ledger.as_ref()), profiles, input: *input, observer }
+    }
+}
+
+/// An event of a run.
+#[derive(Debug)]
+pub enum RunEvent {
+    /// Problems that do not prevent sending.
+    Warnings(Vec<Finding>),
+    /// Other profiles cannot be used.
+    OtherProfiles(Vec<Finding>),
+    /// Webhooks to the address of a profile cannot be received.
+    HookUnusable {
+        /// The profile.
+        profile: String,
+        /// Why not.
+        reason: String,
+    },
+    /// Messages were sent that the ledger does not contain, so its data might be wrong.
+    Contradicted(LossSign),
+    /// A list is fetched from its source.
+    Fetching {
+        /// The source, in words.
+        what: String,
+    },
+    /// Recipients of an earlier run are selected, and some of its messages have no final status.
+    NotFinal {
+        /// The run.
+        run: String,
+        /// How many, in words.
+        messages: String,
+    },
+    /// A sign that contradicts the ledger was renamed.
+    PutAside {
+        /// The sign.
+        sign: LossSign,
+        /// Its new place.
+        aside: String,
+    },
+    /// Results of another run were renamed, because this run writes to their path.
+    ResultsKept(ResultsBackup),
+    /// A query waits for the account's rate.
+    WaitingToAsk(SlotWait),
+    /// The balance of the account and the cost of the messages.
+    Money {
+        /// The balance.
+        balance: Balance,
+        /// The cost.
+        cost: Cost,
+    },
+    /// An approval replaces the confirmation.
+    Approved {
+        /// The approver.
+        by: String,
+        /// When.
+        at: Timestamp,
+    },
+    /// An earlier run is resumed.
+    GoingOn {
+        /// Its name.
+        run: String,
+        /// Its edition, if the campaign now has a different one.
+        other_edition: Option<String>,
+    },
+    /// A new run replaces another one and keeps its edition, although the campaign now has a different one.
+    EditionKept {
+        /// The name of the other one.
+        replaced: String,
+        /// The edition.
+        edition: String,
+    },
+    /// The gateway is asked about messages with several channels before a retry.
+    AskingBeforeRetry {
+        /// How many.
+        rows: u64,
+    },
+    /// The selection of a retry.
+    RetryPlanned {
+        /// The run's name.
+        run: String,
+        /// Rows that are sent again.
+        rows: u64,
+        /// The others.
+        left_out: RetryLeftOut,
+        /// The errors of the rows that are sent again, with their numbers.
+        errors: Vec<RetriedError>,
+        /// The request.
+        scope: RetryScope,
+    },
+    /// Rows of a run are sent as new messages.
+    Retrying {
+        /// The run's name.
+        run: String,
+        /// How many.
+        rows: u64,
+    },
+    /// An interrupted start left requests with an unknown outcome.
+    DoubtFromBefore {
+        /// How many.
+        requests: usize,
+    },
+    /// Rows in doubt are reconciled.
+    AskingAboutDoubt {
+        /// How many.
+        rows: u64,
+    },
+    /// The result of reconciling rows in doubt.
+    Reconciliation(Reconciliation),
+    /// The results of a run that was only reconciled or decided were not updated.
+    ResultsUnwritten(StaleResults),
+    /// Sending begins.
+    SendingBegins {
+        /// The run's name.
+        run: String,
+        /// How many.
+        recipients: u64,
+        /// Planned rows that this call does not send.
+        later: u64,
+    },
+    /// An event of the delivery.
+    Sending(delivery::DeliveryEvent),
+    /// This start sends nothing more.
+    SendingEnded,
+}
+
+/// The observer of events.
+pub type RunObserver = Arc<dyn Fn(RunEvent) + Send + Sync>;
+
+/// A proposal that needs confirmation.
+pub enum Proposal<'q> {
+    /// A new run.
+    Begin {
+        /// The campaign.
+        inputs: &'q Inputs,
+        /// The profile.
+        profile: &'q Profile,
+        /// The survey of the list.
+        survey: &'q ListSurvey,
+        /// The rows that get a message.
+        rows: &'q RoaringBitmap,
+        /// Sample messages, if a person sees the proposal.
+        samples: &'q [Sample],
+        /// The balance of the account, if it is known.
+        balance: Option<&'q Balance>,
+        /// Whether it is a new round, in which all recipients get the message again.
+        again: bool,
+    },
+    /// The activation of a schedule.
+    ActivateSchedule {
+        /// The schedule.
+        arming: &'q ScheduleActivation,
+        /// The profile.
+        profile: &'q Profile,
+        /// Sample messages, if a person sees the proposal.
+        samples: &'q [Sample],
+    },
+    /// The approval of a plan.
+    Approve {
+        /// The plan under review.
+        approving: &'q PlanReview,
+        /// The profile.
+        profile: &'q Profile,
+        /// The standing approval for all occurrences of its schedule, if requested.
+        standing: Option<StandingApproval>,
+        /// Sample messages, if a person sees the proposal.
+        samples: &'q [Sample],
+    },
+    /// Resuming a run, or retrying rows of it.
+    Resume {
+        /// The run.
+        run: &'q Run,
+        /// The state of the run.
+        snapshot: &'q Snapshot,
+        /// The profile.
+        profile: &'q Profile,
+        /// The number of messages.
+        number: u64,
+        /// The cost, if the profile has prices.
+        cost: Option<Cost>,
+        /// The balance of the account, if it is known.
+        balance: Option<&'q Balance>,
+        /// The messages of this call, if a person sees the proposal.
+        rest: Option<&'q RestOfRun>,
+        /// Whether the messages are sent again.
+        is_retry: bool,
+    },
+    /// A paid lookup, code call or test message.
+    Single {
+        /// Which.
+        operation: SingleKind,
+        /// The numbers.
+        phones: &'q [Phone],
+        /// The profile.
+        profile: &'q Profile,
+    },
+    /// Test messages outside of the sending window.
+    OutsideWindow {
+        /// When it opens. `None` if it stays closed for a year.
+        opens: Option<&'q Zoned>,
+    },
+    /// A single operation that an assistant requests.
+    Pending {
+        /// The gateway's profile.
+        gateway: &'q str,
+        /// The text for a person.
+        shown: &'q str,
+    },
+    /// A change of the templates of an account.
+    Template {
+        /// The profile.
+        profile: &'q Profile,
+        /// The change.
+        change: &'q TemplateChange,
+    },
+}
+
+impl Proposal<'_> {
+    fn kind(&self) -> ProposalKind {
+        match self {
+            Proposal::Begin { rows, .. } => ProposalKind::Run(rows.len()),
+            Proposal::ActivateSchedule { .. } => ProposalKind::ActivateSchedule,
+            Proposal::Approve { .. } | Proposal::Pending { .. } => ProposalKind::Approve,
+            Proposal::Resume { number, .. } => ProposalKind::Run(*number),
+            Proposal::Single { .. } => ProposalKind::Single,
+            Proposal::OutsideWindow { opens } => ProposalKind::OutsideWindow(opens.cloned()),
+            Proposal::Template { profile, change } => {
+                ProposalKind::Template { gateway: profile.name.clone(), verb: change.verb() }
+            }
+        }
+    }
+}
+
+/// The kind of a proposal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProposalKind {
+    /// Messages to this many recipients.
+    Run(u64),
+    /// The activation of a schedule.
+    ActivateSchedule,
+    /// The approval of a plan.
+    Approve,
+    /// A lookup or a code call.
+    Single,
+    /// Test messages outside of the sending window, which opens then.
+    OutsideWindow(Option<Zoned>),
+    /// A change of templates.
+    Template {
+        /// The profile.
+        gateway: String,
+        /// The verb: `create` or `delete`.
+        verb: &'static str,
+    },
+}
+
+/// Why there is no confirmation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConsentRefusal {
+    /// There is no terminal for a prompt.
+    NoTerminal,
+    /// The person did not confirm.
+    Declined,
+}
+
+/// The source of confirmations: a person at a terminal, or an order in advance.
+pub trait Consent: Send + Sync {
+    /// Whether a confirmation is possible. Otherwise the gateway is not asked anything either.
+    fn can_confirm(&self) -> bool;
+
+    /// Whether a person sees each proposal, with its warnings.
+    fn shows_proposals(&self) -> bool {
+        false
+    }
+
+    /// Asks for confirmation.
+    fn ask<'a>(&'a self, question: Proposal<'a>) -> BoxFuture<'a, Result<(), ConsentRefusal>>;
+}
+
+/// Describes why a proposal was not confirmed.
+pub(super) fn describe_refusal(what: &ProposalKind, refusal: ConsentRefusal) -> String {
+    let needs = match (what, refusal) {
+        (ProposalKind::Run(_) | ProposalKind::Single | ProposalKind::OutsideWindow(_), ConsentRefusal::Declined) => {
+            return "Cancelled. Nothing was sent.".to_owned();
+        }
+        (ProposalKind::ActivateSchedule, ConsentRefusal::Declined) => {
+            return "Cancelled. The schedule was not activated.".to_owned();
+        }
+        (ProposalKind::Approve, ConsentRefusal::Declined) => return "Cancelled. Nothing was approved.".to_owned(),
+        (ProposalKind::Template { .. }, ConsentRefusal::Declined) => {
+            return "Cancelled. Nothing was changed.".to_owned();
+        }
+        (ProposalKind::OutsideWindow(opens), ConsentRefusal::NoTerminal) => {
+            return format!("{}; nothing was sent", describe_closed_window(opens.as_ref()));
+        }
+        (ProposalKind::Approve, ConsentRefusal::NoTerminal) => {
+            return "the reviewer must confirm the approval at a terminal; nothing was approved".to_owned();
+        }
+        (ProposalKind::Run(number), ConsentRefusal::NoTerminal) => {
+            format!("sending to {} through a live gateway", format_count(*number, "recipient"))
+        }
+        (ProposalKind::ActivateSchedule, ConsentRefusal::NoTerminal) => {
+            return "a schedule that sends through a live gateway needs confirmation; it was not activated".to_owned();
+        }
+        (ProposalKind::Single, ConsentRefusal::NoTerminal) => "a paid request to a live gateway".to_owned(),
+        (ProposalKind::Template { gateway, verb }, ConsentRefusal::NoTerminal) => {
+            return format!(
+                "confirmation is required to {verb} a template on the live gateway `{gateway}`; nothing was changed"
+            );
+        }
+    };
+    format!("{needs} needs confirmation; nothing was sent")
+}
+
+/// Asks for confirmation.
+pub(super) async fn confirm(consent: &dyn Consent, question: Proposal<'_>) -> Result<(), Error> {
+    let what = question.kind();
+    consent.ask(question).await.map_err(|refusal| Error::NotConfirmed { what, refusal })
+}
+
+/// Runs blocking work, such as reading files, on a blocking thread.
+///
+/// # Errors
+/// If the work panicked, which is a bug.
+pub async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| Error::Internal(format!("a task ended early: {error}")))
+}

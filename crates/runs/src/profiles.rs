@@ -1,0 +1,347 @@
+//! Gateway profiles: their files, trusted hosts, webhooks and connections.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use secrecy::{ExposeSecret as _, SecretString};
+
+use super::{Connect, Error, RunEvent, RunObserver, read_api_key};
+use campaign_core::domain::{Endpoint, OptOutWords};
+use campaign_gateway::{AnswerRules, Gateway, GatewayAddress, WebhookSecrets, WebhookUrls};
+use campaign_ledger::{Ledger, Run, RunFilter};
+use campaign_manifest::{Destination, GatewaySearch, Gateways, Profile, SANDBOX, load_gateways};
+use campaign_sandbox::{LocalReceiver, Sandbox, SandboxSettings, Scenario};
+
+/// A file from which profiles are found like from the working folder.
+const IN_WORKING_FOLDER: &str = "campaign.yaml";
+
+/// The places of profile files, besides those near a campaign.
+#[derive(Clone, Debug, Default)]
+pub struct Profiles {
+    /// The only file, if one is named.
+    pub explicit: Option<PathBuf>,
+    /// The user's configuration folder.
+    pub configuration: Option<PathBuf>,
+}
+
+impl Profiles {
+    /// The profiles for a campaign file or the working folder.
+    ///
+    /// # Errors
+    /// If the named file, or every file, cannot be read.
+    pub fn load(&self, campaign: Option<&Path>) -> Result<Gateways, Error> {
+        let campaign = campaign.map_or_else(|| PathBuf::from(IN_WORKING_FOLDER), Path::to_owned);
+        let loaded = load_gateways(&self.build_search(Some(campaign)));
+        loaded.value.ok_or(Error::Findings(loaded.findings))
+    }
+
+    /// The profile with this name. Problems of other profiles are only reported.
+    ///
+    /// # Errors
+    /// If there is none, or it cannot be used.
+    pub fn find_profile(&self, name: &str, campaign: Option<&Path>, observer: &RunObserver) -> Result<Profile, Error> {
+        let gateways = self.load(campaign)?;
+        let profile = gateways.find_profile(name).cloned().map_err(Error::Findings)?;
+        observer(RunEvent::OtherProfiles(gateways.collect_warnings()));
+        Ok(profile)
+    }
+
+    /// The profile for a query: the named one, else the only one.
+    ///
+    /// # Errors
+    /// If there is none, or it cannot be used.
+    pub fn find_for_query(&self, name: Option<&str>, observer: &RunObserver) -> Result<Profile, Error> {
+        match name {
+            Some(SANDBOX) => Err(Error::SandboxAccount),
+            Some(name) => self.find_profile(name, None, observer),
+            None => self.find_only(),
+        }
+    }
+
+    /// The only profile.
+    ///
+    /// # Errors
+    /// If there is none or several, or it cannot be used.
+    pub fn find_only(&self) -> Result<Profile, Error> {
+        let gateways = self.load(None)?;
+        let names: Vec<&str> = gateways.profile_names().collect();
+        match names[..] {
+            [one] => gateways.find_profile(one).cloned().map_err(Error::Findings),
+            [] => Err(Error::NoGateway),
+            _ => Err(Error::SeveralGateways(names.into_iter().map(ToOwned::to_owned).collect())),
+        }
+    }
+
+    /// The profile of a run's account: by the profile's name then, else by its name now.
+    ///
+    /// # Errors
+    /// If there is none, or it cannot be used.
+    pub fn find_by_account(
+        &self,
+        run: &Run,
+        campaign: Option<&Path>,
+        observer: &RunObserver,
+    ) -> Result<Profile, Error> {
+        let gateways = self.load(campaign)?;
+        let renamed = gateways.profiles().iter().find(|profile| profile.account == run.account);
+        match renamed.filter(|_| !gateways.profile_names().any(|name| name == run.gateway)) {
+            Some(renamed) => Ok(renamed.clone()),
+            None => self.find_profile(&run.gateway, campaign, observer),
+        }
+    }
+
+    /// The file for a new profile: the one read for a campaign or the working folder, else beside it.
+    #[must_use]
+    pub fn new_profile_path(&self, campaign: Option<&Path>) -> PathBuf {
+        let files = self.list_files(Some(campaign.unwrap_or(Path::new(IN_WORKING_FOLDER))));
+        let place = files.iter().find(|path| self.explicit.is_some() || path.exists()).or(files.first());
+        place.cloned().unwrap_or_default()
+    }
+
+    /// The files that can contain profiles, whether or not they exist.
+    #[must_use]
+    pub fn list_files(&self, campaign: Option<&Path>) -> Vec<PathBuf> {
+        self.build_search(campaign.map(Path::to_owned)).list_files()
+    }
+
+    fn build_search(&self, campaign: Option<PathBuf>) -> GatewaySearch {
+        let Self { explicit, configuration } = self.clone();
+        GatewaySearch { explicit, campaign, configuration }
+    }
+}
+
+/// Requires the host of the profile's first use, so that a mistake sends neither key nor list elsewhere.
+///
+/// All loopback addresses are one host. A profile that changes from loopback to a live host, or back, must be trusted
+/// again.
+///
+/// # Errors
+/// If the host is a different one, or the ledger cannot be read.
+pub async fn check_host(ledger: &dyn Ledger, profile: &Profile) -> Result<(), Error> {
+    let (gateway, now) = (&profile.name, profile.trusted_hosts());
+    let known = ledger.remember_host(gateway, &now).await?;
+    if known == now { Ok(()) } else { Err(Error::HostChanged { gateway: gateway.clone(), known, now }) }
+}
+
+/// Requires that a run and a profile are both live or both on loopback. The gateway of one has no messages of the
+/// other.
+///
+/// # Errors
+/// If the profile moved between loopback and a live host since the run began.
+pub(super) fn refuse_other_reach(run: &Run, profile: &Profile) -> Result<(), Error> {
+    match run.suppression.loopback == profile.is_loopback() {
+        true => Ok(()),
+        false => Err(Error::OtherReach {
+            run: run.name(),
+            gateway: profile.name.clone(),
+            loopback: run.suppression.loopback,
+        }),
+    }
+}
+
+/// The webhook of a profile's messages. `None` if it has none.
+///
+/// # Errors
+/// If a secret cannot be read, or could be guessed.
+pub fn load_hook(profile: &Profile) -> Result<Option<WebhookUrls>, Error> {
+    let Some(settings) = &profile.hook else { return Ok(None) };
+    let read = |source: &campaign_manifest::SecretSource| {
+        source.read_secret("the webhook secret", &|name| std::env::var(name).ok()).map_err(Error::Input)
+    };
+    let secrets: Vec<SecretString> = settings.secrets.iter().map(read).collect::<Result<_, _>>()?;
+    let secrets = WebhookSecrets::new(&secrets)
+        .map_err(|error| Error::Input(format!("`hook` of `{}`: {error}", profile.name)))?;
+    Ok(Some(WebhookUrls::new(settings.public_url.as_str().to_owned(), secrets)))
+}
+
+/// The webhooks of profiles.
+#[derive(Debug)]
+pub struct ProfileHooks {
+    /// Their receivers.
+    pub hooks: Vec<WebhookUrls>,
+    /// The words that opt out in a reply, for all of them.
+    pub opt_out_words: OptOutWords,
+}
+
+/// The webhooks of all profiles: for the working folder, these campaign files, and the files of runs in the ledger.
+/// Unusable ones are reported and omitted.
+///
+/// # Errors
+/// If the ledger cannot be read.
+pub async fn load_all_hooks(
+    ledger: &dyn Ledger,
+    profiles: &Profiles,
+    files: &[PathBuf],
+    observer: &RunObserver,
+) -> Result<ProfileHooks, Error> {
+    let runs = ledger.list_stored_runs(RunFilter { live: true, ..RunFilter::all() }).await?;
+    let of_runs = runs.into_iter().flatten().filter_map(|run| run.file).map(PathBuf::from);
+    // Profiles are found near a file, so those of one folder are the same.
+    let near: BTreeMap<Option<PathBuf>, Option<PathBuf>> = [None]
+        .into_iter()
+        .chain(files.iter().cloned().chain(of_runs).map(Some))
+        .map(|file| (file.as_deref().and_then(Path::parent).map(Path::to_owned), file))
+        .collect();
+    let mut hooks: BTreeMap<String, WebhookUrls> = BTreeMap::new();
+    let mut words = BTreeSet::new();
+    for file in near.into_values() {
+        let gateways = match profiles.load(file.as_deref()) {
+            Ok(gateways) => gateways,
+            Err(Error::Findings(findings)) => {
+                observer(RunEvent::OtherProfiles(findings));
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        observer(RunEvent::OtherProfiles(gateways.collect_warnings()));
+        for profile in gateways.profiles() {
+            words.extend(profile.opt_out_words.iter().cloned());
+            match load_hook(profile) {
+                Ok(Some(hook)) => drop(hooks.insert(hook.account_url(), hook)),
+                Ok(None) => {}
+                Err(Error::Input(reason)) => observer(RunEvent::HookUnusable { profile: profile.name.clone(), reason }),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok(ProfileHooks { hooks: hooks.into_values().collect(), opt_out_words: OptOutWords::default().with_words(words) })
+}
+
+/// Stores check values of the secrets for each address, so that a run with another secret is refused.
+///
+/// # Errors
+/// If the ledger cannot be written.
+pub async fn store_hook_secrets(ledger: &dyn Ledger, hooks: &[WebhookUrls]) -> Result<(), Error> {
+    let mut known: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for hook in hooks {
+        known.entry(hook.public_url()).or_default().extend(hook.secrets().check_values());
+    }
+    for (address, check_values) in known {
+        ledger.store_secret_check_values(address, check_values).await?;
+    }
+    Ok(())
+}
+
+/// Whether the endpoint at the address of a webhook is known to have another secret.
+///
+/// # Errors
+/// If the ledger cannot be read.
+pub async fn has_other_secret(ledger: &dyn Ledger, hook: &WebhookUrls) -> Result<bool, Error> {
+    let known = ledger.load_secret_check_values(hook.public_url()).await?;
+    let first = hook.secrets().check_values().into_iter().next();
+    Ok(!known.is_empty() && !first.is_some_and(|first| known.contains(&first)))
+}
+
+/// Refuses messages whose webhooks the endpoint at that address would reject.
+///
+/// # Errors
+/// If it would, or the ledger cannot be read.
+pub async fn refuse_other_secret(
+    ledger: &dyn Ledger,
+    profile: &Profile,
+    hook: Option<&WebhookUrls>,
+) -> Result<(), Error> {
+    let Some(hook) = hook else { return Ok(()) };
+    if !has_other_secret(ledger, hook).await? {
+        return Ok(());
+    }
+    Err(Error::Input(format!(
+        "the `hook` secret of the profile `{}` differs from the secret of the webhook endpoint at {}, which would \
+         reject every receipt; set both to the same secret, or restart `serve` with the new one",
+        profile.name,
+        hook.public_url()
+    )))
+}
+
+/// The key of the built-in sandbox and its client, unless a scenario sets another.
+const REHEARSAL_KEY: &str = "rehearsal";
+
+/// The key of a destination.
+///
+/// # Errors
+/// If there is no key, or it cannot be read.
+pub fn read_destination_key(destination: &Destination) -> Result<SecretString, Error> {
+    destination.profile().map_or_else(|| Ok(REHEARSAL_KEY.to_owned().into()), read_api_key)
+}
+
+/// The connection of a call: a gateway or the built-in sandbox.
+pub enum Connection<'a> {
+    /// The built-in sandbox.
+    Sandbox(Sandbox),
+    /// The gateway of a profile, with its key.
+    Gateway(&'a Profile, SecretString),
+}
+
+impl<'a> Connection<'a> {
+    /// Opens the connection to a destination. A sandbox plays the scenario and delivers webhooks to the receiver.
+    ///
+    /// # Errors
+    /// If a sandbox cannot start.
+    pub async fn open(
+        destination: &'a Destination,
+        key: SecretString,
+        scenario: Arc<Scenario>,
+        receiver: Option<LocalReceiver>,
+    ) -> Result<Self, Error> {
+        match destination {
+            Destination::Live(profile) => Ok(Connection::Gateway(profile, key)),
+            Destination::Rehearsal => {
+                let sandbox =
+                    Sandbox::start(SandboxSettings { key, scenario, receiver, ..SandboxSettings::default() }).await;
+                let failed = |error| Error::Internal(format!("the built-in sandbox cannot start: {error}"));
+                sandbox.map(Connection::Sandbox).map_err(failed)
+            }
+        }
+    }
+
+    /// A client of it.
+    ///
+    /// # Errors
+    /// If none can be made.
+    pub fn create_client(
+        &self,
+        connect: Connect,
+        endpoint: Endpoint,
+        timeout: Duration,
+    ) -> Result<Arc<dyn Gateway>, Error> {
+        let (address, key, rules) = match self {
+            Connection::Sandbox(sandbox) => (
+                GatewayAddress {
+                    base_url: sandbox.base_url(),
+                    async_url: sandbox.async_url(),
+                    proxy: None,
+                    timeout,
+                    embedded: true,
+                },
+                // A scenario can set a different key for the sandbox.
+                sandbox.key(),
+                AnswerRules { trust_status: Vec::new(), fatal_errors: vec!["Not enough money".to_owned()] },
+            ),
+            Connection::Gateway(profile, key) => (
+                GatewayAddress {
+                    base_url: profile.base_url.as_str().to_owned(),
+                    async_url: profile.async_url.as_ref().map_or_else(String::new, |url| url.as_str().to_owned()),
+                    proxy: profile.proxy.clone(),
+                    timeout,
+                    embedded: false,
+                },
+                key,
+                AnswerRules { trust_status: profile.trust_status.clone(), fatal_errors: profile.fatal_errors.clone() },
+            ),
+        };
+        let key = key.expose_secret().to_owned().into();
+        let api = connect(&address, endpoint, key, rules).map_err(Error::Client)?;
+        Ok(Arc::new(api))
+    }
+
+    /// The sandbox, for a rehearsal.
+    #[must_use]
+    pub fn into_sandbox(self) -> Option<Sandbox> {
+        match self {
+            Connection::Sandbox(sandbox) => Some(sandbox),
+            Connection::Gateway(..) => None,
+        }
+    }
+}

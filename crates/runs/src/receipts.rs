@@ -1,0 +1,396 @@
+//! Receipts from webhooks: their addresses and signatures, storing them in batches, and the receipts of rehearsals.
+//!
+//! A webhook only advances the state of a row; it never sends anything.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use secrecy::SecretString;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use super::find::reload_run;
+use super::launch::Session;
+use super::{Adapters, Error};
+use campaign_core::domain::{MessageId, OptOutWords, Receipt, RecipientReply, Row};
+use campaign_engine::delivery::{ChainLifetimes, PollCounts, SendEnding, Snapshot, StatusPoller, Stop, load_pending};
+use campaign_gateway::{Gateway, WebhookSecrets, WebhookUrls, read_receipts};
+use campaign_ledger::{
+    Allowance, Ledger, LedgerError, NewReceipt, OptOut, OptOutReach, OptOutScope, ReceiptOutcome, ReceiptReader, Run,
+    RunFilter, StopKind,
+};
+use campaign_manifest::ReceiptMode;
+use campaign_sandbox::{Counts, LocalReceiver, Sandbox};
+
+/// The most cached runs. Others are looked up each time.
+const MAX_CACHED_RUNS: usize = 1_024;
+
+/// A receiver of webhooks: the secrets of their addresses, and the ledger.
+pub struct WebhookReceiver {
+    ledger: Arc<dyn Ledger>,
+    secrets: WebhookSecrets,
+    /// The words that opt out.
+    words: OptOutWords,
+    clock: fn() -> Timestamp,
+    /// Cached runs of recent webhooks, by name.
+    runs: RwLock<HashMap<String, Arc<Run>>>,
+}
+
+/// The path of a webhook's address.
+#[derive(Clone, Copy, Debug)]
+pub struct WebhookPath<'a> {
+    /// The run.
+    pub run: &'a str,
+    /// Our identifier of the message.
+    pub id: &'a str,
+    /// The signature of the address.
+    pub mac: &'a str,
+}
+
+impl<'a> WebhookPath<'a> {
+    /// Parses `/h/{run}/{id}/{mac}`.
+    pub(super) fn parse(path: &'a str) -> Option<Self> {
+        let mut parts = path.strip_prefix("/h/")?.splitn(3, '/');
+        Some(Self { run: parts.next()?, id: parts.next()?, mac: parts.next()? })
+    }
+}
+
+/// Why a webhook is rejected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum WebhookRefusal {
+    /// The address is ours, but the ledger has no such message.
+    Foreign,
+    /// The body is not a delivery status.
+    Unreadable,
+    /// The webhook names a different message than its address.
+    Contradicting,
+}
+
+impl WebhookReceiver {
+    /// A receiver of webhooks to addresses with a signature by one of these secrets.
+    #[must_use]
+    pub fn new(ledger: Arc<dyn Ledger>, secrets: WebhookSecrets, clock: fn() -> Timestamp) -> Self {
+        Self { ledger, secrets, words: OptOutWords::default(), clock, runs: RwLock::default() }
+    }
+
+    /// Sets the words that opt out.
+    #[must_use]
+    pub fn with_opt_out_words(self, words: OptOutWords) -> Self {
+        Self { words, ..self }
+    }
+
+    /// The message of an address, if its signature is valid. The ledger is not read.
+    #[must_use]
+    pub fn verify_path(&self, post: WebhookPath<'_>) -> Option<MessageId> {
+        let number: u64 = post.id.parse().ok()?;
+        let id = MessageId::new(number).filter(|id| id.to_string() == post.id)?;
+        self.secrets.verify_message(post.run, id, post.mac).then_some(id)
+    }
+
+    /// Whether this is the account's own address.
+    #[must_use]
+    pub fn is_account_path(&self, mac: &str) -> bool {
+        self.secrets.verify_notice(mac)
+    }
+
+    /// The proof that the account's own address leads here. `None` for other addresses.
+    #[must_use]
+    pub fn prove_path(&self, mac: &str, question: &str) -> Option<String> {
+        self.secrets.prove(mac, question)
+    }
+
+    /// Parses the receipts in a webhook to the address of a message.
+    ///
+    /// # Errors
+    /// If the webhook is rejected, or the ledger cannot be read.
+    pub async fn parse_receipts(
+        &self,
+        run: &str,
+        id: MessageId,
+        body: &[u8],
+    ) -> Result<Result<Vec<NewReceipt>, WebhookRefusal>, LedgerError> {
+        let Ok(reported) = read_receipts(body) else { return Ok(Err(WebhookRefusal::Unreadable)) };
+        let Some(run) = self.find_run(run, id).await? else { return Ok(Err(WebhookRefusal::Foreign)) };
+        let Some((row, order)) = run.find_message(id) else { return Ok(Err(WebhookRefusal::Foreign)) };
+        let about = reported.into_iter().filter(|reported| reported.id.is_none_or(|named| named == Some(id.get())));
+        let mut receipts = Vec::new();
+        for reported in about {
+            let opt_out = self.find_opt_out(&run, row, &reported.receipt).await?;
+            receipts.push(NewReceipt { run: run.key, row, order, receipt: reported.receipt, opt_out });
+        }
+        Ok(if receipts.is_empty() { Err(WebhookRefusal::Contradicting) } else { Ok(receipts) })
+    }
+
+    /// Stores receipts durably.
+    ///
+    /// # Errors
+    /// If the ledger cannot be written.
+    pub async fn store_receipts(&self, receipts: Vec<NewReceipt>) -> Result<Vec<ReceiptOutcome>, LedgerError> {
+        self.ledger.store_receipts(receipts).await
+    }
+
+    /// The opt-out of a receipt, if a reply has a word that opts out.
+    ///
+    /// A receipt of a gateway on loopback counts for such gateways only, because no real recipient replies there.
+    /// Rehearsals have no opt-outs.
+    async fn find_opt_out(&self, run: &Run, row: Row, receipt: &Receipt) -> Result<Option<OptOut>, LedgerError> {
+        if !run.live {
+            return Ok(None);
+        }
+        let read = |text| self.words.read_reply(text, run.suppression.purpose).into_opt_out();
+        let said = receipt.replies.iter().find_map(|reply| Some((reply.at, read(&reply.text)?)));
+        let Some((at, word)) = said else { return Ok(None) };
+        let Some(who) = self.ledger.find_addressee(run.key, row).await? else { return Ok(None) };
+        let reach = if run.suppression.loopback { OptOutReach::LoopbackGateways } else { OptOutReach::AllGateways };
+        Ok(Some(OptOut {
+            who,
+            scope: OptOutScope::Everything,
+            reach,
+            reason: format!("answered {word}").into(),
+            source: format!("reply to {}", run.name()).into(),
+            at: at.unwrap_or_else(self.clock),
+        }))
+    }
+
+    /// The run with this name and message identifier.
+    async fn find_run(&self, name: &str, id: MessageId) -> Result<Option<Arc<Run>>, LedgerError> {
+        let known = self.runs.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
+        if let Some(run) = known.filter(|run| run.find_message(id).is_some()) {
+            return Ok(Some(run));
+        }
+        // It is new, or has new identifiers: a retry, or a block of a shared run.
+        let Some(origin) = self.ledger.find_message(id).await? else { return Ok(None) };
+        let found = self.ledger.list_runs(RunFilter { key: Some(origin.run), ..RunFilter::all() }).await?;
+        let Some(run) = found.into_iter().find(|run| run.name() == name).map(Arc::new) else { return Ok(None) };
+        let mut runs = self.runs.write().unwrap_or_else(PoisonError::into_inner);
+        if runs.len() >= MAX_CACHED_RUNS {
+            runs.clear();
+        }
+        runs.insert(name.to_owned(), Arc::clone(&run));
+        Ok(Some(run))
+    }
+}
+
+/// The most webhooks that wait for a commit. Further ones wait at the endpoint.
+const MAX_WAITING: usize = 4_096;
+
+/// The receipts of a webhook, and the channel for their result.
+struct QueuedReceipts {
+    receipts: Vec<NewReceipt>,
+    kept: oneshot::Sender<Vec<ReceiptOutcome>>,
+}
+
+/// The channel to the collector.
+#[derive(Clone)]
+pub struct ReceiptCollector(mpsc::Sender<QueuedReceipts>);
+
+/// Creates a collector and its task, which ends when all senders are dropped or the ledger fails.
+pub fn create_collector(
+    receiver: Arc<WebhookReceiver>,
+) -> (ReceiptCollector, impl Future<Output = Result<(), LedgerError>>) {
+    let (sender, deliveries) = mpsc::channel(MAX_WAITING);
+    (ReceiptCollector(sender), collect_receipts(receiver, deliveries))
+}
+
+impl ReceiptCollector {
+    /// Stores receipts. `None` if that failed.
+    pub async fn keep_receipts(&self, receipts: Vec<NewReceipt>) -> Option<Vec<ReceiptOutcome>> {
+        let (kept, keeping) = oneshot::channel();
+        self.0.send(QueuedReceipts { receipts, kept }).await.ok()?;
+        keeping.await.ok()
+    }
+}
+
+async fn collect_receipts(
+    receiver: Arc<WebhookReceiver>,
+    mut deliveries: mpsc::Receiver<QueuedReceipts>,
+) -> Result<(), LedgerError> {
+    let mut waiting: Vec<QueuedReceipts> = Vec::with_capacity(MAX_WAITING);
+    // During a commit, further receipts queue: the more there are, the fewer commits each of them costs.
+    while deliveries.recv_many(&mut waiting, MAX_WAITING).await > 0 {
+        match commit_receipts(&receiver, &mut waiting).await {
+            // A damaged record affects its own receipts only.
+            Err(error) if error.concerns_records() => {
+                for delivery in std::mem::take(&mut waiting) {
+                    commit_alone(&receiver, delivery).await?;
+                }
+            }
+            kept => kept?,
+        }
+    }
+    Ok(())
+}
+
+/// Stores the receipts of several webhooks in one commit and reports the results.
+async fn commit_receipts(receiver: &WebhookReceiver, waiting: &mut Vec<QueuedReceipts>) -> Result<(), LedgerError> {
+    let receipts = waiting.iter().flat_map(|delivery| delivery.receipts.iter().cloned()).collect();
+    match receiver.store_receipts(receipts).await {
+        Ok(receptions) => {
+            let mut receptions = receptions.into_iter();
+            for QueuedReceipts { receipts, kept } in waiting.drain(..) {
+                // A webhook that no longer waits is delivered again.
+                let _ = kept.send(receptions.by_ref().take(receipts.len()).collect());
+            }
+        }
+        Err(LedgerError::Busy { who, .. }) => {
+            tracing::warn!("receipts are rejected until the ledger is writable again: {who}");
+            waiting.clear();
+        }
+        Err(error) => return Err(error),
+    }
+    Ok(())
+}
+
+/// Stores the receipts of one webhook. If a record for it is damaged, the sender delivers it again later.
+async fn commit_alone(receiver: &WebhookReceiver, delivery: QueuedReceipts) -> Result<(), LedgerError> {
+    match commit_receipts(receiver, &mut vec![delivery]).await {
+        Err(error) if error.concerns_records() => {
+            tracing::error!("a receipt was rejected: {}; run `campaign ledger check`", error.describe_damage());
+            Ok(())
+        }
+        kept => kept,
+    }
+}
+
+/// The base URL of a rehearsal's webhooks. No request is sent to it.
+const WEBHOOK_URL: &str = "http://localhost";
+/// How long a rehearsal in real time waits for receipts. The rest is played at once.
+const REAL_TIME_LIMIT: Duration = Duration::from_secs(60);
+/// How long a rehearsal polls messages without a webhook.
+const POLLING_LIMIT: Duration = Duration::from_secs(600);
+
+/// The receipts of a rehearsal.
+pub(super) struct RehearsedReceipts {
+    /// The addresses of its messages.
+    pub(super) hook: WebhookUrls,
+    pub(super) receiver: LocalReceiver,
+    collecting: JoinHandle<Result<(), LedgerError>>,
+}
+
+impl RehearsedReceipts {
+    /// Receives the webhooks of a rehearsal. Its addresses are signed with a random secret that is not stored.
+    pub(super) fn start(adapters: &Adapters) -> Result<Self, Error> {
+        let secret: String = rand::random::<[u8; 32]>().iter().map(|byte| format!("{byte:02x}")).collect();
+        let secrets = WebhookSecrets::new(&[SecretString::from(secret)]);
+        let secrets = secrets.map_err(|error| Error::Internal(error.to_string()))?;
+        let hook = WebhookUrls::new(WEBHOOK_URL.to_owned(), secrets.clone());
+        let taking = Arc::new(WebhookReceiver::new(Arc::clone(&adapters.ledger), secrets, adapters.clock));
+        let (collector, collecting) = create_collector(Arc::clone(&taking));
+        let receiver = LocalReceiver::new(move |url, body| {
+            let (taking, collector) = (Arc::clone(&taking), collector.clone());
+            Box::pin(async move { handle_webhook(&taking, &collector, &url, &body).await })
+        });
+        Ok(Self { hook, receiver, collecting: tokio::spawn(collecting) })
+    }
+
+    /// Waits until all received receipts are stored. No more are received.
+    async fn finish(self) -> Result<(), Error> {
+        let Self { collecting, receiver, .. } = self;
+        drop(receiver);
+        match collecting.await {
+            Ok(kept) => Ok(kept?),
+            Err(error) => std::panic::resume_unwind(error.into_panic()),
+        }
+    }
+}
+
+/// Handles a webhook and returns the HTTP status, as the webhook endpoint of a server does.
+async fn handle_webhook(receiver: &WebhookReceiver, collector: &ReceiptCollector, url: &str, body: &[u8]) -> u16 {
+    let Some(post) = url.strip_prefix(WEBHOOK_URL).and_then(WebhookPath::parse) else { return 404 };
+    let Some(id) = receiver.verify_path(post) else { return 404 };
+    match receiver.parse_receipts(post.run, id, body).await {
+        Ok(Ok(receipts)) => collector.keep_receipts(receipts).await.map_or(503, |_| 200),
+        Ok(Err(_)) => 400,
+        Err(_) => 503,
+    }
+}
+
+impl Session {
+    /// Starts the receiver of this call: for a rehearsal with a scenario, unless receipts are off.
+    pub(super) fn start_rehearsed_receipts(&self) -> Result<Option<RehearsedReceipts>, Error> {
+        let inputs = self.inputs();
+        let plays = !inputs.destination.is_live() && self.launch.request.scenario.is_some();
+        let wanted = plays && inputs.campaign.receipts != ReceiptMode::Off;
+        wanted.then(|| RehearsedReceipts::start(&self.adapters)).transpose()
+    }
+
+    /// Plays the scenario to its end and stores the receipts. An interrupted rehearsal does not wait.
+    pub(super) async fn play_scenario(
+        &self,
+        run: &Run,
+        sandbox: Sandbox,
+        gateway: &dyn Gateway,
+        receipts: Option<RehearsedReceipts>,
+        ending: &mut SendEnding,
+    ) -> Result<Option<Counts>, Error> {
+        let gone = |kind| matches!(kind, StopKind::Interrupted(_) | StopKind::Ledger | StopKind::LeaseLost);
+        let plays =
+            self.launch.request.scenario.is_some() && !ending.stopped.as_ref().is_some_and(|stop| gone(stop.kind));
+        let mut counts = None;
+        if plays {
+            let played = async {
+                if self.launch.request.real_time {
+                    sandbox.wait_until_settled(REAL_TIME_LIMIT).await;
+                }
+                let counts = sandbox.drain().await;
+                if receipts.is_some() {
+                    self.poll_unreported(run, gateway).await?;
+                }
+                Ok::<_, Error>(counts)
+            };
+            tokio::select! {
+                biased;
+                signal = self.wait_for_signal() => {
+                    ending.stopped.get_or_insert(Stop::new(StopKind::Interrupted(signal), "interrupted"));
+                }
+                played = played => counts = Some(played?),
+            }
+        }
+        sandbox.stop().await;
+        if let Some(receipts) = receipts {
+            let kept = receipts.finish().await;
+            if !plays {
+                return Ok(counts);
+            }
+            kept?;
+            ending.opted_out += count_opt_outs(self.adapters.ledger.as_ref(), run).await?;
+        }
+        Ok(counts)
+    }
+
+    /// Polls the sandbox about messages without a webhook, like a server polls a gateway.
+    async fn poll_unreported(&self, run: &Run, gateway: &dyn Gateway) -> Result<(), Error> {
+        let (ledger, destination) = (self.adapters.ledger.as_ref(), &self.inputs().destination);
+        let now = reload_run(ledger, run.key).await?;
+        let times = ChainLifetimes::load_for_run(ledger, &now).await;
+        let pending = load_pending(ledger, &now, &Snapshot::load(ledger, &now, false).await?, &times).await?;
+        let account = Allowance::new(destination.account_name(), None);
+        let (most, clock) = (destination.largest_envelope(), self.adapters.clock);
+        let poller = StatusPoller { ledger, gateway, run: &now, account, most, clock };
+        let (deadline, mut polled) = (Instant::now() + POLLING_LIMIT, PollCounts::default());
+        for group in pending.chunks(poller.group_size()) {
+            if poller.ask_group(group, 1.0, deadline, &mut polled).await?.is_none() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How many recipients opted out by a reply in a run.
+async fn count_opt_outs(ledger: &dyn Ledger, run: &Run) -> Result<u64, LedgerError> {
+    let (words, mut people) = (OptOutWords::default(), 0);
+    let mut receipts = ReceiptReader::new(ledger, run.key, run.last_row());
+    while let Some(reported) = receipts.next_receipts().await? {
+        let opts_out =
+            |reply: &RecipientReply| words.read_reply(&reply.text, run.suppression.purpose).into_opt_out().is_some();
+        people += reported
+            .iter()
+            .filter(|(_, kept)| kept.iter().any(|kept| kept.receipt.replies.iter().any(opts_out)))
+            .count() as u64;
+    }
+    Ok(people)
+}

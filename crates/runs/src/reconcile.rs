@@ -1,0 +1,339 @@
+//! Reconciliation of messages in doubt and polling of delivery statuses, bounded in time.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::time::{Instant, sleep};
+
+use super::find::reload_run;
+use super::launch::Session;
+use super::profiles::refuse_other_reach;
+use super::{Adapters, Connection, Error, HeldRun, ReleasedRun, RunEvent, check_host, read_api_key};
+use campaign_core::domain::{Endpoint, MessageContent};
+use campaign_engine::delivery::{
+    ChainLifetimes, FrozenInputs, MAX_STAY, MessageInDoubt, MessagesInDoubt, PollCounts, RECONCILE_WAITS, Reconciler,
+    Reconciliation, SendEnding, Snapshot, StatusPoller, Stop, load_pending,
+};
+use campaign_engine::report::is_owned;
+use campaign_gateway::Gateway;
+use campaign_ledger::{Author, Lease, NewRowEvent, RowChange, RowState, Run, RunFilter, RunProgress, StopKind};
+use campaign_manifest::{CampaignDay, Destination, InDoubtPolicy, Profile, ReceiptMode, load_campaign};
+
+/// How long the start of a run waits for answers about rows in doubt.
+const START_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The result of reconciling the rows in doubt of a run.
+#[derive(Default)]
+struct ReconciliationEnd {
+    /// The remaining rows in doubt.
+    doubts: MessagesInDoubt,
+    /// The information about the other rows.
+    learnt: Reconciliation,
+    /// The signal that ended it early.
+    interrupted: Option<u8>,
+}
+
+impl ReconciliationEnd {
+    /// Whether the state of a row can have changed. The information before a signal is not known here.
+    fn has_changes(&self) -> bool {
+        let Reconciliation { found, failed, not_found, unresolved, .. } = self.learnt;
+        self.interrupted.is_some() || found + failed + not_found + unresolved > 0
+    }
+}
+
+impl Session {
+    /// Reconciles at the start of a run and applies its rule. Returns whether the state of any row changed.
+    pub(super) async fn reconcile_first(
+        &self,
+        run: &Run,
+        lease: Lease,
+        gateway: &dyn Gateway,
+        snapshot: &Snapshot,
+    ) -> Result<bool, Error> {
+        // The sandbox of the earlier start no longer exists.
+        if !self.inputs().destination.is_live() {
+            return Ok(false);
+        }
+        let asked = self
+            .ask_until_settled(&self.build_reconciler(run, lease, gateway), snapshot, &[Duration::ZERO], START_TIMEOUT)
+            .await?;
+        let mut changed = asked.has_changes();
+        if self.inputs().campaign.delivery.on_in_doubt == InDoubtPolicy::ResendIfNotFound && self.may_resend(run) {
+            let rows = asked.doubts.rows.iter().filter(|doubt| doubt.not_found);
+            changed |= self.apply_rule(lease, rows, |by| RowChange::SendAgain { by, why: None }).await?;
+        }
+        Ok(changed)
+    }
+
+    /// Reconciles the last finished run if it has rows in doubt. Returns it if it then has something to send.
+    ///
+    /// If campaign, texts or list have changed, nothing is sent again: the run could not be resumed.
+    pub(super) async fn reconcile_finished(&self, runs: &[Run]) -> Result<Option<Run>, Error> {
+        let doubtful = |run: &&Run| run.counts.as_ref().is_some_and(|(counts, _)| counts.get(RowState::InDoubt) > 0);
+        let Destination::Live(profile) = &self.inputs().destination else { return Ok(None) };
+        let Some(run) = runs.last().filter(doubtful) else { return Ok(None) };
+        let ledger = &self.adapters.ledger;
+        check_host(ledger.as_ref(), profile).await?;
+        let connection = Connection::Gateway(profile, self.launch.key.clone());
+        let gateway =
+            connection.create_client(self.adapters.connect, run.endpoint, self.inputs().campaign.delivery.timeout)?;
+        let unchanged = self.find_changes(run).await?.what.is_none();
+        let held = HeldRun::claim(&self.adapters, self.hold_for_run(run).await?, run.clone()).await?;
+        let asked = self.reconcile_held(&held, gateway.as_ref(), unchanged).await;
+        let released = held.release().await?;
+        if let Some(unwritten) = released.stale_results {
+            (self.adapters.observer)(RunEvent::ResultsUnwritten(unwritten));
+        }
+        asked?;
+        let now = reload_run(ledger.as_ref(), run.key).await?;
+        Ok((now.progress == RunProgress::Open).then_some(now))
+    }
+
+    async fn reconcile_held(&self, held: &HeldRun, gateway: &dyn Gateway, unchanged: bool) -> Result<(), Error> {
+        let snapshot = held.read_snapshot().await?;
+        if unchanged {
+            return self.reconcile_first(&held.run, held.lease, gateway, &snapshot).await.map(drop);
+        }
+        let reconciler = self.build_reconciler(&held.run, held.lease, gateway);
+        self.ask_until_settled(&reconciler, &snapshot, &[Duration::ZERO], START_TIMEOUT).await.map(drop)
+    }
+
+    /// Reconciles at the end of a run. Its rule applies only after all questions were asked in time.
+    pub(super) async fn reconcile_last(
+        &self,
+        run: &Run,
+        lease: Lease,
+        gateway: &dyn Gateway,
+        ending: &mut SendEnding,
+    ) -> Result<(), Error> {
+        let at_once = !self.inputs().destination.is_live() || self.launch.request.no_wait;
+        let waits: &[Duration] = if at_once { &[Duration::ZERO] } else { &RECONCILE_WAITS };
+        // Nothing is in flight any more, so an intent without an outcome is in doubt.
+        let mut snapshot = Snapshot::load(self.adapters.ledger.as_ref(), run, false).await?;
+        let asked =
+            self.ask_until_settled(&self.build_reconciler(run, lease, gateway), &snapshot, waits, MAX_STAY).await?;
+        let mut changed = asked.has_changes();
+        if self.inputs().campaign.delivery.on_in_doubt == InDoubtPolicy::AssumeSent && asked.interrupted.is_none() {
+            let rows = asked.doubts.rows.iter();
+            changed |= self.apply_rule(lease, rows, |by| RowChange::AssumedSent { by, why: None }).await?;
+        }
+        if changed {
+            snapshot = Snapshot::load(self.adapters.ledger.as_ref(), run, false).await?;
+        }
+        ending.counts = snapshot.counts;
+        if let (None, Some(signal)) = (&ending.stopped, asked.interrupted) {
+            ending.stopped = Some(Stop::new(StopKind::Interrupted(signal), "interrupted"));
+        }
+        Ok(())
+    }
+
+    fn build_reconciler<'i>(&'i self, run: &'i Run, lease: Lease, gateway: &'i dyn Gateway) -> Reconciler<'i> {
+        let (destination, ledger) = (&self.inputs().destination, self.adapters.ledger.as_ref());
+        let account = run.allowance(destination.account_rate().per_second());
+        let most = destination.largest_envelope();
+        Reconciler { ledger, gateway, run, lease, account, most, clock: self.adapters.clock }
+    }
+
+    /// Reconciles after each of these waits, as long as there are rows in doubt.
+    async fn ask_until_settled(
+        &self,
+        reconciler: &Reconciler<'_>,
+        snapshot: &Snapshot,
+        waits: &[Duration],
+        longest: Duration,
+    ) -> Result<ReconciliationEnd, Error> {
+        if snapshot.counts.get(RowState::InDoubt) == 0 {
+            return Ok(ReconciliationEnd::default());
+        }
+        let mut doubts =
+            MessagesInDoubt::load(reconciler.ledger, reconciler.run, &snapshot.states, &[RowState::InDoubt]).await?;
+        (self.adapters.observer)(RunEvent::AskingAboutDoubt { rows: doubts.rows.len() as u64 });
+        let deadline = Instant::now() + longest;
+        let mut learnt = Reconciliation::default();
+        for wait in waits {
+            if doubts.rows.is_empty() || learnt.lost {
+                break;
+            }
+            let asked = tokio::select! {
+                biased;
+                signal = self.wait_for_signal() => {
+                    return Ok(ReconciliationEnd { doubts, learnt, interrupted: Some(signal) });
+                }
+                asked = async { sleep(*wait).await; reconciler.ask_rows(&mut doubts, deadline).await } => asked?,
+            };
+            // How often a message repeats says nothing about how many there are.
+            let Reconciliation { blind, unclear, .. } = asked;
+            learnt = Reconciliation { asked: learnt.asked.max(asked.asked), blind, unclear, ..learnt.merge(asked) };
+        }
+        (self.adapters.observer)(RunEvent::Reconciliation(learnt));
+        Ok(ReconciliationEnd { doubts, learnt, interrupted: None })
+    }
+
+    /// Applies the campaign's own rule to rows. Returns whether there were any.
+    async fn apply_rule(
+        &self,
+        lease: Lease,
+        doubts: impl Iterator<Item = &MessageInDoubt>,
+        change: impl Fn(Author) -> RowChange,
+    ) -> Result<bool, Error> {
+        let rule = format!("on_in_doubt: {}", self.inputs().campaign.delivery.on_in_doubt.name());
+        let events: Vec<NewRowEvent> = doubts
+            .map(|doubt| NewRowEvent {
+                row: doubt.row,
+                envelope: doubt.envelope,
+                change: change(Author::Policy(rule.clone())),
+            })
+            .collect();
+        let any = !events.is_empty();
+        self.adapters.ledger.record_events(lease, events).await?;
+        Ok(any)
+    }
+
+    /// Whether a row that was not found can be sent again: a second code or call harms, and a queue might only be slow.
+    fn may_resend(&self, run: &Run) -> bool {
+        // A run that was replaced or cancelled is not reopened.
+        let open = matches!(run.progress, RunProgress::Open | RunProgress::Finished);
+        open && run.endpoint == Endpoint::Sync
+            && self.inputs().campaign.brief.all_contents().all(MessageContent::may_repeat)
+    }
+}
+
+/// The time for all questions. Many rows in doubt at a low rate take long.
+const RECONCILE_TIMEOUT: Duration = Duration::from_secs(3_600);
+
+/// A run after its reconciliation.
+#[derive(Debug)]
+pub struct ReconciledRun {
+    /// The information.
+    pub learnt: Reconciliation,
+    /// The state of the run.
+    pub released: ReleasedRun,
+}
+
+/// Asks the gateway about all rows in doubt of a run.
+///
+/// # Errors
+/// If another process has the run, the gateway cannot be asked, or the ledger cannot be written.
+pub async fn reconcile_run(adapters: &Adapters, run: Run) -> Result<ReconciledRun, Error> {
+    let held = HeldRun::take(adapters, run).await?;
+    let learnt = ask_about_doubts(&held).await;
+    // The run is released even if the question failed.
+    let released = held.release().await?;
+    Ok(ReconciledRun { learnt: learnt?, released })
+}
+
+async fn ask_about_doubts(held: &HeldRun) -> Result<Reconciliation, Error> {
+    let HeldRun { adapters, run, lease, .. } = held;
+    let (ledger, snapshot) = (adapters.ledger.as_ref(), held.read_snapshot().await?);
+    let mut doubts =
+        MessagesInDoubt::load(ledger, run, &snapshot.states, &[RowState::InDoubt, RowState::Unresolved]).await?;
+    if doubts.rows.is_empty() {
+        return Ok(Reconciliation::default());
+    }
+    let profile = load_profile_of_run(adapters, run).await?;
+    let key = read_api_key(&profile)?;
+    let gateway = Connection::Gateway(&profile, key).create_client(adapters.connect, run.endpoint, REQUEST_TIMEOUT)?;
+    let reconciler = Reconciler {
+        ledger,
+        gateway: gateway.as_ref(),
+        run,
+        lease: *lease,
+        account: run.allowance(profile.rate.per_second()),
+        most: profile.max_envelope_size(),
+        clock: adapters.clock,
+    };
+    Ok(reconciler.ask_rows(&mut doubts, Instant::now() + RECONCILE_TIMEOUT).await?)
+}
+
+/// The profile of a run's gateway, at its trusted host.
+pub(super) async fn load_profile_of_run(adapters: &Adapters, run: &Run) -> Result<Profile, Error> {
+    if !run.live {
+        return Err(Error::RehearsalForgotten { run: run.name() });
+    }
+    let frozen = FrozenInputs::load_for_run(adapters.ledger.as_ref(), run).await;
+    let campaign = frozen.ok().map(|frozen| frozen.campaign_file);
+    let profile = adapters.profiles.find_by_account(run, campaign.as_deref(), &adapters.observer)?;
+    refuse_other_reach(run, &profile)?;
+    check_host(adapters.ledger.as_ref(), &profile).await?;
+    Ok(profile)
+}
+
+/// The timeout of one request.
+pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+/// The share of an account's rate for queries while messages are sent.
+const RATE_SHARE_WHILE_SENDING: f64 = 0.1;
+
+/// The messages of a run to poll.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Polling {
+    /// All accepted messages without a final status.
+    Open,
+    /// Messages with a failed earlier channel, after the lifetimes of all channels. A failure in the answer is final.
+    UnreportedFallbacks,
+}
+
+/// Polls these messages of a run until the time limit.
+///
+/// # Errors
+/// If the gateway cannot be asked, or the ledger cannot be written.
+pub async fn poll_run(
+    adapters: &Adapters,
+    run: &Run,
+    polling: Polling,
+    longest: Duration,
+) -> Result<PollCounts, Error> {
+    let ledger = adapters.ledger.as_ref();
+    let snapshot = Snapshot::load(ledger, run, is_owned(ledger, run).await?).await?;
+    let times = ChainLifetimes::load_for_run(ledger, run).await;
+    let (mut pending, now) = (load_pending(ledger, run, &snapshot, &times).await?, (adapters.clock)());
+    let mut polled = PollCounts::default();
+    if polling == Polling::UnreportedFallbacks {
+        let unreported = snapshot.states.unreported_fallbacks();
+        pending.retain(|message| unreported.contains(message.row.get()));
+        let unreported = pending.len();
+        pending.retain(|message| message.has_expired(now));
+        polled.waiting = (unreported - pending.len()) as u64;
+        // Messages without an answer are removed, so that the others get their turn.
+        if !pending.is_empty() {
+            let first = rand::random_range(..pending.len());
+            pending.rotate_left(first);
+        }
+    }
+    if pending.is_empty() {
+        return Ok(polled);
+    }
+    let profile = load_profile_of_run(adapters, run).await?;
+    let key = read_api_key(&profile)?;
+    let gateway = Connection::Gateway(&profile, key).create_client(adapters.connect, run.endpoint, REQUEST_TIMEOUT)?;
+    let account = run.allowance(profile.rate.per_second());
+    let (gateway, most, clock) = (gateway.as_ref(), profile.max_envelope_size(), adapters.clock);
+    let poller = StatusPoller { ledger, gateway, run, account, most, clock };
+    let deadline = Instant::now() + longest;
+    for group in pending.chunks(poller.group_size()) {
+        // A run can begin or end at any time.
+        let share = if is_sending(adapters, &run.account).await? { RATE_SHARE_WHILE_SENDING } else { 1.0 };
+        if poller.ask_group(group, share, deadline, &mut polled).await?.is_none() {
+            polled.left = pending.len() as u64 - polled.asked;
+            break;
+        }
+    }
+    Ok(polled)
+}
+
+/// Whether receipts of a run are wanted, as its campaign file says now.
+#[must_use]
+pub fn wants_receipts(run: &Run, now: Timestamp) -> bool {
+    let campaign = run.file.as_deref().and_then(|file| load_campaign(file.as_ref(), CampaignDay::Of(now)).value);
+    campaign.map(|campaign| campaign.receipts).unwrap_or_default() != ReceiptMode::Off
+}
+
+/// Whether a process is sending through an account.
+async fn is_sending(adapters: &Adapters, account: &str) -> Result<bool, Error> {
+    let open = adapters.ledger.list_stored_runs(RunFilter { open: true, ..RunFilter::all() }).await?;
+    for run in open.iter().flatten().filter(|run| run.account == account) {
+        if is_owned(adapters.ledger.as_ref(), run).await? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}

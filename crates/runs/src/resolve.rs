@@ -1,0 +1,282 @@
+//! Decisions about rows in doubt, and the selection of rows.
+
+use std::path::{Path, PathBuf};
+
+use roaring::RoaringBitmap;
+use rustc_hash::FxHashMap;
+
+use super::held_run::cancelled_error;
+use super::{Adapters, DecisionRefusal, Error, HeldRun, ReleasedRun};
+use campaign_content::audience::{decode_table, expand_power_of_ten, is_shortened, read_columns};
+use campaign_core::domain::{MessageId, Phone, Row, RowSet};
+use campaign_core::regular_file;
+use campaign_engine::delivery::{MessageInDoubt, MessagesInDoubt, SingleKind};
+use campaign_ledger::{
+    Author, EnvelopeReader, Ledger, LedgerError, NewRowEvent, RowChange, RowState, RowStates, Run, RunProgress,
+};
+
+/// The states that allow a decision.
+const DECIDABLE: [RowState; 4] = [RowState::InDoubt, RowState::Unresolved, RowState::NotSent, RowState::AssumedSent];
+
+/// A decision about rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DoubtDecision {
+    /// The rows were sent.
+    Sent,
+    /// The rows were not sent; nothing is sent now.
+    NotSent,
+    /// The rows are sent again as the same messages.
+    SendAgain,
+}
+
+/// A decision about rows of a run.
+#[derive(Clone, Debug)]
+pub struct Resolution {
+    /// About which rows.
+    pub rows: RowChoice,
+    /// The decision.
+    pub decision: DoubtDecision,
+    /// The author.
+    pub by: String,
+    /// The author's reason.
+    pub why: Option<String>,
+    /// The accepted number of recipients who might get the message twice.
+    pub duplicates: Option<u64>,
+}
+
+/// A run after a decision.
+#[derive(Debug)]
+pub struct ResolvedRun {
+    /// The number of rows.
+    pub rows: u64,
+    /// The state of the run.
+    pub released: ReleasedRun,
+}
+
+/// Records a decision about rows of a run.
+///
+/// # Errors
+/// If another process has the run, the decision does not apply to its rows, or the ledger cannot be written. Then no
+/// decision is recorded.
+pub async fn resolve_doubts(adapters: &Adapters, run: Run, resolution: &Resolution) -> Result<ResolvedRun, Error> {
+    let held = HeldRun::take(adapters, run).await?;
+    let decided = record_decision(&held, resolution).await;
+    // The run is released even if the question failed.
+    let released = held.release().await?;
+    Ok(ResolvedRun { rows: decided?, released })
+}
+
+/// Records the decision and returns the number of rows.
+async fn record_decision(held: &HeldRun, resolution: &Resolution) -> Result<u64, Error> {
+    let snapshot = held.read_snapshot().await?;
+    let doubts = MessagesInDoubt::load(held.adapters.ledger.as_ref(), &held.run, &snapshot.states, &DECIDABLE).await?;
+    let named = resolution.rows.resolve(held.adapters.ledger.as_ref(), &held.run).await?;
+    let events = resolution.build_events(&held.run, &doubts.rows, &snapshot.states, named.as_ref())?;
+    let rows = events.len() as u64;
+    held.record_events(events).await?;
+    Ok(rows)
+}
+
+impl Resolution {
+    /// The events of the decision for the named rows, or for all rows that need a decision.
+    fn build_events(
+        &self,
+        run: &Run,
+        doubts: &[MessageInDoubt],
+        states: &RowStates,
+        named: Option<&RoaringBitmap>,
+    ) -> Result<Vec<NewRowEvent>, Error> {
+        let state = |row: Row| states.recorded_state(row).unwrap_or(RowState::Planned);
+        let waits = |doubt: &&MessageInDoubt| matches!(state(doubt.row), RowState::InDoubt | RowState::Unresolved);
+        let chosen: Vec<&MessageInDoubt> = match named {
+            // An earlier decision is changed only for named rows.
+            None => doubts.iter().filter(waits).collect(),
+            Some(rows) => doubts.iter().filter(|doubt| rows.contains(doubt.row.get())).collect(),
+        };
+        let change = self.to_change();
+        if let Some(unfit) = chosen.iter().find(|doubt| !change.applies_to(state(doubt.row), doubt.chain)) {
+            return Err(DecisionRefusal::NotApplicable { row: unfit.row, state: state(unfit.row) }.into());
+        }
+        if let Some(row) = named.and_then(|rows| find_undecidable_row(rows, &chosen)) {
+            return Err(DecisionRefusal::NotInDoubt { row, state: state(row) }.into());
+        }
+        if chosen.is_empty() {
+            return Err(DecisionRefusal::Nothing { run: run.name() }.into());
+        }
+        self.check_duplicates(chosen.len() as u64)?;
+        match run.progress {
+            _ if self.decision != DoubtDecision::SendAgain => {}
+            _ if SingleKind::from_run(run).is_some() => return Err(Error::SingleRun { run: run.name() }),
+            RunProgress::Replaced => return Err(DecisionRefusal::Replaced.into()),
+            RunProgress::Cancelled => return Err(cancelled_error(run)),
+            RunProgress::Open | RunProgress::Finished => {}
+        }
+        let event =
+            |doubt: &MessageInDoubt| NewRowEvent { row: doubt.row, envelope: doubt.envelope, change: change.clone() };
+        Ok(chosen.into_iter().map(event).collect())
+    }
+
+    /// A decision that can cause duplicates needs the accepted number of rows. A given number must be right.
+    fn check_duplicates(&self, rows: u64) -> Result<(), Error> {
+        let none_follow = self.decision == DoubtDecision::Sent && self.duplicates.is_none();
+        if none_follow || self.duplicates == Some(rows) {
+            return Ok(());
+        }
+        Err(DecisionRefusal::DuplicatesNotAccepted { rows, said: self.duplicates }.into())
+    }
+
+    fn to_change(&self) -> RowChange {
+        let (by, why) = (Author::Person(self.by.clone()), self.why.clone());
+        match self.decision {
+            DoubtDecision::Sent => RowChange::AssumedSent { by, why },
+            DoubtDecision::NotSent => RowChange::NotSent { by, why },
+            DoubtDecision::SendAgain => RowChange::SendAgain { by, why },
+        }
+    }
+}
+
+/// The first named row that allows no decision.
+fn find_undecidable_row(named: &RoaringBitmap, chosen: &[&MessageInDoubt]) -> Option<Row> {
+    let known: RoaringBitmap = chosen.iter().map(|doubt| doubt.row.get()).collect();
+    (named - known).min().map(Row::new)
+}
+
+/// A selection of rows of a run.
+#[derive(Clone, Debug)]
+pub enum RowChoice {
+    /// All rows that need a decision.
+    Waiting,
+    /// These.
+    Rows(RowSet),
+    /// The rows of a table with a column `id`, or `row` and `to`, as results have them, in any spreadsheet format.
+    File(PathBuf),
+}
+
+impl RowChoice {
+    /// The named rows. `None` for all that need a decision.
+    ///
+    /// # Errors
+    /// If the run has no such row, or the file cannot be read, lacks the columns, or names a message of another run.
+    pub(super) async fn resolve(&self, ledger: &dyn Ledger, run: &Run) -> Result<Option<RoaringBitmap>, Error> {
+        match self {
+            RowChoice::Waiting => Ok(None),
+            RowChoice::Rows(set) => expand_set(set, run).map(Some),
+            RowChoice::File(path) => {
+                let NamedRows { mut rows, by_number } = NamedRows::read(path, run)?;
+                if let Some(line) = match_by_number(ledger, run, &by_number, &mut rows).await? {
+                    let named = format!("row {} ({}) is not a message", line.named.0, line.named.1.format_masked());
+                    let (path, row, run) = (path.clone(), line.row, run.name());
+                    return Err(DecisionRefusal::ForeignId { path, row, named, run }.into());
+                }
+                Ok(Some(rows))
+            }
+        }
+    }
+}
+
+/// The rows that a file names.
+#[derive(Default)]
+struct NamedRows {
+    /// Rows by the identifiers of their messages.
+    rows: RoaringBitmap,
+    /// Rows by their number, if the identifier is missing or was shortened.
+    by_number: Vec<RowByNumber>,
+}
+
+/// A line that names a row by its number.
+struct RowByNumber {
+    /// The row in the file.
+    row: Row,
+    /// The row of the run, and the number of its recipient.
+    named: (Row, Phone),
+}
+
+impl NamedRows {
+    fn read(path: &Path, run: &Run) -> Result<Self, Error> {
+        let file = regular_file::open(path)
+            .map_err(|error| Error::Input(format!("`{}` cannot be read: {error}", path.display())))?;
+        let unreadable = |finding| DecisionRefusal::Unreadable { path: path.to_owned(), finding };
+        let file = decode_table(file, path, None).map_err(unreadable)?;
+        let (mut lines, mut wrong, name) = (Self::default(), None, run.name());
+        let found = read_columns(file, path, ["id", "row", "to", "run"], |row, cells| {
+            if let Err(error) = lines.add_line(row, cells, path, run, &name)
+                && wrong.is_none()
+            {
+                wrong = Some(error);
+            }
+        });
+        let [id, row, to, _] = found.map_err(unreadable)?;
+        match wrong {
+            _ if !(id || row && to) => Err(DecisionRefusal::NoIds { path: path.to_owned(), run: name }.into()),
+            Some(error) => Err(error),
+            None => Ok(lines),
+        }
+    }
+
+    fn add_line(&mut self, line: Row, cells: [&str; 4], path: &Path, run: &Run, name: &str) -> Result<(), Error> {
+        let [id, row, to, of_run] = cells;
+        let path = || path.to_owned();
+        if let Some(named) = parse_number(id).and_then(MessageId::new).and_then(|id| run.find_row(id)) {
+            self.rows.insert(named.get());
+            return Ok(());
+        }
+        let phone = parse_number(to).and_then(Phone::new);
+        let shortened = |cell: &str| is_shortened(cell) && parse_number(cell).is_none();
+        match row.parse().ok().map(Row::new).zip(phone) {
+            // Another run might have sent to the same number from the same row.
+            Some(named) if (id.is_empty() || shortened(id)) && (of_run.is_empty() || of_run == name) => {
+                self.by_number.push(RowByNumber { row: line, named });
+                Ok(())
+            }
+            _ if shortened(id) || id.is_empty() && shortened(to) => {
+                let cell = if shortened(to) { to } else { id }.to_owned();
+                Err(DecisionRefusal::Shortened { path: path(), row: line, cell, run: name.to_owned() }.into())
+            }
+            _ => {
+                let named = if id.is_empty() {
+                    format!("row {row} is not a message")
+                } else {
+                    format!("`{id}` is not the `id` of a message")
+                };
+                Err(DecisionRefusal::ForeignId { path: path(), row: line, named, run: name.to_owned() }.into())
+            }
+        }
+    }
+}
+
+/// The number in a cell, even in scientific notation if it has all its digits.
+fn parse_number(cell: &str) -> Option<u64> {
+    cell.parse().ok().or_else(|| expand_power_of_ten(cell)?.parse().ok())
+}
+
+/// Adds the rows that were sent to these numbers. Returns the first line whose row was not.
+async fn match_by_number<'l>(
+    ledger: &dyn Ledger,
+    run: &Run,
+    lines: &'l [RowByNumber],
+    rows: &mut RoaringBitmap,
+) -> Result<Option<&'l RowByNumber>, LedgerError> {
+    if lines.is_empty() {
+        return Ok(None);
+    }
+    let mut sent: FxHashMap<Row, Option<Phone>> = lines.iter().map(|line| (line.named.0, None)).collect();
+    let mut envelopes = EnvelopeReader::new(ledger, run.key);
+    while let Some(envelope) = envelopes.next_envelope().await? {
+        for row in &envelope.rows {
+            sent.entry(row.row).and_modify(|phone| *phone = row.to.phone());
+        }
+    }
+    let known = |line: &&RowByNumber| sent.get(&line.named.0) == Some(&Some(line.named.1));
+    rows.extend(lines.iter().filter(known).map(|line| line.named.0.get()));
+    Ok(lines.iter().find(|line| !known(line)))
+}
+
+fn expand_set(set: &RowSet, run: &Run) -> Result<RoaringBitmap, Error> {
+    let (row, last) = (set.last_row(), run.last_row());
+    if row > last {
+        return Err(Error::NoSuchRow { row, last });
+    }
+    let mut rows = RoaringBitmap::new();
+    rows.extend((Row::FIRST.get()..=last.get()).filter(|row| set.contains(Row::new(*row))));
+    Ok(rows)
+}

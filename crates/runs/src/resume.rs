@@ -1,0 +1,332 @@
+//! Resuming an unfinished run: confirmation, frozen inputs, and changes since it began.
+
+use std::io::{self, BufReader, Sink};
+use std::sync::Arc;
+
+use roaring::RoaringBitmap;
+
+use super::check_campaign::refuse_online;
+use super::launch::{Preparation, RunToSend, Session};
+use super::list::{CampaignRecords, describe_list_changes, is_same_except};
+use super::plan::{PlanConsent, check_profile};
+use super::ports::{Consent, confirm};
+use super::{CampaignList, Error, InputChanges, Inputs, ListSurvey, Proposal, RestOfRun, RunEvent, run_blocking};
+use campaign_content::audience::{Chunk, RecordRef};
+use campaign_core::domain::Row;
+use campaign_engine::check::online::{Cost, MessagePrices};
+use campaign_engine::check::{CompiledCampaign, Recipe, Survey, SurveyExclusions, Tee};
+use campaign_engine::delivery::{FrozenInputs, Snapshot, compile_frozen};
+use campaign_gateway::Balance;
+use campaign_ledger::{CampaignLock, Copies, Lease, Ledger, LedgerError, ListReader, Ownership, RowState, Run};
+use campaign_manifest::Profile;
+
+/// What is confirmed before more messages of an existing run are sent.
+pub(super) struct RestToConfirm {
+    /// How many recipients get a message.
+    pub(super) number: u64,
+    /// The highest cost of the messages, if known.
+    pub(super) cost: Option<Cost>,
+    /// The balance of the account, if it is known.
+    pub(super) balance: Option<Balance>,
+    /// The messages that a person sees.
+    pub(super) rest: Option<RestOfRun>,
+    /// Whether they are sent again.
+    pub(super) is_retry: bool,
+}
+
+impl Session {
+    /// Asks for confirmation to resume, and selects the run.
+    pub(super) async fn resume_run(
+        &self,
+        run: Run,
+        edition: &str,
+        hold: Arc<CampaignLock>,
+    ) -> Result<Preparation, Error> {
+        let suppressed = self.read_suppressed().await?;
+        let snapshot = Snapshot::load(self.adapters.ledger.as_ref(), &run, false).await?;
+        let left = snapshot.counts.get(RowState::Planned);
+        let open = list_open_rows(&run, &snapshot);
+        let number =
+            if left == 0 { 0 } else { self.launch.request.choose_rows(&open, run.last_row())?.len().min(left) };
+        if let Some(profile) = self.inputs().destination.profile() {
+            check_profile(&self.adapters, profile).await?;
+        }
+        let approval = self.find_resume_approval(&run, &snapshot, number).await?;
+        let number = approval.as_ref().map_or(number, |usable| number.min(usable.left));
+        self.refuse_unapproved(approval.is_some(), number)?;
+        self.refuse_unapproved_end(&run, number).await?;
+        // Without a plan, the usual confirmation is asked for.
+        let consent: &dyn Consent =
+            if approval.is_some() && self.required_plan.is_some() { &PlanConsent } else { self.consent.as_ref() };
+        if let Some(profile) = self.inputs().destination.remote_profile() {
+            let rest = match number > 0 && consent.shows_proposals() {
+                true => self.survey_rest(&run, |survey| self.choose_open_rows(&open, survey)).await.ok(),
+                false => None,
+            };
+            // Recipients might have opted out since the run was interrupted. Without any rows the number stays an upper
+            // limit.
+            let sent = rest.as_ref().map(|rest| rest.rows.len()).filter(|rows| *rows > 0);
+            let number = sent.map_or(number, |rows| rows.min(number));
+            let cost = match (&rest, number > 0 && consent.can_confirm()) {
+                (Some(rest), true) => Some(self.compute_rest_cost(profile, rest)),
+                (None, true) => Some(self.compute_open_cost(profile, &run, &open).await?),
+                (_, false) => None,
+            };
+            let balance = match cost.clone().filter(|_| self.asks_first(consent)) {
+                Some(cost) => {
+                    refuse_online(&self.adapters, self.inputs(), profile, cost, consent.shows_proposals()).await?
+                }
+                None => None,
+            };
+            let rest = RestToConfirm { number, cost, balance, rest, is_retry: false };
+            self.confirm_rest((consent, profile), (&run, &snapshot), rest).await?;
+        }
+        let limit = match &approval {
+            Some(usable) => {
+                self.use_resume_approval(&run, usable).await?;
+                self.launch.request.limit.map(|limit| limit.min(usable.left))
+            }
+            None => self.launch.request.limit,
+        };
+        let earlier_edition = run.edition != edition;
+        let other_edition = earlier_edition.then(|| run.edition.clone());
+        (self.adapters.observer)(RunEvent::GoingOn { run: run.name(), other_edition });
+        Ok(Preparation::Send(Box::new(RunToSend {
+            suppressed,
+            run,
+            snapshot: Some(snapshot),
+            hold,
+            limit,
+            retry: false,
+            unconfirmed: 0,
+            earlier_edition,
+            before: None,
+            cancelled_in: Vec::new(),
+        })))
+    }
+
+    /// Asks for confirmation of messages to recipients of a run. None is necessary without recipients.
+    pub(super) async fn confirm_rest(
+        &self,
+        (consent, profile): (&dyn Consent, &Profile),
+        (run, snapshot): (&Run, &Snapshot),
+        RestToConfirm { number, cost, balance, rest, is_retry }: RestToConfirm,
+    ) -> Result<(), Error> {
+        if number == 0 {
+            return Ok(());
+        }
+        let cost = cost.filter(|_| !profile.prices.is_empty());
+        let (balance, rest) = (balance.as_ref(), rest.as_ref());
+        let question = Proposal::Resume { run, snapshot, profile, number, cost, balance, rest, is_retry };
+        confirm(consent, question).await
+    }
+
+    /// The highest cost of the messages that a call would send of a run.
+    pub(super) fn compute_rest_cost(&self, profile: &Profile, RestOfRun { survey, rows, .. }: &RestOfRun) -> Cost {
+        Cost::estimate(profile, &self.inputs().campaign.brief, &survey.survey.by_size, rows)
+    }
+
+    /// The unsettled rows that this call chooses.
+    fn choose_open_rows(&self, open: &RoaringBitmap, survey: &Survey) -> Result<RoaringBitmap, Error> {
+        self.launch.request.choose_rows(&(open & survey.planned_rows()), survey.last_row)
+    }
+
+    /// Whether this call asks the gateway first. If a necessary confirmation is impossible, the run ends without a
+    /// request.
+    pub(super) fn asks_first(&self, consent: &dyn Consent) -> bool {
+        !self.launch.request.offline && consent.can_confirm()
+    }
+
+    /// Asks the gateway about messages to these rows of a survey, and refuses to send if there are errors. Returns the
+    /// balance, if known.
+    pub(super) async fn check_new_messages(
+        &self,
+        profile: &Profile,
+        survey: &Survey,
+        rows: &RoaringBitmap,
+        is_shown: bool,
+    ) -> Result<Option<Balance>, Error> {
+        let inputs = self.inputs();
+        let cost = Cost::estimate(profile, &inputs.campaign.brief, &survey.by_size, rows);
+        refuse_online(&self.adapters, inputs, profile, cost, is_shown).await
+    }
+
+    /// The cost of the unsettled rows that this call chooses.
+    async fn compute_open_cost(&self, profile: &Profile, run: &Run, open: &RoaringBitmap) -> Result<Cost, Error> {
+        self.compute_chosen_cost(profile, run, |survey| self.choose_open_rows(open, survey)).await
+    }
+
+    /// The cost of rows that are chosen from a survey of a run's list.
+    ///
+    /// The list is surveyed again only if prices are known.
+    pub(super) async fn compute_chosen_cost(
+        &self,
+        profile: &Profile,
+        run: &Run,
+        choose: impl FnOnce(&Survey) -> Result<RoaringBitmap, Error>,
+    ) -> Result<Cost, Error> {
+        let inputs = self.inputs();
+        let prices = match MessagePrices::for_campaign(profile, &inputs.campaign.brief) {
+            Ok(prices) => prices,
+            Err(missing) => return Ok(Cost::Unknown(missing)),
+        };
+        let surveyed = self.load_with_list_of(run).await?;
+        // Recipients with a message or an opt-out are not among the remaining rows.
+        let survey =
+            run_blocking(move || surveyed.survey_recipients(&SurveyExclusions::default(), None)).await??.survey;
+        Ok(Cost::AtMost(prices.max_cost(&survey.by_size, &choose(&survey)?)))
+    }
+}
+
+/// The rows of an unfinished run that might still be sent, including blank rows of the list.
+pub(super) fn list_open_rows(run: &Run, snapshot: &Snapshot) -> RoaringBitmap {
+    let mut rows = RoaringBitmap::new();
+    rows.insert_range(Row::HEADER.get() + 1..=run.last_row().get());
+    rows - &snapshot.settled
+}
+
+/// Changes since a run began.
+pub(super) struct RunChanges {
+    /// The changes. `None` if the inputs are the same.
+    pub(super) what: Option<InputChanges>,
+    /// Whether the campaign has the same template of its edition as the run, so that a replacement keeps the edition.
+    pub(super) keeps_edition: bool,
+}
+
+/// The frozen inputs of a new run.
+pub(super) fn freeze_inputs(inputs: &Inputs, survey: &ListSurvey) -> FrozenInputs {
+    let campaign = &inputs.campaign;
+    FrozenInputs {
+        brief: campaign.brief.clone(),
+        includes: survey.includes.clone(),
+        today: inputs.today.clone(),
+        // An absolute path, because later commands can run in any folder.
+        campaign_file: std::path::absolute(&campaign.file).unwrap_or_else(|_| campaign.file.clone()),
+        list: campaign.recipients.list_file().map(|list| list.path().into()),
+        recipients_sha256: survey.sha256.clone(),
+        forgotten: Vec::new(),
+        trims_cells: true,
+    }
+}
+
+impl Session {
+    /// Changes since a run began.
+    pub(super) async fn find_changes(&self, run: &Run) -> Result<RunChanges, Error> {
+        compare_inputs(self.adapters.ledger.as_ref(), run, self.inputs()).await
+    }
+}
+
+/// Changes since a run began.
+pub(super) async fn compare_inputs(ledger: &dyn Ledger, run: &Run, inputs: &Arc<Inputs>) -> Result<RunChanges, Error> {
+    let copies = match ledger.load_copies(run).await {
+        Ok(copies) => copies,
+        Err(LedgerError::CopiesUnreadable { place, .. }) => return Ok(RunChanges::copies_lost(&place, false)),
+        Err(error) => return Err(error.into()),
+    };
+    let inputs = Arc::clone(inputs);
+    run_blocking(move || {
+        let Ok(frozen) = FrozenInputs::from_copies(&copies) else {
+            return Ok(RunChanges::copies_lost(copies.place(), false));
+        };
+        if !is_list_intact(&copies, &frozen) {
+            return Ok(RunChanges::copies_lost(copies.place(), true));
+        }
+        // A fetched list is not compared with a new fetch.
+        let inputs = match inputs.campaign.recipients.list_file() {
+            Some(_) => inputs,
+            None => Arc::new(inputs.with_list(CampaignList::Copies(copies.clone()))),
+        };
+        let (campaign, (includes, sha256)) = (&inputs.campaign, inputs.compute_fingerprint()?);
+        let list = || {
+            let now = inputs.open_list().map_err(|_| io::ErrorKind::Other.into());
+            let before = CampaignRecords { list: copies.open_list(), brief: &frozen.brief };
+            describe_list_changes(before, CampaignRecords { list: now, brief: &campaign.brief })
+        };
+        let is_same = frozen.recipients_sha256 == sha256
+            || !frozen.forgotten.is_empty() && {
+                let now = inputs.open_list().map_err(|_| io::ErrorKind::Other.into());
+                let before = CampaignRecords { list: copies.open_list(), brief: &frozen.brief };
+                is_same_except(before, CampaignRecords { list: now, brief: &campaign.brief }, &frozen.forgotten)
+            };
+        let how = (!is_same).then(list);
+        let settings = frozen.describe_differences(&campaign.brief, &includes, None);
+        let keeps_edition = frozen.brief.edition == campaign.brief.edition;
+        Ok(RunChanges { what: InputChanges::from_parts(settings, how, &campaign.recipients), keeps_edition })
+    })
+    .await?
+}
+
+impl RunChanges {
+    /// The changes of a run whose copies are lost. It can be replaced but not resumed; recipients with a message are
+    /// skipped then.
+    fn copies_lost(place: &str, damaged: bool) -> Self {
+        Self { what: Some(InputChanges::Copies { place: place.to_owned(), damaged }), keeps_edition: false }
+    }
+}
+
+/// Whether the copy of the list has the frozen hash.
+pub(super) fn is_list_intact(copies: &Copies, frozen: &FrozenInputs) -> bool {
+    let hashed = copies.open_list().and_then(|list| Tee::new(list, None::<Sink>).finish());
+    hashed.is_ok_and(|sha256| sha256 == frozen.recipients_sha256)
+}
+
+/// Opens the copies of a run, so that current files do not affect what is sent.
+///
+/// # Errors
+/// If the ledger has no copies of it, or they are damaged.
+pub async fn open_copies(
+    ledger: &dyn Ledger,
+    run: &Run,
+) -> Result<(FrozenInputs, CompiledCampaign<BufReader<ListReader>>), Error> {
+    let copies = ledger.load_copies(run).await?;
+    run_blocking(move || {
+        let frozen = FrozenInputs::from_copies(&copies)?;
+        let list = copies.open_list().map_err(|error| copies.unreadable_error(error))?;
+        let list = (BufReader::with_capacity(1 << 16, list), copies.place().as_ref());
+        let prepared = compile_frozen(&frozen, list).map_err(|findings| {
+            copies.unreadable_error(findings.into_iter().map(|finding| finding.message).collect::<Vec<_>>().join("; "))
+        })?;
+        Ok((frozen, prepared))
+    })
+    .await?
+}
+
+impl Session {
+    /// Skips rows that can still be sent and match `is_meant`. Returns how many.
+    ///
+    /// # Errors
+    /// If the copies of the run or the ledger fail, or another process has the run.
+    pub(super) async fn skip_rows(
+        &self,
+        run: &Run,
+        lease: Lease,
+        snapshot: &Snapshot,
+        reason: &'static str,
+        is_meant: impl Fn(&Recipe, &RecordRef<'_>) -> bool + Send + 'static,
+    ) -> Result<u64, Error> {
+        let ledger = self.adapters.ledger.as_ref();
+        let open = list_open_rows(run, snapshot);
+        if open.is_empty() {
+            return Ok(0);
+        }
+        let (_, mut prepared) = open_copies(ledger, run).await?;
+        let rows = run_blocking(move || {
+            let (mut chunk, mut rows) = (Chunk::new(), Vec::new());
+            while prepared.reader.read_chunk(&mut chunk).map_err(|finding| Error::Findings(vec![*finding]))? {
+                let open = chunk.iter().filter(|record| open.contains(record.row.get()));
+                rows.extend(open.filter(|record| is_meant(&prepared.recipe, record)).map(|record| record.row));
+            }
+            Ok::<_, Error>(rows)
+        });
+        let rows = rows.await??;
+        let count = rows.len() as u64;
+        if count == 0 {
+            return Ok(0);
+        }
+        tracing::info!(run = run.name(), rows = count, reason, "rows skipped");
+        match ledger.skip_rows(lease, rows, reason).await? {
+            Ownership::Held => Ok(count),
+            Ownership::Lost => Err(Error::Taken { run: run.name() }),
+        }
+    }
+}

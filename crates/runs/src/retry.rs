@@ -1,0 +1,379 @@
+//! Retries: rows that were rejected, not sent or failed are sent again as new messages with new identifiers.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use roaring::{RoaringBitmap, RoaringTreemap};
+use tokio::time::Instant;
+
+use super::find::reload_run;
+use super::guard::{GuardedNumbers, find_cancelled_recipients, find_sent_rows};
+use super::held_run::cancelled_error;
+use super::launch::{Preparation, RetryScope, RunToSend, Session};
+use super::plan::check_profile;
+use super::profiles::refuse_other_reach;
+use super::reconcile::REQUEST_TIMEOUT;
+use super::resume::RestToConfirm;
+use super::{CampaignList, Connection, Error, RetryRefusal, RunEvent, current_person, find_opted_out};
+use campaign_core::domain::{OperationOutcome, Phone, Row, Status};
+use campaign_core::failpoint;
+use campaign_engine::check::SurveyExclusions;
+use campaign_engine::delivery::{ChainLifetimes, ConfirmedFate, PendingMessage, SingleKind, Snapshot, StatusPoller};
+use campaign_ledger::{
+    Attempt, Author, EnvelopeReader, NumberSet, Ownership, ReceiptReader, RetriedRow, RetryOrder, RowChange, RowState,
+    Run, RunActivity, RunFilter, RunId, RunProgress,
+};
+
+/// The time for all questions before a retry.
+const QUESTIONS_TIMEOUT: Duration = Duration::from_secs(3_600);
+
+/// A row that can be retried: the refused attempt, its number, and the gateway's words.
+struct RefusedRow {
+    row: Row,
+    attempt: Attempt,
+    /// When that attempt was recorded.
+    begun_at: Timestamp,
+    phone: Phone,
+    /// The state of the row.
+    state: RowState,
+    /// The status of its failure; "" if it was refused at once.
+    status: String,
+    error: String,
+    /// Whether the gateway refused it before trying any channel.
+    refused_at_intake: bool,
+}
+
+impl RefusedRow {
+    /// Whether the row is in one of these states.
+    fn has_state(&self, states: &[RowState]) -> bool {
+        states.contains(&self.state) || self.counts_as_rejected() && states.contains(&RowState::Rejected)
+    }
+
+    /// Whether it counts as rejected: the gateway queued it and rejected it later (contract, notes on the asynchronous endpoint).
+    /// If it has several channels, only a rejection at intake counts. An accepted message was sent, so it does not count.
+    fn counts_as_rejected(&self) -> bool {
+        let is_refusal = self.state == RowState::Failed && self.status == Status::Rejected.name();
+        is_refusal && self.attempt.state != RowState::Accepted && !self.needs_reconciliation()
+    }
+
+    /// Whether another channel might have reached the recipient, so that the gateway is asked before the retry.
+    fn needs_reconciliation(&self) -> bool {
+        self.state == RowState::Failed && self.attempt.chain.has_fallback() && !self.refused_at_intake
+    }
+
+    /// Whether its error contains one of these texts in any case, or there are none.
+    fn has_error(&self, texts: &[String]) -> bool {
+        let error = self.error.to_lowercase();
+        texts.is_empty() || texts.iter().any(|text| error.contains(&text.to_lowercase()))
+    }
+}
+
+/// The number of retried rows with an error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RetriedError {
+    /// Their state.
+    pub state: RowState,
+    /// The error, or the status of the gateway; empty if there is neither.
+    pub text: String,
+    /// Their number.
+    pub rows: u64,
+}
+
+/// The errors of these rows, with their numbers.
+fn count_errors(rows: &[RefusedRow]) -> Vec<RetriedError> {
+    let mut counts = BTreeMap::new();
+    for row in rows {
+        *counts.entry((row.state, row.error.trim())).or_default() += 1;
+    }
+    counts.into_iter().map(|((state, text), rows)| RetriedError { state, text: text.to_owned(), rows }).collect()
+}
+
+/// Rows that are not retried, by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RetryLeftOut {
+    /// Their messages were delivered in the end.
+    pub delivered: u64,
+    /// The gateway is still trying their channels.
+    pub under_way: u64,
+    /// The gateway did not confirm that their messages failed.
+    pub unconfirmed: u64,
+    /// Their recipients opted out, got a message from another run, or were skipped by an earlier retry.
+    pub guarded: u64,
+}
+
+/// The status of a refusal after queueing or doubt.
+fn find_refusal_status(snapshot: &Snapshot, row: Row, envelope: u32) -> String {
+    let about = snapshot.states.events().for_row(row).iter().rev().filter(|event| event.envelope == envelope);
+    let mut statuses = about.filter_map(|event| match &event.change {
+        RowChange::Found { status, .. } => Some(status.clone()),
+        _ => None,
+    });
+    statuses.next().unwrap_or_default()
+}
+
+impl Session {
+    /// Reserves new messages for rows of a run, and selects the run.
+    pub(super) async fn prepare_retry(&self, scope: &RetryScope) -> Result<Preparation, Error> {
+        let ledger = self.adapters.ledger.as_ref();
+        let run = reload_run(ledger, scope.run).await?;
+        let runs = ledger.list_runs(RunFilter::for_campaign(&run.campaign)).await?;
+        self.refuse_retry(&run, &runs)?;
+        let hold = self.hold_for_run(&run).await?;
+        if let Some(changes) = self.find_changes(&run).await?.what {
+            let (run, file, gateway) = (run.name(), self.inputs().campaign.file.clone(), run.gateway.clone());
+            return Err(RetryRefusal::Changed { run, file, gateway, changes }.into());
+        }
+        let snapshot = Snapshot::load(ledger, &run, false).await?;
+        let refused =
+            self.find_refused_rows(&run, &snapshot).await?.into_iter().filter(|row| row.has_error(&scope.errors));
+        let (rows, others): (Vec<RefusedRow>, Vec<RefusedRow>) = refused.partition(|row| row.has_state(&scope.states));
+        let elsewhere = self.find_guarded_elsewhere(&run, &runs).await?;
+        let mut guarded = NumberSet::new(self.read_suppressed().await?, None);
+        guarded |= find_opted_out(ledger, self.inputs()).await?.numbers;
+        // A row that an earlier retry skipped is never sent: it stays skipped in the ledger.
+        let skipped = snapshot.left_out.rows();
+        let is_guarded = |row: &RefusedRow| {
+            elsewhere.contains(row.row, row.phone) || guarded.contains(row.phone) || skipped.contains(row.row.get())
+        };
+        let (guarded, rows): (Vec<RefusedRow>, Vec<RefusedRow>) = rows.into_iter().partition(is_guarded);
+        let mut left_out = RetryLeftOut { guarded: guarded.len() as u64, ..RetryLeftOut::default() };
+        if let Some(profile) = self.inputs().destination.profile() {
+            refuse_other_reach(&run, profile)?;
+            check_profile(&self.adapters, profile).await?;
+        }
+        let (rows, snapshot) = self.remove_delivered(&run, snapshot, rows, &mut left_out).await?;
+        let (number, unconfirmed) = (rows.len() as u64, left_out.unconfirmed);
+        let said = self.launch.request.accept_duplicates;
+        if unconfirmed > 0 && (number == 0 || said.is_some_and(|said| said != number)) {
+            return Err(RetryRefusal::Unconfirmed { run: run.name(), rows: unconfirmed, said }.into());
+        }
+        if number == 0 {
+            let failed = others.iter().filter(|row| row.state == RowState::Failed).count() as u64;
+            let error = (!scope.errors.is_empty()).then(|| scope.errors.join("` or `"));
+            return Err(RetryRefusal::Nothing { run: run.name(), failed, error, left_out }.into());
+        }
+        self.refuse_restored_retry(&run, number).await?;
+        self.refuse_unapproved_retry(&run, number).await?;
+        let (planned, errors) = (scope.clone(), count_errors(&rows));
+        (self.adapters.observer)(RunEvent::RetryPlanned {
+            run: run.name(),
+            rows: number,
+            left_out,
+            errors,
+            scope: planned,
+        });
+        if let Some(profile) = self.inputs().destination.remote_profile() {
+            let again: RoaringBitmap = rows.iter().map(|refused| refused.row.get()).collect();
+            let rest = match self.consent.shows_proposals() {
+                true => self.survey_rest(&run, |_| Ok(again.clone())).await.ok(),
+                false => None,
+            };
+            let cost = match (&rest, self.consent.can_confirm()) {
+                (Some(rest), true) => Some(self.compute_rest_cost(profile, rest)),
+                (None, true) => Some(self.compute_chosen_cost(profile, &run, |_| Ok(again)).await?),
+                (_, false) => None,
+            };
+            let rest = RestToConfirm { number, cost, balance: None, rest, is_retry: true };
+            self.confirm_rest((self.consent.as_ref(), profile), (&run, &snapshot), rest).await?;
+        }
+        let lease = ledger.claim_run(&hold, run.key).await?.lease;
+        let order = RetryOrder {
+            rows: rows
+                .iter()
+                .map(|refused| RetriedRow { row: refused.row, envelope: refused.attempt.envelope })
+                .collect(),
+            by: Author::Person(current_person()),
+            random: rand::random(),
+        };
+        if ledger.retry_rows(lease, order).await? == Ownership::Lost {
+            return Err(Error::Taken { run: run.name() });
+        }
+        failpoint::pass("retry.ordered");
+        (self.adapters.observer)(RunEvent::Retrying { run: run.name(), rows: number });
+        // With the identifiers that the retry reserved.
+        let run = reload_run(ledger, scope.run).await?;
+        Ok(Preparation::Send(Box::new(RunToSend {
+            suppressed: RoaringTreemap::new(),
+            run,
+            snapshot: None,
+            hold,
+            limit: self.launch.request.limit,
+            retry: true,
+            unconfirmed,
+            earlier_edition: false,
+            before: None,
+            cancelled_in: Vec::new(),
+        })))
+    }
+
+    /// Asks the gateway about rows with a fallback. Returns the rows that can be retried and a fresh snapshot of the run; counts
+    /// the others in `left_out`.
+    async fn remove_delivered(
+        &self,
+        run: &Run,
+        snapshot: Snapshot,
+        rows: Vec<RefusedRow>,
+        left_out: &mut RetryLeftOut,
+    ) -> Result<(Vec<RefusedRow>, Snapshot), Error> {
+        let (asked, mut rows): (Vec<RefusedRow>, Vec<RefusedRow>) =
+            rows.into_iter().partition(RefusedRow::needs_reconciliation);
+        let destination = &self.inputs().destination;
+        // Rehearsals reach no recipients, and an unconfirmed retry sends nothing, so neither needs the question.
+        let sends = destination.is_live() && (destination.remote_profile().is_none() || self.consent.can_confirm());
+        if asked.is_empty() || !sends {
+            rows.extend(asked);
+            rows.sort_by_key(|refused| refused.row);
+            return Ok((rows, snapshot));
+        }
+        let times = ChainLifetimes::load_for_run(self.adapters.ledger.as_ref(), run).await;
+        let message = |refused: &RefusedRow| {
+            let Attempt { envelope, chain, .. } = refused.attempt;
+            let order = snapshot.states.events().find_order(refused.row, envelope);
+            let id = run.message_id(refused.row, order)?;
+            Some(PendingMessage::new((refused.row, order, id), (chain, refused.begun_at), &times))
+        };
+        let (mut messages, mut questions, mut unconfirmed) = (Vec::new(), Vec::new(), Vec::new());
+        for refused in asked {
+            match message(&refused) {
+                Some(message) => {
+                    messages.push(message);
+                    questions.push(refused);
+                }
+                // Without its identifier the gateway cannot be asked about it.
+                None => unconfirmed.push(refused),
+            }
+        }
+        (self.adapters.observer)(RunEvent::AskingBeforeRetry { rows: messages.len() as u64 });
+        for (refused, fate) in questions.into_iter().zip(self.ask_before_retry(run, &messages).await?) {
+            match fate {
+                ConfirmedFate::Failed => rows.push(refused),
+                ConfirmedFate::Delivered => left_out.delivered += 1,
+                ConfirmedFate::InProgress => left_out.under_way += 1,
+                ConfirmedFate::Unknown => unconfirmed.push(refused),
+            }
+        }
+        // A restored ledger needs the accepted number of all rows, including these.
+        let numbers = [unconfirmed.len(), rows.len() + unconfirmed.len()].map(|number| Some(number as u64));
+        if numbers.contains(&self.launch.request.accept_duplicates) {
+            rows.append(&mut unconfirmed);
+        }
+        left_out.unconfirmed = unconfirmed.len() as u64;
+        rows.sort_by_key(|refused| refused.row);
+        Ok((rows, Snapshot::load(self.adapters.ledger.as_ref(), run, false).await?))
+    }
+
+    /// Asks the gateway about messages of a run.
+    async fn ask_before_retry(&self, run: &Run, messages: &[PendingMessage]) -> Result<Vec<ConfirmedFate>, Error> {
+        let Some(profile) = self.inputs().destination.profile() else {
+            return Ok(vec![ConfirmedFate::Unknown; messages.len()]);
+        };
+        let connection = Connection::Gateway(profile, self.launch.key.clone());
+        let gateway = connection.create_client(self.adapters.connect, run.endpoint, REQUEST_TIMEOUT)?;
+        let account = run.allowance(profile.rate.per_second());
+        let (ledger, most, clock) = (self.adapters.ledger.as_ref(), profile.max_envelope_size(), self.adapters.clock);
+        let poller = StatusPoller { ledger, gateway: gateway.as_ref(), run, account, most, clock };
+        Ok(poller.ask_before_retry(messages, Instant::now() + QUESTIONS_TIMEOUT).await?)
+    }
+
+    /// Returns an error if no row of a run can be retried now.
+    fn refuse_retry(&self, run: &Run, runs: &[Run]) -> Result<(), Error> {
+        if SingleKind::from_run(run).is_some() {
+            return Err(Error::SingleRun { run: run.name() });
+        }
+        match run.progress {
+            RunProgress::Replaced => return Err(RetryRefusal::Replaced { run: run.name() }.into()),
+            RunProgress::Cancelled => return Err(cancelled_error(run)),
+            RunProgress::Open | RunProgress::Finished => {}
+        }
+        let same = |other: &&Run| run.shares_recipients(other);
+        match runs.iter().filter(same).find(|other| other.progress == RunProgress::Open) {
+            Some(open) => {
+                let campaign = &self.inputs().campaign;
+                let (file, gateway) = (campaign.file.clone(), campaign.brief.gateway.clone());
+                Err(RetryRefusal::Unfinished { run: open.name(), file, gateway }.into())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The rows whose last attempt was refused or failed, or that a person decided were not sent.
+    async fn find_refused_rows(&self, run: &Run, snapshot: &Snapshot) -> Result<Vec<RefusedRow>, Error> {
+        let ledger = self.adapters.ledger.as_ref();
+        let mut found = BTreeMap::new();
+        let mut envelopes = EnvelopeReader::new(ledger, run.key);
+        while let Some(envelope) = envelopes.next_envelope().await? {
+            for (index, sent) in envelope.rows.iter().enumerate() {
+                let state = snapshot.states.recorded_state(sent.row);
+                let Some(state @ (RowState::Rejected | RowState::NotSent | RowState::Failed)) = state else { continue };
+                let outcome = envelope.settled.as_ref().and_then(|(_, outcomes)| outcomes.get(index));
+                let (status, error) = match outcome {
+                    Some(OperationOutcome::Rejected { error }) => (String::new(), error.clone()),
+                    _ => {
+                        let status = find_refusal_status(snapshot, sent.row, envelope.envelope);
+                        (status.clone(), status)
+                    }
+                };
+                // Forgotten recipients get no more messages.
+                let Some(phone) = sent.to.phone() else { continue };
+                let attempt = RunActivity::Finished.build_attempt(envelope.envelope, envelope.chain(sent), outcome);
+                let begun_at = envelope.begun_at;
+                let events = snapshot.states.events();
+                let refused_at_intake =
+                    RunActivity::Finished.judge_row(sent.row, &[attempt], events, &[]).refused_at_intake;
+                let refused =
+                    RefusedRow { row: sent.row, attempt, begun_at, phone, state, status, error, refused_at_intake };
+                // A later attempt replaces the earlier one.
+                found.insert(sent.row, refused);
+            }
+        }
+        let mut receipts = ReceiptReader::new(ledger, run.key, run.last_row());
+        while let Some(reported) = receipts.next_receipts().await? {
+            for (row, receipts) in reported {
+                let Some(refused) = found.get_mut(&row) else { continue };
+                let judged =
+                    RunActivity::Finished.judge_row(row, &[refused.attempt], snapshot.states.events(), &receipts);
+                refused.refused_at_intake = judged.refused_at_intake;
+                if let Some(last) = judged.final_receipt {
+                    refused.status = last.receipt.status.name().to_owned();
+                    refused.error = last.receipt.error.clone().unwrap_or_else(|| refused.status.clone());
+                }
+            }
+        }
+        Ok(found.into_values().collect())
+    }
+
+    /// Recipients who got a message of the same campaign and edition from another run, or whom `stop --for-good`
+    /// cancelled there.
+    async fn find_guarded_elsewhere(&self, run: &Run, runs: &[Run]) -> Result<GuardedElsewhere, Error> {
+        let same = |other: &&Run| {
+            other.edition == run.edition
+                && run.shares_recipients(other)
+                && other.round >= run.round
+                && other.key != run.key
+        };
+        let others: Vec<Run> = runs.iter().filter(same).cloned().collect();
+        let ledger = self.adapters.ledger.as_ref();
+        let keys: Vec<RunId> = others.iter().map(|other| other.key).collect();
+        let sent = ledger.load_sent_numbers(&keys).await?;
+        let cancelled = find_cancelled_recipients(ledger, &others).await?.numbers;
+        if sent.is_empty() && cancelled.is_empty() {
+            return Ok(GuardedElsewhere(SurveyExclusions::default()));
+        }
+        // A retry uses the rows of the run's own list, even if the user's list has changed.
+        let listed = Arc::new(self.inputs().with_list(CampaignList::Copies(ledger.load_copies(run).await?)));
+        let numbers = GuardedNumbers { sent: &sent, cancelled: &cancelled };
+        let rows = find_sent_rows(ledger, &listed, &others, numbers).await?;
+        Ok(GuardedElsewhere(SurveyExclusions { already_sent: sent, rows, cancelled, ..SurveyExclusions::default() }))
+    }
+}
+
+/// The rows that other runs of the edition sent or cancelled in the meantime.
+struct GuardedElsewhere(SurveyExclusions);
+
+impl GuardedElsewhere {
+    fn contains(&self, row: Row, phone: Phone) -> bool {
+        self.0.find_reason(row, phone).is_some()
+    }
+}

@@ -1,0 +1,442 @@
+//! Schedules of campaigns: review, activation, changes since the activation, and their current state.
+//!
+//! A schedule is stored with the digest of its campaign, so that only the activated texts fire.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use serde_json::{Value, json};
+
+use super::check_campaign::{check_inputs, check_ledger_for_run};
+use super::find::absolute_file_path;
+use super::inputs::mentions_today;
+use super::plan::{Digest, check_profile};
+use super::ports::confirm;
+use super::{
+    Adapters, Consent, Error, Inputs, ListSurvey, Proposal, ProtectedFiles, ScheduleRefusal, SkippedOccurrence,
+    check_schedule, current_person, find_schedule, find_schedule_damage, inputs, list_recent_occurrences,
+    load_schedule, read_destination_key, run_blocking, survey_list,
+};
+use campaign_core::calendar::{Occurrence, Schedule};
+use campaign_core::finding::{BriefFinding, Finding};
+use campaign_engine::check::{RunStart, TextInputs, find_text_problems};
+use campaign_ledger::{ActiveSchedule, DamagedSchedule, ScheduleStore};
+use campaign_manifest::{Campaign, CampaignDay, Destination, PathScope, Profile};
+
+/// How many of the next occurrences are shown for the activation.
+const SHOWN_OCCURRENCES: usize = 3;
+
+/// A schedule under review before its activation.
+#[derive(Debug)]
+pub struct ScheduleActivation {
+    /// The campaign on its first day.
+    pub inputs: Arc<Inputs>,
+    /// When it is due.
+    pub schedule: Schedule,
+    /// The next occurrences, three at most.
+    pub next: Vec<Occurrence>,
+    /// The survey of the list. `None` if there is no list yet.
+    pub survey: Option<ListSurvey>,
+    /// Warnings and notes of `check` for the next dates.
+    pub findings: Vec<Finding>,
+    /// Whether each occurrence sends the same texts as the one before.
+    pub repeats_itself: bool,
+    /// Whether it replaces an active schedule.
+    pub was_armed: bool,
+    armed: ActiveSchedule,
+}
+
+impl ScheduleActivation {
+    /// Reviews a campaign with a schedule before its activation.
+    ///
+    /// # Errors
+    /// If it cannot be activated.
+    pub async fn review(adapters: &Adapters, file: &Path) -> Result<Self, Error> {
+        let now = (adapters.clock)();
+        let refuse = |refusal| Err(Error::Schedule(refusal));
+        let timeless = load_timeless(file)?;
+        let Some(schedule) = timeless.schedule.clone() else {
+            return refuse(ScheduleRefusal::None { file: file.to_owned() });
+        };
+        let next: Vec<Occurrence> = schedule.occurrences_after(now).take(SHOWN_OCCURRENCES).collect();
+        let Some(first) = next.first() else { return refuse(ScheduleRefusal::Over { file: file.to_owned() }) };
+        let inputs = Inputs::load(file, None, &adapters.profiles, CampaignDay::Coming(first.nominal.date()))?;
+        let inputs = Arc::new(inputs.for_occurrence(first));
+        if !inputs.campaign.has_gateway_key() {
+            return Err(Error::NoGatewayNamed);
+        }
+        let name = inputs.campaign.brief.name.clone();
+        let here = absolute_file_path(file);
+        // A damaged record is replaced, because the activation reviews all of it again.
+        let stored = adapters.ledger.list_schedules().await?;
+        let was_armed = stored.iter().any(|stored| schedule_name(stored) == name);
+        let known = stored.into_iter().flatten().find(|known| known.name == name);
+        if let Some(other) = known.filter(|known| known.file != here) {
+            return refuse(ScheduleRefusal::OtherFile { name, there: PathBuf::from(&other.file) });
+        }
+        let profiles = &adapters.profiles;
+        if let Some(finding) = (ProtectedFiles { state: &adapters.state, profiles }).check_results_target(&inputs) {
+            return Err(Error::Findings(vec![finding]));
+        }
+        read_destination_key(&inputs.destination)?;
+        if let Some(profile) = inputs.destination.profile() {
+            check_profile(adapters, profile).await?;
+        }
+        let dated = timeless.recipients != inputs.campaign.recipients;
+        // A list that is not a file is fetched when it is due.
+        let to_come =
+            inputs.list.is_unfetched() || (dated || schedule.wait_for_file.is_some()) && !inputs.list.is_available();
+        let survey = match to_come {
+            true => None,
+            false => Some(survey_list(&inputs, Some(adapters.ledger.as_ref()), &adapters.observer).await?),
+        };
+        let mut findings = check_inputs(&inputs, survey.as_ref(), RunStart::Scheduled(now));
+        findings.extend(check_ledger_for_run(&inputs, adapters.ledger.as_ref(), now).await?);
+        if findings.iter().any(Finding::is_error) {
+            return Err(Error::Findings(findings));
+        }
+        let (before, now_says) = (&timeless.brief, &inputs.campaign.brief);
+        let repeats_itself = schedule.repeats_after(now)
+            && before.all_contents().eq(now_says.all_contents())
+            && !mentions_today(now_says, survey.as_ref().map_or(&Vec::new(), |survey| &survey.includes));
+        let armed = ActiveSchedule {
+            name,
+            file: here,
+            digest: run_blocking(move || campaign_digest(&timeless)).await?,
+            gateway: inputs.campaign.brief.gateway.clone(),
+            addresses: format_addresses(&inputs.destination),
+            account: inputs.destination.account_name().to_owned(),
+            by: current_person(),
+            activated_at: now,
+            since: now,
+            paused: false,
+        };
+        Ok(Self { schedule, next, survey, findings, repeats_itself, was_armed, armed, inputs })
+    }
+
+    /// Asks for confirmation as before a live run, and activates the schedule.
+    ///
+    /// # Errors
+    /// If it was not activated.
+    pub async fn activate(self, adapters: &Adapters, consent: &dyn Consent) -> Result<ActiveSchedule, Error> {
+        if let Some(profile) = self.inputs.destination.remote_profile() {
+            let samples = match self.survey.as_ref().filter(|_| consent.shows_proposals()) {
+                Some(survey) => survey.pick_samples(&self.inputs, &survey.survey.planned_rows())?,
+                None => Vec::new(),
+            };
+            confirm(consent, Proposal::ActivateSchedule { arming: &self, profile, samples: &samples }).await?;
+        }
+        adapters.ledger.activate_schedule(self.armed.clone()).await?;
+        Ok(self.armed)
+    }
+}
+
+/// Pauses, resumes or removes an active schedule.
+///
+/// # Errors
+/// If there is no active schedule of this name, or the ledger fails.
+pub async fn apply_schedule_order(ledger: &dyn ScheduleStore, name: &str, order: ScheduleOrder) -> Result<(), Error> {
+    let known = match order {
+        ScheduleOrder::Pause => ledger.pause_schedule(name).await?,
+        ScheduleOrder::Resume { since } => ledger.resume_schedule(name, since).await?,
+        ScheduleOrder::Remove => ledger.deactivate_schedule(name).await?,
+    };
+    if known {
+        return Ok(());
+    }
+    let names: Vec<String> =
+        ledger.list_schedules().await?.iter().map(|stored| schedule_name(stored).to_owned()).collect();
+    let near = campaign_core::finding::did_you_mean(name, names.iter().map(String::as_str)).map(ToOwned::to_owned);
+    Err(Error::Schedule(ScheduleRefusal::Unknown { name: name.to_owned(), near, any: !names.is_empty() }))
+}
+
+fn schedule_name(stored: &Result<ActiveSchedule, DamagedSchedule>) -> &str {
+    match stored {
+        Ok(armed) => &armed.name,
+        Err(damaged) => &damaged.name,
+    }
+}
+
+/// A change of an active schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScheduleOrder {
+    /// The schedule does not fire until it is resumed.
+    Pause,
+    /// Occurrences after this time fire again.
+    Resume {
+        /// The moment.
+        since: Timestamp,
+    },
+    /// The schedule is forgotten.
+    Remove,
+}
+
+/// The change of a schedule since its activation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScheduleChange {
+    /// The campaign file cannot be read or has errors.
+    Unreadable,
+    /// The campaign file or one of its texts.
+    Campaign,
+    /// The gateway or one of its addresses.
+    Addresses,
+    /// The account of the gateway.
+    Account,
+}
+
+impl fmt::Display for ScheduleChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unreadable => "the campaign file now has errors or cannot be read",
+            Self::Campaign => "the campaign file or one of its templates has changed",
+            Self::Addresses => "the gateway or one of its addresses has changed",
+            Self::Account => "the gateway account has changed",
+        })
+    }
+}
+
+/// Loads a campaign without a date: without the texts of single days, which belong to occurrences.
+///
+/// # Errors
+/// If the schedule has errors, with all of them.
+pub(super) fn load_timeless(file: &Path) -> Result<Campaign, Error> {
+    let loaded = inputs::load_with_tables(file, CampaignDay::Coming(Date::ZERO), PathScope::Anywhere);
+    let sound = !loaded.findings.iter().any(Finding::is_error);
+    loaded.value.filter(|_| sound).ok_or(Error::Findings(loaded.findings))
+}
+
+/// The digest of a campaign file and its texts, without those of single days.
+pub(super) fn campaign_digest(campaign: &Campaign) -> String {
+    let mut texts: Vec<(String, String)> =
+        campaign.places.file_texts().map(|(name, text)| (name.into(), text.into())).collect();
+    let mut load = |name: &str| {
+        let loaded = campaign.folders.read_text(name).map(|(_, text)| text);
+        texts.extend(loaded.iter().map(|text| (name.to_owned(), text.clone())));
+        loaded
+    };
+    // Only reading the texts shows which others they include. Their problems are reported elsewhere.
+    let texts_of = TextInputs { places: None, trims_cells: true, load: &mut load };
+    let _ = find_text_problems(&campaign.brief, texts_of, &campaign.today.to_string());
+    texts.sort();
+    texts.dedup();
+    let file = Digest::new().with(campaign.places.source());
+    texts.iter().fold(file, |digest, (name, text)| digest.with(name).with(text)).finish()
+}
+
+/// Loads the campaign of an active schedule, if its file and texts are unchanged.
+#[must_use]
+pub fn load_active_campaign(armed: &ActiveSchedule) -> Option<Campaign> {
+    load_timeless(Path::new(&armed.file)).ok().filter(|now| campaign_digest(now) == armed.digest)
+}
+
+/// The active schedule of a campaign, if the file is unchanged. `None` if there is none.
+pub(super) async fn find_active_schedule(
+    adapters: &Adapters,
+    inputs: &Arc<Inputs>,
+) -> Result<Option<ActiveSchedule>, Error> {
+    let name = &inputs.campaign.brief.name;
+    let Some(armed) = find_schedule(adapters.ledger.as_ref(), name).await? else { return Ok(None) };
+    let (compared, inputs) = (armed.clone(), Arc::clone(inputs));
+    match run_blocking(move || find_schedule_change(&compared, &inputs)).await? {
+        Some(change) => Err(Error::Schedule(ScheduleRefusal::Changed(change))),
+        None => Ok(Some(armed)),
+    }
+}
+
+/// The digest that approves all occurrences of a schedule: texts and destination, independent of list and day.
+pub(super) fn standing_digest(armed: &ActiveSchedule) -> String {
+    let ActiveSchedule { digest, gateway, addresses, account, .. } = armed;
+    Digest::new().with("campaign schedule 1").with(digest).with(gateway).with(addresses).with(account).finish()
+}
+
+/// The addresses of a destination.
+pub(super) fn format_addresses(destination: &Destination) -> String {
+    let of = |profile: &Profile| match &profile.async_url {
+        Some(other) => format!("{} {other}", profile.base_url),
+        None => profile.base_url.to_string(),
+    };
+    destination.profile().map(of).unwrap_or_default()
+}
+
+/// The change since the activation, if there is one.
+///
+/// A new key or rate of the gateway is not a change.
+pub(super) fn find_schedule_change(armed: &ActiveSchedule, inputs: &Inputs) -> Option<ScheduleChange> {
+    match load_timeless(Path::new(&armed.file)) {
+        Err(_) => Some(ScheduleChange::Unreadable),
+        Ok(now) if campaign_digest(&now) != armed.digest => Some(ScheduleChange::Campaign),
+        Ok(_) if inputs.campaign.brief.gateway != armed.gateway => Some(ScheduleChange::Addresses),
+        Ok(_) if format_addresses(&inputs.destination) != armed.addresses => Some(ScheduleChange::Addresses),
+        Ok(_) if inputs.destination.account_name() != armed.account => Some(ScheduleChange::Account),
+        Ok(_) => None,
+    }
+}
+
+/// Whether an active schedule fires.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ScheduleStatus {
+    /// The schedule fires when it is due.
+    Active,
+    /// The schedule is paused until a person resumes it.
+    Paused,
+    /// The campaign, the gateway or the account changed after the activation. The schedule must be activated again.
+    Changed(ScheduleChange),
+    /// A record of it in the ledger is damaged, so it does not fire.
+    Damaged(String),
+}
+
+/// An active schedule with its current state.
+#[derive(Clone, Debug)]
+pub struct ScheduleView {
+    /// The name of the campaign and schedule.
+    pub name: String,
+    /// The campaign file.
+    pub file: String,
+    /// Only occurrences after this time count.
+    pub since: Timestamp,
+    /// Whether it fires.
+    pub state: ScheduleStatus,
+    /// Its times. `None` if its file changed or a record is damaged.
+    pub schedule: Option<Schedule>,
+    /// The next occurrence that fires.
+    pub next: Option<Occurrence>,
+    /// The last occurrence, if it was skipped, until a later one fires.
+    pub skipped: Option<SkippedOccurrence>,
+    /// The findings about its current file.
+    pub findings: Vec<BriefFinding>,
+}
+
+impl ScheduleStatus {
+    /// The status's name in JSON.
+    #[must_use]
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Active => "armed",
+            Self::Paused => "paused",
+            Self::Changed(_) => "changed",
+            Self::Damaged(_) => "damaged",
+        }
+    }
+
+    /// A description of the damage. `None` if the schedule is not damaged.
+    #[must_use]
+    pub fn problem(&self) -> Option<&str> {
+        match self {
+            Self::Damaged(problem) => Some(problem),
+            Self::Active | Self::Paused | Self::Changed(_) => None,
+        }
+    }
+}
+
+impl ScheduleView {
+    /// The schedule's JSON form, as `schedule list --json` prints it.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let next = self.next.as_ref().map(Occurrence::format_moment);
+        let mut object = json!({ "name": self.name, "file": self.file, "state": self.state.as_str(), "next": next });
+        if let Some(problem) = self.state.problem() {
+            object["problem"] = problem.into();
+        }
+        if let Some(skipped) = &self.skipped {
+            object["skipped"] = skipped.to_json();
+        }
+        if !self.findings.is_empty() {
+            object["findings"] = json!(self.findings);
+        }
+        object
+    }
+
+    async fn load(adapters: &Adapters, armed: ActiveSchedule) -> Result<Self, Error> {
+        let now = (adapters.clock)();
+        let damage = find_schedule_damage(adapters.ledger.as_ref(), &armed, now).await?;
+        // The records are known to be intact.
+        let last = match &damage {
+            Some(_) => Vec::new(),
+            None => list_recent_occurrences(adapters.ledger.as_ref(), &armed, now, 1).await?,
+        };
+        let skipped = last.first().and_then(SkippedOccurrence::from_record);
+        let (state, schedule) = match (damage, load_schedule(adapters, &armed).await?) {
+            (Some(error), _) => (ScheduleStatus::Damaged(error.describe_damage()), None),
+            (None, Ok(schedule)) if armed.paused => (ScheduleStatus::Paused, Some(schedule)),
+            (None, Ok(schedule)) => (ScheduleStatus::Active, Some(schedule)),
+            (None, Err(change)) => (ScheduleStatus::Changed(change), None),
+        };
+        let findings = match state {
+            ScheduleStatus::Changed(ScheduleChange::Unreadable) => check_schedule(adapters, &armed).await?,
+            _ => Vec::new(),
+        };
+        let due = schedule.as_ref().filter(|_| state == ScheduleStatus::Active);
+        let next = due.and_then(|schedule| schedule.occurrences_after(now.max(armed.since)).next());
+        Ok(Self { name: armed.name, file: armed.file, since: armed.since, state, schedule, next, skipped, findings })
+    }
+}
+
+impl From<DamagedSchedule> for ScheduleView {
+    fn from(DamagedSchedule { name, file, error }: DamagedSchedule) -> Self {
+        let state = ScheduleStatus::Damaged(error.describe_damage());
+        Self {
+            name,
+            file,
+            since: Timestamp::MAX,
+            state,
+            schedule: None,
+            next: None,
+            skipped: None,
+            findings: Vec::new(),
+        }
+    }
+}
+
+/// All active schedules by name, including damaged ones.
+///
+/// # Errors
+/// If the ledger or a file cannot be read.
+pub async fn load_schedule_views(adapters: &Adapters) -> Result<Vec<ScheduleView>, Error> {
+    let mut views = Vec::new();
+    for stored in adapters.ledger.list_schedules().await? {
+        views.push(match stored {
+            Ok(armed) => ScheduleView::load(adapters, armed).await?,
+            Err(damaged) => damaged.into(),
+        });
+    }
+    Ok(views)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn active_schedules_of_earlier_versions_keep_their_digest() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("sale.yaml");
+        let keys =
+            "timezone: UTC\nschedule: { every: day 10:00 }\nnotify: { command: [notify-send, \"{{ text }}\"] }\n";
+        let sms = "channels:\n  - sms: { signature: Olena, message: { file: hello.txt } }\n";
+        fs::write(&file, format!("name: sale\n{keys}recipients: {{ file: sale.csv }}\n{sms}")).unwrap();
+        fs::write(folder.path().join("hello.txt"), "Hello").unwrap();
+        let digest = campaign_digest(&load_timeless(&file).unwrap());
+        assert_eq!(digest, "479cef6f73aca044db449f54043d72a3c2a48f021be38adbcdbc28034114909d");
+        let armed = ActiveSchedule {
+            name: "sale".to_owned(),
+            file: file.display().to_string(),
+            digest,
+            gateway: "production".to_owned(),
+            addresses: "https://gateway.example".to_owned(),
+            account: "gateway.example".to_owned(),
+            by: "olha".to_owned(),
+            activated_at: jiff::Timestamp::UNIX_EPOCH,
+            since: jiff::Timestamp::UNIX_EPOCH,
+            paused: false,
+        };
+        assert_eq!(standing_digest(&armed), "3ed02f6e147380edf4da88d3b0ab8313b855d905cec82d4908d0ff829f96562f");
+        assert!(load_active_campaign(&armed).is_some());
+        fs::write(folder.path().join("hello.txt"), "Goodbye").unwrap();
+        assert!(load_active_campaign(&armed).is_none());
+    }
+}

@@ -1,0 +1,358 @@
+//! Single operations that a person or assistant waits for: lookups, code calls, assistant messages and test messages.
+//!
+//! An operation is a row of a run that operations through a profile share. The ledger has it before it is sent, and it
+//! is never repeated automatically.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use secrecy::SecretString;
+use tokio::sync::watch;
+
+use super::ledger_health::refuse_backup;
+use super::plan::check_profile;
+use super::policy::{
+    PolicyRefusal, assistant_caps, assistant_hours, build_hours, refuse_closed_window, refuse_opted_out,
+    refuse_suppressed_by_files, test_hours,
+};
+use super::ports::confirm;
+use super::test_messages::test_edition;
+use super::{
+    Adapters, Connection, Consent, Error, Inputs, Proposal, RunEvent, TestMessage, load_hook, read_destination_key,
+};
+use campaign_core::domain::{
+    Endpoint, FrequencyCap, MessageContent, MessageId, Operation, OperationOutcome, Phone, Purpose, Row,
+};
+use campaign_engine::delivery::{
+    Interrupt, SendContext, SendingHours, SendingPasses, SendingRules, SingleConditions, SingleEnding, SingleKind,
+    Stop, send_single,
+};
+use campaign_gateway::EncodedOperation;
+use campaign_ledger::{
+    BlockRequest, Bounds, DrawOutcome, Lease, RowState, Run, RunActivity, SharedRun, StopKind, SuppressionPolicy,
+};
+use campaign_manifest::Destination;
+
+/// The timeout of an answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+/// The time in which a gateway must accept a message.
+pub const INTAKE_TIMEOUT: Duration = Duration::from_secs(15);
+/// How long an unreachable gateway is tried while a person waits.
+const UNREACHABLE_LIMIT: Duration = Duration::from_secs(5);
+
+/// A requested operation.
+#[derive(Clone)]
+pub struct SingleOperation {
+    operation: SingleKind,
+    endpoint: Endpoint,
+    purpose: Purpose,
+    /// The campaign of a test, with its edition.
+    of: Option<String>,
+    content: MessageContent<Cow<'static, str>>,
+    phone: Phone,
+    wanted: BlockRequest,
+    destination: Destination,
+    key: SecretString,
+    /// The sending hours. `None` if they are unlimited.
+    hours: Option<SendingRules>,
+    /// The caps of its number.
+    caps: Vec<FrequencyCap>,
+}
+
+/// A message to one number.
+#[derive(Clone, Debug)]
+pub struct SingleMessage {
+    /// The content.
+    pub content: MessageContent<Cow<'static, str>>,
+    /// The recipient.
+    pub phone: Phone,
+    /// Our identifier, if the caller has one.
+    pub id: Option<MessageId>,
+}
+
+/// A confirmed operation.
+pub struct ConfirmedSingle {
+    single: SingleOperation,
+    adapters: Adapters,
+}
+
+/// The result of an operation.
+#[derive(Debug)]
+pub struct EndedSingle {
+    /// Its run.
+    pub run: Run,
+    /// Its row there.
+    pub row: Row,
+    /// Our identifier.
+    pub id: MessageId,
+    /// Its state.
+    pub state: RowState,
+    /// Why it was skipped: [`OPTED_OUT`](campaign_ledger::OPTED_OUT) or [`CAPPED`](campaign_ledger::CAPPED).
+    pub skipped: Option<&'static str>,
+    /// The gateway's answer, if there is one.
+    pub outcome: Option<OperationOutcome>,
+    /// Why it was not sent, or was abandoned.
+    pub stop: Option<Stop>,
+}
+
+impl SingleOperation {
+    /// An operation for a number. No confirmation is asked for yet.
+    ///
+    /// # Errors
+    /// If there is no key.
+    pub fn with_profile_key(operation: SingleKind, phone: Phone, destination: Destination) -> Result<Self, Error> {
+        let key = read_destination_key(&destination)?;
+        Ok(Self::from_key(key, operation, phone, destination))
+    }
+
+    /// The same with a key from the caller.
+    #[must_use]
+    pub fn from_key(key: SecretString, operation: SingleKind, phone: Phone, destination: Destination) -> Self {
+        let (content, wanted) = (operation.content(), BlockRequest::for_message(None, None));
+        let (endpoint, purpose) = (operation.endpoint(), operation.purpose());
+        // The profile's policy applies to every message of an assistant.
+        let (hours, caps) = match operation {
+            SingleKind::Message => (assistant_hours(&destination), assistant_caps(&destination)),
+            SingleKind::Lookup | SingleKind::CodeCall | SingleKind::Test => (None, Vec::new()),
+        };
+        Self { operation, endpoint, purpose, of: None, content, phone, wanted, destination, key, hours, caps }
+    }
+
+    /// A message of an assistant with a key from the caller and a limit per hour. The profile's policy applies.
+    #[must_use]
+    pub fn for_message(key: SecretString, message: SingleMessage, destination: Destination, per_hour: u32) -> Self {
+        let SingleMessage { content, phone, id } = message;
+        let wanted = BlockRequest::for_message(id, Some(per_hour));
+        Self { content, wanted, ..Self::from_key(key, SingleKind::Message, phone, destination) }
+    }
+
+    /// A lookup of an assistant with a key from the caller and a limit per hour.
+    #[must_use]
+    pub fn for_lookup(key: SecretString, phone: Phone, destination: Destination, per_hour: u32) -> Self {
+        let wanted = BlockRequest::for_message(None, Some(per_hour));
+        Self { wanted, ..Self::from_key(key, SingleKind::Lookup, phone, destination) }
+    }
+
+    /// A test of a campaign's message: same destination, opt-outs and hours, but not counted as a message of the
+    /// campaign. No confirmation is asked for yet.
+    ///
+    /// # Errors
+    /// If there is no key.
+    pub(super) fn for_test(message: &TestMessage, phone: Phone, inputs: &Inputs) -> Result<Self, Error> {
+        let (brief, content) = (&inputs.campaign.brief, message.content.clone());
+        let test = Self::with_profile_key(SingleKind::Test, phone, inputs.destination.clone())?;
+        let (of, hours) = (Some(test_edition(brief, &message.edition)), test_hours(inputs));
+        Ok(Self { content, endpoint: brief.endpoint, purpose: brief.purpose, of, hours, ..test })
+    }
+
+    /// The same without sending hours, because that was confirmed.
+    pub(super) fn at_any_time(self) -> Self {
+        Self { hours: None, ..self }
+    }
+
+    /// Checks the policy and returns the time before which the message must be sent.
+    ///
+    /// # Errors
+    /// If its window is closed, or its recipient is in a suppression file of the profile.
+    pub async fn check_policy(&self, adapters: &Adapters) -> Result<Option<Timestamp>, Error> {
+        let (now, hours) = ((adapters.clock)(), self.build_hours(adapters));
+        let until = hours.map(|hours| refuse_closed_window(&hours, self.phone, now)).transpose()?.flatten();
+        if let (SingleKind::Message, Some(profile)) = (self.operation, self.destination.profile()) {
+            refuse_suppressed_by_files(profile, self.phone).await?;
+        }
+        Ok(until)
+    }
+
+    /// All refusals of an assistant's message now: profile, policy, identifier and hourly limit. Nothing is used up.
+    /// Sending checks all of it again.
+    pub async fn list_refusals(&self, adapters: &Adapters) -> Vec<Error> {
+        let ledger = adapters.ledger.as_ref();
+        let mut refusals: Vec<Error> = self.refuse_backup(adapters).await.err().into_iter().collect();
+        if let Some(hours) = self.build_hours(adapters) {
+            let closed = refuse_closed_window(&hours, self.phone, (adapters.clock)());
+            refusals.extend(closed.err().map(Error::from));
+        }
+        if let Some(profile) = self.destination.profile() {
+            refusals.extend(check_profile(adapters, profile).await.err());
+            let held = match refuse_suppressed_by_files(profile, self.phone).await {
+                Ok(()) => refuse_opted_out(ledger, self.shared_run(adapters), self.phone).await,
+                refused => refused,
+            };
+            refusals.extend(held.err());
+        }
+        match ledger.is_number_capped(self.phone, &self.caps, self.destination.is_loopback()).await {
+            Ok(false) => {}
+            Ok(true) => refusals.push(PolicyRefusal::Capped.into()),
+            Err(error) => refusals.push(error.into()),
+        }
+        match ledger.list_draw_refusals(&self.shared_run(adapters), self.wanted).await {
+            Ok(refused) => refusals.extend(refused.into_iter().map(Error::from)),
+            Err(error) => refusals.push(error.into()),
+        }
+        refusals
+    }
+
+    fn build_hours(&self, adapters: &Adapters) -> Option<Arc<SendingHours>> {
+        self.hours.clone().map(|keeping| build_hours(keeping, adapters.clock))
+    }
+
+    /// Confirms the operation by the operator's order in advance.
+    ///
+    /// # Errors
+    /// If the host of the gateway changed.
+    pub async fn confirm_by_order(self, adapters: Adapters) -> Result<ConfirmedSingle, Error> {
+        self.refuse_backup(&adapters).await?;
+        if let Some(profile) = self.destination.profile() {
+            check_profile(&adapters, profile).await?;
+        }
+        Ok(ConfirmedSingle { single: self, adapters })
+    }
+
+    /// Asks for confirmation, except for a gateway on this machine.
+    ///
+    /// # Errors
+    /// If there is no key, or the host of the gateway has changed.
+    pub async fn confirm(self, adapters: Adapters, consent: &dyn Consent) -> Result<ConfirmedSingle, Error> {
+        self.confirm_for(&[self.phone], &adapters, consent).await?;
+        Ok(ConfirmedSingle { single: self, adapters })
+    }
+
+    /// Asks for one confirmation of the same operation for several numbers.
+    ///
+    /// # Errors
+    /// If there is no key, or the host of the gateway has changed.
+    pub async fn confirm_each(
+        singles: Vec<Self>,
+        adapters: Adapters,
+        consent: &dyn Consent,
+    ) -> Result<Vec<ConfirmedSingle>, Error> {
+        let phones: Vec<Phone> = singles.iter().map(|single| single.phone).collect();
+        if let Some(first) = singles.first() {
+            first.confirm_for(&phones, &adapters, consent).await?;
+        }
+        Ok(singles.into_iter().map(|single| ConfirmedSingle { single, adapters: adapters.clone() }).collect())
+    }
+
+    async fn confirm_for(&self, phones: &[Phone], adapters: &Adapters, consent: &dyn Consent) -> Result<(), Error> {
+        self.refuse_backup(adapters).await?;
+        if let Some(profile) = self.destination.profile() {
+            check_profile(adapters, profile).await?;
+        }
+        if let Some(profile) = self.destination.remote_profile() {
+            confirm(consent, Proposal::Single { operation: self.operation, phones, profile }).await?;
+        }
+        Ok(())
+    }
+
+    async fn refuse_backup(&self, adapters: &Adapters) -> Result<(), Error> {
+        match self.destination.is_live() {
+            true => refuse_backup(adapters.ledger.as_ref()).await,
+            false => Ok(()),
+        }
+    }
+}
+
+impl ConfirmedSingle {
+    /// Sends it and waits for the result.
+    ///
+    /// # Errors
+    /// If the ledger cannot be written before the operation begins.
+    pub async fn send(self, interrupt: watch::Receiver<Interrupt>) -> Result<EndedSingle, Error> {
+        // The confirmation might have taken long.
+        let leave_by = self.single.check_policy(&self.adapters).await?;
+        let (shared, hours) = (self.single.shared_run(&self.adapters), self.single.build_hours(&self.adapters));
+        let SingleOperation { operation, content, phone, wanted, destination, key, caps, .. } = self.single;
+        let hook = match (operation, destination.profile()) {
+            (SingleKind::Message | SingleKind::Test, Some(profile)) => load_hook(profile)?,
+            _ => None,
+        };
+        // Held until the end, so that other processes know that it is in progress.
+        let block = match self.adapters.ledger.draw_block(&shared, wanted).await? {
+            DrawOutcome::Block(block) => block,
+            DrawOutcome::Refused(refusal) => return Err(refusal.into()),
+        };
+        let (run, row) = (block.run.clone(), block.lease.rows.first);
+        let id = run.message_id(row, None).ok_or_else(|| Error::Internal("the row has no identifier".to_owned()))?;
+        let timeout = if operation == SingleKind::Message { INTAKE_TIMEOUT } else { ANSWER_TIMEOUT };
+        let connection = Connection::open(&destination, key, Arc::default(), None).await?;
+        let gateway = connection.create_client(self.adapters.connect, run.endpoint, timeout)?;
+        let encoded = EncodedOperation::encode(row, &Operation { id, phone, content });
+        let encoded = match hook {
+            Some(hook) => encoded.with_hook(&hook.message_url(&run.name(), id)),
+            None => encoded,
+        };
+        let (ledger, observer) = (Arc::clone(&self.adapters.ledger), Arc::clone(&self.adapters.observer));
+        let observer = Arc::new(move |event| observer(RunEvent::Sending(event)));
+        let passes = hours.as_ref().map(|hours| Arc::new(SendingPasses::for_one_message(Arc::clone(hours))));
+        let edges = SendContext { ledger, gateway, observer, interrupt, passes };
+        let lease = block.lease;
+        let conditions = build_conditions(&run, lease, caps, timeout, &destination);
+        let SingleEnding { outcome, stopped: stop, skipped } =
+            send_single(conditions, edges, encoded.with_leave_before(leave_by)).await;
+        tracing::info!(run = run.name(), row = row.get(), "asked");
+        if stop.as_ref().is_some_and(|stop| stop.kind == StopKind::KeyRefused) {
+            // The row stays, but a rejected key does not use up the hourly limit.
+            self.adapters.ledger.uncount_block(lease).await?;
+        }
+        if let Some(sandbox) = connection.into_sandbox() {
+            sandbox.stop().await;
+        }
+        // The operation is not resumed after any result. A new request is a new operation.
+        let state = if skipped.is_some() {
+            RowState::Skipped
+        } else {
+            RunActivity::Finished.single_attempt_state(outcome.as_ref())
+        };
+        if let Some(hours) = hours.filter(|_| stop.as_ref().is_some_and(|stop| stop.kind == StopKind::Window)) {
+            // It closed while the message waited for the account's rate.
+            let closes = leave_by.unwrap_or_else(self.adapters.clock);
+            refuse_closed_window(&hours, phone, closes.max((self.adapters.clock)()))?;
+        }
+        Ok(EndedSingle { run, row, id, state, skipped, outcome, stop })
+    }
+}
+
+impl SingleOperation {
+    /// The run for such operations through the profile: messages by day, tests by campaign, lookups and code calls by
+    /// month.
+    fn shared_run(&self, adapters: &Adapters) -> SharedRun {
+        let Self { operation, endpoint, purpose, of, destination, .. } = self;
+        let today = || (adapters.clock)().to_zoned(TimeZone::system()).date();
+        SharedRun {
+            campaign: operation.campaign_name().to_owned(),
+            edition: match operation {
+                SingleKind::Message => today().to_string(),
+                SingleKind::Test => of.clone().unwrap_or_default(),
+                // By month, so that old ones can be purged.
+                _ => today().strftime("%Y-%m").to_string(),
+            },
+            gateway: destination.gateway_name().to_owned(),
+            account: destination.account_name().to_owned(),
+            endpoint: *endpoint,
+            kind: operation.kind(),
+            live: destination.is_live(),
+            suppression: match (*operation, *purpose) {
+                (SingleKind::Lookup | SingleKind::CodeCall, _) => {
+                    SuppressionPolicy { loopback: destination.is_loopback(), ..SuppressionPolicy::NONE }
+                }
+                // No list version: each message is checked against the current suppression list.
+                (_, purpose) => SuppressionPolicy { purpose, loopback: destination.is_loopback(), version: 0 },
+            },
+        }
+    }
+}
+
+fn build_conditions(
+    run: &Run,
+    lease: Lease,
+    caps: Vec<FrequencyCap>,
+    timeout: Duration,
+    destination: &Destination,
+) -> SingleConditions {
+    let account = run.allowance(destination.account_rate().per_second());
+    let bounds = (!caps.is_empty()).then(|| Arc::new(Bounds { caps, ..Bounds::default() }));
+    SingleConditions { lease, endpoint: run.endpoint, account, bounds, timeout, patience: UNREACHABLE_LIMIT }
+}

@@ -1,0 +1,194 @@
+//! Suppression files under `suppress`: opt-outs that the ledger does not have.
+
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use roaring::RoaringTreemap;
+
+use super::launch::Session;
+use super::{Error, run_blocking};
+use campaign_content::audience::{
+    PhoneProblem, decode_table, parse_header_number, parse_phone_number, read_columns, suggest_for_number_file,
+};
+use campaign_core::domain::{Purpose, Region, Row, choose_plural, format_count};
+use campaign_core::finding::{Finding, SourceLocation, rules};
+use campaign_manifest::{Campaign, Profile, SuppressionFile, describe_unopened_file};
+
+/// The default header of numbers, if most cells do not reveal it.
+const DEFAULT_HEADER: &str = "phone";
+
+/// The most rows without a number that a warning names.
+const MAX_NAMED_ROWS: usize = 5;
+
+/// The opt-outs in the files.
+#[derive(Clone, Debug, Default)]
+pub(super) struct FileOptOuts {
+    /// Their numbers.
+    pub(super) numbers: RoaringTreemap,
+    /// Rows without a number, whose recipients still get messages.
+    pub(super) warnings: Vec<Finding>,
+}
+
+/// Reads the files of a campaign and its profile. Service messages ignore them.
+///
+/// # Errors
+/// If files are missing, unreadable or without numbers. Then nothing is sent.
+pub(super) fn read_suppressed(campaign: &Campaign, profile: Option<&Profile>) -> Result<FileOptOuts, Vec<Finding>> {
+    if campaign.brief.purpose == Purpose::Service {
+        return Ok(FileOptOuts::default());
+    }
+    read_files(list_files(campaign, profile), campaign.brief.region, |key| campaign.places.locate_key(key))
+}
+
+/// Reads the files of a profile for marketing without a campaign. National numbers belong to this region.
+///
+/// # Errors
+/// If files are missing, unreadable or without numbers. Then nothing is sent.
+pub(super) fn read_suppressed_by_profile(
+    profile: &Profile,
+    region: Option<Region>,
+) -> Result<FileOptOuts, Vec<Finding>> {
+    read_files(profile.suppress.iter(), region, |_| None)
+}
+
+/// Reads files. `place` returns the place of their key.
+fn read_files<'f>(
+    files: impl Iterator<Item = &'f SuppressionFile>,
+    region: Option<Region>,
+    place: impl Fn(&str) -> Option<SourceLocation>,
+) -> Result<FileOptOuts, Vec<Finding>> {
+    let (mut suppressed, mut wrong) = (FileOptOuts::default(), Vec::new());
+    for file in files {
+        let at_its_key = |finding: Finding| match place(&file.key) {
+            Some(place) => finding.at(place),
+            None => finding,
+        };
+        match read_file(file, file.region.or(region)) {
+            Ok(FileNumbers { numbers, unread }) if numbers.is_empty() && !unread.is_empty() => {
+                let message =
+                    format!("no row of `{}` has a usable number: {}", file.file.display(), describe_unread(&unread));
+                let finding = Finding::new(&rules::SUPPRESS_FILE, message).help(unread_help(&unread));
+                wrong.push(at_its_key(finding));
+            }
+            Ok(FileNumbers { numbers, unread }) => {
+                suppressed.numbers |= numbers;
+                if !unread.is_empty() {
+                    let rows = unread.len() as u64;
+                    let message = format!(
+                        "{} of `{}` {} no usable number: {}",
+                        format_count(rows, "row"),
+                        file.file.display(),
+                        choose_plural(rows, "has", "have"),
+                        describe_unread(&unread)
+                    );
+                    let finding = Finding::new(&rules::SUPPRESS_ROW, message).help(unread_help(&unread));
+                    suppressed.warnings.push(at_its_key(finding));
+                }
+            }
+            Err(finding) => {
+                let message = format!("cannot use the suppression list `{}`: {}", file.file.display(), finding.message);
+                let finding = match finding.help {
+                    Some(help) => Finding::new(&rules::SUPPRESS_FILE, message).help(help),
+                    None => Finding::new(&rules::SUPPRESS_FILE, message),
+                };
+                wrong.push(at_its_key(finding));
+            }
+        }
+    }
+    if wrong.is_empty() { Ok(suppressed) } else { Err(wrong) }
+}
+
+/// The files of a campaign and its profile.
+fn list_files<'f>(campaign: &'f Campaign, profile: Option<&'f Profile>) -> impl Iterator<Item = &'f SuppressionFile> {
+    campaign.suppress.iter().chain(profile.into_iter().flat_map(|profile| &profile.suppress))
+}
+
+impl Session {
+    /// The numbers in the campaign's files now.
+    pub(super) async fn read_suppressed(&self) -> Result<RoaringTreemap, Error> {
+        let inputs = Arc::clone(self.inputs());
+        Ok(run_blocking(move || read_suppressed(&inputs.campaign, inputs.destination.profile()))
+            .await?
+            .map_err(Error::Findings)?
+            .numbers)
+    }
+}
+
+/// The content of a file.
+#[derive(Default)]
+struct FileNumbers {
+    numbers: RoaringTreemap,
+    unread: Vec<(Row, PhoneProblem)>,
+}
+
+fn read_file(from: &SuppressionFile, region: Option<Region>) -> Result<FileNumbers, Finding> {
+    let path = from.file.path();
+    let open = || {
+        let file = from.file.open_file().map_err(|error| describe_unopened_file("it", path, &error))?;
+        decode_table(file, path, region).map_err(|finding| *finding)
+    };
+    let mut held = FileNumbers::default();
+    let header = match &from.phone {
+        Some(header) => header.clone(),
+        None => match suggest_for_number_file(open()?, path) {
+            Ok(suggested) => suggested.phone.unwrap_or_else(|| DEFAULT_HEADER.to_owned()),
+            // An empty list of opt-outs is valid.
+            Err(finding) if finding.rule == &rules::RECIPIENTS_EMPTY => DEFAULT_HEADER.to_owned(),
+            Err(finding) => return Err(*finding),
+        },
+    };
+    // A file of numbers alone has a number in place of the header.
+    match parse_header_number(&header, region) {
+        Some(Ok(phone)) => drop(held.numbers.insert(phone.to_u64())),
+        Some(Err(problem)) => held.unread.push((Row::HEADER, problem)),
+        None => {}
+    }
+    match read_numbers(open()?, path, &header, region, &mut held)? {
+        true => Ok(held),
+        false => Err(match &from.phone {
+            Some(header) => Finding::new(&rules::SUPPRESS_FILE, format!("it has no column `{header}`"))
+                .help("write the header exactly as in the file, or leave out `phone`"),
+            None => missing_column_finding(),
+        }),
+    }
+}
+
+fn missing_column_finding() -> Finding {
+    let finding = Finding::new(&rules::NO_PHONES, "it has no column with phone numbers");
+    finding.help("name the column: `{ file: …, phone: \"Header\" }`")
+}
+
+/// Reads the numbers of a column. Returns whether the column exists.
+fn read_numbers(
+    input: impl Read,
+    path: &Path,
+    header: &str,
+    region: Option<Region>,
+    held: &mut FileNumbers,
+) -> Result<bool, Finding> {
+    let each = |row: Row, [cell]: [&str; 1]| match parse_phone_number(cell, region) {
+        Ok(phone) => {
+            held.numbers.insert(phone.to_u64());
+        }
+        Err(PhoneProblem::Empty) => {}
+        Err(problem) => held.unread.push((row, problem)),
+    };
+    let [there] = read_columns(input, path, [header], each).map_err(|finding| *finding)?;
+    Ok(there)
+}
+
+fn describe_unread(unread: &[(Row, PhoneProblem)]) -> String {
+    let named: Vec<String> =
+        unread.iter().take(MAX_NAMED_ROWS).map(|(row, problem)| format!("row {row} ({problem})")).collect();
+    let more = unread.len().saturating_sub(named.len());
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    named.join(", ") + &more
+}
+
+fn unread_help(unread: &[(Row, PhoneProblem)]) -> &'static str {
+    match unread.iter().any(|(_, problem)| *problem == PhoneProblem::National) {
+        true => "set the country of the numbers: `{ file: …, region: UA }`",
+        false => "correct these rows; otherwise, the people in them still get the message",
+    }
+}

@@ -1,0 +1,230 @@
+//! Test messages of a campaign: the message of a row, and the admission of its recipients.
+//!
+//! Admission checks opt-outs, the number of recipients in an edition, the sending hours, and the confirmation.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::plan::find_test_approval;
+use super::policy::{PolicyRefusal, build_hours, find_suppressed, refuse_closed_window, test_hours};
+use super::ports::confirm;
+use super::{
+    Adapters, ConfirmedSingle, Consent, Error, Inputs, ListSurvey, PlanRefusal, Proposal, RunObserver, SingleOperation,
+    run_blocking, survey_list,
+};
+use campaign_core::domain::{MessageContent, ParseRowsError, Phone, Row, RowSet};
+use campaign_engine::delivery::SingleKind;
+use campaign_engine::report::{RowPreview, preview_rows};
+use campaign_ledger::{Approval, CampaignLock, ExcludedRows, Ledger, NumberSet, RowState, RunFilter};
+use campaign_manifest::{CampaignBrief, Profile};
+
+/// The message of a row.
+#[derive(Debug)]
+pub struct TestMessage {
+    /// The row.
+    pub row: Row,
+    /// The content.
+    pub content: MessageContent<Cow<'static, str>>,
+    /// The campaign's edition; empty if it has none.
+    pub(super) edition: String,
+    /// The survey of the list.
+    pub(super) list: ListSurvey,
+}
+
+/// The edition of a campaign's shared test runs: its name, with its edition if there is one.
+pub(super) fn test_edition(brief: &CampaignBrief, edition: &str) -> String {
+    match edition {
+        "" => brief.name.clone(),
+        // Campaign names contain no colon.
+        edition => format!("{}:{edition}", brief.name),
+    }
+}
+
+/// Loads the message of a row, even if its recipient has it already. Without a row, that of the first row that would be
+/// sent.
+///
+/// # Errors
+/// If the inputs are wrong, the row has no message, or none would be sent.
+pub async fn load_test_message(
+    inputs: &Arc<Inputs>,
+    row: Option<u32>,
+    ledger: Option<&dyn Ledger>,
+    observer: &RunObserver,
+) -> Result<TestMessage, Error> {
+    let rows = row.map(|row| row.to_string().parse::<RowSet>()).transpose();
+    let rows = rows.map_err(|error: ParseRowsError| Error::Input(error.to_string()))?;
+    let list = survey_list(inputs, ledger, observer).await?;
+    let (survey, opened) = (&list.survey, Arc::clone(inputs));
+    let edition = run_blocking(move || Ok::<_, Error>(opened.compile_campaign()?.edition)).await??;
+    let Some(rows) = rows else {
+        let first = survey.examples.first().ok_or_else(|| {
+            Error::Input("no row gets a message now; add `--row N` to choose the row to test".to_owned())
+        })?;
+        let (row, content) = (first.row, first.content.clone());
+        return Ok(TestMessage { row, content, edition, list });
+    };
+    let row = rows.last_row();
+    if row > survey.last_row {
+        return Err(Error::NoSuchRow { row, last: survey.last_row });
+    }
+    if let Some((RowState::Invalid, reason)) = survey.left_out.find_reason(row) {
+        return Err(Error::Input(format!("row {row} has no message: {reason}")));
+    }
+    let opened = Arc::clone(inputs);
+    let content = run_blocking(move || render_row(&opened, &rows)).await??;
+    let content = content.ok_or_else(|| Error::Input(format!("row {row} is blank, so it has no message")))?;
+    Ok(TestMessage { row, content, edition, list })
+}
+
+fn render_row(inputs: &Inputs, rows: &RowSet) -> Result<Option<MessageContent<Cow<'static, str>>>, Error> {
+    let mut found = None;
+    let keep = |_, preview: RowPreview<'_>| {
+        if let RowPreview::Message { content, .. } = preview {
+            found = Some(content.to_owned_texts());
+        }
+    };
+    // Skipped recipients have a message too.
+    preview_rows(&mut inputs.compile_campaign()?, &ExcludedRows::default(), Some(rows), 1, keep)
+        .map_err(|finding| Error::Findings(vec![*finding]))?;
+    Ok(found)
+}
+
+/// The most test recipients of an edition without an approval.
+const MAX_TEST_RECIPIENTS: u64 = 10;
+
+/// The hold for counting the recipients of an edition's tests. No campaign has this name.
+const COUNT_LOCK: &str = "campaign.test-recipients";
+
+/// The time limit and the pause for waiting for the tests of other processes.
+const TURN_TIMEOUT: Duration = Duration::from_secs(60);
+const TURN_PAUSE: Duration = Duration::from_millis(100);
+
+/// Test messages of one row to several numbers.
+pub struct TestOrder<'o> {
+    /// The campaign.
+    pub inputs: &'o Arc<Inputs>,
+    /// The content.
+    pub message: &'o TestMessage,
+    /// Their recipients, each once.
+    pub phones: &'o [Phone],
+}
+
+/// Admitted test messages, one for each recipient.
+pub struct AdmittedTests {
+    /// The messages, in the order of the recipients.
+    pub tests: Vec<ConfirmedSingle>,
+    /// Held until all of them are sent, so that tests of other processes count their recipients.
+    _counted: Option<CampaignLock>,
+}
+
+impl TestOrder<'_> {
+    /// Admits all of the messages, or none. `consent` confirms sending, `outside` confirms sending outside of the
+    /// window.
+    ///
+    /// # Errors
+    /// If a recipient opted out, the edition would have too many test recipients, the window is closed and `outside`
+    /// does not confirm, or `consent` does not confirm.
+    pub async fn admit_all(
+        &self,
+        adapters: Adapters,
+        consent: &dyn Consent,
+        outside: &dyn Consent,
+    ) -> Result<AdmittedTests, Error> {
+        let Self { inputs, message, phones } = *self;
+        let singles = phones.iter().map(|phone| SingleOperation::for_test(message, *phone, inputs));
+        let mut singles = singles.collect::<Result<Vec<_>, _>>()?;
+        let held = find_suppressed(adapters.ledger.as_ref(), inputs, phones).await?;
+        if !held.is_empty() {
+            return Err(PolicyRefusal::Suppressed(held).into());
+        }
+        self.find_approval(&adapters).await?;
+        if self.confirm_hours(&adapters, outside).await? {
+            singles = singles.into_iter().map(SingleOperation::at_any_time).collect();
+        }
+        let tests = SingleOperation::confirm_each(singles, adapters.clone(), consent).await?;
+        Ok(AdmittedTests { tests, _counted: self.count_recipients(&adapters).await? })
+    }
+
+    /// Counts the recipients again under a hold, and uses an approval if they need one.
+    async fn count_recipients(&self, adapters: &Adapters) -> Result<Option<CampaignLock>, Error> {
+        let (brief, destination) = (&self.inputs.campaign.brief, &self.inputs.destination);
+        if !destination.is_live() {
+            return Ok(None);
+        }
+        let ledger = adapters.ledger.as_ref();
+        let hold = take_turn(ledger, &brief.name, destination.gateway_name()).await?;
+        if let Some(approval) = self.find_approval(adapters).await?
+            && !ledger.use_approval(&approval.token, None).await?
+        {
+            return Err(Error::Plan(PlanRefusal::Used { digest: approval.digest }));
+        }
+        Ok(Some(hold))
+    }
+
+    /// The approval for the recipients if the edition has too many. `None` if they need none.
+    ///
+    /// # Errors
+    /// If they need an approval and have none.
+    async fn find_approval(&self, adapters: &Adapters) -> Result<Option<Approval>, Error> {
+        let Some(profile) = self.inputs.destination.profile() else { return Ok(None) };
+        let before = self.find_recipients_before(adapters).await?;
+        let new = self.phones.iter().filter(|phone| !before.contains(**phone)).count() as u64;
+        let (number, most) = (before.len() + new, recipient_limit(profile));
+        if new == 0 || number <= most {
+            return Ok(None);
+        }
+        if profile.approval.is_none() {
+            return Err(PolicyRefusal::TooManyTests { number, most }.into());
+        }
+        let tests = (self.message.row, self.phones);
+        match find_test_approval(adapters, self.inputs, (&self.message.list, tests)).await? {
+            Ok(approval) => Ok(Some(approval)),
+            Err(digest) => {
+                let gateway = profile.name.clone();
+                Err(PolicyRefusal::UnapprovedTests { digest, gateway, number, most }.into())
+            }
+        }
+    }
+
+    /// Recipients of earlier tests of the edition. Gateways on this machine count separately.
+    async fn find_recipients_before(&self, adapters: &Adapters) -> Result<NumberSet, Error> {
+        let Self { inputs, message, .. } = self;
+        let edition = test_edition(&inputs.campaign.brief, &message.edition);
+        let mut runs = adapters.ledger.list_runs(RunFilter::for_campaign(SingleKind::Test.campaign_name())).await?;
+        let loopback = inputs.destination.is_loopback();
+        runs.retain(|run| run.live && run.edition == edition && run.suppression.loopback == loopback);
+        Ok(adapters.ledger.load_sent_numbers(&runs.iter().map(|run| run.key).collect::<Vec<_>>()).await?)
+    }
+
+    /// Whether sending outside of the window was confirmed. An open window needs no confirmation.
+    async fn confirm_hours(&self, adapters: &Adapters, outside: &dyn Consent) -> Result<bool, Error> {
+        let Some(keeping) = test_hours(self.inputs) else { return Ok(false) };
+        let (hours, now) = (build_hours(keeping, adapters.clock), (adapters.clock)());
+        let closed = self.phones.iter().find_map(|phone| refuse_closed_window(&hours, *phone, now).err());
+        let Some(PolicyRefusal::OutsideWindow { opens }) = closed else { return Ok(false) };
+        confirm(outside, Proposal::OutsideWindow { opens: opens.as_ref() }).await?;
+        Ok(true)
+    }
+}
+
+/// Takes the turn to count test recipients, after processes that are sending some now.
+async fn take_turn(ledger: &dyn Ledger, campaign: &str, gateway: &str) -> Result<CampaignLock, Error> {
+    let began = Instant::now();
+    loop {
+        if let Some(hold) = ledger.acquire_campaign_lock(COUNT_LOCK, campaign).await? {
+            return Ok(hold);
+        }
+        if began.elapsed() > TURN_TIMEOUT {
+            let (campaign, gateway) = (SingleKind::Test.campaign_name().to_owned(), gateway.to_owned());
+            return Err(Error::BusyRun { campaign, gateway, since: None });
+        }
+        tokio::time::sleep(TURN_PAUSE).await;
+    }
+}
+
+/// The most test recipients of an edition without an approval.
+fn recipient_limit(profile: &Profile) -> u64 {
+    let above = profile.approval.as_ref().map_or(MAX_TEST_RECIPIENTS, |rule| rule.above.into());
+    MAX_TEST_RECIPIENTS.min(above)
+}

@@ -1,0 +1,203 @@
+//! The behaviour of runs that every surface relies on.
+
+use std::fs;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use jiff::Timestamp;
+use tokio::sync::watch;
+
+use super::*;
+use campaign_engine::delivery::Interrupt;
+use campaign_engine::report::RunFigures;
+use campaign_gateway::{BoxFuture, JsonApi};
+use campaign_ledger::memory::{LedgerContents, MemoryLedger};
+use campaign_ledger::{Ledger, RowState, RunFilter, RunProgress, SqliteLedger, StopKind};
+use campaign_manifest::CampaignDay;
+
+/// A consent with a fixed answer that counts its questions.
+pub(super) struct FixedConsent(Result<(), ConsentRefusal>, AtomicUsize);
+
+impl FixedConsent {
+    pub(super) fn yes() -> Arc<Self> {
+        Arc::new(Self(Ok(()), AtomicUsize::new(0)))
+    }
+
+    fn no() -> Arc<Self> {
+        Arc::new(Self(Err(ConsentRefusal::Declined), AtomicUsize::new(0)))
+    }
+
+    fn count_questions(&self) -> usize {
+        self.1.load(Ordering::Relaxed)
+    }
+}
+
+impl Consent for FixedConsent {
+    fn can_confirm(&self) -> bool {
+        true
+    }
+
+    fn ask<'a>(&'a self, _: Proposal<'a>) -> BoxFuture<'a, Result<(), ConsentRefusal>> {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        Box::pin(async { self.0 })
+    }
+}
+
+/// A campaign with three recipients and a live profile.
+pub(super) struct TestWorld {
+    pub(super) folder: tempfile::TempDir,
+    pub(super) adapters: Adapters,
+    events: Arc<Mutex<Vec<String>>>,
+}
+
+impl TestWorld {
+    pub(super) async fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let state = folder.path().join("state");
+        fs::create_dir(&state).unwrap();
+        let ledger = SqliteLedger::open(&state.join("ledger.sqlite"), Timestamp::now).await.unwrap();
+        Self::with_ledger(folder, Arc::new(ledger))
+    }
+
+    fn with_ledger(folder: tempfile::TempDir, ledger: Arc<dyn Ledger>) -> Self {
+        let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+        write("sale.csv", "phone\n+380500000001\n+380500000002\n+380500000003\n");
+        let sms = "channels:\n  - sms: { signature: Olena, message: Hello }\n";
+        write("sale.yaml", &format!("name: sale\nrecipients:\n  file: sale.csv\n{sms}"));
+        let key = folder.path().join("key");
+        fs::write(&key, "s3cret").unwrap();
+        #[cfg(unix)]
+        fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+        let profile = "production:\n  base_url: https://gateway.example\n  api_key: { file: key }\n  rate: 10/s\n";
+        write("gateways.yaml", profile);
+        let events = Arc::new(Mutex::new(Vec::new()));
+        let heard = Arc::clone(&events);
+        let adapters = Adapters {
+            process: "test".to_owned(),
+            state: folder.path().join("state"),
+            ledger,
+            profiles: Profiles::default(),
+            connect: JsonApi::new,
+            input: || None,
+            clock: Timestamp::now,
+            name_view: Arc::new(|_, _| String::new()),
+            observer: Arc::new(move |event| {
+                let name = format!("{event:?}");
+                let name: String = name.chars().take_while(|character| character.is_alphanumeric()).collect();
+                heard.lock().unwrap().push(name);
+            }),
+        };
+        Self { folder, adapters, events }
+    }
+
+    pub(super) async fn launch(
+        &self,
+        gateway: Option<&str>,
+        request: RunRequest,
+        consent: Arc<FixedConsent>,
+        interrupt: Interrupt,
+    ) -> Result<RunOutcome, Error> {
+        let Adapters { state, profiles, clock, .. } = &self.adapters;
+        let inputs = Inputs::load(&self.folder.path().join("sale.yaml"), gateway, profiles, CampaignDay::Of(clock()))?;
+        let launch = Launch::prepare(Arc::new(inputs), request, ProtectedFiles { state, profiles })?;
+        let (_sender, interrupt) = watch::channel(interrupt);
+        launch.run(self.adapters.clone(), consent, interrupt).await
+    }
+
+    /// Whether there are copies of a run, complete or not.
+    fn has_copies(&self) -> bool {
+        fs::read_dir(self.adapters.state.join("runs")).is_ok_and(|mut entries| entries.next().is_some())
+    }
+}
+
+pub(super) fn expect_ended(outcome: Result<RunOutcome, Error>) -> EndedRun {
+    match outcome {
+        Ok(RunOutcome::Ended(ended)) => *ended,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn no_run_begins_without_confirmation() {
+    let (world, no) = (TestWorld::new().await, FixedConsent::no());
+    let request = RunRequest { offline: true, ..RunRequest::default() };
+    let refused = world.launch(Some("production"), request, Arc::clone(&no), Interrupt::None).await;
+    assert!(matches!(refused, Err(Error::NotConfirmed { refusal: ConsentRefusal::Declined, .. })), "{refused:?}");
+    assert_eq!(no.count_questions(), 1);
+    assert!(!world.has_copies());
+    let rehearsed = expect_ended(world.launch(None, RunRequest::default(), no, Interrupt::None).await);
+    assert_eq!(rehearsed.run.name(), "sale@1", "no other has the number");
+    assert!(world.has_copies());
+}
+
+#[tokio::test]
+async fn signal_before_the_first_message_leaves_nothing_behind() {
+    let (world, yes) = (TestWorld::new().await, FixedConsent::yes());
+    let left = world.launch(None, RunRequest::default(), yes, Interrupt::Graceful(15)).await;
+    let before = |left: &Result<RunOutcome, Error>| {
+        matches!(left, Err(Error::Interrupted { signal: 15, phase: RunPhase::Preparing }))
+    };
+    assert!(before(&left), "{left:?}");
+    assert!(world.adapters.ledger.list_runs(RunFilter::all()).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn rehearsal_asks_nobody_pauses_and_restarts() {
+    let (world, no) = (TestWorld::new().await, FixedConsent::no());
+    let some = RunRequest { limit: Some(1), ..RunRequest::default() };
+    let paused = expect_ended(world.launch(None, some, Arc::clone(&no), Interrupt::None).await);
+    assert_eq!((paused.kind, paused.counts.get(RowState::Accepted)), (Some(StopKind::Limit), 1));
+    let through = expect_ended(world.launch(None, RunRequest::default(), Arc::clone(&no), Interrupt::None).await);
+    assert_eq!((through.kind, through.counts.get(RowState::Accepted)), (None, 3));
+    assert_eq!((through.run.name(), no.count_questions()), ("sale@2".to_owned(), 0));
+    let progress = world.adapters.ledger.list_runs(RunFilter::all()).await.unwrap().into_iter().map(|run| run.progress);
+    assert_eq!(progress.collect::<Vec<_>>(), [RunProgress::Replaced, RunProgress::Finished]);
+    let events = world.events.lock().unwrap().clone();
+    let count_events = |name: &str| events.iter().filter(|event| *event == name).count();
+    assert_eq!(
+        (count_events("SendingBegins"), count_events("SendingEnded"), count_events("GoingOn")),
+        (2, 2, 0),
+        "{events:?}"
+    );
+}
+
+#[tokio::test]
+async fn campaign_has_one_sender_and_new_round_needs_its_number() {
+    let (world, yes) = (TestWorld::new().await, FixedConsent::yes());
+    let held = lock_campaign(world.adapters.ledger.as_ref(), "sale", "sandbox", "sandbox").await.unwrap();
+    let busy = world.launch(None, RunRequest::default(), Arc::clone(&yes), Interrupt::None).await;
+    assert!(matches!(busy, Err(Error::Busy { .. })), "{busy:?}");
+    drop(held);
+    expect_ended(world.launch(None, RunRequest::default(), Arc::clone(&yes), Interrupt::None).await);
+    let again = RunRequest { round: Round::Again(7), ..RunRequest::default() };
+    let refused = world.launch(None, again, yes, Interrupt::None).await;
+    assert!(matches!(refused, Err(Error::OtherNumber { said: 7, number: 3 })), "{refused:?}");
+}
+
+#[tokio::test]
+async fn stop_is_unconfirmed_while_a_process_may_begin_to_send() {
+    let world = TestWorld::new().await;
+    let run = expect_ended(world.launch(None, RunRequest::default(), FixedConsent::yes(), Interrupt::None).await).run;
+    let ledger = world.adapters.ledger.as_ref();
+    let held = lock_campaign(ledger, "sale", "sandbox", "sandbox").await.unwrap();
+    let stopped = stop_run(ledger, &run).await;
+    assert!(matches!(stopped, Err(Error::NothingToStopYet { .. })), "{stopped:?}");
+    drop(held);
+    assert!(!stop_run(ledger, &run).await.unwrap(), "nobody sends it");
+}
+
+#[tokio::test]
+async fn resume_reads_envelopes_once_and_once_more_for_results() {
+    let ledger = Arc::new(MemoryLedger::new(LedgerContents::default(), Timestamp::now));
+    let world = TestWorld::with_ledger(tempfile::tempdir().unwrap(), ledger.clone());
+    let one = RunRequest { limit: Some(1), ..RunRequest::default() };
+    expect_ended(world.launch(None, one, FixedConsent::yes(), Interrupt::None).await);
+    ledger.take_envelope_reads();
+    let through = expect_ended(world.launch(None, RunRequest::default(), FixedConsent::yes(), Interrupt::None).await);
+    assert_eq!(through.counts.get(RowState::Accepted), 3);
+    let first = ledger.take_envelope_reads().into_iter().filter(|numbers| numbers.contains(&1));
+    assert_eq!(first.count(), 2, "where the run stands, and the results");
+    let run = world.adapters.ledger.list_runs(RunFilter::with_key(through.run.key)).await.unwrap().pop().unwrap();
+    let kept = RunFigures::load_stored(world.adapters.ledger.as_ref(), &run).await.unwrap();
+    assert_eq!(kept.map(|figures| figures.counts), Some(through.counts), "the figures were made on the way");
+}

@@ -1,0 +1,361 @@
+//! Workers and shared runs: drawing shards of runs that other processes began.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::Instant;
+
+use super::find::reload_run;
+use super::launch::Session;
+use super::ledger_health::refuse_backup;
+use super::plan::check_profile;
+use super::profiles::refuse_other_reach;
+use super::resume::open_copies;
+use super::send::{RunSender, SendJob};
+use super::{Adapters, Connection, Error, RunEvent, load_hook, read_api_key, refuse_other_secret};
+use campaign_engine::delivery::{
+    self, DeliveryEvent, DrawEnd, FrozenInputs, Interrupt, Participant, SendEnding, ShardSender, ShardSource, Snapshot,
+    Stop,
+};
+use campaign_gateway::{Gateway, RunWebhookUrls};
+use campaign_ledger::{
+    BilledParts, Lease, LedgerError, RowState, Run, RunFilter, RunId, RunProgress, StateCounts, StopKind,
+};
+use campaign_manifest::{Destination, SendingTerms};
+
+/// How often a worker looks for runs.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// How long a worker leaves a run that it could not send to other workers.
+const REST_TIME: Duration = Duration::from_secs(30);
+
+/// An event of a worker.
+#[derive(Debug)]
+pub enum WorkerEvent {
+    /// The worker joined the run.
+    Joined {
+        /// The run's name.
+        run: String,
+    },
+    /// The worker left the run.
+    Left {
+        /// The run's name.
+        run: String,
+        /// How many messages it sent.
+        sent: u64,
+        /// Why it stopped. `None` if nothing was left.
+        stopped: Option<Stop>,
+    },
+    /// The worker cannot send the run.
+    Unable {
+        /// The run's name.
+        run: String,
+        /// Why.
+        error: Error,
+    },
+    /// An event of the run.
+    RunEvent {
+        /// The run's name.
+        run: String,
+        /// The event.
+        event: RunEvent,
+    },
+}
+
+/// The observer of a worker.
+pub type WorkerObserver = Arc<dyn Fn(WorkerEvent) + Send + Sync>;
+
+/// A process that takes shards of runs that others began with `--shared`.
+#[derive(Clone)]
+pub struct Worker {
+    /// The adapters.
+    pub adapters: Adapters,
+    /// The observer.
+    pub observer: WorkerObserver,
+    /// The interrupt signal.
+    pub interrupt: watch::Receiver<Interrupt>,
+}
+
+/// A run that a worker has left, with the result.
+type EndedWork = (Run, Result<(SendEnding, DrawEnd), Error>);
+
+/// The state of a worker.
+#[derive(Default)]
+struct WorkerState {
+    /// The runs that it sends.
+    sending: HashSet<RunId>,
+    /// The runs that it leaves alone until a time, with their sharing.
+    resting: HashMap<(RunId, i64), Instant>,
+}
+
+impl Worker {
+    /// Takes shards of runs until a signal comes, and then releases them.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read or written any more.
+    pub async fn run(self) -> Result<(), Error> {
+        let (mut known, mut sending) = (WorkerState::default(), JoinSet::new());
+        let mut interrupt = self.interrupt.clone();
+        let failed = loop {
+            for run in self.list_open_runs(&known).await? {
+                known.sending.insert(run.key);
+                let worker = self.clone();
+                sending.spawn(async move {
+                    let ended = worker.send_shares(&run).await;
+                    (run, ended)
+                });
+            }
+            tokio::select! {
+                biased;
+                _ = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None) => break None,
+                Some(ended) = sending.join_next() => {
+                    if let Some(failed) = self.record_end(ended, &mut known) {
+                        break Some(failed);
+                    }
+                }
+                () = tokio::time::sleep(POLL_INTERVAL) => {}
+            }
+        };
+        // They received the signal too and wait for their messages in flight.
+        while let Some(ended) = sending.join_next().await {
+            self.record_end(ended, &mut known);
+        }
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// The shared runs that it can send.
+    async fn list_open_runs(&self, known: &WorkerState) -> Result<Vec<Run>, Error> {
+        let open = RunFilter { open: true, live: true, ..RunFilter::all() };
+        let mut runs = self.adapters.ledger.list_runs(open).await?;
+        runs.retain(|run| {
+            let rests =
+                |sharing: i64| known.resting.get(&(run.key, sharing)).is_some_and(|until| Instant::now() < *until);
+            let is_open = run.progress == RunProgress::Open && !run.stop_requested && run.ended_at.is_none();
+            is_open
+                && !known.sending.contains(&run.key)
+                && run.sharding.as_ref().is_some_and(|sharing| !rests(sharing.id))
+        });
+        Ok(runs)
+    }
+
+    /// Records that the worker left a run. Returns an error if it prevents further work.
+    fn record_end(&self, ended: Result<EndedWork, JoinError>, known: &mut WorkerState) -> Option<Error> {
+        let (run, ended) = match ended {
+            Ok(ended) => ended,
+            Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+        };
+        known.sending.remove(&run.key);
+        let name = run.name();
+        let mut rest = || {
+            if let Some(sharing) = &run.sharding {
+                known.resting.insert((run.key, sharing.id), Instant::now() + REST_TIME);
+            }
+        };
+        match ended {
+            Ok((SendEnding { sent, stopped, .. }, drawn)) => {
+                let is_over = stopped.as_ref().is_some_and(|stop| stop.kind == StopKind::Ledger);
+                // A run that is shared again is tried again.
+                if drawn != DrawEnd::RunOver {
+                    rest();
+                }
+                let reason = stopped.as_ref().map(|stop| stop.reason.clone()).unwrap_or_default();
+                (self.observer)(WorkerEvent::Left { run: name, sent, stopped });
+                is_over.then_some(Error::Storage(reason))
+            }
+            Err(error @ Error::Ledger(_)) if is_ledger_error(&error) => Some(error),
+            Err(error) => {
+                rest();
+                (self.observer)(WorkerEvent::Unable { run: name, error });
+                None
+            }
+        }
+    }
+
+    /// Takes shards of a run until none is left. Stops the run for all workers if continuing would do harm.
+    async fn send_shares(&self, run: &Run) -> Result<(SendEnding, DrawEnd), Error> {
+        let ledger = self.adapters.ledger.as_ref();
+        let terms = run.sharding.as_ref().map_or("", |sharing| &sharing.terms);
+        let terms: SendingTerms = serde_json::from_str(terms).map_err(|_| {
+            Error::Input(format!(
+                "{} was started by another version of campaign; use the same version for all workers",
+                run.name()
+            ))
+        })?;
+        let (name, observer) = (run.name(), Arc::clone(&self.observer));
+        let run_observer = Arc::new(move |event| observer(WorkerEvent::RunEvent { run: name.clone(), event }));
+        let adapters = Adapters { observer: run_observer, ..self.adapters.clone() };
+        refuse_backup(ledger).await?;
+        let profile = adapters.profiles.find_by_account(run, None, &adapters.observer)?;
+        if profile.account != run.account {
+            return Err(Error::Input(format!(
+                "the profile `{}` has the account `{}` on this machine, but {} is sent through `{}`; set the same \
+                 address and `account` as on the machine where the run was started",
+                profile.name,
+                profile.account,
+                run.name(),
+                run.account
+            )));
+        }
+        refuse_other_reach(run, &profile)?;
+        check_profile(&adapters, &profile).await?;
+        let key = read_api_key(&profile)?;
+        let hook = if terms.webhooks { load_hook(&profile)? } else { None };
+        refuse_other_secret(ledger, &profile, hook.as_ref()).await?;
+        let frozen = FrozenInputs::load_for_run(ledger, run).await?;
+        let destination = Destination::Live(Box::new(profile));
+        let connection = Connection::open(&destination, key, Arc::default(), None).await?;
+        let gateway = connection.create_client(adapters.connect, frozen.brief.endpoint, terms.delivery.timeout)?;
+        let hook = hook.map(|hook| hook.for_run(run.name()));
+        let sender = RunSender {
+            adapters: &adapters,
+            interrupt: &self.interrupt,
+            brief: &frozen.brief,
+            terms: &terms,
+            destination: &destination,
+            keeps_time: true,
+        };
+        (self.observer)(WorkerEvent::Joined { run: run.name() });
+        RunShardSender::new(sender, gateway, hook, false).participant().take_part(run).await
+    }
+}
+
+/// Whether an error concerns the whole ledger rather than one run.
+fn is_ledger_error(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Ledger(
+            LedgerError::Storage { .. }
+                | LedgerError::Unreachable { .. }
+                | LedgerError::Closed
+                | LedgerError::Outdated { .. }
+        )
+    )
+}
+
+/// How often the progress of a run is reported, and how much less time reading it may take.
+const REPORT_INTERVAL: Duration = Duration::from_secs(2);
+const REPORT_COST_FACTOR: u32 = 10;
+/// The extra time for other processes to stop, beyond the timeout of an answer.
+const STOP_GRACE: Duration = Duration::from_secs(15);
+
+/// A sender of shares.
+pub(super) struct RunShardSender<'h> {
+    sender: RunSender<'h>,
+    gateway: Arc<dyn Gateway>,
+    hook: Option<RunWebhookUrls>,
+    /// Whether a first rejection does not predict others.
+    retry: bool,
+    /// When the progress is reported next.
+    next_report: Mutex<Option<std::time::Instant>>,
+}
+
+impl<'h> RunShardSender<'h> {
+    pub(super) fn new(
+        sender: RunSender<'h>,
+        gateway: Arc<dyn Gateway>,
+        hook: Option<RunWebhookUrls>,
+        retry: bool,
+    ) -> Self {
+        Self { sender, gateway, hook, retry, next_report: Mutex::default() }
+    }
+
+    /// The participant of this sender.
+    pub(super) fn participant(&self) -> Participant<'_, Self> {
+        let RunSender { adapters, .. } = &self.sender;
+        let (by, size) = (adapters.process.clone(), self.sender.shard_size());
+        Participant { ledger: &adapters.ledger, by, size, sender: self }
+    }
+
+    /// Reports the progress of a run while others send it.
+    async fn report_progress(&self, run: &Run) -> Result<(), Error> {
+        let tells_at = || self.next_report.lock().unwrap_or_else(PoisonError::into_inner);
+        if tells_at().is_some_and(|next| std::time::Instant::now() < next) {
+            return Ok(());
+        }
+        let (began, adapters) = (std::time::Instant::now(), self.sender.adapters);
+        let counts = Snapshot::load(adapters.ledger.as_ref(), run, true).await?.counts;
+        (adapters.observer)(RunEvent::Sending(DeliveryEvent::Settled { counts }));
+        // The progress of a large run is read less often.
+        *tells_at() = Some(std::time::Instant::now() + REPORT_INTERVAL.max(began.elapsed() * REPORT_COST_FACTOR));
+        Ok(())
+    }
+}
+
+impl ShardSender for RunShardSender<'_> {
+    type Error = Error;
+
+    async fn send_drawn(
+        &self,
+        run: &Run,
+        (lease, snapshot): (Lease, &Snapshot),
+        shares: ShardSource,
+    ) -> Result<SendEnding, Error> {
+        let (_, prepared) = open_copies(self.sender.adapters.ledger.as_ref(), run).await?;
+        let (retry, hook, shares) = (self.retry, self.hook.clone(), Some(shares));
+        let start = SendJob { run, lease, snapshot, rows: None, limit: None, retry, hook, shares };
+        self.sender.run_engine(start, Arc::clone(&self.gateway), prepared).await
+    }
+
+    fn note_takeover(&self, run: &Run, shares: usize, doubtful: usize) {
+        tracing::info!(run = run.name(), shares, doubtful, "taken over");
+        if doubtful > 0 {
+            (self.sender.adapters.observer)(RunEvent::DoubtFromBefore { requests: doubtful });
+        }
+    }
+
+    async fn wait_for_others(&self, run: &Run) -> Result<Option<Stop>, Error> {
+        let mut interrupt = self.sender.interrupt.clone();
+        let signalled = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None);
+        let signal = tokio::select! {
+            biased;
+            signal = signalled => signal.map(|signal| *signal).ok(),
+            () = tokio::time::sleep(delivery::POLL_INTERVAL) => Some(Interrupt::None),
+        };
+        match signal {
+            Some(Interrupt::Graceful(signal) | Interrupt::Immediate(signal)) => {
+                return Ok(Some(Stop::new(StopKind::Interrupted(signal), "interrupted")));
+            }
+            Some(Interrupt::None) => {}
+            // Nothing can interrupt any more.
+            None => tokio::time::sleep(delivery::POLL_INTERVAL).await,
+        }
+        self.report_progress(run).await.map(|()| None)
+    }
+}
+
+impl Session {
+    /// Shares the run, sends the shards that this process draws, and waits until no process has any.
+    pub(super) async fn send_shared_run(
+        &self,
+        run: &Run,
+        lease: Lease,
+        gateway: Arc<dyn Gateway>,
+        hook: Option<RunWebhookUrls>,
+        terms: &SendingTerms,
+        retry: bool,
+    ) -> Result<SendEnding, Error> {
+        let ledger = self.adapters.ledger.as_ref();
+        let before = Snapshot::load(ledger, run, true).await?;
+        let hand = RunShardSender::new(self.build_sender(terms), gateway, hook, retry);
+        let for_workers = terms.to_worker_terms(self.inputs().destination.profile());
+        let terms_told = serde_json::to_string(&for_workers).map_err(|error| Error::Internal(error.to_string()))?;
+        let longest = terms.delivery.timeout + STOP_GRACE;
+        let led = hand.participant().lead_run(run, lease, &terms_told, retry, longest).await?;
+        let ending = led.ok_or_else(|| Error::Taken { run: run.name() })?;
+        let run = reload_run(ledger, run.key).await?;
+        let now = Snapshot::load(ledger, &run, false).await?;
+        let parts = BilledParts {
+            billed: now.parts.billed.saturating_sub(before.parts.billed),
+            messages: now.parts.messages.saturating_sub(before.parts.messages),
+        };
+        let sent = count_sent(&now.counts).saturating_sub(count_sent(&before.counts));
+        Ok(SendEnding { counts: now.counts, parts, sent, ..ending })
+    }
+}
+
+/// How many messages were sent or might have been.
+fn count_sent(counts: &StateCounts) -> u64 {
+    RowState::ALL.into_iter().filter(|state| state.is_guarded()).map(|state| counts.get(state)).sum()
+}

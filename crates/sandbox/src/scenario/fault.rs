@@ -1,0 +1,207 @@
+//! Faults and their conditions in a scenario.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use super::keys::FAULT;
+use super::read_duration;
+use campaign_core::domain::Endpoint;
+use campaign_core::finding::{Finding, rules};
+use campaign_manifest::Percentage;
+use campaign_manifest::document::{ConfigSection, FindingCollector, Node};
+
+/// A fault.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScenarioFault {
+    /// When.
+    pub when: ScenarioCondition,
+    /// Its effect.
+    pub effect: FaultEffect,
+}
+
+/// A condition for messages or envelopes: all given parts must hold.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ScenarioCondition {
+    /// Numbers that end with these digits; for an envelope, at least one of its numbers.
+    pub suffix: Option<String>,
+    /// A share of all, drawn by number for messages and by envelope for envelopes.
+    pub share: Option<Percentage>,
+    /// The position among envelopes with messages, counted from 1 over both endpoints.
+    pub envelope: Option<RangeInclusive<u64>>,
+    /// Their endpoint.
+    pub endpoint: Option<Endpoint>,
+}
+
+/// The effect of a fault.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FaultEffect {
+    /// A message is rejected with this error; the rest of its envelope is executed.
+    ItemError(String),
+    /// The whole envelope is rejected with this error and not executed.
+    TopError(String),
+    /// The envelope is executed at once, and the answer is delayed by this time.
+    Delay(Duration),
+    /// Connections are refused for this long before the envelope.
+    Refused(Duration),
+    /// The envelope's connection is closed before it is read.
+    Closed,
+    /// The envelope is executed, and the connection is closed without an answer.
+    Dropped,
+    /// The envelope is executed, and the connection is closed in the middle of the answer.
+    Truncated,
+    /// An answer with this HTTP status and an HTML page.
+    Http {
+        /// The HTTP status.
+        status: u16,
+        /// The header `Retry-After`, in whole seconds.
+        retry_after: Option<Duration>,
+        /// Whether the envelope is still executed.
+        executed: bool,
+    },
+    /// The items of the answer are in reverse order.
+    Reordered,
+    /// The last item of the answer is missing.
+    Missing,
+    /// The answer's first item is about a message that the client did not send.
+    Foreign,
+    /// A fault of the message's webhook.
+    Webhook(WebhookFault),
+}
+
+/// A fault of a webhook.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WebhookFault {
+    /// The webhook is sent twice.
+    Twice,
+    /// The webhook is delayed by this time.
+    Late(Duration),
+    /// The webhook is sent after the webhook of the message's next state, if any.
+    Reordered,
+    /// The webhook is never sent.
+    Lost,
+}
+
+/// A wrong answer to every `status` request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blindness {
+    /// The message does not exist.
+    Denies,
+    /// The message is queued.
+    Affirms,
+}
+
+/// The keys of effects; a fault has exactly one.
+const EFFECTS: [&str; 7] = ["item_error", "top_error", "delay", "connection", "answer", "http", "webhook"];
+
+/// Keys that require a certain effect: the key, the key of the effect and its value.
+const COMPANION_KEYS: [(&str, &str, &str); 4] = [
+    ("lasts", "connection", "refused"),
+    ("retry_after", "http", ""),
+    ("executed", "http", ""),
+    ("by", "webhook", "late"),
+];
+
+/// Conditions that are unknown before a connection exists, with their descriptions.
+const UNKNOWN_BEFORE_CONNECTION: [(&str, &str); 2] =
+    [("suffix", "the recipient's number"), ("endpoint", "the endpoint")];
+
+/// The faults of a scenario.
+pub(super) fn read_faults(items: &[Node], report: &mut FindingCollector) -> Vec<ScenarioFault> {
+    items.iter().filter_map(|item| read_fault(item, report)).collect()
+}
+
+fn read_fault(item: &Node, report: &mut FindingCollector) -> Option<ScenarioFault> {
+    let section = ConfigSection::new(Some(item), FAULT);
+    let said: Vec<&str> = EFFECTS.into_iter().filter(|key| section.has_value(key)).collect();
+    let [one] = said.as_slice() else {
+        let message = match said.as_slice() {
+            [] => "this fault has no effect".to_owned(),
+            many => format!("this fault has {} effects, but only one is allowed", many.len()),
+        };
+        let finding = Finding::new(&rules::FAULT_EFFECT, message);
+        report.add(
+            &item.span,
+            finding.help(format!("use exactly one of {}", campaign_core::finding::join_alternatives(EFFECTS))),
+        );
+        return None;
+    };
+    for (key, effect, word) in COMPANION_KEYS {
+        let fits = *one == effect && (word.is_empty() || section.text(effect) == Some(word));
+        if let Some(entry) = section.entry(key).filter(|_| !fits) {
+            let needs = if word.is_empty() { format!("`{effect}`") } else { format!("`{effect}: {word}`") };
+            let finding = Finding::new(&rules::FAULT_EFFECT, format!("`{key}` needs {needs}"));
+            report.add(&entry.key_span, finding.help("remove it"));
+        }
+    }
+    let condition = section.subsection("when");
+    let when = read_condition(condition, report);
+    for (key, unknown) in UNKNOWN_BEFORE_CONNECTION {
+        if let Some(entry) = condition.entry(key).filter(|_| *one == "connection") {
+            let message = format!("{unknown} is not known before the connection is established");
+            let finding = Finding::new(&rules::FAULT_EFFECT, message);
+            report.add(&entry.key_span, finding.help("use `envelope` or `share` as the condition for `connection`"));
+        }
+    }
+    Some(ScenarioFault { when, effect: read_effect(section, one)? })
+}
+
+fn read_effect(section: ConfigSection<'_>, key: &str) -> Option<FaultEffect> {
+    let text = section.text(key)?;
+    Some(match (key, text) {
+        ("item_error", text) => FaultEffect::ItemError(text.to_owned()),
+        ("top_error", text) => FaultEffect::TopError(text.to_owned()),
+        ("delay", _) => FaultEffect::Delay(read_duration(section, "delay")?),
+        ("connection", "refused") => FaultEffect::Refused(read_duration(section, "lasts")?),
+        ("connection", "closed") => FaultEffect::Closed,
+        ("answer", "dropped") => FaultEffect::Dropped,
+        ("answer", "truncated") => FaultEffect::Truncated,
+        ("answer", "reordered") => FaultEffect::Reordered,
+        ("answer", "missing") => FaultEffect::Missing,
+        ("answer", "foreign") => FaultEffect::Foreign,
+        ("http", _) => FaultEffect::Http {
+            status: section.parse_value("http")?,
+            retry_after: read_duration(section, "retry_after"),
+            executed: section.parse_value("executed")?,
+        },
+        ("webhook", "twice") => FaultEffect::Webhook(WebhookFault::Twice),
+        ("webhook", "late") => FaultEffect::Webhook(WebhookFault::Late(read_duration(section, "by")?)),
+        ("webhook", "reordered") => FaultEffect::Webhook(WebhookFault::Reordered),
+        ("webhook", "lost") => FaultEffect::Webhook(WebhookFault::Lost),
+        _ => return None,
+    })
+}
+
+/// Reads a condition.
+pub(super) fn read_condition(section: ConfigSection<'_>, report: &mut FindingCollector) -> ScenarioCondition {
+    let digits = |text: &str| (1..=15).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+    if let Some((text, span)) = section.typed_text("suffix").filter(|(text, _)| !digits(text)) {
+        let finding =
+            Finding::new(&rules::WRONG_TYPE, format!("`suffix` is `{text}`, but must be the last digits of a number"));
+        report.add(span, finding.help("write, for example, `suffix: \"07\"`"));
+    }
+    let envelope = section.typed_text("envelope").and_then(|(text, span)| {
+        let envelopes = parse_envelope_range(text);
+        if envelopes.is_none() {
+            let finding =
+                Finding::new(&rules::WRONG_TYPE, format!("`envelope` is `{text}`, but must be a number or a range"));
+            report.add(
+                span,
+                finding.help("write, for example, `envelope: 3` or `envelope: 3-5`; the first request is 1"),
+            );
+        }
+        envelopes
+    });
+    ScenarioCondition {
+        suffix: section.text("suffix").map(str::to_owned),
+        share: section.parse_value("share"),
+        envelope,
+        endpoint: section.text("endpoint").map(|name| if name == "async" { Endpoint::Async } else { Endpoint::Sync }),
+    }
+}
+
+/// One envelope or a range of them.
+fn parse_envelope_range(text: &str) -> Option<RangeInclusive<u64>> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let (first, last) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+    (1 <= first && first <= last).then_some(first..=last)
+}

@@ -1,0 +1,185 @@
+//! HTTP around the platform: bytes in, bytes out, and what happens to them on the wire.
+//!
+//! It must not know what an operation is; every answer about one comes from the platform.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Extension, Request as HttpRequest, State};
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{HeaderValue, Method, StatusCode};
+use axum::response::Response;
+use futures_util::{StreamExt, stream};
+use tokio::sync::{mpsc, oneshot};
+
+use super::live::LivePlatform;
+use super::port::PortOrder;
+use crate::faults::{ErrorPage, PortBehaviour, ResponseLoss, ResponsePlan, WireFaults};
+use crate::platform::ApiResponse;
+use crate::request::{BODY_LIMIT, RawRequest};
+use campaign_core::domain::Endpoint;
+
+/// The shared state of all requests.
+pub(super) struct HttpState {
+    pub live: Arc<LivePlatform>,
+    /// How long a body may take to arrive.
+    pub body_timeout: Duration,
+    /// Sends orders to the task that owns the port.
+    pub port_orders: mpsc::UnboundedSender<PortOrder>,
+}
+
+/// A received body.
+enum BodyArrival {
+    Whole(Vec<u8>),
+    TooLarge,
+    TooLate,
+}
+
+/// An answer with its whole body.
+type WholeAnswer = Response<Vec<u8>>;
+
+/// Both endpoints on one port.
+pub(super) fn router(shell: Arc<HttpState>) -> Router {
+    Router::new().fallback(serve_request).with_state(shell)
+}
+
+/// The endpoint at a path (contract 4.1 and 4.2). Extra leading slashes are allowed, because a base URL may end with
+/// one.
+fn endpoint_at(path: &str) -> Option<Endpoint> {
+    match path.trim_start_matches('/') {
+        "api/json.php" => Some(Endpoint::Sync),
+        "v1/json" => Some(Endpoint::Async),
+        _ => None,
+    }
+}
+
+async fn serve_request(
+    State(shell): State<Arc<HttpState>>,
+    Extension(remote): Extension<SocketAddr>,
+    request: HttpRequest,
+) -> Response {
+    let Some(endpoint) = endpoint_at(request.uri().path()) else {
+        let response = ApiResponse::rejected("No such endpoint; use /api/json.php or /v1/json");
+        return json_response(StatusCode::NOT_FOUND, &response).map(Body::from);
+    };
+    let refused = |error: &'static str| json_response(StatusCode::OK, &ApiResponse::rejected(error)).map(Body::from);
+    if request.method() != Method::POST {
+        return refused("Send a POST request");
+    }
+    let (head, body) = request.into_parts();
+    let content_type = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let arrived = tokio::time::timeout(shell.body_timeout, read_body(body)).await.unwrap_or(BodyArrival::TooLate);
+    let body = match &arrived {
+        BodyArrival::Whole(body) => Some(body.as_slice()),
+        BodyArrival::TooLarge => None,
+        BodyArrival::TooLate => return refused("The request was not received in time"),
+    };
+    match shell.live.execute_request(endpoint, remote, RawRequest { content_type, body }).await {
+        Some(reaction) => shell.finish_response(reaction).await,
+        // Not the contract's status 200: the client must see that it is unknown whether the request was executed.
+        None => {
+            let broken = ApiResponse::rejected("The sandbox cannot write its journal");
+            json_response(StatusCode::INTERNAL_SERVER_ERROR, &broken).map(Body::from)
+        }
+    }
+}
+
+impl HttpState {
+    /// Sends the answer with the faults of its transmission.
+    async fn finish_response(self: Arc<Self>, reaction: ResponsePlan) -> Response {
+        let ResponsePlan { answer, wire: WireFaults { delay, page, loss, port: behaviour } } = reaction;
+        let response = page.map_or_else(|| json_response(StatusCode::OK, &answer), |page| html_response(&page));
+        if delay.is_some() || behaviour != PortBehaviour::Open {
+            // A separate task: a client that hangs up must not change what the port does.
+            let passed = tokio::spawn(async move {
+                tokio::time::sleep(delay.unwrap_or_default()).await;
+                self.order_port(behaviour).await;
+            });
+            // The task does not panic and ends before the connection does.
+            let _ = passed.await;
+        }
+        match loss {
+            None => response.map(Body::from),
+            Some(ResponseLoss::Truncated) => {
+                let half = response.body().len() / 2;
+                truncate_response(response, half)
+            }
+            Some(ResponseLoss::Dropped) => truncate_response(response, 0),
+        }
+    }
+
+    /// Sends an order to the port and waits until it is done.
+    async fn order_port(&self, behaviour: PortBehaviour) {
+        if behaviour != PortBehaviour::Open {
+            let (done, confirmed) = oneshot::channel();
+            // If the port's task has ended, the sandbox is stopping, and the port is closed anyway.
+            let _ = self.port_orders.send(PortOrder { behaviour, done });
+            let _ = confirmed.await;
+        }
+    }
+}
+
+/// Sends `kept` bytes of the body with a `Content-Length` for all of it, then breaks the connection. With 0 bytes, not
+/// even the head is sent.
+fn truncate_response(response: WholeAnswer, kept: usize) -> Response {
+    let (mut head, mut body) = response.into_parts();
+    head.headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
+    body.truncate(kept);
+    let broken = async move {
+        if kept > 0 {
+            // Gives the previous chunk time to be sent.
+            tokio::task::yield_now().await;
+        }
+        Err(io::Error::from(io::ErrorKind::ConnectionAborted))
+    };
+    let kept = Some(body).filter(|body| !body.is_empty()).map(Ok);
+    Response::from_parts(head, Body::from_stream(stream::iter(kept).chain(stream::once(broken))))
+}
+
+fn json_response(status: StatusCode, answer: &ApiResponse) -> WholeAnswer {
+    response_with(status, "application/json", answer.to_json())
+}
+
+fn html_response(page: &ErrorPage) -> WholeAnswer {
+    let status = StatusCode::from_u16(page.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let title = format!("{} {}", status.as_u16(), status.canonical_reason().unwrap_or("Error"));
+    let body = format!(
+        "<!DOCTYPE html>\n<html>\n<head><title>{title}</title></head>\n<body><h1>{title}</h1></body>\n</html>\n"
+    );
+    let mut response = response_with(status, "text/html; charset=utf-8", body.into());
+    if let Some(wait) = page.retry_after {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(wait.as_secs()));
+    }
+    response
+}
+
+fn response_with(status: StatusCode, content_type: &'static str, body: Vec<u8>) -> WholeAnswer {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}
+
+/// Reads a whole body.
+///
+/// A body that is too large is still read and dropped. Otherwise, a client that is still sending would see a broken
+/// connection instead of the answer.
+async fn read_body(body: Body) -> BodyArrival {
+    let mut chunks = body.into_data_stream();
+    let (mut whole, mut too_large) = (Vec::new(), false);
+    while let Some(chunk) = chunks.next().await {
+        // The connection is gone, so the answer will not be read.
+        let Ok(chunk) = chunk else { return BodyArrival::TooLate };
+        too_large |= whole.len() + chunk.len() > BODY_LIMIT;
+        if too_large {
+            whole = Vec::new();
+        } else {
+            whole.extend_from_slice(&chunk);
+        }
+    }
+    if too_large { BodyArrival::TooLarge } else { BodyArrival::Whole(whole) }
+}

@@ -1,0 +1,276 @@
+//! Delivery-status webhooks (contract 2.4 and 6): which are due, their payload, and retries.
+//!
+//! Nothing here sends; `server/webhook_client.rs` does.
+
+use std::cmp::Reverse;
+use std::collections::hash_map::Entry;
+use std::collections::{BinaryHeap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::faults;
+use crate::journal::{JournalLine, JournalLines};
+use crate::platform::{
+    DeliveryFailure, GatewayEmulator, LifecycleState, OperationError, Phase, ReplyRecord, SandboxMessage, VirtualTime,
+    WireTime, format_request_id, msg_id_of,
+};
+use crate::request::ClientId;
+use crate::scenario::WebhookFault;
+use campaign_core::domain::Channel;
+
+/// How long after the webhook of the next state a reordered webhook is sent.
+const REORDER_DELAY: Duration = Duration::from_secs(1);
+
+/// A webhook to send now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct WebhookPost {
+    /// Its number, shared by all attempts.
+    pub webhook: u64,
+    /// The exact URL from the client.
+    pub url: Arc<str>,
+    /// The payload (contract 2.4).
+    pub body: Vec<u8>,
+}
+
+/// The result of an attempt to send a webhook.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum WebhookOutcome {
+    /// The receiver answered with this HTTP status; 200 acknowledges it (contract 6.1).
+    Answered(u16),
+    /// No answer, for this reason.
+    Failed(String),
+    /// The webhook was not sent and will not be, for this reason.
+    Refused(String),
+}
+
+/// The message and the state that a webhook reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct StatusNotice {
+    /// The index of the message.
+    message: u32,
+    state: LifecycleState,
+    /// How often it was tried.
+    tries: u32,
+}
+
+/// A waiting webhook, in sending order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct WaitingWebhook {
+    due: VirtualTime,
+    number: u64,
+    news: StatusNotice,
+}
+
+/// Waiting webhooks and webhooks in flight.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    waiting: BinaryHeap<Reverse<WaitingWebhook>>,
+    in_flight: HashMap<u64, StatusNotice>,
+    /// For each message with a webhook in flight, the webhooks that wait for it: they must stay in order.
+    held: HashMap<u32, Vec<WaitingWebhook>>,
+    last: u64,
+    /// The errors of rejected messages with a webhook.
+    refusals: HashMap<u32, OperationError>,
+}
+
+impl Outbox {
+    /// When the next one is due.
+    pub(crate) fn next_due(&self) -> Option<VirtualTime> {
+        self.waiting.peek().map(|Reverse(waiting)| waiting.due)
+    }
+
+    fn enqueue(&mut self, due: VirtualTime, news: StatusNotice) {
+        self.last += 1;
+        self.waiting.push(Reverse(WaitingWebhook { due, number: self.last, news }));
+    }
+
+    fn take_next_due(&mut self, now: VirtualTime) -> Option<WaitingWebhook> {
+        loop {
+            self.next_due().filter(|due| *due <= now)?;
+            let Reverse(waiting) = self.waiting.pop()?;
+            match self.held.entry(waiting.news.message) {
+                Entry::Occupied(mut held) => held.get_mut().push(waiting),
+                Entry::Vacant(free) => {
+                    free.insert(Vec::new());
+                    self.in_flight.insert(waiting.number, waiting.news);
+                    return Some(waiting);
+                }
+            }
+        }
+    }
+
+    /// Ends the attempt of a webhook, successful or not, and releases the webhooks that waited for it.
+    ///
+    /// `None` if the webhook has no open attempt.
+    fn finish_try(&mut self, webhook: u64) -> Option<StatusNotice> {
+        let news = self.in_flight.remove(&webhook)?;
+        let held = self.held.remove(&news.message).unwrap_or_default();
+        self.waiting.extend(held.into_iter().map(Reverse));
+        Some(news)
+    }
+}
+
+/// The possible values of `type` in a payload; other channels have none (contract 2.4).
+const CHANNEL_TYPES: [&str; 4] = ["sms", "viber", "voice", "rcs"];
+
+/// The payload (contract 2.4).
+#[derive(Serialize)]
+struct WebhookPayload<'a> {
+    success: bool,
+    id: String,
+    msg_id: String,
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    channel: Option<&'static str>,
+    status: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    updated: WireTime,
+    /// The digit that the recipient pressed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reply: Option<char>,
+    /// Seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duration: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replies: Option<[ReplyRecord; 1]>,
+}
+
+impl GatewayEmulator {
+    /// The webhooks that are due up to the last [`GatewayEmulator::advance`], the earliest first, at most `room`. The
+    /// others wait here, where they take little memory.
+    pub(crate) fn take_due_posts(&mut self, room: usize) -> Vec<WebhookPost> {
+        let mut posts = Vec::new();
+        while posts.len() < room {
+            let Some(WaitingWebhook { number, news, .. }) = self.outbox.take_next_due(self.now) else { break };
+            let message = self.messages.message_at(news.message);
+            // The receiver must not get an older status after a newer one.
+            if news.tries > 0 && message.state != news.state {
+                self.outbox.finish_try(number);
+                continue;
+            }
+            // Only messages with an address have webhooks.
+            let url = message.hook.clone().unwrap_or_default();
+            posts.push(WebhookPost { webhook: number, url, body: self.render_payload(message, news) });
+        }
+        posts
+    }
+
+    /// Records the result of an attempt: 200 ends it, otherwise it is retried as the scenario says.
+    pub(crate) fn record_outcome(
+        &mut self,
+        webhook: u64,
+        outcome: WebhookOutcome,
+        now: Timestamp,
+        lines: &mut JournalLines,
+    ) {
+        let Some(news) = self.outbox.finish_try(webhook) else { return };
+        self.now = self.now.max(VirtualTime::from_timestamp(now));
+        let attempt = news.tries as usize + 1;
+        lines.push_line(&JournalLine::Webhook {
+            at: self.now,
+            msg_id: msg_id_of(news.message),
+            url: self.messages.message_at(news.message).hook.as_deref().unwrap_or_default(),
+            status: news.state.phase.status_name(&self.scenario),
+            attempt,
+            result: &outcome,
+        });
+        let wait = match outcome {
+            WebhookOutcome::Answered(200) | WebhookOutcome::Refused(_) => None,
+            WebhookOutcome::Answered(_) | WebhookOutcome::Failed(_) => {
+                self.scenario.webhooks.retry.get(news.tries as usize)
+            }
+        };
+        if let Some(wait) = wait {
+            let news = StatusNotice { tries: news.tries + 1, ..news };
+            let due = self.now.saturating_add(*wait);
+            self.outbox.waiting.push(Reverse(WaitingWebhook { due, number: webhook, news }));
+        }
+    }
+
+    /// Whether webhooks are in flight.
+    pub(crate) fn awaits_receivers(&self) -> bool {
+        !self.outbox.in_flight.is_empty()
+    }
+
+    /// Queues a webhook for a state of a message, if the message has an address and no fault prevents it.
+    pub(crate) fn enqueue_notice(&mut self, index: u32, state: LifecycleState) {
+        let message = self.messages.message_at(index);
+        if message.hook.is_none() {
+            return;
+        }
+        let news = StatusNotice { message: index, state, tries: 0 };
+        match message.condition_facts().and_then(|facts| faults::decide_webhook_fault(&self.scenario, facts)) {
+            None => self.outbox.enqueue(state.since, news),
+            Some(WebhookFault::Twice) => {
+                self.outbox.enqueue(state.since, news);
+                self.outbox.enqueue(state.since, news);
+            }
+            Some(WebhookFault::Late(by)) => self.outbox.enqueue(state.since.saturating_add(by), news),
+            Some(WebhookFault::Reordered) => {
+                let next = self.lifecycle(message).and_then(|life| life.next_reported_state(state));
+                self.outbox.enqueue(next.map_or(state.since, |next| next.since.saturating_add(REORDER_DELAY)), news);
+            }
+            Some(WebhookFault::Lost) => {}
+        }
+    }
+
+    /// Queues a webhook for the failure of an earlier channel, if a webhook can name that channel.
+    pub(crate) fn enqueue_channel_failure(&mut self, index: u32, failed: LifecycleState) {
+        if CHANNEL_TYPES.contains(&self.type_name(self.messages.message_at(index), failed)) {
+            self.enqueue_notice(index, failed);
+        }
+    }
+
+    /// Counts a message that was rejected on arrival, and queues its webhook.
+    pub(crate) fn record_rejection(&mut self, index: u32, refusal: &OperationError) {
+        let message = self.messages.message_at(index);
+        let state = message.state;
+        if message.hook.is_some() {
+            self.outbox.refusals.insert(index, refusal.clone());
+        }
+        self.counts.count_final_status(state.phase.status_name(&self.scenario));
+        self.enqueue_notice(index, state);
+    }
+
+    fn render_payload(&self, message: &SandboxMessage, news: StatusNotice) -> Vec<u8> {
+        let StatusNotice { state, .. } = news;
+        let msg_id = msg_id_of(news.message).to_string();
+        let stage = self.current_stage(message, state);
+        let behaviour = stage.and_then(|stage| {
+            let rule = self.lifecycle(message)?.choose_pattern(stage.channel);
+            Some(rule.resolve_behaviour(&self.scenario))
+        });
+        let called = behaviour
+            .filter(|_| state.phase.is_success() && stage.is_some_and(|stage| stage.channel == Channel::Voice));
+        let payload = WebhookPayload {
+            success: state.phase.is_success(),
+            id: message.id.as_ref().map_or_else(|| msg_id.clone(), ClientId::to_string),
+            msg_id,
+            channel: Some(self.type_name(message, state)).filter(|label| CHANNEL_TYPES.contains(label)),
+            status: state.phase.status_name(&self.scenario),
+            error: self.failure_reason(news),
+            updated: WireTime(state.since),
+            reply: called.filter(|_| stage.is_some_and(|stage| stage.dtmf)).and_then(|behaviour| behaviour.digit),
+            duration: called.and_then(|behaviour| behaviour.duration).map(|duration| duration.as_secs()),
+            request_id: message.request.map(format_request_id),
+            replies: self.reply_records(message, state),
+        };
+        // Serializing strings, numbers and booleans cannot fail.
+        serde_json::to_vec(&payload).expect("a payload without maps is always JSON")
+    }
+
+    /// Why a message was rejected or failed. `None` for other states.
+    fn failure_reason(&self, news: StatusNotice) -> Option<String> {
+        match news.state.phase {
+            Phase::Rejected => self.outbox.refusals.get(&news.message).map(|refusal| refusal.text().to_owned()),
+            Phase::Failed(DeliveryFailure::Expired) => Some("Lifetime ended before delivery".to_owned()),
+            Phase::Failed(DeliveryFailure::ByPattern(_)) => Some("Not delivered".to_owned()),
+            Phase::Queued | Phase::Accepted | Phase::Delivered | Phase::Read | Phase::Replied => None,
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Operator approvals: a confirmed call waits until the operator has seen and approved it in their own terminal.
+//!
+//! Pending calls are in the memory of this process only and can be viewed through an endpoint on loopback. The ledger
+//! stores the address of that endpoint and a keyed digest, which reveals nothing about the message.
+
+use std::collections::hash_map::RandomState;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::BuildHasher as _;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode, header::AUTHORIZATION};
+use axum::routing::get;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::{Value, json};
+use sha2::Sha256;
+use subtle::ConstantTimeEq as _;
+
+use super::error::ToolError;
+use campaign_ledger::Approval;
+use campaign_net::ConnectionLimits;
+use campaign_net::http_client;
+use campaign_runs::{Adapters, PendingRequest, short_digest, store_pending, use_approval};
+
+/// How long a call waits for an approval.
+const APPROVAL_TIMEOUT: Duration = Duration::from_secs(3_600);
+/// The maximum number of pending calls.
+const MAX_PENDING: usize = 64;
+/// The maximum number of known callers. Beyond it, callers are forgotten, and their pending calls must be approved
+/// again.
+const MAX_CALLERS: usize = 4_096;
+/// The timeout for viewing a pending call.
+const VIEW_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Calls that wait for the operator's approval.
+#[derive(Clone, Debug)]
+pub struct Approvals(Arc<PendingCalls>);
+
+#[derive(Debug)]
+struct PendingCalls {
+    secret: [u8; 32],
+    token: String,
+    address: SocketAddr,
+    /// Pending calls as people read them, by digest.
+    waiting: Mutex<BTreeMap<String, (Instant, String)>>,
+    /// A random number for each calling key, under a keyed hash. It keeps approvals of different callers apart, and
+    /// keys out of the digest.
+    callers: Mutex<HashMap<u64, u128>>,
+    hasher: RandomState,
+}
+
+/// Whether a call is approved.
+pub(super) enum ApprovalOutcome {
+    /// The call is approved. The approval is used up.
+    Approved(Approval),
+    /// Not approved yet; the answer for the caller.
+    Pending(Value),
+}
+
+impl Approvals {
+    /// Starts the endpoint for viewing pending calls, until the shutdown.
+    ///
+    /// # Errors
+    /// If no port can be opened.
+    pub fn start(shutdown: impl Future<Output = ()> + Send + 'static) -> io::Result<Self> {
+        let listener = campaign_net::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
+        let address = listener.local_addr()?;
+        let token = format!("{:032x}{:032x}", rand::random::<u128>(), rand::random::<u128>());
+        let (waiting, callers, hasher) = (Mutex::default(), Mutex::default(), RandomState::new());
+        let desk = Arc::new(PendingCalls { secret: rand::random(), token, address, waiting, callers, hasher });
+        let router = Router::new().route("/waiting/{digest}", get(show_pending)).with_state(Arc::clone(&desk));
+        tokio::spawn(campaign_net::serve_connections(listener, router, ConnectionLimits::default(), shutdown));
+        Ok(Self(desk))
+    }
+
+    /// Uses the operator's approval of a call, or makes the call pending. `shown` is the call as people read it.
+    pub(super) async fn request_approval(
+        &self,
+        adapters: &Adapters,
+        key: &SecretString,
+        gateway: &str,
+        what: &str,
+        shown: String,
+    ) -> Result<ApprovalOutcome, ToolError> {
+        let digest = self.0.digest_of(self.0.caller_number(key), gateway, what);
+        if let Some(used) = use_approval(adapters.ledger.as_ref(), &digest).await? {
+            self.0.lock_waiting().remove(&digest);
+            return Ok(ApprovalOutcome::Approved(used));
+        }
+        if !self.0.add_pending(&digest, shown) {
+            let error = "too many calls are waiting for the operator's approval";
+            return Err(ToolError::retryable("rate_limited", error));
+        }
+        let (address, token) = (self.0.address.to_string(), self.0.token.clone());
+        store_pending(adapters, &digest, PendingRequest { gateway: gateway.to_owned(), address, token }).await?;
+        let digest = short_digest(&digest);
+        Ok(ApprovalOutcome::Pending(json!({
+            "pending": true,
+            "digest": digest,
+            "how_to": format!("nothing has been done yet: the connector's operator must approve exactly this call with \
+                               `campaign approve {digest}` in their own terminal. Tell the person you work for. After \
+                               the approval, call the tool again with the same arguments"),
+        })))
+    }
+}
+
+impl PendingCalls {
+    /// The number of a caller.
+    fn caller_number(&self, key: &SecretString) -> u128 {
+        let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
+        if callers.len() >= MAX_CALLERS {
+            callers.clear();
+        }
+        *callers.entry(self.hasher.hash_one(key.expose_secret())).or_insert_with(rand::random)
+    }
+
+    /// The keyed digest that identifies a call.
+    fn digest_of(&self, caller: u128, gateway: &str, what: &str) -> String {
+        let mac = Hmac::<Sha256>::new_from_slice(&self.secret).expect("a key of HMAC may have any length");
+        let tag = mac
+            .chain_update(caller.to_le_bytes())
+            .chain_update(gateway)
+            .chain_update([0])
+            .chain_update(what)
+            .finalize()
+            .into_bytes();
+        tag.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    fn lock_waiting(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, (Instant, String)>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a pending call. Returns whether there was room.
+    fn add_pending(&self, digest: &str, shown: String) -> bool {
+        let mut waiting = self.lock_waiting();
+        waiting.retain(|_, (since, _)| since.elapsed() < APPROVAL_TIMEOUT);
+        if waiting.len() >= MAX_PENDING && !waiting.contains_key(digest) {
+            return false;
+        }
+        waiting.insert(digest.to_owned(), (Instant::now(), shown));
+        true
+    }
+}
+
+/// Shows a pending call to a client with the token.
+async fn show_pending(
+    State(desk): State<Arc<PendingCalls>>,
+    Path(digest): Path<String>,
+    headers: HeaderMap,
+) -> (StatusCode, String) {
+    let shown = headers.get(AUTHORIZATION).and_then(|shown| shown.to_str().ok()?.strip_prefix("Bearer "));
+    let opens = shown.is_some_and(|shown| bool::from(shown.as_bytes().ct_eq(desk.token.as_bytes())));
+    if !opens {
+        return (StatusCode::UNAUTHORIZED, String::new());
+    }
+    match desk.lock_waiting().get(&digest) {
+        Some((_, shown)) => (StatusCode::OK, shown.clone()),
+        None => (StatusCode::NOT_FOUND, String::new()),
+    }
+}
+
+/// Reads a pending call of another process; `None` if it is no longer pending.
+pub async fn view_pending_call(pending: &PendingRequest, digest: &str) -> Option<String> {
+    let client = http_client::builder().timeout(VIEW_TIMEOUT).build().ok()?;
+    let asked = client.get(format!("http://{}/waiting/{digest}", pending.address)).bearer_auth(&pending.token);
+    let answer = asked.send().await.ok()?.error_for_status().ok()?;
+    answer.text().await.ok()
+}

@@ -1,0 +1,249 @@
+//! Tools that plan a campaign and run an approved plan.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::watch;
+
+use super::{OpenFolder, campaign_arguments_schema, counts_schema, describe_error, number_schema, refuse_campaign};
+use crate::connector::arguments::DIGEST;
+use crate::connector::error::ToolError;
+use crate::connector::methods::Caller;
+use crate::connector::tools::{McpTool, ToolAnnotations, object_schema, text_schema};
+use campaign_engine::delivery::Interrupt;
+use campaign_engine::report::{format_count, format_counts};
+use campaign_gateway::BoxFuture;
+use campaign_runs::notify::{self, AllowedPrograms};
+use campaign_runs::{
+    Adapters, Consent, ConsentRefusal, CreatedPlan, EndedRun, Error, Inputs, Launch, NothingLeft, PlanRefusal,
+    Proposal, ProposalKind, ProtectedFiles, RunEvent, RunObserver, RunOutcome, RunRequest,
+};
+
+pub(super) const PLAN_CAMPAIGN: McpTool = McpTool {
+    name: "plan_campaign",
+    title: "Plan a campaign",
+    description: "Plans a run of a campaign. Returns the number of recipients, the number of message parts, the cost \
+                  and a digest, which is valid for 30 days. A person approves the digest in a terminal; then \
+                  run_campaign sends the campaign. Costs nothing and sends nothing.",
+    annotations: ToolAnnotations { read_only: false, destructive: false, idempotent: true, open_world: false },
+    input: || campaign_arguments_schema(json!({})),
+    output: || {
+        object_schema(
+            json!({
+                "digest": text_schema("The digest that identifies the plan."),
+                "gateway": text_schema("The gateway that the run would use."),
+                "rows": number_schema("The number of rows in the list."),
+                "counts": counts_schema(),
+                "messages": number_schema("The number of messages that would be sent."),
+                "parts": number_schema("The total number of message parts."),
+                "cost": { "type": "number", "description": "The maximum cost, if the profile has prices." },
+                "currency": text_schema("The currency of `cost`."),
+                "on_in_doubt": text_schema("How to handle messages whose outcome is unknown: hold, assume_sent or \
+                                     resend_if_not_found."),
+                "resources": {
+                    "type": "array", "items": resource_schema(),
+                    "description": "The programs, addresses and sources that the campaign uses. If one changes, the \
+                                    digest changes.",
+                },
+                "notes": {
+                    "type": "array", "items": { "type": "string" },
+                    "description": "How a run through this connector differs from the campaign file. Show this to the \
+                                    person you work for.",
+                },
+                "how_to": text_schema("What to do before the campaign can be sent."),
+            }),
+            &["digest", "gateway", "rows", "counts", "messages", "on_in_doubt", "resources", "how_to"],
+        )
+    },
+    preview: None,
+    call: |caller, arguments| {
+        Box::pin(async move {
+            let folder = caller.open_campaigns()?;
+            let file = folder.find_file(&arguments)?;
+            let inputs = folder.load_inputs_to_send(file).await.map_err(refuse_campaign)?;
+            let _turn = folder.acquire_turn().await;
+            let made = campaign_runs::create_plan(folder.adapters, &inputs, &RunRequest::default()).await;
+            let made = made.map_err(refuse_campaign)?;
+            let mut result = plan_json(&made, folder.gateway, &next_step(&folder, &inputs, &made))?;
+            if let Some(note) = super::notify_command_note(&inputs) {
+                result["notes"] = json!([note]);
+            }
+            Ok(result)
+        })
+    },
+};
+
+/// Describes what must happen before the plan is sent; a plan without messages needs no approval.
+fn next_step(folder: &OpenFolder<'_>, inputs: &Inputs, made: &CreatedPlan) -> String {
+    match made.planned.messages {
+        0 => "no row gets a message, so run_campaign would not start a run: change the list or the campaign, then \
+              plan it again"
+            .to_owned(),
+        _ => folder.describe_approval(inputs, &made.digest),
+    }
+}
+
+fn resource_schema() -> Value {
+    object_schema(
+        json!({
+            "key": text_schema("The key that names the resource, such as notify.url. Keys of the profile start with \
+                         `profile.`"),
+            "kind": text_schema("`program`, `address` or `source`."),
+            "value": text_schema("The program, address or source itself. Values of parameters and headers are hidden."),
+        }),
+        &["key", "kind", "value"],
+    )
+}
+
+fn plan_json(made: &CreatedPlan, gateway: &str, how_to: &str) -> Result<Value, ToolError> {
+    let figures = serde_json::to_value(made.figures());
+    let mut result = figures.map_err(|_| ToolError::new("internal", "cannot return the plan"))?;
+    result["gateway"] = json!(gateway);
+    result["how_to"] = json!(how_to);
+    Ok(super::remove_nulls(result))
+}
+
+pub(super) const RUN_CAMPAIGN: McpTool = McpTool {
+    name: "run_campaign",
+    title: "Run a campaign",
+    description: "SENDS MESSAGES TO MANY PEOPLE AND COSTS MONEY. Sends a planned campaign after a person has approved \
+                  the digest from plan_campaign in their own terminal. Until then the result is `pending` and nothing \
+                  is sent: show the plan and `how_to` to the person you work for, and do not try another way. When the \
+                  run starts, the result contains its name; call run_status for its progress.",
+    annotations: ToolAnnotations::SENDING,
+    input: || {
+        let digest = json!({
+            "type": "string", "pattern": DIGEST,
+            "description": "The digest returned by plan_campaign.",
+        });
+        let mut schema = campaign_arguments_schema(json!({ "digest": digest }));
+        schema["required"] = json!(["campaign", "digest"]);
+        schema
+    },
+    output: || {
+        object_schema(
+            json!({
+                "started": { "type": "boolean", "description": "Whether messages are being sent now." },
+                "run": text_schema("The name of the run."),
+                "pending": { "type": "boolean", "description": "Whether a person must approve the digest first." },
+                "messages": number_schema("The number of messages that would be sent, if the result is `pending`."),
+                "how_to": text_schema("What to do next."),
+            }),
+            &["started", "how_to"],
+        )
+    },
+    preview: None,
+    call: |caller, arguments| {
+        Box::pin(async move {
+            let folder = caller.open_campaigns()?;
+            let file = folder.find_file(&arguments)?;
+            let digest = arguments.text("digest");
+            let inputs = folder.load_inputs_to_send(file).await.map_err(refuse_campaign)?;
+            start_run(caller, &folder, inputs, digest).await
+        })
+    },
+};
+
+/// A consent that never asks: a run needs an approved plan.
+struct NoConsent;
+
+impl Consent for NoConsent {
+    fn can_confirm(&self) -> bool {
+        false
+    }
+
+    fn ask<'a>(&'a self, _: Proposal<'a>) -> BoxFuture<'a, Result<(), ConsentRefusal>> {
+        Box::pin(async { Err(ConsentRefusal::NoTerminal) })
+    }
+}
+
+/// Starts or resumes a run in its own task and reports the beginning.
+async fn start_run(
+    caller: &Caller<'_>,
+    folder: &OpenFolder<'_>,
+    inputs: Arc<Inputs>,
+    digest: String,
+) -> Result<Value, ToolError> {
+    let how_to_approve = folder.describe_approval(&inputs, &digest);
+    let profile = inputs.destination.profile();
+    let programs = AllowedPrograms::OfProfile(
+        profile.and_then(|profile| profile.notify.as_ref()).map(|notify| notify.method.clone()),
+    );
+    let request = RunRequest { plan: Some(digest), approved_only: true, ..RunRequest::default() };
+    let files = ProtectedFiles { state: &folder.adapters.state, profiles: &folder.adapters.profiles };
+    let launch = Launch::prepare(inputs, request, files).map_err(refuse_campaign)?;
+    let (adapters, mut beginning) = observe_start(folder.adapters);
+    let task = send_run(launch, adapters, caller.interrupt.clone(), programs);
+    // The caller might disconnect.
+    let mut task = folder.campaigns.runs.spawn(task);
+    let ended = tokio::select! {
+        biased;
+        Some(run) = beginning.recv() => {
+            return Ok(json!({ "started": true, "run": run, "how_to": "call run_status for the progress of the run" }));
+        }
+        ended = &mut task => ended,
+    };
+    match ended {
+        Ok(Ok(None)) => Ok(json!({ "started": true, "how_to": "call run_status for the progress of the run" })),
+        Ok(Ok(Some(nothing))) => Ok(json!({ "started": false, "messages": 0, "how_to": describe_no_run(&nothing) })),
+        Ok(Err(
+            Error::NotConfirmed { what: ProposalKind::Run(messages), .. }
+            | Error::Plan(PlanRefusal::Unapproved { number: messages, .. }),
+        )) => Ok(json!({ "started": false, "pending": true, "messages": messages, "how_to": how_to_approve })),
+        Ok(Err(error)) => Err(refuse_campaign(error)),
+        Err(_) => Err(ToolError::new("internal", "the run stopped because the connector failed; call run_status")),
+    }
+}
+
+/// Adapters that report the name of the run when sending starts. `run_status` reports its progress.
+fn observe_start(adapters: &Adapters) -> (Adapters, UnboundedReceiver<String>) {
+    let (begun, beginning) = unbounded_channel();
+    let forward = Arc::clone(&adapters.observer);
+    let observer: RunObserver = Arc::new(move |event| match event {
+        // The client might have disconnected.
+        RunEvent::SendingBegins { run, .. } => drop(begun.send(run)),
+        RunEvent::Sending(_) | RunEvent::SendingEnded => {}
+        event => forward(event),
+    });
+    (Adapters { observer, ..adapters.clone() }, beginning)
+}
+
+/// Sends a run until it ends or the connector stops, then sends notifications. No run is created if no row gets a
+/// message.
+async fn send_run(
+    launch: Launch,
+    adapters: Adapters,
+    mut interrupt: watch::Receiver<Interrupt>,
+    programs: AllowedPrograms,
+) -> Result<Option<NothingLeft>, Error> {
+    let (ledger, clock) = (Arc::clone(&adapters.ledger), adapters.clock);
+    let ended = match launch.run(adapters, Arc::new(NoConsent), interrupt.clone()).await? {
+        RunOutcome::Ended(ended) => ended,
+        RunOutcome::NothingLeft(nothing) => return Ok(Some(*nothing)),
+    };
+    let EndedRun { run, stop, results, .. } = *ended;
+    tracing::info!(run = run.name(), stopped = stop.is_some(), "ended");
+    if let Some(Err(error)) = results {
+        tracing::error!("cannot write the results of {}: {}", run.name(), describe_error(&error));
+    }
+    tokio::select! {
+        notified = notify::notify_at_run_end(ledger.as_ref(), clock, &programs) => {
+            if let Err(error) = notified {
+                tracing::warn!("cannot send notifications: {error}");
+            }
+        }
+        _ = interrupt.wait_for(|interrupt| matches!(interrupt, Interrupt::Immediate(_))) => {}
+    }
+    Ok(None)
+}
+
+/// Describes that no run was started, because no row gets a message.
+fn describe_no_run(nothing: &NothingLeft) -> String {
+    let survey = &nothing.survey.survey;
+    let rows = format_count(survey.recipients, "row");
+    format!(
+        "no run was started: no row of the list gets a message now ({rows}: {}). No action is needed",
+        format_counts(&survey.count_by_state())
+    )
+}

@@ -1,0 +1,273 @@
+//! Transports of the connector: `POST /mcp` and `GET /health` over HTTP (contract 4.4), and lines on standard input
+//! and output.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::header::{
+    ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, ORIGIN, RETRY_AFTER, WWW_AUTHENTICATE,
+    X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, Method, StatusCode};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{any, get};
+use axum::{Extension, Router};
+use secrecy::SecretString;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::JoinSet;
+
+use super::methods::handle_request;
+use super::rpc::{ProtocolEra, RpcError, RpcHeaders, RpcMessage, RpcReply, error_reply, read_message};
+use super::{Connector, MAX_CALLS, MAX_MESSAGE_BYTES};
+use campaign_net::Hosts;
+
+/// How long a body may take.
+const BODY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Access rules: host names, and origins of web pages.
+pub struct ConnectorAccess {
+    /// The allowed host names.
+    pub hosts: Hosts,
+    /// Allowed origins of web pages, in addition to this machine.
+    pub origins: Vec<String>,
+    /// Whether HTTP refuses a call without a key, upon which clients ask their users to log in.
+    pub require_key: bool,
+}
+
+/// The state of the server.
+struct ConnectorState {
+    connector: Connector,
+    access: ConnectorAccess,
+    places: Semaphore,
+}
+
+/// The router of a connector with these access rules.
+pub fn router(connector: Connector, access: ConnectorAccess) -> Router {
+    let state = Arc::new(ConnectorState { connector, access, places: Semaphore::new(MAX_CALLS) });
+    Router::new()
+        // The root works too: some clients use the printed address as it is.
+        .route("/", any(post_mcp))
+        .route("/mcp", any(post_mcp))
+        .route("/health", get(get_health))
+        .fallback(|| async { error_response(StatusCode::NOT_FOUND, "not found") })
+        .layer(middleware::from_fn_with_state(Arc::clone(&state), check_host_and_origin))
+        .with_state(state)
+}
+
+/// Rejects requests for other host names, and requests from web pages of other sites.
+async fn check_host_and_origin(State(state): State<Arc<ConnectorState>>, request: Request, next: Next) -> Response {
+    let mut answer = match state.access.is_allowed(request.headers()) {
+        true => next.run(request).await,
+        false => error_response(StatusCode::FORBIDDEN, "this host or origin is not allowed"),
+    };
+    let headers = answer.headers_mut();
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    answer
+}
+
+impl ConnectorAccess {
+    /// Whether a request with these headers is answered: its host is this machine, and no foreign web page sent it.
+    fn is_allowed(&self, headers: &HeaderMap) -> bool {
+        self.hosts.allows(headers) && headers.get_all(ORIGIN).iter().all(|origin| self.is_own_origin(origin))
+    }
+
+    /// Whether an origin belongs to this machine or is allowed by the operator.
+    fn is_own_origin(&self, origin: &HeaderValue) -> bool {
+        let Ok(origin) = origin.to_str() else { return false };
+        let host = origin.split_once("://").and_then(|(_, host)| host.parse::<Authority>().ok());
+        let is_here = |host: Authority| self.hosts.is_own(host.as_str()) && !self.hosts.is_published(host.as_str());
+        self.origins.iter().any(|named| named == origin) || host.is_some_and(is_here)
+    }
+}
+
+async fn get_health(State(state): State<Arc<ConnectorState>>) -> Response {
+    let domain = state.connector.account.host();
+    json_response(
+        StatusCode::OK,
+        &json!({ "ok": true, "domain": domain, "send_enabled": state.connector.sending.is_some() }),
+    )
+}
+
+async fn post_mcp(
+    State(state): State<Arc<ConnectorState>>,
+    Extension(peer): Extension<SocketAddr>,
+    request: Request,
+) -> Response {
+    let (parts, body) = request.into_parts();
+    if parts.method != Method::POST {
+        let refused = error_response(StatusCode::METHOD_NOT_ALLOWED, "only POST is allowed");
+        return ([(ALLOW, HeaderValue::from_static("POST"))], refused).into_response();
+    }
+    if let Err(wait) = state.connector.limits.charge_address(peer.ip()) {
+        let seconds = HeaderValue::from(wait.as_secs() + 1);
+        return ([(RETRY_AFTER, seconds)], error_response(StatusCode::TOO_MANY_REQUESTS, "too many calls"))
+            .into_response();
+    }
+    let headers = &parts.headers;
+    if !is_json(headers) {
+        return error_response(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body must be application/json");
+    }
+    let body = match read_body(body).await {
+        Ok(body) => body,
+        Err(refused) => return refused,
+    };
+    let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
+    let head = RpcHeaders { version: text("mcp-protocol-version"), method: text("mcp-method"), name: text("mcp-name") };
+    let request = match read_message(Some(head), &body) {
+        Ok(RpcMessage::Request(request)) => request,
+        Ok(RpcMessage::NoReply) => return StatusCode::ACCEPTED.into_response(),
+        Err(reply) => return reply_response(&reply),
+    };
+    let key = bearer_key(headers);
+    if key.is_none() && state.access.require_key && request.method == "tools/call" {
+        let refused = error_response(StatusCode::UNAUTHORIZED, "Access denied");
+        let how = HeaderValue::from_static("Bearer realm=\"campaign\"");
+        return ([(WWW_AUTHENTICATE, how)], refused).into_response();
+    }
+    let Ok(_place) = state.places.try_acquire() else {
+        let busy = error_response(StatusCode::SERVICE_UNAVAILABLE, "too many calls at once");
+        return ([(RETRY_AFTER, HeaderValue::from_static("1"))], busy).into_response();
+    };
+    reply_response(&handle_request(&state.connector, key, request).await)
+}
+
+/// Whether the content type of a body is JSON.
+fn is_json(headers: &HeaderMap) -> bool {
+    let named = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    named
+        .and_then(|named| named.split(';').next())
+        .is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+}
+
+/// The key in the `Authorization` header of a call (contract 5.3). `None` without a bearer key.
+fn bearer_key(headers: &HeaderMap) -> Option<SecretString> {
+    let (scheme, key) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    let key = key.trim();
+    (scheme.eq_ignore_ascii_case("bearer") && !key.is_empty()).then(|| key.to_owned().into())
+}
+
+async fn read_body(body: Body) -> Result<Vec<u8>, Response> {
+    match tokio::time::timeout(BODY_TIMEOUT, to_bytes(body, MAX_MESSAGE_BYTES)).await {
+        Ok(Ok(body)) => Ok(body.into()),
+        Ok(Err(_)) => Err(error_response(StatusCode::PAYLOAD_TOO_LARGE, "the body is longer than 256 KiB")),
+        Err(_) => Err(error_response(StatusCode::REQUEST_TIMEOUT, "the body took longer than 10 s")),
+    }
+}
+
+fn reply_response(reply: &RpcReply) -> Response {
+    json_response(StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), &reply.body)
+}
+
+/// An error response of the server itself.
+fn error_response(status: StatusCode, why: &str) -> Response {
+    json_response(status, &json!({ "error": why }))
+}
+
+fn json_response(status: StatusCode, body: &Value) -> Response {
+    let kind: (HeaderName, HeaderValue) = (CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    (status, [kind], body.to_string()).into_response()
+}
+
+/// A line of a client, without its end.
+enum StdioLine {
+    Whole(Vec<u8>),
+    /// A line longer than [`MAX_MESSAGE_BYTES`].
+    TooLong,
+}
+
+/// Answers a client that started the program, with the operator's own key, until the last line or the shutdown; then
+/// finishes the open calls.
+///
+/// # Errors
+/// When the answers cannot be written.
+pub async fn serve_stdio(
+    connector: Connector,
+    key: SecretString,
+    input: impl AsyncBufRead + Unpin + Send + 'static,
+    mut output: impl AsyncWrite + Unpin,
+    shutdown: impl Future<Output = ()>,
+) -> io::Result<()> {
+    let connector = Arc::new(connector);
+    let (sender, mut lines) = mpsc::channel(1);
+    // A separate task reads, so that a partly read line is not lost when an answer is ready.
+    tokio::spawn(read_lines(input, sender));
+    let (mut answers, mut open) = (JoinSet::new(), true);
+    tokio::pin!(shutdown);
+    loop {
+        tokio::select! {
+            line = lines.recv(), if open && answers.len() < MAX_CALLS => match line {
+                Some(line) => {
+                    answers.spawn(answer_line(Arc::clone(&connector), key.clone(), line));
+                }
+                None => open = false,
+            },
+            Some(answer) = answers.join_next() => match answer {
+                Ok(Some(answer)) => {
+                    output.write_all(format!("{answer}\n").as_bytes()).await?;
+                    output.flush().await?;
+                }
+                Ok(None) => {}
+                Err(panic) => tracing::error!("a call failed without a response: {panic}"),
+            },
+            () = &mut shutdown, if open => open = false,
+            else => return Ok(()),
+        }
+    }
+}
+
+/// The answer to a line; `None` if the line needs no answer.
+async fn answer_line(connector: Arc<Connector>, key: SecretString, line: StdioLine) -> Option<Value> {
+    let read = match &line {
+        StdioLine::Whole(line) => read_message(None, line),
+        StdioLine::TooLong => Err(error_reply(
+            None,
+            ProtocolEra::Legacy,
+            &RpcError::invalid_request("the message is longer than 256 KiB"),
+        )),
+    };
+    match read {
+        Ok(RpcMessage::Request(request)) => Some(handle_request(&connector, Some(key), request).await.body),
+        Ok(RpcMessage::NoReply) => None,
+        Err(refused) => Some(refused.body),
+    }
+}
+
+/// Reads lines that are not blank, until the input ends or the receiver is dropped.
+async fn read_lines(mut input: impl AsyncBufRead + Unpin, lines: mpsc::Sender<StdioLine>) {
+    loop {
+        let line = match next_line(&mut input).await {
+            Ok(Some(line)) => line,
+            Ok(None) => return,
+            Err(error) => return tracing::error!("cannot read standard input: {error}"),
+        };
+        let blank = matches!(&line, StdioLine::Whole(line) if line.trim_ascii().is_empty());
+        if !blank && lines.send(line).await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn next_line(input: &mut (impl AsyncBufRead + Unpin)) -> io::Result<Option<StdioLine>> {
+    let (mut line, limit) = (Vec::new(), MAX_MESSAGE_BYTES as u64 + 1);
+    if (&mut *input).take(limit).read_until(b'\n', &mut line).await? == 0 {
+        return Ok(None);
+    }
+    if line.ends_with(b"\n") || line.len() <= MAX_MESSAGE_BYTES {
+        return Ok(Some(StdioLine::Whole(line)));
+    }
+    // The rest of the line is skipped, a piece at a time.
+    while !line.is_empty() && !line.ends_with(b"\n") {
+        line.clear();
+        (&mut *input).take(limit).read_until(b'\n', &mut line).await?;
+    }
+    Ok(Some(StdioLine::TooLong))
+}

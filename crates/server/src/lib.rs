@@ -1,0 +1,11 @@
+//! What `campaign serve` and `campaign connector` run.
+//!
+//! - [`webhook`]: delivery receipts
+//! - [`web`]: the dashboard and the figures of the monitoring
+//! - [`connector`]: the tools of AI assistants (MCP)
+//! - [`scheduler`]: the daemon that fires active schedules
+
+pub mod connector;
+pub mod scheduler;
+pub mod web;
+pub mod webhook;

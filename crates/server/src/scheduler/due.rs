@@ -1,0 +1,281 @@
+//! Due and missed occurrences of a schedule, and the daemon's memory of it.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use jiff::Timestamp;
+
+use campaign_core::calendar::{Occurrence, Schedule};
+use campaign_ledger::{ActiveSchedule, Ledger, LedgerError};
+use campaign_runs::{ScheduleChange, list_recent_occurrences};
+
+/// The due occurrences of a schedule.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DueOccurrences {
+    /// The occurrence that begins now.
+    pub begins: Option<Occurrence>,
+    /// The last missed occurrence.
+    pub missed: Option<Occurrence>,
+    /// The number of occurrences that were missed before it.
+    pub before: usize,
+    /// The next occurrence after this moment.
+    pub next: Option<Timestamp>,
+}
+
+/// Finds what is due after `handled`, if each occurrence may start `patience` late.
+///
+/// Of several occurrences only the last one is due, unless it is too late, and the others are missed. So a restart
+/// never sends a flood of old messages.
+#[must_use]
+pub fn find_due(schedule: &Schedule, handled: Timestamp, now: Timestamp, patience: Duration) -> DueOccurrences {
+    let mut found = DueOccurrences::default();
+    let mut last: Option<Occurrence> = None;
+    for occurrence in schedule.occurrences_after(handled) {
+        if occurrence.at > now {
+            found.next = Some(occurrence.at);
+            break;
+        }
+        if let Some(earlier) = last.replace(occurrence) {
+            found.before += usize::from(found.missed.is_some());
+            found.missed = Some(earlier);
+        }
+    }
+    match last {
+        Some(last) if lateness(last.at, now) <= patience => found.begins = Some(last),
+        Some(last) => {
+            found.before += usize::from(found.missed.is_some());
+            found.missed = Some(last);
+        }
+        None => {}
+    }
+    found
+}
+
+/// How late an occurrence is.
+#[must_use]
+pub fn lateness(due: Timestamp, now: Timestamp) -> Duration {
+    Duration::try_from(now.duration_since(due)).unwrap_or_default()
+}
+
+/// The daemon's memory of one schedule. Everything that must survive a restart is in the ledger.
+#[derive(Debug)]
+pub(super) struct ScheduleMemory {
+    /// Every occurrence until this moment was begun or skipped.
+    pub(super) handled: Timestamp,
+    /// The moment since which its occurrences counted at that time.
+    pub(super) since: Timestamp,
+    /// The schedule at the last check that found the campaign unchanged.
+    pub(super) schedule: Option<Schedule>,
+    /// The time of that check.
+    pub(super) checked_at: Option<Timestamp>,
+    /// The reported change since its activation.
+    pub(super) change: Option<ScheduleChange>,
+    /// The damaged record that stops it, in words.
+    pub(super) damage: Option<String>,
+    /// Whether the runs of an earlier daemon were searched.
+    pub(super) resume_checked: bool,
+    /// The occurrence whose run is being started or sent.
+    pub(super) running: Option<Occurrence>,
+    /// The occurrence that waits for its list.
+    pub(super) waiting: Option<AwaitingList>,
+    /// The occurrence that waits for an approval.
+    pub(super) unapproved: Option<AwaitingApproval>,
+}
+
+/// An occurrence that waits for an approval.
+#[derive(Debug)]
+pub(super) struct AwaitingApproval {
+    pub(super) occurrence: Occurrence,
+    /// The digest of its plan.
+    pub(super) digest: String,
+    /// Until when.
+    pub(super) until: Timestamp,
+    /// The number of approvals at the last attempt.
+    pub(super) seen: usize,
+}
+
+/// An occurrence that waits for its list.
+#[derive(Debug)]
+pub(super) struct AwaitingList {
+    pub(super) occurrence: Occurrence,
+    pub(super) list: PathBuf,
+    /// Until when.
+    pub(super) until: Timestamp,
+    pub(super) watch: ListWatch,
+}
+
+impl ScheduleMemory {
+    /// Loads what the ledger knows about a schedule.
+    pub(super) async fn load(ledger: &dyn Ledger, armed: &ActiveSchedule, now: Timestamp) -> Result<Self, LedgerError> {
+        Ok(Self {
+            handled: read_handled_until(ledger, armed, now).await?,
+            since: armed.since,
+            schedule: None,
+            checked_at: None,
+            change: None,
+            damage: None,
+            resume_checked: false,
+            running: None,
+            waiting: None,
+            unapproved: None,
+        })
+    }
+
+    /// Whether an occurrence was begun, or is waiting, possibly without a record in the ledger.
+    pub(super) fn is_in_progress(&self, occurrence: &Occurrence) -> bool {
+        let waiting = self.waiting.as_ref().map(|waiting| &waiting.occurrence);
+        let unapproved = self.unapproved.as_ref().map(|unapproved| &unapproved.occurrence);
+        [self.running.as_ref(), waiting, unapproved].into_iter().flatten().any(|own| own == occurrence)
+    }
+
+    /// The clock was set back: an occurrence that is again in the future is due at its time, and not before.
+    pub(super) fn handle_clock_set_back(&mut self, now: Timestamp) {
+        self.waiting.take_if(|waiting| waiting.occurrence.at > now);
+        self.unapproved.take_if(|unapproved| unapproved.occurrence.at > now);
+    }
+}
+
+/// The time up to which every occurrence has a record. Records in the future, from a wrong clock, are ignored.
+pub(super) async fn read_handled_until(
+    ledger: &dyn Ledger,
+    armed: &ActiveSchedule,
+    now: Timestamp,
+) -> Result<Timestamp, LedgerError> {
+    let last = list_recent_occurrences(ledger, armed, now, 1).await?.pop();
+    Ok(last.map_or(armed.since, |last| last.at.max(armed.since)))
+}
+
+/// The time for which a file must not have changed.
+const STABLE_TIME: Duration = Duration::from_secs(5);
+
+/// The size and modification time of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FileStat {
+    size: u64,
+    changed: Option<SystemTime>,
+}
+
+impl FileStat {
+    /// Reads the metadata of a file; `None` if it does not exist.
+    pub(super) fn read(path: &Path) -> Option<Self> {
+        let seen = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
+        Some(Self { size: seen.len(), changed: seen.modified().ok() })
+    }
+
+    /// The modification time, if known.
+    pub(super) fn modified_at(self) -> Option<Timestamp> {
+        self.changed.and_then(|changed| Timestamp::try_from(changed).ok())
+    }
+}
+
+/// The last metadata of a file, and since when it is unchanged.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ListWatch(Option<(FileStat, Timestamp)>);
+
+impl ListWatch {
+    /// Records new metadata. Returns whether the file is complete.
+    pub(super) fn is_stable(&mut self, sight: Option<FileStat>, now: Timestamp) -> bool {
+        let Some(sight) = sight else {
+            self.0 = None;
+            return false;
+        };
+        match self.0 {
+            // After the clock was set back, the wait restarts.
+            Some((known, since)) if known == sight && since <= now => {
+                now.duration_since(since).unsigned_abs() >= STABLE_TIME
+            }
+            _ => {
+                self.0 = Some((sight, now));
+                false
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::SignedDuration;
+    use jiff::tz::TimeZone;
+    use proptest::prelude::*;
+
+    use crate::scheduler::due::*;
+    use campaign_core::calendar::Timing;
+
+    fn hourly() -> Schedule {
+        let (timing, zone) = (Timing::parse_cron("0 * * * *").unwrap(), TimeZone::get("Europe/Kyiv").unwrap());
+        Schedule { timing, zone, ends: None, grace: Duration::from_secs(1800), wait_for_file: None }
+    }
+
+    fn timestamp(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn last_of_several_is_due_unless_too_late() {
+        let look = |handled, now| {
+            let due = find_due(&hourly(), timestamp(handled), timestamp(now), hourly().grace);
+            let name = |one: Option<Occurrence>| one.map(|one| one.at.to_string());
+            (name(due.begins), name(due.missed), due.before, due.next.map(|next| next.to_string()))
+        };
+        let at = |hour: u8| Some(format!("2026-12-01T{hour:02}:00:00Z"));
+        assert_eq!(look("2026-12-01T08:00:00Z", "2026-12-01T08:59:59Z"), (None, None, 0, at(9)));
+        assert_eq!(look("2026-12-01T08:00:00Z", "2026-12-01T09:00:00Z"), (at(9), None, 0, at(10)));
+        assert_eq!(look("2026-12-01T08:00:00Z", "2026-12-01T09:30:00Z"), (at(9), None, 0, at(10)));
+        assert_eq!(look("2026-12-01T08:00:00Z", "2026-12-01T09:30:01Z"), (None, at(9), 0, at(10)));
+        assert_eq!(look("2026-12-01T04:00:00Z", "2026-12-01T09:00:00Z"), (at(9), at(8), 3, at(10)));
+        assert_eq!(look("2026-12-01T04:00:00Z", "2026-12-01T09:45:00Z"), (None, at(9), 4, at(10)));
+        assert_eq!(
+            look("2026-12-01T09:00:00Z", "2026-12-01T05:00:00Z"),
+            (None, None, 0, at(10)),
+            "a clock that went back"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn each_occurrence_is_seen_once_at_any_interval(steps in prop::collection::vec(1_i64..90_000, 1..60)) {
+            let start = timestamp("2026-10-24T00:00:00Z");
+            let (mut handled, mut now, mut seen) = (start, start, 0);
+            for step in steps {
+                now += SignedDuration::from_secs(step);
+                let due = find_due(&hourly(), handled, now, hourly().grace);
+                for one in [&due.missed, &due.begins].into_iter().flatten() {
+                    prop_assert!(handled < one.at && one.at <= now);
+                    seen += 1;
+                    handled = one.at;
+                }
+                seen += due.before;
+                prop_assert!(due.begins.is_none_or(|one| lateness(one.at, now) <= hourly().grace));
+            }
+            prop_assert_eq!(seen, hourly().occurrences_after(start).take_while(|one| one.at <= now).count());
+        }
+    }
+}
+
+#[cfg(test)]
+mod list_watch_tests {
+    use crate::scheduler::due::*;
+
+    #[test]
+    fn list_is_complete_after_five_unchanged_seconds() {
+        let now = |second: i64| Timestamp::from_second(1_800_000_000 + second).unwrap();
+        let sight =
+            |size, second| Some(FileStat { size, changed: Some(SystemTime::UNIX_EPOCH + Duration::from_secs(second)) });
+        let mut watch = ListWatch::default();
+        for (second, seen, whole) in [
+            (0, None, false),
+            (1, sight(10, 1), false),
+            (5, sight(10, 1), false),
+            (6, sight(20, 1), false),
+            (10, sight(20, 9), false),
+            (14, sight(20, 9), false),
+            (15, sight(20, 9), true),
+            (16, None, false),
+            (17, sight(20, 9), false),
+            (3, sight(20, 9), false),
+            (8, sight(20, 9), true),
+        ] {
+            assert_eq!(watch.is_stable(seen, now(second)), whole, "{second}");
+        }
+    }
+}

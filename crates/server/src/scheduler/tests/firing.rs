@@ -1,0 +1,321 @@
+//! Occurrences that fire once, are skipped, or wait, under failures.
+
+use crate::scheduler::tests::*;
+use campaign_core::domain::NotificationEvent;
+use campaign_ledger::{Approval, OccurrenceOutcome, RunFilter};
+use campaign_runs::PlanRefusal;
+
+#[tokio::test(start_paused = true)]
+async fn occurrence_fires_once_with_two_daemons() {
+    set_clock("2026-10-20T00:10:00Z");
+    let setup = TestSetup::new("timezone: Europe/Kyiv\nschedule: { cron: \"0 * * * *\" }");
+    setup.activate().await.unwrap();
+    let daemon = || {
+        setup.test_daemon(setup.fake_starter(Duration::from_secs(1))).run_until_shutdown(tokio::time::sleep(10 * DAY))
+    };
+    let (one, other) = tokio::join!(daemon(), daemon());
+    assert!(one.is_ok() && other.is_ok());
+    let mut fired = setup.fired_occurrences();
+    assert_eq!(fired.len(), 239, "but for the hour that comes twice");
+    fired.dedup();
+    assert_eq!(fired.len(), 239, "none twice");
+    assert!(setup.reported_events().is_empty(), "{:?}", setup.reported_events());
+}
+
+#[tokio::test(start_paused = true)]
+async fn restarted_daemon_fires_or_skips_each_occurrence_once() {
+    set_clock("2026-12-01T00:10:00Z");
+    let setup = TestSetup::new("timezone: UTC\nschedule: { cron: \"*/10 * * * *\", grace: 5m }");
+    setup.activate().await.unwrap();
+    let lives = [3_000, 61, 599, 7_300, 1, 1_800, 601, 86_400, 13, 5_000];
+    for (life, death) in lives.into_iter().zip([1, 90, 400, 30, 0, 7_000, 299, 301, 1_000, 2]) {
+        let daemon = setup.test_daemon(setup.fake_starter(Duration::from_secs(1)));
+        // The daemon is dropped at any point.
+        let _ =
+            tokio::time::timeout(Duration::from_secs(life), daemon.run_until_shutdown(std::future::pending())).await;
+        tokio::time::sleep(Duration::from_secs(death)).await;
+    }
+    let fired = setup.fired_occurrences();
+    let mut once = fired.clone();
+    once.dedup();
+    assert_eq!(fired, once);
+    let of_skip = |told: &String| {
+        let before = told.split("after ").nth(1).and_then(|rest| rest.split(':').next()).expect("a number");
+        1 + before.parse::<usize>().expect("a number")
+    };
+    let skipped: usize = setup.reported_events().iter().map(of_skip).sum();
+    // Nobody can record what was missed during the last downtime.
+    let all = (now() - "2026-12-01T00:10:00Z".parse::<Timestamp>().unwrap()).total(jiff::Unit::Minute).unwrap() / 10.0;
+    assert!((fired.len() + skipped).abs_diff(all as usize) <= 1, "{} and {skipped} of {all}", fired.len());
+    assert!(skipped > 10, "{:?}", setup.reported_events());
+}
+
+#[tokio::test(start_paused = true)]
+async fn recorded_but_unopened_run_fires_again() {
+    set_clock("2026-12-01T09:59:00Z");
+    let setup = TestSetup::new("timezone: UTC\nschedule: { every: day 10:00 }");
+    let armed = setup.activate().await.unwrap();
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    let ledger = Arc::clone(&setup.adapters.ledger);
+    let due = Occurrence::at_local_time("2026-12-01T10:00:00".parse().unwrap(), &jiff::tz::TimeZone::UTC).unwrap();
+    let key = occurrence_key(&armed.name, &due);
+    let lost = ledger.fire_occurrence(&new_run(), &key, due.at).await.unwrap().unwrap();
+    // The cursor is behind the record, so the next daemon asks the ledger. The unopened run is not in the way.
+    let starter = setup.fake_starter(Duration::from_secs(1));
+    let (_stop, interrupt) = watch::channel(Interrupt::None);
+    let _ = starter.start_occurrence(armed.clone(), due.clone(), interrupt.clone()).await;
+    assert_eq!(setup.fired_occurrences().len(), 1);
+    assert_ne!(ledger.find_occurrence(&key).await.unwrap(), Some(OccurrenceOutcome::Fired(lost.key)));
+    let again = starter.start_occurrence(armed, due, interrupt).await;
+    assert!(matches!(again, Err(Error::Schedule(ScheduleRefusal::Recorded { .. }))), "{again:?}");
+    assert_eq!(setup.fired_occurrences().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn clock_jump_fires_no_occurrence_twice() {
+    set_clock("2026-12-01T00:10:00Z");
+    let setup = TestSetup::new("timezone: UTC\nschedule: { cron: \"0 * * * *\", grace: 10m }");
+    setup.activate().await.unwrap();
+    let refresh = Duration::from_secs(60);
+    let daemon = Daemon { refresh, ..setup.test_daemon(setup.fake_starter(Duration::from_secs(1))) };
+    let stop = async {
+        tokio::time::sleep(Duration::from_secs(3 * 3600)).await;
+        set_clock("2026-12-11T00:30:00Z");
+        tokio::time::sleep(Duration::from_secs(3600)).await;
+        set_clock("2026-12-01T02:30:00Z");
+        tokio::time::sleep(Duration::from_secs(3 * 3600)).await;
+    };
+    daemon.run_until_shutdown(stop).await.unwrap();
+    let hour = |day: u8, hour: u8| format!("2026-12-{day:02}T{hour:02}:00Z\t2026-12-{day:02} {hour:02}:00");
+    assert_eq!(setup.fired_occurrences(), [hour(1, 1), hour(1, 2), hour(1, 3), hour(11, 1), hour(1, 4), hour(1, 5)]);
+    let missed = "2026-12-11 00:00 skipped after 236: missed";
+    assert_eq!(setup.reported_events(), [missed], "3 on the 1st have fired, and 236 between were missed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn busy_ledger_does_not_lose_an_occurrence() {
+    set_clock("2026-12-01T00:10:00Z");
+    let mut setup = TestSetup::new("timezone: UTC\nschedule: { cron: \"0 * * * *\", grace: 10m, wait_for_file: 5m }");
+    let ledger = Arc::new(MemoryLedger::new(LedgerContents::default(), now));
+    setup.adapters.ledger = ledger.clone();
+    setup.activate().await.unwrap();
+    fs::remove_file(setup.folder.path().join("sale.csv")).unwrap();
+    let refresh = Duration::from_secs(60);
+    let daemon = Daemon { refresh, ..setup.test_daemon(setup.fake_starter(Duration::from_secs(1))) };
+    let stop = async {
+        // The lists of 1:00 and 2:00 do not arrive, and nothing can be recorded until 2:30.
+        tokio::time::sleep(Duration::from_secs(52 * 60)).await;
+        ledger.set_busy(true);
+        tokio::time::sleep(Duration::from_secs(88 * 60)).await;
+        ledger.set_busy(false);
+        tokio::time::sleep(Duration::from_secs(60 * 60)).await;
+    };
+    daemon.run_until_shutdown(stop).await.unwrap();
+    let missed = "2026-12-01 02:00 skipped after 1: missed".to_owned();
+    assert!(setup.reported_events().contains(&missed), "{:?}", setup.reported_events());
+}
+
+#[tokio::test(start_paused = true)]
+async fn changed_campaign_fires_only_after_reactivation() {
+    set_clock("2026-12-01T00:10:00Z");
+    let daily = "timezone: UTC\nschedule: { every: day 10:00 }";
+    let setup = TestSetup::new(daily);
+    setup.activate().await.unwrap();
+    setup.run_for(DAY).await;
+    setup.write_campaign(daily, "Something else");
+    setup.run_for(DAY).await;
+    assert_eq!(setup.fired_occurrences().len(), 1);
+    assert_eq!(setup.reported_events(), ["changed: Campaign"], "a new daemon does not know when the old file was due");
+    setup.activate().await.unwrap();
+    setup.run_for(DAY).await;
+    setup.write_file(
+        "gateways.yaml",
+        "other:\n  base_url: http://127.0.0.1:9\n  api_key: { env: KEY }\n  rate: unlimited\n",
+    );
+    setup.run_for(DAY).await;
+    assert_eq!(setup.fired_occurrences().len(), 3, "another profile changes nothing");
+    let daemon = setup.test_daemon(setup.fake_starter(Duration::from_secs(1)));
+    let changing = async {
+        tokio::time::sleep(DAY / 4).await;
+        setup.write_campaign(daily, "And else again");
+        tokio::time::sleep(DAY).await;
+    };
+    daemon.run_until_shutdown(changing).await.unwrap();
+    let skipped = "2026-12-05 10:00 skipped after 0: the campaign has changed since its schedule was activated";
+    assert_eq!(setup.reported_events()[1..], ["changed: Campaign", skipped], "{:?}", setup.reported_events());
+    assert_eq!(setup.fired_occurrences().len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn occurrence_is_skipped_while_running_or_paused() {
+    set_clock("2026-12-01T00:10:00Z");
+    let setup = TestSetup::new("timezone: UTC\nschedule: { cron: \"0 * * * *\" }");
+    setup.activate().await.unwrap();
+    let slow = setup.test_daemon(setup.fake_starter(Duration::from_secs(5_000)));
+    slow.run_until_shutdown(tokio::time::sleep(Duration::from_secs(4 * 3600))).await.unwrap();
+    assert_eq!(setup.fired_occurrences().len(), 2);
+    let busy = |hour: u8| format!("2026-12-01 {hour:02}:00 skipped after 0: the campaign was still being sent");
+    assert_eq!(setup.reported_events(), [busy(2), busy(4)]);
+    let ledger = Arc::clone(&setup.adapters.ledger);
+    assert!(ledger.pause_schedule("sale").await.unwrap());
+    setup.run_for(DAY).await;
+    assert!(ledger.resume_schedule("sale", now()).await.unwrap());
+    setup.run_for(Duration::from_secs(3600)).await;
+    assert_eq!(
+        (setup.fired_occurrences().len(), setup.reported_events().len()),
+        (3, 2),
+        "what was due meanwhile is over"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn occurrence_waits_for_its_list_until_timeout() {
+    set_clock("2026-12-01T00:10:00Z");
+    let setup = TestSetup::new("timezone: UTC\nschedule: { every: day 10:00, wait_for_file: 2h }");
+    fs::remove_file(setup.folder.path().join("sale.csv")).unwrap();
+    let yaml = fs::read_to_string(setup.folder.path().join("sale.yaml")).unwrap();
+    setup.write_file("sale.yaml", &yaml.replace("file: sale.csv", "file: \"daily-{{ today }}.csv\""));
+    setup.activate().await.unwrap();
+    let daemon = setup.test_daemon(setup.fake_starter(Duration::from_secs(1)));
+    let coming = async {
+        // Half of the file arrives at 10:30, the rest two seconds later.
+        tokio::time::sleep(Duration::from_secs(37_200)).await;
+        setup.write_file("daily-2026-12-01.csv", "phone\n");
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        setup.write_file("daily-2026-12-01.csv", "phone\n+380500000001\n");
+        tokio::time::sleep(Duration::from_secs(4)).await;
+        assert!(setup.fired_occurrences().is_empty(), "it may not be whole");
+        tokio::time::sleep(Duration::from_secs(4)).await;
+        assert_eq!(setup.fired_occurrences().len(), 1);
+        tokio::time::sleep(DAY + DAY / 2).await;
+    };
+    daemon.run_until_shutdown(coming).await.unwrap();
+    let list = setup.folder.path().join("daily-2026-12-02.csv");
+    let skipped = format!("2026-12-02 10:00 skipped after 0: the list did not arrive in time: {}", list.display());
+    let told = ["2026-12-01 10:00 waits", "2026-12-02 10:00 waits", &skipped];
+    assert_eq!((setup.reported_events(), setup.fired_occurrences().len()), (told.map(str::to_owned).to_vec(), 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn list_that_is_there_causes_no_delay() {
+    let missed = "2026-12-01 10:00 skipped after 0: missed";
+    // When the list arrives, when the daemon starts, and the expected events.
+    for (came, serves, told) in [
+        ("2026-12-01T09:00:00Z", "2026-12-01T10:09:00Z", None),
+        ("2026-12-01T09:00:00Z", "2026-12-01T14:59:00Z", Some(missed)),
+        ("2026-12-01T14:50:00Z", "2026-12-01T14:59:00Z", None),
+        ("2026-12-01T14:40:00Z", "2026-12-01T14:59:00Z", Some(missed)),
+        ("2026-12-01T16:00:00Z", "2026-12-01T16:01:00Z", Some(missed)),
+    ] {
+        set_clock("2026-12-01T08:00:00Z");
+        let setup = TestSetup::new("timezone: UTC\nschedule: { at: 2026-12-01 10:00, grace: 10m, wait_for_file: 6h }");
+        setup.activate().await.unwrap();
+        let list = fs::File::options().write(true).open(setup.folder.path().join("sale.csv")).unwrap();
+        list.set_modified(came.parse::<jiff::Timestamp>().unwrap().into()).unwrap();
+        set_clock(serves);
+        setup.run_for(Duration::from_secs(600)).await;
+        assert_eq!(setup.reported_events(), told.as_slice(), "{came}, {serves}");
+        assert_eq!(setup.fired_occurrences().len(), usize::from(told.is_none()), "{came}, {serves}");
+    }
+}
+
+#[tokio::test]
+async fn each_occurrence_is_its_own_run_with_own_edition() {
+    set_clock("2026-12-01T09:59:59.7Z");
+    let setup = TestSetup::new("timezone: UTC\nnotify: { command: [\"true\"] }\nschedule: { every: day 10:00 }");
+    setup.activate().await.unwrap();
+    for day in ["2026-12-01", "2026-12-02"] {
+        set_clock(&format!("{day}T09:59:59.7Z"));
+        let starter = Arc::new(RunStarter(setup.adapters.clone()));
+        let (told, before) = (Arc::clone(&setup.told), setup.reported_events().len());
+        let ended = async move {
+            while told.lock().unwrap().len() == before {
+                tokio::task::yield_now().await;
+            }
+        };
+        setup.test_daemon(starter).run_until_shutdown(ended).await.unwrap();
+        assert!(
+            setup.folder.path().join(format!("results/sale-{day}-10-00.sandbox.csv")).exists(),
+            "{:?}",
+            setup.reported_events()
+        );
+    }
+    let told = ["2026-12-01 10:00 ended: sale@1 of 2, same false", "2026-12-02 10:00 ended: sale@2 of 2, same true"];
+    assert_eq!(setup.reported_events(), told);
+    let runs = setup.adapters.ledger.list_runs(RunFilter::all()).await.unwrap();
+    let waiting = setup.adapters.ledger.take_notifications(Duration::ZERO, DAY).await.unwrap();
+    let [told] = waiting.as_slice() else { panic!("{waiting:?}") };
+    assert_eq!(told.content.occasion, NotificationEvent::Finished);
+    assert!(told.content.notice.contains("2026-12-02 10:00 sent the same message as the previous run"), "{told:?}");
+    let editions: Vec<&str> = runs.iter().map(|run| run.edition.as_str()).collect();
+    assert_eq!(editions, ["2026-12-01 10:00", "2026-12-02 10:00"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn restarted_daemon_begins_recorded_run_if_in_time() {
+    for (absence, fires, told) in [(60, 1, None), (7_200, 0, Some("2026-12-01 10:00 skipped after 0: missed"))] {
+        set_clock("2026-12-01T09:59:00Z");
+        let setup = TestSetup::new("timezone: UTC\nschedule: { every: day 10:00 }");
+        let armed = setup.activate().await.unwrap();
+        tokio::time::sleep(Duration::from_secs(61)).await;
+        let due = Occurrence::at_local_time("2026-12-01T10:00:00".parse().unwrap(), &jiff::tz::TimeZone::UTC).unwrap();
+        let key = occurrence_key(&armed.name, &due);
+        setup.adapters.ledger.fire_occurrence(&new_run(), &key, due.at).await.unwrap().unwrap();
+        tokio::time::sleep(Duration::from_secs(absence)).await;
+        for _ in 0..2 {
+            setup.run_for(Duration::from_secs(3_600)).await;
+        }
+        assert_eq!(setup.fired_occurrences().len(), fires, "{absence}: {:?}", setup.reported_events());
+        assert_eq!(setup.reported_events(), told.as_slice(), "{absence}: it is reported once");
+    }
+}
+
+/// Starts only occurrences with an approval.
+pub(super) struct GuardedStarter(pub(super) Arc<FakeStarter>);
+
+impl Starter for GuardedStarter {
+    fn start_occurrence(
+        &self,
+        armed: ActiveSchedule,
+        occurrence: Occurrence,
+        interrupt: watch::Receiver<Interrupt>,
+    ) -> BoxFuture<'static, Result<RunOutcome, Error>> {
+        let (starter, digest) = (Arc::clone(&self.0), occurrence.format_nominal());
+        Box::pin(async move {
+            if !starter.ledger.list_approvals(&digest).await?.is_empty() {
+                return starter.start_occurrence(armed, occurrence, interrupt).await;
+            }
+            let (file, gateway) = (armed.file.into(), armed.gateway);
+            let refusal = PlanRefusal::Unapproved { digest: Some(digest), file, gateway, number: 3, sent: 0, above: 2 };
+            Err(Error::Plan(refusal))
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn unapproved_occurrence_waits_a_day_or_until_the_next() {
+    set_clock("2026-12-07T09:59:00Z");
+    let setup = TestSetup::new("timezone: UTC\nschedule: { cron: \"0 10 * * 1,2,3\", ends: 2026-12-12 }");
+    setup.activate().await.unwrap();
+    let ledger = Arc::clone(&setup.adapters.ledger);
+    let daemon = setup.test_daemon(Arc::new(GuardedStarter(setup.fake_starter(Duration::from_secs(1)))));
+    let approve = async {
+        // Monday's run is not approved before Tuesday's is due, Tuesday's is after five hours, and Wednesday's never.
+        tokio::time::sleep(Duration::from_secs(60) + DAY + Duration::from_secs(5 * 3600)).await;
+        let digest = "2026-12-08 10:00".to_owned();
+        let (token, by, at) = ("t".to_owned(), "olha".to_owned(), now());
+        let until = at + SignedDuration::from_hours(1);
+        ledger.keep_approval(Approval { token, digest, by, up_to: 3, at, until, standing: false }).await.unwrap();
+    };
+    let (served, ()) = tokio::join!(daemon.run_until_shutdown(tokio::time::sleep(5 * DAY)), approve);
+    served.unwrap();
+    assert_eq!(setup.fired_occurrences(), ["2026-12-08T10:00Z\t2026-12-08 10:00"]);
+    let told = [
+        "2026-12-07 10:00 waits for an approval of 2026-12-07 10:00",
+        "2026-12-07 10:00 skipped after 0: the run was not approved in time",
+        "2026-12-08 10:00 waits for an approval of 2026-12-08 10:00",
+        "2026-12-09 10:00 waits for an approval of 2026-12-09 10:00",
+        "2026-12-09 10:00 skipped after 0: the run was not approved in time",
+    ];
+    assert_eq!(setup.reported_events(), told);
+}

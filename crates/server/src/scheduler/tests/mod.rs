@@ -1,0 +1,202 @@
+//! The daemon in virtual time: it fires each occurrence once.
+
+mod firing;
+mod set_back;
+mod years;
+
+use std::cell::Cell;
+use std::fs;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use tempfile::TempDir;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::scheduler::*;
+use campaign_core::calendar::Occurrence;
+use campaign_core::domain::{Endpoint, OperationKind, Row};
+use campaign_engine::delivery::Interrupt;
+use campaign_gateway::{BoxFuture, JsonApi};
+use campaign_ledger::memory::{LedgerContents, MemoryLedger};
+use campaign_ledger::{ActiveSchedule, ExcludedRows, Ledger, NewRun, RowState, SuppressionPolicy};
+use campaign_runs::{
+    Adapters, Consent, ConsentRefusal, Error, Profiles, Proposal, RunOutcome, RunPhase, ScheduleActivation,
+    ScheduleRefusal, occurrence_key,
+};
+
+thread_local! {
+    /// The time that the clock was set to, and when. Each test has its own thread.
+    static SET: Cell<Option<(Timestamp, Instant)>> = const { Cell::new(None) };
+}
+
+/// The clock on the wall.
+fn now() -> Timestamp {
+    let (shown, at) = SET.get().expect("a clock that was set");
+    shown + SignedDuration::try_from(at.elapsed()).expect("not that long")
+}
+
+fn set_clock(to: &str) {
+    SET.set(Some((to.parse().expect("a moment"), Instant::now())));
+}
+
+/// A folder with a campaign, a ledger, and the reported events.
+struct TestSetup {
+    folder: TempDir,
+    adapters: Adapters,
+    fired: Arc<Mutex<Vec<String>>>,
+    told: Arc<Mutex<Vec<String>>>,
+}
+
+impl TestSetup {
+    fn new(schedule: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let ledger = Arc::new(MemoryLedger::new(LedgerContents::default(), now));
+        let adapters = Adapters {
+            process: "test".to_owned(),
+            state: folder.path().join("state"),
+            ledger,
+            profiles: Profiles::default(),
+            connect: JsonApi::new,
+            input: || None,
+            clock: now,
+            name_view: Arc::new(|_, _| String::new()),
+            observer: Arc::new(|_| {}),
+        };
+        let setup = Self { folder, adapters, fired: Arc::default(), told: Arc::default() };
+        setup.write_file("sale.csv", "phone\n+380500000001\n+380500000002\n");
+        setup.write_campaign(schedule, "Hello");
+        setup
+    }
+
+    fn write_file(&self, name: &str, text: &str) {
+        fs::write(self.folder.path().join(name), text).expect("a file");
+    }
+
+    fn write_campaign(&self, schedule: &str, text: &str) {
+        let sms = format!("channels:\n  - sms: {{ signature: Olena, message: \"{text}\" }}\n");
+        let top = format!("name: sale\ngateway: sandbox\nrecipients: {{ file: sale.csv }}\n{schedule}\n");
+        self.write_file("sale.yaml", &(top + &sms));
+    }
+
+    async fn activate(&self) -> Result<ActiveSchedule, Error> {
+        let arming = ScheduleActivation::review(&self.adapters, &self.folder.path().join("sale.yaml")).await?;
+        arming.activate(&self.adapters, &NeverConsent).await
+    }
+
+    fn test_daemon(&self, starter: Arc<dyn Starter>) -> Daemon {
+        let told = Arc::clone(&self.told);
+        Daemon {
+            adapters: self.adapters.clone(),
+            starter,
+            observer: Arc::new(move |event| told.lock().expect("no panic").push(describe_event(&event))),
+            within: Vec::new(),
+            refresh: Duration::from_secs(10 * 86_400),
+        }
+    }
+
+    fn fake_starter(&self, lasts: Duration) -> Arc<FakeStarter> {
+        let (ledger, fired) = (Arc::clone(&self.adapters.ledger), Arc::clone(&self.fired));
+        Arc::new(FakeStarter { ledger, fired, lasts })
+    }
+
+    /// Runs a daemon for this long, with starts that last a second.
+    async fn run_for(&self, time: Duration) {
+        let daemon = self.test_daemon(self.fake_starter(Duration::from_secs(1)));
+        daemon.run_until_shutdown(tokio::time::sleep(time)).await.expect("a ledger");
+    }
+
+    fn fired_occurrences(&self) -> Vec<String> {
+        self.fired.lock().expect("no panic").clone()
+    }
+
+    fn reported_events(&self) -> Vec<String> {
+        self.told.lock().expect("no panic").clone()
+    }
+}
+
+fn describe_event(event: &ScheduleEvent) -> String {
+    match event {
+        ScheduleEvent::Unapproved { occurrence, digest, .. } => {
+            format!("{} waits for an approval of {digest}", occurrence.format_nominal())
+        }
+        ScheduleEvent::Waiting { occurrence, .. } => format!("{} waits", occurrence.format_nominal()),
+        ScheduleEvent::Ended { occurrence, ended, same_text, .. } => {
+            let accepted = ended.counts.get(RowState::Accepted);
+            format!("{} ended: {} of {accepted}, same {same_text}", occurrence.format_nominal(), ended.run.name())
+        }
+        ScheduleEvent::Broke { occurrence, why, .. } => format!("{} broke: {why}", occurrence.format_nominal()),
+        ScheduleEvent::Skipped { occurrence, before, reason, .. } => {
+            format!("{} skipped after {before}: {}", occurrence.format_nominal(), reason.to_record())
+        }
+        ScheduleEvent::Changed { change, .. } => format!("changed: {change:?}"),
+        ScheduleEvent::Damaged { problem, .. } => format!("damaged: {problem}"),
+    }
+}
+
+/// A consent that refuses everything. Runs without recipients do not need it.
+struct NeverConsent;
+
+impl Consent for NeverConsent {
+    fn can_confirm(&self) -> bool {
+        false
+    }
+
+    fn ask<'a>(&'a self, _: Proposal<'a>) -> BoxFuture<'a, Result<(), ConsentRefusal>> {
+        Box::pin(async { Err(ConsentRefusal::NoTerminal) })
+    }
+}
+
+/// A starter that records occurrences as runs do, and lists those that fired.
+struct FakeStarter {
+    ledger: Arc<dyn Ledger>,
+    fired: Arc<Mutex<Vec<String>>>,
+    lasts: Duration,
+}
+
+impl Starter for FakeStarter {
+    fn start_occurrence(
+        &self,
+        armed: ActiveSchedule,
+        occurrence: Occurrence,
+        _: watch::Receiver<Interrupt>,
+    ) -> BoxFuture<'static, Result<RunOutcome, Error>> {
+        let (ledger, fired, lasts) = (Arc::clone(&self.ledger), Arc::clone(&self.fired), self.lasts);
+        Box::pin(async move {
+            let key = occurrence_key(&armed.name, &occurrence);
+            let Some(run) = ledger.fire_occurrence(&new_run(), &key, occurrence.at).await? else {
+                return Err(Error::Schedule(ScheduleRefusal::Recorded { nominal: occurrence.format_nominal() }));
+            };
+            ledger.open_run(run.key, None).await?;
+            assert!(now() >= occurrence.at, "before its time");
+            let moment = occurrence.at.strftime("%Y-%m-%dT%H:%MZ");
+            fired.lock().expect("no panic").push(format!("{moment}\t{}", occurrence.format_nominal()));
+            tokio::time::sleep(lasts).await;
+            ledger.retire_run(run.key).await?;
+            Err(Error::Interrupted { signal: 15, phase: RunPhase::Ending })
+        })
+    }
+}
+
+fn new_run() -> NewRun {
+    NewRun {
+        campaign: "sale".into(),
+        edition: String::new(),
+        gateway: "sandbox".into(),
+        account: "sandbox".into(),
+        endpoint: Endpoint::Sync,
+        kind: OperationKind::Sms,
+        live: false,
+        round: 1,
+        recipients: 1,
+        last_row: Row::new(2),
+        excluded: ExcludedRows::default(),
+        file: None,
+        suppression: SuppressionPolicy::NONE,
+        began_at: now(),
+        random: rand::random(),
+    }
+}
+
+const DAY: Duration = Duration::from_secs(86_400);

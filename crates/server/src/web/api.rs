@@ -1,0 +1,208 @@
+//! JSON endpoints `/api/runs`, `/api/runs/NAME` and `/api/schedules`, for clients with the token. Read only.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{Path, Request, State};
+use axum::http::StatusCode;
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
+use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::{Value, json};
+use subtle::ConstantTimeEq as _;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+use campaign_engine::report::{RunList, damaged_runs_json, run_entry_json, run_json};
+use campaign_ledger::{Ledger, LedgerError};
+use campaign_manifest::SecretSource;
+use campaign_runs::{Adapters, ScheduleView, load_schedule_views};
+
+/// The fewest characters of a token.
+const MIN_TOKEN_LENGTH: usize = 16;
+
+/// The file with the token, which is read again for every request.
+#[derive(Clone, Debug)]
+pub struct TokenFile(SecretSource);
+
+impl TokenFile {
+    /// The token in this file.
+    ///
+    /// # Errors
+    /// When the file cannot be read, is readable for others, or holds no token; the text of the error never contains a
+    /// part of it.
+    pub fn open(path: PathBuf) -> Result<Self, String> {
+        let file = Self(SecretSource::File(path));
+        file.read_token().map(|_| file)
+    }
+
+    fn read_token(&self) -> Result<SecretString, String> {
+        let token = self.0.read_secret("the token", &|_| None)?;
+        match token.expose_secret().len() {
+            MIN_TOKEN_LENGTH.. => Ok(token),
+            _ => Err(format!(
+                "the token in {} is shorter than {MIN_TOKEN_LENGTH} characters; create a longer one",
+                self.0
+            )),
+        }
+    }
+
+    /// Whether a header contains the current token.
+    fn matches(&self, shown: Option<&HeaderValue>) -> bool {
+        let shown = shown.and_then(|value| value.to_str().ok()?.split_once(' '));
+        let Some((_, shown)) = shown.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")) else { return false };
+        match self.read_token() {
+            Ok(token) => token.expose_secret().as_bytes().ct_eq(shown.trim().as_bytes()).into(),
+            Err(why) => {
+                tracing::warn!("access to /api is denied: {why}");
+                false
+            }
+        }
+    }
+}
+
+/// The routes for runs and schedules, for clients with the token.
+pub fn routes(views: Arc<RunListCache>, adapters: Adapters, token: TokenFile) -> Router {
+    let schedules = Router::new().route("/api/schedules", get(list_schedules)).with_state(adapters);
+    Router::new()
+        .route("/api/runs", get(list_runs))
+        .route("/api/runs/{name}", get(get_run))
+        .with_state(views)
+        .merge(schedules)
+        .route_layer(middleware::from_fn_with_state(Arc::new(token), require_token))
+}
+
+async fn require_token(State(token): State<Arc<TokenFile>>, request: Request, next: Next) -> Response {
+    if token.matches(request.headers().get(AUTHORIZATION)) {
+        return next.run(request).await;
+    }
+    let mut refused = json_response(StatusCode::UNAUTHORIZED, &json!({ "error": "the token is missing or wrong" }));
+    refused.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    refused
+}
+
+async fn list_runs(State(views): State<Arc<RunListCache>>) -> Response {
+    match read_runs(&views).await {
+        Ok(list) => {
+            let runs: Vec<Value> = list.views.iter().map(run_entry_json).collect();
+            let mut object = json!({ "runs": runs });
+            if !list.damaged.is_empty() {
+                object["damaged"] = damaged_runs_json(&list.damaged);
+            }
+            json_response(StatusCode::OK, &object)
+        }
+        Err(refused) => refused,
+    }
+}
+
+async fn get_run(State(views): State<Arc<RunListCache>>, Path(name): Path<String>) -> Response {
+    let list = match read_runs(&views).await {
+        Ok(list) => list,
+        Err(refused) => return refused,
+    };
+    let views = &list.views;
+    if let Some(damaged) = list.damaged.iter().find(|damaged| damaged.name == name) {
+        let why = format!("the run cannot be read: {}", damaged.error.describe_damage());
+        return json_response(StatusCode::SERVICE_UNAVAILABLE, &json!({ "error": why }));
+    }
+    // A campaign's name alone means its latest live run, or else its latest run; the latest is first.
+    let of_name = || views.iter().filter(|view| view.run.campaign == name);
+    let latest = || of_name().find(|view| view.run.live).or_else(|| of_name().next());
+    match views.iter().find(|view| view.run.name() == name).or_else(latest) {
+        Some(view) => json_response(StatusCode::OK, &run_json(view)),
+        None => json_response(StatusCode::NOT_FOUND, &json!({ "error": "the run does not exist" })),
+    }
+}
+
+async fn list_schedules(State(adapters): State<Adapters>) -> Response {
+    match load_schedule_views(&adapters).await {
+        Ok(armed) => {
+            let armed: Vec<Value> = armed.iter().map(ScheduleView::to_json).collect();
+            json_response(StatusCode::OK, &json!({ "schedules": armed }))
+        }
+        Err(error) => {
+            tracing::warn!("the active schedules cannot be read for /api: {error}");
+            json_response(StatusCode::SERVICE_UNAVAILABLE, &json!({ "error": "the active schedules cannot be read" }))
+        }
+    }
+}
+
+async fn read_runs(views: &RunListCache) -> Result<Arc<RunList>, Response> {
+    let why = match views.read_latest().await {
+        Ok(Some(runs)) => return Ok(runs),
+        Ok(None) => "the runs are being read; try again in a moment".to_owned(),
+        Err(error) => {
+            tracing::warn!("the ledger cannot be read for /api: {error}");
+            "the ledger cannot be read".to_owned()
+        }
+    };
+    Err(json_response(StatusCode::SERVICE_UNAVAILABLE, &json!({ "error": why })))
+}
+
+fn json_response(status: StatusCode, body: &Value) -> Response {
+    (status, [(CONTENT_TYPE, "application/json")], body.to_string()).into_response()
+}
+
+/// The minimum lifetime of a cached list.
+const MIN_TTL: Duration = Duration::from_secs(1);
+/// A list is cached for this many times as long as reading it took.
+const TTL_FACTOR: u32 = 20;
+/// How long a request waits for the list.
+const READ_TIMEOUT: Duration = Duration::from_secs(8);
+
+/// A cached list of the runs.
+///
+/// The counts of a run that is being sent come from its envelopes, which takes seconds for millions of rows. So the
+/// list is read on request, by one reader at a time, for at most a twentieth of the time.
+pub struct RunListCache {
+    ledger: Arc<dyn Ledger>,
+    last: Arc<Mutex<Option<CachedRuns>>>,
+}
+
+/// A list and the end of its lifetime.
+struct CachedRuns {
+    runs: Arc<RunList>,
+    fresh_until: Instant,
+}
+
+impl RunListCache {
+    /// An empty cache for a ledger.
+    pub fn new(ledger: Arc<dyn Ledger>) -> Self {
+        Self { ledger, last: Arc::default() }
+    }
+
+    /// The ledger.
+    pub(super) fn ledger(&self) -> &dyn Ledger {
+        self.ledger.as_ref()
+    }
+
+    /// The runs, the latest first; `None` while reading them takes long.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub(super) async fn read_latest(&self) -> Result<Option<Arc<RunList>>, LedgerError> {
+        let (ledger, last) = (Arc::clone(&self.ledger), Arc::clone(&self.last));
+        // A separate task, so that the next request gets what this one no longer waits for.
+        let reading = tokio::spawn(async move {
+            let mut last = last.lock().await;
+            if let Some(CachedRuns { runs, fresh_until }) = &*last
+                && Instant::now() < *fresh_until
+            {
+                return Ok(Arc::clone(runs));
+            }
+            let began = Instant::now();
+            let runs = Arc::new(RunList::load(ledger.as_ref()).await?);
+            let fresh_until = Instant::now() + (began.elapsed() * TTL_FACTOR).max(MIN_TTL);
+            *last = Some(CachedRuns { runs: Arc::clone(&runs), fresh_until });
+            Ok(runs)
+        });
+        match tokio::time::timeout(READ_TIMEOUT, reading).await {
+            Ok(Ok(read)) => read.map(Some),
+            Ok(Err(_)) | Err(_) => Ok(None),
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! Pages as self-contained files: previews, plans and reports.
+//!
+//! A file loads nothing, contains no script, and masks the recipients' numbers unless numbers were requested. Nothing
+//! here writes a file, reads a clock or makes decisions.
+
+mod messages;
+
+use std::io::Read;
+
+use jiff::Timestamp;
+use roaring::RoaringBitmap;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::web::html::{FindingView, PageFormat, embed_json, render};
+use crate::web::run_page::{RunPage, RunPageView};
+use crate::web::words::{PageLanguage, PageWords};
+use campaign_core::domain::{Row, RowSet};
+use campaign_core::finding::Finding;
+use campaign_engine::check::CompiledCampaign;
+use campaign_engine::check::online::Cost;
+use campaign_ledger::{ExcludedRows, Plan};
+use campaign_manifest::{CampaignBrief, InDoubtPolicy, Resource};
+use campaign_runs::{CreatedPlan, Error, Inputs, ListSurvey, short_digest};
+use messages::{CampaignMessages, LeftOutView, MessageView, collect_messages, collect_run_messages};
+
+pub use messages::MessageSelection;
+
+/// The data of a preview.
+pub struct PreviewPage<'c> {
+    /// The campaign.
+    pub inputs: &'c Inputs,
+    /// The survey of its list.
+    pub list: &'c ListSurvey,
+    /// The findings of `check`.
+    pub findings: &'c [Finding],
+    /// The cost of the messages, if known.
+    pub cost: Option<&'c Cost>,
+    /// The messages to show.
+    pub shown: MessageSelection<'c>,
+    /// When it is made.
+    pub now: Timestamp,
+}
+
+/// The contents of the page.
+#[derive(Serialize)]
+pub struct PreviewView {
+    name: String,
+    way: String,
+    file: String,
+    made: String,
+    rows: u64,
+    figures: CampaignFigures,
+    left_out: LeftOutTable,
+    findings: Vec<FindingView>,
+    messages: Vec<MessageView>,
+    shown: usize,
+}
+
+/// Renders the page and returns the number of rows on it.
+///
+/// # Errors
+/// If the inputs cannot be read.
+pub fn render_preview_page(page: &PreviewPage<'_>, language: PageLanguage) -> Result<(String, usize), Error> {
+    let view = build_preview_view(page, language)?;
+    let html =
+        render(language, PageFormat::File, "preview.html", &view).map_err(|error| Error::Input(error.to_string()))?;
+    Ok((html, view.shown))
+}
+
+/// Builds the contents of the page.
+///
+/// # Errors
+/// If the inputs cannot be read.
+pub fn build_preview_view(page: &PreviewPage<'_>, language: PageLanguage) -> Result<PreviewView, Error> {
+    let PreviewPage { inputs, list, findings, cost, shown, now } = page;
+    let (words, brief, survey) = (PageWords::in_language(language), &inputs.campaign.brief, &list.survey);
+    let CampaignMessages { shown: messages, other_findings } =
+        collect_messages(inputs, &survey.left_out, findings, *shown, words)?;
+    let currency = inputs.destination.profile().and_then(|profile| profile.currency.as_deref());
+    let (shown, left_out) = (messages.len(), LeftOutTable::from_left_out(words, &survey.left_out));
+    Ok(PreviewView {
+        name: brief.name.clone(),
+        way: describe_destination(words, inputs),
+        file: inputs.campaign.file.display().to_string(),
+        made: words.format_moment_in_zone(&now.to_zoned(brief.home_zone())),
+        rows: survey.recipients,
+        figures: CampaignFigures {
+            rows: survey.recipients,
+            messages: survey.count_planned(),
+            parts: survey.parts,
+            left_out: left_out.all,
+            cost: cost.map(|cost| words.format_cost(cost, currency)),
+        },
+        left_out,
+        findings: other_findings,
+        messages,
+        shown,
+    })
+}
+
+/// The data of a plan's page.
+pub struct PlanPage<'c> {
+    /// The campaign.
+    pub inputs: &'c Inputs,
+    /// The plan.
+    pub made: &'c CreatedPlan,
+    /// Which messages are shown.
+    pub shown: MessageSelection<'c>,
+    /// The command that approves it; `None` if it needs no approval.
+    pub approve: Option<String>,
+    /// The command that sends the campaign.
+    pub run: String,
+    /// When it was made.
+    pub now: Timestamp,
+}
+
+#[derive(Serialize)]
+struct PlanPageView {
+    name: String,
+    way: String,
+    file: String,
+    made: String,
+    digest: String,
+    short: String,
+    days: u32,
+    rows: u64,
+    figures: CampaignFigures,
+    /// The number of remaining rows beyond this plan.
+    later: u64,
+    hours: Option<String>,
+    /// Programs, addresses and sources, in the form for programs.
+    resources: Vec<Value>,
+    /// The policy for rows in doubt, unless they remain in doubt.
+    on_in_doubt: Option<&'static str>,
+    left_out: LeftOutTable,
+    findings: Vec<FindingView>,
+    messages: Vec<MessageView>,
+    shown: usize,
+    approve: Option<String>,
+    run: String,
+}
+
+/// Renders the page and returns the number of rows on it.
+///
+/// # Errors
+/// If the inputs cannot be read.
+pub fn render_plan_page(page: &PlanPage<'_>, language: PageLanguage) -> Result<(String, usize), Error> {
+    let PlanPage { inputs, made, shown, approve, run, now } = page;
+    let (words, brief, planned, survey) =
+        (PageWords::in_language(language), &inputs.campaign.brief, &made.planned, &made.list.survey);
+    let first = first_rows(&survey.planned_rows(), *shown);
+    // Skipped rows are in the table. Without recipients, no messages are shown.
+    let most = if first.is_some() { shown.most } else { 0 };
+    let first = MessageSelection { rows: first.as_ref(), most, ..*shown };
+    let CampaignMessages { shown: messages, other_findings } =
+        collect_messages(inputs, &survey.left_out, &made.findings, first, words)?;
+    let (shown, left_out) = (messages.len(), LeftOutTable::from_left_out(words, &survey.left_out));
+    let view = PlanPageView {
+        name: brief.name.clone(),
+        way: describe_destination(words, inputs),
+        file: inputs.campaign.file.display().to_string(),
+        made: words.format_moment_in_zone(&now.to_zoned(brief.home_zone())),
+        digest: made.digest.clone(),
+        short: short_digest(&made.digest).to_owned(),
+        days: Plan::KEPT_DAYS,
+        rows: planned.rows,
+        figures: CampaignFigures {
+            rows: planned.rows,
+            messages: planned.messages,
+            parts: planned.parts,
+            left_out: left_out.all,
+            cost: made.cost.as_ref().map(|cost| words.format_cost(cost, planned.currency.as_deref())),
+        },
+        later: survey.count_planned().saturating_sub(planned.messages),
+        hours: planned.options.hours.clone(),
+        resources: made.resources.iter().map(Resource::to_json).collect(),
+        on_in_doubt: planned.options.on_in_doubt.map(InDoubtPolicy::name),
+        left_out,
+        findings: other_findings,
+        messages,
+        shown,
+        approve: approve.clone(),
+        run: run.clone(),
+    };
+    let html =
+        render(language, PageFormat::File, "plan.html", &view).map_err(|error| Error::Input(error.to_string()))?;
+    Ok((html, shown))
+}
+
+/// The first selected rows with a message; `None` if there are none.
+fn first_rows(planned: &RoaringBitmap, shown: MessageSelection<'_>) -> Option<RowSet> {
+    let is_shown = |row: &u32| shown.rows.is_none_or(|rows| rows.contains(Row::new(*row)));
+    let first: Vec<String> = planned.iter().filter(is_shown).take(shown.most).map(|row| row.to_string()).collect();
+    first.join(",").parse().ok()
+}
+
+/// The data of a report.
+pub struct ReportPage<'r> {
+    /// The run.
+    pub page: RunPage<'r>,
+    /// Its first messages; `None` if the data was removed.
+    pub first: Option<&'r FirstMessages>,
+}
+
+/// The first messages of a run.
+#[derive(Debug, Serialize)]
+pub struct FirstMessages {
+    messages: Vec<MessageView>,
+}
+
+#[derive(Serialize)]
+struct ReportPageView<'v> {
+    run: RunPageView,
+    messages: &'v [MessageView],
+    /// The numbers for programs.
+    data: String,
+}
+
+impl FirstMessages {
+    /// Reads up to `max` messages, skipping excluded rows and stopping at row `last`.
+    ///
+    /// # Errors
+    /// If the list is damaged.
+    pub fn read_first<R: Read>(
+        brief: &CampaignBrief,
+        mut prepared: CompiledCampaign<R>,
+        left_out: &RoaringBitmap,
+        last: Row,
+        max: usize,
+        unmasked: bool,
+    ) -> Result<Self, Error> {
+        let kept = (Row::FIRST.get()..=last.get()).filter(|row| !left_out.contains(*row));
+        let rows: Vec<String> = kept.take(max).map(|row| row.to_string()).collect();
+        let messages = match rows.join(",").parse() {
+            Ok(rows) => collect_run_messages(&mut prepared, brief, &rows, max, unmasked)?,
+            // No row gets a message.
+            Err(_) => Vec::new(),
+        };
+        Ok(Self { messages })
+    }
+
+    /// Reads the message of one row, if it has one.
+    ///
+    /// # Errors
+    /// If the list is damaged.
+    pub fn read_row<R: Read>(
+        brief: &CampaignBrief,
+        mut prepared: CompiledCampaign<R>,
+        row: Row,
+        unmasked: bool,
+    ) -> Result<Self, Error> {
+        Ok(Self { messages: collect_run_messages(&mut prepared, brief, &row.into(), 1, unmasked)? })
+    }
+}
+
+/// Renders the page.
+///
+/// # Errors
+/// When the template cannot be filled, which is a bug.
+pub fn render_report_page(report: &ReportPage<'_>, language: PageLanguage) -> Result<String, Error> {
+    let view = ReportPageView {
+        run: report.page.to_view(language),
+        messages: report.first.map_or(&[], |first| &first.messages),
+        data: embed_json(&report.page.standing.to_report_json()),
+    };
+    render(language, PageFormat::File, "run/report.html", &view).map_err(|error| Error::Input(error.to_string()))
+}
+
+/// The number of reasons that are named; the rest are counted together.
+const MAX_REASONS: usize = 12;
+
+/// The number of rows skipped for one reason.
+#[derive(Clone, Debug, Serialize)]
+struct LeftOutCount {
+    #[serde(flatten)]
+    why: LeftOutView,
+    rows: u64,
+}
+
+/// Skipped rows by reason.
+#[derive(Clone, Debug, Default, Serialize)]
+struct LeftOutTable {
+    reasons: Vec<LeftOutCount>,
+    /// The number of rows that are left out for unnamed reasons.
+    others: u64,
+    /// The total number of rows that are left out.
+    all: u64,
+}
+
+impl LeftOutTable {
+    fn from_left_out(words: &PageWords, left_out: &ExcludedRows) -> Self {
+        let sets = left_out.sets().filter(|(_, _, rows)| !rows.is_empty());
+        let count = |(state, reason, rows): (_, &str, &roaring::RoaringBitmap)| LeftOutCount {
+            why: LeftOutView::from_reason(words, state, reason),
+            rows: rows.len(),
+        };
+        let mut reasons: Vec<LeftOutCount> = sets.map(count).collect();
+        reasons.sort_by_key(|count| std::cmp::Reverse(count.rows));
+        let all = reasons.iter().map(|count| count.rows).sum();
+        let named = reasons.iter().take(MAX_REASONS).map(|count| count.rows).sum::<u64>();
+        reasons.truncate(MAX_REASONS);
+        Self { reasons, others: all - named, all }
+    }
+}
+
+/// The figures at the top of a page.
+#[derive(Clone, Debug, Serialize)]
+struct CampaignFigures {
+    rows: u64,
+    messages: u64,
+    parts: u64,
+    left_out: u64,
+    cost: Option<String>,
+}
+
+/// The destination of a campaign, in words.
+fn describe_destination(words: &PageWords, inputs: &Inputs) -> String {
+    match inputs.destination.profile() {
+        Some(profile) => words.say_with("way.live", &[("gateway", &profile.name), ("host", &profile.format_hosts())]),
+        None => words.say("way.rehearsal").to_owned(),
+    }
+}

@@ -1,0 +1,164 @@
+//! Pages for the tests: every template with something in each of its places.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use serde_json::{Value as Json, json};
+
+use super::read_html::{Element, Html};
+use super::{PageFormat, PhoneView, render};
+use crate::web::words::PageLanguage;
+use campaign_content::message::MarkedText;
+use campaign_core::domain::{
+    Card, Channel, ExtraProperties, FieldKind, FieldValue, MessageContent, OperationKind, Phone, Stage, StageValues,
+};
+
+/// A text with a part from the row.
+fn sample_text(cell: &str) -> MarkedText {
+    let text = format!("Hi {cell}, see https://shop.example/?c={cell}.");
+    let first = 3..3 + cell.len();
+    MarkedText { from_row: std::iter::once(first).filter(|range| !range.is_empty()).collect(), text }
+}
+
+/// A message with all the keys of its channel.
+fn sample_stage(channel: Channel, cell: &str) -> Stage<MarkedText> {
+    let mut values = StageValues::new(ExtraProperties::new());
+    for field in channel.facts().fields {
+        match field.kind {
+            FieldKind::Template | FieldKind::Message | FieldKind::Choice(_) => {
+                values.set_value(field, FieldValue::Text(sample_text(cell)))
+            }
+            FieldKind::Form(words) | FieldKind::Word(words) => values.set_value(field, FieldValue::Word(words[0])),
+            FieldKind::Seconds { least, .. } | FieldKind::Number { least, .. } => {
+                values.set_value(field, FieldValue::Number(least))
+            }
+            FieldKind::Flag => values.set_value(field, FieldValue::Flag(true)),
+            FieldKind::Cards { .. } => {
+                let card = || Card {
+                    caption: Some(sample_text(cell)),
+                    image: sample_text(cell),
+                    url: sample_text(cell),
+                    button: sample_text(cell),
+                };
+                values.set_value(field, FieldValue::Cards(vec![card(), card()]));
+            }
+            FieldKind::Extra => {}
+        }
+    }
+    Stage::of(channel, values).expect("a stage that has everything")
+}
+
+/// A message on every channel, as phones.
+fn sample_phones(cell: &str) -> Vec<PhoneView> {
+    let stages = Channel::ALL.map(|channel| sample_stage(channel, cell)).to_vec();
+    PhoneView::from_content(&MessageContent { kind: OperationKind::Pipeline, stages }, Phone::new(380_501_234_567))
+}
+
+/// Sample data for a campaign page, with this text in every cell.
+pub(super) fn sample_view(cell: &str) -> Json {
+    let finding = |severity: &str| {
+        let told = json!([{ "text": cell, "code": false }, { "text": cell, "code": true }]);
+        json!({ "severity": severity, "rule": "empty-cell", "message": told, "help": told, "place": cell })
+    };
+    let findings = json!([finding("error"), finding("warning"), finding("note")]);
+    let mut phones = json!(sample_phones(cell));
+    phones[0]["findings"] = findings.clone();
+    json!({
+        "name": cell, "way": cell, "file": cell, "made": "21 November 2026, 09:05",
+        "digest": "3f9a1c22d04be781", "short": "3f9a1c22", "days": 30, "rows": 1_000, "later": 2, "hours": cell,
+        "resources": [{ "key": cell, "kind": "program", "value": cell }], "on_in_doubt": "hold",
+        "figures": { "rows": 1_000, "messages": 998, "parts": 2_000, "left_out": 2, "cost": "1 596.80 UAH" },
+        "left_out": { "all": 2, "others": 1, "reasons": [
+            { "state": "skipped", "reason": cell, "told": cell, "rows": 1 },
+            { "state": "invalid", "reason": null, "told": cell, "rows": 1 },
+        ] },
+        "findings": findings,
+        "messages": [
+            { "row": 2, "to": "…67", "variant": cell, "phones": phones, "left_out": null },
+            { "row": 3, "to": "", "variant": null, "phones": [], "left_out": { "state": "invalid", "reason": null, "told": cell } },
+        ],
+        "shown": 2, "approve": cell, "run": cell,
+    })
+}
+
+/// The templates that are pages.
+const PAGES: [&str; 2] = ["preview.html", "plan.html"];
+
+fn render_sample(language: PageLanguage, form: PageFormat, template: &str, cell: &str) -> String {
+    render(language, form, template, &sample_view(cell)).unwrap()
+}
+
+#[test]
+fn file_pages_are_sound_html_in_every_language() {
+    for template in PAGES {
+        for language in PageLanguage::ALL {
+            for form in [PageFormat::Served, PageFormat::File] {
+                let page = render_sample(language, form, template, "Olia");
+                let html = Html::sound(&page);
+                assert_eq!(html.one("html").attribute("lang"), language.code());
+                let loaded = ["style", "link", "script"].map(|name| html.all(name).len());
+                assert_eq!(loaded, if form == PageFormat::File { [1, 0, 0] } else { [0, 2, 1] });
+                assert!(!page.contains("phone.") && !page.contains("state."), "a word is missing: {template}");
+            }
+        }
+    }
+}
+
+#[test]
+fn file_policy_allows_only_its_own_stylesheet() {
+    use base64::Engine as _;
+    use sha2::Digest as _;
+    let html = Html::sound(&render_sample(PageLanguage::English, PageFormat::File, "preview.html", "Olia"));
+    let digest = base64::engine::general_purpose::STANDARD.encode(sha2::Sha256::digest(&html.one("style").text));
+    let policy = html.all("meta").into_iter().find(|meta| meta.attribute("http-equiv") == "Content-Security-Policy");
+    let policy = policy.expect("a policy").attribute("content");
+    assert!(policy.starts_with("default-src 'none'; ") && policy.contains(&format!("style-src 'sha256-{digest}'")));
+}
+
+#[test]
+fn phone_shows_channel_and_texts_and_marks_row_values() {
+    let html = Html::sound(&render_sample(PageLanguage::English, PageFormat::File, "preview.html", "Olia"));
+    let channels: Vec<String> = html.of_class("channel").into_iter().map(Element::words).collect();
+    assert_eq!(channels.len(), Channel::ALL.len());
+    assert!(channels.iter().all(|channel| !channel.is_empty()), "{channels:?}");
+    for phone in html.of_class("phone") {
+        let spoken = phone.attribute("class").contains("hlr") || phone.attribute("class").contains("call-otp");
+        assert!(spoken || phone.words().contains("Hi Olia, see https://shop.example/?c=Olia."), "{}", phone.words());
+    }
+    assert!(html.all("mark").iter().filter(|mark| mark.text == "Olia").count() > 20);
+    assert!(html.of_class("link").iter().all(|link| link.name == "span"), "a link cannot be pressed");
+    assert!(html.all("img").is_empty() && html.all("a").len() == 1);
+}
+
+#[test]
+fn sms_parts_are_counted_and_marked() {
+    let html = Html::sound(&render_sample(PageLanguage::Ukrainian, PageFormat::File, "preview.html", &"я".repeat(70)));
+    let sms = html.of_class("phone-sms").into_iter().next().expect("an SMS").words();
+    assert!(sms.contains("частина 2") && sms.contains("частина 3") && !sms.contains("частина 4"), "{sms}");
+    assert!(sms.contains("3 частини") && sms.contains("174 символи"), "{sms}");
+}
+
+/// The elements and the names of their attributes.
+pub(super) fn element_shapes(page: &str) -> BTreeSet<(String, Vec<String>)> {
+    let shape = |element: Element| (element.name, element.attributes.into_keys().collect());
+    Html::sound(page).elements.into_iter().map(shape).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn cell_values_add_no_element_to_file_pages(
+        any in any::<String>(),
+        hostile in "(<script>alert\\(1\\)</script>|<img src=x onerror=y>|\" onclick=\"z|' style='|</style>|</title>|<!--|&lt;|\\{\\{ x \\}\\}|\\]\\]>|\u{0}|\u{202e}|\u{fdd0}|http://x\"y| )*",
+    ) {
+        for template in PAGES {
+            let known = element_shapes(&render_sample(PageLanguage::English, PageFormat::File, template, &"я https://b.example ".repeat(9)));
+            for cell in [&any, &hostile] {
+                let page = render_sample(PageLanguage::English, PageFormat::File, template, &format!("x{cell}"));
+                let foreign: Vec<_> = element_shapes(&page).difference(&known).cloned().collect();
+                prop_assert!(foreign.is_empty(), "{foreign:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! The dashboard of `campaign serve`, its JSON API, and its monitoring endpoints.
+//!
+//! - `monitoring`: `/healthz`, `/readyz` and `/metrics`;
+//! - `api`: runs and schedules as JSON, with a token;
+//! - `pages`: runs, schedules and decisions, after sign-in.
+//!
+//! Pages, served and as files:
+//!
+//! - `words`: texts in English and Ukrainian;
+//! - `html`: templates, and messages as phones show them;
+//! - `charts`: geometry of charts;
+//! - `run_page`: the figures and charts of a run, for the report and the dashboard;
+//! - `files`: previews, plans and reports as self-contained files.
+//!
+//! This is a router for a listener of `campaign_net`. It must not make decisions about runs.
+
+mod api;
+pub mod charts;
+pub mod files;
+pub mod html;
+mod monitoring;
+mod pages;
+pub mod run_page;
+pub mod words;
+
+pub use api::{RunListCache, TokenFile, routes as api};
+pub use monitoring::{Health, MetricsSource, health_routes as health, metrics_routes as metrics};
+pub use pages::{LINK_LIFETIME, Pages, SignInEntry, Visitors, is_name, routes as pages};
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderValue, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse as _, Response};
+
+use campaign_net::Hosts;
+
+/// The content security policy: only resources of this server, and no inline scripts or styles.
+const POLICY: &str =
+    "default-src 'self'; base-uri 'none'; object-src 'none'; form-action 'self'; frame-ancestors 'none'";
+
+/// The dashboard's router, behind the host allowlist.
+pub fn dashboard_router(behind: Router, hosts: Hosts) -> Router {
+    let hosts = Arc::new(hosts);
+    behind.fallback(|| async { StatusCode::NOT_FOUND }).layer(middleware::from_fn_with_state(hosts, check_host))
+}
+
+/// Rejects requests for other host names and from public addresses with 404.
+async fn check_host(State(hosts): State<Arc<Hosts>>, request: Request, next: Next) -> Response {
+    let mut answer = match hosts.allows(request.headers()) {
+        true => next.run(request).await,
+        false => StatusCode::NOT_FOUND.into_response(),
+    };
+    let headers = answer.headers_mut();
+    // Content that never changes under its name sets its own header.
+    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    for (name, value) in [
+        (CONTENT_SECURITY_POLICY, POLICY),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (X_FRAME_OPTIONS, "DENY"),
+        // With `no-referrer`, browsers send `Origin: null` with forms, so that other sites could not be detected.
+        (REFERRER_POLICY, "same-origin"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    answer
+}

@@ -1,0 +1,205 @@
+//! The campaign of a run, frozen and current, with findings; and previews of runs and schedules.
+
+use std::path::{Path as FilePath, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::Path;
+use axum::response::Response;
+use serde::Serialize;
+
+use super::page_error::PageError;
+use super::request::{PageRequest, encode_path_segment};
+use super::rows::NumbersLink;
+use crate::web::files::{FirstMessages, MessageSelection, PreviewPage, PreviewView, build_preview_view};
+use crate::web::html::FindingView;
+use campaign_core::calendar::Occurrence;
+use campaign_core::finding::{Finding, rules};
+use campaign_engine::delivery::FrozenInputs;
+use campaign_engine::report::load_copies;
+use campaign_manifest::CampaignDay;
+use campaign_runs::{
+    CheckedCampaign, Error, Inputs, ProtectedFiles, check_campaign, find_campaign_file, find_schedule, load_schedule,
+    open_copies, run_blocking,
+};
+
+/// How long a page waits for the check of a campaign with its whole list.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(8);
+
+#[derive(Serialize)]
+struct CampaignPageView {
+    run: String,
+    path: String,
+    /// The frozen campaign as YAML.
+    frozen: Option<String>,
+    /// The included texts, with their names.
+    texts: Vec<IncludedText>,
+    /// The day for which the texts were filled.
+    day: Option<String>,
+    /// The campaign file.
+    file: Option<String>,
+    /// The current content of the file; `None` if it does not exist.
+    now: Option<String>,
+    findings: Vec<FindingView>,
+    /// Whether the check is not finished yet.
+    looking: bool,
+}
+
+#[derive(Serialize)]
+struct IncludedText {
+    name: String,
+    text: String,
+}
+
+pub(super) async fn show_campaign(mut request: PageRequest, Path(name): Path<String>) -> Response {
+    let view = build_view(&mut request, &name).await;
+    request.respond("pages/campaign.html", view)
+}
+
+async fn build_view(request: &mut PageRequest, name: &str) -> Result<CampaignPageView, PageError> {
+    let run = request.find_run(name).await?;
+    let frozen = match run.purged_at {
+        Some(_) => None,
+        None => Some(FrozenInputs::from_copies(&load_copies(request.ledger(), &run).await?)?),
+    };
+    let file = find_campaign_file(request.ledger(), &run).await.filter(|_| !run.shared);
+    let (now, (findings, looking)) = match &file {
+        Some(file) => (read_text(file.clone()).await?, find_problems(request, file).await),
+        None => (None, (Vec::new(), false)),
+    };
+    let there = now.is_some();
+    let of_frozen = frozen.as_ref().map(|frozen| serde_yaml::to_string(&frozen.brief));
+    let (texts, day) = frozen.map(|frozen| (frozen.includes, frozen.today)).unzip();
+    Ok(CampaignPageView {
+        run: run.name(),
+        path: format!("/runs/{}", encode_path_segment(name)),
+        frozen: of_frozen.transpose().map_err(|error| PageError::Failed(error.to_string()))?,
+        texts: texts.unwrap_or_default().into_iter().map(|(name, text)| IncludedText { name, text }).collect(),
+        day,
+        file: file.map(|file| file.display().to_string()),
+        now,
+        findings: findings.iter().filter(|_| there).map(FindingView::from_finding).collect(),
+        looking,
+    })
+}
+
+/// Reads a file; `None` if that fails.
+async fn read_text(file: PathBuf) -> Result<Option<String>, PageError> {
+    let read = move || {
+        let opened = campaign_core::regular_file::open(&file).ok()?;
+        std::io::read_to_string(opened).ok()
+    };
+    Ok(run_blocking(read).await?)
+}
+
+/// The findings of a campaign, and whether they are not known yet.
+async fn find_problems(request: &PageRequest, file: &FilePath) -> (Vec<Finding>, bool) {
+    match check_campaign_file(request, file, None).await {
+        Some(Ok((_, checked))) => (checked.findings, false),
+        Some(Err(Error::Findings(findings) | Error::UnknownGateway { findings, .. })) => (findings, false),
+        Some(Err(error)) => (vec![Finding::new(&rules::CHECK, error.to_string())], false),
+        None => (Vec::new(), true),
+    }
+}
+
+/// Checks a campaign with its whole list, as `check` does, one at a time; `None` if that takes too long. A list that
+/// is not a file is not fetched. A schedule is checked as its next occurrence would send it.
+pub(super) async fn check_campaign_file(
+    request: &PageRequest,
+    file: &FilePath,
+    occurrence: Option<Occurrence>,
+) -> Option<Result<(Arc<Inputs>, CheckedCampaign), Error>> {
+    let looking = async {
+        let _turn = request.pages.looking.lock().await;
+        let (adapters, now) = (&request.pages.adapters, request.pages.now());
+        let (file, profiles) = (file.to_owned(), adapters.profiles.clone());
+        let load = move || match occurrence {
+            Some(occurrence) => {
+                let day = CampaignDay::Coming(occurrence.nominal.date());
+                Inputs::load(&file, None, &profiles, day).map(|inputs| inputs.for_occurrence(&occurrence))
+            }
+            None => Inputs::load(&file, None, &profiles, CampaignDay::Of(now)),
+        };
+        let inputs = Arc::new(run_blocking(load).await??);
+        let files = ProtectedFiles { state: &adapters.state, profiles: &adapters.profiles };
+        let ledger = Some(adapters.ledger.as_ref());
+        let checked = check_campaign(&inputs, ledger, files, &adapters.observer, now).await?;
+        Ok((inputs, checked))
+    };
+    tokio::time::timeout(CHECK_TIMEOUT, looking).await.ok()
+}
+
+/// How many rows are shown.
+const SHOWN_ROWS: usize = 20;
+
+#[derive(Serialize)]
+struct SchedulePreviewView {
+    #[serde(flatten)]
+    preview: PreviewView,
+    numbers: Option<NumbersLink>,
+}
+
+#[derive(Serialize)]
+struct RunPreviewView {
+    run: String,
+    path: String,
+    #[serde(flatten)]
+    first: FirstMessages,
+    numbers: Option<NumbersLink>,
+}
+
+/// Shows the preview of a run, made from its own copies.
+pub(super) async fn show_run_preview(mut request: PageRequest, Path(name): Path<String>) -> Response {
+    let view = build_run_preview(&mut request, name).await;
+    request.respond("pages/messages.html", view)
+}
+
+async fn build_run_preview(request: &mut PageRequest, name: String) -> Result<RunPreviewView, PageError> {
+    let run = request.find_run(&name).await?;
+    if run.shared || run.purged_at.is_some() {
+        return Err(PageError::Unknown);
+    }
+    let (frozen, prepared) = open_copies(request.ledger(), &run).await?;
+    let (left_out, last) = (request.ledger().load_excluded_rows(run.key).await?.rows(), run.last_row());
+    let unmasked = request.shows_numbers();
+    let first =
+        run_blocking(move || FirstMessages::read_first(&frozen.brief, prepared, &left_out, last, SHOWN_ROWS, unmasked))
+            .await??;
+    let path = format!("/runs/{}", encode_path_segment(&name));
+    let numbers = NumbersLink::for_page(request, &format!("{path}/preview"));
+    Ok(RunPreviewView { run: name, path, first, numbers })
+}
+
+/// The preview of a schedule's next occurrence.
+pub(super) async fn show_schedule_preview(request: PageRequest, Path(name): Path<String>) -> Response {
+    let view = async {
+        let armed = find_schedule(request.ledger(), &name).await?.ok_or(PageError::Unknown)?;
+        let schedule = load_schedule(&request.pages.adapters, &armed).await?.ok();
+        let next = schedule.and_then(|schedule| schedule.occurrences_after(request.pages.now()).next());
+        build_schedule_preview(
+            &request,
+            &PathBuf::from(armed.file),
+            next,
+            &format!("/schedules/{}/preview", encode_path_segment(&name)),
+        )
+        .await
+    };
+    let view = view.await;
+    request.respond("pages/preview.html", view)
+}
+
+async fn build_schedule_preview(
+    request: &PageRequest,
+    file: &FilePath,
+    occurrence: Option<Occurrence>,
+    path: &str,
+) -> Result<SchedulePreviewView, PageError> {
+    let (inputs, checked) = check_campaign_file(request, file, occurrence).await.ok_or(PageError::Later)??;
+    let (language, now, unmasked) = (request.language, request.pages.now(), request.shows_numbers());
+    let shown = move || {
+        let shown = MessageSelection { rows: None, most: SHOWN_ROWS, unmasked };
+        let (list, findings, cost) = (&checked.list, checked.findings.as_slice(), checked.cost.as_ref());
+        build_preview_view(&PreviewPage { inputs: &inputs, list, findings, cost, shown, now }, language)
+    };
+    Ok(SchedulePreviewView { preview: run_blocking(shown).await??, numbers: NumbersLink::for_page(request, path) })
+}

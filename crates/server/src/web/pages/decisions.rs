@@ -1,0 +1,359 @@
+//! Actions of the dashboard, under the name of the visitor, and the log of these orders.
+//!
+//! The log gets a line before an order is carried out, and a line with its outcome. It contains no whole phone
+//! numbers.
+
+use std::collections::HashSet;
+use std::fs;
+use std::future::Future;
+use std::io::{self, ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+
+use axum::extract::Path as UrlPath;
+use axum::response::Response;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::page_error::{InvalidInput, PageError};
+use super::request::{DecisionForm, PageRequest, VerifiedForm, encode_path_segment};
+use campaign_content::audience::parse_phone_number;
+use campaign_core::domain::RowSet;
+use campaign_core::private::{self, ExistingFile};
+use campaign_engine::report::{IN_DOUBT_STATES, RunView, is_owned};
+use campaign_ledger::{Additions, LedgerError, OptOut, Run};
+use campaign_runs::{
+    DoubtDecision, OptOutTerms, Resolution, RowChoice, ScheduleOrder, apply_schedule_order, find_schedule, run_blocking,
+};
+
+/// The maximum length of a reason.
+const MAX_REASON_LENGTH: usize = 500;
+
+/// Asks the process that sends a run to stop after the messages in flight.
+pub(super) async fn stop_run(
+    UrlPath(name): UrlPath<String>,
+    DecisionForm(VerifiedForm { mut request, .. }): DecisionForm,
+) -> Response {
+    let done = async {
+        let run = request.find_run(&name).await?;
+        let (order, ledger) = (begin_order(&request, "stop", run.name()), request.pages.adapters.ledger.clone());
+        let nothing_to_do = |stopping: &bool| (!stopping).then_some("the run is not being sent");
+        let stop = async move { campaign_runs::stop_run(ledger.as_ref(), &run).await };
+        let stopping = carry_out(&request, order, stop, nothing_to_do).await?;
+        Ok(format!("/runs/{}?done={}", encode_path_segment(&name), if stopping { "stop" } else { "not-sending" }))
+    };
+    let done = done.await;
+    request.respond_to_order(done)
+}
+
+/// Records a decision about rows in doubt.
+pub(super) async fn resolve_rows(
+    UrlPath(name): UrlPath<String>,
+    DecisionForm(VerifiedForm { mut request, fields }): DecisionForm,
+) -> Response {
+    let done = async {
+        let decision = match fields.get("decision") {
+            Some("sent") => DoubtDecision::Sent,
+            Some("not-sent") => DoubtDecision::NotSent,
+            Some("send-again") => DoubtDecision::SendAgain,
+            _ => return Err(PageError::InvalidInput(InvalidInput::Decision)),
+        };
+        let run = request.find_run(&name).await?;
+        let rows = match fields.get("row") {
+            Some(row) => RowChoice::Rows(row.parse::<RowSet>().map_err(|_| PageError::Unknown)?),
+            None => RowChoice::Waiting,
+        };
+        let typed = fields.get("count").and_then(|count| count.replace([' ', '\u{a0}', '\u{202f}'], "").parse().ok());
+        check_typed_count(&request, &run, &rows, typed).await?;
+        let why = fields.get("why").map(|why| why.chars().take(MAX_REASON_LENGTH).collect());
+        let by = request.visitor.name.clone();
+        let order = begin_order(&request, fields.get("decision").unwrap_or_default(), run.name());
+        let resolution = Resolution { rows, decision, by, why, duplicates: typed };
+        let (adapters, key) = (request.pages.adapters.clone(), run.key);
+        let resolve = async move { campaign_runs::resolve_doubts(&adapters, run, &resolution).await };
+        carry_out(&request, order, resolve, |_| None).await?;
+        request.pages.watched.invalidate(key);
+        let row = fields.get("row").map(|row| format!("/rows/{}", encode_path_segment(row))).unwrap_or_default();
+        Ok(format!("/runs/{}{row}?done=resolve", encode_path_segment(&name)))
+    };
+    let done = done.await;
+    request.respond_to_order(done)
+}
+
+/// Refuses a typed number that differs from the number of rows, before anything is taken: also where the command would
+/// not ask for one. The number is compared again where the decision is made.
+async fn check_typed_count(
+    request: &PageRequest,
+    run: &Run,
+    rows: &RowChoice,
+    typed: Option<u64>,
+) -> Result<(), PageError> {
+    let about = match rows {
+        RowChoice::Waiting => {
+            let owned = is_owned(request.ledger(), run).await?;
+            let view = RunView::load(request.ledger(), run.clone(), owned).await?;
+            IN_DOUBT_STATES.into_iter().map(|state| view.counts.get(state)).sum()
+        }
+        RowChoice::Rows(_) | RowChoice::File(_) => 1,
+    };
+    // If nothing waits, the decision itself reports that.
+    if typed == Some(about) || about == 0 {
+        Ok(())
+    } else {
+        Err(PageError::InvalidInput(InvalidInput::Count { rows: about }))
+    }
+}
+
+/// Pauses a schedule.
+pub(super) async fn pause_schedule(
+    UrlPath(name): UrlPath<String>,
+    DecisionForm(VerifiedForm { request, .. }): DecisionForm,
+) -> Response {
+    let done = order_schedule(&request, &name, "pause", ScheduleOrder::Pause).await;
+    request.respond_to_order(done)
+}
+
+/// Lets a schedule start runs again from now on.
+pub(super) async fn resume_schedule(
+    UrlPath(name): UrlPath<String>,
+    DecisionForm(VerifiedForm { request, .. }): DecisionForm,
+) -> Response {
+    let since = request.pages.now();
+    let done = order_schedule(&request, &name, "resume", ScheduleOrder::Resume { since }).await;
+    request.respond_to_order(done)
+}
+
+async fn order_schedule(
+    request: &PageRequest,
+    name: &str,
+    word: &str,
+    order: ScheduleOrder,
+) -> Result<String, PageError> {
+    find_schedule(request.ledger(), name).await?.ok_or(PageError::Unknown)?;
+    let (ledger, schedule) = (request.pages.adapters.ledger.clone(), name.to_owned());
+    let change = async move { apply_schedule_order(ledger.as_ref(), &schedule, order).await };
+    carry_out(request, begin_order(request, word, name.to_owned()), change, |()| None).await?;
+    Ok(format!("/?done={word}"))
+}
+
+/// Puts a number on the suppression list.
+pub(super) async fn suppress_number(DecisionForm(VerifiedForm { request, fields }): DecisionForm) -> Response {
+    let done = async {
+        let typed = fields.get("phone").unwrap_or_default();
+        let international = || parse_phone_number(&format!("+{}", typed.trim_start_matches('+')), None);
+        let phone = parse_phone_number(typed, None)
+            .or_else(|_| international())
+            .map_err(|_| PageError::InvalidInput(InvalidInput::Phone))?;
+        let reason = fields.get("why").map(|why| why.chars().take(MAX_REASON_LENGTH).collect());
+        let order = begin_order(&request, "suppress", phone.format_masked());
+        let terms = OptOutTerms { reason, by: Some(request.visitor.name.clone()), ..OptOutTerms::default() };
+        let (ledger, now) = (request.pages.adapters.ledger.clone(), request.pages.now());
+        let suppress = async move { campaign_runs::add_opt_out(ledger.as_ref(), phone, &terms, now).await };
+        let nothing_to_do = |(_, additions): &(OptOut, Additions)| {
+            (additions.added == 0).then_some("the number is already on the list")
+        };
+        let (_, additions) = carry_out(&request, order, suppress, nothing_to_do).await?;
+        request.pages.opt_outs.invalidate().await;
+        Ok(format!("/?done={}", if additions.added > 0 { "suppress" } else { "suppressed" }))
+    };
+    let done = done.await;
+    request.respond_to_order(done)
+}
+
+/// An order of this session.
+fn begin_order(request: &PageRequest, order: &str, of: String) -> OrderRecord {
+    OrderRecord::new(request.pages.now(), request.visitor.name.clone(), order, of)
+}
+
+/// Records an order, executes it and records its outcome, even if the browser disconnects. The server waits for it
+/// before it ends.
+///
+/// `nothing_to_do` gives the reason if there was nothing to do.
+async fn carry_out<T: Send + 'static>(
+    request: &PageRequest,
+    order: OrderRecord,
+    work: impl Future<Output = Result<T, campaign_runs::Error>> + Send + 'static,
+    nothing_to_do: impl Fn(&T) -> Option<&'static str> + Send + 'static,
+) -> Result<T, PageError> {
+    let orders = request.pages.orders.clone();
+    let carried_out = request.pages.work.spawn(async move {
+        tracing::info!("{} requested on the dashboard: {} {}", order.by, order.order, order.of);
+        record_order(&orders, order.clone()).await?;
+        let (done, ended) = match work.await {
+            Ok(done) => {
+                let unchanged = nothing_to_do(&done);
+                let outcome = unchanged.map_or(OrderOutcome::Done, |_| OrderOutcome::Unchanged);
+                (Ok(done), order.with_outcome(outcome, unchanged))
+            }
+            Err(error) => {
+                let outcome = if is_failure(&error) { OrderOutcome::Failed } else { OrderOutcome::Refused };
+                let (refusal, reason) = PageError::with_reason(error);
+                (Err(refusal), order.with_outcome(outcome, Some(&reason)))
+            }
+        };
+        if let Err(PageError::Failed(why)) = record_order(&orders, ended).await {
+            tracing::warn!("cannot record the outcome of an action: {why}");
+        }
+        done
+    });
+    let carried_out = carried_out.await;
+    carried_out.map_err(|error| PageError::Failed(format!("an action ended early; this is a bug: {error}")))?
+}
+
+/// Whether the ledger failed, so that the order may have been executed.
+fn is_failure(error: &campaign_runs::Error) -> bool {
+    matches!(error, campaign_runs::Error::Storage(_) | campaign_runs::Error::Internal(_))
+        || matches!(error, campaign_runs::Error::Ledger(error) if !matches!(error, LedgerError::Purged { .. }))
+}
+
+/// Adds a line to the log of orders.
+async fn record_order(orders: &OrderLog, order: OrderRecord) -> Result<(), PageError> {
+    let orders = orders.clone();
+    Ok(run_blocking(move || orders.append(&order)).await??)
+}
+
+/// An order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct OrderRecord {
+    /// When it was given.
+    pub(super) at: Timestamp,
+    /// The name of the visitor.
+    pub(super) by: String,
+    /// The action.
+    pub(super) order: String,
+    /// The subject: a run, a schedule, a masked number.
+    pub(super) of: String,
+    /// The identifier that all lines of an order share; `None` in lines of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) id: Option<String>,
+    /// The outcome; `None` in lines of earlier versions, which were written before it was known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) outcome: Option<OrderOutcome>,
+    /// Why it was not done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) reason: Option<String>,
+}
+
+/// The outcome of an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum OrderOutcome {
+    /// The order is about to be executed. If no other line follows, the order's outcome is unknown.
+    Begun,
+    /// The order was executed.
+    Done,
+    /// There was nothing to do.
+    Unchanged,
+    /// The rules of its command do not allow it. Nothing was done.
+    Refused,
+    /// The ledger or a file failed. It may have been executed.
+    Failed,
+}
+
+impl OrderOutcome {
+    /// The outcome's word in the file and in the tables of words.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Begun => "begun",
+            Self::Done => "done",
+            Self::Unchanged => "unchanged",
+            Self::Refused => "refused",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+impl OrderRecord {
+    /// An order that is about to be executed.
+    pub(super) fn new(at: Timestamp, by: String, order: &str, of: String) -> Self {
+        let (id, outcome) = (Some(format!("{:016x}", rand::random::<u64>())), Some(OrderOutcome::Begun));
+        Self { at, by, order: order.to_owned(), of, id, outcome, reason: None }
+    }
+
+    /// The same order with its outcome.
+    pub(super) fn with_outcome(&self, outcome: OrderOutcome, reason: Option<&str>) -> Self {
+        let reason = reason.map(|reason| reason.split_whitespace().collect::<Vec<_>>().join(" "));
+        let reason = reason.map(|reason| reason.chars().take(MAX_REASON_LENGTH).collect());
+        Self { outcome: Some(outcome), reason, ..self.clone() }
+    }
+}
+
+/// The file of the orders.
+#[derive(Clone, Debug)]
+pub(super) struct OrderLog(PathBuf);
+
+impl OrderLog {
+    /// The log in a state folder.
+    pub(super) fn in_state_folder(state: &Path) -> Self {
+        Self(state.join("orders.jsonl"))
+    }
+
+    /// Records an order.
+    ///
+    /// # Errors
+    /// When it cannot be written; then the order must not be executed.
+    pub(super) fn append(&self, order: &OrderRecord) -> io::Result<()> {
+        let mut line = serde_json::to_vec(order)?;
+        line.push(b'\n');
+        let mut file = private::open_file(&self.0, ExistingFile::Append)?;
+        file.write_all(&line)?;
+        file.sync_all()
+    }
+
+    /// The latest orders, the last first, each with its outcome if that is known. Unreadable lines are skipped.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub(super) fn read_latest(&self, most: usize) -> io::Result<Vec<OrderRecord>> {
+        let bytes = match fs::read(&self.0) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            read => read?,
+        };
+        let text = String::from_utf8_lossy(&bytes);
+        let lines = text.lines().rev().filter_map(|line| serde_json::from_str::<OrderRecord>(line).ok());
+        let mut ended = HashSet::new();
+        // The line with the outcome follows the first one.
+        let orders = lines.filter(|order| order.id.as_ref().is_none_or(|id| ended.insert(id.clone())));
+        Ok(orders.take(most).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn test_order(of: &str) -> OrderRecord {
+        OrderRecord::new(Timestamp::UNIX_EPOCH, "Olha".to_owned(), "stop", of.to_owned())
+    }
+
+    #[test]
+    fn latest_orders_are_listed_first_with_their_outcomes() {
+        let folder = tempfile::tempdir().unwrap();
+        let orders = OrderLog::in_state_folder(folder.path());
+        assert_eq!(orders.read_latest(2).unwrap(), []);
+        let [first, second, third] = ["a@1", "b@1", "c@1"].map(test_order);
+        let refused = first.with_outcome(OrderOutcome::Refused, Some("another process\n  sends it"));
+        let done = second.with_outcome(OrderOutcome::Done, None);
+        for line in [&first, &refused, &second, &done, &third] {
+            orders.append(line).unwrap();
+        }
+        assert_eq!(orders.read_latest(2).unwrap(), [third.clone(), done.clone()]);
+        assert_eq!(orders.read_latest(9).unwrap(), [third, done.clone(), refused.clone()]);
+        assert_eq!(refused.reason.as_deref(), Some("another process sends it"));
+        let mut damaged = fs::read(&orders.0).unwrap();
+        let last = damaged.iter().rposition(|byte| *byte == b'{').unwrap();
+        damaged[last] = 0xff;
+        fs::write(&orders.0, damaged).unwrap();
+        assert_eq!(orders.read_latest(9).unwrap(), [done, refused], "the other lines are read");
+    }
+
+    #[test]
+    fn orders_of_earlier_versions_have_no_outcome() {
+        let folder = tempfile::tempdir().unwrap();
+        let orders = OrderLog::in_state_folder(folder.path());
+        let line = r#"{"at":"1970-01-01T00:00:00Z","by":"Olha","order":"stop","of":"a@1"}"#;
+        fs::write(&orders.0, format!("{line}\n{line}\n")).unwrap();
+        let latest = orders.read_latest(9).unwrap();
+        assert_eq!(latest.len(), 2);
+        assert!(latest.iter().all(|order| order.outcome.is_none()));
+    }
+}

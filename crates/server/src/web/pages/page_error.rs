@@ -1,0 +1,160 @@
+//! Errors of pages and actions, with their HTTP status and text.
+
+use std::fmt;
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+
+use crate::web::html::TemplateError;
+use crate::web::words::{PageLanguage, PageWords};
+use campaign_engine::report::ResultsError;
+use campaign_ledger::LedgerError;
+use campaign_runs::{DecisionRefusal, Error};
+
+/// Why a page or an action failed.
+#[derive(Debug)]
+pub(super) enum PageError {
+    /// The page or its subject does not exist.
+    Unknown,
+    /// The action takes too long; a later request will succeed.
+    Later,
+    /// The page or action needs a right that the visitor lacks.
+    NoPermission,
+    /// The request does not come from our pages.
+    ForeignRequest,
+    /// A form has invalid input.
+    InvalidInput(InvalidInput),
+    /// A refusal by `runs`.
+    Refused(Box<Error>),
+    /// A page could not be rendered, or a file could not be read or written.
+    Failed(String),
+}
+
+/// The invalid field of a form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum InvalidInput {
+    /// The typed number of rows is wrong.
+    Count {
+        /// How many it is about.
+        rows: u64,
+    },
+    /// No decision was chosen.
+    Decision,
+    /// The search term is invalid.
+    Search,
+    /// The phone number is invalid.
+    Phone,
+}
+
+/// The text of an error.
+pub(super) struct ErrorMessage {
+    pub(super) status: StatusCode,
+    /// The text in the page's language; `None` if there is only an English one.
+    pub(super) told: Option<String>,
+    /// The English text.
+    pub(super) english: Option<String>,
+}
+
+impl PageError {
+    /// The refusal of an error, and its reason in English.
+    pub(super) fn with_reason(error: Error) -> (Self, String) {
+        let reason =
+            translate_error(PageWords::in_language(PageLanguage::English), &error).unwrap_or_else(|| error.to_string());
+        (error.into(), reason)
+    }
+
+    /// The HTTP status and the text.
+    pub(super) fn into_message(self, words: &PageWords) -> ErrorMessage {
+        let said = |status, told: &str| ErrorMessage { status, told: Some(told.to_owned()), english: None };
+        match self {
+            Self::Unknown => said(StatusCode::NOT_FOUND, words.say("pages.unknown")),
+            Self::Later => said(StatusCode::SERVICE_UNAVAILABLE, words.say("pages.later")),
+            Self::NoPermission => said(StatusCode::FORBIDDEN, words.say("pages.not-given")),
+            Self::ForeignRequest => said(StatusCode::FORBIDDEN, words.say("pages.not-ours")),
+            Self::InvalidInput(InvalidInput::Count { rows }) => {
+                said(StatusCode::UNPROCESSABLE_ENTITY, &words.count("pages.wrong-count", rows, &[]))
+            }
+            Self::InvalidInput(InvalidInput::Decision) => {
+                said(StatusCode::UNPROCESSABLE_ENTITY, words.say("pages.wrong-decision"))
+            }
+            Self::InvalidInput(InvalidInput::Search) => {
+                said(StatusCode::UNPROCESSABLE_ENTITY, words.say("pages.wrong-search"))
+            }
+            Self::InvalidInput(InvalidInput::Phone) => {
+                said(StatusCode::UNPROCESSABLE_ENTITY, words.say("pages.wrong-phone"))
+            }
+            Self::Refused(error) => {
+                let told = translate_error(words, &error);
+                let english = told.is_none().then(|| error.to_string());
+                ErrorMessage { status: StatusCode::CONFLICT, told, english }
+            }
+            Self::Failed(why) => {
+                tracing::warn!("cannot render a page: {why}");
+                said(StatusCode::INTERNAL_SERVER_ERROR, words.say("pages.failed"))
+            }
+        }
+    }
+}
+
+/// The pages' own words for some refusals of `runs`. `None` for all other errors.
+fn translate_error(words: &PageWords, error: &Error) -> Option<String> {
+    match error {
+        Error::BusyRun { .. } => Some(words.say("pages.busy").to_owned()),
+        Error::Decision(DecisionRefusal::Nothing { .. }) => Some(words.say("pages.nothing-to-decide").to_owned()),
+        Error::Decision(DecisionRefusal::DuplicatesNotAccepted { rows, .. }) => {
+            Some(words.count("pages.wrong-count", *rows, &[]))
+        }
+        _ => None,
+    }
+}
+
+/// The text for the log, which is in English.
+impl fmt::Display for PageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown => f.write_str("it does not exist"),
+            Self::Later => f.write_str("it takes too long"),
+            Self::NoPermission => f.write_str("the session has no permission"),
+            Self::ForeignRequest => f.write_str("the request comes from another site"),
+            Self::InvalidInput(_) => f.write_str("a field has a wrong value"),
+            Self::Refused(error) => write!(f, "{error}"),
+            Self::Failed(why) => f.write_str(why),
+        }
+    }
+}
+
+impl From<Error> for PageError {
+    fn from(error: Error) -> Self {
+        Self::Refused(Box::new(error))
+    }
+}
+
+impl From<LedgerError> for PageError {
+    fn from(error: LedgerError) -> Self {
+        Error::from(error).into()
+    }
+}
+
+impl From<Arc<LedgerError>> for PageError {
+    fn from(error: Arc<LedgerError>) -> Self {
+        LedgerError::clone(&error).into()
+    }
+}
+
+impl From<ResultsError> for PageError {
+    fn from(error: ResultsError) -> Self {
+        Error::from(error).into()
+    }
+}
+
+impl From<std::io::Error> for PageError {
+    fn from(error: std::io::Error) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
+impl From<TemplateError> for PageError {
+    fn from(error: TemplateError) -> Self {
+        Self::Failed(error.to_string())
+    }
+}

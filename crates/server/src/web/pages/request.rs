@@ -1,0 +1,377 @@
+//! Page requests with a session, forms with a CSRF token, and responses. Without a session, only the sign-in page is
+//! shown.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::to_bytes;
+use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::http::header::{ACCEPT_LANGUAGE, COOKIE, HOST, HeaderMap, ORIGIN};
+use axum::http::request::Parts;
+use axum::http::{Method, StatusCode};
+use axum::response::{Html, IntoResponse as _, Redirect, Response};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
+
+use super::Pages;
+use super::page_error::{ErrorMessage, PageError};
+use super::sign_in::Visitor;
+use crate::web::html::{PageFormat, render, render_part};
+use crate::web::words::{PageLanguage, PageWords, zone_name};
+use campaign_core::domain::Phone;
+use campaign_ledger::{Ledger, Run};
+use campaign_runs::{find_stored_run, run_blocking};
+
+/// A request for a page, with a valid session.
+pub(super) struct PageRequest {
+    pub(super) pages: Arc<Pages>,
+    pub(super) visitor: Visitor,
+    pub(super) language: PageLanguage,
+    /// The query of the URL.
+    pub(super) query: FormFields,
+    /// The CSRF token of the session.
+    pub(super) csrf_token: String,
+    /// The secret of the session.
+    pub(super) session: String,
+    /// The time zone of the page: this machine's, or that of the run's campaign.
+    pub(super) zone: TimeZone,
+}
+
+/// The values that every served page has in addition to its own.
+#[derive(Serialize)]
+struct ServedView<'v, V> {
+    #[serde(flatten)]
+    view: &'v V,
+    visitor: &'v str,
+    decides: bool,
+    form: &'v str,
+    /// The zone of the times on the page.
+    zone: String,
+}
+
+/// The page of an error.
+#[derive(Serialize)]
+struct RefusalView<'w> {
+    heading: &'w str,
+    told: Option<String>,
+    english: Option<String>,
+}
+
+impl FromRequestParts<Arc<Pages>> for PageRequest {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, pages: &Arc<Pages>) -> Result<Self, Response> {
+        let language = preferred_language(&parts.headers);
+        let Some(session) = pages.session_from_headers(&parts.headers) else {
+            return Err(match pages.check_sign_ins_readable().await {
+                Ok(()) => no_session_response(language),
+                Err(why) => closed_response(language, &why),
+            });
+        };
+        let visitor = pages.find_visitor(&session).await;
+        if let Err(PageError::Failed(why)) = &visitor {
+            return Err(closed_response(language, why));
+        }
+        match visitor {
+            Ok(Some(visitor)) => Ok(Self {
+                pages: Arc::clone(pages),
+                visitor,
+                language,
+                query: FormFields::parse(parts.uri.query().unwrap_or_default().as_bytes()),
+                csrf_token: csrf_token(&session),
+                session,
+                zone: TimeZone::system(),
+            }),
+            Ok(None) if parts.method == Method::GET || parts.method == Method::HEAD => {
+                Err(no_session_response(language))
+            }
+            Ok(None) => Err(StatusCode::FORBIDDEN.into_response()),
+            Err(refusal) => Err(bare_refusal(refusal)),
+        }
+    }
+}
+
+impl Pages {
+    /// The name of the cookie. Over TLS, its prefix prevents other hosts from setting it.
+    pub(super) fn cookie_name(&self) -> &'static str {
+        if self.is_secure() { "__Host-campaign" } else { "campaign" }
+    }
+
+    /// Whether the server is reached through TLS only.
+    pub(super) fn is_secure(&self) -> bool {
+        self.published.as_deref().is_some_and(|origin| origin.starts_with("https:"))
+    }
+
+    /// The secret of the session that a request presents in a cookie. `None` without that cookie.
+    fn session_from_headers(&self, headers: &HeaderMap) -> Option<String> {
+        let cookies = headers.get_all(COOKIE).into_iter().filter_map(|cookies| cookies.to_str().ok());
+        let mut pairs = cookies.flat_map(|cookies| cookies.split(';')).filter_map(|pair| pair.trim().split_once('='));
+        pairs.find(|(name, _)| *name == self.cookie_name()).map(|(_, value)| value.to_owned())
+    }
+
+    /// The visitor of a session, if it is valid.
+    pub(super) async fn find_visitor(&self, session: &str) -> Result<Option<Visitor>, PageError> {
+        let (visitors, session, now) = (self.visitors.clone(), session.to_owned(), self.now());
+        Ok(run_blocking(move || visitors.find_session(&session, now)).await??)
+    }
+
+    /// Fails if the record of sign-ins cannot be read.
+    async fn check_sign_ins_readable(&self) -> Result<(), String> {
+        let visitors = self.visitors.clone();
+        let proven = run_blocking(move || visitors.prove_readable()).await;
+        proven.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        (self.adapters.clock)()
+    }
+}
+
+/// The CSRF token of a session: a hash of its secret, which reveals nothing about it.
+fn csrf_token(session: &str) -> String {
+    URL_SAFE_NO_PAD.encode(Sha256::new().chain_update("the forms of ").chain_update(session).finalize())
+}
+
+/// The language that a browser wants.
+pub(super) fn preferred_language(headers: &HeaderMap) -> PageLanguage {
+    let wanted = headers.get(ACCEPT_LANGUAGE).and_then(|wanted| wanted.to_str().ok()).unwrap_or_default();
+    PageLanguage::from_accept_language(wanted)
+}
+
+/// The answer to a request without a session.
+pub(super) fn no_session_response(language: PageLanguage) -> Response {
+    let page = render(language, PageFormat::Served, "pages/stranger.html", &serde_json::json!({}));
+    (StatusCode::FORBIDDEN, page.map(Html).map_err(|error| error.to_string())).into_response()
+}
+
+/// The response if the sign-in file cannot be read. It does not reveal any path of this machine.
+pub(super) fn closed_response(language: PageLanguage, why: &str) -> Response {
+    tracing::error!("the dashboard is closed: cannot read the dashboard sign-ins: {why}");
+    let page = render(language, PageFormat::Served, "pages/closed.html", &serde_json::json!({}));
+    (StatusCode::SERVICE_UNAVAILABLE, page.map(Html).map_err(|error| error.to_string())).into_response()
+}
+
+/// An error response for visitors without a session.
+fn bare_refusal(refusal: PageError) -> Response {
+    refusal.into_message(PageWords::in_language(PageLanguage::English)).status.into_response()
+}
+
+impl PageRequest {
+    pub(super) fn words(&self) -> &'static PageWords {
+        PageWords::in_language(self.language)
+    }
+
+    pub(super) fn ledger(&self) -> &dyn Ledger {
+        self.pages.adapters.ledger.as_ref()
+    }
+
+    /// A moment in the zone of the page.
+    pub(super) fn format_moment(&self, at: Timestamp) -> String {
+        self.words().format_moment(&at.to_zoned(self.zone.clone()))
+    }
+
+    /// A moment in the time zone of a run, with the zone if it differs from that of the page.
+    pub(super) fn format_moment_in(&self, zone: &TimeZone, at: Timestamp) -> String {
+        if zone_name(zone) == zone_name(&self.zone) {
+            return self.format_moment(at);
+        }
+        self.words().format_moment_in_zone(&at.to_zoned(zone.clone()))
+    }
+
+    /// Whether phone numbers are shown in full: only to visitors who may decide, and only on request.
+    pub(super) fn shows_numbers(&self) -> bool {
+        self.visitor.decides && self.query.get("numbers") == Some("shown")
+    }
+
+    /// A number in the form for this visitor.
+    pub(super) fn format_number(&self, phone: Phone) -> String {
+        if self.shows_numbers() { format!("+{phone}") } else { phone.format_masked() }
+    }
+
+    /// A foreign text, in which a number is masked as elsewhere for this visitor.
+    pub(super) fn mask_text(&self, text: &str, of: Option<Phone>) -> String {
+        match of.filter(|_| !self.shows_numbers()) {
+            Some(phone) => phone.hide_in_text(text, &phone.format_masked()).into_owned(),
+            None => text.to_owned(),
+        }
+    }
+
+    /// Finds a run by a name such as `autumn-sale@3`, and switches to its time zone.
+    pub(super) async fn find_run(&mut self, name: &str) -> Result<Run, PageError> {
+        let (campaign, _) = name.rsplit_once('@').ok_or(PageError::Unknown)?;
+        let run = find_stored_run(self.ledger(), campaign, name).await?.ok_or(PageError::Unknown)?;
+        self.zone = self.pages.zones.zone_of_run(self.ledger(), &run).await;
+        Ok(run)
+    }
+
+    /// A page of a template.
+    pub(super) fn render_page(&self, template: &str, view: &impl Serialize) -> Result<String, PageError> {
+        Ok(render(self.language, PageFormat::Served, template, &self.with_frame(view))?)
+    }
+
+    /// Renders a part of a page.
+    pub(super) fn render_part(&self, template: &str, view: &impl Serialize) -> Result<String, PageError> {
+        Ok(render_part(self.language, template, &self.with_frame(view))?)
+    }
+
+    fn with_frame<'v, V>(&'v self, view: &'v V) -> ServedView<'v, V> {
+        let zone = zone_name(&self.zone).to_owned();
+        let Visitor { name, decides } = &self.visitor;
+        ServedView { view, visitor: name, decides: *decides, form: &self.csrf_token, zone }
+    }
+
+    /// Renders this template, or fails with the reason.
+    pub(super) fn respond<V: Serialize>(&self, template: &str, view: Result<V, PageError>) -> Response {
+        match view.and_then(|view| self.render_page(template, &view)) {
+            Ok(page) => Html(page).into_response(),
+            Err(refusal) => self.render_refusal(self.words().say("pages.not-shown"), refusal),
+        }
+    }
+
+    /// The response to an action: a redirect with a confirmation, or an error page.
+    pub(super) fn respond_to_order(&self, done: Result<String, PageError>) -> Response {
+        match done {
+            Ok(page) => Redirect::to(&page).into_response(),
+            Err(refusal) => self.render_refusal(self.words().say("pages.refused"), refusal),
+        }
+    }
+
+    /// Renders an error page with this heading. A missing object has its own heading.
+    fn render_refusal(&self, heading: &str, refusal: PageError) -> Response {
+        let nothing = matches!(refusal, PageError::Unknown);
+        let heading = if nothing { self.words().say("pages.nothing-here") } else { heading };
+        let ErrorMessage { status, told, english } = refusal.into_message(self.words());
+        match self.render_page("pages/refused.html", &RefusalView { heading, told, english }) {
+            Ok(page) => (status, Html(page)).into_response(),
+            Err(_) => status.into_response(),
+        }
+    }
+}
+
+/// The longest form.
+const MAX_FORM_BYTES: usize = 16 * 1024;
+/// The longest time for a form to arrive.
+const BODY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A form with a valid session and CSRF token.
+pub(super) struct VerifiedForm {
+    pub(super) request: PageRequest,
+    pub(super) fields: FormFields,
+}
+
+/// A form of a visitor who may decide.
+pub(super) struct DecisionForm(pub(super) VerifiedForm);
+
+impl FromRequest<Arc<Pages>> for VerifiedForm {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, pages: &Arc<Pages>) -> Result<Self, Response> {
+        let (mut parts, body) = request.into_parts();
+        let request = PageRequest::from_request_parts(&mut parts, pages).await?;
+        let not_ours = || request.respond_to_order(Err(PageError::ForeignRequest));
+        if !is_same_origin(&parts.headers, pages.published.as_deref()) {
+            return Err(not_ours());
+        }
+        let read = tokio::time::timeout(BODY_TIMEOUT, to_bytes(body, MAX_FORM_BYTES)).await;
+        let Ok(Ok(body)) = read else { return Err(not_ours()) };
+        let fields = FormFields::parse(&body);
+        let shown = fields.get("form").unwrap_or_default();
+        if !bool::from(shown.as_bytes().ct_eq(request.csrf_token.as_bytes())) {
+            return Err(not_ours());
+        }
+        Ok(Self { request, fields })
+    }
+}
+
+impl FromRequest<Arc<Pages>> for DecisionForm {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, pages: &Arc<Pages>) -> Result<Self, Response> {
+        let form = VerifiedForm::from_request(request, pages).await?;
+        match form.request.visitor.decides {
+            true => Ok(Self(form)),
+            false => Err(form.request.respond_to_order(Err(PageError::NoPermission))),
+        }
+    }
+}
+
+/// Whether a request comes from this server's pages: from the named host or the published origin.
+fn is_same_origin(headers: &HeaderMap, published: Option<&str>) -> bool {
+    let mut origins = headers.get_all(ORIGIN).into_iter();
+    let (Some(origin), None) = (origins.next().and_then(|origin| origin.to_str().ok()), origins.next()) else {
+        return false;
+    };
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+    published == Some(origin) || host.is_some_and(|host| origin.strip_prefix("http://") == Some(host))
+}
+
+/// Fields with their values, in the order of the request.
+#[derive(Clone, Debug, Default)]
+pub(super) struct FormFields(Vec<(String, String)>);
+
+impl FormFields {
+    /// Parses the encoding of forms.
+    pub(super) fn parse(text: &[u8]) -> Self {
+        Self(form_urlencoded::parse(text).into_owned().collect())
+    }
+
+    /// The trimmed value of a field; `None` if it is missing or empty.
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        let (_, value) = self.0.iter().find(|(known, _)| known == name)?;
+        Some(value.trim()).filter(|value| !value.is_empty())
+    }
+}
+
+/// Encodes a segment of a URL path.
+pub(super) fn encode_path_segment(word: &str) -> String {
+    form_urlencoded::byte_serialize(word.as_bytes()).collect::<String>().replace('+', "%20").replace("%40", "@")
+}
+
+#[cfg(test)]
+mod told_tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn only_own_or_published_origin_is_accepted() {
+        let published = Some("https://campaign.example.com");
+        for (origins, ours) in [
+            (vec!["http://127.0.0.1:8040"], true),
+            (vec!["https://campaign.example.com"], true),
+            (vec![], false),
+            (vec!["null"], false),
+            (vec!["http://127.0.0.1:8041"], false),
+            (vec!["https://127.0.0.1:8040"], false),
+            (vec!["http://localhost:8040"], false),
+            (vec!["http://evil.example"], false),
+            (vec!["http://campaign.example.com"], false),
+            (vec!["http://127.0.0.1:8040", "http://evil.example"], false),
+        ] {
+            let mut headers = HeaderMap::from_iter([(HOST, HeaderValue::from_static("127.0.0.1:8040"))]);
+            for origin in &origins {
+                headers.append(ORIGIN, HeaderValue::from_str(origin).unwrap());
+            }
+            assert_eq!(is_same_origin(&headers, published), ours, "{origins:?}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod fields_tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_read_as_forms_write_them() {
+        let fields = FormFields::parse("why=%D1%82%D0%B0%D0%BA+&empty=&why=2&count=%203".as_bytes());
+        assert_eq!((fields.get("why"), fields.get("count")), (Some("так"), Some("3")));
+        assert_eq!((fields.get("empty"), fields.get("none")), (None, None));
+        assert_eq!(encode_path_segment("autumn-sale@3"), "autumn-sale@3");
+        assert_eq!(encode_path_segment("a b/?c"), "a%20b%2F%3Fc");
+    }
+}

@@ -1,0 +1,347 @@
+//! The page of a run: state, rows by state, figures and rows in doubt, with live updates.
+//!
+//! Each part has a name, by which a live page replaces it. Parts that depend on the visitor have their own templates.
+//! The others are common parts (`server/web/run_page`), rendered once for all visitors.
+
+use std::convert::Infallible;
+use std::fmt::Write as _;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use axum::extract::Path;
+use axum::http::StatusCode;
+use axum::http::header::HeaderMap;
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse as _, Response};
+use futures_util::stream::{Stream, unfold};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
+use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::time::{Interval, MissedTickBehavior, interval};
+
+use super::caches::RunReading;
+use super::page_error::PageError;
+use super::request::{PageRequest, encode_path_segment};
+use crate::web::run_page::{self, RunPagePart, RunPageView};
+use crate::web::words::PageLanguage;
+use campaign_engine::report::{IN_DOUBT_STATES, RunStatus, RunView, displayed_counts};
+use campaign_ledger::{LedgerError, RowState, RunId, StateCounts};
+
+/// The parts of the page that depend on the visitor: the name of each, and its template.
+const VISITOR_PARTS: [(&str, &str); 3] = [
+    ("standing", "pages/part_standing.html"),
+    ("counts", "pages/part_counts.html"),
+    ("doubt", "pages/part_doubt.html"),
+];
+/// The parts that every page of a run has.
+const SHARED_PARTS: [RunPagePart; 7] = [
+    RunPagePart::Sentence,
+    RunPagePart::Funnel,
+    RunPagePart::Arrivals,
+    RunPagePart::Failures,
+    RunPagePart::Doubt,
+    RunPagePart::Money,
+    RunPagePart::Pace,
+];
+
+/// A run as its page shows it.
+#[derive(Clone, Debug, Serialize)]
+struct RunSummaryView {
+    name: String,
+    path: String,
+    /// Whether it is being sent, so that it can be stopped.
+    sending: bool,
+    /// Whether a stop was requested.
+    stopping: bool,
+    rehearsal: bool,
+    rows: u64,
+    parts: u64,
+    /// Whether the gateway may have billed further parts.
+    parts_at_least: bool,
+    counts: Vec<StateCountView>,
+    /// The number of messages that were delivered only in part.
+    in_part: u64,
+    /// The number of rows that wait for a decision.
+    doubt: u64,
+    /// The same by state.
+    doubtful: Vec<StateCountView>,
+    /// Whether its rows can be shown: they were not purged.
+    kept: bool,
+    gateway: String,
+    began: String,
+    ended: Option<String>,
+    /// The duration between the two.
+    took: Option<String>,
+}
+
+/// The number of rows in a state, and the link to them.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct StateCountView {
+    state: &'static str,
+    rows: u64,
+    path: String,
+}
+
+impl StateCountView {
+    fn is_doubtful(&self) -> bool {
+        IN_DOUBT_STATES.iter().any(|state| state.name() == self.state)
+    }
+}
+
+/// The data of the page's templates.
+#[derive(Serialize)]
+pub(super) struct RunPageContext {
+    run: RunSummaryView,
+    figures: RunPageView,
+    /// The confirmation of the last action.
+    done: Option<String>,
+}
+
+/// A part of the page: the `id` of its element, and the element.
+pub(super) type NamedPart = (String, String);
+
+/// The rendered parts that do not depend on the visitor, once per language.
+#[derive(Default)]
+pub(super) struct SharedParts([OnceLock<Vec<NamedPart>>; PageLanguage::ALL.len()]);
+
+impl SharedParts {
+    fn get_or_render(&self, request: &PageRequest, reading: &RunReading) -> Result<&[NamedPart], PageError> {
+        let made = &self.0[request.language as usize];
+        if let Some(parts) = made.get() {
+            return Ok(parts);
+        }
+        let view = figures_view(request, reading);
+        let part = |part: RunPagePart| {
+            let html = run_page::render_run_part(request.language, &view, part)?;
+            Ok((format!("run-{}", part.name()), html.trim().to_owned()))
+        };
+        let parts = SHARED_PARTS.into_iter().map(part).collect::<Result<_, PageError>>()?;
+        Ok(made.get_or_init(|| parts))
+    }
+}
+
+/// The figures of the run, as every page of a run shows them.
+fn figures_view(request: &PageRequest, reading: &RunReading) -> RunPageView {
+    let command = |arguments: String| format!("campaign {arguments}");
+    let run = &reading.standing.view.run;
+    let rows = format!("/runs/{}/rows", encode_path_segment(&run.name()));
+    let page = run_page::RunPage {
+        standing: &reading.standing,
+        now: request.pages.now(),
+        left: reading.left,
+        zone: &request.zone,
+        command: &command,
+        // A purged run has no rows.
+        rows: run.purged_at.is_none().then_some(&rows),
+    };
+    page.to_view(request.language)
+}
+
+/// Renders the parts that change while the run is sent.
+pub(super) fn render_parts(request: &PageRequest, reading: &RunReading) -> Result<Vec<NamedPart>, PageError> {
+    #[derive(Serialize)]
+    struct Own {
+        run: RunSummaryView,
+    }
+    let own = Own { run: run_summary(request, reading) };
+    let mut parts = Vec::with_capacity(VISITOR_PARTS.len() + SHARED_PARTS.len());
+    for (id, template) in VISITOR_PARTS {
+        parts.push((id.to_owned(), request.render_part(template, &own)?.trim().to_owned()));
+    }
+    parts.extend_from_slice(reading.shared.get_or_render(request, reading)?);
+    Ok(parts)
+}
+
+pub(super) async fn show_run(mut request: PageRequest, Path(name): Path<String>) -> Response {
+    let view = async {
+        let run = request.find_run(&name).await?;
+        let reading = request.pages.watched.read_once(run.key).await.ok_or(PageError::Later)??;
+        Ok(RunPageContext {
+            run: run_summary(&request, &reading),
+            figures: figures_view(&request, &reading),
+            done: done_message(&request),
+        })
+    };
+    let view = view.await;
+    request.respond("pages/run.html", view)
+}
+
+/// The summary of a run for a visitor.
+fn run_summary(request: &PageRequest, reading: &RunReading) -> RunSummaryView {
+    let RunView { run, status, counts: by_state, parts } = &reading.standing.view;
+    let name = run.name();
+    let path = format!("/runs/{}", encode_path_segment(&name));
+    let ended = run.ended_at.filter(|_| *status != RunStatus::Sending);
+    let took = ended.and_then(|ended| Duration::try_from(ended.duration_since(run.began_at)).ok());
+    RunSummaryView {
+        sending: *status == RunStatus::Sending,
+        stopping: run.stop_requested && *status == RunStatus::Sending,
+        rehearsal: !run.live,
+        rows: by_state.total(),
+        parts: *parts,
+        parts_at_least: reading.standing.has_unreported_parts(),
+        doubt: count_doubtful(by_state),
+        doubtful: state_counts(&path, by_state).into_iter().filter(StateCountView::is_doubtful).collect(),
+        counts: state_counts(&path, by_state),
+        in_part: reading.standing.count_partial(),
+        kept: run.purged_at.is_none(),
+        gateway: run.gateway.clone(),
+        began: request.format_moment(run.began_at),
+        ended: ended.map(|at| request.format_moment(at)),
+        took: took.map(|took| request.words().format_duration(took)),
+        path,
+        name,
+    }
+}
+
+/// The confirmation message for the action named in `?done=`.
+pub(super) fn done_message(request: &PageRequest) -> Option<String> {
+    let word = request.query.get("done")?;
+    request.words().kind("pages-done", word).map(str::to_owned)
+}
+
+/// The states with rows, each with the link to them. Delivered messages include read ones.
+pub(super) fn state_counts(path: &str, counts: &StateCounts) -> Vec<StateCountView> {
+    let count = |(state, rows): (RowState, u64)| {
+        let state = state.name();
+        StateCountView { state, rows, path: format!("{path}/rows?state={state}") }
+    };
+    displayed_counts(counts).map(count).collect()
+}
+
+/// The number of rows that wait for a decision.
+fn count_doubtful(counts: &StateCounts) -> u64 {
+    IN_DOUBT_STATES.into_iter().map(|state| counts.get(state)).sum()
+}
+
+/// The interval of keep-alive messages, shorter than the idle timeout of connections.
+const PING_INTERVAL: Duration = Duration::from_secs(10);
+/// The interval between two checks of the visitor's session.
+const SESSION_CHECK_INTERVAL: Duration = Duration::from_secs(1);
+/// The wait of a browser before it reconnects.
+const RECONNECT_DELAY: Duration = Duration::from_secs(2);
+
+/// An open page.
+struct LivePage {
+    request: PageRequest,
+    readings: watch::Receiver<Option<Result<Arc<RunReading>, Arc<LedgerError>>>>,
+    closing: watch::Receiver<bool>,
+    ticks: Interval,
+    /// The parts that the browser already has, and the name of all of them together.
+    has: Vec<NamedPart>,
+    id: String,
+    over: bool,
+    _place: OwnedSemaphorePermit,
+}
+
+/// An event of a live page.
+enum LivePageEvent {
+    /// The server ends.
+    End,
+    /// It is time to check the session.
+    Tick,
+    /// The run was read.
+    Reading,
+}
+
+pub(super) async fn stream_run(mut request: PageRequest, Path(name): Path<String>, headers: HeaderMap) -> Response {
+    let run = match request.find_run(&name).await {
+        Ok(run) => run,
+        Err(refusal) => return request.respond_to_order(Err(refusal)),
+    };
+    let Ok(place) = Arc::clone(&request.pages.live).try_acquire_owned() else {
+        return StatusCode::SERVICE_UNAVAILABLE.into_response();
+    };
+    let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()).unwrap_or_default().to_owned();
+    let ping = KeepAlive::new().interval(PING_INTERVAL).text("ping");
+    Sse::new(event_stream(request, run.key, last, place)).keep_alive(ping).into_response()
+}
+
+fn event_stream(
+    request: PageRequest,
+    run: RunId,
+    last: String,
+    place: OwnedSemaphorePermit,
+) -> impl Stream<Item = Result<Event, Infallible>> {
+    let mut readings = request.pages.watched.follow_run(run);
+    // A reading from before this page was opened is also new to it.
+    readings.mark_changed();
+    let closing = request.pages.closing.subscribe();
+    let mut ticks = interval(SESSION_CHECK_INTERVAL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let open = LivePage { request, readings, closing, ticks, has: Vec::new(), id: last, over: false, _place: place };
+    unfold(open, |mut open| async move { open.next_event().await.map(|event| (Ok(event), open)) })
+}
+
+impl LivePage {
+    /// The next event to send; `None` at the end.
+    async fn next_event(&mut self) -> Option<Event> {
+        while !self.over {
+            match self.wait_for_event().await {
+                LivePageEvent::End => return None,
+                LivePageEvent::Tick if self.is_session_valid().await => {}
+                LivePageEvent::Tick => {
+                    self.over = true;
+                    return Some(Event::default().event("gone").data("gone"));
+                }
+                LivePageEvent::Reading => {
+                    if let Some(event) = self.changed_parts() {
+                        return Some(event);
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    async fn wait_for_event(&mut self) -> LivePageEvent {
+        let Self { readings, closing, ticks, .. } = self;
+        tokio::select! {
+            _ = closing.wait_for(|closing| *closing) => LivePageEvent::End,
+            _ = ticks.tick() => LivePageEvent::Tick,
+            changed = readings.changed() => if changed.is_ok() { LivePageEvent::Reading } else { LivePageEvent::End },
+        }
+    }
+
+    /// Whether the session is still valid.
+    async fn is_session_valid(&self) -> bool {
+        let visitor = self.request.pages.find_visitor(&self.request.session).await;
+        visitor.is_ok_and(|visitor| visitor.as_ref() == Some(&self.request.visitor))
+    }
+
+    /// The parts that changed since the last event; `None` if there are none.
+    fn changed_parts(&mut self) -> Option<Event> {
+        let reading = match self.readings.borrow_and_update().as_ref()? {
+            Ok(reading) => Arc::clone(reading),
+            Err(error) => {
+                tracing::warn!("a run cannot be read for its page: {error}");
+                return None;
+            }
+        };
+        let made = render_parts(&self.request, &reading)
+            .map_err(|refusal| tracing::warn!("cannot render a part of a page: {refusal}"))
+            .ok()?;
+        let id = parts_id(&made);
+        if id == self.id {
+            self.has = made;
+            return None;
+        }
+        let changed = made.iter().enumerate().filter(|(index, part)| self.has.get(*index) != Some(*part));
+        let changed: Map<String, Value> =
+            changed.map(|(_, (name, html))| (name.clone(), html.as_str().into())).collect();
+        (self.has, self.id) = (made, id.clone());
+        // JSON escapes line breaks, so it is one line, as an event requires.
+        Some(Event::default().event("parts").id(id).retry(RECONNECT_DELAY).data(Value::Object(changed).to_string()))
+    }
+}
+
+/// The identifier of these parts: a hash of their content.
+fn parts_id(parts: &[NamedPart]) -> String {
+    let hash = parts.iter().fold(Sha256::new(), |hash, (_, part)| hash.chain_update(part).chain_update([0]));
+    hash.finalize().iter().take(8).fold(String::new(), |mut id, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(id, "{byte:02x}");
+        id
+    })
+}

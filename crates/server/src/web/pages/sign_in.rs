@@ -1,0 +1,436 @@
+//! Sign-in links, sessions and signing out.
+//!
+//! They are in a private file of the state folder and not in the ledger: a restored or copied ledger must not bring
+//! back revoked access. Only hashes of the secrets are stored. The file is read for every request, so revoking takes
+//! effect at once.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use axum::extract::{Path as UrlPath, State};
+use axum::http::header::{HeaderMap, HeaderName, HeaderValue, SET_COOKIE};
+use axum::http::{Method, StatusCode};
+use axum::response::{Html, IntoResponse as _, Response};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
+
+use super::Pages;
+use super::page_error::PageError;
+use super::request::{VerifiedForm, closed_response, no_session_response, preferred_language};
+use crate::web::html::{PageFormat, render};
+use campaign_core::private::{self, ExistingFile};
+use campaign_runs::run_blocking;
+
+/// The headers with which browsers mark speculative requests.
+const PURPOSES: [HeaderName; 2] = [HeaderName::from_static("sec-purpose"), HeaderName::from_static("purpose")];
+
+/// Signs a visitor in by a link. The cookie is `SameSite=Strict`, so the next page is requested by this page and not
+/// by a redirect, which would count as a request from the site with the link.
+pub(super) async fn sign_in(
+    State(pages): State<Arc<Pages>>,
+    UrlPath(link): UrlPath<String>,
+    method: Method,
+    headers: HeaderMap,
+) -> Response {
+    let language = preferred_language(&headers);
+    if method != Method::GET || is_prefetch(&headers) {
+        return StatusCode::NO_CONTENT.into_response();
+    }
+    let (visitors, now) = (pages.visitors.clone(), pages.now());
+    let entered = run_blocking(move || visitors.use_link(&link, now)).await.map_err(PageError::from);
+    let (visitor, session) = match entered.and_then(|entered| Ok(entered?)) {
+        Ok(Some(entered)) => entered,
+        Ok(None) => return no_session_response(language),
+        Err(refusal) => {
+            return closed_response(language, &refusal.to_string());
+        }
+    };
+    tracing::info!("{} signed in to the dashboard", visitor.name);
+    let page = render(language, PageFormat::Served, "pages/entered.html", &json!({ "name": visitor.name }));
+    let Ok(page) = page else { return StatusCode::INTERNAL_SERVER_ERROR.into_response() };
+    with_cookie(&pages, Html(page).into_response(), &session, SESSION_LIFETIME.as_secs())
+}
+
+/// Ends the session.
+pub(super) async fn sign_out(State(pages): State<Arc<Pages>>, form: VerifiedForm) -> Response {
+    let (visitors, now, session) = (pages.visitors.clone(), pages.now(), form.request.session.clone());
+    match run_blocking(move || visitors.end_session(&session, now)).await {
+        Ok(Ok(())) => with_cookie(&pages, no_session_response(form.request.language), "", 0),
+        _ => StatusCode::SERVICE_UNAVAILABLE.into_response(),
+    }
+}
+
+/// Whether a browser asks before the user wants to see the answer; this uses up no link.
+fn is_prefetch(headers: &HeaderMap) -> bool {
+    let says = |value: &HeaderValue| value.to_str().is_ok_and(|value| value.contains("prefetch"));
+    PURPOSES.iter().filter_map(|name| headers.get(name)).any(says)
+}
+
+fn with_cookie(pages: &Pages, mut answer: Response, session: &str, seconds: i64) -> Response {
+    let secure = if pages.is_secure() { "; Secure" } else { "" };
+    let name = pages.cookie_name();
+    let cookie = format!("{name}={session}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}{secure}");
+    match HeaderValue::from_str(&cookie) {
+        Ok(cookie) => {
+            answer.headers_mut().insert(SET_COOKIE, cookie);
+            answer
+        }
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}
+
+/// How long a link is good.
+pub const LINK_LIFETIME: SignedDuration = SignedDuration::from_hours(24);
+/// How long a session is good.
+pub(super) const SESSION_LIFETIME: SignedDuration = SignedDuration::from_hours(30 * 24);
+/// The largest number of links and of sessions that are kept; the latest are kept.
+const MAX_PASSES: usize = 256;
+/// The longest name.
+const MAX_NAME_LENGTH: usize = 64;
+
+/// A signed-in visitor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Visitor {
+    /// The name under which decisions are recorded.
+    pub(super) name: String,
+    /// Whether they may decide.
+    pub(super) decides: bool,
+}
+
+/// A person with sign-in links or sessions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignInEntry {
+    /// The name.
+    pub name: String,
+    /// Whether one of the links or sessions allows decisions.
+    pub decides: bool,
+    /// The number of unused links.
+    pub links: usize,
+    /// Sessions.
+    pub sessions: usize,
+    /// The end of the last of these.
+    pub until: Timestamp,
+}
+
+/// The file with sign-in links and sessions.
+#[derive(Clone, Debug)]
+pub struct Visitors {
+    file: PathBuf,
+    lock: PathBuf,
+}
+
+/// The content of the file.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct SignInFile {
+    /// The address of the server that started last.
+    address: Option<String>,
+    links: Vec<SignInPass>,
+    sessions: Vec<SignInPass>,
+}
+
+/// A link or a session.
+#[derive(Debug, Serialize, Deserialize)]
+struct SignInPass {
+    /// The hash of its secret.
+    secret: String,
+    name: String,
+    decides: bool,
+    until: Timestamp,
+}
+
+impl SignInPass {
+    fn new(secret: &str, Visitor { name, decides }: Visitor, until: Timestamp) -> Self {
+        Self { secret: hash_secret(secret), name, decides, until }
+    }
+
+    fn to_visitor(&self) -> Visitor {
+        Visitor { name: self.name.clone(), decides: self.decides }
+    }
+}
+
+/// Whether a name is valid: short, on one line, and without control characters.
+#[must_use]
+pub fn is_name(name: &str) -> bool {
+    let signs = name.chars().count();
+    name.trim() == name
+        && (1..=MAX_NAME_LENGTH).contains(&signs)
+        && campaign_core::finding::escape_to_one_line(name) == name
+}
+
+impl Visitors {
+    /// The file in a state folder.
+    #[must_use]
+    pub fn in_state_folder(state: &Path) -> Self {
+        Self { file: state.join("visitors.json"), lock: state.join("visitors.lock") }
+    }
+
+    /// Records the address of the server.
+    ///
+    /// # Errors
+    /// When the file cannot be read or written.
+    pub fn record_address(&self, address: &str, now: Timestamp) -> io::Result<()> {
+        self.update_file(now, |book| book.address = Some(address.to_owned()))
+    }
+
+    /// The address of the server that started last, if any.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn read_address(&self) -> io::Result<Option<String>> {
+        Ok(self.read_file()?.address)
+    }
+
+    /// Creates a sign-in link that can be used once, and returns its secret.
+    ///
+    /// # Errors
+    /// If the file cannot be read or written.
+    pub fn create_link(&self, name: &str, decides: bool, now: Timestamp) -> io::Result<String> {
+        let secret = new_secret();
+        let pass = SignInPass::new(&secret, Visitor { name: name.to_owned(), decides }, add_time(now, LINK_LIFETIME));
+        self.update_file(now, |book| push_bounded(&mut book.links, pass)).map(|()| secret)
+    }
+
+    /// Uses up a link and returns the visitor and the secret of the new session; `None` if the link is used, expired
+    /// or unknown.
+    ///
+    /// # Errors
+    /// If the file cannot be read or written.
+    pub(super) fn use_link(&self, link: &str, now: Timestamp) -> io::Result<Option<(Visitor, String)>> {
+        self.update_file(now, |book| {
+            let place = book.links.iter().position(|pass| has_secret(pass, link))?;
+            let (visitor, secret) = (book.links.remove(place).to_visitor(), new_secret());
+            push_bounded(
+                &mut book.sessions,
+                SignInPass::new(&secret, visitor.clone(), add_time(now, SESSION_LIFETIME)),
+            );
+            Some((visitor, secret))
+        })
+    }
+
+    /// The visitor of a session; `None` if it is expired or unknown.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub(super) fn find_session(&self, secret: &str, now: Timestamp) -> io::Result<Option<Visitor>> {
+        let sessions = self.read_file()?.sessions;
+        let mut mine = sessions.iter().filter(|pass| pass.until > now && has_secret(pass, secret));
+        Ok(mine.next().map(SignInPass::to_visitor))
+    }
+
+    /// Ends a session.
+    ///
+    /// # Errors
+    /// When the file cannot be read or written.
+    pub(super) fn end_session(&self, secret: &str, now: Timestamp) -> io::Result<()> {
+        self.update_file(now, |book| book.sessions.retain(|pass| !has_secret(pass, secret)))
+    }
+
+    /// Everybody with access, by name.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn list_visitors(&self, now: Timestamp) -> io::Result<Vec<SignInEntry>> {
+        let mut book = self.read_file()?;
+        book.remove_expired(now);
+        let mut all: Vec<SignInEntry> = Vec::new();
+        let links = book.links.into_iter().map(|pass| (pass, (1, 0)));
+        for (pass, (link, session)) in links.chain(book.sessions.into_iter().map(|pass| (pass, (0, 1)))) {
+            let known = all.iter_mut().find(|known| known.name == pass.name);
+            match known {
+                Some(known) => {
+                    known.decides |= pass.decides;
+                    known.until = known.until.max(pass.until);
+                    (known.links, known.sessions) = (known.links + link, known.sessions + session);
+                }
+                None => all.push(SignInEntry {
+                    name: pass.name,
+                    decides: pass.decides,
+                    links: link,
+                    sessions: session,
+                    until: pass.until,
+                }),
+            }
+        }
+        all.sort_by(|one, other| one.name.cmp(&other.name));
+        Ok(all)
+    }
+
+    /// Removes the links and sessions of a name and returns their number.
+    ///
+    /// # Errors
+    /// If the file cannot be read or written.
+    pub fn revoke_visitor(&self, name: &str, now: Timestamp) -> io::Result<usize> {
+        self.update_file(now, |book| {
+            let all = |book: &SignInFile| book.links.len() + book.sessions.len();
+            let before = all(book);
+            book.links.retain(|pass| pass.name != name);
+            book.sessions.retain(|pass| pass.name != name);
+            before - all(book)
+        })
+    }
+
+    /// Checks that the file can be read. Otherwise, no visitor can sign in.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn prove_readable(&self) -> io::Result<()> {
+        self.read_file().map(drop)
+    }
+
+    /// The path of the file, for removing a damaged one.
+    #[must_use]
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    fn read_file(&self) -> io::Result<SignInFile> {
+        match fs::read(&self.file) {
+            Ok(bytes) => {
+                let damaged = |error| io::Error::new(ErrorKind::InvalidData, format!("it is damaged: {error}"));
+                serde_json::from_slice(&bytes).map_err(damaged)
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(SignInFile::default()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Changes the file under a lock. Readers see it before or after the change.
+    fn update_file<T>(&self, now: Timestamp, change: impl FnOnce(&mut SignInFile) -> T) -> io::Result<T> {
+        let lock: File = private::open_file(&self.lock, ExistingFile::Keep)?;
+        lock.lock()?;
+        let mut book = self.read_file()?;
+        book.remove_expired(now);
+        let changed = change(&mut book);
+        let folder = self.file.parent().unwrap_or(Path::new("."));
+        let mut new = tempfile::Builder::new().prefix(".visitors-").tempfile_in(folder)?;
+        new.write_all(&serde_json::to_vec_pretty(&book)?)?;
+        new.as_file().sync_all()?;
+        new.persist(&self.file).map_err(|error| error.error)?;
+        private::sync_entry(&self.file)?;
+        Ok(changed)
+    }
+}
+
+impl SignInFile {
+    fn remove_expired(&mut self, now: Timestamp) {
+        self.links.retain(|pass| pass.until > now);
+        self.sessions.retain(|pass| pass.until > now);
+    }
+}
+
+/// Adds a pass. If there are too many, the oldest ones are removed.
+fn push_bounded(passes: &mut Vec<SignInPass>, new: SignInPass) {
+    passes.push(new);
+    let surplus = passes.len().saturating_sub(MAX_PASSES);
+    passes.drain(..surplus);
+}
+
+/// Whether a secret belongs to a pass, in constant time.
+fn has_secret(pass: &SignInPass, secret: &str) -> bool {
+    pass.secret.as_bytes().ct_eq(hash_secret(secret).as_bytes()).into()
+}
+
+/// A random secret of 256 bits.
+fn new_secret() -> String {
+    URL_SAFE_NO_PAD.encode(rand::random::<[u8; 32]>())
+}
+
+/// The stored hash of a secret.
+fn hash_secret(secret: &str) -> String {
+    URL_SAFE_NO_PAD.encode(Sha256::digest(secret.as_bytes()))
+}
+
+fn add_time(now: Timestamp, time: SignedDuration) -> Timestamp {
+    now.checked_add(time).unwrap_or(Timestamp::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at_hour(hours: i64) -> Timestamp {
+        add_time(Timestamp::UNIX_EPOCH, SignedDuration::from_hours(hours))
+    }
+
+    fn olha() -> Visitor {
+        Visitor { name: "Olha".to_owned(), decides: true }
+    }
+
+    #[test]
+    fn sign_in_link_works_once_within_a_day() {
+        let folder = tempfile::tempdir().unwrap();
+        let visitors = Visitors::in_state_folder(folder.path());
+        let (link, late) = (
+            visitors.create_link("Olha", true, at_hour(0)).unwrap(),
+            visitors.create_link("Ivan", false, at_hour(0)).unwrap(),
+        );
+        assert_eq!(visitors.use_link("another", at_hour(1)).unwrap(), None);
+        let (visitor, session) = visitors.use_link(&link, at_hour(1)).unwrap().expect("let in");
+        assert_eq!(visitor, olha());
+        assert_eq!(visitors.use_link(&link, at_hour(1)).unwrap(), None, "used");
+        assert_eq!(visitors.use_link(&late, at_hour(24)).unwrap(), None, "over");
+        assert_eq!(visitors.find_session(&session, at_hour(2)).unwrap(), Some(olha()));
+        assert_eq!(visitors.find_session(&link, at_hour(2)).unwrap(), None, "a link is no session");
+        assert_eq!(visitors.find_session(&session, at_hour(1 + 30 * 24)).unwrap(), None, "over");
+    }
+
+    #[test]
+    fn file_has_no_secrets_and_is_private() {
+        let folder = tempfile::tempdir().unwrap();
+        let visitors = Visitors::in_state_folder(folder.path());
+        let link = visitors.create_link("Olha", true, at_hour(0)).unwrap();
+        let written = fs::read_to_string(&visitors.file).unwrap();
+        assert!(written.contains("Olha") && !written.contains(&link), "{written}");
+        let (_, session) = visitors.use_link(&link, at_hour(1)).unwrap().expect("let in");
+        assert!(!fs::read_to_string(&visitors.file).unwrap().contains(&session));
+        #[cfg(unix)]
+        {
+            let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&visitors.file).unwrap().permissions());
+            assert_eq!(mode & 0o777, 0o600);
+        }
+    }
+
+    #[test]
+    fn revoked_visitor_loses_links_and_sessions_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let visitors = Visitors::in_state_folder(folder.path());
+        let link = visitors.create_link("Olha", true, at_hour(0)).unwrap();
+        let (_, session) = visitors.use_link(&link, at_hour(1)).unwrap().expect("let in");
+        let second = visitors.create_link("Olha", false, at_hour(1)).unwrap();
+        let other = visitors.create_link("Ivan", false, at_hour(1)).unwrap();
+        let all = visitors.list_visitors(at_hour(2)).unwrap();
+        let listed: Vec<_> = all.iter().map(|known| (known.name.as_str(), known.links, known.sessions)).collect();
+        assert_eq!(listed, [("Ivan", 1, 0), ("Olha", 1, 1)]);
+        assert_eq!(visitors.revoke_visitor("Olha", at_hour(2)).unwrap(), 2);
+        assert_eq!(visitors.find_session(&session, at_hour(2)).unwrap(), None);
+        assert_eq!(visitors.use_link(&second, at_hour(2)).unwrap(), None);
+        assert!(visitors.use_link(&other, at_hour(2)).unwrap().is_some());
+    }
+
+    #[test]
+    fn damaged_file_lets_nobody_in() {
+        let folder = tempfile::tempdir().unwrap();
+        let visitors = Visitors::in_state_folder(folder.path());
+        fs::write(&visitors.file, "{").unwrap();
+        assert!(
+            visitors.find_session("x", at_hour(0)).is_err() && visitors.create_link("Olha", true, at_hour(0)).is_err()
+        );
+    }
+
+    #[test]
+    fn visitor_name_is_one_short_line() {
+        for (name, fits) in
+            [("Olha", true), ("Ольга К.", true), ("", false), (" a", false), ("a\nb", false), ("a\u{202e}", false)]
+        {
+            assert_eq!(is_name(name), fits, "{name}");
+        }
+        assert!(!is_name(&"a".repeat(65)));
+    }
+}

@@ -1,0 +1,343 @@
+//! The figures and charts of a run, for the report and the dashboard.
+//!
+//! - `outcomes`: the funnel from the list to read messages, failures, and rows in doubt;
+//! - `timelines`: deliveries over time, fallbacks, delivery times, throughput and cost.
+//!
+//! The dashboard replaces parts that change while a run is sent. All parts come from one `RunReport`, so they always
+//! agree. Nothing here reads the ledger or makes decisions.
+
+mod outcomes;
+#[cfg(test)]
+mod part_tests;
+mod timelines;
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use serde::Serialize;
+
+use crate::web::charts::Bar;
+use crate::web::html::{TemplateError, render_part};
+use crate::web::words::{PageLanguage, PageWords, zone_name};
+use campaign_engine::report::{ACCEPTED_STATES, IN_DOUBT_STATES, RunFigures, RunReport, RunStatus};
+use campaign_ledger::{RowState, Run, StateCounts};
+
+#[cfg(test)]
+pub(in crate::web) use part_tests::sample_with_text;
+
+/// The data of a run's page.
+pub struct RunPage<'p> {
+    /// The run and its figures.
+    pub standing: &'p RunReport,
+    /// When it was read.
+    pub now: Timestamp,
+    /// The time left, if it was measured while sending; otherwise, it is estimated from the throughput.
+    pub left: Option<Duration>,
+    /// The time zone of the campaign.
+    pub zone: &'p TimeZone,
+    /// Writes a command of this program with the required options, such as `stop sale@3`.
+    pub command: &'p dyn Fn(String) -> String,
+    /// The URL of the page with its rows; `None` in a report.
+    pub rows: Option<&'p str>,
+}
+
+/// A part of a run's page that can be rendered alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunPagePart {
+    /// The state of the run, as a sentence.
+    Sentence,
+    /// Its numbers.
+    Numbers,
+    /// From the list to the messages that were read.
+    Funnel,
+    /// The times of arrival, the channels, and the durations.
+    Arrivals,
+    /// Rejected and failed messages.
+    Failures,
+    /// Rows in doubt.
+    Doubt,
+    /// The cost.
+    Money,
+    /// How fast it went.
+    Pace,
+}
+
+impl RunPagePart {
+    /// Every part, in the order of the page.
+    pub const ALL: [RunPagePart; 8] = [
+        RunPagePart::Sentence,
+        RunPagePart::Numbers,
+        RunPagePart::Funnel,
+        RunPagePart::Arrivals,
+        RunPagePart::Failures,
+        RunPagePart::Doubt,
+        RunPagePart::Money,
+        RunPagePart::Pace,
+    ];
+
+    /// The name; the `id` of the element is `run-NAME`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            RunPagePart::Sentence => "sentence",
+            RunPagePart::Numbers => "numbers",
+            RunPagePart::Funnel => "funnel",
+            RunPagePart::Arrivals => "arrivals",
+            RunPagePart::Failures => "failures",
+            RunPagePart::Doubt => "doubt",
+            RunPagePart::Money => "money",
+            RunPagePart::Pace => "pace",
+        }
+    }
+}
+
+/// A run in the form for the templates in `run/`.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunPageView {
+    name: String,
+    campaign: String,
+    way: String,
+    began: String,
+    /// The time at which it was read, with the zone.
+    read: String,
+    zone: String,
+    /// Whether more than the counts is known.
+    whole: bool,
+    purged: Option<String>,
+    approved: Vec<String>,
+    sentence: SentenceView,
+    numbers: Vec<NumberView>,
+    funnel: Vec<Bar>,
+    arrivals: Option<timelines::ArrivalsView>,
+    failures: outcomes::FailuresView,
+    doubt: Option<outcomes::DoubtView>,
+    money: Option<timelines::MoneyView>,
+    pace: Option<timelines::PaceView>,
+}
+
+/// A number with its name.
+#[derive(Clone, Debug, Serialize)]
+struct NumberView {
+    label: String,
+    value: u64,
+}
+
+impl RunPage<'_> {
+    /// The run in a language.
+    #[must_use]
+    pub fn to_view(&self, language: PageLanguage) -> RunPageView {
+        let (words, run) = (PageWords::in_language(language), self.run());
+        let figures = self.standing.figures.as_ref();
+        RunPageView {
+            name: run.name(),
+            campaign: run.campaign.clone(),
+            way: self.describe_destination(words),
+            began: self.format_moment(words, run.began_at),
+            read: words.format_moment_in_zone(&self.now.to_zoned(self.zone.clone())),
+            zone: zone_name(self.zone).to_owned(),
+            whole: figures.is_some(),
+            purged: run.purged_at.map(|at| self.format_moment(words, at)),
+            approved: self.describe_approvals(words),
+            sentence: self.sentence_view(words),
+            numbers: self.number_views(words),
+            funnel: self.funnel_bars(words),
+            arrivals: figures.and_then(|figures| self.arrivals_view(words, figures)),
+            failures: self.failures_view(words),
+            doubt: self.doubt_view(words),
+            money: figures.and_then(|figures| timelines::money_view(words, figures, self.standing.budget_left)),
+            pace: figures.and_then(|figures| self.pace_view(words, figures)),
+        }
+    }
+
+    fn run(&self) -> &Run {
+        &self.standing.view.run
+    }
+
+    fn counts(&self) -> &StateCounts {
+        &self.standing.view.counts
+    }
+
+    fn figures(&self) -> Option<&RunFigures> {
+        self.standing.figures.as_ref()
+    }
+
+    fn sum_states(&self, states: &[RowState]) -> u64 {
+        states.iter().map(|state| self.counts().get(*state)).sum()
+    }
+
+    fn describe_destination(&self, words: &PageWords) -> String {
+        let run = self.run();
+        match run.live {
+            true => words.say_with("run.way", &[("gateway", &run.gateway)]),
+            false => words.say("way.rehearsal").to_owned(),
+        }
+    }
+
+    fn describe_approvals(&self, words: &PageWords) -> Vec<String> {
+        let approved = self.standing.approvals.iter().map(|approval| {
+            words.say_with("run.approved", &[("by", &approval.by), ("at", &self.format_moment(words, approval.at))])
+        });
+        approved.collect()
+    }
+
+    fn format_moment(&self, words: &PageWords, at: Timestamp) -> String {
+        words.format_moment(&at.to_zoned(self.zone.clone()))
+    }
+
+    fn format_command(&self, arguments: String) -> String {
+        (self.command)(arguments)
+    }
+
+    fn number_views(&self, words: &PageWords) -> Vec<NumberView> {
+        let number = |label: &str, value| NumberView { label: label.to_owned(), value };
+        let mut numbers = vec![
+            number(words.say("figure.rows"), self.run().recipients),
+            number(words.say("run.taken"), self.sum_states(&ACCEPTED_STATES)),
+            number(words.say("run.delivered"), self.counts().count_delivered()),
+            number(words.say("run.read"), self.counts().get(RowState::Read)),
+            number(words.say("run.failed"), self.sum_states(&[RowState::Failed, RowState::Rejected])),
+        ];
+        let others = [
+            number(words.say("run.in-part"), self.standing.count_partial()),
+            number(words.say("run.waiting"), self.sum_states(&outcomes::WAITING_STATES)),
+            number(words.say("run.in-doubt"), self.sum_states(&campaign_engine::report::IN_DOUBT_STATES)),
+        ];
+        numbers.extend(others.into_iter().filter(|number| number.value > 0));
+        let least = self.standing.has_unreported_parts();
+        let parts = if least { words.say("run.parts-at-least") } else { words.say("run.parts") };
+        // Some channels have none.
+        numbers.extend(Some(number(parts, self.standing.view.parts)).filter(|number| number.value > 0));
+        numbers
+    }
+}
+
+/// Renders a part of a run's page; it begins with the element whose `id` is `run-NAME`.
+///
+/// # Errors
+/// If the template cannot be filled, which is a bug.
+pub fn render_run_part(language: PageLanguage, view: &RunPageView, part: RunPagePart) -> Result<String, TemplateError> {
+    #[derive(Serialize)]
+    struct One<'v> {
+        run: &'v RunPageView,
+        part: &'static str,
+    }
+    render_part(language, "run/part.html", &One { run: view, part: part.name() })
+}
+
+/// Formats a share as a percentage with one decimal place, such as `96.4 %`. `0 %` and `100 %` appear only if exact.
+/// `None` if `whole` is zero.
+fn format_share(words: &PageWords, part: u64, whole: u64) -> Option<String> {
+    if whole == 0 {
+        return None;
+    }
+    let tenths = (u128::from(part) * 1_000 + u128::from(whole) / 2) / u128::from(whole);
+    let tenths = if part < whole { tenths.min(999) } else { tenths };
+    let point = if words.language() == PageLanguage::Ukrainian { ',' } else { '.' };
+    Some(match (tenths / 10, tenths % 10) {
+        (0, 0) if part > 0 => format!("<0{point}1\u{a0}%"),
+        (percent, 0) => format!("{percent}\u{a0}%"),
+        (percent, tenth) => format!("{percent}{point}{tenth}\u{a0}%"),
+    })
+}
+
+/// The number of latest points from which the speed of a run is estimated.
+const LATEST_POINTS: usize = 10;
+/// A shorter remaining time is shown as a duration, and a longer one as the time of the end.
+const SHORT_REST: Duration = Duration::from_secs(600);
+
+/// The state of a run.
+#[derive(Clone, Debug, Serialize)]
+struct SentenceView {
+    /// The word for programs.
+    state: &'static str,
+    /// The word for people.
+    word: String,
+    /// How far it is.
+    said: String,
+    /// Why it stopped, in English.
+    why: Option<String>,
+    /// How many rows are in doubt.
+    doubt: Option<String>,
+}
+
+impl RunPage<'_> {
+    fn sentence_view(&self, words: &PageWords) -> SentenceView {
+        let status = &self.standing.view.status;
+        let doubt = self.sum_states(&IN_DOUBT_STATES);
+        SentenceView {
+            state: status.as_str(),
+            word: words.kind("standing", status.as_str()).unwrap_or_default().to_owned(),
+            said: self.describe_progress(words),
+            why: status.reason().map(str::to_owned),
+            doubt: (doubt > 0).then(|| words.count("run.doubt", doubt, &[])),
+        }
+    }
+
+    /// The progress, and the remaining time or the estimated end.
+    fn describe_progress(&self, words: &PageWords) -> String {
+        let waiting = self.sum_states(&[RowState::Planned, RowState::Sending]);
+        let planned = self.run().recipients.saturating_sub(self.sum_states(&[RowState::Skipped, RowState::Invalid]));
+        let through = words.format_number(planned.saturating_sub(waiting));
+        let said = words.count("run.through", planned, &[("through", &through)]);
+        if self.standing.view.status != RunStatus::Sending {
+            return said;
+        }
+        match self.left.or_else(|| estimate_left(self.figures()?, waiting)) {
+            Some(left) if left < SHORT_REST => {
+                let left = words.format_duration(round_duration(left));
+                words.say_with("run.left", &[("said", &said), ("time", &left)])
+            }
+            Some(left) => {
+                let at = self.now.checked_add(left).unwrap_or(Timestamp::MAX);
+                words.say_with("run.until", &[("said", &said), ("at", &self.format_moment(words, at))])
+            }
+            None => said,
+        }
+    }
+}
+
+/// Estimates the time for this many rows from the latest throughput; `None` if nothing was sent recently.
+fn estimate_left(figures: &RunFigures, waiting: u64) -> Option<Duration> {
+    let latest = figures.requests.sent.latest_counts(LATEST_POINTS);
+    let (sent, points) = (latest.iter().sum::<u64>(), u64::try_from(latest.len()).ok()?);
+    if sent == 0 || waiting == 0 {
+        return None;
+    }
+    let each = points.checked_mul(u64::try_from(figures.requests.sent.point_seconds()).ok()?)?;
+    let seconds = u128::from(waiting) * u128::from(each) / u128::from(sent);
+    Some(Duration::from_secs(u64::try_from(seconds).ok()?))
+}
+
+/// A rounded duration, in steps that fit its size.
+fn round_duration(left: Duration) -> Duration {
+    let step = match left.as_secs() {
+        0..20 => 1,
+        20..120 => 5,
+        _ => 60,
+    };
+    Duration::from_secs(left.as_secs().max(1).next_multiple_of(step))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn share_is_all_or_nothing_only_if_exact() {
+        let english = PageWords::in_language(PageLanguage::English);
+        let table = [
+            (0, 7, "0\u{a0}%"),
+            (7, 7, "100\u{a0}%"),
+            (999_999, 1_000_000, "99.9\u{a0}%"),
+            (160, 161, "99.4\u{a0}%"),
+            (1, 2_001, "<0.1\u{a0}%"),
+            (1, 1_000_000, "<0.1\u{a0}%"),
+        ];
+        for (part, whole, text) in table {
+            assert_eq!(format_share(english, part, whole).as_deref(), Some(text));
+        }
+        assert_eq!(format_share(PageWords::in_language(PageLanguage::Ukrainian), 1, 8).as_deref(), Some("12,5\u{a0}%"));
+        assert_eq!(format_share(english, 0, 0), None);
+    }
+}

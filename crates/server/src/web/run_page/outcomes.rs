@@ -1,0 +1,238 @@
+//! The funnel from the list to read messages, the failure reasons, and the rows in doubt. Every row is counted once.
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::{RunPage, format_share};
+use crate::web::charts::{Bar, scale_bars};
+use crate::web::words::PageWords;
+use campaign_engine::report::{ACCEPTED_STATES, IN_DOUBT_STATES, RowInDoubt};
+use campaign_ledger::RowState;
+
+/// The states of accepted rows without a delivery status.
+pub(super) const WAITING_STATES: [RowState; 2] = [RowState::Accepted, RowState::Queued];
+/// The states of rows that are to be sent, and for which the gateway is not known to have accepted a message.
+const NOT_ACCEPTED_STATES: [RowState; 7] = [
+    RowState::Planned,
+    RowState::Sending,
+    RowState::Rejected,
+    RowState::NotSent,
+    RowState::InDoubt,
+    RowState::Unresolved,
+    RowState::AssumedSent,
+];
+/// How many skip reasons are listed.
+const MAX_SKIP_REASONS: usize = 8;
+
+impl RunPage<'_> {
+    pub(super) fn funnel_bars(&self, words: &PageWords) -> Vec<Bar> {
+        let rows = self.run().recipients;
+        let left_out = self.sum_states(&[RowState::Skipped, RowState::Invalid]);
+        let (taken, delivered) = (self.sum_states(&ACCEPTED_STATES), self.counts().count_delivered());
+        let planned = rows.saturating_sub(left_out);
+        let mut funnel = vec![Bar::new(words.say("run.list"), rows, "whole")];
+        funnel.extend(self.left_out_bars(words, left_out));
+        funnel.push(
+            Bar::new(words.say("run.meant"), planned, "whole").with_note(self.describe_share_of_list(words, planned)),
+        );
+        funnel.extend(self.state_bars(words, &NOT_ACCEPTED_STATES));
+        funnel.push(
+            Bar::new(words.say("run.taken"), taken, "whole").with_note(self.describe_share_of_list(words, taken)),
+        );
+        funnel.extend(self.waiting_bar(words));
+        funnel.extend(self.state_bars(words, &[RowState::Failed]));
+        let in_part = self.standing.count_partial();
+        let in_part = (in_part > 0).then(|| words.count("run.in-part-of", in_part, &[]));
+        let notes: Vec<String> = self.describe_share_of_accepted(words, delivered).into_iter().chain(in_part).collect();
+        let note = (!notes.is_empty()).then(|| notes.join(" · "));
+        funnel.push(Bar::new(words.say("run.delivered"), delivered, "good").with_note(note));
+        let read = self.counts().get(RowState::Read);
+        if read > 0 {
+            funnel.push(
+                Bar::new(words.say("run.read"), read, "read").with_note(self.describe_share_of_accepted(words, read)),
+            );
+        }
+        scale_bars(funnel, Some(rows))
+    }
+
+    fn describe_share_of_list(&self, words: &PageWords, part: u64) -> Option<String> {
+        let share = format_share(words, part, self.run().recipients)?;
+        Some(words.say_with("run.of-list", &[("share", &share)]))
+    }
+
+    fn describe_share_of_accepted(&self, words: &PageWords, part: u64) -> Option<String> {
+        let share = format_share(words, part, self.sum_states(&ACCEPTED_STATES))?;
+        Some(words.say_with("run.of-taken", &[("share", &share)]))
+    }
+
+    /// The bar of accepted messages without a delivery status.
+    fn waiting_bar(&self, words: &PageWords) -> Option<Bar> {
+        let rows = self.sum_states(&WAITING_STATES);
+        (rows > 0).then(|| Bar::new(words.say("run.waiting"), rows, state_class(RowState::Accepted)).with_depth(1))
+    }
+
+    /// Bars for those of the states that occur.
+    fn state_bars(&self, words: &PageWords, states: &[RowState]) -> Vec<Bar> {
+        let there = states.iter().map(|state| (*state, self.counts().get(*state))).filter(|(_, rows)| *rows > 0);
+        let word = |state: RowState| words.kind("state", state.name()).unwrap_or_default().to_owned();
+        there.map(|(state, rows)| Bar::new(word(state), rows, state_class(state)).with_depth(1)).collect()
+    }
+
+    /// Skipped rows by reason; rows without a listed reason are others.
+    fn left_out_bars(&self, words: &PageWords, all: u64) -> Vec<Bar> {
+        if all == 0 {
+            return Vec::new();
+        }
+        let reasons = self.figures().map(|figures| figures.left_out.most_frequent()).unwrap_or_default();
+        let bar = |why: &str, rows| match words.kind("reason", why) {
+            Some(known) => Bar::new(known, rows, "out").with_depth(1),
+            None if why.is_empty() => Bar::new(words.say("run.no-reason"), rows, "out").with_depth(1),
+            None => Bar::new(why, rows, "out").with_depth(1).with_foreign_label(),
+        };
+        let named: Vec<Bar> =
+            reasons.iter().take(MAX_SKIP_REASONS).map(|reason| bar(reason.text, reason.rows)).collect();
+        let others = all.saturating_sub(named.iter().map(|bar| bar.value).sum());
+        let word = if named.is_empty() { words.say("run.left-out") } else { words.say("left-out.others") };
+        let others = (others > 0).then(|| Bar::new(word, others, "out").with_depth(1));
+        named.into_iter().chain(others).collect()
+    }
+}
+
+/// The class of a state.
+pub(super) fn state_class(state: RowState) -> &'static str {
+    match state {
+        RowState::Planned | RowState::Sending | RowState::Accepted | RowState::Queued => "waiting",
+        RowState::Rejected | RowState::Failed | RowState::NotSent | RowState::Invalid => "bad",
+        RowState::InDoubt | RowState::Unresolved | RowState::AssumedSent => "doubtful",
+        RowState::Delivered => "good",
+        RowState::Read => "read",
+        RowState::Skipped => "out",
+    }
+}
+
+/// How many reasons are named.
+const MAX_REASONS: usize = 10;
+/// The states of failed rows.
+const UNDELIVERED_STATES: [RowState; 3] = [RowState::Failed, RowState::Rejected, RowState::NotSent];
+
+/// The messages that did not arrive.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct FailuresView {
+    all: u64,
+    bars: Vec<Bar>,
+    /// The addresses of their rows, by state, on a server's page.
+    rows: Vec<RowsOfState>,
+    /// The command that lists their rows.
+    command: String,
+}
+
+/// Rows in a state, and the link to them.
+#[derive(Clone, Debug, Serialize)]
+struct RowsOfState {
+    state: &'static str,
+    path: String,
+}
+
+impl RunPage<'_> {
+    pub(super) fn failures_view(&self, words: &PageWords) -> FailuresView {
+        let all = self.sum_states(&UNDELIVERED_STATES);
+        let reasons = self.figures().map(|figures| figures.failures.most_frequent()).unwrap_or_default();
+        let mut drawn: Vec<Bar> = Vec::new();
+        for reason in reasons.iter().take(MAX_REASONS) {
+            let state = words.kind("state", reason.state.name()).map(str::to_owned);
+            drawn.push(match reason.text {
+                "" => Bar::new(words.say("run.no-reason"), reason.rows, "bad").with_note(state),
+                said => Bar::new(said, reason.rows, "bad").with_foreign_label().with_note(state),
+            });
+        }
+        let others = all.saturating_sub(drawn.iter().map(|bar| bar.value).sum());
+        if others > 0 {
+            let word = if drawn.is_empty() { words.say("run.no-reason") } else { words.say("left-out.others") };
+            drawn.push(Bar::new(word, others, "bad"));
+        }
+        let states: Vec<&'static str> =
+            UNDELIVERED_STATES.into_iter().filter(|state| self.counts().get(*state) > 0).map(RowState::name).collect();
+        let command =
+            self.format_command(format!("results {} --state {} --out -", self.run().name(), states.join(",")));
+        let rows = states
+            .iter()
+            .filter_map(|state| Some(RowsOfState { state, path: format!("{}?state={state}", self.rows?) }))
+            .collect();
+        FailuresView { all, bars: scale_bars(drawn, None), rows, command }
+    }
+}
+
+/// The rows in doubt.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct DoubtView {
+    rows: u64,
+    since: Option<String>,
+    /// The first of them.
+    named: Vec<DoubtfulRowView>,
+    /// The number of further rows.
+    others: u64,
+    /// The commands that settle them, if no page of a server does.
+    commands: Vec<CommandView>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct DoubtfulRowView {
+    row: u32,
+    /// The address of its message, on a server's page.
+    path: Option<String>,
+    state: &'static str,
+    sent: String,
+    why: String,
+    asked: Option<u32>,
+}
+
+/// A command and its purpose.
+#[derive(Clone, Debug, Serialize)]
+struct CommandView {
+    what: String,
+    command: String,
+}
+
+impl RunPage<'_> {
+    pub(super) fn doubt_view(&self, words: &PageWords) -> Option<DoubtView> {
+        let rows = self.sum_states(&IN_DOUBT_STATES);
+        if rows == 0 {
+            return None;
+        }
+        let doubts = self.figures().map(|figures| &figures.doubts);
+        let named: Vec<DoubtfulRowView> =
+            doubts.map(|doubts| doubts.rows.iter().map(|row| self.row_view(words, row)).collect()).unwrap_or_default();
+        Some(DoubtView {
+            rows,
+            since: doubts.and_then(|doubts| doubts.since).map(|at| self.format_moment(words, at)),
+            others: rows.saturating_sub(named.len() as u64),
+            named,
+            commands: if self.rows.is_some() { Vec::new() } else { self.settle_commands(words) },
+        })
+    }
+
+    fn row_view(&self, words: &PageWords, row: &RowInDoubt) -> DoubtfulRowView {
+        let sent = Timestamp::from_second(row.sent_at).map(|at| self.format_moment(words, at)).unwrap_or_default();
+        let path = self.rows.map(|rows| format!("{rows}/{}", row.row));
+        DoubtfulRowView { row: row.row, path, state: row.state.name(), sent, why: row.why.clone(), asked: row.asked }
+    }
+
+    /// The commands that settle them.
+    fn settle_commands(&self, words: &PageWords) -> Vec<CommandView> {
+        let name = self.run().name();
+        let command = |what: &str, arguments: String| CommandView {
+            what: what.to_owned(),
+            command: self.format_command(arguments),
+        };
+        let states = IN_DOUBT_STATES.map(RowState::name).join(",");
+        let mut commands =
+            vec![command(words.say("run.settle-list"), format!("results {name} --state {states} --out -"))];
+        if self.run().live && !self.run().is_shared_single_run() {
+            commands.push(command(words.say("run.settle-ask"), format!("reconcile {name}")));
+        }
+        commands.push(command(words.say("run.settle-sent"), format!("resolve {name} --rows N --as sent")));
+        commands.push(command(words.say("run.settle-not-sent"), format!("resolve {name} --rows N --as not-sent")));
+        commands.push(command(words.say("run.settle-again"), format!("resolve {name} --rows N --as send-again")));
+        commands
+    }
+}

@@ -1,0 +1,141 @@
+//! With any text from a gateway, the parts of a run's page are sound HTML, add up, and contain only elements of the
+//! templates.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use proptest::prelude::*;
+
+use super::{RunPage, RunPagePart, RunPageView, render_run_part};
+use crate::web::html::read_html::Html;
+use crate::web::words::PageLanguage;
+use campaign_core::domain::{Channel, OperationOutcome, Status};
+use campaign_engine::report::{RunReport, RunStatus};
+use campaign_testing::{RowCase, build_run, row_case};
+
+fn sample_view(fates: &[RowCase], language: PageLanguage) -> RunPageView {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    let standing = runtime.block_on(async {
+        let (ledger, run) = build_run(fates).await;
+        RunReport::load_with_figures(&ledger, run).await.unwrap()
+    });
+    let (now, command) = (Timestamp::UNIX_EPOCH, |arguments: String| format!("campaign {arguments}"));
+    RunPage { standing: &standing, now, left: None, zone: &TimeZone::UTC, command: &command, rows: None }
+        .to_view(language)
+}
+
+/// A run whose gateway answered with these words.
+pub(in crate::web) fn sample_with_text(words: &str) -> RunPageView {
+    let refused = RowCase::Sent(OperationOutcome::Rejected { error: words.into() }, Vec::new());
+    let failed = vec![(Some(Channel::Viber), Status::Other(words.into()), Some(words.into()))];
+    let taken = RowCase::Sent(OperationOutcome::Accepted { msg_id: None, parts: Some(1), answer: None }, failed);
+    sample_view(
+        &[RowCase::Skipped(words.into()), RowCase::Planned, RowCase::Unanswered, refused, taken],
+        PageLanguage::English,
+    )
+}
+
+/// The elements of all parts with the names of their attributes, and the visible text.
+fn read_parts(view: &RunPageView, language: PageLanguage) -> (BTreeSet<(String, Vec<String>)>, String) {
+    let (mut shapes, mut text) = (BTreeSet::new(), String::new());
+    for one in RunPagePart::ALL {
+        let html = render_run_part(language, view, one).unwrap();
+        assert!(html.trim_start().contains(&format!("id=\"run-{}\"", one.name())), "{html}");
+        let html = Html::read(&format!("<!doctype html>{html}"));
+        let first = html.elements.first().expect("an element");
+        assert_eq!(first.attribute("id"), format!("run-{}", one.name()), "it is one element");
+        text += &first.words();
+        shapes.extend(html.elements.into_iter().map(|one| (one.name, one.attributes.into_keys().collect())));
+    }
+    (shapes, text)
+}
+
+/// The element shapes of a run's parts.
+fn element_shapes(fates: &[RowCase]) -> BTreeSet<(String, Vec<String>)> {
+    read_parts(&sample_view(fates, PageLanguage::English), PageLanguage::English).0
+}
+
+/// A run with content in each of its parts, and an empty one.
+fn ordinary_fates() -> [Vec<RowCase>; 2] {
+    let taken = |told| RowCase::Sent(OperationOutcome::Accepted { msg_id: None, parts: Some(1), answer: None }, told);
+    let refused = |error: &str| RowCase::Sent(OperationOutcome::Rejected { error: error.into() }, Vec::new());
+    let fell = |status| {
+        taken(vec![(Some(Channel::Viber), Status::Expired, None), (Some(Channel::Sms), status, Some("no".into()))])
+    };
+    let mut all = vec![
+        RowCase::Skipped("x".into()),
+        RowCase::Skipped("filtered".into()),
+        RowCase::Planned,
+        refused("no"),
+        refused(""),
+    ];
+    all.extend((0..24).map(|_| RowCase::Unanswered));
+    all.extend(Status::KNOWN_STATUSES.map(fell));
+    all.extend([Some(Channel::Viber), None].map(|channel| taken(vec![(channel, Status::Delivered, None)])));
+    [all, vec![RowCase::Skipped("filtered".into())]]
+}
+
+const HOSTILE: &str = "(<script>alert\\(1\\)</script>|<img src=x onerror=y>|\" onclick=\"z|' style='|</svg>|</table>|<!--|&lt;|\\{\\{ x \\}\\}|\u{0}|\u{202e}| |a)*";
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn foreign_text_is_escaped_and_numbers_add_up(
+        fates in proptest::collection::vec(row_case(HOSTILE), 1..20),
+    ) {
+        let known: BTreeSet<_> = ordinary_fates().iter().flat_map(|fates| element_shapes(fates)).collect();
+        for language in PageLanguage::ALL {
+            let view = sample_view(&fates, language);
+            let (shapes, text) = read_parts(&view, language);
+            let foreign: Vec<_> = shapes.difference(&known).collect();
+            prop_assert!(foreign.is_empty(), "{:?}", foreign);
+            for missing in ["run.", "state.", "standing.", "NaN", "inf%"] {
+                prop_assert!(!text.replace(|c: char| !c.is_ascii(), "").contains(&format!(" {missing}")), "{}", text);
+            }
+            let depth = |depth: u8| view.funnel.iter().filter(move |bar| bar.depth == depth);
+            prop_assert_eq!(depth(0).next().map(|bar| bar.value), Some(fates.len() as u64));
+            // The rows below a row, and the row after it, add up to it, down to the messages that arrived.
+            let mut rows = view.funnel.iter().peekable();
+            while let Some(row) = rows.next() {
+                let mut below = 0;
+                while let Some(part) = rows.next_if(|next| next.depth == 1) {
+                    below += part.value;
+                }
+                let Some(next) = rows.peek() else { break };
+                if row.class == "whole" {
+                    prop_assert_eq!(row.value, below + next.value, "{:?}", view.funnel);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn remaining_time_is_a_duration_or_a_finish_time() {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    let mut standing = runtime.block_on(async {
+        let (ledger, run) =
+            build_run(&[RowCase::Skipped("filtered".into()), RowCase::Planned, RowCase::Unanswered]).await;
+        RunReport::load_with_figures(&ledger, run).await.unwrap()
+    });
+    standing.view.status = RunStatus::Sending;
+    let command = |arguments: String| arguments;
+    let table = [
+        (14, "1 of 2 messages processed, about 14 s left."),
+        (61, "1 of 2 messages processed, about 1 min 5 s left."),
+        (130, "1 of 2 messages processed, about 3 min left."),
+        (3_600, "1 of 2 messages processed, expected to finish around 1 January 1970, 01:00."),
+    ];
+    for (seconds, said) in table {
+        let left = Some(Duration::from_secs(seconds));
+        let (now, zone) = (Timestamp::UNIX_EPOCH, &TimeZone::UTC);
+        let page = RunPage { standing: &standing, now, left, zone, command: &command, rows: None };
+        let html = render_run_part(PageLanguage::English, &page.to_view(PageLanguage::English), RunPagePart::Sentence)
+            .unwrap();
+        let words = Html::read(&format!("<!doctype html>{html}")).elements[0].words().replace('\u{a0}', " ");
+        assert!(words.contains(said), "{said}: {words}");
+    }
+}

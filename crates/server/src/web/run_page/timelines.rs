@@ -1,0 +1,290 @@
+//! Charts over time: deliveries, fallbacks between channels, delivery times, throughput and cost.
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::outcomes::{WAITING_STATES, state_class};
+use super::{NumberView, RunPage, format_share};
+use crate::web::charts::{
+    Bar, Cascade, CascadeStep, LayerInput, StackChart, StackInput, draw_cascade, draw_stack, scale_bars,
+};
+use crate::web::words::PageWords;
+use campaign_core::domain::{Amount, Channel, Spending};
+use campaign_engine::report::{
+    ArrivalKind, ChannelFigure, DeliveryTimes, FallbackChain, FallbackChainFigure, RunFigures, Timeline, TimelinePoint,
+};
+use campaign_ledger::{RowState, StateCounts};
+
+/// The messages that arrived.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct ArrivalsView {
+    chart: Option<TimedView>,
+    /// The number of deliveries that the chart places at the arrival of their receipts.
+    uncertain: Option<String>,
+    /// The fallbacks from one channel to the next, for each way with several channels.
+    ways: Vec<WayView>,
+    times: Vec<TimesView>,
+}
+
+/// A chart over time with its table.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct TimedView {
+    pub(super) chart: StackChart,
+    /// How long a point is, in words.
+    pub(super) step: String,
+    pub(super) label: String,
+    /// The points in time: the beginning of each, and the number in each layer.
+    pub(super) rows: Vec<TimedRow>,
+}
+
+/// A row of a timeline chart's data table.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct TimedRow {
+    when: String,
+    counts: Vec<u64>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct WayView {
+    label: String,
+    steps: Vec<Cascade>,
+    untold: u64,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct TimesView {
+    channel: String,
+    /// The numbers of delivered and read messages, and the duration of the delivery.
+    said: Vec<String>,
+    bars: Vec<Bar>,
+}
+
+/// The name of a channel, or of an unknown channel.
+fn channel_name(words: &PageWords, channel: Option<Channel>) -> String {
+    match channel {
+        Some(channel) => words.kind("channel", channel.name()).unwrap_or_default().to_owned(),
+        None => words.say("run.no-channel").to_owned(),
+    }
+}
+
+/// The class of a channel, as a first choice or as a fallback.
+fn channel_class(arrived: ArrivalKind) -> String {
+    let channel = arrived.channel.map_or_else(|| "none".to_owned(), |channel| channel.name().replace('/', "-"));
+    let fallback = if arrived.first == Some(false) { " fallback" } else { "" };
+    format!("c-{channel}{fallback}")
+}
+
+impl RunPage<'_> {
+    pub(super) fn arrivals_view(&self, words: &PageWords, figures: &RunFigures) -> Option<ArrivalsView> {
+        let several = |way: &FallbackChain| way.len() > 1;
+        let ways = figures.chains.iter().filter(|(way, figure)| several(way) && figure.count_reached(0) > 0);
+        let view = ArrivalsView {
+            chart: self.arrivals_chart(words, figures),
+            uncertain: describe_nonzero(figures.channels.count_uncertain_times(), |n| {
+                words.count("run.arrived-uncertain", n, &[])
+            }),
+            ways: ways.map(|(way, figure)| way_view(words, way, figure)).collect(),
+            times: times_views(words, figures),
+        };
+        (view.chart.is_some() || !view.ways.is_empty()).then_some(view)
+    }
+
+    fn arrivals_chart(&self, words: &PageWords, figures: &RunFigures) -> Option<TimedView> {
+        let several = figures.chains.keys().any(|way| way.len() > 1);
+        let label = |arrived: ArrivalKind| {
+            let channel = channel_name(words, arrived.channel);
+            match arrived.first.filter(|_| several) {
+                Some(true) => words.say_with("run.first", &[("channel", &channel)]),
+                Some(false) => words.say_with("run.fallback", &[("channel", &channel)]),
+                None => channel,
+            }
+        };
+        let named = |arrived| (label(arrived), channel_class(arrived));
+        let is_fallback = |arrived: ArrivalKind| arrived.first == Some(false);
+        self.timed_view(words, &figures.arrivals, named, is_fallback, None, words.say("run.arrived-chart"))
+    }
+
+    /// A chart of counts over time, with its table; some kinds are stacked above all others. `None` without counts.
+    pub(super) fn timed_view<K: Ord + Copy>(
+        &self,
+        words: &PageWords,
+        timeline: &Timeline<K>,
+        named: impl Fn(K) -> (String, String),
+        is_upper: impl Fn(K) -> bool,
+        allowed: Option<u64>,
+        label: &str,
+    ) -> Option<TimedView> {
+        let (from, to) = timeline.bounds()?;
+        let mut kinds: Vec<K> = timeline.sum_by_kind().into_iter().map(|(kind, _)| kind).collect();
+        kinds.sort_by_key(|kind| is_upper(*kind));
+        let of = |kind: &K| {
+            let count = |(place, point): (i64, TimelinePoint<'_, K>)| {
+                Some((usize::try_from(place).ok()?, *point.counts.get(kind)?))
+            };
+            let (label, class) = named(*kind);
+            LayerInput { label, class, counts: timeline.points().filter_map(count).collect() }
+        };
+        let points = usize::try_from(timeline.count_points()).unwrap_or_default();
+        let input = StackInput { from, to, points, kinds: kinds.iter().map(of).collect(), allowed, zone: self.zone };
+        let counts = |point: TimelinePoint<'_, K>| {
+            kinds.iter().map(|kind| point.counts.get(kind).copied().unwrap_or(0)).collect()
+        };
+        Some(TimedView {
+            chart: draw_stack(input, |number| words.format_number(number)),
+            step: words.format_span(u64::try_from(timeline.point_seconds()).unwrap_or_default()),
+            label: label.to_owned(),
+            rows: timeline
+                .points()
+                .map(|(_, point)| TimedRow { when: self.format_time(words, point.from), counts: counts(point) })
+                .collect(),
+        })
+    }
+
+    /// A moment in the form for a table of many.
+    fn format_time(&self, words: &PageWords, at: Timestamp) -> String {
+        let at = at.to_zoned(self.zone.clone());
+        format!("{}, {}", words.format_day(at.date()), at.strftime("%H:%M:%S"))
+    }
+}
+
+fn way_view(words: &PageWords, way: &FallbackChain, figure: &FallbackChainFigure) -> WayView {
+    let step = |(place, channel): (u8, &Channel)| {
+        let counts = figure.places.get(&Some(place));
+        let count =
+            |states: &[RowState]| counts.map_or(0, |counts| states.iter().map(|state| counts.get(*state)).sum());
+        let delivered = counts.map_or(0, StateCounts::count_delivered);
+        let piece = |word: &str, state: RowState, messages: u64| (word.to_owned(), state_class(state), messages);
+        CascadeStep {
+            label: channel_name(words, Some(*channel)),
+            ended: vec![
+                piece(words.say("run.delivered"), RowState::Delivered, delivered),
+                piece(words.say("run.failed"), RowState::Failed, count(&[RowState::Failed])),
+                piece(words.say("run.waiting"), RowState::Accepted, count(&WAITING_STATES)),
+            ],
+            fell: (words.say("run.fell").to_owned(), figure.count_reached(place.saturating_add(1))),
+        }
+    };
+    let names: Vec<String> = way.iter().map(|channel| channel_name(words, Some(*channel))).collect();
+    WayView {
+        label: names.join(" → "),
+        steps: draw_cascade((0..).zip(way).map(step).collect()),
+        untold: figure.count_unknown(),
+    }
+}
+
+fn times_views(words: &PageWords, figures: &RunFigures) -> Vec<TimesView> {
+    let figures_with_receipts =
+        figures.channels.iter().filter(|(_, figure)| figure.counts.count_delivered() + figure.read > 0);
+    figures_with_receipts.map(|(channel, figure)| times_view(words, channel, figure)).collect()
+}
+
+fn times_view(words: &PageWords, channel: Option<Channel>, figure: &ChannelFigure) -> TimesView {
+    let ChannelFigure { counts, read, in_part, times } = figure;
+    let number = |number: u64| words.format_number(number);
+    let (delivered, all_read) = (number(counts.count_delivered()), number(*read));
+    let mut said = vec![words.say_with("run.by-channel", &[("delivered", &delivered), ("read", &all_read)])];
+    said.extend(describe_nonzero(read.saturating_sub(counts.get(RowState::Read)), |n| {
+        words.count("run.read-elsewhere", n, &[])
+    }));
+    said.extend((*in_part > 0).then(|| format!("{}: {}.", words.say("run.in-part"), number(*in_part))));
+    if let (Some(half), Some(most)) = (times.median(), times.p95()) {
+        let (half, most) = (words.format_duration(half), words.format_duration(most));
+        said.push(words.say_with("run.times", &[("half", &half), ("most", &most)]));
+    }
+    said.extend(describe_nonzero(times.at_latest(), |n| words.count("run.times-at-latest", n, &[])));
+    said.extend(describe_nonzero(times.uncertain(), |n| words.count("run.times-uncertain", n, &[])));
+    TimesView { channel: channel_name(words, channel), said, bars: scale_bars(time_bars(words, times), None) }
+}
+
+/// A bar for each range of delivery times, including empty ranges between others. A bar counts only the messages in
+/// its range, which is its label.
+fn time_bars(words: &PageWords, times: &DeliveryTimes) -> Vec<Bar> {
+    let all: Vec<(Option<u64>, u64)> = times.iter_spans().collect();
+    let any = |(_, messages): &(Option<u64>, u64)| *messages > 0;
+    let (Some(first), Some(last)) = (all.iter().position(any), all.iter().rposition(any)) else { return Vec::new() };
+    let shortest = |place: usize| place.checked_sub(1).and_then(|before| all[before].0);
+    let bar = |place: usize| {
+        let (longest, messages) = all[place];
+        let label = match (shortest(place), longest) {
+            (None, Some(to)) => words.say_with("run.up-to", &[("time", &words.format_span(to))]),
+            (Some(from), Some(to)) => {
+                words.say_with("run.between", &[("from", &words.format_span(from)), ("to", &words.format_span(to))])
+            }
+            (from, None) => words.say_with("run.longer", &[("time", &words.format_span(from.unwrap_or_default()))]),
+        };
+        Bar::new(label, messages, "good").with_note(format_share(words, messages, times.count_messages()))
+    };
+    (first..=last).map(bar).collect()
+}
+
+/// A number of messages in words; empty for 0.
+fn describe_nonzero(messages: u64, in_words: impl FnOnce(u64) -> String) -> Option<String> {
+    (messages > 0).then(|| in_words(messages))
+}
+
+/// How fast it went.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct PaceView {
+    chart: Option<TimedView>,
+    /// The allowed rate, as text.
+    allowed: Option<String>,
+    numbers: Vec<NumberView>,
+    answers: Option<String>,
+}
+
+/// The maximum cost.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct MoneyView {
+    used: String,
+    given_back: String,
+    budget: Option<String>,
+    /// The budget that remains for all runs of the edition.
+    left: Option<String>,
+    most: Option<u64>,
+    messages: u64,
+}
+
+impl RunPage<'_> {
+    pub(super) fn pace_view(&self, words: &PageWords, figures: &RunFigures) -> Option<PaceView> {
+        let requests = &figures.requests;
+        if requests.requests == 0 {
+            return None;
+        }
+        let rate = figures.terms.as_ref().and_then(|terms| terms.rate);
+        let most = rate.map(|rate| (rate * requests.sent.point_seconds() as f64).ceil() as u64);
+        let named = |()| (words.say("run.sent").to_owned(), "c-sent".to_owned());
+        let number = |label: &str, value| NumberView { label: label.to_owned(), value };
+        let time = |of_100| requests.answer_quantile(of_100).map(|time| words.format_duration(time));
+        Some(PaceView {
+            chart: self.timed_view(words, &requests.sent, named, |()| false, most, words.say("run.pace-chart")),
+            allowed: rate.map(|rate| words.say_with("run.allowed", &[("rate", &words.format_decimal(rate))])),
+            numbers: vec![
+                number(words.say("run.requests"), requests.requests),
+                number(words.say("run.operations"), requests.messages),
+                number(words.say("run.unanswered"), requests.unanswered),
+            ],
+            answers: time(50)
+                .zip(time(95))
+                .map(|(half, most)| words.say_with("run.answers", &[("half", &half), ("most", &most)])),
+        })
+    }
+}
+
+/// The maximum cost of a run; `None` if prices are unknown.
+pub(super) fn money_view(words: &PageWords, figures: &RunFigures, left: Option<Amount>) -> Option<MoneyView> {
+    let requests = &figures.requests;
+    if !requests.priced || requests.requests == 0 {
+        return None;
+    }
+    let Spending { recipients, cost } = requests.used;
+    let terms = figures.terms.as_ref();
+    let currency = terms.and_then(|terms| terms.currency.as_deref());
+    Some(MoneyView {
+        used: words.format_money(cost, currency),
+        given_back: words.format_money(requests.given_back, currency),
+        budget: terms.and_then(|terms| terms.budget.cost).map(|budget| words.format_money(budget, currency)),
+        left: left.map(|left| words.format_money(left, currency)),
+        most: terms.and_then(|terms| terms.budget.recipients),
+        messages: recipients,
+    })
+}

@@ -1,0 +1,173 @@
+//! Whether the tables are whole: the languages have the same messages, and the code and the templates have all of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use icu_plurals::PluralCategory;
+use regex::Regex;
+
+use super::{PageLanguage, PageWords, SOURCES, Translation, plural_rules};
+use campaign_content::audience::PhoneProblem;
+use campaign_core::domain::{CANCELLED, CANCELLED_EARLIER, Channel, EXPIRED, REPLACED};
+use campaign_engine::check::{ALREADY_SENT, DUPLICATE, EXCLUDED, FILTERED, HOLDOUT, MIGHT_BE_SENT};
+use campaign_engine::report::RunStatus;
+use campaign_ledger::{CAPPED, OPTED_OUT, RowState};
+
+/// Kinds whose words come from elsewhere, with all their words; these have messages `KIND.WORD`.
+fn word_kinds() -> BTreeMap<&'static str, Vec<String>> {
+    let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    let channels = || Channel::ALL.iter().map(|channel| channel.name().to_owned()).collect();
+    BTreeMap::from([
+        ("month", (1..=12).map(|month| month.to_string()).collect()),
+        ("calendar", (1..=7).map(|day| day.to_string()).collect()),
+        ("channel", channels()),
+        ("severity", owned(&["error", "warning", "note"])),
+        ("note", owned(&["telegram", "voice", "hlr", "call/otp"])),
+        ("reason", skip_reasons()),
+        ("resource", owned(&["program", "address", "source"])),
+        ("state", owned(&RowState::ALL.map(RowState::name))),
+        ("pages-armed", owned(&["armed", "paused", "changed", "damaged"])),
+        ("pages-order", owned(&["stop", "pause", "resume", "suppress", "sent", "not-sent", "send-again"])),
+        ("pages-outcome", owned(&["begun", "done", "unchanged", "refused", "failed"])),
+        ("pages-done", owned(&["stop", "not-sending", "resolve", "pause", "resume", "suppress", "suppressed"])),
+        ("pages-change", owned(&["found", "not_found", "unresolved", "sent", "not_sent", "send_again", "retry"])),
+        ("standing", RunStatus::NAMES.map(str::to_owned).to_vec()),
+    ])
+}
+
+/// All fixed skip reasons, without those that name a value of the row.
+fn skip_reasons() -> Vec<String> {
+    let by_list = [ALREADY_SENT, MIGHT_BE_SENT, DUPLICATE, EXCLUDED, HOLDOUT, FILTERED];
+    let by_ledger = [OPTED_OUT, CAPPED, CANCELLED, CANCELLED_EARLIER, EXPIRED, REPLACED];
+    let left_out = [by_list, by_ledger].concat().into_iter();
+    left_out.map(str::to_owned).chain(PhoneProblem::ALL.map(|problem| problem.to_string())).collect()
+}
+
+fn message_texts(message: &Translation) -> Vec<&String> {
+    match message {
+        Translation::Text(text) => vec![text],
+        Translation::Counted(forms) => {
+            [&forms.one, &forms.few, &forms.many].into_iter().flatten().chain([&forms.other]).collect()
+        }
+    }
+}
+
+fn text_places(text: &str) -> BTreeSet<String> {
+    let place = Regex::new(r"\{([a-z_]+)\}").unwrap();
+    place.captures_iter(text).map(|found| found[1].to_owned()).collect()
+}
+
+/// The sources below a folder that use texts: code without tests, and templates.
+fn source_texts(folder: &Path) -> Vec<String> {
+    let tests = Regex::new(r"#\[cfg\(test\)\]\nmod \w*tests \{").unwrap();
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        let name = entry.file_name().unwrap().to_string_lossy().into_owned();
+        if entry.is_dir() {
+            found.extend(source_texts(&entry));
+        } else if (name.ends_with(".rs") && name != "table_tests.rs") || name.ends_with(".html") {
+            let text = fs::read_to_string(&entry).unwrap();
+            found.push(tests.splitn(&text, 2).next().unwrap().to_owned());
+        }
+    }
+    found
+}
+
+/// The keys and kinds that the code and the templates use.
+fn requested_keys() -> (BTreeSet<String>, BTreeSet<String>) {
+    let key = Regex::new(r#"(?:\.(?:say|say_with|count)\(\s*"|\b(?:say|count)\(key=")([a-z0-9_.-]+)""#).unwrap();
+    let kind = Regex::new(r#"(?:\.kind\(\s*"|\bkind\(of=")([a-z0-9_-]+)""#).unwrap();
+    let this = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let (mut keys, mut kinds) = (BTreeSet::new(), BTreeSet::new());
+    for text in [this.join("src/web"), this.join("../../src")].iter().flat_map(|folder| source_texts(folder)) {
+        keys.extend(key.captures_iter(&text).map(|found| found[1].to_owned()));
+        kinds.extend(kind.captures_iter(&text).map(|found| found[1].to_owned()));
+    }
+    (keys, kinds)
+}
+
+#[test]
+fn tables_parse_and_have_unique_keys() {
+    let key = Regex::new(r#"(?m)^"?([a-z][^:"]*)"?:"#).unwrap();
+    for (language, source) in PageLanguage::ALL.into_iter().zip(SOURCES) {
+        let keys: Vec<&str> = key.captures_iter(source).map(|found| found.get(1).unwrap().as_str()).collect();
+        let unique: BTreeSet<&str> = keys.iter().copied().collect();
+        assert_eq!(keys.len(), unique.len(), "{language:?}");
+        assert_eq!(PageWords::in_language(language).messages().len(), keys.len(), "{language:?} cannot be read");
+    }
+}
+
+#[test]
+fn languages_have_the_same_messages_and_places() {
+    let shape = |language| -> BTreeMap<&String, (bool, BTreeSet<String>)> {
+        let shape = |message: &Translation| {
+            let all = message_texts(message).into_iter().flat_map(|text| text_places(text));
+            (matches!(message, Translation::Counted(_)), all.filter(|place| place != "count").collect())
+        };
+        PageWords::in_language(language).messages().iter().map(|(key, message)| (key, shape(message))).collect()
+    };
+    let english = shape(PageLanguage::English);
+    for language in PageLanguage::ALL {
+        let other = shape(language);
+        let keys = |shape: &BTreeMap<&String, _>| shape.keys().map(|key| (*key).clone()).collect::<BTreeSet<_>>();
+        let apart: Vec<_> = keys(&english).symmetric_difference(&keys(&other)).cloned().collect();
+        assert!(apart.is_empty(), "{language:?}: only in one language: {apart:?}");
+        assert_eq!(english, other, "{language:?}");
+    }
+}
+
+#[test]
+fn plural_messages_have_exactly_the_needed_forms() {
+    use PluralCategory::{Few, Many, One, Other, Two, Zero};
+    for language in PageLanguage::ALL {
+        let words = PageWords::in_language(language);
+        let wanted: Vec<PluralCategory> = plural_rules(language).categories().collect();
+        for (key, message) in words.messages() {
+            let Translation::Counted(forms) = message else { continue };
+            for category in [Zero, One, Two, Few, Many, Other] {
+                let (has, needs) = (forms.for_category(category).is_some(), wanted.contains(&category));
+                assert_eq!(has, needs, "{language:?}: `{key}`, {category:?}");
+            }
+            let all: BTreeSet<_> = message_texts(message).into_iter().map(|text| text_places(text)).collect();
+            assert_eq!(all.len(), 1, "{language:?}: `{key}` has other places in another form");
+            assert!(all.iter().all(|places| places.contains("count")), "{language:?}: `{key}` says no number");
+        }
+    }
+}
+
+#[test]
+fn texts_are_trimmed_and_places_well_formed() {
+    let place = Regex::new(r"\{[a-z_]+\}").unwrap();
+    for language in PageLanguage::ALL {
+        for (key, message) in PageWords::in_language(language).messages() {
+            for text in message_texts(message) {
+                let braces = text.matches(['{', '}']).count();
+                assert!(!text.trim().is_empty() && text.trim() == text, "{language:?}: `{key}`");
+                let named = place.find_iter(text).count();
+                assert_eq!(braces, 2 * named, "{language:?}: `{key}`");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_requested_key_exists_and_none_is_unused() {
+    let (asked, asked_kinds) = requested_keys();
+    let there: BTreeSet<&String> = PageWords::in_language(PageLanguage::English).messages().keys().collect();
+    let missing: Vec<&String> = asked.iter().filter(|key| !there.contains(key)).collect();
+    assert!(missing.is_empty(), "asked for, and in no table: {missing:?}");
+    let kinds = word_kinds();
+    for kind in &asked_kinds {
+        let words =
+            kinds.get(kind.as_str()).unwrap_or_else(|| panic!("`{kind}` is a kind of which nobody knows the words"));
+        let missing: Vec<&String> = words.iter().filter(|word| !there.contains(&format!("{kind}.{word}"))).collect();
+        assert!(missing.is_empty(), "`{kind}` has no word for {missing:?}");
+    }
+    let of_a_kind = |key: &str| {
+        let (kind, word) = key.split_once('.').unwrap_or_default();
+        asked_kinds.contains(kind) && kinds.get(kind).is_some_and(|words| words.iter().any(|known| known == word))
+    };
+    let idle: Vec<_> = there.iter().filter(|key| !asked.contains(**key) && !of_a_kind(key)).collect();
+    assert!(idle.is_empty(), "in the tables, and nobody asks for it: {idle:?}");
+}

@@ -1,0 +1,124 @@
+//! Runs for the tests of several crates: a ledger in memory, with a run whose rows have given outcomes.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
+
+use jiff::Timestamp;
+use proptest::prelude::*;
+
+use campaign_core::domain::{
+    Chain, Channel, Endpoint, OperationKind, OperationOutcome, Phone, Receipt, ReceiptSource, ReportedChannel, Row,
+    Status,
+};
+use campaign_ledger::memory::{LedgerContents, MemoryLedger};
+use campaign_ledger::{
+    Allowance, ExcludedRows, Intent, Ledger as _, NewReceipt, NewRun, Permit, ReceiptStore as _, RowState, Run,
+    RunFilter, SentRow, Settlement, SuppressionPolicy,
+};
+
+/// The outcome of a row.
+#[derive(Clone, Debug)]
+pub enum RowCase {
+    /// The row is skipped for this reason.
+    Skipped(String),
+    /// The row is not sent yet.
+    Planned,
+    /// Its request has no answer.
+    Unanswered,
+    /// The row has this outcome, and then these receipts: channel, status and error.
+    Sent(OperationOutcome, Vec<(Option<Channel>, Status, Option<String>)>),
+}
+
+/// Any outcome, with these words as texts.
+pub fn row_case(words: impl Strategy<Value = String> + Clone + 'static) -> impl Strategy<Value = RowCase> {
+    let outcome = prop_oneof![
+        4 => (0..3_u32).prop_map(|parts| OperationOutcome::Accepted { msg_id: None, parts: Some(parts), answer: None }),
+        1 => words.clone().prop_map(|error| OperationOutcome::Rejected { error }),
+        1 => words.clone().prop_map(|reason| OperationOutcome::InDoubt { reason: reason.into() }),
+    ];
+    let channel = prop_oneof![Just(None), Just(Some(Channel::Viber)), Just(Some(Channel::Sms))];
+    let status = proptest::sample::select(Status::KNOWN_STATUSES.to_vec());
+    let told = (channel, status, proptest::option::of(words.clone()));
+    prop_oneof![
+        1 => words.prop_map(RowCase::Skipped),
+        1 => Just(RowCase::Planned),
+        1 => Just(RowCase::Unanswered),
+        6 => (outcome, proptest::collection::vec(told, 0..4)).prop_map(|(outcome, told)| RowCase::Sent(outcome, told)),
+    ]
+}
+
+/// A new run with this many rows and this last row.
+pub fn new_run(kind: OperationKind, recipients: u64, last_row: Row) -> NewRun {
+    NewRun {
+        campaign: "sale".into(),
+        edition: String::new(),
+        gateway: "main".into(),
+        account: "main".into(),
+        endpoint: Endpoint::Sync,
+        kind,
+        live: true,
+        round: 1,
+        recipients,
+        last_row,
+        excluded: ExcludedRows::default(),
+        suppression: SuppressionPolicy::default(),
+        began_at: Timestamp::UNIX_EPOCH,
+        random: 1,
+        file: None,
+    }
+}
+
+/// A ledger with a run of these rows, one request for each.
+pub async fn build_run(fates: &[RowCase]) -> (MemoryLedger, Run) {
+    let ledger = MemoryLedger::new(LedgerContents::default(), || Timestamp::UNIX_EPOCH);
+    let rows = || (Row::FIRST.get()..).map(Row::new).zip(fates);
+    let mut left_out = ExcludedRows::default();
+    for (row, fate) in rows() {
+        if let RowCase::Skipped(why) = fate {
+            left_out.insert(row, RowState::Skipped, why);
+        }
+    }
+    let last = rows().last().map_or(Row::FIRST, |(row, _)| row);
+    let new = NewRun { excluded: left_out, ..new_run(OperationKind::ViberSms, fates.len() as u64, last) };
+    let run = ledger.create_run(&new).await.unwrap();
+    ledger.open_run(run.key, None).await.unwrap();
+    let hold = ledger.acquire_campaign_lock("sale", "main").await.unwrap().unwrap();
+    let lease = ledger.claim_run(&hold, run.key).await.unwrap().lease;
+    for (row, fate) in rows() {
+        let (outcome, told) = match fate {
+            RowCase::Skipped(_) | RowCase::Planned => continue,
+            RowCase::Unanswered => (None, &[][..]),
+            RowCase::Sent(outcome, told) => (Some(outcome), told.as_slice()),
+        };
+        let to = Phone::new(380_501_000_000 + u64::from(row.get())).unwrap().into();
+        let intent = Intent {
+            lease,
+            kind: OperationKind::ViberSms,
+            account: Allowance::new("main", None),
+            rows: vec![SentRow { row, to, digest: [0; 8], chain: Chain::UNKNOWN }],
+            costs: vec!["0.8".parse().unwrap()],
+            bounds: None,
+            leave_by: None,
+        };
+        let Permit::Granted { envelope, .. } = ledger.begin_envelope(intent).await.unwrap() else {
+            panic!("it may leave")
+        };
+        if let Some(outcome) = outcome {
+            let settlement = Settlement { run: run.key, envelope, outcomes: vec![outcome.clone()], evidence: None };
+            ledger.settle_envelope(settlement).await.unwrap();
+        }
+        let receipt = |(channel, status, error): &(Option<Channel>, Status, Option<String>)| NewReceipt {
+            run: run.key,
+            row,
+            order: None,
+            receipt: Receipt {
+                channel: channel.map(ReportedChannel::Known),
+                error: error.clone(),
+                ..Receipt::new(ReceiptSource::Webhook, status.clone())
+            },
+            opt_out: None,
+        };
+        ledger.store_receipts(told.iter().map(receipt).collect()).await.unwrap();
+    }
+    let run = ledger.list_runs(RunFilter::with_key(run.key)).await.unwrap().pop().unwrap();
+    (ledger, run)
+}

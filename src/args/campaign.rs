@@ -1,0 +1,139 @@
+//! The arguments of `init`, `check`, `explain`, `preview` and `sandbox`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::builder::RangedU64ValueParser;
+use clap::{Args, ValueEnum};
+
+use super::results::{PAGE_FILE, PAGE_HEADING, PageArgs};
+use campaign_core::domain::RowSet;
+
+#[derive(Debug, Args)]
+pub(crate) struct InitArgs {
+    /// Name of the campaign: lowercase letters, digits and dashes
+    pub(crate) name: String,
+    /// Create the campaign for this recipient list, a CSV file or workbook [default: an example list]
+    #[arg(long, value_name = "LIST")]
+    pub(crate) from: Option<PathBuf>,
+    /// Read this sheet of the workbook [default: the first visible one]
+    #[arg(long, value_name = "NAME", requires = "from")]
+    pub(crate) sheet: Option<String>,
+    /// Read the headers from row N [default: the first nonblank row]
+    #[arg(long, value_name = "N", requires = "from", value_parser = RangedU64ValueParser::<u32>::new().range(1..=1000))]
+    pub(crate) header_row: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// Campaign files
+    #[arg(required = true, id = "campaigns", value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) list: FetchOption,
+    /// Ask the gateway whether it accepts the key and sender names, and whether the balance is sufficient
+    #[arg(long)]
+    pub(crate) online: bool,
+    /// Check the campaign for this gateway instead of its own
+    #[arg(long, value_name = "NAME")]
+    pub(crate) gateway: Option<String>,
+    /// Treat warnings as errors
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Choose how findings are printed
+    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "json")]
+    pub(crate) format: Option<Format>,
+    /// Print all settings in effect and their origin as YAML, without reading the list
+    #[arg(long, conflicts_with_all = ["online", "format", "strict"])]
+    pub(crate) show_settings: bool,
+}
+
+/// The permission to fetch a list that is not a file.
+#[derive(Debug, Args)]
+pub(crate) struct FetchOption {
+    /// Fetch the list if it comes from a program, URL, query or earlier run
+    ///
+    /// Use it only with a campaign file that you trust: the file decides which programs are started and which hosts are
+    /// contacted.
+    #[arg(long)]
+    pub(crate) fetch: bool,
+}
+
+/// How `check` prints findings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Human-readable text
+    Text,
+    /// One JSON object, as --json prints it
+    Json,
+    /// Annotations of a GitHub workflow
+    Github,
+    /// A SARIF 2.1.0 log
+    Sarif,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArgs {
+    /// Rule, which each finding shows in brackets, such as empty-cell [default: list all rules]
+    pub(crate) rule: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PreviewArgs {
+    /// Campaign file
+    #[arg(id = "campaign", value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) which: PreviewedRows,
+    #[command(flatten)]
+    pub(crate) list: FetchOption,
+    /// Preview the campaign for this gateway instead of its own
+    #[arg(long, value_name = "NAME")]
+    pub(crate) gateway: Option<String>,
+    /// Write previews of how the messages look on a phone to this HTML file
+    #[arg(id = PAGE_FILE, long = "html", value_name = "FILE", help_heading = PAGE_HEADING)]
+    pub(crate) html: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) page: PageArgs,
+}
+
+/// The rows that `preview` shows.
+#[derive(Debug, Args)]
+pub(crate) struct PreviewedRows {
+    /// Show the first N messages to be sent (for specific rows, use --rows)
+    ///
+    /// Without --first and --rows, the first rows are shown, including those without a message: 3 rows, 20 with --html,
+    /// all with --json.
+    #[arg(long, value_name = "N", conflicts_with = "rows", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) first: Option<u32>,
+    /// Show these rows, such as 2-6,60 (for the first N messages, use --first)
+    ///
+    /// Rows are numbered as in a spreadsheet: the header is row 1.
+    #[arg(long, value_name = "ROWS")]
+    pub(crate) rows: Option<RowSet>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SandboxArgs {
+    /// Listen on this address; port 0 selects a free port
+    #[arg(long, default_value = "127.0.0.1:8025", value_name = "ADDRESS")]
+    pub(crate) listen: SocketAddr,
+    /// Accept this API key [default: sandbox; required if other machines can connect]
+    #[arg(long, value_name = "KEY")]
+    pub(crate) key: Option<String>,
+    /// Use this scenario, which defines accounts, prices, delays and faults
+    #[arg(long, value_name = "FILE")]
+    pub(crate) scenario: Option<PathBuf>,
+    /// Log every event to this file, as JSON lines
+    #[arg(long, value_name = "FILE")]
+    pub(crate) journal: Option<PathBuf>,
+    /// Send statuses of messages without a `hook` to this URL, as if it were set in the first account's API settings
+    #[arg(long, value_name = "URL")]
+    pub(crate) notify: Option<String>,
+    /// Send webhooks to any host, not only to this machine
+    #[arg(long)]
+    pub(crate) any_hook: bool,
+    /// Print what the sandbox assumes where the gateway's contract is silent, and exit
+    #[arg(long)]
+    pub(crate) assumptions: bool,
+}

@@ -1,0 +1,218 @@
+//! The arguments of `gateway` and `test`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use secrecy::SecretString;
+
+use super::campaign::FetchOption;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum GatewayCommand {
+    /// Show the balance of the account
+    Balance(GatewayOption),
+    /// Show the sender names and whether they are verified
+    Senders(GatewayOption),
+    /// Show the delivery status of messages
+    Status(MessageArgs),
+    /// List, create or delete SMS templates
+    #[command(subcommand)]
+    Templates(SmsTemplatesCommand),
+    /// List, create or delete Viber templates
+    #[command(subcommand)]
+    ViberTemplates(ViberTemplatesCommand),
+    /// Add a gateway profile: URLs, API key and rate
+    ///
+    /// The key is tested with the gateway before the profile is saved.
+    Add(AddArgs),
+    /// Print the secret webhook URL to enter in the gateway's settings
+    Hook(HookArgs),
+    /// Accept a changed host or a weaker approval rule of a profile
+    Trust {
+        /// Name of the profile
+        #[arg(id = "trusted", value_name = "NAME")]
+        name: String,
+    },
+    /// Look up a number's validity and operator; costs money
+    ///
+    /// The subscriber does not notice the lookup.
+    Lookup(SingleArgs),
+    /// Call a phone with a one-time code, and print the code; costs money
+    ///
+    /// The last four digits of the calling number are the code.
+    Otp(SingleArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct HookArgs {
+    /// Name of the profile
+    #[arg(id = "hooked", value_name = "NAME")]
+    pub(crate) name: String,
+    /// Test whether the public URL reaches `campaign serve`
+    #[arg(long)]
+    pub(crate) test: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AddArgs {
+    /// Name of the profile, such as production
+    pub(crate) name: String,
+    /// URL of the synchronous endpoint, without the path [default: ask]
+    #[arg(long, value_name = "URL")]
+    pub(crate) base_url: Option<String>,
+    /// URL of the asynchronous endpoint, if the gateway has one
+    #[arg(long, value_name = "URL")]
+    pub(crate) async_url: Option<String>,
+    /// Environment variable with the API key
+    #[arg(long, value_name = "VAR", conflicts_with = "key_file")]
+    pub(crate) key_env: Option<String>,
+    /// File with the API key [default: secrets/NAME.key next to the profiles]
+    ///
+    /// If the file does not exist, it is created with the key that you type or pass on standard input.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key_file: Option<PathBuf>,
+    /// Rate limit of the account, such as 10/s or 600/min [default: ask; none for a loopback gateway]
+    #[arg(long, value_name = "RATE")]
+    pub(crate) rate: Option<String>,
+    /// Save the profile where this campaign looks for it, and suggest the next command
+    #[arg(long = "for", value_name = "FILE")]
+    pub(crate) campaign: Option<PathBuf>,
+    /// Save the profile without testing the key with the gateway
+    #[arg(long)]
+    pub(crate) offline: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SingleArgs {
+    /// Phone number in international format, or in national format with --region
+    pub(crate) phone: SecretString,
+    /// Gateway profile to use, or `sandbox` [default: the only profile]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) gateway: Option<String>,
+    /// Country of a national number, such as UA
+    #[arg(long, value_name = "COUNTRY")]
+    pub(crate) region: Option<String>,
+    /// Proceed without asking
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TestArgs {
+    /// Campaign file
+    #[arg(id = "campaign", value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Send to this number, in international format or the national format of the campaign's `region`; can be repeated
+    #[arg(long, value_name = "PHONE", required = true)]
+    pub(crate) to: Vec<SecretString>,
+    /// Send the message for this row of the list [default: the first row with a message]
+    #[arg(long, value_name = "N")]
+    pub(crate) row: Option<u32>,
+    #[command(flatten)]
+    pub(crate) list: FetchOption,
+    /// Send through this gateway instead of the campaign's own
+    #[arg(long, value_name = "NAME")]
+    pub(crate) gateway: Option<String>,
+    /// Send even outside the sending window of the campaign or gateway
+    #[arg(long)]
+    pub(crate) outside_window: bool,
+    /// Proceed without asking
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+}
+
+/// The gateway profile whose account a command is about.
+#[derive(Debug, Args)]
+pub(crate) struct GatewayOption {
+    /// Gateway profile to use [default: the only profile]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) gateway: Option<String>,
+}
+
+/// The confirmation that is given beforehand.
+#[derive(Debug, Args)]
+pub(crate) struct YesOption {
+    /// Proceed without asking
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MessageArgs {
+    /// Message identifiers: `id` in the results, or `msg_id` with --msg-id
+    #[arg(required = true, value_name = "ID")]
+    pub(crate) ids: Vec<String>,
+    /// Look up messages by `msg_id`, the gateway's own identifier
+    #[arg(long)]
+    pub(crate) msg_id: bool,
+    #[command(flatten)]
+    pub(crate) through: GatewayOption,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SmsTemplatesCommand {
+    /// List the SMS templates
+    List(GatewayOption),
+    /// Create an SMS template
+    Create {
+        /// Name of the template
+        name: String,
+        #[command(flatten)]
+        text: TextArgs,
+        #[command(flatten)]
+        agreed: YesOption,
+        #[command(flatten)]
+        through: GatewayOption,
+    },
+    /// Delete an SMS template
+    Delete {
+        /// Identifier of the template, as `list` shows it
+        id: u64,
+        #[command(flatten)]
+        agreed: YesOption,
+        #[command(flatten)]
+        through: GatewayOption,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ViberTemplatesCommand {
+    /// List the Viber templates
+    List(GatewayOption),
+    /// Create a Viber template; the gateway reviews it afterwards
+    Create {
+        /// Sender name to use with the template
+        #[arg(long, value_name = "SENDER")]
+        signature: String,
+        #[command(flatten)]
+        text: TextArgs,
+        #[command(flatten)]
+        agreed: YesOption,
+        #[command(flatten)]
+        through: GatewayOption,
+    },
+    /// Delete a Viber template
+    Delete {
+        /// Identifier of the template, as `list` shows it
+        id: u64,
+        /// Text of the template; the gateway requires both ID and text [default: the text that `list` shows]
+        #[arg(long, value_name = "TEXT")]
+        text: Option<String>,
+        #[command(flatten)]
+        agreed: YesOption,
+        #[command(flatten)]
+        through: GatewayOption,
+    },
+}
+
+/// The text of a template: typed, or in a file.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct TextArgs {
+    /// Text of the template
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) text: Option<String>,
+    /// File with the text; the final line break is removed
+    #[arg(long, value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+}

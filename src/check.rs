@@ -1,0 +1,537 @@
+//! `campaign check`: findings, forecast and settings of a campaign before it is sent, and `campaign explain` for its rules.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
+use serde_yaml::Mapping;
+
+use super::args::{CheckArgs, ExplainArgs, Format};
+use super::context::Context;
+use super::exit::CommandFailure;
+use super::preview::SAMPLE_WIDTH;
+use super::run::describe_variants;
+use super::text::{SpanMeaning, StyledLine, StyledText, bad, caution, dim, good, plain, span, strong};
+use super::{exit, preview, suggested};
+use campaign_core::domain::Amount;
+use campaign_core::finding::{
+    Finding, PROSE_WIDTH, Rule, Severity, did_you_mean, escape_to_one_line, findings_json, render_github_commands,
+    render_sarif, rules, severity_word,
+};
+use campaign_engine::check::Survey;
+use campaign_engine::check::online::Cost;
+use campaign_engine::check::rules::{ONLINE_UNKNOWN, RuleGroup, all_rules, rule_groups};
+use campaign_engine::report::{Forecast, counts_json, format_count, format_thousands};
+use campaign_gateway::Balance;
+use campaign_ledger::StateCounts;
+use campaign_manifest::{Destination, Setting, SettingOrigin, list_settings};
+use campaign_runs::{
+    CheckedCampaign, Inputs, ListSurvey, OnlineAnswer, ProtectedFiles, Sample, ask_online, check_campaign,
+};
+
+pub(super) async fn check_campaigns(context: &Context, args: CheckArgs) -> Result<u8, CommandFailure> {
+    if args.show_settings {
+        return show_settings(context, &args.files, args.gateway.as_deref());
+    }
+    let strictly = |findings: Vec<Finding>| match args.strict {
+        true => findings.into_iter().map(Finding::into_strict).collect(),
+        false => findings,
+    };
+    let mut findings: Vec<(&Path, Finding)> = Vec::new();
+    let (mut rows, mut parts, mut counts) = (0, 0, StateCounts::default());
+    let (mut text, mut figures, mut costing) = (StyledText::new(), Vec::new(), Vec::new());
+    let mut campaigns = Vec::new();
+    let waiting = context.output.show_spinner("Reading the list…");
+    // At a terminal, the report contains the warnings. Elsewhere all findings go to standard error.
+    let columns = context.output.terminal_width().filter(|_| !context.output.quiet);
+    for file in &args.files {
+        if !text.is_empty() {
+            text.add_blank();
+        }
+        match check_file(context, &args, file).await {
+            Ok(mut checked) => {
+                let fails = checked.findings.iter().any(Finding::is_error);
+                checked.findings = strictly(checked.findings);
+                let survey = &checked.list.survey;
+                rows += survey.recipients;
+                parts += survey.parts;
+                survey.count_by_state().iter().for_each(|(state, count)| counts.add(state, count));
+                text.extend(render_report(file, &checked, !fails, columns));
+                let mut told = checked.forecast.to_json();
+                told["file"] = file.display().to_string().into();
+                campaigns.push(told);
+                costing.push((checked.cost, checked.currency));
+                figures.extend(checked.online.map(|online| online.figures));
+                findings.extend(checked.findings.into_iter().map(|finding| (file.as_path(), finding)));
+            }
+            Err(failure) => {
+                let failure = failure.into_explanation(&context.output.options);
+                if failure.exit != exit::INVALID {
+                    return Err(CommandFailure::Explained(failure));
+                }
+                let mut found = strictly(failure.findings);
+                if found.is_empty() {
+                    let mut finding = Finding::new(&rules::CHECK, failure.message);
+                    finding.help = failure.help;
+                    found.push(finding);
+                }
+                text.push(ready_line(file, &found, false));
+                findings.extend(found.into_iter().map(|finding| (file.as_path(), finding)));
+            }
+        }
+    }
+    drop(waiting);
+    let code = if findings.iter().any(|(_, finding)| finding.is_error()) { exit::INVALID } else { exit::SUCCESS };
+    match args.format {
+        Some(Format::Github) => {
+            context.output.print_unwrapped(&render_github_commands(&findings));
+            return Ok(code);
+        }
+        Some(Format::Sarif) => {
+            context.output.print_object(&render_sarif(&findings));
+            return Ok(code);
+        }
+        Some(Format::Text | Format::Json) | None => {}
+    }
+    let findings: Vec<Finding> = findings.into_iter().map(|(_, finding)| finding).collect();
+    if context.output.json {
+        let (findings, counts) = (findings_json(&findings), counts_json(&counts));
+        let (cost, currency) = sum_costs(&costing);
+        context.output.print_object(&CheckReport {
+            findings,
+            rows,
+            counts,
+            parts,
+            cost,
+            currency,
+            campaigns,
+            online: figures,
+            exit: code,
+        });
+        return Ok(code);
+    }
+    let is_apart = |finding: &Finding| columns.is_none() || finding.is_error();
+    context.output.print_findings(&findings.into_iter().filter(is_apart).collect::<Vec<_>>());
+    if code == exit::SUCCESS
+        && let [file] = args.files.as_slice()
+    {
+        let preview = format!("preview {}", suggested::shell_path(file));
+        text.add_blank();
+        text.push(StyledLine::next_step(
+            context.output.command(suggested::with_gateway(preview, args.gateway.as_deref())),
+        ));
+    }
+    context.output.print_done(text, code);
+    Ok(code)
+}
+
+/// The balance and the cost of a campaign, as the gateway reports them: for the report, and for JSON.
+struct OnlineCost {
+    balance: Option<Balance>,
+    /// The cost of the messages.
+    cost: Cost,
+    figures: CostFigures,
+}
+
+/// The balance of an account and the cost of a campaign, if known. Amounts keep their digits.
+#[derive(Debug, Default, Serialize)]
+struct CostFigures {
+    balance: Option<Amount>,
+    currency: Option<String>,
+    cost: Option<Amount>,
+}
+
+impl OnlineCost {
+    fn from_answer(answer: &OnlineAnswer) -> Self {
+        let OnlineAnswer { balance, cost, .. } = answer;
+        let figures = CostFigures {
+            balance: balance.as_ref().map(|balance| balance.amount),
+            currency: balance.as_ref().map(|balance| balance.currency.clone()),
+            cost: match cost {
+                Cost::AtMost(cost) => Some(*cost),
+                Cost::Unknown(_) => None,
+            },
+        };
+        Self { balance: balance.clone(), cost: cost.clone(), figures }
+    }
+}
+
+/// The JSON output of `check`.
+#[derive(Serialize)]
+struct CheckReport {
+    findings: Value,
+    rows: u64,
+    counts: Value,
+    parts: u64,
+    cost: Option<Amount>,
+    currency: Option<String>,
+    /// The forecast of each campaign, in the order of the files.
+    campaigns: Vec<Value>,
+    /// The gateway's figures: one object for one file, otherwise an array in the order of the files.
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "one_or_each")]
+    online: Vec<CostFigures>,
+    exit: u8,
+}
+
+fn one_or_each<S: Serializer>(figures: &Vec<CostFigures>, serializer: S) -> Result<S::Ok, S::Error> {
+    match figures.as_slice() {
+        [one] => one.serialize(serializer),
+        each => each.serialize(serializer),
+    }
+}
+
+/// The check of one file.
+struct FileCheck {
+    findings: Vec<Finding>,
+    list: ListSurvey,
+    /// The cost of the messages, if the profile has prices.
+    cost: Option<Cost>,
+    /// The currency of the prices.
+    currency: Option<String>,
+    /// The number of recipients of each variant, if there are variants.
+    variants: Option<String>,
+    forecast: Forecast,
+    /// Sample messages.
+    samples: Vec<Sample>,
+    inputs: Arc<Inputs>,
+    /// The gateway's figures, with `--online`.
+    online: Option<OnlineCost>,
+}
+
+async fn check_file(context: &Context, args: &CheckArgs, file: &Path) -> Result<FileCheck, CommandFailure> {
+    let inputs = context.load_campaign(file, args.gateway.as_deref())?;
+    let ledger = context.open_existing_ledger().await?;
+    let inputs = context.fetch_list(inputs, args.list.fetch, ledger.as_deref()).await?;
+    let (state, profiles, now) = (context.state_folder()?, context.profiles(), Timestamp::now());
+    let files = ProtectedFiles { state: &state, profiles: &profiles };
+    let mut checked = check_campaign(&inputs, ledger.as_deref(), files, &context.observer, now).await?;
+    context.output.add_hint(&mut checked);
+    let CheckedCampaign { mut findings, list, cost, currency, .. } = checked;
+    let online =
+        if args.online { Some(fetch_online_costs(context, &inputs, &list.survey, &mut findings).await?) } else { None };
+    let rows = list.survey.planned_rows();
+    let variants = describe_variants(&inputs.campaign.brief, &list.survey, &rows);
+    let samples = if context.output.json { Vec::new() } else { list.pick_samples(&inputs, &rows).unwrap_or_default() };
+    let due = inputs.campaign.next_due_after(now);
+    let forecast = Forecast::for_rows(&inputs.campaign, inputs.destination.profile(), &list.survey, &rows, due);
+    Ok(FileCheck { findings, list, cost, currency, variants, forecast, samples, inputs, online })
+}
+
+/// The total cost of several campaigns. `None` if one cost is unknown or in another currency.
+fn sum_costs(costing: &[(Option<Cost>, Option<String>)]) -> (Option<Amount>, Option<String>) {
+    let Some((_, currency)) = costing.first() else { return (None, None) };
+    let each = costing.iter().map(|(cost, of)| match cost {
+        Some(Cost::AtMost(cost)) if of == currency => Some(*cost),
+        _ => None,
+    });
+    let cost = each.sum::<Option<Amount>>();
+    (cost, currency.clone().filter(|_| cost.is_some()))
+}
+
+/// Asks the gateway for the balance and the prices.
+async fn fetch_online_costs(
+    context: &Context,
+    inputs: &Inputs,
+    survey: &Survey,
+    findings: &mut Vec<Finding>,
+) -> Result<OnlineCost, CommandFailure> {
+    let Destination::Live(profile) = &inputs.destination else {
+        let finding = Finding::new(&ONLINE_UNKNOWN, "the built-in sandbox has no account to check");
+        findings.push(finding.help("specify the campaign's gateway: `--online --gateway NAME`"));
+        return Ok(OnlineCost { balance: None, cost: Cost::Unknown(Vec::new()), figures: CostFigures::default() });
+    };
+    let cost = Cost::estimate(profile, &inputs.campaign.brief, &survey.by_size, &survey.planned_rows());
+    let adapters = context.adapters(context.open_ledger_to_ask().await?)?;
+    let answer = ask_online(&adapters, inputs, profile, cost).await?;
+    let online = OnlineCost::from_answer(&answer);
+    findings.extend(answer.findings);
+    Ok(online)
+}
+
+/// The first line: whether the campaign can be sent. `is_strict` means that only `--strict` makes the findings errors.
+fn ready_line(file: &Path, findings: &[Finding], is_strict: bool) -> StyledLine {
+    let errors = findings.iter().filter(|finding| finding.is_error()).count() as u64;
+    let name = strong(file.display().to_string());
+    // A list that only `run` fetches has no rows to report.
+    if errors == 0 {
+        return StyledLine::new([caution("! "), name, plain(" has no errors so far: its list was not checked")]);
+    }
+    match is_strict {
+        true => {
+            StyledLine::new([bad("✗ "), name, plain(format!(" fails `--strict`: {}", format_count(errors, "warning")))])
+        }
+        false => {
+            StyledLine::new([bad("✗ "), name, plain(format!(" cannot be sent: {}", format_count(errors, "error")))])
+        }
+    }
+}
+
+/// The report about one campaign. `is_ready` means that there are no errors except those of `--strict`. At a terminal, which
+/// has `columns`, the report includes warnings and notes.
+fn render_report(file: &Path, checked: &FileCheck, is_ready: bool, columns: Option<usize>) -> StyledText {
+    let FileCheck { findings, cost, forecast, samples, inputs, variants, online, .. } = checked;
+    let warnings = findings.iter().filter(|finding| finding.severity == Severity::Warning).count() as u64;
+    let mut text = match findings.iter().any(Finding::is_error) {
+        true => StyledText::from(ready_line(file, findings, is_ready)),
+        false if forecast.messages == 0 => {
+            let none = format!(" has no messages to send: 0 of {}", format_count(forecast.rows, "recipient"));
+            StyledText::from(StyledLine::new([caution("! "), strong(file.display().to_string()), plain(none)]))
+        }
+        false => {
+            let recipients = format_count(forecast.rows, "recipient");
+            let mut ready = format!(" is ready: {} of {recipients}", format_thousands(forecast.messages));
+            if warnings > 0 {
+                ready += &format!(", {}", format_count(warnings, "warning"));
+            }
+            StyledText::from(StyledLine::new([good("✓ "), strong(file.display().to_string()), plain(ready)]))
+        }
+    };
+    let mut forecast = forecast.clone();
+    let balance = online.as_ref().and_then(|online| online.balance.as_ref());
+    if forecast.currency.is_none() {
+        forecast.currency = balance.map(|balance| balance.currency.clone());
+    }
+    preview::add_recipients(&mut text, &forecast, inputs);
+    if forecast.messages > 0 {
+        preview::add_heading(&mut text, "Messages");
+        preview::add_messages(&mut text, &forecast);
+        let known = online.as_ref().map(|online| &online.cost).or(cost.as_ref());
+        if let Some(Cost::Unknown(channels)) = known
+            && !channels.is_empty()
+        {
+            preview::add_labelled(&mut text, "cost", [preview::describe_unknown_cost(channels).into()]);
+        }
+        if let Some(variants) = variants {
+            preview::add_labelled(&mut text, "variants", [variants.as_str().into()]);
+        }
+    }
+    if let Some(balance) = balance {
+        let money = format!("{} {}", balance.amount, balance.currency);
+        preview::add_labelled(&mut text, "balance", [money.trim_end().into()]);
+    }
+    if let Some(columns) = columns {
+        add_findings(&mut text, findings, Severity::Warning, columns);
+        add_findings(&mut text, findings, Severity::Note, columns);
+    }
+    preview::add_samples(&mut text, samples, columns.unwrap_or(SAMPLE_WIDTH));
+    text
+}
+
+/// Adds the findings of a severity.
+fn add_findings(text: &mut StyledText, findings: &[Finding], severity: Severity, columns: usize) {
+    let mut found = findings.iter().filter(|finding| finding.severity == severity).peekable();
+    if found.peek().is_none() {
+        return;
+    }
+    let (title, mark) = match severity {
+        Severity::Warning => ("Warnings", span(SpanMeaning::Caution, "! ")),
+        Severity::Note | Severity::Error => ("Notes", span(SpanMeaning::Dim, "· ")),
+    };
+    preview::add_heading(text, title);
+    for finding in found {
+        let message = escape_to_one_line(&finding.message);
+        let rule = finding.rule.id;
+        // The rule is aligned with the right edge if it fits.
+        let used = 4 + console::measure_text_width(&message) + rule.len();
+        let gap = " ".repeat(columns.min(PROSE_WIDTH).saturating_sub(used).max(2));
+        text.push(StyledLine::new([mark.clone(), plain(message), plain(gap), dim(rule)]).with_indent(2));
+        if let Some(place) = &finding.place {
+            let at = format!("{}:{}:{}", place.source.path().display(), place.line_number(), place.column_number());
+            text.push(StyledLine::new([dim(at)]).with_indent(4).unbroken());
+        }
+        if let Some(help) = &finding.help {
+            for (index, line) in help.lines().enumerate() {
+                let label = if index == 0 { "help: " } else { "" };
+                text.add_line(4, [span(SpanMeaning::Next, label), plain(line)]);
+            }
+        }
+    }
+}
+
+/// Prints every setting in force and its origin, as YAML or as one JSON object. Several campaigns are listed by file.
+fn show_settings(context: &Context, files: &[PathBuf], gateway: Option<&str>) -> Result<u8, CommandFailure> {
+    let mut all = Vec::new();
+    for file in files {
+        let inputs = context.load_campaign(file, gateway)?;
+        context.output.print_findings(&inputs.warnings);
+        let found = list_settings(&inputs.campaign, inputs.destination.profile(), gateway.is_some());
+        all.push((file.display().to_string(), found));
+    }
+    if context.output.json {
+        let files: Vec<Value> = all
+            .iter()
+            .map(
+                |(file, found)| json!({ "file": file, "settings": found.iter().map(setting_json).collect::<Vec<_>>() }),
+            )
+            .collect();
+        context.output.print_object(&json!({ "files": files, "exit": exit::SUCCESS }));
+        return Ok(exit::SUCCESS);
+    }
+    let whole: Mapping = match all.as_slice() {
+        [(_, found)] => settings_mapping(found),
+        several => several.iter().map(|(file, found)| (file.as_str().into(), settings_mapping(found).into())).collect(),
+    };
+    // Values that were read from YAML can always be written as YAML.
+    context.output.print_unwrapped(&serde_yaml::to_string(&whole).unwrap_or_default());
+    Ok(exit::SUCCESS)
+}
+
+fn settings_mapping(found: &[Setting]) -> Mapping {
+    let value = |setting: &Setting| {
+        let value = serde_yaml::to_value(&setting.value).unwrap_or_default();
+        Mapping::from_iter([("value".into(), value), ("from".into(), describe_origin(&setting.origin).into())])
+    };
+    found.iter().map(|setting| (setting.key.as_str().into(), value(setting).into())).collect()
+}
+
+fn setting_json(setting: &Setting) -> Value {
+    json!({ "key": setting.key, "value": setting.value, "from": describe_origin(&setting.origin) })
+}
+
+/// Describes the origin of a setting.
+fn describe_origin(origin: &SettingOrigin) -> String {
+    match origin {
+        SettingOrigin::Written(place) => {
+            format!("{}:{}:{}", place.source.path().display(), place.line_number(), place.column_number())
+        }
+        SettingOrigin::Default => "default".to_owned(),
+        SettingOrigin::Follows(what) => format!("default, derived from {what}"),
+        SettingOrigin::Profile(name) => format!("profile {name}"),
+        SettingOrigin::CommandLine => "command line".to_owned(),
+    }
+}
+
+/// The maximum width of an explanation, in characters.
+const MAX_WIDTH: usize = 100;
+
+pub(super) fn explain_rule(context: &Context, args: &ExplainArgs) -> Result<u8, CommandFailure> {
+    let output = &context.output;
+    let Some(typed) = &args.rule else {
+        if output.json {
+            let of_group =
+                |group: &RuleGroup| group.rules.iter().map(|rule| rule_json(rule, group)).collect::<Vec<_>>();
+            let rules: Vec<Value> = rule_groups().iter().flat_map(of_group).collect();
+            output.print_object(&json!({ "rules": rules, "exit": exit::SUCCESS }));
+        } else {
+            output.print_summary(rule_groups().iter().map(format_group).collect::<Vec<_>>().join("\n"));
+        }
+        return Ok(exit::SUCCESS);
+    };
+    let id = rule_id(typed);
+    let found =
+        rule_groups().into_iter().find_map(|group| Some((*group.rules.iter().find(|rule| rule.id == id)?, group)));
+    let Some((rule, group)) = found else {
+        return Err(unknown_rule(&id));
+    };
+    if output.json {
+        let mut object = rule_json(rule, &group);
+        object["exit"] = exit::SUCCESS.into();
+        output.print_object(&object);
+    } else {
+        output.print_summary(explanation_page(rule));
+    }
+    Ok(exit::SUCCESS)
+}
+
+/// Extracts the rule id from the argument, which might be copied from a finding: `warning[empty-cell]:`.
+fn rule_id(typed: &str) -> String {
+    typed.split_once('[').map_or(typed, |(_, rest)| rest).trim_end_matches([']', ':']).to_lowercase()
+}
+
+fn unknown_rule(id: &str) -> CommandFailure {
+    let help = match did_you_mean(id, all_rules().map(|rule| rule.id)) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "list all rules with `campaign explain`".to_owned(),
+    };
+    CommandFailure::invalid(format!("unknown rule `{id}`")).with_help(help)
+}
+
+/// The explanation of a rule: at most ten lines.
+fn explanation_page(rule: &Rule) -> String {
+    let example: String = rule.text.example.iter().map(|line| format!("  {line}\n")).collect();
+    format!(
+        "{} · {}\n{}\nExample:\n{example}\n{}",
+        rule.id,
+        severity_word(rule.severity),
+        wrap_text(rule.text.cause),
+        wrap_text(&format!("Fix: {}", rule.text.fix)),
+    )
+}
+
+/// Wraps a text at [`MAX_WIDTH`] characters. Code between backticks can be broken at spaces, too.
+fn wrap_text(text: &str) -> String {
+    let mut lines = String::with_capacity(text.len() + 2);
+    let mut used = 0;
+    for word in text.split(' ') {
+        let length = word.chars().count();
+        if used > 0 && used + 1 + length > MAX_WIDTH {
+            lines.push('\n');
+            used = 0;
+        } else if used > 0 {
+            lines.push(' ');
+            used += 1;
+        }
+        lines.push_str(word);
+        used += length;
+    }
+    lines + "\n"
+}
+
+/// A group of rules, one on each line.
+fn format_group(group: &RuleGroup) -> String {
+    let width = group.rules.iter().map(|rule| rule.id.len()).max().unwrap_or_default();
+    let line =
+        |rule: &&Rule| format!("  {:<width$}  {:<7}  {}\n", rule.id, severity_word(rule.severity), rule.text.summary());
+    let rules: String = group.rules.iter().map(line).collect();
+    format!("{}:\n{rules}", group.title)
+}
+
+fn rule_json(rule: &Rule, group: &RuleGroup) -> Value {
+    json!({
+        "rule": rule.id,
+        "severity": severity_word(rule.severity),
+        "about": group.title,
+        "summary": rule.text.summary(),
+        "why": rule.text.cause,
+        "example": rule.text.example.join("\n"),
+        "mend": rule.text.fix,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn explanation_has_three_parts_in_at_most_ten_lines() {
+        for rule in all_rules() {
+            let page = explanation_page(rule);
+            let lines: Vec<&str> = page.lines().collect();
+            assert!(lines.len() <= 10, "{} has {} lines", rule.id, lines.len());
+            let wide = lines.iter().find(|line| line.chars().count() > MAX_WIDTH);
+            assert_eq!(wide, None, "{} is wider than {MAX_WIDTH}", rule.id);
+            let part = |start: &str| lines.iter().position(|line| line.starts_with(start));
+            let (example, fix) = (part("Example:"), part("Fix: "));
+            assert!(example > Some(2) && fix > example.map(|line| line + 2), "{page}");
+        }
+    }
+
+    #[test]
+    fn list_of_rules_fits_into_80_columns() {
+        for group in rule_groups() {
+            let list = format_group(&group);
+            let wide = list.lines().find(|line| line.chars().count() > 80);
+            assert_eq!(wide, None, "{}", group.title);
+            assert_eq!(list.lines().count(), group.rules.len() + 1);
+        }
+    }
+
+    #[test]
+    fn rule_id_is_parsed_from_a_finding() {
+        for typed in ["empty-cell", "warning[empty-cell]", "warning[empty-cell]:", "Empty-Cell"] {
+            assert_eq!(rule_id(typed), "empty-cell");
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! `campaign connector`: the gateway as tools for AI assistants.
+
+use std::io::ErrorKind;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::io::{BufReader, stdin, stdout};
+use tokio::sync::watch;
+
+use super::args::ConnectorArgs;
+use super::context::Context;
+use super::exit;
+use super::exit::CommandFailure;
+use super::serve::bind_listener;
+use campaign_engine::delivery::Interrupt;
+use campaign_engine::report::format_count;
+use campaign_manifest::{Profile, SecretSource};
+use campaign_net::{ConnectionLimits, Hosts, connectable_address};
+use campaign_runs::{
+    Adapters, INTAKE_TIMEOUT, KeylessAccount, load_hook, read_api_key, read_numbers, refuse_other_secret,
+};
+use campaign_server::connector::{
+    Approvals, Campaigns, ClientEntry, Connector, ConnectorAccess, SendPolicy, router, serve_stdio,
+};
+
+/// The timeout of a request to the gateway.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+/// The grace period for calls in flight at shutdown: longer than the gateway may take for a message.
+const SHUTDOWN_TIMEOUT: Duration = INTAKE_TIMEOUT.saturating_add(ANSWER_TIMEOUT);
+
+pub(super) async fn run_connector(context: &Context, args: ConnectorArgs) -> Result<u8, CommandFailure> {
+    if args.print_config {
+        return print_config(context, &args);
+    }
+    let interrupt = context.watch_signals()?;
+    let profile = load_profile(context, &args)?;
+    let mut adapters = context.adapters(context.open_ledger().await?)?;
+    // Campaigns use the same profile, even if another gateways.yaml lies beside them.
+    adapters.profiles.explicit = Some(adapters.profiles.new_profile_path(None));
+    let account = KeylessAccount::open(&adapters, &profile, ANSWER_TIMEOUT).await?;
+    let sending = sending_permission(&profile, &adapters, &args, interrupt.clone()).await?;
+    let connector = Connector::new(account, adapters, args.max_lookups_per_hour, sending, interrupt.clone());
+    let connector = match &args.campaigns {
+        Some(folder) => connector.with_campaigns(folder_campaigns(context, folder, &profile)?),
+        None => connector,
+    };
+    let at_rest = connector.wait_until_idle();
+    let exit = match args.stdio {
+        true => run_over_stdio(context, connector, &profile, &args, interrupt.clone()).await,
+        false => serve_http(context, connector, &profile, &args, interrupt.clone()).await,
+    };
+    // Wait for messages in flight, even if the client has disconnected.
+    tokio::select! {
+        () = at_rest => {}
+        () = wait_for_second_interrupt(interrupt) => {}
+    }
+    exit
+}
+
+/// The permission to send messages. `None` without `--allow-send`.
+async fn sending_permission(
+    profile: &Profile,
+    adapters: &Adapters,
+    args: &ConnectorArgs,
+    interrupt: watch::Receiver<Interrupt>,
+) -> Result<Option<SendPolicy>, CommandFailure> {
+    if !args.allow_send {
+        return Ok(None);
+    }
+    if profile.async_url.is_none() {
+        let name = &profile.name;
+        return Err(CommandFailure::invalid(format!(
+            "`--allow-send` needs `async_url` in the profile `{name}`: assistants send through the asynchronous \
+             endpoint"
+        )));
+    }
+    if let Some(hook) = load_hook(profile)? {
+        refuse_other_secret(adapters.ledger.as_ref(), profile, Some(&hook)).await?;
+    }
+    let only_to = match &args.only_to {
+        Some(file) => Some(read_numbers(file, None).await?),
+        None => None,
+    };
+    let approvals = match args.approve {
+        true => Some(Approvals::start(wait_for_interrupt(interrupt)).map_err(|error| {
+            CommandFailure::new(exit::BUG, format!("cannot open a port for pending approvals: {error}"))
+        })?),
+        false => None,
+    };
+    Ok(Some(SendPolicy::new(args.max_sends_per_hour, only_to, approvals)))
+}
+
+fn load_profile(context: &Context, args: &ConnectorArgs) -> Result<Profile, CommandFailure> {
+    Ok(context.profiles().find_for_query(args.through.gateway.as_deref(), &context.observer)?)
+}
+
+/// The campaigns of a folder. They require the API key of the profile.
+fn folder_campaigns(context: &Context, folder: &Path, profile: &Profile) -> Result<Campaigns, CommandFailure> {
+    read_api_key(profile)?;
+    let output = context.output.clone();
+    Campaigns::from_folder(folder, Box::new(move |arguments| output.command(arguments))).map_err(|error| {
+        CommandFailure::invalid(format!("cannot read the campaigns folder `{}`: {error}", folder.display()))
+    })
+}
+
+/// Serves clients over HTTP. Each client authenticates with the API key.
+async fn serve_http(
+    context: &Context,
+    connector: Connector,
+    profile: &Profile,
+    args: &ConnectorArgs,
+    interrupt: watch::Receiver<Interrupt>,
+) -> Result<u8, CommandFailure> {
+    let (listener, address) = bind_listener(args.listen, "--listen")?;
+    let origins = args.origin.iter().map(|origin| origin.origin().ascii_serialization()).collect();
+    let hosts = Hosts::new(address, args.origin.as_ref().and_then(reqwest::Url::host_str));
+    let friends = ConnectorAccess { hosts, origins, require_key: args.require_key };
+    let url = format!("http://{}", connectable_address(address));
+    if context.output.json {
+        context.output.print_object(
+            &json!({ "url": url, "send_enabled": args.allow_send, "listen": address, "pid": std::process::id() }),
+        );
+    } else {
+        context.output.print_result(format!(
+            "listening on {url}/mcp\n  gateway `{}`; clients send the API key as `Authorization: Bearer`\n  {}\n",
+            profile.name,
+            describe_locks(args)
+        ));
+    }
+    // Slow requests get progress messages, so there is no timeout for silence.
+    let limits = ConnectionLimits { silence: None, end: SHUTDOWN_TIMEOUT, ..ConnectionLimits::default() };
+    campaign_net::serve_connections(listener, router(connector, friends), limits, wait_for_interrupt(interrupt)).await;
+    Ok(exit::SUCCESS)
+}
+
+/// Describes what an assistant may do, and what requires an approval.
+fn describe_locks(args: &ConnectorArgs) -> String {
+    let lookups = format_count(args.max_lookups_per_hour.get().into(), "number");
+    if !args.allow_send {
+        return format!("sending is disabled (enable it with --allow-send); at most {lookups} number lookups an hour");
+    }
+    let only_to = args.only_to.as_ref().map(|file| format!(", only to the numbers in {}", file.display()));
+    let yes = if args.approve { "you approve it with `campaign approve`" } else { "the assistant confirms it" };
+    let (most, only_to) = (args.max_sends_per_hour, only_to.unwrap_or_default());
+    format!("sends each message after {yes}, at most {most} an hour{only_to}; at most {lookups} number lookups an hour")
+}
+
+/// Serves the program that started this process. Standard output carries protocol messages only.
+async fn run_over_stdio(
+    context: &Context,
+    connector: Connector,
+    profile: &Profile,
+    args: &ConnectorArgs,
+    interrupt: watch::Receiver<Interrupt>,
+) -> Result<u8, CommandFailure> {
+    let key = read_api_key(profile)?;
+    let (name, locks) = (&profile.name, describe_locks(args));
+    context.output.print_note(&format!(
+        "serving on standard input and output; calls go through gateway `{name}` with the key in its profile; {locks}"
+    ));
+    let shutdown = wait_for_interrupt(interrupt.clone());
+    let ended = tokio::select! {
+        ended = serve_stdio(connector, key, BufReader::new(stdin()), stdout(), shutdown) => ended,
+        // A client that no longer reads would block the shutdown.
+        () = wait_for_second_interrupt(interrupt) => Ok(()),
+    };
+    match ended {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(CommandFailure::storage_failure(format!("cannot write to standard output: {error}")))
+        }
+        _ => Ok(exit::SUCCESS),
+    }
+}
+
+/// Waits until the first signal asks the process to stop.
+async fn wait_for_interrupt(mut interrupt: watch::Receiver<Interrupt>) {
+    let _ = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None).await;
+}
+
+/// Waits until a second signal asks the process to stop at once.
+async fn wait_for_second_interrupt(mut interrupt: watch::Receiver<Interrupt>) {
+    if interrupt.wait_for(|interrupt| matches!(interrupt, Interrupt::Immediate(_))).await.is_err() {
+        // The sender is gone, so no signal can arrive.
+        std::future::pending::<()>().await;
+    }
+}
+
+/// Prints the entry for a client's configuration file that starts the connector with these arguments.
+fn print_config(context: &Context, args: &ConnectorArgs) -> Result<u8, CommandFailure> {
+    let entry = match &args.origin {
+        _ if args.stdio => client_entry(context, args)?,
+        Some(origin) => ClientEntry::Http(format!("{}/mcp", origin.origin().ascii_serialization())),
+        None if args.listen.port() == 0 => {
+            return Err(CommandFailure::invalid("clients need a fixed port; set one with `--listen`"));
+        }
+        None => ClientEntry::Http(format!("http://{}/mcp", connectable_address(args.listen))),
+    };
+    let file = args.client.config_file(&entry);
+    if context.output.json {
+        context.output.print_object(&file);
+    } else {
+        context.output.print_unwrapped(&format!("{file:#}\n"));
+    }
+    Ok(exit::SUCCESS)
+}
+
+/// The entry that starts the connector. It names the gateways file, because the client runs in another folder.
+fn client_entry(context: &Context, args: &ConnectorArgs) -> Result<ClientEntry, CommandFailure> {
+    let profile = load_profile(context, args)?;
+    let program = std::env::current_exe().map_err(|error| CommandFailure::new(exit::BUG, error.to_string()))?;
+    let variable = match profile.api_key {
+        SecretSource::Env(name) => Some(name),
+        SecretSource::File(_) => None,
+    };
+    Ok(ClientEntry::Stdio {
+        command: program.to_string_lossy().into_owned(),
+        arguments: args.start_arguments(&context.global, context.profiles().new_profile_path(None)),
+        variable,
+    })
+}

@@ -1,0 +1,593 @@
+//! Confirmation of changes that reach a gateway: by `--yes`, or by a prompt with recipients, cost, duration and samples.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{Timestamp, Zoned};
+use roaring::RoaringBitmap;
+
+use super::output::{Output, minute};
+use super::preview::describe_unknown_cost;
+use super::question::{ConfirmationPrompt, ExpectedAnswer};
+use super::run::describe_variants;
+use super::schedule::format_occurrence;
+use super::suggested::shell_path;
+use super::text::{Span, SpanMeaning, StyledLine, caution, dim, plain, strong};
+use campaign_core::domain::{MessageContent, Stage, choose_plural};
+use campaign_core::finding::{Severity, escape_to_one_line, severity_word};
+use campaign_engine::check::online::Cost;
+use campaign_engine::check::{RunStart, Survey};
+use campaign_engine::delivery::SingleKind;
+use campaign_engine::report::{describe_sms_size, format_count, format_counts, format_duration, format_thousands};
+use campaign_gateway::{Balance, BoxFuture};
+use campaign_ledger::RowState;
+use campaign_manifest::{Campaign, InDoubtPolicy, NOTIFY_COMMAND, Profile, Rate, RecipientSource, Resource};
+use campaign_runs::{
+    Consent, ConsentRefusal, Inputs, ListSurvey, PlanOptions, PlanReview, Proposal, Sample, ScheduleActivation,
+    StandingApproval, TemplateChange, describe_closed_window,
+};
+
+/// The source of the confirmation: `--yes`, otherwise a prompt at the terminal.
+pub(super) fn consent_for(output: &Output, agreed: bool) -> Arc<dyn Consent> {
+    if agreed { Arc::new(OptionConsent) } else { Arc::new(TerminalConsent { output: output.clone() }) }
+}
+
+/// A confirmation by `--yes`.
+struct OptionConsent;
+
+impl Consent for OptionConsent {
+    fn can_confirm(&self) -> bool {
+        true
+    }
+
+    fn ask<'a>(&'a self, _: Proposal<'a>) -> BoxFuture<'a, Result<(), ConsentRefusal>> {
+        Box::pin(async { Ok(()) })
+    }
+}
+
+/// A confirmation at the terminal, if there is one.
+struct TerminalConsent {
+    output: Output,
+}
+
+/// The warning that a new round repeats messages.
+pub(super) const AGAIN_WARNING: &str = "`--again`: recipients who already got this message will get it again";
+
+impl Consent for TerminalConsent {
+    fn can_confirm(&self) -> bool {
+        self.output.can_ask()
+    }
+
+    fn shows_proposals(&self) -> bool {
+        self.output.can_ask()
+    }
+
+    fn ask<'a>(&'a self, proposal: Proposal<'a>) -> BoxFuture<'a, Result<(), ConsentRefusal>> {
+        let question = proposal_prompt(&proposal);
+        Box::pin(async move {
+            if !self.output.can_ask() {
+                return Err(ConsentRefusal::NoTerminal);
+            }
+            match question.ask_operator(&self.output).await {
+                Ok(true) => Ok(()),
+                Ok(false) | Err(_) => Err(ConsentRefusal::Declined),
+            }
+        })
+    }
+}
+
+/// The prompt for a proposal.
+fn proposal_prompt(proposal: &Proposal<'_>) -> ConfirmationPrompt {
+    match proposal {
+        Proposal::Begin { inputs, profile, survey, rows, samples, balance, again } => {
+            let title = format!("Send {} {}?", format_count(rows.len(), "message"), gateway_phrase(profile));
+            let mut question = ConfirmationPrompt::new(title, ExpectedAnswer::Number(rows.len()), "send");
+            let start = Some(RunStart::At(Timestamp::now()));
+            let sending = SendingFacts { inputs, profile, survey, rows, start, balance: *balance, samples };
+            sending.add_to(&mut question);
+            if *again {
+                question.add_note(AGAIN_WARNING);
+            }
+            question
+        }
+        Proposal::ActivateSchedule { arming, profile, samples } => activation_prompt(arming, profile, samples),
+        Proposal::Approve { approving, profile, standing, samples } => {
+            approval_prompt(approving, profile, standing.as_ref(), samples)
+        }
+        Proposal::Resume { run, snapshot, profile, number, cost, balance, rest, is_retry } => {
+            let (name, messages, through) = (run.name(), format_count(*number, "message"), gateway_phrase(profile));
+            let title = match is_retry {
+                true => format!("Retry {messages} from {name} {through}?"),
+                false => format!("Resume {name}: send {messages} {through}?"),
+            };
+            let mut question = ConfirmationPrompt::new(title, ExpectedAnswer::Number(*number), "send");
+            question.add_fact(
+                "run",
+                [format!("{}: {}", format_count(run.recipients, "row"), format_counts(&snapshot.counts)).into()],
+            );
+            let planned = snapshot.counts.get(RowState::Planned);
+            let rest_of_planned = match *is_retry || *number >= planned {
+                true => String::new(),
+                false => format!(" of {} planned; the others will not get a message now", format_thousands(planned)),
+            };
+            question.add_fact("recipients", [strong(format_thousands(*number)), rest_of_planned.into()]);
+            add_cost(&mut question, cost.as_ref(), profile.currency.as_deref(), *balance);
+            if let Some(rest) = rest {
+                add_local_time(&mut question, &rest.inputs, &rest.survey.survey, &rest.rows);
+                add_samples(&mut question, &rest.samples);
+            }
+            question
+        }
+        Proposal::Single { operation, phones, profile } => {
+            let phones: Vec<String> = phones.iter().map(|phone| format!("+{phone}")).collect();
+            let (phones, through) = (phones.join(", "), gateway_phrase(profile));
+            let (what, action, effect) = match operation {
+                SingleKind::Lookup => ("Look up", "look it up", "The subscriber does not notice the lookup."),
+                SingleKind::CodeCall => ("Call", "call", "The phone will ring."),
+                SingleKind::Message => ("Send a message to", "send", "The recipient will get the message."),
+                SingleKind::Test => {
+                    ("Send a test message to", "send", "The test does not count as a campaign message.")
+                }
+            };
+            ConfirmationPrompt::new(format!("{what} {phones} {through}?"), ExpectedAnswer::Yes, action)
+                .with_note(format!("This costs money. {effect}"))
+        }
+        Proposal::OutsideWindow { opens } => {
+            ConfirmationPrompt::new("Send the test messages outside the sending window?", ExpectedAnswer::Yes, "send")
+                .with_fact("window", describe_closed_window(*opens))
+        }
+        Proposal::Pending { gateway, shown } => {
+            let title = format!("An assistant wants to use {gateway}. Approve this request?");
+            let mut question = ConfirmationPrompt::new(title, ExpectedAnswer::Yes, "approve");
+            shown.lines().for_each(|line| question.add_note(line));
+            question.with_note("This allows the assistant to do it once, within an hour.")
+        }
+        Proposal::Template { profile, change } => template_prompt(profile, change),
+    }
+}
+
+/// The phrase that names the gateway in a title.
+fn gateway_phrase(profile: &Profile) -> String {
+    format!("through {} ({})", profile.name, profile.base_url.host_and_port())
+}
+
+fn activation_prompt(arming: &ScheduleActivation, profile: &Profile, samples: &[Sample]) -> ConfirmationPrompt {
+    let (inputs, through) = (&arming.inputs, gateway_phrase(profile));
+    let name = &inputs.campaign.brief.name;
+    let mut question = match &arming.survey {
+        Some(survey) => {
+            let rows = survey.survey.planned_rows();
+            let title = format!("Activate {name}: {} per run {through}?", format_count(rows.len(), "message"));
+            let mut question = ConfirmationPrompt::new(title, ExpectedAnswer::Yes, "activate");
+            // `schedule add` shows the findings above the question.
+            let sending = SendingFacts { inputs, profile, survey, rows: &rows, start: None, balance: None, samples };
+            sending.add_to(&mut question);
+            question
+        }
+        None => ConfirmationPrompt::new(format!("Activate {name} {through}?"), ExpectedAnswer::Yes, "activate")
+            .with_fact("list", format!("{}, which does not exist yet", inputs.campaign.recipients)),
+    };
+    add_uses(&mut question, inputs, profile);
+    for (index, next) in arming.next.iter().enumerate() {
+        question.add_fact(if index == 0 { "next runs" } else { "" }, [format_occurrence(next).into()]);
+    }
+    question.with_note("The schedule sends on these dates without asking again.")
+}
+
+fn approval_prompt(
+    approving: &PlanReview,
+    profile: &Profile,
+    standing: Option<&StandingApproval>,
+    samples: &[Sample],
+) -> ConfirmationPrompt {
+    let PlanReview { inputs, planned, survey, rows, .. } = approving;
+    let (name, through, now) = (&inputs.campaign.brief.name, gateway_phrase(profile), Timestamp::now());
+    let recipients = format_count(planned.messages, "recipient");
+    let (title, scope) = match (&planned.options, standing) {
+        (PlanOptions { rows: Some(row), tests_to: Some(to), .. }, _) => (
+            format!("Approve test messages for {name} {through}?"),
+            format!("row {row} to {recipients}, once: {}", to.masked.join(", ")),
+        ),
+        (_, None) => {
+            (format!("Approve one run of {name} {through}?"), format!("one run of this plan, to at most {recipients}"))
+        }
+        (_, Some(standing)) => (
+            format!("Approve the schedule of {name} {through}?"),
+            format!(
+                "every run until {}, each to at most {} from that day's list",
+                minute(standing.until),
+                format_count(standing.up_to, "recipient")
+            ),
+        ),
+    };
+    let mut question = ConfirmationPrompt::new(title, ExpectedAnswer::Yes, "approve");
+    question.add_fact("approval", [scope.into()]);
+    let start = if standing.is_some() { RunStart::for_campaign(&inputs.campaign, now) } else { RunStart::At(now) };
+    let sending = SendingFacts { inputs, profile, survey, rows, start: Some(start), balance: None, samples };
+    sending.add_to(&mut question);
+    add_uses(&mut question, inputs, profile);
+    if planned.options.again {
+        question.add_note(AGAIN_WARNING);
+    }
+    question
+}
+
+fn template_prompt(profile: &Profile, change: &TemplateChange) -> ConfirmationPrompt {
+    let (channel, facts) = match change {
+        TemplateChange::CreateSms(template) => {
+            ("SMS", vec![("name", template.name.clone()), ("text", template.text.clone())])
+        }
+        TemplateChange::DeleteSms(template) => ("SMS", vec![("id", template.id.to_string())]),
+        TemplateChange::CreateViber(template) => {
+            ("Viber", vec![("sender", template.signature.clone()), ("text", template.text.clone())])
+        }
+        TemplateChange::DeleteViber(template) => {
+            ("Viber", vec![("id", template.id.to_string()), ("text", template.text.clone())])
+        }
+    };
+    let (verb, title) = match change.verb() {
+        "delete" => ("delete", format!("Delete this {channel} template {}?", gateway_phrase(profile))),
+        verb => (verb, format!("Create this {channel} template {}?", gateway_phrase(profile))),
+    };
+    let question = ConfirmationPrompt::new(title, ExpectedAnswer::Word(verb), format!("{verb} it"));
+    facts.into_iter().fold(question, |question, (label, value)| question.with_fact(label, value))
+}
+
+/// The maximum number of reasons for skipped recipients.
+const MAX_SKIP_REASONS: usize = 5;
+/// The maximum number of time zones.
+const MAX_ZONES: usize = 3;
+/// The hours at which evening, night and day begin.
+const EVENING_HOUR: i8 = 20;
+const NIGHT_HOUR: i8 = 22;
+const MORNING_HOUR: i8 = 8;
+
+/// The facts about the messages that will be sent.
+struct SendingFacts<'q> {
+    inputs: &'q Inputs,
+    profile: &'q Profile,
+    survey: &'q ListSurvey,
+    /// The rows that this call sends.
+    rows: &'q RoaringBitmap,
+    /// When the run begins. `None` if the findings are shown elsewhere.
+    start: Option<RunStart>,
+    balance: Option<&'q Balance>,
+    samples: &'q [Sample],
+}
+
+impl SendingFacts<'_> {
+    /// Adds the facts, and the warnings below them.
+    fn add_to(&self, question: &mut ConfirmationPrompt) {
+        let Self { inputs, profile, survey: surveyed, rows, start, balance, samples } = self;
+        let (campaign, survey) = (&inputs.campaign, &surveyed.survey);
+        question.add_fact("recipients", self.recipient_spans());
+        if let Some(variants) = describe_variants(&campaign.brief, survey, rows) {
+            question.add_fact("variants", [variants.into()]);
+        }
+        question.add_fact("channels", [channel_orders(campaign).into()]);
+        if let Some(senders) = sender_names(campaign) {
+            question.add_fact("sender", [senders.into()]);
+        }
+        let parts = survey.count_parts(rows);
+        if parts > rows.len() {
+            question.add_fact("length", [format_count(parts, "part").into()]);
+        }
+        add_cost(question, surveyed.compute_cost(inputs, rows).as_ref(), profile.currency.as_deref(), *balance);
+        if let Some(duration) = self.estimate_duration() {
+            question.add_fact("duration", [duration.into()]);
+        }
+        // A schedule sends at its own time.
+        if matches!(start, Some(RunStart::At(_))) {
+            add_local_time(question, inputs, survey, rows);
+        }
+        add_samples(question, samples);
+        for finding in start.map(|start| surveyed.warnings_for_rows(inputs, rows, start)).unwrap_or_default() {
+            let meaning = if finding.severity == Severity::Note { SpanMeaning::Dim } else { SpanMeaning::Caution };
+            question.add_labelled(severity_word(finding.severity), meaning, &finding.message);
+        }
+    }
+
+    /// The number of recipients, and the reasons why others are skipped.
+    fn recipient_spans(&self) -> Vec<Span> {
+        let (survey, number) = (&self.survey.survey, self.rows.len());
+        let mut text =
+            format!(" of {} in {}", format_thousands(survey.recipients), list_name(&self.inputs.campaign.recipients));
+        // `check` reports the reasons of invalid rows.
+        let skipped = survey.left_out.sets().filter(|(state, _, rows)| *state == RowState::Skipped && !rows.is_empty());
+        let mut reasons: Vec<(u64, &str)> = skipped.map(|(_, reason, rows)| (rows.len(), reason)).collect();
+        reasons.sort_by_key(|(rows, _)| std::cmp::Reverse(*rows));
+        let (named, others) = reasons.split_at(reasons.len().min(MAX_SKIP_REASONS));
+        let mut named: Vec<String> =
+            named.iter().map(|(rows, reason)| format!("{} {reason}", format_thousands(*rows))).collect();
+        if !others.is_empty() {
+            named.push(format!("{} for other reasons", format_thousands(others.iter().map(|(rows, _)| rows).sum())));
+        }
+        let invalid = survey.left_out.count_rows(RowState::Invalid);
+        if invalid > 0 {
+            named.push(format!("{} invalid", format_thousands(invalid)));
+        }
+        if !named.is_empty() {
+            text += &format!("; {}", named.join(" · "));
+        }
+        let rest = survey.count_planned().saturating_sub(number);
+        if rest > 0 {
+            text += &format!("; {} more {} planned", format_thousands(rest), choose_plural(rest, "remains", "remain"));
+        }
+        vec![strong(format_thousands(number)), plain(text)]
+    }
+
+    /// Estimates the minimum duration. `None` if no rate applies and one day suffices.
+    fn estimate_duration(&self) -> Option<String> {
+        let (campaign, number) = (&self.inputs.campaign, self.rows.len());
+        let rate = campaign.delivery.limited_by_profile(self.profile).rate;
+        let timed = rate.and_then(|rate| Some((rate, Rate::per_second(rate)?))).map(|(rate, per_second)| {
+            let time = Duration::from_secs_f64(number as f64 / per_second);
+            let openings = campaign.count_openings(Some(self.profile), time, None);
+            let openings = openings.map(|openings| format!(", over {openings} sending windows"));
+            let least = match time.as_secs() {
+                0 => "less than 1 s".to_owned(),
+                _ => format!("at least {}", format_duration(time)),
+            };
+            format!("{least} at {rate}{}", openings.unwrap_or_default())
+        });
+        let days = campaign.per_day.as_ref().map(|per_day| per_day.count_days(number)).filter(|days| *days > 1);
+        let days = days.map(|days| format!("over {days} days"));
+        let all: Vec<String> = timed.into_iter().chain(days).collect();
+        (!all.is_empty()).then(|| all.join(", "))
+    }
+}
+
+/// The name of a list. A file is shown relative to the current folder.
+fn list_name(recipients: &RecipientSource) -> String {
+    match recipients {
+        RecipientSource::File(path) => shell_path(path.path()),
+        other => other.to_string(),
+    }
+}
+
+/// The channels in the order in which they are tried. Variants with the same order are listed once.
+fn channel_orders(campaign: &Campaign) -> String {
+    let mut orders: Vec<String> = Vec::new();
+    for arm in campaign.brief.list_arms() {
+        let channels: Vec<&str> = arm.content.stages.iter().map(|stage| Stage::channel(stage).name()).collect();
+        let order = channels.join(", then ");
+        if !orders.contains(&order) {
+            orders.push(order);
+        }
+    }
+    orders.join("; or ")
+}
+
+/// The sender names, each with its channels if there are several. `None` if no channel has one.
+fn sender_names(campaign: &Campaign) -> Option<String> {
+    let mut senders: Vec<(&str, Vec<&str>)> = Vec::new();
+    for stage in campaign.brief.all_contents().flat_map(|content| &content.stages) {
+        let Some((_, text)) = stage.texts().find(|(field, _)| field.key == "signature") else { continue };
+        let (name, channel) = (text.source.as_str(), stage.channel().name());
+        let place = senders.iter().position(|(known, _)| *known == name);
+        let channels = match place {
+            Some(place) => &mut senders[place].1,
+            None => {
+                senders.push((name, Vec::new()));
+                &mut senders.last_mut()?.1
+            }
+        };
+        if !channels.contains(&channel) {
+            channels.push(channel);
+        }
+    }
+    match senders.as_slice() {
+        [] => None,
+        [(name, _)] => Some(escape_to_one_line(name)),
+        several => {
+            let named = several
+                .iter()
+                .map(|(name, channels)| format!("{} ({})", escape_to_one_line(name), channels.join(", ")));
+            Some(named.collect::<Vec<_>>().join(" · "))
+        }
+    }
+}
+
+/// Adds the maximum cost of the messages, and the balance.
+fn add_cost(question: &mut ConfirmationPrompt, cost: Option<&Cost>, currency: Option<&str>, balance: Option<&Balance>) {
+    let money = balance.map(|balance| format!("{} {}", balance.amount, balance.currency).trim_end().to_owned());
+    match (cost, money) {
+        (Some(Cost::AtMost(cost)), money) => {
+            let cost = format!("{cost} {}", currency.unwrap_or_default());
+            let of = money.map(|money| format!(" of {money}")).unwrap_or_default();
+            question.add_fact("cost", [plain("at most "), strong(cost.trim_end()), plain(of)]);
+        }
+        (unknown, money) => {
+            question.add_fact(
+                "cost",
+                [match unknown {
+                    Some(Cost::Unknown(channels)) => caution(describe_unknown_cost(channels)),
+                    _ => caution("unknown: the profile has no `prices`"),
+                }],
+            );
+            if let Some(money) = money {
+                question.add_fact("balance", [money.into()]);
+            }
+        }
+    }
+}
+
+/// Adds the recipients' local time. Evening and night are highlighted.
+fn add_local_time(question: &mut ConfirmationPrompt, inputs: &Inputs, survey: &Survey, rows: &RoaringBitmap) {
+    let mut zones: Vec<(&str, u64)> = survey.local_zones.count_by_zone(rows);
+    if zones.is_empty() {
+        zones.extend(inputs.campaign.brief.timezone.as_deref().map(|zone| (zone, rows.len())));
+    }
+    // The local time of numbers in countries with several zones is unknown.
+    let unknown = rows.len().saturating_sub(zones.iter().map(|(_, recipients)| recipients).sum());
+    let now = Timestamp::now();
+    let (shown, others) = zones.split_at(zones.len().min(MAX_ZONES));
+    let mut spans = Vec::new();
+    for (zone, recipients) in shown {
+        let Ok(local) = now.in_tz(zone) else { continue };
+        if !spans.is_empty() {
+            spans.push(plain(", "));
+        }
+        let of = if zones.len() > 1 || unknown > 0 {
+            format!(" ({})", format_thousands(*recipients))
+        } else {
+            String::new()
+        };
+        let time = format!("{} in {}", local.strftime("%H:%M"), format_zone_city(zone));
+        match part_of_day(&local) {
+            Some(part) => spans.push(caution(format!("{time}, {part}{of}"))),
+            None => spans.push(plain(format!("{time}{of}"))),
+        }
+    }
+    if !others.is_empty() {
+        spans.push(plain(format!(" and {}", format_count(others.len() as u64, "other time zone"))));
+    }
+    if unknown > 0 && !spans.is_empty() {
+        spans.push(caution(format!(", unknown for {}", format_count(unknown, "recipient"))));
+    }
+    if !spans.is_empty() {
+        question.add_fact("local time", spans);
+    }
+}
+
+/// The city of a time zone: `New York` of `America/New_York`.
+fn format_zone_city(zone: &str) -> String {
+    zone.rsplit('/').next().unwrap_or(zone).replace('_', " ")
+}
+
+/// Evening or night. `None` during the day.
+fn part_of_day(local: &Zoned) -> Option<&'static str> {
+    match local.hour() {
+        NIGHT_HOUR.. | ..MORNING_HOUR => Some("night"),
+        EVENING_HOUR..NIGHT_HOUR => Some("evening"),
+        _ => None,
+    }
+}
+
+/// Adds samples of the messages, each with its row.
+fn add_samples(question: &mut ConfirmationPrompt, samples: &[Sample]) {
+    for (index, sample) in samples.iter().enumerate() {
+        let label = match (index, samples.len()) {
+            (0, 1) => "sample",
+            (0, _) => "samples",
+            _ => "",
+        };
+        let variant = sample.variant.as_ref().map(|variant| format!(" · variant {}", escape_to_one_line(variant)));
+        question
+            .add_fact(label, [dim(format!("row {} · +{}{}", sample.row, sample.phone, variant.unwrap_or_default()))]);
+        sample_lines(&sample.content).into_iter().for_each(|line| question.push_line(line));
+    }
+}
+
+/// Adds the programs, addresses and sources that a campaign uses, and its policy for rows in doubt unless it is `hold`.
+fn add_uses(question: &mut ConfirmationPrompt, inputs: &Inputs, profile: &Profile) {
+    let resources = inputs.campaign.list_resources(Some(profile));
+    for (index, resource) in resources.iter().enumerate() {
+        question.add_fact(if index == 0 { "uses" } else { "" }, [describe_resource(resource).into()]);
+    }
+    let on_in_doubt = inputs.campaign.delivery.on_in_doubt;
+    if on_in_doubt != InDoubtPolicy::Hold {
+        question.add_fact("", [format!("rows in doubt: {}", on_in_doubt.name()).into()]);
+    }
+}
+
+/// The maximum number of lines of a text.
+const MAX_TEXT_LINES: usize = 12;
+
+/// Formats a message, channel by channel, without an indent.
+fn sample_lines(content: &MessageContent<Cow<'_, str>>) -> Vec<StyledLine> {
+    let names = content.stages.iter().map(|stage| stage.channel().name().len());
+    let width = names.max().unwrap_or_default();
+    let mut lines = Vec::new();
+    for stage in &content.stages {
+        let mut name = stage.channel().name();
+        let mut add = |spans: Vec<_>| {
+            let bar = dim(format!("{name:<width$} │ "));
+            lines.push(StyledLine::new([bar].into_iter().chain(spans)).with_hang(width + 3));
+            name = "";
+        };
+        for (field, text) in stage.texts() {
+            match field.key {
+                "signature" => {}
+                "message" => {
+                    let said: Vec<&str> = text.split('\n').collect();
+                    said.iter().take(MAX_TEXT_LINES).for_each(|line| add(vec![plain(*line)]));
+                    if said.len() > MAX_TEXT_LINES {
+                        add(vec![dim(format!(
+                            "… {} more",
+                            format_count((said.len() - MAX_TEXT_LINES) as u64, "line")
+                        ))]);
+                    }
+                }
+                key => add(vec![dim(format!("{key} ")), plain(text.to_string())]),
+            }
+        }
+        if let Some(text) = stage.billed_text() {
+            add(vec![dim(describe_sms_size(text))]);
+        }
+    }
+    lines
+}
+
+/// Describes each resource of a campaign, and its policy for rows in doubt unless it is `hold`.
+pub(super) fn describe_resources(resources: &[Resource], on_in_doubt: InDoubtPolicy) -> String {
+    let lines = resources.iter().map(|resource| format!("    {}\n", describe_resource(resource)));
+    let mut text = format!("  uses:\n{}", lines.collect::<String>());
+    if on_in_doubt != InDoubtPolicy::Hold {
+        text += &format!("  rows in doubt: {}\n", on_in_doubt.name());
+    }
+    text
+}
+
+/// Describes a resource with its kind and its key.
+pub(super) fn describe_resource(resource: &Resource) -> String {
+    let Resource { key, shown, .. } = resource;
+    let note = if key == NOTIFY_COMMAND { " (not started if an assistant runs the campaign)" } else { "" };
+    format!("{} `{key}`: {shown}{note}", resource.resource_kind().kind_name())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::StyledText;
+    use campaign_core::domain::{ExtraProperties, OperationKind, Sms, Stage};
+
+    #[test]
+    fn part_of_day_detects_evening_and_night() {
+        let at = |time: &str| part_of_day(&format!("2026-11-26T{time}[Europe/Kyiv]").parse().unwrap());
+        for (time, part) in [
+            ("07:59", Some("night")),
+            ("08:00", None),
+            ("19:59", None),
+            ("20:00", Some("evening")),
+            ("21:59", Some("evening")),
+            ("22:00", Some("night")),
+            ("00:00", Some("night")),
+        ] {
+            assert_eq!(at(time), part, "{time}");
+        }
+        assert_eq!(format_zone_city("America/Argentina/Buenos_Aires"), "Buenos Aires");
+    }
+
+    #[test]
+    fn sample_labels_each_line_with_its_channel() {
+        let message: Cow<'_, str> = "Hello\nBye\u{1b}[2J".into();
+        let sms = Sms {
+            signature: "Shop".into(),
+            message,
+            lifetime: None,
+            short_link: None,
+            max_parts: 1,
+            plain: None,
+            fields: ExtraProperties::new(),
+        };
+        let content = MessageContent { kind: OperationKind::Sms, stages: vec![Stage::Sms(sms)] };
+        let mut text = StyledText::new();
+        sample_lines(&content).into_iter().for_each(|line| text.push(line));
+        assert_eq!(
+            text.render(None, false),
+            "sms │ Hello\n    │ Bye\\u{1b}[2J\n    │ 1 part: 13 of 70 characters (Unicode)\n"
+        );
+    }
+}

@@ -1,0 +1,375 @@
+//! Exit codes, and the failures that end a command: message, findings, hint and exit code.
+
+use std::path::Path;
+
+use super::hint::error_hint;
+use super::suggested::{RepeatedOptions, shell_path};
+use campaign_core::finding::{Finding, quote_for_shell, rules};
+use campaign_core::regular_file::ran_out_of_handles;
+use campaign_engine::report::{FAILED_STATES, IN_DOUBT_STATES, ResultsError};
+use campaign_gateway::FailureCause;
+use campaign_ledger::{LedgerError, RowState, Run, RunProgress, StateCounts, StopKind};
+use campaign_runs::{
+    BackupRefusal, Error, InputChanges, NothingLeft, ReconciledRun, ReleasedRun, RetryRefusal, StaleResults,
+    TemplateRefusal,
+};
+
+/// Everything was accepted, queued or skipped.
+pub(super) const SUCCESS: u8 = 0;
+/// A bug.
+pub(super) const BUG: u8 = 1;
+/// The command line or an input is invalid. This call sent nothing.
+pub(super) const INVALID: u8 = 2;
+/// Finished, with rejected or invalid rows.
+pub(super) const REJECTIONS: u8 = 3;
+/// Finished, with rows in doubt.
+pub(super) const IN_DOUBT: u8 = 4;
+/// Stopped before the end.
+pub(super) const STOPPED: u8 = 5;
+/// Another process is sending the run.
+pub(super) const BUSY: u8 = 6;
+/// The gateway refused the key.
+pub(super) const REFUSED_KEY: u8 = 7;
+/// The ledger or the results could not be written.
+pub(super) const STORAGE: u8 = 74;
+/// A process that signal n stops exits with this number plus n.
+pub(super) const SIGNAL: u8 = 128;
+
+/// The exit code of a call to `run`, by its stop reason and its counts. The first matching code applies.
+pub(super) fn code_of_end(stopped: Option<StopKind>, counts: &StateCounts) -> u8 {
+    let any = |states: &[RowState]| states.iter().any(|state| counts.get(*state) > 0);
+    match stopped {
+        Some(StopKind::Ledger | StopKind::ResultsUnwritten) => STORAGE,
+        Some(StopKind::Interrupted(signal)) => SIGNAL.saturating_add(signal),
+        Some(StopKind::LeaseLost) => BUSY,
+        Some(StopKind::KeyRefused) => REFUSED_KEY,
+        Some(StopKind::Internal) => BUG,
+        Some(
+            StopKind::StopRequested
+            | StopKind::Breaker
+            | StopKind::Unreachable
+            | StopKind::OffContract
+            | StopKind::Credit
+            | StopKind::Budget
+            | StopKind::Window
+            | StopKind::Halted
+            | StopKind::Inconsistent,
+        ) => STOPPED,
+        None if any(&[RowState::Planned, RowState::Sending]) => STOPPED,
+        // The requested rows were processed, so their states decide.
+        Some(StopKind::Limit | StopKind::DeadlineReached) | None if any(&IN_DOUBT_STATES) => IN_DOUBT,
+        // Some recipients got no message before the deadline.
+        Some(StopKind::DeadlineReached) => REJECTIONS,
+        Some(StopKind::Limit) | None if any(&FAILED_STATES) => REJECTIONS,
+        Some(StopKind::Limit) | None => SUCCESS,
+    }
+}
+
+/// The exit code of an error.
+fn code_of_error(error: &Error) -> u8 {
+    match error {
+        Error::KeyRefused(_) => REFUSED_KEY,
+        Error::Unanswered { failure, .. } | Error::Template(TemplateRefusal::Unclear { failure, .. }) => {
+            code_of_inquiry(failure.cause)
+        }
+        Error::Template(TemplateRefusal::NothingDeleted { .. }) => REJECTIONS,
+        Error::TooManyThisHour { .. }
+        | Error::TooManyQuestions { .. }
+        | Error::Retry(RetryRefusal::Unconfirmed { said: None, .. }) => STOPPED,
+        Error::Busy { .. }
+        | Error::BusyRun { .. }
+        | Error::NothingToStopYet { .. }
+        | Error::Taken { .. }
+        | Error::SinglesOnTheirWay { .. } => BUSY,
+        Error::InputsChanged(changed) if matches!(changed.changes, InputChanges::Copies { damaged: true, .. }) => {
+            STORAGE
+        }
+        Error::Ledger(LedgerError::Purged { .. })
+        | Error::Results(ResultsError::Ledger(LedgerError::Purged { .. })) => INVALID,
+        // The inputs of the MCP client were checked before.
+        Error::Client(_)
+        | Error::Backup(BackupRefusal::NotRestored { .. })
+        | Error::LedgerLost { .. }
+        | Error::Ledger(_)
+        | Error::Results(_)
+        | Error::Storage(_) => STORAGE,
+        Error::Interrupted { signal, .. } => SIGNAL.saturating_add(*signal),
+        Error::Internal(_) => BUG,
+        Error::Findings(_)
+        | Error::UnknownGateway { .. }
+        | Error::Input(_)
+        | Error::Template(TemplateRefusal::NoSuchTemplate { .. } | TemplateRefusal::TextUnknown { .. })
+        | Error::IdTaken
+        | Error::SandboxAccount
+        | Error::NoGateway
+        | Error::SeveralGateways(_)
+        | Error::NoSuchRun { .. }
+        | Error::RoundUnfinished { .. }
+        | Error::Retry(_)
+        | Error::Cancelled { .. }
+        | Error::SingleRun { .. }
+        | Error::NoCampaign(_)
+        | Error::OtherFile { .. }
+        | Error::RunsElsewhere { .. }
+        | Error::TextChanged { .. }
+        | Error::NoGatewayNamed
+        | Error::InputsChanged(_)
+        | Error::NotConfirmed { .. }
+        | Error::OtherNumber { .. }
+        | Error::TooManyRecipients { .. }
+        | Error::NoSuchRow { .. }
+        | Error::Decision(_)
+        | Error::RehearsalForgotten { .. }
+        | Error::NothingToCancel { .. }
+        | Error::HostChanged { .. }
+        | Error::WeakerApproval(_)
+        | Error::OtherReach { .. }
+        | Error::Backup(BackupRefusal::MaySendTwice { .. })
+        | Error::ResultsPlace(_)
+        | Error::Policy(_)
+        | Error::Plan(_)
+        | Error::Schedule(_) => INVALID,
+    }
+}
+
+/// The exit code of an inquiry that failed.
+fn code_of_inquiry(cause: FailureCause) -> u8 {
+    match cause {
+        FailureCause::KeyRefused => REFUSED_KEY,
+        FailureCause::Refused => REJECTIONS,
+        FailureCause::NotConnected | FailureCause::SlowDown(_) | FailureCause::TimedOut | FailureCause::Unclear => {
+            STOPPED
+        }
+    }
+}
+
+/// The exit code of a call without any recipients to send to.
+pub(super) fn code_of_nothing(nothing: &NothingLeft) -> u8 {
+    let code = code_of_end(None, &nothing.meant);
+    if nothing.doubt { graver_code(code, IN_DOUBT) } else { code }
+}
+
+/// The more serious of two exit codes.
+pub(super) fn graver_code(one: u8, other: u8) -> u8 {
+    let place = |code: u8| match code {
+        STORAGE => 0,
+        SIGNAL.. => 1,
+        INVALID => 2,
+        BUSY => 3,
+        REFUSED_KEY => 4,
+        STOPPED => 5,
+        IN_DOUBT => 6,
+        REJECTIONS => 7,
+        SUCCESS => 8,
+        _ => 1,
+    };
+    if place(other) < place(one) { other } else { one }
+}
+
+/// The exit code of `run` for the current state of a run.
+pub(super) fn code_of_run(run: &Run, counts: &StateCounts, owned: bool) -> u8 {
+    match (owned, run.progress) {
+        (true, _) => BUSY,
+        // An abandoned run keeps its exit code, because no command resumes it.
+        (false, RunProgress::Finished) if run.stop_reason.is_some() => code_of_end(run.stop, counts),
+        (false, RunProgress::Open) if counts.get(RowState::Planned) > 0 => STOPPED,
+        (false, _) => {
+            let mut counts = counts.clone();
+            // The planned rows of a replaced run will not be sent.
+            let planned = counts.get(RowState::Planned);
+            counts.shift(RowState::Planned, RowState::Skipped, planned);
+            // Other workers are responsible for the rows that they are sending.
+            let sending = if run.shared { counts.get(RowState::Sending) } else { 0 };
+            counts.shift(RowState::Sending, RowState::Skipped, sending);
+            code_of_end(None, &counts)
+        }
+    }
+}
+
+/// The exit code of a run after `reconcile` or `resolve`. Updating its results might have failed.
+pub(super) fn code_of_released(released: &ReleasedRun) -> u8 {
+    match released.stale_results {
+        Some(StaleResults::Failed(_)) => STORAGE,
+        _ if released.reopened => STOPPED,
+        _ => code_of_run(&released.run, &released.snapshot.counts, false),
+    }
+}
+
+/// The exit code of `reconcile`: that of `run` for the current state of the run, or 0 if no rows are in doubt and the
+/// gateway was not asked. `polled` is the number of unfinished messages in the request.
+pub(super) fn code_of_reconciled(ReconciledRun { learnt, released }: &ReconciledRun, polled: u64) -> u8 {
+    let counts = &released.snapshot.counts;
+    let is_clear = learnt.asked + polled == 0 && IN_DOUBT_STATES.iter().all(|state| counts.get(*state) == 0);
+    match released.stale_results {
+        Some(StaleResults::Failed(_)) => STORAGE,
+        _ if is_clear => SUCCESS,
+        _ => code_of_released(released),
+    }
+}
+
+/// The reason why a command failed.
+#[derive(Debug)]
+pub(super) enum CommandFailure {
+    /// A failure of the command itself.
+    Explained(Explanation),
+    /// An error of a use case.
+    Run(Box<Error>),
+}
+
+/// A failure as the user sees it.
+#[derive(Debug)]
+pub(super) struct Explanation {
+    pub(super) exit: u8,
+    /// One sentence. Findings contain the details.
+    pub(super) message: String,
+    pub(super) findings: Vec<Finding>,
+    /// The remedy, printed on a `help:` line.
+    pub(super) help: Option<String>,
+}
+
+impl CommandFailure {
+    pub(super) fn new(exit: u8, message: impl Into<String>) -> Self {
+        Self::Explained(Explanation::new(exit, message))
+    }
+
+    /// An invalid input. If the process has no free file handles, this is a storage failure instead.
+    pub(super) fn invalid(message: impl Into<String>) -> Self {
+        Self::Explained(Explanation::invalid(message))
+    }
+
+    /// Invalid inputs with their findings, summarized by a message.
+    pub(super) fn with_findings(message: impl Into<String>, findings: Vec<Finding>) -> Self {
+        Self::Explained(Explanation { findings, ..Explanation::invalid(message) })
+    }
+
+    /// Adds a remedy.
+    pub(super) fn with_help(self, help: impl Into<String>) -> Self {
+        match self {
+            Self::Explained(explanation) => Self::Explained(Explanation { help: Some(help.into()), ..explanation }),
+            run @ Self::Run(_) => run,
+        }
+    }
+
+    /// The state folder or the results could not be read or written.
+    pub(super) fn storage_failure(message: impl std::fmt::Display) -> Self {
+        Self::new(STORAGE, message.to_string())
+    }
+
+    /// Converts the failure into its message. Suggested commands repeat these options.
+    pub(super) fn into_explanation(self, options: &RepeatedOptions) -> Explanation {
+        match self {
+            CommandFailure::Explained(explanation) => explanation,
+            CommandFailure::Run(error) => Explanation::of_run_error(&error, options),
+        }
+    }
+}
+
+impl Explanation {
+    fn new(exit: u8, message: impl Into<String>) -> Self {
+        Self { exit, message: message.into(), findings: Vec::new(), help: None }
+    }
+
+    fn invalid(message: impl Into<String>) -> Self {
+        Self::new(if ran_out_of_handles() { STORAGE } else { INVALID }, message)
+    }
+
+    /// Explains an error of `runs`. Suggested commands repeat these options.
+    pub(super) fn of_run_error(error: &Error, options: &RepeatedOptions) -> Self {
+        // An input that cannot be opened because no file handles are free is not invalid.
+        let exit = match code_of_error(error) {
+            INVALID if ran_out_of_handles() => STORAGE,
+            exit => exit,
+        };
+        let findings = match error {
+            Error::UnknownGateway { name, file, findings } => with_gateway_to_add(name, file, findings, options),
+            error => error.findings().to_vec(),
+        };
+        Self { exit, message: error.to_string(), findings, help: error_hint(error, options) }
+    }
+
+    /// The message and its remedy on one line.
+    pub(super) fn to_single_line(&self) -> String {
+        match &self.help {
+            Some(help) => format!("{}; {help}", self.message),
+            None => self.message.clone(),
+        }
+    }
+}
+
+/// Adds the command that creates an unknown gateway, unless its name is probably misspelt.
+fn with_gateway_to_add(name: &str, campaign: &Path, findings: &[Finding], options: &RepeatedOptions) -> Vec<Finding> {
+    let add = options.command(format!("gateway add {} --for {}", quote_for_shell(name), shell_path(campaign)));
+    let mut findings = findings.to_vec();
+    let unknown = findings.iter_mut().filter(|finding| *finding.rule == rules::UNKNOWN_GATEWAY);
+    for unknown in unknown.filter(|finding| !finding.help.as_ref().is_some_and(|help| help.ends_with('?'))) {
+        let known = unknown.help.take().map(|known| format!("{known}; ")).unwrap_or_default();
+        unknown.help = Some(format!("{known}to add it: {add}"));
+    }
+    findings
+}
+
+impl From<Error> for CommandFailure {
+    fn from(error: Error) -> Self {
+        CommandFailure::Run(Box::new(error))
+    }
+}
+
+impl From<LedgerError> for CommandFailure {
+    fn from(error: LedgerError) -> Self {
+        Error::from(error).into()
+    }
+}
+
+impl From<ResultsError> for CommandFailure {
+    fn from(error: ResultsError) -> Self {
+        Error::from(error).into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn graver_stop_decides_the_exit_code() {
+        // A bug always has its own exit code.
+        let kinds = StopKind::ALL.into_iter().filter(|kind| *kind != StopKind::Internal);
+        let code = |kind: StopKind| code_of_end(Some(kind), &StateCounts::default());
+        for (one, other) in kinds.clone().flat_map(|one| kinds.clone().map(move |other| (one, other))) {
+            if one.severity() > other.severity() {
+                assert_eq!(graver_code(code(one), code(other)), code(one), "{one:?} beside {other:?}");
+                assert_ne!(code(one), code(other), "{one:?} beside {other:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn first_applicable_exit_code_wins() {
+        let counts = |states: &[RowState]| {
+            let mut counts = StateCounts::default();
+            states.iter().for_each(|state| counts.add(*state, 1));
+            counts
+        };
+        let table = [
+            (Some(StopKind::Ledger), vec![RowState::InDoubt], 74),
+            (Some(StopKind::ResultsUnwritten), vec![RowState::Accepted], 74),
+            (Some(StopKind::Interrupted(2)), vec![RowState::Planned], 130),
+            (Some(StopKind::Interrupted(15)), vec![RowState::Planned], 143),
+            (Some(StopKind::Interrupted(1)), vec![], 129),
+            (Some(StopKind::LeaseLost), vec![], 6),
+            (Some(StopKind::KeyRefused), vec![RowState::Planned], 7),
+            (Some(StopKind::Internal), vec![RowState::Planned], 1),
+            (Some(StopKind::StopRequested), vec![RowState::Planned, RowState::InDoubt], 5),
+            (Some(StopKind::Limit), vec![RowState::Planned, RowState::Rejected, RowState::InDoubt], 4),
+            (Some(StopKind::Limit), vec![RowState::Planned, RowState::Rejected], 3),
+            (Some(StopKind::Limit), vec![RowState::Planned, RowState::Accepted], 0),
+            (None, vec![RowState::Planned], 5),
+            (None, vec![RowState::InDoubt, RowState::Rejected], 4),
+            (None, vec![RowState::Accepted, RowState::Invalid], 3),
+            (None, vec![RowState::Accepted, RowState::Skipped, RowState::Queued, RowState::Delivered], 0),
+        ];
+        for (stopped, states, expected) in table {
+            assert_eq!(code_of_end(stopped, &counts(&states)), expected, "{stopped:?} {states:?}");
+        }
+    }
+}

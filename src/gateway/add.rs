@@ -1,0 +1,351 @@
+//! `campaign gateway add`: asks for the addresses, the key and the rate of a gateway, tests them, and writes its profile.
+
+use std::io::{BufRead as _, IsTerminal as _, Read as _};
+use std::path::{Path, PathBuf, absolute};
+
+use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::json;
+
+use crate::args::AddArgs;
+use crate::context::Context;
+use crate::exit;
+use crate::exit::CommandFailure;
+use crate::output::Output;
+use crate::question::read_typed_line;
+use crate::suggested::{shell_path, with_gateway};
+use crate::text::{Span, StyledLine, StyledText, caution, copyable, plain, strong};
+use campaign_gateway::{Balance, FailureCause, InquiryFailure, SenderName};
+use campaign_manifest::{EndpointUrl, NewProfile, Rate, SecretSource, is_slug};
+use campaign_runs::draft::{GatewayLine, KeyFile, ProfileDraft, find_campaigns};
+use campaign_runs::{Error, NewAccount, add_gateway, run_blocking};
+
+/// The default rate: slow, and within the limit of any account.
+const DEFAULT_RATE: &str = "10/s";
+/// The maximum length of a key.
+const MAX_KEY_BYTES: u64 = 4096;
+
+pub(super) async fn add_profile(context: &Context, args: AddArgs) -> Result<u8, CommandFailure> {
+    let place = context.profiles().new_profile_path(args.campaign.as_deref());
+    refuse_name(context, &args.name, &place)?;
+    let questions = GatewayQuestions { output: &context.output, can_ask: context.output.can_ask() };
+    let base_url = questions.ask_base_url(args.base_url).await?;
+    let async_url = questions.ask_async_url(args.async_url).await?;
+    let local = base_url.is_loopback() && async_url.as_ref().is_none_or(EndpointUrl::is_loopback);
+    let rate = questions.ask_rate(args.rate, local).await?;
+    let key = KeyLocation::choose(&args.name, args.key_env, args.key_file, &place)?;
+    let new = NewProfile { name: args.name, base_url, async_url, api_key: key.source.clone(), rate };
+    let draft = ProfileDraft::prepare(&place, &new)?;
+    let account = loop {
+        let new_key = match &key.new_file {
+            Some(path) => Some(KeyFile::write(path, &questions.read_key().await?)?),
+            None => None,
+        };
+        let adapters = context.adapters(context.open_ledger().await?)?;
+        let waiting = context.output.show_spinner("Asking the gateway…");
+        let added = add_gateway(&adapters, &draft, !args.offline).await;
+        drop(waiting);
+        match added {
+            Ok(account) => {
+                if let Some(file) = new_key {
+                    file.keep();
+                }
+                break account;
+            }
+            // The operator's other answers are kept. The file with the refused key is removed.
+            Err(Error::Unanswered { failure, .. })
+                if failure.cause == FailureCause::KeyRefused && new_key.is_some() && questions.can_ask =>
+            {
+                context.output.print_lines(StyledLine::failure([plain(failure.reason)]));
+            }
+            Err(error) => return Err(explain_refusal(context, error)),
+        }
+    };
+    let campaign = offer_live_campaign(context, args.campaign.as_deref(), &new.name).await?;
+    report_profile(context, &new, &place, &key, account, campaign);
+    Ok(exit::SUCCESS)
+}
+
+/// Explains why nothing was written, with the remedy if the gateway refused the key.
+fn explain_refusal(context: &Context, error: Error) -> CommandFailure {
+    const OFFLINE: &str = "or add the profile without testing the key: `--offline`";
+    let mut refused = context.output.explain_error(&error);
+    if let Error::Unanswered { failure, .. } = &error {
+        refused.message.clone_from(&failure.reason);
+        refused.help = Some(match failure.cause {
+            FailureCause::KeyRefused => format!("try again with the key from your provider, {OFFLINE}"),
+            FailureCause::NotConnected | FailureCause::Refused => format!("check the URL, {OFFLINE}"),
+            _ => format!("try again later, {OFFLINE}"),
+        });
+    }
+    refused.message += "; nothing was written";
+    CommandFailure::Explained(refused)
+}
+
+/// Refuses an invalid or existing profile name before the first question.
+fn refuse_name(context: &Context, name: &str, place: &Path) -> Result<(), CommandFailure> {
+    if !is_slug(name) {
+        let help = "use 1 to 64 characters from a-z, 0-9 and `-`, for example `production`";
+        return Err(CommandFailure::invalid(format!("`{name}` is not a valid profile name; {help}")));
+    }
+    let is_there =
+        || Ok::<_, CommandFailure>(context.profiles().load(Some(place))?.profile_names().any(|there| there == name));
+    if place.exists() && is_there()? {
+        let there = place.display();
+        return Err(CommandFailure::invalid(format!(
+            "`{there}` already has a profile named `{name}`; change it there, or choose another name"
+        )));
+    }
+    Ok(())
+}
+
+/// The location of the key of the new profile.
+struct KeyLocation {
+    /// The source in the profile.
+    source: SecretSource,
+    /// The file to create.
+    new_file: Option<PathBuf>,
+}
+
+impl KeyLocation {
+    fn choose(name: &str, env: Option<String>, file: Option<PathBuf>, profiles: &Path) -> Result<Self, CommandFailure> {
+        if let Some(env) = env {
+            return Ok(Self { source: SecretSource::Env(env), new_file: None });
+        }
+        let folder = profiles.parent().unwrap_or(Path::new(""));
+        let path = file.unwrap_or_else(|| folder.join("secrets").join(format!("{name}.key")));
+        let whole = |path: &Path| {
+            absolute(path).map_err(|error| CommandFailure::invalid(format!("`{}`: {error}", path.display())))
+        };
+        let (whole_path, whole_folder) = (whole(&path)?, absolute(folder).or_else(|_| std::env::current_dir()));
+        let within = whole_folder.ok().and_then(|folder| whole_path.strip_prefix(folder).ok().map(Path::to_owned));
+        let written = SecretSource::File(within.unwrap_or(whole_path));
+        Ok(Self { source: written, new_file: Some(path).filter(|path| !path.exists()) })
+    }
+
+    /// Describes the location.
+    fn describe(&self) -> String {
+        match (&self.source, &self.new_file) {
+            (SecretSource::Env(name), _) => format!("read from ${name} each time"),
+            (SecretSource::File(_), Some(path)) => format!("{}, which only you can read", shell_path(path)),
+            (SecretSource::File(path), None) => format!("{} (unchanged)", path.display()),
+        }
+    }
+}
+
+/// Prompts for the settings of a profile. Each option replaces a prompt.
+struct GatewayQuestions<'o> {
+    output: &'o Output,
+    can_ask: bool,
+}
+
+impl GatewayQuestions<'_> {
+    async fn ask_base_url(&self, given: Option<String>) -> Result<EndpointUrl, CommandFailure> {
+        let question = "URL of the gateway, such as https://gateway.example: ";
+        self.ask_until_valid("--base-url URL", given, question, parse_address).await
+    }
+
+    async fn ask_async_url(&self, given: Option<String>) -> Result<Option<EndpointUrl>, CommandFailure> {
+        let question = "Sync: campaign waits for the result of each request. Async: the gateway queues the messages; this mode needs a \
+                        second URL from your provider.\nURL for async mode, or press Enter for sync mode: ";
+        let given = given.or_else(|| (!self.can_ask).then(String::new));
+        self.ask_until_valid("--async-url URL", given, question, |text| {
+            Some(text).filter(|text| !text.is_empty()).map(parse_address).transpose()
+        })
+        .await
+    }
+
+    async fn ask_rate(&self, given: Option<String>, local: bool) -> Result<Option<String>, CommandFailure> {
+        if local && given.is_none() {
+            return Ok(None);
+        }
+        let question = format!(
+            "How many messages does your provider allow per second or minute? Examples: 10/s, 600/min.\n\
+             Limit, or press Enter for {DEFAULT_RATE}: "
+        );
+        let rate = |text: &str| match text.parse() {
+            _ if text.is_empty() => Ok(DEFAULT_RATE.to_owned()),
+            Ok(Rate::Unlimited) if !local => Err("`unlimited` is only for a gateway on this machine".to_owned()),
+            Ok(_) => Ok(text.to_owned()),
+            Err(_) => Err(format!("`{text}` is not a valid rate; use a value such as `10/s` or `600/min`")),
+        };
+        self.ask_until_valid("--rate 10/s", given, &question, rate).await.map(Some)
+    }
+
+    /// Reads the key: typed without an echo, or the first line of standard input.
+    async fn read_key(&self) -> Result<SecretString, CommandFailure> {
+        let can_ask = self.can_ask;
+        let read = run_blocking(move || match can_ask {
+            true => {
+                let terminal = console::Term::stderr();
+                let _ = terminal.write_str("API key (hidden while you type), or press Enter to cancel: ");
+                terminal.read_secure_line()
+            }
+            false if std::io::stdin().is_terminal() => Ok(String::new()),
+            false => {
+                let mut line = String::new();
+                std::io::stdin().lock().take(MAX_KEY_BYTES).read_line(&mut line).map(|_| line)
+            }
+        });
+        let key = read.await?.map_err(|error| CommandFailure::invalid(format!("cannot read the key: {error}")))?;
+        let key = SecretString::from(key.trim().to_owned());
+        if key.expose_secret().is_empty() && can_ask {
+            return Err(CommandFailure::invalid("Cancelled. Nothing was written."));
+        }
+        if key.expose_secret().is_empty() {
+            let help = "type the key, pass it on standard input, or add `--key-env VAR` or `--key-file FILE`";
+            return Err(CommandFailure::invalid("the key is missing").with_help(help));
+        }
+        Ok(key)
+    }
+
+    /// Asks until an answer is valid, unless the option is set.
+    async fn ask_until_valid<T>(
+        &self,
+        option: &str,
+        given: Option<String>,
+        question: &str,
+        read: impl Fn(&str) -> Result<T, String>,
+    ) -> Result<T, CommandFailure> {
+        if let Some(given) = given {
+            return read(given.trim()).map_err(|problem| CommandFailure::invalid(format!("`{option}`: {problem}")));
+        }
+        if !self.can_ask {
+            return Err(CommandFailure::invalid("cannot ask for the missing values without a terminal")
+                .with_help(format!("add `{option}`")));
+        }
+        // Only the last line is a prompt.
+        let (explanation, prompt) = question.rsplit_once('\n').unwrap_or(("", question));
+        if !explanation.is_empty() {
+            self.output.print_lines(StyledLine::new([plain(explanation)]));
+        }
+        loop {
+            let line = read_typed_line(prompt.to_owned()).await?;
+            if line.is_empty() {
+                return Err(CommandFailure::invalid("Cancelled. Nothing was written."));
+            }
+            match read(line.trim()) {
+                Ok(answer) => return Ok(answer),
+                Err(problem) => self.output.print_lines(StyledLine::failure([plain(problem)])),
+            }
+        }
+    }
+}
+
+fn parse_address(text: &str) -> Result<EndpointUrl, String> {
+    EndpointUrl::parse(text).map_err(|(problem, help)| format!("{problem}; {help}"))
+}
+
+/// Reports the account, the files and the next commands.
+fn report_profile(
+    context: &Context,
+    new: &NewProfile,
+    place: &Path,
+    key: &KeyLocation,
+    account: Option<NewAccount>,
+    campaign: Option<LiveCampaign>,
+) {
+    let (name, output) = (&new.name, &context.output);
+    let gateway = match &campaign {
+        Some(LiveCampaign { names_gateway: true, .. }) => None,
+        _ => Some(name.as_str()),
+    };
+    let next = output.command(match &campaign {
+        Some(campaign) => with_gateway(format!("run {}", shell_path(&campaign.file)), gateway),
+        None => with_gateway("gateway senders", gateway),
+    });
+    if output.json {
+        let balance = account.as_ref().and_then(|account| account.balance.as_ref().ok());
+        let senders = account.as_ref().and_then(|account| account.senders.as_ref().ok());
+        let senders = senders.map(|senders| senders.iter().map(|sender| &sender.name).collect::<Vec<_>>());
+        return output.print_object(&json!({
+            "gateway": name, "file": place, "asked": account.is_some(), "senders": senders,
+            "balance": balance.map(|balance| balance.amount.to_string()),
+            "currency": balance.map(|balance| &balance.currency), "next": next, "exit": exit::SUCCESS,
+        }));
+    }
+    let mut text = StyledText::new();
+    match &account {
+        None => text.push(StyledLine::attention([strong(name.as_str()), plain(": added without testing the key")])),
+        Some(NewAccount { balance, senders }) => {
+            let accepts = format!(": {} accepts the key", new.base_url.host_and_port());
+            text.push(StyledLine::success([strong(name.as_str()), plain(accepts)]));
+            text.add_line(2, [plain("balance: "), balance_span(balance)]);
+            text.add_line(2, [plain("sender names: "), sender_span(senders)]);
+        }
+    }
+    text.add_line(2, [plain("profile: "), copyable(shell_path(place))]);
+    text.add_line(2, [plain("key: "), plain(key.describe())]);
+    if let Some(LiveCampaign { file: campaign, names_gateway }) = &campaign {
+        if *names_gateway {
+            text.add_line(
+                2,
+                [plain("campaign: "), copyable(shell_path(campaign)), plain(format!(" now has `gateway: {name}`"))],
+            );
+        }
+        let test = output.command(with_gateway(format!("test {} --to NUMBER", shell_path(campaign)), gateway));
+        text.add_line(0, [plain("To see a message on your own phone first: "), copyable(test)]);
+    }
+    text.push(StyledLine::next_step(next));
+    output.print_done(text, exit::SUCCESS);
+}
+
+fn balance_span(balance: &Result<Balance, InquiryFailure>) -> Span {
+    match balance {
+        Ok(balance) => strong(format!("{} {}", balance.amount, balance.currency).trim_end()),
+        Err(unanswered) => caution(format!("unknown ({})", unanswered.reason)),
+    }
+}
+
+fn sender_span(senders: &Result<Vec<SenderName>, InquiryFailure>) -> Span {
+    match senders {
+        Ok(senders) if senders.is_empty() => plain("none"),
+        Ok(senders) => {
+            let names: Vec<String> =
+                senders.iter().map(|SenderName { name, status }| format!("{name} ({status})")).collect();
+            plain(names.join(", "))
+        }
+        Err(unanswered) => caution(format!("unknown ({})", unanswered.reason)),
+    }
+}
+
+/// The campaign that the suggested commands name.
+pub(super) struct LiveCampaign {
+    pub(super) file: PathBuf,
+    /// Whether the file names the new profile, so that the suggested commands do not have to.
+    pub(super) names_gateway: bool,
+}
+
+/// Offers to write `gateway: NAME` into the campaign of `--for`, otherwise into the only campaign of the current folder.
+///
+/// Without a terminal, this uses `--for` and asks no question.
+async fn offer_live_campaign(
+    context: &Context,
+    given: Option<&Path>,
+    gateway: &str,
+) -> Result<Option<LiveCampaign>, CommandFailure> {
+    let can_ask = context.output.can_ask();
+    let Some(campaign) = given.map(Path::to_owned).or_else(|| only_campaign().filter(|_| can_ask)) else {
+        return Ok(None);
+    };
+    let mut names_gateway = false;
+    if let Some(line) = GatewayLine::prepare(&campaign, gateway).filter(|_| can_ask) {
+        let (name, run) = (shell_path(&campaign), context.output.command(format!("run {}", shell_path(&campaign))));
+        context.output.print_lines(StyledLine::from_prose(&format!(
+            "Use {gateway} for {name}? This adds the line `gateway: {gateway}` to the file. `{run}` then sends live \
+             messages once you confirm how many."
+        )));
+        let prompt = "Type yes to add the line, or press Enter to leave the file as it is: ";
+        if read_typed_line(prompt.to_owned()).await?.trim() == "yes" {
+            line.write()?;
+            names_gateway = true;
+        }
+    }
+    Ok(Some(LiveCampaign { file: campaign, names_gateway }))
+}
+
+/// The campaign of the current folder, if there is exactly one.
+fn only_campaign() -> Option<PathBuf> {
+    let mut campaigns = find_campaigns(Path::new("."));
+    let campaign = campaigns.pop().filter(|_| campaigns.is_empty())?;
+    Some(campaign.strip_prefix(".").map_or_else(|_| campaign.clone(), Path::to_owned))
+}

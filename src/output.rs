@@ -1,0 +1,412 @@
+//! Output of commands: results and rows on standard output, everything else on standard error.
+//!
+//! A closed reader ends the output, but never a run. If a result cannot be written for another reason, the command fails.
+
+use std::io::{self, ErrorKind, IsTerminal as _, Stdout, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::args::{ColorChoice, GlobalOptions, LedgerUrl, ProgressForm};
+use super::exit::{CommandFailure, Explanation};
+use super::hint::error_hint;
+use super::progress::{LiveLine, print_json_line};
+use super::question::CANCELLED;
+use super::suggested::RepeatedOptions;
+use super::text::{SpanMeaning, StyledLine, StyledText, plain, span};
+use super::{exit, progress};
+use campaign_core::finding::{
+    Finding, Severity, escape_controls, escape_json_controls, escape_to_one_line, findings_json,
+    render_findings_in_columns, rules,
+};
+use campaign_runs::CheckedCampaign;
+
+pub(super) use campaign_engine::report::{format_local_minute as minute, format_local_second as second};
+
+/// The output settings of a command.
+#[derive(Clone, Debug)]
+pub(super) struct Output {
+    pub(super) json: bool,
+    pub(super) quiet: bool,
+    /// How progress is shown.
+    pub(super) progress: ProgressForm,
+    /// Whether standard output has colours.
+    out_color: bool,
+    /// Whether standard error has colours.
+    error_color: bool,
+    /// Whether the ledger is in a database.
+    pub(super) shared_ledger: bool,
+    /// The options of every suggested command.
+    pub(super) options: RepeatedOptions,
+    /// Why the ledger is not trusted.
+    distrusted: Arc<OnceLock<String>>,
+    /// Whether a result could not be written.
+    unwritten: Arc<AtomicBool>,
+}
+
+/// Replaces success by a storage failure, for a command whose result could not be written.
+///
+/// Other codes stay, because the code of a run reports how its messages ended.
+fn code_if_unwritten(code: u8) -> u8 {
+    if code == exit::SUCCESS { exit::STORAGE } else { code }
+}
+
+/// Reports an error of writing a result, and returns whether there was one. A closed reader is ignored.
+pub(super) fn report_unwritten(written: io::Result<()>) -> bool {
+    match written {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            let _ = writeln!(io::stderr().lock(), "error: cannot write the result to standard output: {error}");
+            true
+        }
+        _ => false,
+    }
+}
+
+impl Output {
+    pub(super) fn new(global: &GlobalOptions, progress: ProgressForm, options: RepeatedOptions) -> Self {
+        let (out_color, error_color) = (is_coloured(global.color, &io::stdout()), error_has_colours(global.color));
+        console::set_colors_enabled_stderr(error_color);
+        let (distrusted, unwritten) = (Arc::default(), Arc::default());
+        let shared_ledger = global.ledger.as_ref().and_then(LedgerUrl::url).is_some();
+        let (json, quiet) = (global.json, global.quiet);
+        Self { json, quiet, progress, out_color, error_color, shared_ledger, options, distrusted, unwritten }
+    }
+
+    /// Prints the result of a command, wrapped and coloured for the terminal.
+    pub(super) fn print_result(&self, text: impl Into<StyledText>) {
+        self.print_text(&text.into().render(self.terminal_width(), self.out_color));
+    }
+
+    /// Prints the findings or figures of a command, like `print_result`.
+    pub(super) fn print_summary(&self, text: impl Into<StyledText>) {
+        self.print_result(text);
+    }
+
+    /// Prints lines for other programs, such as a configuration, without wrapping or colours.
+    pub(super) fn print_unwrapped(&self, text: &str) {
+        self.print_text(&escape_controls(text));
+    }
+
+    /// Prints the summary of a change. A quiet command prints nothing if it succeeded.
+    pub(super) fn print_done(&self, text: impl Into<StyledText>, code: u8) {
+        if !(self.quiet && code == exit::SUCCESS) {
+            self.print_summary(text);
+        }
+    }
+
+    /// Prints the result of a command as one line of JSON.
+    pub(super) fn print_object(&self, object: &impl Serialize) {
+        // Objects contain only text keys and finite numbers, so serialization cannot fail.
+        let json = match self.distrusted.get() {
+            None => serde_json::to_string(object).unwrap_or_default(),
+            Some(reason) => mark_untrusted(serde_json::to_value(object).unwrap_or_default(), reason).to_string(),
+        };
+        self.print_text(&format!("{}\n", escape_json_controls(&json)));
+    }
+
+    /// Warns that the ledger cannot be trusted. The command continues and exits with 74.
+    pub(super) fn warn_distrust(&self, reason: &str) {
+        if self.distrusted.set(reason.to_owned()).is_ok() && !self.json {
+            self.print_labelled("warning", SpanMeaning::Caution, &format!("this output might be wrong: {reason}"));
+        }
+    }
+
+    /// The reason why the ledger cannot be trusted, if any.
+    pub(super) fn distrust_reason(&self) -> Option<&str> {
+        self.distrusted.get().map(String::as_str)
+    }
+
+    fn print_text(&self, text: &str) {
+        if self.unwritten.load(Ordering::Relaxed) {
+            return;
+        }
+        let written = progress::with_suspended_line(|| {
+            let mut out = io::stdout().lock();
+            out.write_all(text.as_bytes()).and_then(|()| out.flush())
+        });
+        self.unwritten.fetch_or(report_unwritten(written), Ordering::Relaxed);
+    }
+
+    /// The exit code of the process: a storage failure if the result cannot be trusted or was not written.
+    pub(super) fn final_code(&self, code: u8) -> u8 {
+        match (self.distrusted.get(), self.unwritten.load(Ordering::Relaxed)) {
+            (Some(_), _) => exit::STORAGE,
+            (None, true) => code_if_unwritten(code),
+            (None, false) => code,
+        }
+    }
+
+    /// Prints a text of this program unchanged.
+    pub(super) fn print_verbatim(&self, text: &str) {
+        self.print_text(text);
+    }
+
+    /// Prints a note, unless the command is quiet.
+    pub(super) fn print_note(&self, line: &str) {
+        match self.progress {
+            _ if self.quiet || self.json => {}
+            ProgressForm::Json => print_json_line(json!({ "event": "note", "text": line })),
+            _ => self.print_lines(StyledLine::from_prose(line)),
+        }
+    }
+
+    /// Prints a warning, also if the command is quiet.
+    pub(super) fn print_warning(&self, line: &str) {
+        match self.progress {
+            _ if self.json => {}
+            ProgressForm::Json => print_json_line(json!({ "event": "warning", "text": line })),
+            _ => self.print_labelled("warning", SpanMeaning::Caution, line),
+        }
+    }
+
+    /// Prints findings. A quiet command omits notes.
+    pub(super) fn print_findings(&self, findings: &[Finding]) {
+        let is_shown = |finding: &&Finding| !self.quiet || finding.severity > Severity::Note;
+        let told: Vec<Finding> = findings.iter().filter(is_shown).cloned().collect();
+        if !told.is_empty() {
+            let shown = render_findings_in_columns(&told, self.error_color, error_terminal_width());
+            progress::with_suspended_line(|| {
+                let _ = writeln!(io::stderr().lock(), "{}", shown.trim_end());
+            });
+        }
+    }
+
+    /// Prints why a command failed, and returns its exit code.
+    pub(super) fn print_failure(&self, failure: CommandFailure) -> u8 {
+        let Explanation { exit, message, findings, help } = failure.into_explanation(&self.options);
+        if self.json {
+            let mut object = json!({ "exit": exit, "error": message });
+            if !findings.is_empty() {
+                object["findings"] = findings_json(&findings);
+            }
+            if let Some(help) = help {
+                object["help"] = help.into();
+            }
+            self.print_object(&object);
+        } else {
+            self.print_findings(&findings);
+            match message.starts_with(CANCELLED) {
+                true => self.print_lines(StyledLine::new([plain(message)])),
+                false => self.print_labelled("error", SpanMeaning::Bad, &message),
+            }
+            if let Some(help) = help {
+                self.print_labelled("help", SpanMeaning::Next, &help);
+            }
+        }
+        exit
+    }
+
+    /// Prints a line on standard error with a label such as `error`.
+    fn print_labelled(&self, label: &str, meaning: SpanMeaning, text: &str) {
+        self.print_lines(StyledLine::with_label(span(meaning, format!("{label}:")), text));
+    }
+
+    /// Prints lines on standard error, wrapped and coloured for the terminal. Write errors are ignored.
+    pub(super) fn print_lines(&self, text: impl Into<StyledText>) {
+        let text = text.into().render(error_terminal_width(), self.error_color);
+        progress::with_suspended_line(|| {
+            let _ = io::stderr().lock().write_all(text.as_bytes());
+        });
+    }
+
+    /// Formats a prompt for standard error. The operator types after its last line.
+    pub(super) fn format_prompt(&self, text: impl Into<StyledText>) -> String {
+        text.into().render(error_terminal_width(), self.error_color).trim_end().to_owned() + " "
+    }
+
+    /// Shows a spinner with a text such as "Reading the list…" until the returned value is dropped.
+    pub(super) fn show_spinner(&self, words: &'static str) -> Option<LiveLine> {
+        (self.progress_form() == ProgressForm::Bar).then(|| progress::show_spinner(words))
+    }
+
+    /// Whether standard error has colours.
+    pub(super) fn error_color(&self) -> bool {
+        self.error_color
+    }
+
+    /// Whether standard output has colours.
+    pub(super) fn out_color(&self) -> bool {
+        self.out_color
+    }
+
+    /// Explains an error of `runs`.
+    pub(super) fn explain_error(&self, error: &campaign_runs::Error) -> Explanation {
+        Explanation::of_run_error(error, &self.options)
+    }
+
+    /// Adds the remedy to the finding that `run` would refuse a campaign.
+    pub(super) fn add_hint(&self, checked: &mut CheckedCampaign) {
+        let Some(help) = checked.refused.as_ref().and_then(|refused| error_hint(refused, &self.options)) else {
+            return;
+        };
+        let refused = checked.findings.iter_mut().filter(|finding| *finding.rule == rules::RUN_REFUSED);
+        refused.for_each(|finding| finding.help = Some(help.clone()));
+    }
+
+    /// How progress is shown in this environment.
+    pub(super) fn progress_form(&self) -> ProgressForm {
+        let terminal = io::stderr().is_terminal();
+        match self.progress {
+            ProgressForm::Auto if self.quiet || self.json => ProgressForm::None,
+            ProgressForm::Auto | ProgressForm::Bar if terminal => ProgressForm::Bar,
+            ProgressForm::Auto | ProgressForm::Bar => ProgressForm::Lines,
+            form => form,
+        }
+    }
+
+    /// The width of standard output. `None` if it is not a terminal.
+    pub(super) fn terminal_width(&self) -> Option<usize> {
+        console::Term::stdout().size_checked().map(|(_, columns)| columns.into())
+    }
+
+    /// Whether the operator can answer a prompt.
+    pub(super) fn can_ask(&self) -> bool {
+        !self.json && io::stdin().is_terminal() && io::stderr().is_terminal()
+    }
+}
+
+/// The width of standard error. `None` if it is not a terminal.
+pub(super) fn error_terminal_width() -> Option<usize> {
+    console::Term::stderr().size_checked().map(|(_, columns)| columns.into())
+}
+
+/// Whether standard error shows colours.
+pub(super) fn error_has_colours(choice: ColorChoice) -> bool {
+    is_coloured(choice, &io::stderr())
+}
+
+fn is_coloured(choice: ColorChoice, stream: &impl anstream::stream::RawStream) -> bool {
+    match choice {
+        ColorChoice::Always => true,
+        ColorChoice::Never => false,
+        ColorChoice::Auto => has_colours(stream),
+    }
+}
+
+/// Whether a stream shows colours, according to `NO_COLOR`, `CLICOLOR`, `CLICOLOR_FORCE` and `TERM`.
+fn has_colours(stream: &impl anstream::stream::RawStream) -> bool {
+    anstream::AutoStream::choice(stream) != anstream::ColorChoice::Never
+}
+
+/// Sets the storage exit code and appends `reason` to the error.
+///
+/// Objects without an exit code are nested in another object and stay unchanged.
+fn mark_untrusted(mut object: Value, reason: &str) -> Value {
+    if object.get("exit").is_some() {
+        object["exit"] = exit::STORAGE.into();
+        let own = object["error"].as_str().map(|own| format!("{own}; ")).unwrap_or_default();
+        object["error"] = format!("{own}{reason}").into();
+    }
+    object
+}
+
+/// The format of the rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RowSyntax {
+    Csv,
+    Json,
+}
+
+/// A writer for rows. A pipe or file gets every byte; a terminal gets escaped text, so that no cell can control it.
+pub(super) struct RowOutput<W> {
+    out: W,
+    terminal: bool,
+    syntax: RowSyntax,
+    /// Whether a quoted cell of the CSV is open.
+    quoted: bool,
+    /// The first bytes of an incomplete character.
+    begun: Vec<u8>,
+}
+
+impl RowOutput<Stdout> {
+    /// Standard output.
+    pub(super) fn stdout(syntax: RowSyntax) -> Self {
+        let out = io::stdout();
+        let terminal = out.is_terminal();
+        Self::new(out, terminal, syntax)
+    }
+}
+
+impl<W: Write> RowOutput<W> {
+    fn new(out: W, terminal: bool, syntax: RowSyntax) -> Self {
+        Self { out, terminal, syntax, quoted: false, begun: Vec::new() }
+    }
+
+    fn escape(&mut self, text: &str) -> String {
+        if self.syntax == RowSyntax::Json {
+            return escape_json_controls(text).into_owned();
+        }
+        let mut shown = String::with_capacity(text.len());
+        for c in text.chars() {
+            self.quoted ^= c == '"';
+            match c {
+                // The end of a row, not a line break within a cell.
+                '\n' if !self.quoted => shown.push(c),
+                ' '..='~' => shown.push(c),
+                c => shown.push_str(&escape_to_one_line(c.encode_utf8(&mut [0; 4]))),
+            }
+        }
+        shown
+    }
+}
+
+impl<W: Write> Write for RowOutput<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if !self.terminal {
+            return self.out.write(bytes);
+        }
+        self.begun.extend_from_slice(bytes);
+        let whole = match std::str::from_utf8(&self.begun) {
+            Err(error) if error.error_len().is_none() => error.valid_up_to(),
+            _ => self.begun.len(),
+        };
+        let rest = self.begun.split_off(whole);
+        let text = String::from_utf8_lossy(&std::mem::replace(&mut self.begun, rest)).into_owned();
+        let shown = self.escape(&text);
+        self.out.write_all(shown.as_bytes()).map(|()| bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// Formats a timestamp as local time to the second. Returns other texts unchanged.
+pub(super) fn format_program_time(text: &str) -> String {
+    text.parse().map_or_else(|_| text.to_owned(), second)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CSV: &str = "row,error\n2,\"x\nINFO \"\"fake\"\", Київ\"\n3,\u{1b}[2J\u{202e}\n";
+
+    fn write_in_chunks(terminal: bool, syntax: RowSyntax, text: &str, chunk: usize) -> String {
+        let mut screen = RowOutput::new(Vec::new(), terminal, syntax);
+        text.as_bytes().chunks(chunk).for_each(|bytes| screen.write_all(bytes).unwrap());
+        String::from_utf8(screen.out).unwrap()
+    }
+
+    #[test]
+    fn terminal_gets_escaped_rows_and_pipe_gets_every_byte() {
+        for chunk in [1, 3, 1_000] {
+            let shown = write_in_chunks(true, RowSyntax::Csv, CSV, chunk);
+            assert_eq!(shown, "row,error\n2,\"x⏎INFO \"\"fake\"\", Київ\"\n3,\\u{1b}[2J\\u{202e}\n");
+            assert_eq!(write_in_chunks(false, RowSyntax::Csv, CSV, chunk), CSV);
+            assert_eq!(
+                write_in_chunks(true, RowSyntax::Json, "{\"e\":\"\u{202e}Ї\"}\n", chunk),
+                "{\"e\":\"\\u202eЇ\"}\n"
+            );
+        }
+    }
+
+    #[test]
+    fn program_time_is_readable_and_other_text_is_kept() {
+        let time = format_program_time("2026-11-26T17:02:31.123Z");
+        assert!(time.len() == "2026-11-26 17:02:31".len() && !time.contains(['T', 'Z', '.']), "{time}");
+        assert_eq!(format_program_time("soon"), "soon");
+    }
+}

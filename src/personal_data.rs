@@ -1,0 +1,363 @@
+//! `campaign find`, `forget` and `purge`: searches and erases the data of recipients.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use roaring::RoaringBitmap;
+use serde_json::{Value, json};
+
+use super::args::{FindArgs, ForgetArgs, PurgeArgs};
+use super::context::Context;
+use super::events::describe_stale_results;
+use super::exit::CommandFailure;
+use super::numbers::parse_number_of_campaigns;
+use super::question::{ConfirmationPrompt, ExpectedAnswer, require_confirmation};
+use super::text::{Span, StyledLine, StyledText, bad, caution, dim, join_spans, plain, strong};
+use super::{exit, output, status, suppress};
+use campaign_core::domain::Phone;
+use campaign_core::finding::escape_to_one_line;
+use campaign_engine::report::{
+    RecipientInRun, RecipientRecord, RowSelection, RunView, UnreadableRun, format_count, opt_out_json,
+};
+use campaign_ledger::{OptOut, RowState, Run};
+use campaign_runs::{ForgottenPerson, ForgottenRows, OldRuns, PurgeBlocker};
+
+pub(super) async fn find_messages(context: &Context, args: &FindArgs) -> Result<u8, CommandFailure> {
+    let region = args.region.region.as_deref();
+    let typed = args.phone.as_ref().or(args.selection.to.as_ref());
+    let typed = typed.ok_or_else(|| CommandFailure::invalid("specify a phone number"))?;
+    let phone = parse_number_of_campaigns(context, typed, region, None).await?;
+    args.selection.refuse_contradiction()?;
+    let selection = args.selection.rows_without_number();
+    let (person, opt_outs) = match context.open_existing_ledger().await? {
+        None => (RecipientRecord::default(), Vec::new()),
+        Some(ledger) => {
+            (RecipientRecord::find(ledger.as_ref(), phone, &selection).await?, ledger.find_opt_outs(phone).await?)
+        }
+    };
+    // An empty answer about an unreadable run must not look complete.
+    let code = if person.unreadable.is_empty() { exit::SUCCESS } else { exit::STORAGE };
+    match context.output.json {
+        true => context.output.print_object(&messages_json(phone, &person, &opt_outs, code)),
+        false => {
+            context.output.print_result(messages_text(context, phone, !selection.is_everything(), &person, &opt_outs))
+        }
+    }
+    Ok(code)
+}
+
+fn messages_json(phone: Phone, person: &RecipientRecord, opt_outs: &[OptOut], code: u8) -> Value {
+    let run = |RecipientInRun { run, known, .. }: &RecipientInRun| {
+        json!({
+            "run": run.name(), "live": run.live, "gateway": run.gateway, "began_at": format!("{:.3}", run.began_at),
+            "rows": known,
+        })
+    };
+    let unread = |UnreadableRun { run, why }: &UnreadableRun| json!({ "run": run, "why": why });
+    let mut object = json!({
+        "phone": phone.to_string(), "runs": person.runs.iter().map(run).collect::<Vec<_>>(),
+        "suppressed": opt_outs.iter().map(opt_out_json).collect::<Vec<_>>(),
+        "unread": person.unreadable.iter().map(unread).collect::<Vec<_>>(), "exit": code,
+    });
+    if person.purged > 0 {
+        object["purged"] = person.purged.into();
+    }
+    if !person.unreadable.is_empty() {
+        object["error"] = "some runs could not be searched".into();
+    }
+    object
+}
+
+fn messages_text(
+    context: &Context,
+    phone: Phone,
+    selective: bool,
+    person: &RecipientRecord,
+    opt_outs: &[OptOut],
+) -> StyledText {
+    let (rows, runs) = (format_count(person.count_rows(), "row"), format_count(person.runs.len() as u64, "run"));
+    let mut text = StyledText::new();
+    let found = match person.count_rows() {
+        0 if selective => "no messages match this selection".to_owned(),
+        0 => "not in any run".to_owned(),
+        _ => format!("{rows} in {runs}"),
+    };
+    text.add_line(0, [strong(format!("+{phone}")), plain(format!(": {found}"))]);
+    for RecipientInRun { run, known, .. } in &person.runs {
+        for row in known {
+            text.push(StyledLine::new(message_spans(row, run.live)).with_indent(2));
+        }
+    }
+    for opt_out in opt_outs {
+        text.add_line(0, [caution("on the suppression list: "), plain(suppress::describe_opt_out(opt_out).trim_end())]);
+    }
+    for UnreadableRun { run, why } in &person.unreadable {
+        text.add_line(0, [bad(format!("cannot search {run}: ")), plain(why.as_str())]);
+    }
+    if person.purged > 0 {
+        let runs = format_count(person.purged, "purged run");
+        text.add_line(0, [plain(format!("{runs} cannot be searched, because the recipients were erased"))]);
+    }
+    let last = person.runs.iter().filter_map(|run| Some((run.run.name(), run.rows.max()?))).next_back();
+    text.push(StyledLine::next_step(match last {
+        Some((run, row)) => context.output.command(format!("show {run} --row {row}")),
+        None => context.output.command("status"),
+    }));
+    text
+}
+
+/// Formats a message from the columns of the results: run, row, state and times.
+fn message_spans(row: &Value, live: bool) -> Vec<Span> {
+    let told = |name: &str| row[name].as_str().unwrap_or_default();
+    let state = RowState::ALL.into_iter().find(|state| state.name() == told("state")).map(status::state_span);
+    let channel = match told("delivered_by") {
+        "" => told("operation").to_owned(),
+        channel => format!("{} by {channel}", told("operation")),
+    };
+    let mut parts = vec![
+        vec![strong(told("run")), plain(format!(" row {}", row["row"]))],
+        vec![state.unwrap_or_else(|| plain(told("state")))],
+    ];
+    if !channel.is_empty() {
+        parts.push(vec![plain(channel)]);
+    }
+    if !live {
+        parts.push(vec![plain("rehearsal")]);
+    }
+    let delivered = match told("delivered_at_is") {
+        "at_latest" => "delivered no later than",
+        "uncertain" => "delivery time uncertain, reported as",
+        _ => "delivered",
+    };
+    for (name, what) in [("submitted_at", "sent"), ("delivered_at", delivered), ("updated_at", "last update")] {
+        if !told(name).is_empty() {
+            parts.push(vec![dim(format!("{what} {}", output::format_program_time(told(name)))).unbroken()]);
+        }
+    }
+    let reasons = ["reason", "error"].map(told).into_iter().filter(|text| !text.is_empty());
+    parts.extend(reasons.map(|text| vec![plain(text)]));
+    join_spans(parts, " · ")
+}
+
+/// What this program cannot remove.
+const NOT_REMOVED_BY_FORGET: &str = "the lists that the number came from, files written by `results --out`, `--excel` or `--people`, backups \
+                       of the state folder, and data stored by the gateway";
+
+pub(super) async fn forget_recipient(context: &Context, args: &ForgetArgs) -> Result<u8, CommandFailure> {
+    let phone = parse_number_of_campaigns(context, &args.phone, args.region.region.as_deref(), None).await?;
+    let ledger = context.open_ledger().await?;
+    if !args.yes {
+        confirm_forgetting(
+            context,
+            phone,
+            &RecipientRecord::find(ledger.as_ref(), phone, &RowSelection::default()).await?,
+        )
+        .await?;
+    }
+    let told = campaign_runs::forget_person(&context.adapters(ledger)?, phone).await?;
+    let code = match () {
+        () if !told.unread.is_empty() || !told.unwritten.is_empty() => exit::STORAGE,
+        () if !told.doubtful.is_empty() => exit::IN_DOUBT,
+        () => exit::SUCCESS,
+    };
+    if context.output.json {
+        let object = forgotten_json(context, phone, told, code);
+        context.output.print_object(&object);
+    } else {
+        let text = describe_forgotten(context, phone, told);
+        context.output.print_done(&text, code);
+    }
+    Ok(code)
+}
+
+/// Shows the data that will be erased, and asks for a confirmation.
+async fn confirm_forgetting(context: &Context, phone: Phone, person: &RecipientRecord) -> Result<(), CommandFailure> {
+    let (rows, runs) = (format_count(person.count_rows(), "row"), format_count(person.runs.len() as u64, "run"));
+    let question = ConfirmationPrompt::new(format!("Forget +{phone} for good?"), ExpectedAnswer::Yes, "forget it")
+        .with_fact("rows", format!("{rows} in {runs}"))
+        .with_note(
+            "The number and all data in these rows are removed from the ledger, the copies of lists and the results.",
+        )
+        .with_note("Planned messages to the number are skipped. It no longer receives marketing.");
+    require_confirmation(&context.output, question, "forgetting a recipient", "Nothing was forgotten.").await
+}
+
+fn forgotten_json(context: &Context, phone: Phone, told: ForgottenPerson, code: u8) -> Value {
+    let rows = |rows: &RoaringBitmap| rows.iter().collect::<Vec<u32>>();
+    let runs = told.runs.iter();
+    let runs = runs.map(
+        |ForgottenRows { run, rows: all, skipped }| json!({ "run": run, "rows": rows(all), "skipped": rows(skipped) }),
+    );
+    let doubt = told.doubtful.iter().map(|(run, doubtful)| json!({ "run": run, "rows": rows(doubtful) }));
+    let unread = told.unread.iter().map(|UnreadableRun { run, why }| json!({ "run": run, "why": why }));
+    let mut object = json!({
+        "phone": phone.to_string(), "forgotten": runs.collect::<Vec<_>>(), "in_doubt": doubt.collect::<Vec<_>>(),
+        "unread": unread.collect::<Vec<_>>(), "suppressed": true, "remains": NOT_REMOVED_BY_FORGET, "exit": code,
+    });
+    let unwritten: Vec<String> =
+        told.unwritten.into_iter().map(|why| describe_stale_results(&context.output, why)).collect();
+    object["unwritten"] = unwritten.into();
+    if code == exit::STORAGE {
+        object["error"] = "some changes could not be written; run the same command again to finish".into();
+    }
+    object
+}
+
+fn describe_forgotten(context: &Context, phone: Phone, told: ForgottenPerson) -> String {
+    let all: u64 = told.runs.iter().map(|forgotten| forgotten.rows.len()).sum();
+    let (rows, runs) = (format_count(all, "row"), format_count(told.runs.len() as u64, "run"));
+    let mut text = format!("+{phone} is forgotten: {rows} in {runs}\n");
+    for ForgottenRows { run, rows, skipped } in &told.runs {
+        let skipped = if skipped.is_empty() { String::new() } else { format!(", {} skipped", skipped.len()) };
+        text += &format!("  {run} · {}{skipped}\n", format_count(rows.len(), "row"));
+    }
+    text +=
+        "  The number no longer receives marketing. A keyed hash remains, so that it is recognized in later lists.\n";
+    text += &format!("  Not removed: {NOT_REMOVED_BY_FORGET}.\n");
+    for (run, rows) in &told.doubtful {
+        let rows: Vec<String> = rows.iter().map(|row| row.to_string()).collect();
+        let decide = context.output.command(format!("resolve {run} --rows {} --as DECISION", rows.join(",")));
+        text += &format!(
+            "not forgotten: {} in {run}, in doubt because the message might have been sent\n  first: {decide}\n",
+            format_count(rows.len() as u64, "row")
+        );
+    }
+    for UnreadableRun { run, why } in &told.unread {
+        text += &format!("not forgotten: {run} could not be read or written: {}\n", escape_to_one_line(why));
+    }
+    for why in told.unwritten {
+        text += &format!("not forgotten: {}\n", escape_to_one_line(&describe_stale_results(&context.output, why)));
+    }
+    text + &format!("next: {}\n", context.output.command(format!("find +{phone}")))
+}
+
+/// What this program cannot remove.
+const NOT_REMOVED_BY_PURGE: &str = "your results files, the lists that recipients came from, backups of the state folder, and data \
+                       stored by the gateway";
+
+pub(super) async fn purge_runs(context: &Context, args: &PurgeArgs) -> Result<u8, CommandFailure> {
+    let before = Timestamp::now().checked_sub(args.older_than);
+    let before = before.map_err(|_| CommandFailure::invalid("`--older-than` is too long"))?;
+    let Some(ledger) = context.open_existing_ledger().await? else {
+        return report_purge(context, before, &OldRuns::default());
+    };
+    let mut old = OldRuns::load(ledger.as_ref(), before).await?;
+    if !old.purgeable.is_empty() && !args.yes {
+        confirm_purge(context, before, &old).await?;
+    }
+    let ordered: Vec<Run> = old.purgeable.iter().map(|view| view.run.clone()).collect();
+    let kept = campaign_runs::purge_runs(&context.adapters(ledger)?, ordered).await?;
+    old.purgeable.retain(|view| !kept.iter().any(|(run, _)| *run == view.run.name()));
+    old.kept.extend(kept);
+    report_purge(context, before, &old)
+}
+
+/// Shows the runs whose recipients will be erased, and asks for a confirmation.
+async fn confirm_purge(context: &Context, before: Timestamp, old: &OldRuns) -> Result<(), CommandFailure> {
+    let runs = format_count(old.purgeable.len() as u64, "run");
+    let title = format!("Purge {runs} from before {}?", format_day(before));
+    let mut question = ConfirmationPrompt::new(title, ExpectedAnswer::Yes, format!("purge {runs}"));
+    for (index, view) in old.purgeable.iter().enumerate() {
+        question.add_fact(if index == 0 { "runs" } else { "" }, [run_line(view).into()]);
+    }
+    let question = question
+        .with_note("The recipients are permanently removed from the ledger and the list copies. The counts are kept.");
+    require_confirmation(&context.output, question, &format!("purging {runs}"), "Nothing was purged.").await
+}
+
+fn report_purge(context: &Context, before: Timestamp, old: &OldRuns) -> Result<u8, CommandFailure> {
+    let is_kept = |why| old.kept.iter().any(|(_, kept)| *kept == why);
+    let code = match () {
+        () if is_kept(PurgeBlocker::Forgetting) || is_kept(PurgeBlocker::Unreadable) => exit::STORAGE,
+        () if is_kept(PurgeBlocker::InDoubt) => exit::IN_DOUBT,
+        () if is_kept(PurgeBlocker::InUse) => exit::BUSY,
+        () => exit::SUCCESS,
+    };
+    match context.output.json {
+        true => context.output.print_object(&purge_json(before, old, code)),
+        false => context.output.print_done(describe_purge(context, before, old), code),
+    }
+    Ok(code)
+}
+
+fn purge_json(before: Timestamp, old: &OldRuns, code: u8) -> Value {
+    let purged =
+        |RunView { run, .. }: &RunView| json!({ "run": run.name(), "rows": run.recipients, "results": run.results });
+    let kept = |(run, why): &(String, PurgeBlocker)| json!({ "run": run, "why": kept_reason_word(*why) });
+    json!({
+        "before": before.to_string(), "purged": old.purgeable.iter().map(purged).collect::<Vec<_>>(),
+        "kept": old.kept.iter().map(kept).collect::<Vec<_>>(), "remains": NOT_REMOVED_BY_PURGE, "exit": code,
+    })
+}
+
+fn describe_purge(context: &Context, before: Timestamp, old: &OldRuns) -> String {
+    let mut text = match old.purgeable.len() {
+        0 => format!("there are no runs from before {} to purge\n", format_day(before)),
+        _ => {
+            format!(
+                "purged {} from before {}\n{}",
+                format_count(old.purgeable.len() as u64, "run"),
+                format_day(before),
+                run_lines(&old.purgeable)
+            )
+        }
+    };
+    if !old.purgeable.is_empty() {
+        text += "  Counts and identifiers are kept. A keyed hash of each number is kept too, so that later runs \
+                 still skip \
+                 these recipients.\n";
+        text += &format!("  Not removed: {NOT_REMOVED_BY_PURGE}.\n");
+        for results in old.purgeable.iter().filter_map(|view| view.run.results.as_ref()) {
+            text += &format!("  results: {results}\n");
+        }
+    }
+    for (run, why) in &old.kept {
+        text += &format!("not purged: {run}, {}\n", explain_kept(context, run, *why));
+    }
+    text + &format!("next: {}\n", context.output.command("status --all"))
+}
+
+/// Formats runs, one on each line.
+fn run_lines(views: &[RunView]) -> String {
+    views.iter().map(|view| format!("  {}\n", run_line(view))).collect()
+}
+
+fn run_line(RunView { run, .. }: &RunView) -> String {
+    let ended = run.ended_at.unwrap_or(run.began_at);
+    let rehearsal = if run.live { "" } else { " · rehearsal" };
+    format!("{} · {}{rehearsal} · {}", run.name(), format_day(ended), format_count(run.recipients, "row"))
+}
+
+fn kept_reason_word(why: PurgeBlocker) -> &'static str {
+    match why {
+        PurgeBlocker::Unfinished => "unfinished",
+        PurgeBlocker::InDoubt => "in_doubt",
+        PurgeBlocker::InUse => "in_use",
+        PurgeBlocker::Forgetting => "forgetting",
+        PurgeBlocker::Unreadable => "unreadable",
+    }
+}
+
+fn explain_kept(context: &Context, run: &str, why: PurgeBlocker) -> String {
+    let first = |what: String| format!("first: {}", context.output.command(what));
+    match why {
+        PurgeBlocker::Unfinished => format!("which is unfinished; {}", first(format!("stop {run} --for-good"))),
+        PurgeBlocker::InDoubt => {
+            format!("which has rows in doubt; {}", first(format!("resolve {run} --all --as DECISION")))
+        }
+        PurgeBlocker::InUse => {
+            "which another process is using; run this command again when that process has finished".to_owned()
+        }
+        PurgeBlocker::Forgetting => {
+            "whose copies or results still contain a forgotten recipient; `find` shows why".to_owned()
+        }
+        PurgeBlocker::Unreadable => format!(
+            "whose list cannot be read; after a purge, later runs would send to its cancelled recipients; {}",
+            first("ledger check".to_owned())
+        ),
+    }
+}
+
+/// Formats a day in the local time zone.
+fn format_day(at: Timestamp) -> String {
+    at.to_zoned(TimeZone::system()).date().to_string()
+}

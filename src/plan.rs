@@ -1,0 +1,284 @@
+//! `campaign plan` and `campaign approve`: records what a run would send under a digest, and approves it.
+
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::args::{ApproveArgs, PlanArgs};
+use super::consent::AGAIN_WARNING;
+use super::context::Context;
+use super::exit::CommandFailure;
+use super::output::minute;
+use super::preview::SAMPLE_WIDTH;
+use super::run::describe_variants;
+use super::suggested::{shell_path, with_gateway};
+use super::text::{StyledLine, StyledText, copyable, plain, strong};
+use super::{consent, exit, preview, report};
+use campaign_core::finding::quote_for_shell;
+use campaign_engine::check::online::Cost;
+use campaign_engine::report::format_count;
+use campaign_ledger::{Approval, Plan, RowState};
+use campaign_manifest::Profile;
+use campaign_runs::draft::KeyFile;
+use campaign_runs::{
+    Adapters, CreatedPlan, Error, Inputs, PendingRequest, PlanRefusal, PlanReview, PlannedCampaign, PrivateKey, Round,
+    RunRequest, StandingApproval, approve_pending, find_pending, review_plan, short_digest,
+};
+use campaign_server::connector::view_pending_call;
+use campaign_server::web::files::{MessageSelection, PlanPage, render_plan_page};
+
+/// The number of messages on the page.
+const PAGE_SAMPLES: usize = 5;
+
+pub(super) async fn make_plan(context: &Context, args: &PlanArgs) -> Result<u8, CommandFailure> {
+    if let Some(path) = &args.out {
+        report::check_place(path)?;
+    }
+    let inputs = context.load_campaign(&args.file, args.gateway.as_deref())?;
+    let request = RunRequest {
+        rows: args.rows.clone(),
+        limit: args.limit,
+        round: args.again.map_or(Round::Same, Round::Again),
+        up_to: args.up_to,
+        ..RunRequest::default()
+    };
+    let adapters = context.adapters(context.open_ledger().await?)?;
+    let inputs = context.fetch_list(inputs, args.list.fetch, Some(adapters.ledger.as_ref())).await?;
+    let waiting = context.output.show_spinner("Reading the list…");
+    let made = campaign_runs::create_plan(&adapters, &inputs, &request).await?;
+    drop(waiting);
+    if let Some(path) = &args.out {
+        write_plan_page(context, args, &inputs, &made, path)?;
+    }
+    let ended = report_plan(context, args, &inputs, &made);
+    if let Some(path) = args.out.as_ref().filter(|_| args.page.open) {
+        report::open_page(&context.output, path).await;
+    }
+    Ok(ended)
+}
+
+/// Writes the plan as a page for the approver.
+fn write_plan_page(
+    context: &Context,
+    args: &PlanArgs,
+    inputs: &Inputs,
+    made: &CreatedPlan,
+    path: &Path,
+) -> Result<(), CommandFailure> {
+    let (digest, profile) = (short_digest(&made.digest), inputs.destination.profile());
+    let approve = profile.map(|profile| {
+        let key = if profile.approval.is_some() { " --key FILE" } else { "" };
+        context.output.command(format!("approve {digest}{key}"))
+    });
+    let run = run_command_line(&args.file, args.gateway.as_deref(), &made.planned, profile);
+    let shown = MessageSelection { rows: args.rows.as_ref(), most: PAGE_SAMPLES, unmasked: args.page.unmasked };
+    let run = context.output.command(format!("{run} --plan {digest}"));
+    let page = PlanPage { inputs, made, shown, approve, run, now: Timestamp::now() };
+    let (html, _) = render_plan_page(&page, args.page.page_language())?;
+    report::write_page(path, &html)
+}
+
+fn report_plan(context: &Context, args: &PlanArgs, inputs: &Inputs, made: &CreatedPlan) -> u8 {
+    if context.output.json {
+        let mut told = json!(made.figures());
+        told["forecast"] = made.forecast.to_json();
+        if let Some(path) = &args.out {
+            told["html"] = json!(path);
+        }
+        told["exit"] = exit::SUCCESS.into();
+        context.output.print_object(&told);
+        return exit::SUCCESS;
+    }
+    context.output.print_findings(&made.findings);
+    let (planned, brief) = (&made.planned, &inputs.campaign.brief);
+    let place = match inputs.destination.profile() {
+        Some(profile) => format!("through {} ({})", profile.name, profile.format_hosts()),
+        None => "a rehearsal on the built-in sandbox".to_owned(),
+    };
+    let digest = short_digest(&made.digest);
+    let mut text = StyledText::from(StyledLine::new([
+        strong(format!("plan {digest}")),
+        format!(" · {} · {place}", brief.name).into(),
+    ]));
+    preview::add_recipients(&mut text, &made.forecast, inputs);
+    if made.forecast.messages > 0 {
+        preview::add_heading(&mut text, "Messages");
+        preview::add_messages(&mut text, &made.forecast);
+    }
+    if let Some(Cost::Unknown(channels)) = &made.cost {
+        preview::add_labelled(&mut text, "cost", [preview::describe_unknown_cost(channels).into()]);
+    }
+    if let Some(variants) = describe_variants(brief, &made.list.survey, &made.list.survey.planned_rows()) {
+        preview::add_labelled(&mut text, "variants", [variants.into()]);
+    }
+    if let Some(hours) = &planned.options.hours {
+        preview::add_labelled(&mut text, "hours", [hours.as_str().into()]);
+    }
+    if planned.options.again {
+        text.add_line(4, [AGAIN_WARNING.into()]);
+    }
+    let samples = made.list.pick_samples(inputs, &made.list.survey.planned_rows()).unwrap_or_default();
+    preview::add_samples(&mut text, &samples, context.output.terminal_width().unwrap_or(SAMPLE_WIDTH));
+    text.add_blank();
+    text.extend(consent::describe_resources(&made.resources, inputs.campaign.delivery.on_in_doubt));
+    text.add_blank();
+    text.add_line(0, [format!("Nothing was sent. The plan is kept for {} days.", Plan::KEPT_DAYS).into()]);
+    if let Some(path) = &args.out {
+        text.push(StyledLine::new([format!("page: {}", path.display()).into()]).unbroken());
+    }
+    let next = match made.forecast.messages {
+        0 => with_gateway(format!("check {}", shell_path(&args.file)), args.gateway.as_deref()),
+        _ => {
+            let run = run_command_line(&args.file, args.gateway.as_deref(), planned, inputs.destination.profile());
+            format!("{run} --plan {digest}")
+        }
+    };
+    text.push(StyledLine::next_step(context.output.command(next)));
+    context.output.print_summary(text);
+    exit::SUCCESS
+}
+
+/// The `run` command that sends the planned campaign, without its `--plan` option.
+fn run_command_line(
+    campaign: &Path,
+    gateway: Option<&str>,
+    planned: &PlannedCampaign,
+    profile: Option<&Profile>,
+) -> String {
+    let mut run = with_gateway(format!("run {}", shell_path(campaign)), gateway);
+    let mut add = |name: &str, value: Option<String>| run.extend(value.map(|value| format!(" --{name} {value}")));
+    let (options, everybody) = (&planned.options, planned.counts.get(RowState::Planned));
+    add("rows", options.rows.clone());
+    add("limit", options.limit.map(|limit| limit.to_string()));
+    add("again", options.again.then(|| everybody.to_string()));
+    let limit = profile.and_then(|profile| profile.recipients_limit).map(u64::from);
+    add("up-to", limit.filter(|limit| everybody > *limit).map(|_| everybody.to_string()));
+    run
+}
+
+pub(super) async fn approve_plan(context: &Context, args: &ApproveArgs) -> Result<u8, CommandFailure> {
+    if let Some(name) = &args.new_key {
+        return create_key_pair(context, name);
+    }
+    let digest = args.digest.as_deref().unwrap_or_default();
+    let adapters = context.adapters(context.open_ledger().await?)?;
+    if let Some((digest, pending)) = find_pending(adapters.ledger.as_ref(), digest).await? {
+        return approve_single_request(context, &adapters, &digest, &pending).await;
+    }
+    let key = args.key.as_deref().map(PrivateKey::read).transpose()?;
+    let approving = review_plan(&adapters, digest).await?;
+    let until = |time| Timestamp::now().checked_add(time).map_err(|error| CommandFailure::invalid(error.to_string()));
+    let standing = match args.standing.zip(args.up_to) {
+        Some((time, up_to)) => Some(StandingApproval { until: until(time)?, up_to }),
+        None => None,
+    };
+    // Without a terminal, the key approves. At a terminal, its owner sees the plan and confirms.
+    let agreed = key.is_some() && !context.output.can_ask();
+    let consent = consent::consent_for(&context.output, agreed);
+    let approval = campaign_runs::approve_plan(&adapters, &approving, key.as_ref(), standing, consent.as_ref()).await?;
+    report_approval(context, &approving, &approval, key.is_some());
+    Ok(exit::SUCCESS)
+}
+
+fn report_approval(context: &Context, approving: &PlanReview, approval: &Approval, is_signed: bool) {
+    if context.output.json {
+        context.output.print_object(&approval_json(&approving.digest, approval, is_signed));
+        return;
+    }
+    let Approval { digest, by, until, token, standing, .. } = approval;
+    if *standing {
+        let name = &approving.inputs.campaign.brief.name;
+        let what = format!("{by} approved all scheduled runs of {name} until {}", minute(*until));
+        context.output.print_done(StyledLine::success([plain(what)]), exit::SUCCESS);
+        return;
+    }
+    let (planned, digest) = (&approving.planned, short_digest(digest));
+    if planned.options.tests_to.is_some() {
+        let messages = format_count(planned.messages, "test message");
+        let what = format!("{by} approved {digest} for {messages}, to be sent once");
+        let mut text = StyledText::from(StyledLine::success([plain(what)]));
+        text.add_line(0, [plain("Repeat the `campaign test` command to send them.")]);
+        context.output.print_done(text, exit::SUCCESS);
+        return;
+    }
+    let (file, profile) = (&planned.inputs.campaign_file, approving.inputs.destination.profile());
+    let run = run_command_line(file, Some(&planned.inputs.brief.gateway), planned, profile);
+    let mut text = StyledText::from(StyledLine::success([plain(format!("{by} approved {digest} for one run"))]));
+    if is_signed {
+        let elsewhere = context.output.command(format!("{run} --approval {token}"));
+        text.add_line(0, [plain("To send it from another machine: "), copyable(elsewhere)]);
+    }
+    match planned.options.occurrence {
+        Some(_) => text.add_line(0, [plain("`campaign serve` sends it now.")]),
+        None => text.push(StyledLine::next_step(context.output.command(format!("{run} --plan {digest}")))),
+    }
+    context.output.print_done(text, exit::SUCCESS);
+}
+
+/// Creates a key pair: the private key in a new file, and the public key for the profile.
+fn create_key_pair(context: &Context, name: &str) -> Result<u8, CommandFailure> {
+    let fits = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_');
+    if name.is_empty() || name.starts_with('-') || !name.chars().all(fits) {
+        return Err(CommandFailure::invalid(format!(
+            "{} is not a valid key name: use letters, digits, `-` and `_`",
+            quote_for_shell(name)
+        )));
+    }
+    let path = PathBuf::from(format!("{name}.key"));
+    let (line, public) = PrivateKey::generate_pair()?;
+    let file = KeyFile::write(&path, &line).map_err(|error| CommandFailure::invalid(error.to_string()))?;
+    file.keep();
+    if context.output.json {
+        context.output.print_object(&json!({ "file": path, "public": public.to_string(), "exit": exit::SUCCESS }));
+        return Ok(exit::SUCCESS);
+    }
+    let mut text = StyledText::new();
+    text.push(StyledLine::success([plain("private key: "), copyable(path.display().to_string())]));
+    text.add_line(
+        0,
+        [plain(
+            "Store it where the person who sends the campaign cannot read it. Add the public key to the profile in \
+             gateways.yaml:",
+        )],
+    );
+    text.push(
+        StyledLine::new([plain(format!("approval: {{ above: 1000, by: {{ {name}: {public} }} }}"))])
+            .with_indent(2)
+            .unbroken(),
+    );
+    context.output.print_result(text);
+    Ok(exit::SUCCESS)
+}
+
+/// Approves a single request of an assistant, as the waiting process describes it.
+async fn approve_single_request(
+    context: &Context,
+    adapters: &Adapters,
+    digest: &str,
+    pending: &PendingRequest,
+) -> Result<u8, CommandFailure> {
+    let gone = || Error::Plan(PlanRefusal::Gone { digest: digest.to_owned() });
+    let shown = view_pending_call(pending, digest).await.ok_or_else(gone)?;
+    let consent = consent::consent_for(&context.output, false);
+    let approval = approve_pending(adapters, digest, pending, &shown, consent.as_ref()).await?;
+    if context.output.json {
+        context.output.print_object(&approval_json(&approval.digest, &approval, false));
+        return Ok(exit::SUCCESS);
+    }
+    let (digest, by) = (short_digest(digest), &approval.by);
+    context.output.print_summary(format!(
+        "{by} approved request {digest}; the assistant can now repeat it once, within an hour\n"
+    ));
+    Ok(exit::SUCCESS)
+}
+
+/// An approval as JSON. A typed approval has no token, because the token would prove nothing.
+fn approval_json(digest: &str, approval: &Approval, is_signed: bool) -> Value {
+    let Approval { by, up_to, until, token, standing, .. } = approval;
+    let token = is_signed.then_some(token);
+    json!({
+        "digest": digest, "by": by, "up_to": up_to, "until": until.to_string(), "standing": standing, "token": token,
+        "exit": exit::SUCCESS,
+    })
+}

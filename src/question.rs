@@ -1,0 +1,244 @@
+//! Confirmation prompt before an irreversible change: the facts, and the answer that confirms.
+
+use std::io::{BufRead as _, Write as _};
+
+use super::exit::CommandFailure;
+use super::output::Output;
+use super::progress;
+use super::text::{Span, SpanMeaning, StyledLine, StyledText, dim, plain, span, strong};
+use campaign_core::finding::escape_controls;
+use campaign_runs::run_blocking;
+
+/// The beginning of the message that the operator did not confirm.
+pub(super) const CANCELLED: &str = "Cancelled. ";
+
+/// The width of the label of a fact.
+const LABEL_WIDTH: usize = 13;
+/// The indent of each line.
+const INDENT: usize = 2;
+
+/// The answer that confirms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ExpectedAnswer {
+    /// The word `yes`.
+    Yes,
+    /// A word.
+    Word(&'static str),
+    /// The number of affected recipients or entries.
+    Number(u64),
+}
+
+/// A prompt for the confirmation of a change.
+#[derive(Clone, Debug)]
+pub(super) struct ConfirmationPrompt {
+    title: String,
+    facts: StyledText,
+    notes: StyledText,
+    answer: ExpectedAnswer,
+    /// The effect of the answer, such as `send`.
+    action: String,
+    /// The effect of Enter.
+    otherwise: &'static str,
+}
+
+impl ExpectedAnswer {
+    /// Whether the operator typed the whole word or the exact number, in which spaces may group digits.
+    fn is_matched_by(self, typed: &str) -> bool {
+        match self {
+            ExpectedAnswer::Yes => typed.trim() == "yes",
+            ExpectedAnswer::Word(word) => typed.trim() == word,
+            ExpectedAnswer::Number(number) => {
+                let digits: String = typed.chars().filter(|character| !character.is_whitespace()).collect();
+                digits.parse() == Ok(number)
+            }
+        }
+    }
+
+    fn describe(self) -> String {
+        match self {
+            ExpectedAnswer::Yes => "yes".to_owned(),
+            ExpectedAnswer::Word(word) => word.to_owned(),
+            ExpectedAnswer::Number(number) => number.to_string(),
+        }
+    }
+}
+
+impl ConfirmationPrompt {
+    /// A prompt with a title. The answer confirms the action.
+    pub(super) fn new(title: impl Into<String>, answer: ExpectedAnswer, action: impl Into<String>) -> Self {
+        let (title, action) = (title.into(), action.into());
+        Self { title, facts: StyledText::new(), notes: StyledText::new(), answer, action, otherwise: "cancel" }
+    }
+
+    /// Sets the effect of Enter.
+    pub(super) fn with_otherwise(self, otherwise: &'static str) -> Self {
+        Self { otherwise, ..self }
+    }
+
+    /// Adds a fact with its label.
+    pub(super) fn with_fact(mut self, label: &str, value: impl Into<Span>) -> Self {
+        self.add_fact(label, [value.into()]);
+        self
+    }
+
+    /// Adds a fact with its label. An empty label continues the previous fact.
+    pub(super) fn add_fact(&mut self, label: &str, value: impl IntoIterator<Item = Span>) {
+        self.facts.push(match label {
+            "" => StyledLine::new(value).with_indent(INDENT + LABEL_WIDTH).with_hang(0),
+            label => {
+                let label = dim(format!("{label:<LABEL_WIDTH$}"));
+                StyledLine::new([label].into_iter().chain(value)).with_indent(INDENT).with_hang(LABEL_WIDTH)
+            }
+        });
+    }
+
+    /// Adds a line below the value of the previous fact.
+    pub(super) fn push_line(&mut self, line: StyledLine) {
+        self.facts.push(line.with_indent(INDENT + LABEL_WIDTH));
+    }
+
+    /// Adds a sentence below the facts.
+    pub(super) fn with_note(mut self, sentence: impl Into<String>) -> Self {
+        self.add_note(sentence);
+        self
+    }
+
+    /// Adds a sentence below the facts.
+    pub(super) fn add_note(&mut self, sentence: impl Into<String>) {
+        self.notes.push(StyledLine::new([plain(sentence)]).with_indent(INDENT).with_hang(0));
+    }
+
+    /// Adds a warning or a note of a finding below the facts.
+    pub(super) fn add_labelled(&mut self, label: &str, meaning: SpanMeaning, message: &str) {
+        self.notes.add_line(INDENT, [span(meaning, format!("{label}:")), plain(format!(" {message}"))]);
+    }
+
+    /// Adds an alternative command.
+    pub(super) fn with_command(mut self, what: &str, command: String) -> Self {
+        self.notes.push(StyledLine::new([plain(format!("{what}: {command}"))]).with_indent(INDENT).unbroken());
+        self
+    }
+
+    /// Renders the prompt. The operator types after its last line.
+    pub(super) fn render_text(&self) -> StyledText {
+        let mut text = StyledText::new();
+        text.add_line(INDENT, [strong(self.title.as_str())]);
+        for part in [&self.facts, &self.notes] {
+            if !part.is_empty() {
+                text.add_blank();
+                text.extend(part.clone());
+            }
+        }
+        text.add_blank();
+        let (what, action, otherwise) = (self.answer.describe(), &self.action, self.otherwise);
+        let prompt = [plain("Type "), strong(what), plain(format!(" to {action}, or press Enter to {otherwise}:"))];
+        text.push(StyledLine::new(prompt).with_indent(INDENT));
+        text
+    }
+
+    /// Asks the operator at the terminal, and returns whether the answer confirms.
+    pub(super) async fn ask_operator(&self, output: &Output) -> Result<bool, campaign_runs::Error> {
+        let typed = read_line(output.format_prompt(self.render_text())).await?;
+        Ok(self.answer.is_matched_by(&typed))
+    }
+}
+
+/// Asks the operator at the terminal. Without a terminal only `--yes` confirms, which the caller checks first.
+///
+/// `change` is a clause without phone numbers, such as "cancelling 7 rows of sale@1". `unchanged` is the sentence that
+/// reports that nothing changed.
+///
+/// # Errors
+/// If there is no terminal, or the operator typed something else.
+pub(super) async fn require_confirmation(
+    output: &Output,
+    question: ConfirmationPrompt,
+    change: &str,
+    unchanged: &str,
+) -> Result<(), CommandFailure> {
+    if !output.can_ask() {
+        let message = format!(
+            "{change} needs confirmation, but the command cannot ask without a terminal or with `--json`; nothing was changed"
+        );
+        return Err(CommandFailure::invalid(message)
+            .with_help("run the command at a terminal to see what changes, or add `--yes` to confirm"));
+    }
+    match question.ask_operator(output).await? {
+        true => Ok(()),
+        false => Err(CommandFailure::invalid(format!("{CANCELLED}{unchanged}"))),
+    }
+}
+
+/// Reads the line that the operator types below `prompt`.
+pub(super) async fn read_typed_line(prompt: String) -> Result<String, campaign_runs::Error> {
+    read_line(escape_controls(&prompt)).await
+}
+
+/// Reads the line that the operator types after a prompt, which is printed unchanged.
+async fn read_line(prompt: String) -> Result<String, campaign_runs::Error> {
+    progress::clear_line();
+    run_blocking(move || {
+        {
+            // Release the lock before the wait, so that an interrupt can print its message.
+            let mut out = std::io::stderr().lock();
+            // Ignore the error: if the terminal is not writable, reading fails too.
+            let _ = write!(out, "{prompt}");
+            let _ = out.flush();
+        }
+        progress::set_typing(true);
+        let mut typed = String::new();
+        let _ = std::io::stdin().lock().read_line(&mut typed);
+        progress::set_typing(false);
+        typed
+    })
+    .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answer_must_be_the_whole_word_or_exact_number() {
+        assert!(
+            ExpectedAnswer::Yes.is_matched_by(" yes\n") && ExpectedAnswer::Word("weaken").is_matched_by("weaken\n")
+        );
+        assert!(ExpectedAnswer::Number(1_150).is_matched_by("1150\n"));
+        assert!(ExpectedAnswer::Number(1_150).is_matched_by("1 150\n"));
+        for typed in ["", "y", "YES", "no", "1150"] {
+            assert!(
+                !ExpectedAnswer::Yes.is_matched_by(typed) && !ExpectedAnswer::Word("weaken").is_matched_by(typed),
+                "{typed:?}"
+            );
+        }
+        for typed in ["", "yes", "115", "11500", "-1150", "1,150"] {
+            assert!(!ExpectedAnswer::Number(1_150).is_matched_by(typed), "{typed:?}");
+        }
+    }
+
+    #[test]
+    fn question_has_a_title_aligned_facts_and_the_answer() {
+        let question = ConfirmationPrompt::new(
+            "Send 2 600 messages through production (gateway.example)?",
+            ExpectedAnswer::Number(2_600),
+            "send",
+        )
+        .with_fact("recipients", "2 600 of 3 000")
+        .with_fact("channels", "viber, then sms")
+        .with_note("Recipients who already got this message will get it again.");
+        assert_eq!(
+            question.render_text().render(Some(80), false),
+            "  Send 2 600 messages through production (gateway.example)?\n\n  recipients   2 600 of 3 000\n  \
+             channels     viber, then sms\n\n  Recipients who already got this message will get it again.\n\n  \
+             Type 2600 to send, or press Enter to cancel:\n"
+        );
+    }
+
+    #[test]
+    fn value_of_a_fact_is_wrapped_below_itself() {
+        let question =
+            ConfirmationPrompt::new("x?", ExpectedAnswer::Yes, "go on").with_fact("recipients", "one two three four");
+        let text = question.render_text().render(Some(25), false);
+        assert!(text.contains("  recipients   one two\n               three four\n"), "{text}");
+    }
+}

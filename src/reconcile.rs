@@ -1,0 +1,182 @@
+//! `campaign reconcile` and `campaign resolve`: settle messages in doubt by asking the gateway, or by a decision.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::args::{DecisionArg, ReconcileArgs, ResolveArgs};
+use super::context::Context;
+use super::events::{describe_reconciliation, describe_stale_results};
+use super::exit::CommandFailure;
+use super::retry::report_nothing_to_do;
+use super::text::{StyledLine, StyledText, plain, strong};
+use super::{exit, status};
+use campaign_core::domain::{choose_plural, format_thousands};
+use campaign_engine::delivery::{PollCounts, Reconciliation, SingleKind, denial_wait};
+use campaign_engine::report::{NextStep, counts_json, format_count, format_counts, format_duration};
+use campaign_ledger::{RowState, RunProgress};
+use campaign_runs::{
+    DecisionRefusal, Error, Polling, ReconciledRun, Resolution, ResolvedRun, RowChoice, current_person,
+};
+
+/// The timeout of all requests of `--all`.
+const ALL_TIMEOUT: Duration = Duration::from_secs(24 * 3_600);
+
+pub(super) async fn reconcile_run(context: &Context, args: ReconcileArgs) -> Result<u8, CommandFailure> {
+    let (ledger, run) = match args.all {
+        true => context.find_run(&args.run).await?,
+        false => context.find_doubtful_run(&args.run).await?,
+    };
+    let adapters = context.adapters(Arc::clone(&ledger))?;
+    let mut polled_messages = 0;
+    let waiting = context.output.show_spinner("Asking the gateway…");
+    if args.all {
+        let polled = campaign_runs::poll_run(&adapters, &run, Polling::Open, ALL_TIMEOUT).await?;
+        polled_messages = polled.asked;
+        context.output.print_note(&describe_polled(&polled));
+    }
+    let reconciled = campaign_runs::reconcile_run(&adapters, run).await?;
+    drop(waiting);
+    let go_on = context.output.resume_command(ledger.as_ref(), &reconciled.released.run).await;
+    let exit = exit::code_of_reconciled(&reconciled, polled_messages);
+    report_reconciliation(context, &reconciled, go_on, exit);
+    if let Some(why) = reconciled.released.stale_results {
+        context.output.print_note(&describe_stale_results(&context.output, why));
+    }
+    Ok(exit)
+}
+
+fn report_reconciliation(
+    context: &Context,
+    ReconciledRun { learnt, released }: &ReconciledRun,
+    go_on: String,
+    exit: u8,
+) {
+    let (run, counts) = (&released.run, &released.snapshot.counts);
+    let name = run.name();
+    let left = counts.get(RowState::InDoubt) + counts.get(RowState::Unresolved);
+    let resolve = context.output.command(format!("resolve {name} --all --as DECISION"));
+    let next = if counts.get(RowState::InDoubt) > 0 {
+        format!("{}, or decide: {resolve}", context.output.command(format!("reconcile {name}")))
+    } else if left > 0 {
+        resolve
+    } else if counts.get(RowState::Planned) > 0 && run.progress == RunProgress::Open {
+        go_on
+    } else {
+        context.output.command(format!("results {name}"))
+    };
+    if context.output.json {
+        let Reconciliation { asked, found, failed, not_found, unresolved, blind, unclear, .. } = *learnt;
+        return context.output.print_object(&json!({
+            "run": name, "asked": asked, "found": found, "failed": failed, "not_found": not_found,
+            "unresolved": unresolved, "unclear": unclear, "blind": blind > 0, "counts": counts_json(counts), "exit": exit, "next": next,
+        }));
+    }
+    let what = match learnt.asked == 0 && left == 0 {
+        true => "no rows are in doubt".to_owned(),
+        false => describe_reconciliation(learnt),
+    };
+    let mut text = StyledText::new();
+    text.push(match left {
+        0 => StyledLine::success([strong(name), plain(format!(": {what}"))]),
+        _ => StyledLine::attention([strong(name), plain(format!(": {what}"))]),
+    });
+    text.add_line(2, status::count_spans(counts, 0));
+    if counts.get(RowState::InDoubt) > 0 {
+        let wait = format_duration(denial_wait(run.endpoint, run.lag));
+        text.push(
+            StyledLine::from_prose(&format!(
+                "nothing was sent again. A row becomes `not found` after three conclusive denials. A denial is \
+                 conclusive if the gateway does not know the message at least {wait} after it was sent, and at least \
+                 {wait} after the previous denial"
+            ))
+            .with_indent(2),
+        );
+    }
+    text.push(StyledLine::next_step(next));
+    context.output.print_summary(text);
+}
+
+/// Describes the result of asking about messages without a final status.
+fn describe_polled(polled: &PollCounts) -> String {
+    let PollCounts { asked, told, blind, unclear, left, .. } = *polled;
+    if asked == 0 && left == 0 {
+        return "every accepted message has a final status".to_owned();
+    }
+    let mut text = format!(
+        "asked the gateway about {} without a final status: {} updated",
+        format_count(asked, "message"),
+        format_thousands(told)
+    );
+    for (count, what) in [
+        (blind, format!("{} nothing", choose_plural(blind, "response proves", "responses prove"))),
+        (unclear, "had no usable response".to_owned()),
+        (left, format!("{} not asked about", choose_plural(left, "was", "were"))),
+    ] {
+        if count > 0 {
+            text += &format!(", {} {what}", format_thousands(count));
+        }
+    }
+    text
+}
+
+pub(super) async fn resolve_doubt(context: &Context, args: ResolveArgs) -> Result<u8, CommandFailure> {
+    let (ledger, run) = context.find_doubtful_run(&args.run).await?;
+    let ResolveArgs { rows, file, decision, why, i_accept_duplicates: duplicates, .. } = args;
+    let rows = match (rows, file) {
+        (Some(rows), _) => RowChoice::Rows(rows),
+        (None, Some(file)) => RowChoice::File(file),
+        (None, None) => RowChoice::Waiting,
+    };
+    let resolution = Resolution { rows, decision: decision.into(), by: current_person(), why, duplicates };
+    let adapters = context.adapters(Arc::clone(&ledger))?;
+    let resolved = match campaign_runs::resolve_doubts(&adapters, run.clone(), &resolution).await {
+        Err(error @ Error::Decision(DecisionRefusal::Nothing { .. })) => {
+            return report_nothing_to_do(context, ledger.as_ref(), run, error).await;
+        }
+        resolved => resolved?,
+    };
+    let go_on = context.output.resume_command(ledger.as_ref(), &run).await;
+    report_resolution(context, decision, &resolved, go_on);
+    let exit = exit::code_of_released(&resolved.released);
+    if let Some(why) = resolved.released.stale_results {
+        context.output.print_note(&describe_stale_results(&context.output, why));
+    }
+    Ok(exit)
+}
+
+fn report_resolution(
+    context: &Context,
+    decision: DecisionArg,
+    ResolvedRun { rows, released }: &ResolvedRun,
+    go_on: String,
+) {
+    let (run, counts, exit) = (&released.run, &released.snapshot.counts, exit::code_of_released(released));
+    let name = run.name();
+    let command = |arguments: String| context.output.command(arguments);
+    let next = match (decision, NextStep::for_doubt(counts)) {
+        (DecisionArg::Sent | DecisionArg::NotSent, Some(step)) => context.output.suggest_for_run(&name, &step),
+        (DecisionArg::NotSent, None) if run.progress == RunProgress::Finished => match SingleKind::from_run(run) {
+            Some(single) => context.output.repeat_command(single, run),
+            None => command(format!("retry {name}")),
+        },
+        _ if counts.get(RowState::Planned) > 0 => go_on,
+        _ => command(format!("status {name}")),
+    };
+    if context.output.json {
+        return context.output.print_object(&json!({
+            "run": name, "rows": rows, "as": decision.name(), "counts": counts_json(counts), "exit": exit, "next": next,
+        }));
+    }
+    let rows = format_count(*rows, "row");
+    let what = match decision {
+        DecisionArg::SendAgain => format!("{rows} will be sent again"),
+        DecisionArg::Sent | DecisionArg::NotSent => format!("resolved {rows} as {}", decision.name().replace('-', " ")),
+    };
+    let mut text = format!("{name}: {what}\n  {}\n", format_counts(counts));
+    if decision == DecisionArg::Sent {
+        text += "  Later runs skip these recipients, unless the gateway proves that it did not send the message.\n";
+    }
+    context.output.print_done(format!("{text}next: {next}\n"), exit);
+}

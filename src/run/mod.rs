@@ -1,0 +1,364 @@
+//! `campaign run`: sends a campaign, resumes an unfinished run, waits for a schedule, or rehearses with `--dry-run`.
+
+mod outcome;
+mod summary;
+
+use std::io::IsTerminal as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use jiff::Timestamp;
+use roaring::RoaringBitmap;
+
+use super::args::RunArgs;
+use super::context::Context;
+use super::exit::{CommandFailure, REJECTIONS, SUCCESS};
+use super::{consent, sandbox, schedule, suggested};
+use campaign_core::calendar::{Occurrence, Schedule};
+use campaign_engine::check::{RunStart, Survey};
+use campaign_engine::delivery::{Interrupt, SingleKind};
+use campaign_engine::report::{describe_cost, format_duration, format_thousands};
+use campaign_ledger::{ExcludedRows, Ledger, RowState};
+use campaign_manifest::{CampaignBrief, Profile};
+use campaign_runs::notify;
+use campaign_runs::notify::AllowedPrograms;
+use campaign_runs::{
+    Error, Inputs, Launch, ProtectedFiles, RetryScope, Round, RunPhase, RunRequest, ScheduleRefusal, find_occurrence,
+    find_unfinished_run, load_occurrence,
+};
+use campaign_server::scheduler::{find_due, lateness};
+use outcome::{OutcomePrinter, run_arguments};
+use summary::{RunSummary, Tone, print_run_summary};
+
+pub(super) async fn run_campaign(context: &Context, args: RunArgs) -> Result<u8, CommandFailure> {
+    if let Some(single) = args.file.to_str().and_then(SingleKind::from_name).filter(|_| !args.file.exists()) {
+        return Err(Error::NoCampaign(single).into());
+    }
+    let (inputs, occurrence) = load_due_campaign(context, &args).await?;
+    if !context.output.json {
+        context.output.print_findings(&inputs.warnings);
+    }
+    if args.dry_run {
+        return rehearse_without_sending(context, inputs, &args).await;
+    }
+    if args.real_time && inputs.destination.is_live() {
+        return Err(CommandFailure::invalid(
+            "`--real-time` is only for rehearsals; a live run always sends at its rate",
+        ));
+    }
+    if args.real_time && inputs.campaign.delivery.rate.is_none() {
+        let help = "add `delivery: { rate: 10/s }` to the campaign, with your account's rate";
+        return Err(CommandFailure::invalid("`--real-time` needs a rate, but the campaign has none").with_help(help));
+    }
+    if args.scenario.is_some() && inputs.destination.is_live() {
+        let help = "add `--gateway sandbox`, or use the scenario with `campaign sandbox --scenario FILE`";
+        return Err(
+            CommandFailure::invalid("`--scenario` is only for rehearsals on the built-in sandbox").with_help(help)
+        );
+    }
+    if args.shared && !inputs.destination.is_live() {
+        let help = "add `--gateway NAME`; to rehearse, start `campaign sandbox`";
+        return Err(
+            CommandFailure::invalid("`--shared` needs a gateway that other processes can also reach").with_help(help)
+        );
+    }
+    let scenario = args.scenario.as_deref().map(|file| sandbox::load_scenario_file(context, Some(file))).transpose()?;
+    if args.yes && args.gateway.is_none() && !inputs.campaign.has_gateway_key() {
+        return Err(Error::NoGatewayNamed.into());
+    }
+    let RunArgs { yes, limit, rows, gateway, again, accept_changes, up_to, .. } = args;
+    let request = RunRequest {
+        rows,
+        limit,
+        round: again.map_or(Round::Same, Round::Again),
+        accept_changes,
+        moved: args.moved,
+        up_to,
+        keep_going: args.keep_going,
+        offline: args.offline,
+        real_time: args.real_time,
+        no_wait: args.no_wait,
+        shared: args.shared,
+        new_ledger: args.new_ledger,
+        accept_duplicates: args.i_accept_duplicates,
+        occurrence,
+        plan: args.plan,
+        approved_only: false,
+        approval: args.approval,
+        schedule_digest: None,
+        scenario,
+    };
+    let launch = prepare_launch(context, Arc::clone(&inputs), request)?;
+    let adapters = context.adapters(context.open_ledger_for(&launch).await?)?;
+    let ledger = Arc::clone(&adapters.ledger);
+    let waiting = context.output.show_spinner("Preparing the run…");
+    let outcome = launch.run(adapters, consent::consent_for(&context.output, yes), context.watch_signals()?).await?;
+    drop(waiting);
+    let code = outcome_printer(context, &inputs, gateway.as_deref()).print_outcome(outcome, args.real_time);
+    send_notifications(context, ledger.as_ref()).await?;
+    Ok(code)
+}
+
+/// Sends rejected rows of a run again as new messages, through the gateway of the run.
+pub(super) async fn retry_rows(
+    context: &Context,
+    file: &Path,
+    gateway: &str,
+    scope: RetryScope,
+    request: RunRequest,
+    yes: bool,
+) -> Result<u8, CommandFailure> {
+    let occurrence = match context.open_existing_ledger().await? {
+        Some(ledger) => find_occurrence(ledger.as_ref(), scope.run).await?,
+        None => None,
+    };
+    let inputs = load_inputs(context, file, Some(gateway), occurrence.as_ref())?;
+    let launch = prepare_launch(context, Arc::clone(&inputs), request)?;
+    let adapters = context.adapters(context.open_ledger_for(&launch).await?)?;
+    let ledger = Arc::clone(&adapters.ledger);
+    let waiting = context.output.show_spinner("Preparing the retry…");
+    let outcome =
+        launch.retry(adapters, consent::consent_for(&context.output, yes), context.watch_signals()?, scope).await?;
+    drop(waiting);
+    let code = outcome_printer(context, &inputs, Some(gateway)).print_outcome(outcome, false);
+    send_notifications(context, ledger.as_ref()).await?;
+    Ok(code)
+}
+
+/// Sends notifications about finished runs. A failure does not change the result of the run.
+async fn send_notifications(context: &Context, ledger: &dyn Ledger) -> Result<(), CommandFailure> {
+    let mut interrupt = context.watch_signals()?;
+    tokio::select! {
+        told = notify::notify_at_run_end(ledger, Timestamp::now, &AllowedPrograms::All) => {
+            if let Err(error) = told {
+                tracing::warn!("cannot send notifications: {error}");
+            }
+        }
+        _ = interrupt.wait_for(|interrupt| matches!(interrupt, Interrupt::Immediate(_))) => {}
+    }
+    Ok(())
+}
+
+fn outcome_printer<'a>(context: &'a Context, inputs: &'a Inputs, gateway: Option<&'a str>) -> OutcomePrinter<'a> {
+    let found = context.profiles().load(Some(&inputs.campaign.file));
+    // A loopback gateway reaches no recipients, unless it stands in for the live one.
+    let live = |profile: &&Profile| !profile.is_loopback() || profile.name == suggested::LIVE_GATEWAY;
+    let mut live: Vec<String> =
+        found.iter().flat_map(|found| found.profiles()).filter(live).map(|profile| profile.name.clone()).collect();
+    // The campaign's own gateway is always suggested.
+    if found.is_ok_and(|found| found.profile_names().any(|name| name == inputs.own_gateway)) {
+        live = vec![inputs.own_gateway.clone()];
+    }
+    OutcomePrinter { output: &context.output, inputs, gateway, live }
+}
+
+/// Loads the campaign, as of now or for an occurrence of its schedule, and checks the path of its results.
+fn load_inputs(
+    context: &Context,
+    file: &Path,
+    gateway: Option<&str>,
+    occurrence: Option<&Occurrence>,
+) -> Result<Arc<Inputs>, CommandFailure> {
+    let (state, profiles) = (context.state_folder()?, context.profiles());
+    let inputs = match occurrence {
+        Some(occurrence) => Arc::new(load_occurrence(&profiles, file, gateway, occurrence)?),
+        None => context.load_campaign(file, gateway)?,
+    };
+    match (ProtectedFiles { state: &state, profiles: &profiles }).check_results_target(&inputs) {
+        Some(finding) => Err(Error::Findings(vec![finding]).into()),
+        None => Ok(inputs),
+    }
+}
+
+fn prepare_launch(context: &Context, inputs: Arc<Inputs>, request: RunRequest) -> Result<Launch, CommandFailure> {
+    let (state, profiles) = (context.state_folder()?, context.profiles());
+    let launch = Launch::prepare(inputs, request, ProtectedFiles { state: &state, profiles: &profiles })?;
+    // Listen for signals before the ledger is opened.
+    context.watch_signals()?;
+    Ok(launch)
+}
+
+/// The interval between two reads of the clock, which might be adjusted meanwhile.
+const CLOCK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Loads the campaign with the occurrence of its schedule that is due, if it has a schedule.
+async fn load_due_campaign(
+    context: &Context,
+    args: &RunArgs,
+) -> Result<(Arc<Inputs>, Option<Occurrence>), CommandFailure> {
+    let gateway = args.gateway.as_deref();
+    let found = load_inputs(context, &args.file, gateway, None)?;
+    let occurrence = match (&found.campaign.schedule, args.when_due) {
+        (None, true) => return Err(Error::Schedule(ScheduleRefusal::None { file: args.file.clone() }).into()),
+        (None, false) => None,
+        (Some(_), false) if args.dry_run => None,
+        // An unfinished run resumes with the occurrence, list and texts that it began with.
+        (Some(schedule), false) => match find_unfinished_occurrence(context, &found).await? {
+            Some(occurrence) => occurrence,
+            None if args.now => None,
+            None => return Err(schedule::not_due_failure(&args.file, schedule, &context.output)),
+        },
+        (Some(schedule), true) => Some(wait_until_due(context, args, schedule).await?),
+    };
+    match &occurrence {
+        Some(_) => Ok((load_inputs(context, &args.file, gateway, occurrence.as_ref())?, occurrence)),
+        None => Ok((found, None)),
+    }
+}
+
+/// Finds the occurrence of a campaign's unfinished run. `None` without such a run, and `Some(None)` without an occurrence.
+async fn find_unfinished_occurrence(
+    context: &Context,
+    inputs: &Inputs,
+) -> Result<Option<Option<Occurrence>>, CommandFailure> {
+    let Some(ledger) = context.open_existing_ledger().await? else { return Ok(None) };
+    match find_unfinished_run(ledger.as_ref(), inputs).await? {
+        Some(run) => Ok(Some(find_occurrence(ledger.as_ref(), run.key).await?)),
+        None => Ok(None),
+    }
+}
+
+/// Waits until a campaign is due, with a countdown. An interrupt sends nothing.
+///
+/// An occurrence that the machine slept through is skipped if it is late by more than `grace`.
+async fn wait_until_due(context: &Context, args: &RunArgs, schedule: &Schedule) -> Result<Occurrence, CommandFailure> {
+    let over = || Error::Schedule(ScheduleRefusal::Over { file: args.file.clone() });
+    let mut interrupt = context.watch_signals()?;
+    let shown = !context.output.quiet && !context.output.json && std::io::stderr().is_terminal();
+    let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    let style = ProgressStyle::with_template("{msg}").unwrap_or_else(|_| ProgressStyle::default_bar());
+    let countdown = ProgressBar::with_draw_target(None, target).with_style(style);
+    let (mut handled, mut awaited) = (Timestamp::now(), None);
+    loop {
+        let now = Timestamp::now();
+        let due = find_due(schedule, handled, now, schedule.grace);
+        if let Some(missed) = &due.missed {
+            handled = missed.at;
+            let others = match due.before {
+                0 => String::new(),
+                before => {
+                    format!("; {before} earlier {} missed too", if before == 1 { "run was" } else { "runs were" })
+                }
+            };
+            let (date, late) = (schedule::format_occurrence(missed), format_duration(lateness(missed.at, now)));
+            countdown.suspend(|| {
+                context.output.print_note(&format!("the run for {date} was missed by {late} and is not sent{others}"))
+            });
+        }
+        if let Some(occurrence) = due.begins {
+            countdown.finish_and_clear();
+            return Ok(occurrence);
+        }
+        let next = schedule.occurrences_after(handled).next().ok_or_else(over)?;
+        if awaited.as_ref() != Some(&next) {
+            let told =
+                format!("due {}; press Ctrl-C to stop waiting without sending", schedule::format_occurrence(&next));
+            countdown.suspend(|| context.output.print_note(&told));
+        }
+        let left = Duration::try_from(next.at.duration_since(now)).unwrap_or_default();
+        awaited = Some(next);
+        countdown.set_message(format!("in {}", format_duration(left)));
+        tokio::select! {
+            () = tokio::time::sleep(left.min(CLOCK_INTERVAL)) => {}
+            told = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None) => {
+                countdown.finish_and_clear();
+                let signal = match told.map(|told| *told) {
+                    Ok(Interrupt::Graceful(signal) | Interrupt::Immediate(signal)) => signal,
+                    Ok(Interrupt::None) | Err(_) => 2,
+                };
+                return Err(Error::Interrupted { signal, phase: RunPhase::Preparing }.into());
+            }
+        }
+    }
+}
+
+async fn rehearse_without_sending(
+    context: &Context,
+    inputs: Arc<Inputs>,
+    args: &RunArgs,
+) -> Result<u8, CommandFailure> {
+    let (began, accept_changes) = (Instant::now(), args.accept_changes || args.moved);
+    let (state, profiles, ledger) =
+        (context.state_folder()?, context.profiles(), context.open_existing_ledger().await?);
+    let inputs = context.fetch_list(inputs, true, ledger.as_deref()).await?;
+    let files = ProtectedFiles { state: &state, profiles: &profiles };
+    let waiting = context.output.show_spinner("Reading the list…");
+    let dry = campaign_runs::dry_run(&inputs, ledger.as_deref(), files, accept_changes, &context.observer).await?;
+    drop(waiting);
+    let (campaign, survey) = (&inputs.campaign, &dry.survey.survey);
+    let counts = survey.count_by_state();
+    let exit = if counts.get(RowState::Invalid) > 0 { REJECTIONS } else { SUCCESS };
+    let rows = survey.planned_rows();
+    if !context.output.json {
+        context.output.print_findings(&dry.survey.warnings(&inputs, RunStart::At(Timestamp::now())));
+    }
+    let mut notes = vec!["A dry run sends no messages.".to_owned()];
+    notes.extend(describe_left_out(&survey.left_out));
+    notes.extend(describe_variants(&campaign.brief, survey, &rows).map(|each| format!("variants: {each}")));
+    if let (Some(profile), Some(cost)) = (inputs.destination.profile(), dry.survey.compute_cost(&inputs, &rows)) {
+        notes.push(format!("a run {}", describe_cost(&cost, profile.currency.as_deref())));
+    }
+    let summary = RunSummary {
+        run: None,
+        campaign: campaign.brief.name.clone(),
+        gateway: campaign.brief.gateway.clone(),
+        endpoint: campaign.brief.endpoint.name(),
+        rows: survey.recipients,
+        counts,
+        in_part: 0,
+        sent: 0,
+        opted_out: 0,
+        parts: survey.parts,
+        at_least: false,
+        time: began.elapsed(),
+        how: "dry run",
+        tone: if exit == SUCCESS { Tone::Good } else { Tone::Caution },
+        stopped: None,
+        why: None,
+        results: Some(dry.results.display().to_string()),
+        sandbox: serde_json::Value::Null,
+        later: serde_json::Value::Null,
+        rehearsal: false,
+        notes,
+        next: context.output.command(tried_command(&campaign.file, args)),
+    };
+    print_run_summary(&context.output, &summary, exit);
+    Ok(exit)
+}
+
+/// The arguments of `run` for the rehearsed campaign.
+fn tried_command(file: &Path, args: &RunArgs) -> String {
+    let RunArgs { gateway, now, accept_changes, moved, no_wait, up_to, .. } = args;
+    let mut command = run_arguments(file, gateway.as_deref());
+    let options =
+        [(*now, "--now"), (*accept_changes, "--accept-changes"), (*moved, "--moved"), (*no_wait, "--no-wait")];
+    for (_, option) in options.into_iter().filter(|(given, _)| *given) {
+        command += &format!(" {option}");
+    }
+    if let Some(number) = up_to {
+        command += &format!(" --up-to {number}");
+    }
+    command
+}
+
+/// Describes the skipped recipients, a line for each reason.
+fn describe_left_out(left_out: &ExcludedRows) -> Vec<String> {
+    let mut sets: Vec<_> = left_out.sets().filter(|(_, _, rows)| !rows.is_empty()).collect();
+    sets.sort_by_key(|(_, _, rows)| std::cmp::Reverse(rows.len()));
+    let shown = sets.iter().take(8).map(|(state, reason, rows)| {
+        format!("{} {state}: {reason} (first in row {})", format_thousands(rows.len()), rows.min().unwrap_or_default())
+    });
+    shown.collect()
+}
+
+/// Describes how many recipients of these rows get each variant. `None` without variants.
+pub(crate) fn describe_variants(brief: &CampaignBrief, survey: &Survey, rows: &RoaringBitmap) -> Option<String> {
+    let of_arm = |arm: usize| survey.by_size.iter().filter(move |(size, _)| size.arm == arm);
+    let number = |arm: usize| of_arm(arm).map(|(_, sized)| sized.intersection_len(rows)).sum();
+    let arms = brief.list_arms().into_iter().enumerate();
+    let each = arms.filter_map(|(index, arm)| Some(format!("{} {}", format_thousands(number(index)), arm.name?)));
+    let each: Vec<String> = each.collect();
+    (!each.is_empty()).then(|| each.join(" · "))
+}

@@ -1,0 +1,500 @@
+//! Printing of the outcome of a call that sent a campaign: its summary, notes, the next command and the exit code.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::describe_left_out;
+use super::summary::{RunSummary, Tone, summary_json};
+use crate::events::describe_kept_results;
+use crate::hint::is_refused_locally;
+use crate::output::{Output, minute};
+use crate::preview::describe_list_form;
+use crate::suggested::{LIVE_GATEWAY, shell_path, with_gateway};
+use crate::text::StyledText;
+use crate::{exit, schedule};
+use campaign_core::domain::choose_plural;
+use campaign_core::finding::join_alternatives;
+use campaign_engine::report::{
+    NextStep, ResultsBackup, RunInDoubt, format_count, format_duration, format_thousands, rehearsal_json,
+};
+use campaign_gateway::ContractDeviation;
+use campaign_ledger::{RowState, Run, StateCounts, StopKind};
+use campaign_manifest::ReceiptMode;
+use campaign_runs::{EarlierSending, EndedRun, Inputs, NothingLeft, RunOutcome};
+use campaign_sandbox::{ChannelTally, Counts};
+
+/// Prints the outcome of a call that sent a campaign.
+pub(super) struct OutcomePrinter<'a> {
+    pub(super) output: &'a Output,
+    pub(super) inputs: &'a Inputs,
+    /// The gateway of `--gateway`, which replaces the campaign's.
+    pub(super) gateway: Option<&'a str>,
+    /// The live gateways.
+    pub(super) live: Vec<String>,
+}
+
+impl OutcomePrinter<'_> {
+    /// Prints the summary and returns the exit code. `real_time` says whether the call kept the rate limit of a live run.
+    pub(super) fn print_outcome(&self, outcome: RunOutcome, real_time: bool) -> u8 {
+        let mut told = Vec::new();
+        let kept = match &outcome {
+            RunOutcome::Ended(ended) => ended.kept.clone(),
+            RunOutcome::NothingLeft(_) => None,
+        };
+        let last = match outcome {
+            RunOutcome::Ended(mut ended) => {
+                told.extend(ended.earlier.take().map(|earlier| self.summarize_ended(*earlier, real_time)));
+                self.summarize_ended(*ended, real_time)
+            }
+            RunOutcome::NothingLeft(mut nothing) => {
+                told.extend(nothing.earlier.take().map(|earlier| self.summarize_ended(*earlier, real_time)));
+                (exit::code_of_nothing(&nothing), self.summarize_nothing_left(&nothing))
+            }
+        };
+        for (_, earlier) in told.iter_mut().filter(|(_, earlier)| earlier.results == last.1.results) {
+            self.note_replaced_results(earlier, kept.as_ref());
+        }
+        let code = told.iter().map(|(code, _)| *code).fold(last.0, exit::graver_code);
+        if self.output.json {
+            let mut object = summary_json(&last.1, code);
+            if let Some((code, earlier)) = told.pop() {
+                object["earlier"] = summary_json(&earlier, code);
+            }
+            self.output.print_object(&object);
+        } else {
+            told.push(last);
+            let mut text = StyledText::new();
+            told.iter().for_each(|(_, summary)| text.extend(summary.render_text()));
+            self.output.print_done(text, code);
+        }
+        code
+    }
+
+    /// Notes that the results of the last run replaced those of an earlier run.
+    fn note_replaced_results(&self, earlier: &mut RunSummary, kept: Option<&ResultsBackup>) {
+        if let Some(kept) = kept.filter(|kept| earlier.run.as_ref() == Some(&kept.run)) {
+            earlier.results = Some(kept.path.display().to_string());
+            return;
+        }
+        if let (Some(path), Some(run)) = (earlier.results.take(), &earlier.run) {
+            let again = self.output.command(format!("results {run} --out FILE"));
+            earlier.notes.push(format!(
+                "`{path}` now contains the next edition's results; to write those of this \
+                                        edition: {again}"
+            ));
+        }
+    }
+
+    fn summarize_ended(&self, ended: EndedRun, real_time: bool) -> (u8, RunSummary) {
+        let mut code = exit::code_of_end(ended.kind, &ended.counts);
+        let mut notes = ended.played.as_ref().map(describe_sandbox).unwrap_or_default();
+        if ended.unconfirmed > 0 {
+            code = exit::graver_code(code, exit::STOPPED);
+            notes.push(self.describe_unconfirmed(&ended));
+        }
+        notes.extend(describe_left_out(&ended.left_out));
+        notes.extend(self.collect_notes(&ended, real_time));
+        notes.extend(ended.kept.as_ref().map(describe_kept_results));
+        notes.extend(ended.open_doubts.iter().map(|doubt| self.describe_open_doubt(doubt).0));
+        notes.extend(status_note(self.output, self.inputs, &ended.run, &ended.counts));
+        if ended.stop.as_ref().is_some_and(|stop| is_refused_locally(&stop.reason)) {
+            notes.push("if this gateway is the sandbox, start it with `campaign sandbox`".to_owned());
+        }
+        notes.extend(self.describe_follow_up(&ended, code));
+        let in_part = ended.in_part;
+        let EndedRun {
+            run,
+            stop,
+            kind,
+            counts,
+            sent,
+            opted_out,
+            parts,
+            time,
+            results,
+            played,
+            not_begun_error: not_begun,
+            ..
+        } = ended;
+        let mut later = Value::Null;
+        if let Some(error) = not_begun {
+            let why = self.output.explain_error(&error);
+            let how = if why.exit == exit::INVALID { "did not start" } else { "did not finish" };
+            notes.push(format!("the current edition {how}: {}", why.to_single_line()));
+            later = json!({ "exit": why.exit, "error": why.message });
+            // The code `INVALID` would mean that this call sent nothing.
+            code = exit::graver_code(code, if why.exit == exit::INVALID { exit::STOPPED } else { why.exit });
+        }
+        let results = match results {
+            Some(Ok(path)) => Some(path.display().to_string()),
+            Some(Err(error)) => {
+                notes.push(self.output.explain_error(&error).to_single_line());
+                None
+            }
+            None => None,
+        };
+        let summary = RunSummary {
+            next: self.next_command(&run, code, &counts),
+            run: Some(run.name()),
+            campaign: run.campaign,
+            gateway: run.gateway,
+            endpoint: run.endpoint.name(),
+            rows: run.recipients,
+            sent,
+            opted_out,
+            at_least: parts.is_lower_bound(&counts),
+            tone: Tone::for_run(kind, &counts),
+            counts,
+            in_part,
+            parts: parts.billed,
+            time,
+            how: match kind {
+                _ if stop.is_none() => "finished",
+                Some(StopKind::Limit) => "sent the selected rows",
+                _ => "stopped",
+            },
+            stopped: kind.map(StopKind::word),
+            why: stop.as_ref().map(ToString::to_string),
+            results,
+            rehearsal: !run.live,
+            sandbox: played.as_ref().map_or(Value::Null, rehearsal_json),
+            later,
+            notes,
+        };
+        (code, summary)
+    }
+
+    /// Describes the messages that a retry skipped.
+    fn describe_unconfirmed(&self, EndedRun { run, unconfirmed, .. }: &EndedRun) -> String {
+        let retry = self.output.command(format!("retry {} --state failed", run.name()));
+        format!(
+            "not retried: {} (the gateway did not confirm that delivery failed on every channel); to try again: {retry}",
+            format_count(*unconfirmed, "message")
+        )
+    }
+
+    /// Summarizes a call without any recipients left to send to.
+    fn summarize_nothing_left(&self, nothing: &NothingLeft) -> RunSummary {
+        let (campaign, survey) = (&self.inputs.campaign, &nothing.survey.survey);
+        let (mut notes, mut next) = (describe_left_out(&nothing.survey.survey.left_out), None);
+        if let Some(before) = &nothing.before {
+            notes.push(describe_sent_before(before));
+            if survey.count_planned() == 0 && survey.everybody > 0 {
+                notes.push(self.describe_another_round(survey.everybody));
+            }
+            next = Some(self.output.command(format!("status {}", before.run)));
+        } else if survey.count_planned() == 0 && !nothing.cancelled_in.is_empty() && survey.everybody > 0 {
+            notes.push(self.describe_another_round(survey.everybody));
+        }
+        notes.extend(describe_cancelled_runs(&nothing.cancelled_in));
+        // Rows in doubt are skipped too, and another round does not resolve them.
+        for (note, command) in nothing.open_doubts.iter().map(|doubt| self.describe_open_doubt(doubt)) {
+            notes.push(note);
+            next = Some(command);
+        }
+        let why = match (survey.recipients, survey.count_planned()) {
+            (0, _) => "the list has no recipients",
+            (_, 0) => "no recipients are left to send to",
+            _ => "the selected rows were already sent or skipped",
+        };
+        RunSummary {
+            run: None,
+            campaign: campaign.brief.name.clone(),
+            gateway: campaign.brief.gateway.clone(),
+            endpoint: campaign.brief.endpoint.name(),
+            rows: survey.recipients,
+            counts: survey.count_by_state(),
+            in_part: 0,
+            sent: 0,
+            opted_out: 0,
+            parts: 0,
+            at_least: false,
+            time: Duration::ZERO,
+            how: "sent no messages",
+            tone: Tone::Caution,
+            stopped: None,
+            why: Some(why.to_owned()),
+            results: None,
+            rehearsal: !self.inputs.destination.is_live(),
+            sandbox: Value::Null,
+            later: Value::Null,
+            notes,
+            next: next.unwrap_or_else(|| self.output.command(format!("check {}", shell_path(&campaign.file)))),
+        }
+    }
+
+    /// Describes how to send another message to the recipients.
+    fn describe_another_round(&self, everybody: u64) -> String {
+        let again = run_arguments(&self.inputs.campaign.file, self.gateway);
+        let another = match self.inputs.campaign.brief.edition {
+            None => "give the campaign an `edition`, for example `edition: \"{{ today }}\"`",
+            Some(_) => "change the campaign's `edition`, or wait for the next day if it contains the date",
+        };
+        let again = self.output.command(format!("{again} --again {everybody}"));
+        format!("to send a new mailing, {another}; to send this message to all recipients again: {again}")
+    }
+
+    /// Describes a run with rows in doubt, and the command that resolves them.
+    fn describe_open_doubt(&self, RunInDoubt { run, rows, step }: &RunInDoubt) -> (String, String) {
+        let command = self.output.suggest_for_run(run, step);
+        let are = choose_plural(*rows, "is", "are");
+        (format!("{} in {run} {are} still in doubt: {command}", format_count(*rows, "row")), command)
+    }
+
+    /// Collects the notes of this call.
+    fn collect_notes(&self, ended: &EndedRun, real_time: bool) -> Vec<String> {
+        let (output, mut notes, EndedRun { run, counts, .. }) = (self.output, Vec::new(), ended);
+        let told: u64 = ended.errors.most_frequent(usize::MAX).map(|(_, count)| count).sum();
+        // The counts are those of the whole run, which might include earlier calls.
+        let here = if told < counts.get(RowState::Rejected) { " this time" } else { "" };
+        for (error, count) in ended.errors.most_frequent(5) {
+            notes.push(format!("{} rejected{here}: {error}", format_thousands(count)));
+        }
+        if ended.opted_out > 0 {
+            let (recipients, were) =
+                (format_count(ended.opted_out, "recipient"), choose_plural(ended.opted_out, "was", "were"));
+            notes.push(match run.live {
+                true => format!("{recipients} opted out during the run and {were} skipped"),
+                false => format!("{recipients} opted out; after a live run, they get no more marketing messages"),
+            });
+        }
+        notes.extend(ended.oddities.counts().map(|(oddity, count)| describe_oddity(oddity, count)));
+        let (name, doubt) = (run.name(), counts.get(RowState::InDoubt));
+        let resolve = output.suggest_for_run(&name, &NextStep::Decide);
+        if doubt > 0 {
+            let (rows, are) = (format_count(doubt, "row"), choose_plural(doubt, "is", "are"));
+            let messages = choose_plural(doubt, "the message, so it is", "the messages, so they are");
+            notes.push(format!(
+                "{rows} {are} in doubt: the gateway might or might not have accepted {messages} not sent again. The \
+                 results show the reason for each row"
+            ));
+            // The built-in sandbox ended with the run.
+            if self.inputs.destination.profile().is_some() {
+                notes
+                    .push(format!("to ask the gateway again: {}", output.suggest_for_run(&name, &NextStep::Reconcile)));
+            }
+            notes.push(format!("to decide yourself: {resolve}, where DECISION is sent, not-sent or send-again"));
+        }
+        let unresolved = counts.get(RowState::Unresolved);
+        if unresolved > 0 {
+            let rows = format_count(unresolved, "row");
+            notes.push(format!(
+                "{rows} unresolved: the gateway cannot tell whether the messages were sent; to decide: {resolve}"
+            ));
+        }
+        let skipped = counts.get(RowState::Skipped);
+        if let Some(before) = &ended.before {
+            let results = output.command(format!("results {} --out FILE", before.run));
+            let results = if before.purged { String::new() } else { format!("; results: {results}") };
+            notes.push(describe_sent_before(before) + &results);
+        }
+        notes.extend(describe_cancelled_runs(&ended.cancelled_in));
+        notes.extend(
+            self.inputs.list_form().and_then(|form| describe_list_form(&form)).map(|form| format!("list: {form}")),
+        );
+        let rate = self.inputs.campaign.delivery.rate;
+        let sent = run.recipients - skipped - counts.get(RowState::Invalid);
+        let compares = !run.live && !real_time && sent > 0;
+        if let (true, Some(rate)) = (compares, rate)
+            && let Some(per_second) = rate.per_second()
+        {
+            let time = Duration::from_secs_f64(sent as f64 / per_second);
+            let openings = self.inputs.campaign.count_openings(None, time, None);
+            let openings = openings.map(|openings| format!(", spread over {openings} sending windows"));
+            let (time, openings) = (format_duration(time), openings.unwrap_or_default());
+            notes.push(format!("a live run takes about {time} at `delivery.rate: {rate}`{openings}"));
+        }
+        if let (true, Some(per_day)) = (compares, &self.inputs.campaign.per_day) {
+            notes.push(format!(
+                "a live run takes {} because of `delivery.per_day`",
+                format_count(per_day.count_days(sent), "day")
+            ));
+        }
+        notes
+    }
+
+    /// Describes the step after the next one, for a finished run whose rows need attention first.
+    fn describe_follow_up(&self, EndedRun { run, counts, kind, .. }: &EndedRun, code: u8) -> Option<String> {
+        match code {
+            exit::REJECTIONS | exit::IN_DOUBT if kind.is_some() => None,
+            exit::REJECTIONS | exit::IN_DOUBT if !run.live && reaches_nobody(counts) => None,
+            exit::REJECTIONS | exit::IN_DOUBT if !run.live => {
+                Some(format!("to send it live: {}", self.describe_going_live()))
+            }
+            exit::REJECTIONS | exit::IN_DOUBT => self.output.suggest_retry(run, counts),
+            _ => None,
+        }
+    }
+
+    /// Describes how to send a rehearsed campaign: through the only gateway, or through a new one.
+    fn describe_going_live(&self) -> String {
+        let path = shell_path(&self.inputs.campaign.file);
+        if self.inputs.campaign.schedule.is_some() && self.live.contains(&self.inputs.own_gateway) {
+            return schedule::activation_command(&self.inputs.campaign.file, &self.output.options);
+        }
+        match self.live.as_slice() {
+            [] => self.output.command(format!("gateway add {LIVE_GATEWAY} --for {path}")),
+            [one] => self.output.command(with_gateway(format!("run {path}"), Some(one))),
+            several => {
+                let live = self.output.command(format!("run {path} --gateway NAME"));
+                format!("{live}, where NAME is {}", join_alternatives(several.iter().map(String::as_str)))
+            }
+        }
+    }
+
+    /// Describes the source of the API key that the gateway refused.
+    fn describe_key_location(&self) -> String {
+        match self.inputs.destination.profile() {
+            Some(profile) => {
+                format!("correct the key in {}, which the profile `{}` uses", profile.api_key, profile.name)
+            }
+            None => "change the scenario, which rejects every key".to_owned(),
+        }
+    }
+
+    /// The next command.
+    fn next_command(&self, run: &Run, code: u8, counts: &StateCounts) -> String {
+        let (path, name, output) = (&self.inputs.campaign.file, run.name(), self.output);
+        let again = output.command(run_arguments(path, self.gateway));
+        match code {
+            exit::SUCCESS if reaches_nobody(counts) => output.command(format!("check {}", shell_path(path))),
+            exit::SUCCESS if !run.live => self.describe_going_live(),
+            _ if counts.get(RowState::Planned) > 0 && !matches!(code, exit::REFUSED_KEY | exit::STORAGE) => again,
+            exit::SUCCESS => status_command(output, self.inputs, run, counts),
+            exit::IN_DOUBT if run.live => {
+                output.suggest_for_run(&name, &NextStep::for_doubt(counts).unwrap_or(NextStep::Wait))
+            }
+            exit::REJECTIONS | exit::IN_DOUBT => output.suggest_for_run(&name, &NextStep::for_ended_run(counts)),
+            exit::REFUSED_KEY => format!("{}, then: {again}", self.describe_key_location()),
+            exit::STORAGE => format!("{}, then: {again}", self.output.describe_ledger_repair()),
+            _ => again,
+        }
+    }
+}
+
+/// Whether a run sent nothing and has no planned rows left.
+fn reaches_nobody(counts: &StateCounts) -> bool {
+    counts.get(RowState::Skipped) + counts.get(RowState::Invalid) == counts.total()
+}
+
+/// Describes the run that already sent the message, and its campaign file.
+fn describe_sent_before(before: &EarlierSending) -> String {
+    let EarlierSending { run, began_at, file, later, purged: _ } = before;
+    let from = file.as_ref().map(|file| format!(", from `{}`", file.display())).unwrap_or_default();
+    let later = match later {
+        0 => String::new(),
+        runs => format!(" and in {}", format_count(*runs as u64, "later run")),
+    };
+    format!("already sent in {run} ({}){from}{later}", minute(*began_at))
+}
+
+/// Describes the cancelled runs of the edition, whose recipients are skipped. `None` if no run was cancelled.
+fn describe_cancelled_runs(runs: &[String]) -> Option<String> {
+    let (last, others) = runs.split_last()?;
+    let runs = if others.is_empty() { last.clone() } else { format!("{} and {last}", others.join(", ")) };
+    Some(format!(
+        "recipients cancelled in {runs} are skipped; to send to them, use a new `edition`; to send to all recipients again, \
+         add `--again`"
+    ))
+}
+
+/// Describes a deviation of answers that are accepted nevertheless.
+fn describe_oddity(oddity: ContractDeviation, count: u64) -> String {
+    let what = match oddity {
+        ContractDeviation::UntrustedStatus(status) => return describe_untrusted(status, count),
+        ContractDeviation::NumericRequestId => "a numeric `request_id` instead of a string",
+        ContractDeviation::NegativeMsgId => "a negative `msg_id`",
+        ContractDeviation::RepeatedMsgId => "a `msg_id` that another message already has",
+    };
+    let times = format_count(count, "time");
+    format!("warning: the gateway returned {what} {times}; the responses were accepted, but please tell your provider")
+}
+
+/// Describes why messages are in doubt after a rate-limit answer, and how to get such messages retried.
+fn describe_untrusted(status: u16, count: u64) -> String {
+    let messages =
+        if count == 1 { "1 message is".to_owned() } else { format!("{} messages are", format_thousands(count)) };
+    format!(
+        "after HTTP {status}, {messages} in doubt and not retried. If your provider confirms that HTTP {status} means \"not \
+         processed\", add `trust_status: [{status}]` to the gateway's profile; later messages are then retried"
+    )
+}
+
+/// The arguments of `run` for a campaign, with the gateway that replaces its own.
+pub(super) fn run_arguments(path: &Path, gateway: Option<&str>) -> String {
+    with_gateway(format_args!("run {}", shell_path(path)), gateway)
+}
+
+/// The source of the delivery status of a live run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum StatusSource {
+    /// The gateway sends receipts to the webhook endpoint of `campaign serve`.
+    Webhook,
+    /// `campaign serve` or `campaign reconcile` asks the gateway.
+    Polling,
+}
+
+fn status_source(inputs: &Inputs, run: &Run, counts: &StateCounts) -> Option<StatusSource> {
+    let is_open = counts.get(RowState::Accepted) + counts.get(RowState::Queued) > 0;
+    let receipts = inputs.campaign.receipts;
+    if !run.live || !is_open || receipts == ReceiptMode::Off {
+        return None;
+    }
+    let has_hook = inputs.destination.profile().is_some_and(|profile| profile.hook.is_some());
+    Some(if has_hook && receipts.takes_webhooks() { StatusSource::Webhook } else { StatusSource::Polling })
+}
+
+/// The note about open messages below the counts. `None` if receipts are off.
+fn status_note(output: &Output, inputs: &Inputs, run: &Run, counts: &StateCounts) -> Option<String> {
+    Some(match status_source(inputs, run, counts)? {
+        StatusSource::Webhook => {
+            let serve = output.command("serve");
+            format!("delivery receipts arrive by webhook while `{serve}` is running")
+        }
+        StatusSource::Polling => {
+            let ask = output.command(format!("reconcile {} --all", run.name()));
+            format!("to ask the gateway for the delivery status of every message: {ask}")
+        }
+    })
+}
+
+/// The status command after a finished live run. It follows receipts at a terminal, and ends at once elsewhere.
+fn status_command(output: &Output, inputs: &Inputs, run: &Run, counts: &StateCounts) -> String {
+    let name = run.name();
+    let is_watched = !output.json && output.terminal_width().is_some();
+    match status_source(inputs, run, counts) {
+        Some(StatusSource::Webhook) if is_watched => output.command(format!("status {name} --watch")),
+        _ => output.command(format!("status {name}")),
+    }
+}
+
+/// Describes the figures of the sandbox after a rehearsal with a scenario: deliveries by channel, and cost.
+fn describe_sandbox(counts: &Counts) -> Vec<String> {
+    let currency = &counts.funds.currency;
+    let mut lines = Vec::new();
+    for (channel, tally) in &counts.channels {
+        let ChannelTally { delivered, read, replied, failed, spent } = *tally;
+        // The sandbox also counts read messages as delivered, and messages with a reply as read.
+        let among = join_counts(&[(read, "read"), (replied, "answered")]);
+        let among = if among.is_empty() { among } else { format!(" ({among})") };
+        let delivered = (delivered > 0).then(|| format!("{} delivered{among}", format_thousands(delivered)));
+        let failed = Some(join_counts(&[(failed, "not delivered")])).filter(|failed| !failed.is_empty());
+        let parts: Vec<String> = delivered.into_iter().chain(failed).collect();
+        lines.push(format!("{channel}: {} · {} {currency}", parts.join(", "), spent.trim_decimals()));
+    }
+    let funds = &counts.funds;
+    lines.push(format!(
+        "cost in this scenario: {} {currency}; balance left: {} {currency}",
+        funds.spent.trim_decimals(),
+        funds.balance.trim_decimals()
+    ));
+    lines
+}
+
+/// Joins counts with their nouns, without zeros.
+fn join_counts(counts: &[(u64, &str)]) -> String {
+    let counts = counts.iter().filter(|(count, _)| *count > 0);
+    counts.map(|(count, what)| format!("{} {what}", format_thousands(*count))).collect::<Vec<_>>().join(", ")
+}

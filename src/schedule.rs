@@ -1,0 +1,364 @@
+//! `campaign schedule`: activates, lists, pauses and removes schedules. Also the log of the scheduler.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use jiff::civil::{Date, DateTime};
+use serde_json::{Value, json};
+
+use super::args::{NextArgs, ScheduleAddArgs, ScheduleCommand};
+use super::context::Context;
+use super::exit::CommandFailure;
+use super::hint::FUTURE_DATE_HINT;
+use super::output::Output;
+use super::suggested::{RepeatedOptions, shell_path};
+use super::text::{Span, StyledLine, StyledText, TerminalTable, bad, caution, dim, good, plain, strong};
+use super::{consent, exit};
+use campaign_core::calendar::{InvertedZone, Occurrence, Schedule};
+use campaign_core::finding::{BriefFinding, Severity, escape_to_one_line, findings_json};
+use campaign_engine::report::format_counts_in_part;
+use campaign_manifest::{CampaignDay, load_campaign};
+use campaign_net::metrics::{Metrics, OccurrenceResult};
+use campaign_runs::{
+    Error, ScheduleActivation, ScheduleOrder, ScheduleRefusal, ScheduleStatus, ScheduleView, SkippedOccurrence,
+    apply_schedule_order, load_schedule_views, short_digest,
+};
+use campaign_server::scheduler::{ScheduleEvent, ScheduleObserver, SkipReason};
+
+pub(super) async fn run_schedule_command(context: &Context, command: ScheduleCommand) -> Result<u8, CommandFailure> {
+    match command {
+        ScheduleCommand::Add(args) => activate_schedule(context, &args).await,
+        ScheduleCommand::List => list_schedules(context).await,
+        ScheduleCommand::Next(args) => show_next(context, &args),
+        ScheduleCommand::Pause(named) => change_schedule(context, &named.name, ScheduleOrder::Pause).await,
+        ScheduleCommand::Resume(named) => change_schedule(context, &named.name, resume_order()).await,
+        ScheduleCommand::Remove(named) => change_schedule(context, &named.name, ScheduleOrder::Remove).await,
+    }
+}
+
+/// The failure of `run` for a campaign with a schedule that is not due.
+pub(super) fn not_due_failure(campaign: &Path, schedule: &Schedule, output: &Output) -> CommandFailure {
+    let at_once = output.command(format!("run {} --now", shell_path(campaign)));
+    match schedule.occurrences_after(Timestamp::now()).next() {
+        Some(next) => {
+            let when = format_occurrence(&next);
+            CommandFailure::invalid(format!(
+                "`{}` has a schedule and is due {when}; nothing was sent",
+                campaign.display()
+            ))
+            .with_help(format!("to send it now: `{at_once}`"))
+        }
+        None => {
+            let (over, status) = (ScheduleRefusal::Over { file: campaign.to_owned() }, output.command("status"));
+            CommandFailure::invalid(over.to_string()).with_help(format!(
+                "{FUTURE_DATE_HINT}; to send it now, check with `{status}` that it has not been sent yet, then run `{at_once}`"
+            ))
+        }
+    }
+}
+
+const SAME_MESSAGE_NOTE: &str = "each run sends the same message; to change it each time, use `{{ today }}` in a template, \
+                             or in the file name of the list or of a template";
+
+/// Explains a missing gateway, because `schedule add` has no `--gateway` option.
+fn explain_missing_gateway(error: Error) -> CommandFailure {
+    match error {
+        Error::NoGatewayNamed => CommandFailure::invalid("the campaign names no gateway")
+            .with_help("set `gateway: NAME` in the campaign file"),
+        error => error.into(),
+    }
+}
+
+async fn activate_schedule(context: &Context, args: &ScheduleAddArgs) -> Result<u8, CommandFailure> {
+    let adapters = context.adapters(context.open_ledger().await?)?;
+    let arming = ScheduleActivation::review(&adapters, &args.file).await.map_err(explain_missing_gateway)?;
+    let (findings, repeats_itself) = (arming.findings.clone(), arming.repeats_itself);
+    if !context.output.json {
+        context.output.print_findings(&findings);
+    }
+    let (next, was_armed, to_come) = (arming.next.clone(), arming.was_armed, arming.survey.is_none());
+    let list = arming.inputs.campaign.recipients.clone();
+    let armed = arming
+        .activate(&adapters, consent::consent_for(&context.output, args.yes).as_ref())
+        .await
+        .map_err(explain_missing_gateway)?;
+    if context.output.json {
+        let next: Vec<_> = next.iter().map(Occurrence::format_moment).collect();
+        let (name, file) = (&armed.name, &armed.file);
+        let warnings = findings.iter().filter(|finding| finding.severity == Severity::Warning);
+        let mut warnings: Vec<&str> = warnings.map(|finding| finding.message.as_str()).collect();
+        warnings.extend(repeats_itself.then_some(SAME_MESSAGE_NOTE));
+        let object = json!({
+            "name": name, "file": file, "state": "armed", "next": next, "warnings": warnings,
+            "findings": findings_json(&findings), "exit": exit::SUCCESS,
+        });
+        context.output.print_object(&object);
+        return Ok(exit::SUCCESS);
+    }
+    let is_active = if was_armed { " is active again" } else { " is active" };
+    let mut text = StyledText::from(StyledLine::new([good("✓ "), strong(armed.name), is_active.into()]));
+    for (index, next) in next.iter().enumerate() {
+        let label = if index == 0 { "next runs" } else { "" };
+        text.add_line(2, [dim(format!("{label:<11}")), format_occurrence(next).into()]);
+    }
+    if to_come {
+        text.add_line(2, [dim(format!("{:<11}", "list")), format!("{list}, which does not exist yet").into()]);
+    }
+    if repeats_itself {
+        text.add_line(2, [caution("warning:"), format!(" {SAME_MESSAGE_NOTE}").into()]);
+    }
+    text.add_line(2, ["The schedule sends while `campaign serve` is running.".into()]);
+    text.push(StyledLine::next_step(context.output.command("serve")));
+    context.output.print_done(text, exit::SUCCESS);
+    Ok(exit::SUCCESS)
+}
+
+async fn list_schedules(context: &Context) -> Result<u8, CommandFailure> {
+    let views = match context.open_existing_ledger().await? {
+        Some(ledger) => load_schedule_views(&context.adapters(ledger)?).await?,
+        None => Vec::new(),
+    };
+    if context.output.json {
+        context.output.print_object(&views.iter().map(ScheduleView::to_json).collect::<Vec<Value>>());
+        return Ok(exit::SUCCESS);
+    }
+    if views.is_empty() {
+        let add = context.output.command("schedule add FILE");
+        context.output.print_result(format!("no active schedules\nnext: {add}\n"));
+        return Ok(exit::SUCCESS);
+    }
+    let changed = views.iter().find(|view| matches!(view.state, ScheduleStatus::Changed(_)));
+    let damaged = views.iter().any(|view| matches!(view.state, ScheduleStatus::Damaged(_)));
+    let next = match changed {
+        _ if damaged => context.output.command("ledger check"),
+        Some(changed) => activation_command(changed.file.as_ref(), &context.output.options),
+        None => match first_if_all_paused(&views) {
+            Some(name) => context.output.command(format!("schedule resume {name}")),
+            None => context.output.command("serve"),
+        },
+    };
+    let mut text =
+        StyledText::from(TerminalTable::new(["schedule", "state", "next"], views.iter().map(schedule_spans)));
+    views.iter().for_each(|view| text.extend(schedule_details(view)));
+    text.push(StyledLine::next_step(next));
+    context.output.print_result(text);
+    Ok(exit::SUCCESS)
+}
+
+/// The name of the first schedule if all schedules are paused.
+fn first_if_all_paused(views: &[ScheduleView]) -> Option<&str> {
+    let is_paused = |view: &ScheduleView| matches!(view.state, ScheduleStatus::Paused);
+    views.first().filter(|_| views.iter().all(is_paused)).map(|view| view.name.as_str())
+}
+
+/// Describes why the last occurrence of a schedule was skipped, and the findings about its file.
+fn schedule_details(view: &ScheduleView) -> StyledText {
+    let mut text = StyledText::new();
+    if let Some(SkippedOccurrence { occurrence, record }) = &view.skipped {
+        let date = format_occurrence(occurrence);
+        let why = format!(" · {date} was skipped: {}", record.why);
+        text.push(StyledLine::attention([strong(view.name.as_str()), plain(why)]));
+        record.findings.iter().for_each(|finding| add_finding(&mut text, finding));
+    }
+    if !view.findings.is_empty() {
+        text.push(StyledLine::failure([strong(view.name.as_str()), plain(" · the campaign file now has errors:")]));
+        view.findings.iter().for_each(|finding| add_finding(&mut text, finding));
+    }
+    text
+}
+
+fn add_finding(text: &mut StyledText, finding: &BriefFinding) {
+    text.add_line(2, [plain(finding.to_string())]);
+    if let Some(help) = &finding.help {
+        text.extend(format!("    help: {}", escape_to_one_line(help)));
+    }
+}
+
+/// Changes a schedule and reports it.
+async fn change_schedule(context: &Context, name: &str, order: ScheduleOrder) -> Result<u8, CommandFailure> {
+    let Some(_) = context.open_existing_ledger().await? else {
+        let unknown = ScheduleRefusal::Unknown { name: name.to_owned(), near: None, any: false };
+        return Err(Error::Schedule(unknown).into());
+    };
+    apply_schedule_order(context.open_ledger().await?.as_ref(), name, order).await?;
+    let (state, words) = match order {
+        ScheduleOrder::Pause => ("paused", "is paused and sends nothing until it is resumed"),
+        ScheduleOrder::Resume { .. } => ("armed", "is active again from its next run; missed runs are not sent"),
+        ScheduleOrder::Remove => ("removed", "is no longer active"),
+    };
+    if context.output.json {
+        context.output.print_object(&json!({ "name": name, "state": state, "exit": exit::SUCCESS }));
+    } else {
+        let list = context.output.command("schedule list");
+        let mut text = StyledText::from(StyledLine::success([strong(name), plain(format!(" {words}"))]));
+        text.push(StyledLine::next_step(list));
+        context.output.print_done(text, exit::SUCCESS);
+    }
+    Ok(exit::SUCCESS)
+}
+
+fn resume_order() -> ScheduleOrder {
+    ScheduleOrder::Resume { since: Timestamp::now() }
+}
+
+fn schedule_spans(view: &ScheduleView) -> [Span; 3] {
+    let next = match (&view.state, &view.next) {
+        (ScheduleStatus::Active, Some(next)) => format_occurrence(next),
+        (ScheduleStatus::Active, None) => "no longer due".to_owned(),
+        (ScheduleStatus::Paused, _) => String::new(),
+        (ScheduleStatus::Changed(change), _) => format!("{change}; activate the schedule again"),
+        (ScheduleStatus::Damaged(problem), _) => format!("nothing is sent: {}", escape_to_one_line(problem)),
+    };
+    let state = match &view.state {
+        ScheduleStatus::Active => good("active"),
+        ScheduleStatus::Paused => caution("paused"),
+        ScheduleStatus::Changed(_) => bad("changed"),
+        ScheduleStatus::Damaged(_) => bad("damaged"),
+    };
+    [strong(view.name.as_str()), state, plain(next)]
+}
+
+fn show_next(context: &Context, args: &NextArgs) -> Result<u8, CommandFailure> {
+    // Files with a date in their name might not exist yet.
+    let today = Timestamp::now().to_zoned(jiff::tz::TimeZone::system()).date();
+    let loaded = load_campaign(&args.file, CampaignDay::Coming(today));
+    let Some(campaign) = loaded.value else { return Err(Error::Findings(loaded.findings).into()) };
+    let none = || Error::Schedule(ScheduleRefusal::None { file: args.file.clone() });
+    let schedule = campaign.schedule.as_ref().ok_or_else(none)?;
+    let from = args.from.as_deref().map_or_else(|| Ok(Timestamp::now()), |from| parse_moment(from, schedule))?;
+    let next: Vec<Occurrence> = schedule.occurrences_after(from).take(args.count as usize).collect();
+    if context.output.json {
+        context.output.print_object(&next.iter().map(occurrence_json).collect::<Vec<_>>());
+        return Ok(exit::SUCCESS);
+    }
+    let options = &context.output.options;
+    if next.is_empty() {
+        let check = options.command(format!("check {}", shell_path(&args.file)));
+        let over = ScheduleRefusal::Over { file: args.file.clone() };
+        context.output.print_result(format!("{over}\n{FUTURE_DATE_HINT}\nnext: {check}\n"));
+        return Ok(exit::SUCCESS);
+    }
+    let text: String = next.iter().map(|next| format!("{}\n", format_occurrence(next))).collect();
+    let arm = activation_command(&args.file, options);
+    context.output.print_result(format!("{text}next: {arm}\n"));
+    Ok(exit::SUCCESS)
+}
+
+/// Parses a time. Without an offset, it is in the time zone of the schedule.
+fn parse_moment(text: &str, schedule: &Schedule) -> Result<Timestamp, CommandFailure> {
+    let local = DateTime::strptime("%Y-%m-%d %H:%M", text)
+        .or_else(|_| text.parse())
+        .or_else(|_| Date::strptime("%Y-%m-%d", text).map(|date| date.at(0, 0, 0, 0)));
+    let there = |local| Some(Occurrence::at_local_time(local, &schedule.zone)?.at);
+    text.parse().ok().or_else(|| local.ok().and_then(there)).ok_or_else(|| {
+        let help = "write it as `2026-12-01`, `2026-12-01 10:00` or `2026-12-01T10:00:00+02:00`";
+        CommandFailure::invalid(format!("`{text}` is not a valid time")).with_help(help)
+    })
+}
+
+fn occurrence_json(occurrence: &Occurrence) -> serde_json::Value {
+    json!({ "at": occurrence.format_moment(), "local": occurrence.format_nominal(), "zone": occurrence.zone_name() })
+}
+
+/// Formats an occurrence. A zone such as `Etc/GMT+2` is shown with its offset and its current time, because the sign in
+/// its name is inverted.
+pub(super) fn format_occurrence(occurrence: &Occurrence) -> String {
+    let shown = occurrence.local_time();
+    let words = shown.strftime("%a %-d %b %Y, %H:%M");
+    let instead = match shown.datetime() == occurrence.nominal {
+        true => String::new(),
+        false => format!(", instead of {}, which the clock change skips", occurrence.format_nominal()),
+    };
+    let zone = occurrence.zone_name();
+    let inverted = InvertedZone::from_name(zone)
+        .map(|zone| format!(", which is {}, now {}", zone.format_offset(), zone.format_local_time(Timestamp::now())));
+    format!("{words} ({zone}{}){instead}", inverted.unwrap_or_default())
+}
+
+/// The command that activates a campaign's schedule.
+pub(super) fn activation_command(campaign: &std::path::Path, options: &RepeatedOptions) -> String {
+    options.command(format!("schedule add {}", shell_path(campaign)))
+}
+
+/// Logs and counts events.
+pub(super) fn schedule_observer(output: &Output, metrics: Arc<Metrics>) -> ScheduleObserver {
+    let output = output.clone();
+    Arc::new(move |event| {
+        let line = describe_event(&event, &output.options);
+        match &event {
+            // The log of a server contains problems, whatever its output format.
+            ScheduleEvent::Damaged { .. } => tracing::error!("{line}"),
+            ScheduleEvent::Skipped { .. } | ScheduleEvent::Broke { .. } | ScheduleEvent::Changed { .. } => {
+                tracing::warn!("{}", escape_to_one_line(&line));
+            }
+            _ => output.print_note(&line),
+        }
+        count_event(&event, &metrics);
+    })
+}
+
+fn count_event(event: &ScheduleEvent, metrics: &Metrics) {
+    match event {
+        ScheduleEvent::Ended { .. } | ScheduleEvent::Broke { .. } => metrics.count_occurrence(OccurrenceResult::Fired),
+        ScheduleEvent::Skipped { reason, before, .. } => {
+            (0..*before).for_each(|_| metrics.count_occurrence(OccurrenceResult::Missed));
+            metrics.count_occurrence(match reason {
+                SkipReason::Missed => OccurrenceResult::Missed,
+                SkipReason::Busy | SkipReason::Overtaken => OccurrenceResult::StillRunning,
+                SkipReason::Changed(..) => OccurrenceResult::Changed,
+                SkipReason::NoList(_)
+                | SkipReason::Unapproved
+                | SkipReason::NobodyLeft
+                | SkipReason::Damaged(_)
+                | SkipReason::Refused(_) => OccurrenceResult::Refused,
+            });
+        }
+        ScheduleEvent::Waiting { .. }
+        | ScheduleEvent::Unapproved { .. }
+        | ScheduleEvent::Changed { .. }
+        | ScheduleEvent::Damaged { .. } => {}
+    }
+}
+
+/// Describes an event on one line.
+fn describe_event(event: &ScheduleEvent, options: &RepeatedOptions) -> String {
+    let of = |schedule: &str, occurrence: &Occurrence| format!("{schedule} · {}", format_occurrence(occurrence));
+    match event {
+        ScheduleEvent::Waiting { schedule, occurrence } => {
+            format!("{} · waiting for its list", of(schedule, occurrence))
+        }
+        ScheduleEvent::Unapproved { schedule, occurrence, digest } => {
+            let approve = options.command(format!("approve {} --key FILE", short_digest(digest)));
+            format!("{} · waiting for an approval: {approve}", of(schedule, occurrence))
+        }
+        ScheduleEvent::Ended { schedule, occurrence, ended, same_text } => {
+            let (name, counts) = (ended.run.name(), format_counts_in_part(&ended.counts, ended.in_part));
+            let how = match &ended.stop {
+                Some(stop) => format!("stopped: {}", stop.reason),
+                None => "finished".to_owned(),
+            };
+            let same = if *same_text { "; the message was the same as the previous one" } else { "" };
+            format!("{} · {name} {how} · {counts}{same}", of(schedule, occurrence))
+        }
+        ScheduleEvent::Broke { schedule, occurrence, why } => {
+            format!("{} · failed: {why}", of(schedule, occurrence))
+        }
+        ScheduleEvent::Skipped { schedule, occurrence, before, reason } => {
+            let others = match before {
+                0 => String::new(),
+                before => format!(" (and {before} earlier)"),
+            };
+            format!("{} · skipped{others}: {}", of(schedule, occurrence), reason.to_record())
+        }
+        ScheduleEvent::Changed { schedule, change, findings } => {
+            let findings: String = findings.iter().map(|finding| format!("; {finding}")).collect();
+            format!("{schedule} · has changed since it was activated, so it sends nothing: {change}{findings}")
+        }
+        ScheduleEvent::Damaged { schedule, problem } => {
+            let (schedule, problem) = (escape_to_one_line(schedule), escape_to_one_line(problem));
+            let check = options.command("ledger check");
+            format!("{schedule} · damaged, so it sends nothing: {problem}; check the ledger with `{check}`")
+        }
+    }
+}

@@ -1,0 +1,544 @@
+//! Servers: `campaign serve` starts the dashboard, the webhook endpoint and the scheduler, and `campaign worker` sends
+//! shards of shared runs.
+//!
+//! Each task of a server runs until the shutdown or until the ledger fails. `serve link`, `serve list` and `serve revoke`
+//! manage sign-in links and sessions.
+
+use std::future::Future;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use futures_util::future::BoxFuture;
+use jiff::Timestamp;
+use reqwest::Url;
+use serde_json::json;
+use tokio::net::TcpListener;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinSet;
+
+use super::args::{LinkArgs, ServeArgs, ServeCommand, WorkerArgs};
+use super::context::Context;
+use super::exit::CommandFailure;
+use super::output::{Output, minute};
+use super::progress::describe_wait;
+use super::text::{StyledLine, StyledText, TableCell, TerminalTable, caution, dim, plain, strong};
+use super::{exit, schedule};
+use campaign_core::finding::escape_to_one_line;
+use campaign_engine::delivery::{DeliveryEvent, Interrupt};
+use campaign_engine::report::format_count;
+use campaign_gateway::WebhookSecrets;
+use campaign_ledger::{Ledger, LedgerError};
+use campaign_net::metrics::Metrics;
+use campaign_net::{ConnectionLimits, Hosts, connectable_address};
+use campaign_runs::notify;
+use campaign_runs::{
+    Adapters, Error, ProfileHooks, RunEvent, WebhookReceiver, Worker, WorkerEvent, create_collector, current_person,
+    load_all_hooks, store_hook_secrets,
+};
+use campaign_server::scheduler::{Daemon, RunStarter};
+use campaign_server::web;
+use campaign_server::web::{
+    Health, LINK_LIFETIME, MetricsSource, Pages, RunListCache, SignInEntry, TokenFile, Visitors,
+};
+use campaign_server::webhook;
+use campaign_server::webhook::{Hints, TrustedProxies};
+
+/// The interval between two reads of the schedules.
+const REFRESH_INTERVAL: Duration = Duration::from_secs(15);
+
+/// The maximum number of webhook hints in the queue.
+const MAX_HINTS: usize = 1_024;
+
+pub(super) async fn run_serve_command(context: &Context, mut args: ServeArgs) -> Result<u8, CommandFailure> {
+    match args.command.take() {
+        None => run_server(context, args).await,
+        Some(ServeCommand::Link(link)) => print_link(context, &link),
+        Some(ServeCommand::List) => list_visitors(context),
+        Some(ServeCommand::Revoke { name }) => revoke_access(context, &name),
+    }
+}
+
+async fn run_server(context: &Context, args: ServeArgs) -> Result<u8, CommandFailure> {
+    let interrupt = context.watch_signals()?;
+    // Without this check, a missing file would never run and cause no error.
+    if let Some(missing) = args.campaigns.iter().find(|path| !path.exists()) {
+        let missing = missing.display();
+        return Err(CommandFailure::invalid(format!(
+            "`{missing}` does not exist; specify campaign files or folders of campaign files"
+        )));
+    }
+    let metrics = Arc::new(Metrics::default());
+    let ledger = context.open_server_ledger(&metrics).await?;
+    let (listener, address) = bind_listener(args.listen, "--listen")?;
+    let metrics_door = args.metrics.map(|address| bind_listener(address, "--metrics")).transpose()?;
+    let hooks = open_webhook_endpoint(context, &args, &ledger).await?;
+
+    let schedules = build_daemon(context, Arc::clone(&ledger), Arc::clone(&metrics), args.campaigns.clone())?;
+    let health = Arc::new(Health::new(Arc::clone(&ledger)));
+    let views = Arc::new(RunListCache::new(Arc::clone(&ledger)));
+    let adapters = context.adapters(Arc::clone(&ledger))?;
+    let mut behind = web::health(Arc::clone(&health));
+    if let Some(token) = args.token_file.clone() {
+        let token = TokenFile::open(token).map_err(|why| CommandFailure::invalid(format!("`--token-file`: {why}")))?;
+        behind = behind.merge(web::api(Arc::clone(&views), adapters.clone(), token));
+    }
+    let pages = build_pages(&args, adapters.clone(), &views);
+    behind = behind.merge(web::pages(Arc::clone(&pages)));
+    let counted = web::metrics(MetricsSource { metrics: Arc::clone(&metrics), views, clock: Timestamp::now });
+    let mut tasks = ServerTasks::default();
+    match metrics_door {
+        Some((listener, _)) => tasks.spawn(|shutdown| serve_until_shutdown(listener, counted, shutdown)),
+        None => behind = behind.merge(counted),
+    }
+    let hosts = Hosts::new(address, args.pages_url.as_ref().and_then(Url::host_str));
+    tasks.spawn(|shutdown| serve_until_shutdown(listener, web::dashboard_router(behind, hosts), shutdown));
+    tasks.spawn(|shutdown| async move {
+        shutdown.await;
+        pages.close().await;
+        Ok(())
+    });
+    tasks.spawn(|shutdown| async move {
+        tokio::select! {
+            () = shutdown => Ok(()),
+            error = health.wait_for_failure() => Err(error),
+        }
+    });
+
+    tasks.spawn(|shutdown| run_retrying(webhook::update_results_until(adapters.clone(), shutdown)));
+    let (hints, hinted) = mpsc::channel(MAX_HINTS);
+    tasks.spawn(|shutdown| run_retrying(webhook::poll_statuses_until(adapters, hinted, shutdown)));
+    tasks.spawn(|shutdown| schedules.run_until_shutdown(shutdown));
+    let hooks_at = hooks.as_ref().map(|door| door.address);
+    if let Some(door) = hooks {
+        door.add_to(&mut tasks, Arc::clone(&metrics), hints);
+    }
+    let on_told = Arc::new(move |taken| metrics.count_notification(taken));
+    tasks.spawn(|shutdown| notify::notify_until_shutdown(ledger, Timestamp::now, on_told, shutdown));
+
+    report_addresses(context, &create_first_link(context, address, args.pages_url.as_ref())?, address, hooks_at);
+    tasks.run_until_interrupt(interrupt).await?;
+    Ok(exit::SUCCESS)
+}
+
+/// A task that logs and retries its own failures.
+async fn run_retrying(task: impl Future<Output = ()>) -> Result<(), LedgerError> {
+    task.await;
+    Ok(())
+}
+
+/// Builds the scheduler, which starts active schedules.
+fn build_daemon(
+    context: &Context,
+    ledger: Arc<dyn Ledger>,
+    metrics: Arc<Metrics>,
+    within: Vec<PathBuf>,
+) -> Result<Daemon, CommandFailure> {
+    // Several runs might be sent at the same time, so only their results are logged.
+    let adapters = Adapters { observer: Arc::new(|_| {}), ..context.adapters(ledger)? };
+    let starter = Arc::new(RunStarter(adapters.clone()));
+    let observer = schedule::schedule_observer(&context.output, metrics);
+    Ok(Daemon { adapters, starter, observer, within, refresh: REFRESH_INTERVAL })
+}
+
+/// Serves a router until the shutdown.
+async fn serve_until_shutdown(listener: TcpListener, router: Router, shutdown: Shutdown) -> Result<(), LedgerError> {
+    campaign_net::serve_connections(listener, router, ConnectionLimits::default(), shutdown).await;
+    Ok(())
+}
+
+/// Binds a listener to the address of an option.
+pub(super) fn bind_listener(address: SocketAddr, option: &str) -> Result<(TcpListener, SocketAddr), CommandFailure> {
+    let bound =
+        campaign_net::listen(address).and_then(|listener| listener.local_addr().map(|address| (listener, address)));
+    bound.map_err(|error| {
+        CommandFailure::invalid(format!("cannot listen on {address}: {error}; choose another address with `{option}`"))
+    })
+}
+
+/// Builds the pages of the dashboard.
+fn build_pages(args: &ServeArgs, adapters: Adapters, views: &Arc<RunListCache>) -> Arc<Pages> {
+    let published = args.pages_url.as_ref().map(|url| url.origin().ascii_serialization());
+    Pages::new(Adapters { observer: Arc::new(|_| {}), ..adapters }, Arc::clone(views), published)
+}
+
+/// Creates a view-only sign-in link for the operator who starts the server.
+///
+/// Other people can read the start-up output, so the link allows decisions only if an option says so. If sign-in is
+/// impossible, the server logs the reason and starts everything else, because receipts must not wait for the dashboard.
+fn create_first_link(
+    context: &Context,
+    address: SocketAddr,
+    pages: Option<&Url>,
+) -> Result<DashboardLink, CommandFailure> {
+    let at = pages
+        .map_or_else(|| format!("http://{}", connectable_address(address)), |url| url.origin().ascii_serialization());
+    let (visitors, now) = (Visitors::in_state_folder(&context.create_state_folder()?), Timestamp::now());
+    let link =
+        visitors.record_address(&at, now).and_then(|()| create_link(&visitors, &at, &current_person(), false, now));
+    Ok(match link {
+        Ok(url) => DashboardLink { url, closed: None },
+        Err(error) => {
+            let closed = describe_closed(context, &visitors, &error);
+            tracing::error!("the dashboard is closed: {closed}");
+            DashboardLink { url: at, closed: Some(closed) }
+        }
+    })
+}
+
+/// The address of the dashboard, and the reason if sign-in is impossible.
+struct DashboardLink {
+    url: String,
+    closed: Option<String>,
+}
+
+/// Reports the addresses of the server.
+fn report_addresses(
+    context: &Context,
+    DashboardLink { url, closed }: &DashboardLink,
+    address: SocketAddr,
+    hooks: Option<SocketAddr>,
+) {
+    if context.output.json {
+        let hooks = hooks.map(|address| format!("http://{}", connectable_address(address)));
+        let mut listening = json!({ "url": url, "hooks": hooks, "listen": address, "pid": std::process::id() });
+        if let Some(closed) = closed {
+            listening["pages_closed"] = closed.as_str().into();
+        }
+        context.output.print_object(&listening);
+    } else {
+        let hooks = hooks.map_or_else(
+            || "receipts by webhook are off: no profile has `hook`".to_owned(),
+            |address| format!("receipts by webhook on http://{}", connectable_address(address)),
+        );
+        let next = if closed.is_some() { "serve list" } else { "serve link --for NAME --decide" };
+        let mut text = StyledText::new();
+        text.push(StyledLine::new([plain("listening on "), strong(url.as_str())]).unbroken());
+        text.add_line(2, [plain(hooks)]);
+        if closed.is_some() {
+            text.add_line(2, [caution("the dashboard is closed; see the log")]);
+        }
+        text.push(StyledLine::next_step(context.output.command(next)));
+        context.output.print_result(text);
+    }
+}
+
+/// A future that completes at the shutdown.
+pub(super) type Shutdown = BoxFuture<'static, ()>;
+
+/// The concurrent tasks of a server. A task ends at the shutdown, or earlier only if the ledger fails.
+pub(super) struct ServerTasks {
+    running: JoinSet<Result<(), LedgerError>>,
+    shutdown: watch::Sender<bool>,
+}
+
+impl Default for ServerTasks {
+    fn default() -> Self {
+        Self { running: JoinSet::new(), shutdown: watch::Sender::new(false) }
+    }
+}
+
+impl ServerTasks {
+    /// Spawns a task, which gets the shutdown.
+    pub(super) fn spawn<T>(&mut self, task: impl FnOnce(Shutdown) -> T)
+    where
+        T: Future<Output = Result<(), LedgerError>> + Send + 'static,
+    {
+        let mut shutdown = self.shutdown.subscribe();
+        self.running.spawn(task(Box::pin(async move {
+            // A dropped sender also means shutdown.
+            let _ = shutdown.wait_for(|over| *over).await;
+        })));
+    }
+
+    /// Waits for a signal or the first failure, then for the end of all tasks. A second signal ends the wait at once.
+    async fn run_until_interrupt(mut self, mut interrupt: watch::Receiver<Interrupt>) -> Result<(), CommandFailure> {
+        let told = tokio::select! {
+            _ = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None) => Ok(()),
+            failure = wait_for_failure(&mut self.running) => Err(failure),
+        };
+        self.shutdown.send_replace(true);
+        let mut hurried = interrupt.clone();
+        tokio::select! {
+            _ = hurried.wait_for(|interrupt| matches!(interrupt, Interrupt::Immediate(_))) => told,
+            ended = wait_for_all(&mut self.running) => told.and(ended),
+        }
+    }
+}
+
+async fn wait_for_failure(running: &mut JoinSet<Result<(), LedgerError>>) -> CommandFailure {
+    match wait_for_all(running).await {
+        Err(failure) => failure,
+        Ok(()) => std::future::pending().await,
+    }
+}
+
+/// Waits for the end of every task, or for the first failure.
+async fn wait_for_all(running: &mut JoinSet<Result<(), LedgerError>>) -> Result<(), CommandFailure> {
+    while let Some(ended) = running.join_next().await {
+        ended
+            .map_err(|panic| CommandFailure::new(exit::BUG, format!("a server task ended unexpectedly: {panic}")))??;
+    }
+    Ok(())
+}
+
+/// The default address.
+const DEFAULT_ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8041);
+/// The maximum number of simultaneous connections.
+const MAX_CONNECTIONS: usize = 2_048;
+
+/// A listening webhook endpoint.
+struct WebhookEndpoint {
+    address: SocketAddr,
+    listener: TcpListener,
+    receiver: Arc<WebhookReceiver>,
+    proxies: TrustedProxies,
+}
+
+/// Opens the webhook endpoint. `None` if no profile has `hook`.
+async fn open_webhook_endpoint(
+    context: &Context,
+    args: &ServeArgs,
+    ledger: &Arc<dyn Ledger>,
+) -> Result<Option<WebhookEndpoint>, CommandFailure> {
+    let files: Vec<PathBuf> = args.campaigns.iter().map(|path| campaign_path_in(path.clone())).collect();
+    let ProfileHooks { hooks, opt_out_words } =
+        load_all_hooks(ledger.as_ref(), &context.profiles(), &files, &context.observer).await?;
+    if hooks.is_empty() {
+        return match args.hooks {
+            None => Ok(None),
+            Some(_) => Err(CommandFailure::invalid("no profile has a usable `hook`, so receipts cannot be verified")
+                .with_help("add `hook: { public_url: …, secret: { env: NAME } }` to the profile, or remove `--hooks`")),
+        };
+    }
+    let (listener, address) = bind_listener(args.hooks.unwrap_or(DEFAULT_ADDRESS), "--hooks")?;
+    store_hook_secrets(ledger.as_ref(), &hooks).await?;
+    let secrets = WebhookSecrets::merge(hooks.iter().map(|hook| hook.secrets().clone()));
+    let receiver =
+        Arc::new(WebhookReceiver::new(Arc::clone(ledger), secrets, Timestamp::now).with_opt_out_words(opt_out_words));
+    Ok(Some(WebhookEndpoint { address, listener, receiver, proxies: TrustedProxies::new(args.trusted_proxy.clone()) }))
+}
+
+/// The path that profiles are searched from, for a campaign file or a folder of campaigns.
+fn campaign_path_in(path: PathBuf) -> PathBuf {
+    if path.is_dir() { path.join("campaign.yaml") } else { path }
+}
+
+impl WebhookEndpoint {
+    /// Adds the endpoint to the tasks of the server.
+    fn add_to(self, tasks: &mut ServerTasks, metrics: Arc<Metrics>, hints: Hints) {
+        let Self { listener, receiver, proxies, .. } = self;
+        let (collector, collecting) = create_collector(Arc::clone(&receiver));
+        let app = webhook::router(receiver, collector, proxies, metrics, hints);
+        // The task ends when the listener drops its sender, so every accepted request is answered.
+        tasks.spawn(|_| collecting);
+        let limits = ConnectionLimits { connections: MAX_CONNECTIONS, ..ConnectionLimits::default() };
+        tasks.spawn(|shutdown| async move {
+            campaign_net::serve_connections(listener, app, limits, shutdown).await;
+            Ok(())
+        });
+    }
+}
+
+/// The timeout of the connection that checks whether a server is running.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Creates and prints a sign-in link to the server that was started last.
+fn print_link(context: &Context, args: &LinkArgs) -> Result<u8, CommandFailure> {
+    let (visitors, now) = (Visitors::in_state_folder(&context.state_folder()?), Timestamp::now());
+    let known = visitors.read_address().map_err(|error| unwritable_failure(context, &visitors, &error))?;
+    let Some(address) = known else {
+        let serve = context.output.command("serve");
+        return Err(CommandFailure::invalid("no server has used this state folder yet")
+            .with_help(format!("start a server: `{serve}`")));
+    };
+    let link = create_link(&visitors, &address, &args.name, args.decide, now);
+    let url = link.map_err(|error| unwritable_failure(context, &visitors, &error))?;
+    if is_unreachable(&address) {
+        context.output.print_note(&format!(
+            "no server is listening at {address} now; the link works while the server is running"
+        ));
+    }
+    if context.output.json {
+        context
+            .output
+            .print_object(&json!({ "url": url, "for": args.name, "decides": args.decide, "exit": exit::SUCCESS }));
+    } else {
+        let can = if args.decide { "can view and decide" } else { "can only view" };
+        let mut text = StyledText::new();
+        text.push(StyledLine::new([strong(url)]).unbroken());
+        let (name, hours) = (&args.name, LINK_LIFETIME.as_hours());
+        text.add_line(2, [plain(format!("{name} {can}. The link works once and expires in {hours} hours."))]);
+        context.output.print_result(text);
+    }
+    Ok(exit::SUCCESS)
+}
+
+/// Creates a sign-in link to the dashboard at an address.
+fn create_link(visitors: &Visitors, address: &str, name: &str, decides: bool, now: Timestamp) -> io::Result<String> {
+    Ok(format!("{address}/enter/{}", visitors.create_link(name, decides, now)?))
+}
+
+/// Lists the people who can sign in.
+fn list_visitors(context: &Context) -> Result<u8, CommandFailure> {
+    let visitors = Visitors::in_state_folder(&context.state_folder()?);
+    let all =
+        visitors.list_visitors(Timestamp::now()).map_err(|error| unwritable_failure(context, &visitors, &error))?;
+    if context.output.json {
+        let objects: Vec<_> = all.iter().map(visitor_json).collect();
+        context.output.print_object(&objects);
+        return Ok(exit::SUCCESS);
+    }
+    let next = context.output.command("serve link --for NAME");
+    let mut text = StyledText::new();
+    match all.is_empty() {
+        true => text.add_line(0, [plain("no one can sign in to the dashboard")]),
+        false => text
+            .extend(TerminalTable::new(["name", "access", "links", "sessions", "until"], all.iter().map(visitor_row))),
+    }
+    text.push(StyledLine::next_step(next));
+    context.output.print_result(text);
+    Ok(exit::SUCCESS)
+}
+
+fn visitor_json(SignInEntry { name, decides, links, sessions, until }: &SignInEntry) -> serde_json::Value {
+    json!({ "name": name, "decides": decides, "links": links, "sessions": sessions, "until": until.to_string() })
+}
+
+fn visitor_row(SignInEntry { name, decides, links, sessions, until }: &SignInEntry) -> [TableCell; 5] {
+    let access = if *decides { "view and decide" } else { "view" };
+    let (links, sessions) = (links.to_string(), sessions.to_string());
+    [strong(name.as_str()).into(), access.into(), links.into(), sessions.into(), dim(minute(*until)).into()]
+}
+
+/// Revokes the links and sessions of a person.
+fn revoke_access(context: &Context, name: &str) -> Result<u8, CommandFailure> {
+    let visitors = Visitors::in_state_folder(&context.state_folder()?);
+    let revoked = visitors.revoke_visitor(name, Timestamp::now());
+    let revoked = revoked.map_err(|error| unwritable_failure(context, &visitors, &error))?;
+    if context.output.json {
+        context.output.print_object(&json!({ "name": name, "revoked": revoked, "exit": exit::SUCCESS }));
+    } else if revoked == 0 {
+        context.output.print_done(format!("{name} had no links or sessions; nothing changed\n"), exit::SUCCESS);
+    } else {
+        let ended = format_count(revoked as u64, "link or session").replace("link or sessions", "links and sessions");
+        let line = StyledLine::success([plain("revoked "), strong(ended), plain(format!(" of {name}"))]);
+        context.output.print_done(line, exit::SUCCESS);
+    }
+    Ok(exit::SUCCESS)
+}
+
+/// Whether this machine can tell that no server listens at an address.
+fn is_unreachable(address: &str) -> bool {
+    let known = Url::parse(address).ok().and_then(|url| url.socket_addrs(|| None).ok());
+    let Some(addresses) = known else { return false };
+    !addresses.iter().any(|address| TcpStream::connect_timeout(address, CONNECT_TIMEOUT).is_ok())
+}
+
+fn unwritable_failure(context: &Context, visitors: &Visitors, error: &io::Error) -> CommandFailure {
+    CommandFailure::storage_failure(describe_closed(context, visitors, error))
+}
+
+/// Describes why sign-in is impossible, and the remedy.
+fn describe_closed(context: &Context, visitors: &Visitors, error: &io::Error) -> String {
+    let (file, link) = (visitors.file().display(), context.output.command("serve link --for NAME"));
+    let remedy = match error.kind() {
+        io::ErrorKind::InvalidData => {
+            format!("delete the file, which signs everyone out, and create new sign-in links with `{link}`")
+        }
+        _ => {
+            "check that the file and its folder are readable and writable, then start `campaign serve` again".to_owned()
+        }
+    };
+    format!("cannot read or write the dashboard's sign-in file `{file}`: {error}; {remedy}")
+}
+
+pub(super) async fn run_worker(context: &Context, args: WorkerArgs) -> Result<u8, CommandFailure> {
+    let interrupt = context.watch_signals()?;
+    let metrics = Arc::new(Metrics::default());
+    let ledger = context.open_server_ledger(&metrics).await?;
+    let adapters = context.adapters(Arc::clone(&ledger))?;
+    let door = args.metrics.map(|address| bind_listener(address, "--metrics")).transpose()?;
+    report_start(context, &adapters.process, door.as_ref().map(|(_, address)| *address))?;
+    let output = context.output.clone();
+    let observer = Arc::new(move |event| report_event(&output, event));
+    let work = Worker { adapters, observer, interrupt }.run();
+    let Some((listener, _)) = door else {
+        work.await?;
+        return Ok(exit::SUCCESS);
+    };
+    let views = Arc::new(RunListCache::new(ledger));
+    let counted = web::metrics(MetricsSource { metrics, views, clock: Timestamp::now });
+    // The metrics endpoint ends with the work, because the ledger might be unavailable.
+    let (works, over) = oneshot::channel::<()>();
+    let work = async move {
+        let worked = work.await;
+        drop(works);
+        worked
+    };
+    let shutdown: Shutdown = Box::pin(async move {
+        let _ = over.await;
+    });
+    let (worked, ()) =
+        tokio::join!(work, campaign_net::serve_connections(listener, counted, ConnectionLimits::default(), shutdown));
+    worked?;
+    Ok(exit::SUCCESS)
+}
+
+/// Prints the first line: the name of the worker and its ledger.
+fn report_start(context: &Context, process: &str, metrics: Option<std::net::SocketAddr>) -> Result<(), CommandFailure> {
+    let place = context.ledger_place()?;
+    let metrics = metrics.map(|address| format!("http://{}/metrics", connectable_address(address)));
+    if context.output.json {
+        context.output.print_object(&json!({ "worker": process, "ledger": place, "metrics": metrics }));
+        return Ok(());
+    }
+    let mut text = format!("worker {process} sends shards of runs in `{place}`\n");
+    text.extend(metrics.map(|url| format!("  metrics on {url}\n")));
+    context.output.print_result(&text);
+    Ok(())
+}
+
+fn report_event(output: &Output, event: WorkerEvent) {
+    match event {
+        WorkerEvent::Joined { run } => print_event(output, &run, "joined", "joined the run"),
+        WorkerEvent::Left { run, sent, stopped } => {
+            let sent = format!("sent {}", format_count(sent, "message"));
+            let why = stopped.map(|stop| escape_to_one_line(&stop.reason));
+            let why = why.map_or_else(|| "no shards are left".to_owned(), |why| format!("stopped: {why}"));
+            print_event(output, &run, "left", &format!("{sent}; {why}"));
+        }
+        WorkerEvent::Unable { run, error: Error::Findings(findings) } => {
+            let findings: Vec<&str> = findings.iter().map(|finding| finding.message.as_str()).collect();
+            print_event(output, &run, "unable", &findings.join("; "));
+        }
+        WorkerEvent::Unable { run, error } => print_event(output, &run, "unable", &error.to_string()),
+        WorkerEvent::RunEvent { run, event: RunEvent::Sending(event) } => match event {
+            DeliveryEvent::Warning(what) => print_event(output, &run, "warning", &what),
+            DeliveryEvent::Waiting { reason, time, next } => {
+                print_event(output, &run, "waiting", &describe_wait(&reason, time, next));
+            }
+            DeliveryEvent::Settled { .. }
+            | DeliveryEvent::Slow { .. }
+            | DeliveryEvent::Asking { .. }
+            | DeliveryEvent::Stopping { .. } => {}
+        },
+        WorkerEvent::RunEvent { run, event: RunEvent::DoubtFromBefore { requests } } => {
+            let requests = format_count(requests as u64, "request");
+            print_event(output, &run, "doubt", &format!("took over shards of a lost worker: {requests} in doubt"));
+        }
+        WorkerEvent::RunEvent { .. } => {}
+    }
+}
+
+/// Prints a line about a run.
+fn print_event(output: &Output, run: &str, what: &str, words: &str) {
+    if output.json {
+        output.print_object(&json!({ "run": run, "event": what, "message": words }));
+    } else {
+        output.print_result(format!("{run}: {words}\n"));
+    }
+}

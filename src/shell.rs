@@ -1,0 +1,292 @@
+//! Shell integration: usage errors, the log, completion scripts, and JSON Schemas for editors.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use clap::{Arg, ColorChoice, Command};
+use clap_complete::Shell;
+use serde_json::{Value, json};
+use tracing_subscriber::filter::{LevelFilter, Targets};
+
+use super::args::{CompletionNames, GlobalOptions, SchemaOf, build_command};
+use super::context::Context;
+use super::exit;
+use super::exit::CommandFailure;
+use super::output::{error_has_colours, report_unwritten};
+use super::progress::LogWriter;
+use campaign_engine::report::RunList;
+use campaign_runs::list_campaign_files;
+
+/// Prints a usage error, or the requested help.
+pub(super) fn print_usage_error(error: &clap::Error, json: bool) -> u8 {
+    if !error.use_stderr() {
+        return if report_unwritten(error.print()) { exit::STORAGE } else { exit::SUCCESS };
+    }
+    if json {
+        let object = usage_error_json(&error.render().to_string());
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stdout().lock(), "{object}");
+    } else {
+        let _ = error.print();
+    }
+    exit::INVALID
+}
+
+/// A usage error as JSON: its message, with the tip as help. Only the text output contains the usage.
+fn usage_error_json(rendered: &str) -> Value {
+    let line = |part: &str| part.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut parts = rendered.trim().split("\n\n");
+    let message = line(parts.next().unwrap_or_default());
+    let message = message.strip_prefix("error: ").unwrap_or(&message);
+    let mut object = json!({ "exit": exit::INVALID, "error": message });
+    if let Some(tip) = parts.find_map(|part| part.trim_start().strip_prefix("tip: ").map(line)) {
+        object["help"] = tip.into();
+    }
+    object
+}
+
+/// Applies the `--color` option among the arguments to help and usage errors.
+pub(super) fn with_chosen_colors(command: Command, arguments: &[OsString]) -> Command {
+    with_color(command, color_of_help(arguments))
+}
+
+/// Sets the choice for each command, because the command line is already built.
+fn with_color(command: Command, choice: ColorChoice) -> Command {
+    command.color(choice).mut_subcommands(|inner| with_color(inner, choice))
+}
+
+/// The value of `--color`, before the other arguments are parsed.
+fn color_of_help(arguments: &[OsString]) -> ColorChoice {
+    let given = |at: usize| match arguments[at].to_str()? {
+        "--color" => arguments.get(at + 1)?.to_str(),
+        argument => argument.strip_prefix("--color="),
+    };
+    match (0..arguments.len()).find_map(given) {
+        Some("always") => ColorChoice::Always,
+        Some("never") => ColorChoice::Never,
+        _ => ColorChoice::Auto,
+    }
+}
+
+/// The filter of the log: the part of `RUST_LOG` about this program, otherwise the level of `-v`.
+///
+/// Events of libraries are excluded, because libraries might log the data that they send.
+fn log_filter(global: &GlobalOptions, variable: Option<&str>) -> Targets {
+    const OURS: &str = "campaign";
+    let named: Targets = variable.and_then(|directives| directives.parse().ok()).unwrap_or_default();
+    let within = |target: &str| target == OURS || target.starts_with("campaign_");
+    let whole = named.default_level().map(|level| (OURS.to_owned(), level));
+    let ours = named.iter().filter(|(target, _)| within(target)).map(|(target, level)| (target.to_owned(), level));
+    let ours: Vec<(String, LevelFilter)> = whole.into_iter().chain(ours).collect();
+    if !ours.is_empty() {
+        return Targets::new().with_targets(ours);
+    }
+    Targets::new().with_target(OURS, log_level(global))
+}
+
+fn log_level(global: &GlobalOptions) -> LevelFilter {
+    match global.verbose {
+        0 if global.quiet => LevelFilter::ERROR,
+        0 => LevelFilter::WARN,
+        1 => LevelFilter::INFO,
+        2 => LevelFilter::DEBUG,
+        _ => LevelFilter::TRACE,
+    }
+}
+
+/// Starts the log on standard error. Messages that the operator must see do not depend on the log level.
+pub(super) fn start_log(global: &GlobalOptions) {
+    // An empty variable counts as not set.
+    let variable = std::env::var("RUST_LOG").ok().filter(|directives| !directives.trim().is_empty());
+    let filter = log_filter(global, variable.as_deref());
+    let detailed = global.verbose > 0 || variable.is_some();
+    use tracing_subscriber::layer::SubscriberExt as _;
+    use tracing_subscriber::util::SubscriberInitExt as _;
+    let format = tracing_subscriber::fmt::layer().with_writer(|| LogWriter).with_ansi(error_has_colours(global.color));
+    let registry = tracing_subscriber::registry().with(filter);
+    let _ = if !detailed {
+        registry.with(format.without_time().with_target(false)).try_init()
+    } else {
+        registry.with(format).try_init()
+    };
+}
+
+/// Prints the JSON Schema of a file format.
+pub(super) fn print_schema(context: &Context, of: SchemaOf) -> u8 {
+    let schema = match of {
+        SchemaOf::Campaign => campaign_manifest::campaign_schema(),
+        SchemaOf::Gateways => campaign_manifest::gateways_schema(),
+        SchemaOf::Scenario => campaign_sandbox::scenario_schema(),
+    };
+    context.output.print_verbatim(&format!("{schema:#}\n"));
+    exit::SUCCESS
+}
+
+/// Prints the completion script of a shell.
+pub(super) fn print_completions(context: &Context, shell: Shell) -> u8 {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut build_command(), "campaign", &mut script);
+    let script = String::from_utf8_lossy(&script);
+    context.output.print_verbatim(&match shell {
+        Shell::Bash => format!("{script}\n{}", bash_script()),
+        Shell::Fish => format!("{script}{}", fish_script()),
+        Shell::Zsh => complete_zsh_script(&script),
+        _ => script.into_owned(),
+    });
+    exit::SUCCESS
+}
+
+/// Prints names for completion, one on each line. Unreadable sources are omitted.
+pub(super) async fn print_names(context: &Context, names: CompletionNames) -> Result<u8, CommandFailure> {
+    let found = match names {
+        CompletionNames::Gateways => context
+            .profiles()
+            .load(None)
+            .map_or_else(|_| Vec::new(), |found| found.profile_names().map(str::to_owned).collect()),
+        CompletionNames::Campaigns => find_campaign_files(),
+        CompletionNames::Runs => list_run_names(context).await.unwrap_or_default(),
+    };
+    context.output.print_unwrapped(&found.into_iter().map(|name| name + "\n").collect::<String>());
+    Ok(exit::SUCCESS)
+}
+
+/// Finds the campaign files in the current folder.
+fn find_campaign_files() -> Vec<String> {
+    let files = list_campaign_files(Path::new(".")).unwrap_or_default();
+    files.iter().filter_map(|path| Some(path.file_name()?.to_str()?.to_owned())).collect()
+}
+
+/// Lists the names of the runs and of their campaigns.
+async fn list_run_names(context: &Context) -> Result<Vec<String>, CommandFailure> {
+    let Some(ledger) = context.open_existing_ledger().await? else { return Ok(Vec::new()) };
+    let listed = RunList::load(ledger.as_ref()).await?;
+    let names = listed.views.iter().flat_map(|view| [view.run.campaign.clone(), view.run.name()]);
+    Ok(names.collect::<std::collections::BTreeSet<_>>().into_iter().collect())
+}
+
+/// The kind of names that an argument takes, if completion offers them.
+fn name_kind(argument: &Arg) -> Option<&'static str> {
+    match argument.get_id().as_str() {
+        "run" => Some("runs"),
+        "gateway" | "hooked" | "trusted" => Some("gateways"),
+        "campaign" | "campaigns" => Some("campaigns"),
+        _ => None,
+    }
+}
+
+/// The paths of the commands whose first argument takes a name of this kind.
+fn commands_with(kind: &str) -> Vec<String> {
+    fn walk(command: &Command, path: &str, kind: &str, found: &mut Vec<String>) {
+        for below in command.get_subcommands() {
+            let path = format!("{path} {}", below.get_name()).trim_start().to_owned();
+            if below.get_positionals().next().and_then(name_kind) == Some(kind) {
+                found.push(path.clone());
+            }
+            walk(below, &path, kind, found);
+        }
+    }
+    let mut found = Vec::new();
+    walk(&build_command(), "", kind, &mut found);
+    found
+}
+
+const KINDS: [&str; 3] = ["runs", "gateways", "campaigns"];
+
+fn bash_script() -> String {
+    let cases: String = KINDS
+        .iter()
+        .map(|kind| {
+            let patterns: Vec<String> = commands_with(kind).iter().map(|path| format!("\"{path} \"*")).collect();
+            format!("            {}) names={kind} ;;\n", patterns.join("|"))
+        })
+        .collect();
+    format!(
+        r#"_campaign_named() {{
+    local names="" cur="${{COMP_WORDS[COMP_CWORD]}}" prev="${{COMP_WORDS[COMP_CWORD-1]}}" IFS=$' \t\n'
+    case "$prev" in
+        --gateway) names=gateways ;;
+        --for) names=campaigns ;;
+    esac
+    if [[ -z $names && $cur != -* && $prev != -* ]]; then
+        case "${{COMP_WORDS[*]:1:COMP_CWORD-1}} " in
+{cases}        esac
+    fi
+    if [[ -n $names ]]; then
+        IFS=$'\n'
+        COMPREPLY=( $(compgen -W "$("$1" completions --names "$names" 2>/dev/null)" -- "$cur") )
+        [[ ${{#COMPREPLY[@]}} -gt 0 ]] && return 0
+    fi
+    _campaign "$@"
+}}
+complete -F _campaign_named -o bashdefault -o default campaign
+"#
+    )
+}
+
+fn fish_script() -> String {
+    let mut lines = String::new();
+    for kind in KINDS {
+        for path in commands_with(kind) {
+            let seen: Vec<String> = path.split(' ').map(|word| format!("__fish_seen_subcommand_from {word}")).collect();
+            lines += &format!(
+                "complete -c campaign -n \"{}\" -a \"(campaign completions --names {kind} 2>/dev/null)\"\n",
+                seen.join("; and ")
+            );
+        }
+    }
+    lines + "complete -c campaign -l gateway -r -f -a \"(campaign completions --names gateways 2>/dev/null)\"\n"
+}
+
+/// Adds names to the zsh script, in which the text after the last colon names the completion of an argument.
+fn complete_zsh_script(script: &str) -> String {
+    let mut text = String::new();
+    for line in script.lines() {
+        let kind = match line {
+            _ if line.starts_with("':run -- ") || line.starts_with("'::run -- ") => Some("runs"),
+            _ if line.starts_with("'--gateway=")
+                || line.starts_with("':hooked -- ")
+                || line.starts_with("':trusted -- ") =>
+            {
+                Some("gateways")
+            }
+            _ => None,
+        };
+        let replaced =
+            kind.and_then(|kind| Some(format!("{}:_campaign_{kind}' \\\n", line.strip_suffix(":_default' \\")?)));
+        text += &replaced.unwrap_or_else(|| format!("{line}\n"));
+    }
+    let functions = ["runs", "gateways"].map(|kind| {
+        format!(
+            "(( $+functions[_campaign_{kind}] )) ||\n_campaign_{kind}() {{\n    \
+             compadd -- ${{(f)\"$(campaign completions --names {kind} 2>/dev/null)\"}}\n}}\n\n"
+        )
+    });
+    // The functions must precede the line that calls or registers the script.
+    match text.rfind("if [ \"$funcstack[1]\"") {
+        Some(end) => format!("{}{}{}", &text[..end], functions.concat(), &text[end..]),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_argument_with_a_name_is_completed() {
+        assert_eq!(
+            commands_with("runs"),
+            ["stop", "status", "results", "report", "replies", "outcome", "reconcile", "resolve", "retry", "show"]
+        );
+        assert_eq!(
+            commands_with("campaigns"),
+            ["check", "preview", "test", "run", "plan", "schedule add", "schedule next", "serve"]
+        );
+        assert_eq!(commands_with("gateways"), ["gateway hook", "gateway trust"]);
+        let mut script = Vec::new();
+        clap_complete::generate(Shell::Zsh, &mut build_command(), "campaign", &mut script);
+        let script = complete_zsh_script(&String::from_utf8(script).unwrap());
+        assert_eq!(script.matches(":_campaign_runs'").count(), 10, "{script}");
+        assert!(script.matches(":_campaign_gateways'").count() > 10, "{script}");
+    }
+}

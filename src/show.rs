@@ -1,0 +1,399 @@
+//! `campaign show`: the history of one message: attempts, answers, delivery status, decisions.
+
+use roaring::RoaringBitmap;
+use serde_json::{Value, json};
+
+use super::args::{SelectionArgs, ShowArgs, parse_phone};
+use super::context::Context;
+use super::exit::CommandFailure;
+use super::output::second;
+use super::single::format_answer_members;
+use super::text::{SpanMeaning, StyledLine, StyledText, dim, plain, span};
+use super::{exit, output, status};
+use campaign_core::domain::{
+    DeliveryState, OperationOutcome, Receipt, ReceiptSource, RecipientReply, ReportedChannel, Row, RowSet,
+};
+use campaign_engine::delivery::{FrozenInputs, SingleKind};
+use campaign_engine::report::{
+    HistoryEntry, HistoryEvent, MessageHistory, RecipientKey, RunResults, RunView, find_recipients,
+    find_recipients_by_row, format_count, is_owned, load_copies,
+};
+use campaign_ledger::{AskedRow, Author, Ledger, RowChange, RowState, Run};
+use campaign_manifest::CampaignBrief;
+use campaign_runs::Error;
+
+/// The maximum number of messages, and the maximum with `--json`.
+const MAX_SHOWN: usize = 20;
+const MAX_IN_JSON: usize = 1_000;
+
+pub(super) async fn show_messages(context: &Context, args: ShowArgs) -> Result<u8, CommandFailure> {
+    if args.selection.is_empty() {
+        let help = "add `--rows`, `--to`, `--state`, `--error` or `--channel`";
+        return Err(CommandFailure::invalid("no messages are selected").with_help(help));
+    }
+    let (ledger, run) = context.find_run(&args.run).await?;
+    campaign_runs::report_results_conflict(ledger.as_ref(), &run, &context.observer).await?;
+    let owned = is_owned(ledger.as_ref(), &run).await?;
+    let copies = load_copies(ledger.as_ref(), &run).await?;
+    let frozen = FrozenInputs::from_copies(&copies)?;
+    let last = read_last_row(ledger.as_ref(), &run).await?;
+    if !args.selection.names_one_message() {
+        if let Some(row) = args.selection.rows.as_ref().map(RowSet::last_row).filter(|row| *row > last) {
+            return Err(Error::NoSuchRow { row, last }.into());
+        }
+        let selection = args.selection.row_selection(frozen.brief.region)?;
+        let rows =
+            RunResults::open(ledger.as_ref(), &run, owned).await?.with_selection(selection).load_listed_rows().await?;
+        let most = if context.output.json { MAX_IN_JSON } else { MAX_SHOWN };
+        let shown: RoaringBitmap = rows.iter().take(most).collect();
+        let recipients = find_recipients_by_row(&copies, &frozen, &shown)?;
+        let histories = MessageHistory::load_all(ledger.as_ref(), &run, owned, &recipients).await?;
+        show_all(context, &run, &histories, rows.len() - shown.len());
+        return Ok(exit::SUCCESS);
+    }
+    let key = recipient_key(&run, last, &args.selection, &frozen.brief)?;
+    let recipients = find_recipients(&copies, &frozen, key)?;
+    let history = MessageHistory::load_for_recipients(ledger.as_ref(), &run, owned, &recipients).await?;
+    let history = history.ok_or_else(|| unknown_recipient(&run, key))?;
+    if context.output.json {
+        context.output.print_object(&history_json(&run, &history));
+    } else {
+        context.output.print_result(describe_history(context, &run, &history));
+    }
+    Ok(exit::SUCCESS)
+}
+
+/// Prints the histories of selected messages. `more` is the number of selected messages that are not shown.
+fn show_all(context: &Context, run: &Run, histories: &[MessageHistory], more: u64) {
+    let (output, name) = (&context.output, run.name());
+    if output.json {
+        let messages: Vec<Value> = histories.iter().map(|history| message_json(run, history)).collect();
+        output.print_object(&json!({ "run": name, "messages": messages, "more": more, "exit": exit::SUCCESS }));
+        return;
+    }
+    let mut text = StyledText::new();
+    for history in histories {
+        // Only the history of a single message includes answer bodies.
+        text.extend(history_entries(run, history, |incident| !matches!(incident, HistoryEvent::Answer { .. })));
+        text.add_blank();
+    }
+    let shown = histories.len() as u64;
+    let count = match shown {
+        0 => format!("{name}: no messages match this selection"),
+        _ if more > 0 => format!("{name}: {shown} of {}", format_count(shown + more, "message")),
+        _ => format!("{name}: {}", format_count(shown, "message")),
+    };
+    text.add_line(0, [count.into()]);
+    if histories.is_empty() || more > 0 {
+        text.push(StyledLine::next_step(output.command(format!("results {name} --out -"))));
+    }
+    output.print_result(text);
+}
+
+/// The last row of a run. Each lookup, test or code call adds a row to the run that they share.
+async fn read_last_row(ledger: &dyn Ledger, run: &Run) -> Result<Row, CommandFailure> {
+    if !run.shared {
+        return Ok(run.last_row());
+    }
+    let asked = RunView::load(ledger, run.clone(), false).await?.run.recipients;
+    Ok(Row::new(u32::try_from(asked).unwrap_or(u32::MAX).saturating_add(Row::HEADER.get())))
+}
+
+/// The selected row or phone number.
+fn recipient_key(
+    run: &Run,
+    last: Row,
+    selected: &SelectionArgs,
+    brief: &CampaignBrief,
+) -> Result<RecipientKey, CommandFailure> {
+    match (selected.rows.as_ref().and_then(RowSet::single_row), &selected.to) {
+        (Some(row), _) if row > Row::HEADER && row <= last => Ok(RecipientKey::Row(row)),
+        (None, Some(typed)) => parse_phone(typed, brief.region).map(RecipientKey::Number),
+        (Some(row), _) if run.shared => {
+            let rows = if last > Row::HEADER { format!("; its rows are 2 to {last}") } else { String::new() };
+            Err(CommandFailure::invalid(format!("{} has no row {row}{rows}", run.name())))
+        }
+        _ => Err(CommandFailure::invalid(format!("{} has rows 2 to {last}; row 1 is the header", run.name()))),
+    }
+}
+
+fn unknown_recipient(run: &Run, key: RecipientKey) -> CommandFailure {
+    CommandFailure::invalid(match key {
+        RecipientKey::Row(row) if run.shared => format!("{} has no row {row}", run.name()),
+        RecipientKey::Row(row) => format!("row {row} in the list for {} is blank", run.name()),
+        RecipientKey::Number(_) if run.shared => format!("{} has no message to that number", run.name()),
+        RecipientKey::Number(_) => format!("that number is not in the list of {}", run.name()),
+    })
+}
+
+fn history_json(run: &Run, history: &MessageHistory) -> Value {
+    let mut object = message_json(run, history);
+    object["exit"] = exit::SUCCESS.into();
+    object
+}
+
+fn message_json(run: &Run, history: &MessageHistory) -> Value {
+    let entry = |entry: &HistoryEntry| {
+        let mut json = match &entry.event {
+            HistoryEvent::Attempt { envelope, id, .. } => {
+                json!({ "event": "attempt", "envelope": envelope, "id": id.map_or(0, |id| id.get()) })
+            }
+            HistoryEvent::Outcome { envelope, outcome } => {
+                json!({ "event": "outcome", "envelope": envelope, "outcome": outcome_json(outcome) })
+            }
+            HistoryEvent::Answer { envelope, body } => json!({ "event": "answer", "envelope": envelope, "body": body }),
+            HistoryEvent::Change { envelope, change } => {
+                json!({ "event": "change", "envelope": envelope, "change": change_json(change) })
+            }
+            HistoryEvent::Receipt(told) => receipt_json(told),
+            // Status requests have a separate member.
+            HistoryEvent::Questions(_) => return None,
+        };
+        json["at"] = entry.at.to_string().into();
+        Some(json)
+    };
+    let questions = history.find_questions().map(|question| {
+        json!({
+            "envelope": question.envelope, "asked": question.asked, "denials": question.negatives, "first_at": question.first_at.to_string(),
+            "last_at": question.last_at.to_string(), "answer": question.answer,
+        })
+    });
+    json!({
+        "run": run.name(), "row": history.row.get(), "to": history.phone.map(|phone| phone.to_string()),
+        "state": history.state.name(), "reason": history.left_out,
+        "history": history.entries.iter().filter_map(entry).collect::<Vec<_>>(), "questions": questions,
+    })
+}
+
+/// The outcome of an attempt as JSON.
+fn outcome_json(outcome: &OperationOutcome) -> Value {
+    let mut json = match outcome {
+        OperationOutcome::Accepted { msg_id, parts, answer } => json!({
+            "msg_id": msg_id.as_ref().map(ToString::to_string), "parts": parts, "answer": answer,
+        }),
+        OperationOutcome::Queued { request_id } => json!({ "request_id": request_id }),
+        OperationOutcome::Rejected { error } => json!({ "error": error }),
+        OperationOutcome::NotSent { reason } | OperationOutcome::InDoubt { reason } => json!({ "reason": reason }),
+    };
+    let state = match outcome {
+        OperationOutcome::NotSent { .. } => RowState::NotSent,
+        other => RowState::from_outcome(other),
+    };
+    json["state"] = state.name().into();
+    json
+}
+
+/// A change of a message as JSON.
+fn change_json(change: &RowChange) -> Value {
+    let decided = |what: &str, by: &Author, why: Option<&String>| {
+        let (by, rule) = match by {
+            Author::Person(name) => (Some(name), None),
+            Author::Policy(rule) => (None, Some(rule)),
+        };
+        json!({ "what": what, "by": by, "rule": rule, "why": why })
+    };
+    match change {
+        RowChange::Found { status, msg_id, channel } => {
+            let mut json =
+                json!({ "what": "found", "status": status, "msg_id": msg_id.as_ref().map(ToString::to_string) });
+            if let Some(channel) = channel {
+                json["channel"] = channel.as_str().into();
+            }
+            json
+        }
+        RowChange::NotFound { asked } => json!({ "what": "not_found", "asked": asked }),
+        RowChange::Unresolved { asked } => json!({ "what": "unresolved", "asked": asked }),
+        RowChange::AssumedSent { by, why } => decided("sent", by, why.as_ref()),
+        RowChange::NotSent { by, why } => decided("not_sent", by, why.as_ref()),
+        RowChange::SendAgain { by, why } => decided("send_again", by, why.as_ref()),
+        RowChange::Retry { by, order } => {
+            let mut json = decided("retry", by, None);
+            json["order"] = (*order).into();
+            json
+        }
+    }
+}
+
+/// Describes the history of a message, with the gateway's answer and the next step.
+fn describe_history(context: &Context, run: &Run, history: &MessageHistory) -> StyledText {
+    let mut text = history_entries(run, history, |_| true);
+    text.extend(history.find_answer().map(format_answer_members).unwrap_or_default());
+    text.push(StyledLine::next_step(next_command(context, run, history)));
+    text
+}
+
+/// The entries of a message's history for which `is_shown` is true.
+fn history_entries(run: &Run, history: &MessageHistory, is_shown: impl Fn(&HistoryEvent) -> bool) -> StyledText {
+    let (name, row) = (run.name(), format!("row {}", history.row));
+    let to = history.phone.map(|phone| format!(" to +{phone}")).unwrap_or_default();
+    let mut heading = status::run_heading(&name, [(row + &to).as_str()]);
+    heading.extend([dim(" · "), status::state_span(history.state)]);
+    let mut text = StyledText::new();
+    text.add_line(0, heading);
+    if let Some(reason) = &history.left_out {
+        text.add_line(2, [plain(format!("never sent: {reason}"))]);
+    }
+    for HistoryEntry { at, event: what } in history.entries.iter().filter(|entry| is_shown(&entry.event)) {
+        let time = output::second(*at);
+        let hang = time.len() + 2;
+        let words = span(incident_meaning(what), describe_incident(what, history.count_attempts()));
+        text.push(StyledLine::new([dim(time), plain("  "), words]).with_indent(2).with_hang(hang));
+    }
+    text
+}
+
+/// The meaning of a history entry for the message.
+fn incident_meaning(incident: &HistoryEvent) -> SpanMeaning {
+    match incident {
+        HistoryEvent::Outcome { outcome, .. } => match outcome {
+            OperationOutcome::NotSent { .. } => SpanMeaning::Bad,
+            other => status::state_meaning(RowState::from_outcome(other)),
+        },
+        HistoryEvent::Receipt(receipt) => match receipt.status.delivery_state() {
+            DeliveryState::Delivered | DeliveryState::Read => SpanMeaning::Good,
+            DeliveryState::Failed => SpanMeaning::Bad,
+            DeliveryState::Pending => SpanMeaning::Plain,
+        },
+        HistoryEvent::Change { change: RowChange::NotFound { .. } | RowChange::Unresolved { .. }, .. } => {
+            SpanMeaning::Caution
+        }
+        _ => SpanMeaning::Plain,
+    }
+}
+
+fn describe_incident(incident: &HistoryEvent, attempts: usize) -> String {
+    match incident {
+        HistoryEvent::Attempt { envelope, id, others } => {
+            let id = id.map_or(0, |id| id.get());
+            let with =
+                if *others == 0 { String::new() } else { format!(", with {}", format_count(*others, "other message")) };
+            format!("sent in request {envelope} as id {id}{with}")
+        }
+        HistoryEvent::Outcome { outcome, .. } => describe_outcome(outcome),
+        HistoryEvent::Answer { body, .. } => {
+            let first: String = body.chars().take(400).collect();
+            format!("gateway response: {}", first.escape_debug())
+        }
+        HistoryEvent::Questions(question) => describe_question(question, attempts),
+        HistoryEvent::Receipt(told) => describe_receipt(told),
+        HistoryEvent::Change { change, .. } => describe_change(change),
+    }
+}
+
+fn describe_outcome(outcome: &OperationOutcome) -> String {
+    match outcome {
+        OperationOutcome::Accepted { msg_id, parts, .. } => {
+            let msg_id = msg_id.as_ref().map(|id| format!(" as msg_id {id}")).unwrap_or_default();
+            let parts = parts.map(|parts| format!(", {}", format_count(parts.into(), "part"))).unwrap_or_default();
+            format!("accepted by the gateway{msg_id}{parts}")
+        }
+        OperationOutcome::Queued { request_id } => format!("queued by the gateway as request_id {request_id}"),
+        OperationOutcome::Rejected { error } => format!("rejected by the gateway: {error}"),
+        OperationOutcome::NotSent { reason } => format!("not sent: {reason}"),
+        OperationOutcome::InDoubt { reason } => format!("in doubt: {reason}"),
+    }
+}
+
+fn describe_change(change: &RowChange) -> String {
+    let because = |why: &Option<String>| why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+    let decided =
+        |by: &Author| if campaign_runs::is_known_author(by) { format!(", decided by {by}") } else { String::new() };
+    match change {
+        RowChange::Found { status, msg_id, channel } => {
+            let msg_id = msg_id.as_ref().map(|id| format!(" as msg_id {id}")).unwrap_or_default();
+            let channel = channel.as_ref().map(|channel| format!(" on {}", channel.as_str())).unwrap_or_default();
+            format!("reconciled: the gateway knows the message{msg_id}: {status}{channel}")
+        }
+        RowChange::NotFound { asked } => {
+            format!(
+                "not found: the gateway was asked {} and does not know the message",
+                format_count((*asked).into(), "time")
+            )
+        }
+        RowChange::Unresolved { asked } => {
+            format!(
+                "unresolved: the gateway was asked {} and gave no conclusive response",
+                format_count((*asked).into(), "time")
+            )
+        }
+        RowChange::AssumedSent { by, why } => format!("marked as sent{}{}", decided(by), because(why)),
+        RowChange::NotSent { by, why } => format!("marked as not sent{}{}", decided(by), because(why)),
+        RowChange::SendAgain { by, why } => format!("will be sent again{}{}", decided(by), because(why)),
+        RowChange::Retry { by, .. } => format!("will be retried as a new message{}", decided(by)),
+    }
+}
+
+fn describe_question(question: &AskedRow, attempts: usize) -> String {
+    let AskedRow { envelope, asked, negatives, answer, .. } = question;
+    // Older ledgers do not record the attempt.
+    let about = match (attempts, envelope) {
+        (0 | 1, _) | (_, 0) => String::new(),
+        _ => format!(" about the attempt in request {envelope}"),
+    };
+    let denials = match negatives {
+        0 => String::new(),
+        1 => ", 1 conclusive denial".to_owned(),
+        several => format!(", {several} conclusive denials"),
+    };
+    format!("asked the gateway {}{about}{denials}; last response: {answer}", format_count((*asked).into(), "time"))
+}
+
+fn next_command(context: &Context, run: &Run, history: &MessageHistory) -> String {
+    let (row, name, output) = (history.row, run.name(), &context.output);
+    match history.state {
+        RowState::InDoubt => {
+            let reconcile = output.command(format!("reconcile {name}"));
+            format!("{reconcile}, or {}", output.command(format!("resolve {name} --rows {row} --as DECISION")))
+        }
+        RowState::Unresolved => output.command(format!("resolve {name} --rows {row} --as DECISION")),
+        RowState::Rejected | RowState::NotSent => match SingleKind::from_run(run) {
+            Some(single) => output.repeat_command(single, run),
+            None => output.command(format!("retry {name}")),
+        },
+        _ => output.command(format!("status {name}")),
+    }
+}
+
+/// A receipt as JSON.
+fn receipt_json(receipt: &Receipt) -> Value {
+    let reply = |reply: &RecipientReply| {
+        json!({
+            "at": reply.at.map(|at| at.to_string()), "text": reply.text,
+            "media": reply.media.as_ref().map(|media| {
+                json!({ "url": media.url, "filename": media.filename, "filesize": media.filesize })
+            }),
+        })
+    };
+    let source = match receipt.source {
+        ReceiptSource::Webhook => "webhook",
+        ReceiptSource::Asked => "asked",
+        ReceiptSource::AskedLast => "asked_last",
+    };
+    json!({
+        "event": "receipt", "source": source, "status": receipt.status.name(),
+        "channel": receipt.channel.as_ref().map(ReportedChannel::as_str), "updated": receipt.updated.map(|at| at.to_string()),
+        "msg_id": receipt.msg_id.as_ref().map(ToString::to_string), "request_id": receipt.request_id,
+        "error": receipt.error, "digit": receipt.digit, "duration": receipt.duration,
+        "replies": receipt.replies.iter().map(reply).collect::<Vec<_>>(),
+    })
+}
+
+/// Describes a receipt.
+fn describe_receipt(receipt: &Receipt) -> String {
+    let mut text = match receipt.source {
+        ReceiptSource::Webhook => format!("receipt: {}", receipt.status),
+        ReceiptSource::Asked => format!("receipt (requested): {}", receipt.status),
+        ReceiptSource::AskedLast => {
+            format!("last receipt (requested after the lifetimes of all channels had ended): {}", receipt.status)
+        }
+    };
+    text += &receipt.channel.as_ref().map(|channel| format!(" on {}", channel.as_str())).unwrap_or_default();
+    text += &receipt.updated.map(|at| format!(", since {}", second(at))).unwrap_or_default();
+    text += &receipt.error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
+    text += &receipt.duration.map(|seconds| format!(", call duration {seconds} s")).unwrap_or_default();
+    text += &receipt.digit.as_ref().map(|digit| format!(", pressed {digit}")).unwrap_or_default();
+    for reply in &receipt.replies {
+        text += &format!(", replied: {}", if reply.text.is_empty() { "(a file)" } else { &reply.text });
+    }
+    text
+}

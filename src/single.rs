@@ -1,0 +1,268 @@
+//! Single operations: `campaign test`, `gateway lookup` and `gateway otp`, with their report.
+
+use serde_json::{Value, json};
+
+use super::args::{SingleArgs, TestArgs};
+use super::context::Context;
+use super::exit::{CommandFailure, Explanation, graver_code};
+use super::numbers::{parse_campaign_number, parse_number};
+use super::suggested::{shell_path, with_gateway};
+use super::text::{StyledLine, StyledText, dim, plain};
+use super::{consent, exit, status};
+use campaign_core::domain::{OperationOutcome, Phone};
+use campaign_core::finding::escape_to_one_line;
+use campaign_engine::delivery::SingleKind;
+use campaign_engine::report::{RowPreview, parse_answer_members, preview_json, render_message_preview};
+use campaign_ledger::{CAPPED, RowState, StateCounts, StopKind};
+use campaign_manifest::{Destination, SANDBOX};
+use campaign_runs::{EndedSingle, SingleOperation, TestOrder, load_test_message};
+
+pub(super) async fn send_test(context: &Context, args: TestArgs) -> Result<u8, CommandFailure> {
+    let inputs = context.load_campaign(&args.file, args.gateway.as_deref())?;
+    let region = inputs.campaign.brief.region;
+    let mut phones: Vec<Phone> = Vec::new();
+    for typed in &args.to {
+        let phone = parse_campaign_number(typed, region)?;
+        if !phones.contains(&phone) {
+            phones.push(phone);
+        }
+    }
+    let Some(&first) = phones.first() else {
+        return Err(CommandFailure::invalid("no recipient was given").with_help("add `--to PHONE`"));
+    };
+    let existing = context.open_existing_ledger().await?;
+    let inputs = context.fetch_list(inputs, args.list.fetch, existing.as_deref()).await?;
+    let message = load_test_message(&inputs, args.row, existing.as_deref(), &context.observer).await?;
+    let (output, name) = (&context.output, &inputs.campaign.brief.name);
+    if !output.json {
+        output.print_result(format!(
+            "test of {name}, row {} · {}",
+            message.row,
+            render_message_preview(first, &message.content)
+        ));
+    }
+    let adapters = context.adapters(context.open_ledger().await?)?;
+    let order = TestOrder { inputs: &inputs, message: &message, phones: &phones };
+    let (consent, outside) =
+        (consent::consent_for(output, args.yes), consent::consent_for(output, args.outside_window));
+    // Held until all are sent, because the limits of other processes count these.
+    let mut admitted = order.admit_all(adapters, consent.as_ref(), outside.as_ref()).await?;
+    let confirmed = std::mem::take(&mut admitted.tests);
+    let (mut code, mut told, mut stopped) = (exit::SUCCESS, Vec::new(), false);
+    for (phone, single) in phones.iter().zip(confirmed) {
+        if stopped {
+            told.push(
+                json!({ "to": phone.to_string(), "state": "not_sent", "error": "the previous test was stopped" }),
+            );
+            continue;
+        }
+        let ended = single.send(context.watch_signals()?).await?;
+        let test = format!("test {} --to PHONE --row {}", shell_path(&args.file), message.row);
+        let test = if args.list.fetch { test + " --fetch" } else { test };
+        let again = output.command(with_gateway(test, args.gateway.as_deref()));
+        let report = SingleReport::for_ended(context, SingleKind::Test, &ended, again);
+        (code, stopped) = (graver_code(code, report.exit), ended.stop.is_some());
+        if output.json {
+            let mut object = report.to_json();
+            object["to"] = phone.to_string().into();
+            told.push(object);
+        } else {
+            output.print_result(report.render_text());
+        }
+    }
+    if output.json {
+        let shown = preview_json(message.row, RowPreview::Message { phone: first, content: message.content });
+        output.print_object(&json!({
+            "campaign": name,
+            "row": message.row.get(),
+            "operation": shown.get("operation").cloned().unwrap_or(Value::Null),
+            "tests": told,
+            "exit": code,
+        }));
+    } else if stopped && phones.len() > 1 {
+        output.print_note("the remaining numbers got no message");
+    }
+    Ok(code)
+}
+
+pub(crate) async fn run_single_operation(
+    context: &Context,
+    operation: SingleKind,
+    args: SingleArgs,
+) -> Result<u8, CommandFailure> {
+    let phone = parse_number(&args.phone, args.region.as_deref())?;
+    let destination = choose_destination(context, args.gateway.as_deref())?;
+    let single = SingleOperation::with_profile_key(operation, phone, destination)?;
+    let adapters = context.adapters(context.open_ledger().await?)?;
+    let confirmed = single.confirm(adapters, consent::consent_for(&context.output, args.yes).as_ref()).await?;
+    let waiting = context.output.show_spinner("Asking the gateway…");
+    let ended = confirmed.send(context.watch_signals()?).await?;
+    drop(waiting);
+    let again = context.output.repeat_command(operation, &ended.run);
+    let told = SingleReport::for_ended(context, operation, &ended, again);
+    if context.output.json {
+        context.output.print_object(&told.to_json());
+    } else {
+        context.output.print_result(told.render_text());
+    }
+    Ok(told.exit)
+}
+
+/// Chooses the named profile, otherwise the only profile, or the built-in sandbox.
+fn choose_destination(context: &Context, name: Option<&str>) -> Result<Destination, CommandFailure> {
+    let profile = match name {
+        Some(SANDBOX) => return Ok(Destination::Rehearsal),
+        Some(name) => context.profiles().find_profile(name, None, &context.observer)?,
+        None => context.profiles().find_only().map_err(|error| {
+            let explanation = context.output.explain_error(&error);
+            let help = explanation.help.map(|help| format!("{help}, or rehearse with `--gateway sandbox`"));
+            CommandFailure::Explained(Explanation { help, ..explanation })
+        })?,
+    };
+    Ok(Destination::Live(Box::new(profile)))
+}
+
+/// The report of a single operation.
+pub(super) struct SingleReport<'a> {
+    operation: SingleKind,
+    ended: &'a EndedSingle,
+    pub(super) exit: u8,
+    /// The gateway's answer as JSON.
+    answer: Option<&'a str>,
+    /// Why there is no answer, or why the command ended early.
+    error: Option<String>,
+    next: String,
+}
+
+impl<'a> SingleReport<'a> {
+    /// Builds the report. `again` is the command that repeats the operation.
+    fn for_ended(context: &Context, operation: SingleKind, ended: &'a EndedSingle, again: String) -> Self {
+        let mut counts = StateCounts::default();
+        counts.add(ended.state, 1);
+        let exit = match ended.state {
+            // This command sent nothing.
+            RowState::Skipped => exit::INVALID,
+            _ => exit::code_of_end(ended.stop.as_ref().map(|stop| stop.kind), &counts),
+        };
+        let answer = match &ended.outcome {
+            Some(OperationOutcome::Accepted { answer, .. }) => answer.as_deref(),
+            _ => None,
+        };
+        let (error, next) = (describe_error(operation, ended), next_command(context, ended, exit, again));
+        Self { operation, ended, exit, answer, error, next }
+    }
+
+    pub(super) fn render_text(&self) -> StyledText {
+        let EndedSingle { run, row, state, .. } = self.ended;
+        let place = if run.live { run.gateway.as_str() } else { "rehearsal on the built-in sandbox" };
+        let mut text = StyledText::new();
+        let mut heading = status::run_heading(&format!("{} row {row}", run.name()), [self.operation.name(), place]);
+        heading.extend([dim(" · "), status::state_span(*state)]);
+        text.add_line(0, heading);
+        text.extend(self.answer.map(format_answer_members).unwrap_or_default());
+        if let Some((name, id)) = accepted_identifier(self.ended.outcome.as_ref()) {
+            text.add_line(2, [dim(format!("{name}: ")), plain(id)]);
+        }
+        if let Some(line) = &self.error {
+            text.push(StyledLine::from_prose(line).with_indent(2));
+        }
+        let rehearsal = if run.live { "" } else { " (this was a rehearsal: no gateway was contacted)" };
+        text.extend(format!("next{rehearsal}: {}", self.next));
+        text
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        let EndedSingle { run, row, id, state, .. } = self.ended;
+        // The answer of an accepted operation is always an object.
+        let answer = self.answer.and_then(|answer| serde_json::from_str::<Value>(answer).ok());
+        let mut object = json!({
+            "run": run.name(),
+            "row": row.get(),
+            "gateway": run.gateway,
+            "state": state.name(),
+            "id": id.get(),
+            "answer": answer,
+            "exit": self.exit,
+            "next": self.next,
+        });
+        if let Some((name, id)) = accepted_identifier(self.ended.outcome.as_ref()) {
+            object[name] = id.into();
+        }
+        if let Some(error) = &self.error {
+            object["error"] = error.as_str().into();
+        }
+        object
+    }
+}
+
+/// The gateway's identifier for an accepted or queued message, with its key in JSON.
+fn accepted_identifier(outcome: Option<&OperationOutcome>) -> Option<(&'static str, String)> {
+    match outcome? {
+        OperationOutcome::Accepted { msg_id, answer: None, .. } => Some(("msg_id", msg_id.as_ref()?.to_string())),
+        OperationOutcome::Queued { request_id } => Some(("request_id", request_id.to_string())),
+        _ => None,
+    }
+}
+
+/// Describes why there is no answer. `None` if there is one.
+fn describe_error(operation: SingleKind, ended: &EndedSingle) -> Option<String> {
+    let stopped = ended.stop.as_ref().map(ToString::to_string);
+    let name = operation.name();
+    let doubt = |reason: &str| {
+        format!(
+            "the outcome is unknown ({reason}): the {name} might have been processed and charged. It is not repeated \
+             automatically"
+        )
+    };
+    match &ended.outcome {
+        _ if ended.skipped == Some(CAPPED) => {
+            Some("nothing was sent: this number has reached the message cap (`cap`)".to_owned())
+        }
+        _ if ended.state == RowState::Skipped => {
+            Some("nothing was sent: this number opted out of marketing messages".to_owned())
+        }
+        Some(OperationOutcome::Accepted { .. } | OperationOutcome::Queued { .. }) => stopped,
+        Some(OperationOutcome::Rejected { error }) => Some(format!("rejected by the gateway: {error}")),
+        Some(OperationOutcome::NotSent { reason }) => {
+            Some(format!("nothing was sent: {}", stopped.unwrap_or_else(|| reason.to_string())))
+        }
+        Some(OperationOutcome::InDoubt { reason }) => Some(doubt(reason)),
+        None => match &ended.stop {
+            Some(stop) if stop.kind == StopKind::Ledger => Some(doubt(&stop.reason)),
+            _ => Some(doubt("interrupted twice before the response arrived")),
+        },
+    }
+}
+
+/// The next command.
+fn next_command(context: &Context, ended: &EndedSingle, exit: u8, again: String) -> String {
+    let EndedSingle { run, row, state, .. } = ended;
+    let suggest = &context.output;
+    match state {
+        RowState::Skipped => suggest.command("suppress list"),
+        RowState::NotSent if exit == exit::REFUSED_KEY => format!("correct the profile's key, then: {again}"),
+        RowState::NotSent if exit == exit::STORAGE => format!("{}, then: {again}", suggest.describe_ledger_repair()),
+        RowState::NotSent => again,
+        _ => suggest.command(format!("show {} --row {row}", run.name())),
+    }
+}
+
+/// Formats the members of an answer, one on each line.
+pub(super) fn format_answer_members(answer: &str) -> String {
+    let members = parse_answer_members(answer);
+    let width = members.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    let line = |(name, value)| format!("  {}\n", escape_to_one_line(&format!("{name:width$}  {value}")));
+    members.into_iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answer_members_align_and_lose_control_characters() {
+        assert_eq!(format_answer_members(r#"{"price":0.50,"code":"0042"}"#), "  code   0042\n  price  0.50\n");
+        let hostile = format_answer_members(r#"{"code":"\u001b[2J","\u0007":1}"#);
+        assert_eq!(hostile.find(|c: char| c.is_control() && c != '\n'), None);
+    }
+}

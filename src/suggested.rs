@@ -1,0 +1,182 @@
+//! Suggested commands, such as the command on a `next:` line.
+//!
+//! People paste these commands, so each repeats the ledger and the gateways of this call. Without these options it would
+//! use another ledger and might send messages a second time.
+
+use std::fmt::{self, Display};
+use std::path::{Path, PathBuf};
+
+use clap::ArgMatches;
+use clap::parser::ValueSource;
+
+use super::args::GlobalOptions;
+use super::output::Output;
+use campaign_core::finding::quote_for_shell;
+use campaign_engine::delivery::SingleKind;
+use campaign_engine::report::NextStep;
+use campaign_ledger::{Ledger, RowState, Run, StateCounts};
+use campaign_runs::{AccountView, find_campaign_file};
+
+/// The default name of a live gateway.
+pub(super) const LIVE_GATEWAY: &str = "production";
+
+/// The options of this command that every suggested command needs.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RepeatedOptions(String);
+
+impl RepeatedOptions {
+    /// The typed options. The next command gets the others from the environment, too.
+    pub(super) fn from_matches(global: &GlobalOptions, matches: &ArgMatches) -> Self {
+        let path = |path: &Option<PathBuf>| path.as_ref().map(quote_for_shell);
+        let ledger = || quote_for_shell(global.ledger.as_ref()?.without_password()?).into();
+        let options = [
+            ("ledger", "--ledger", ledger()),
+            ("state_dir", "--state-dir", path(&global.state_dir)),
+            ("gateways", "--gateways", path(&global.gateways)),
+        ];
+        let typed = |id| matches.value_source(id) == Some(ValueSource::CommandLine);
+        let typed = options.into_iter().filter(|(id, ..)| typed(id));
+        Self(typed.filter_map(|(_, name, value)| Some(format!(" {name} {}", value?))).collect())
+    }
+}
+
+impl Display for RepeatedOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl RepeatedOptions {
+    /// A suggested command; `arguments` begin with the subcommand.
+    ///
+    /// The only place that writes one: `tests/house.rs` finds any other.
+    pub(super) fn command(&self, arguments: impl Display) -> String {
+        format!("campaign {arguments}{self}")
+    }
+
+    /// The command that shows a part of the account of a profile.
+    pub(super) fn view_command(&self, view: AccountView, profile: &str) -> String {
+        let what = match view {
+            AccountView::Balance => "balance",
+            AccountView::Senders => "senders",
+            AccountView::SmsTemplates => "templates list",
+            AccountView::ViberTemplates => "viber-templates list",
+        };
+        self.command(with_gateway(format!("gateway {what}"), Some(profile)))
+    }
+}
+
+impl Output {
+    /// A command to suggest, as [`RepeatedOptions::command`] writes it.
+    pub(super) fn command(&self, arguments: impl Display) -> String {
+        self.options.command(arguments)
+    }
+
+    /// How to repair a ledger that failed.
+    pub(super) fn describe_ledger_repair(&self) -> &'static str {
+        match self.shared_ledger {
+            true => "check the ledger's database and the connection to it",
+            false => "free up disk space or repair the disk",
+        }
+    }
+
+    /// The next command for a run that is not being sent.
+    pub(super) fn suggest_for_run(&self, run: &str, step: &NextStep) -> String {
+        self.command(match step {
+            NextStep::Reconcile => format!("reconcile {run}"),
+            NextStep::Decide => format!("resolve {run} --all --as DECISION"),
+            NextStep::Review(states) => {
+                let states: Vec<&str> = states.iter().map(|state| state.name()).collect();
+                format!("results {run} --state {} --out -", states.join(","))
+            }
+            NextStep::Nothing => format!("results {run}"),
+            NextStep::Wait | NextStep::Resume => format!("status {run}"),
+        })
+    }
+}
+
+/// The arguments of a command with the gateway that replaces that of the campaign.
+pub(super) fn with_gateway(arguments: impl Display, gateway: Option<&str>) -> String {
+    let gateway = gateway.map(|gateway| format!(" --gateway {}", quote_for_shell(gateway))).unwrap_or_default();
+    format!("{arguments}{gateway}")
+}
+
+impl Output {
+    /// How to retry rejected or undelivered messages of a run; nothing if there are none, or none can be sent again.
+    pub(super) fn suggest_retry(&self, run: &Run, counts: &StateCounts) -> Option<String> {
+        let any = |states: &[RowState]| states.iter().any(|state| counts.get(*state) > 0);
+        let (what, which) = match () {
+            () if any(&[RowState::Rejected, RowState::NotSent]) => ("rejected", ""),
+            () if any(&[RowState::Failed]) => ("undelivered", " --state failed"),
+            () => return None,
+        };
+        let retry = || self.command(format!("retry {}{which}", run.name()));
+        (run.live && SingleKind::from_run(run).is_none())
+            .then(|| format!("to retry {what} messages, once the cause is fixed: {}", retry()))
+    }
+}
+
+impl Output {
+    /// The command that resumes an unfinished run, with its gateway.
+    pub(super) async fn resume_command(&self, ledger: &dyn Ledger, run: &Run) -> String {
+        let known = find_campaign_file(ledger, run).await;
+        let file = known.map_or_else(|| "FILE".to_owned(), |known| shell_path(&known));
+        self.command(with_gateway(format!("run {file}"), Some(&run.gateway)))
+    }
+
+    /// The command that repeats a lookup, a code call or a test, or shows the messages of assistants. It has no phone number,
+    /// because people might keep it.
+    pub(super) fn repeat_command(&self, single: SingleKind, run: &Run) -> String {
+        let command = match single {
+            SingleKind::Lookup => "lookup",
+            SingleKind::CodeCall => "otp",
+            SingleKind::Test => return self.command(with_gateway("test FILE --to PHONE", Some(&run.gateway))),
+            // Only the assistant knows the text.
+            SingleKind::Message => return self.command(format!("status {}", run.name())),
+        };
+        self.command(with_gateway(format!("gateway {command} PHONE"), Some(&run.gateway)))
+    }
+}
+
+/// The path of a file as the operator types it in the current folder.
+pub(super) fn shell_path(path: &Path) -> String {
+    let here = std::env::current_dir().ok();
+    let within = here.and_then(|here| path.strip_prefix(here).ok()).filter(|within| *within != Path::new(""));
+    let path = within.unwrap_or(path);
+    // A path with a leading dash would be parsed as an option.
+    if path.as_os_str().as_encoded_bytes().starts_with(b"-") {
+        quote_for_shell(Path::new(".").join(path))
+    } else {
+        quote_for_shell(path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory as _, FromArgMatches as _};
+
+    use super::*;
+    use crate::args::CliArguments;
+
+    #[test]
+    fn typed_options_are_repeated_from_any_position() {
+        let options = |arguments: &[&str]| {
+            let matches = CliArguments::command().try_get_matches_from([&["campaign"], arguments].concat()).unwrap();
+            let parsed = CliArguments::from_arg_matches(&matches).unwrap();
+            RepeatedOptions::from_matches(&parsed.global, &matches).to_string()
+        };
+        assert_eq!(options(&["status"]), "");
+        for arguments in [
+            &["--state-dir", "a b", "status"][..],
+            &["status", "--state-dir", "a b"],
+            &["gateway", "senders", "--state-dir=a b"],
+            &["gateway", "--state-dir", "a b", "templates", "list", "--json"],
+        ] {
+            assert_eq!(options(arguments), " --state-dir 'a b'", "{arguments:?}");
+        }
+        let shared = ["status", "--ledger", "postgres://me:s3cret@db/c?sslmode=require"];
+        assert_eq!(options(&shared), " --ledger 'postgres://me@db/c?sslmode=require'");
+        let both = ["run", "--gateways", "../g.yaml", "sale.yaml", "--state-dir", "/s"];
+        assert_eq!(options(&both), " --state-dir /s --gateways ../g.yaml");
+    }
+}

@@ -1,0 +1,537 @@
+//! The suppression list: `campaign suppress add`, `remove`, `import`, `export` and `list`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, BufWriter, Write as _};
+use std::path::Path;
+
+use jiff::Timestamp;
+use secrecy::SecretString;
+use serde_json::json;
+
+use super::args::{ImportArgs, NumberArgs, RemoveArgs, SuppressCommand, SuppressListArgs, TermsArgs};
+use super::context::Context;
+use super::exit::CommandFailure;
+use super::numbers::{choose_region_of_file, parse_number_of_campaigns};
+use super::output::{RowOutput, RowSyntax, minute};
+use super::question::{ConfirmationPrompt, ExpectedAnswer, require_confirmation};
+use super::suggested::shell_path;
+use super::text::{StyledLine, StyledText, plain, strong};
+use super::{exit, numbers};
+use campaign_core::domain::Phone;
+use campaign_core::finding::{did_you_mean, escape_to_one_line, join_names};
+use campaign_engine::report::{
+    OptOutExportError, export_opt_outs, for_each_opt_out, format_count, format_thousands, opt_out_json,
+};
+use campaign_ledger::{Additions, Ledger, OptOut, OptOutReach, OptOutScope};
+use campaign_manifest::is_slug;
+use campaign_runs::{Error, ImportedEntries, MixedColumn, OptOutFile, OptOutTerms};
+
+pub(super) async fn run_suppress_command(context: &Context, command: SuppressCommand) -> Result<u8, CommandFailure> {
+    match command {
+        SuppressCommand::Add(args) => add_opt_out(context, &args).await?,
+        SuppressCommand::Remove(args) => remove_opt_outs(context, &args).await?,
+        SuppressCommand::Import(args) => import_opt_outs(context, &args).await?,
+        SuppressCommand::Export(args) => print_opt_outs(context, &args).await?,
+        SuppressCommand::List(args) => list_opt_outs(context, &args).await?,
+    }
+    Ok(exit::SUCCESS)
+}
+
+async fn add_opt_out(context: &Context, args: &NumberArgs) -> Result<(), CommandFailure> {
+    let terms = opt_out_terms(&args.terms)?;
+    let phone =
+        parse_number_of_campaigns(context, &args.phone, args.terms.region.as_deref(), args.terms.campaign.as_deref())
+            .await?;
+    let ledger = context.open_ledger().await?;
+    let warning = describe_unknown_campaign(ledger.as_ref(), terms.campaign.as_deref()).await?;
+    if let Some(warning) = &warning {
+        context.output.print_warning(warning);
+    }
+    let (new, additions) = campaign_runs::add_opt_out(ledger.as_ref(), phone, &terms, Timestamp::now()).await?;
+    let known = additions.known.first();
+    let entry = known.unwrap_or(&new);
+    if context.output.json {
+        let mut object = opt_out_json(entry);
+        (object["added"], object["exit"]) = (known.is_none().into(), exit::SUCCESS.into());
+        object["warnings"] = Vec::from_iter(warning).into();
+        context.output.print_object(&object);
+        return Ok(());
+    }
+    let text = match known {
+        None => {
+            let meaning = format!(" opted out: no more marketing messages from {}", describe_scope(&new.scope));
+            StyledText::from(StyledLine::success([strong(format!("+{phone}")), plain(meaning)]))
+        }
+        Some(OptOut { at, reason, source, .. }) => {
+            let (reason, source) = (escape_to_one_line(reason), escape_to_one_line(source));
+            format!(
+                "+{phone} has been on the list since {} ({reason}, source: {source}); nothing changed\n",
+                minute(*at)
+            )
+            .into()
+        }
+    };
+    context.output.print_done(text, exit::SUCCESS);
+    Ok(())
+}
+
+async fn print_opt_outs(context: &Context, args: &SuppressListArgs) -> Result<(), CommandFailure> {
+    let out = BufWriter::new(RowOutput::stdout(RowSyntax::Csv));
+    match context.open_existing_ledger().await? {
+        Some(ledger) => {
+            warn_unknown(context, ledger.as_ref(), args).await?;
+            ignore_closed_pipe(export_opt_outs(ledger.as_ref(), args.campaign.as_deref(), out).await).map(|_| ())
+        }
+        None => Err(CommandFailure::invalid("the suppression list is empty: there is no ledger yet")),
+    }
+}
+
+async fn list_opt_outs(context: &Context, args: &SuppressListArgs) -> Result<(), CommandFailure> {
+    let (ledger, json) = (context.open_existing_ledger().await?, context.output.json);
+    if let Some(ledger) = &ledger {
+        warn_unknown(context, ledger.as_ref(), args).await?;
+    }
+    let mut out = BufWriter::new(RowOutput::stdout(if json { RowSyntax::Json } else { RowSyntax::Csv }));
+    let (mut first, columns) = (true, context.output.terminal_width());
+    let mut tell = |opt_out: &OptOut| {
+        let before = if std::mem::take(&mut first) { "" } else { "," };
+        match json {
+            true => write!(out, "{before}{}", opt_out_json(opt_out)),
+            false => out.write_all(StyledText::from(opt_out_line(opt_out)).render(columns, false).as_bytes()),
+        }
+    };
+    if json {
+        ignore_closed_pipe(io::stdout().write_all(b"[").map_err(OptOutExportError::from))?;
+    }
+    let told = match &ledger {
+        Some(ledger) => {
+            ignore_closed_pipe(for_each_opt_out(ledger.as_ref(), args.campaign.as_deref(), &mut tell).await)?
+        }
+        None => Some(0),
+    };
+    ignore_closed_pipe(out.flush().map_err(OptOutExportError::from))?;
+    match json {
+        true => context.output.print_verbatim("]\n"),
+        false => context.output.print_done(format!("{}\n", format_count(told.unwrap_or(0), "opt-out")), exit::SUCCESS),
+    }
+    Ok(())
+}
+
+/// Formats an entry of the list.
+fn opt_out_line(opt_out: &OptOut) -> String {
+    let who = opt_out.who.phone().map_or_else(|| "a forgotten number".to_owned(), |phone| format!("+{phone}"));
+    format!("{who} · {}", describe_opt_out(opt_out))
+}
+
+/// Describes an opt-out: scope, reason, source and date.
+pub(super) fn describe_opt_out(OptOut { scope, reach, reason, source, at, .. }: &OptOut) -> String {
+    let (reason, source) = (escape_to_one_line(reason), escape_to_one_line(source));
+    let where_it_holds =
+        if *reach == OptOutReach::LoopbackGateways { " · only for gateways on this machine" } else { "" };
+    format!("{} · {reason} · source: {source} · since {}{where_it_holds}\n", describe_scope(scope), minute(*at))
+}
+
+/// Describes the scope of an opt-out.
+fn describe_scope(scope: &OptOutScope) -> String {
+    scope.campaign().map_or_else(|| "any campaign".to_owned(), |name| format!("the campaign {name}"))
+}
+
+/// Turns a closed pipe, for example of `head`, into `None`.
+fn ignore_closed_pipe<T>(result: Result<T, OptOutExportError>) -> Result<Option<T>, CommandFailure> {
+    match result {
+        Ok(told) => Ok(Some(told)),
+        Err(OptOutExportError::Ledger(error)) => Err(error.into()),
+        Err(OptOutExportError::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(None),
+        Err(OptOutExportError::Write(error)) => {
+            Err(CommandFailure::storage_failure(format!("cannot write the list: {error}")))
+        }
+    }
+}
+
+/// Warns if the ledger does not know the requested campaign.
+async fn warn_unknown(context: &Context, ledger: &dyn Ledger, args: &SuppressListArgs) -> Result<(), CommandFailure> {
+    if let Some(warning) = describe_unknown_campaign(ledger, args.campaign.as_deref()).await? {
+        context.output.print_warning(&warning);
+    }
+    Ok(())
+}
+
+/// The maximum number of known campaigns in a warning.
+const MAX_NAMED_CAMPAIGNS: usize = 5;
+
+/// Describes an unknown campaign, with the most similar names. `None` if it has a run or a schedule.
+///
+/// This is only a warning, because recipients might opt out before the first run.
+async fn describe_unknown_campaign(ledger: &dyn Ledger, name: Option<&str>) -> Result<Option<String>, CommandFailure> {
+    let Some(name) = name else { return Ok(None) };
+    let Some(others) = campaign_runs::list_other_campaigns(ledger, name).await? else { return Ok(None) };
+    let near = did_you_mean(name, others.iter().map(String::as_str)).map(|near| format!("; did you mean `{near}`?"));
+    let known = || join_names(others.iter().map(String::as_str).take(MAX_NAMED_CAMPAIGNS));
+    let near = near.unwrap_or_else(|| match others.is_empty() {
+        true => String::new(),
+        false => format!("; campaigns in the ledger: {}", known()),
+    });
+    Ok(Some(format!("the ledger has no run or schedule for a campaign named `{}`{near}", escape_to_one_line(name))))
+}
+
+fn opt_out_terms(args: &TermsArgs) -> Result<OptOutTerms, CommandFailure> {
+    let TermsArgs { campaign, reason, region } = args;
+    if let Some(name) = campaign.as_deref().filter(|name| !is_slug(name)) {
+        let help = "use 1 to 64 characters from a-z, 0-9 and `-`";
+        return Err(CommandFailure::invalid(format!(
+            "`--campaign`: `{}` is not a valid campaign name; {help}",
+            escape_to_one_line(name)
+        )));
+    }
+    let (campaign, reason, region) = (campaign.clone(), reason.clone(), numbers::parse_region(region.as_deref())?);
+    Ok(OptOutTerms { campaign, reason, region, by: None })
+}
+
+/// The maximum number of campaigns of a file to look up.
+const MAX_CAMPAIGNS: usize = 10;
+
+async fn import_opt_outs(context: &Context, args: &ImportArgs) -> Result<(), CommandFailure> {
+    let (typed, campaign) = (args.terms.region.as_deref(), args.terms.campaign.as_deref());
+    let region = choose_region_of_file(context, typed, campaign).await?;
+    let terms = OptOutTerms { region, ..opt_out_terms(&args.terms)? };
+    let read = OptOutFile::read(&args.file, &terms, Timestamp::now()).await.map_err(import_failure)?;
+    let ledger = context.open_ledger().await?;
+    let mut warnings = list_warnings(&read);
+    let campaigns: BTreeSet<&str> = read.opt_outs.iter().filter_map(|opt_out| opt_out.scope.campaign()).collect();
+    for campaign in campaigns.into_iter().take(MAX_CAMPAIGNS) {
+        warnings.extend(describe_unknown_campaign(ledger.as_ref(), Some(campaign)).await?);
+    }
+    for warning in &warnings {
+        context.output.print_warning(warning);
+    }
+    let expected = read.preview_additions(ledger.as_ref()).await?;
+    if !args.yes && expected.added > 0 {
+        confirm_import(context, args, &read, &expected).await?;
+    }
+    let (name, rows, repeated) = (args.file.display().to_string(), read.rows, read.count_repeated());
+    let undo = undo_command(context, &read);
+    let additions = read.import(ledger.as_ref()).await?;
+    if context.output.json {
+        let (added, already) = (additions.added, additions.already);
+        context.output.print_object(&json!({
+            "file": name, "rows": rows, "added": added, "already": already, "repeated": repeated, "warnings": warnings,
+            "exit": exit::SUCCESS,
+        }));
+        return Ok(());
+    }
+    let mut text = format!("{name}: {}\n", describe_counts(rows, &additions, repeated));
+    if let Some(undo) = undo.filter(|_| additions.added > 0) {
+        text += &format!("to undo it: {undo}\n");
+    }
+    let next = context.output.command("suppress list".to_owned());
+    context.output.print_done(format!("{text}next: {next}\n"), exit::SUCCESS);
+    Ok(())
+}
+
+/// The failure of an import whose file is invalid, so nothing was imported.
+fn import_failure(error: Error) -> CommandFailure {
+    match error {
+        Error::Findings(findings) => {
+            let problems = format_count(findings.len() as u64, "problem");
+            CommandFailure::with_findings(format!("{problems} found; nothing was imported"), findings)
+        }
+        error => error.into(),
+    }
+}
+
+/// Shows the new entries, and asks the operator to type their number.
+async fn confirm_import(
+    context: &Context,
+    args: &ImportArgs,
+    read: &OptOutFile,
+    expected: &Additions,
+) -> Result<(), CommandFailure> {
+    let name = args.file.display();
+    let (counts, number) = (describe_counts(read.rows, expected, read.count_repeated()), expected.added);
+    let title = format!("Add {} from {name}?", format_count(number, "opt-out"));
+    let mut question = ConfirmationPrompt::new(
+        title,
+        ExpectedAnswer::Number(number),
+        format!("add {}", format_count(number, "opt-out")),
+    )
+    .with_fact("file", format!("{counts} · 0 invalid"))
+    .with_fact("opt out of", describe_scopes(read));
+    question = match undo_command(context, read) {
+        Some(undo) => question.with_command("To undo it later", undo),
+        None => question
+            .with_note("The rows keep their own sources, so `suppress remove --source` cannot undo this import."),
+    };
+    require_confirmation(&context.output, question, &format!("importing `{name}` ({counts})"), "Nothing was changed.")
+        .await
+}
+
+/// Describes the scopes of the opt-outs in a file.
+fn describe_scopes(read: &OptOutFile) -> String {
+    let mut scopes = read.opt_outs.iter().map(|opt_out| &opt_out.scope);
+    match scopes.next() {
+        Some(first) if scopes.all(|scope| scope == first) => describe_scope(first),
+        _ => "the campaigns named in its rows".to_owned(),
+    }
+}
+
+/// The command that undoes only this import, even if another file has the same name. `None` if there is none.
+fn undo_command(context: &Context, read: &OptOutFile) -> Option<String> {
+    let source = read.undoable_source()?;
+    Some(context.output.command(format!("suppress remove --source {}", shell_path(Path::new(source)))))
+}
+
+fn describe_counts(rows: u64, additions: &Additions, repeated: u64) -> String {
+    let (rows, added, already) =
+        (format_count(rows, "row"), format_thousands(additions.added), format_thousands(additions.already));
+    let repeated = if repeated > 0 { format!(" · {} repeated", format_thousands(repeated)) } else { String::new() };
+    format!("{rows} · {added} new · {already} already on the list{repeated}")
+}
+
+/// Lists the warnings that precede the confirmation.
+fn list_warnings(read: &OptOutFile) -> Vec<String> {
+    let mixed = read.mixed.iter().map(|column| describe_mixed_column(column, read.rows));
+    let dates = read.dates.as_ref().filter(|(_, unread)| *unread > 0);
+    let dates = dates.map(|(header, unread)| {
+        let (header, rows) = (escape_to_one_line(header), format_count(*unread, "row"));
+        let verb = if *unread == 1 { "has" } else { "have" };
+        format!("column `{header}`: {rows} {verb} an unreadable or future date; the time of the import is used instead")
+    });
+    mixed.chain(dates).collect()
+}
+
+fn describe_mixed_column(MixedColumn { header, opted_out, reachable, example }: &MixedColumn, rows: u64) -> String {
+    let (header, example) = (escape_to_one_line(header), escape_to_one_line(example));
+    let example = if example.is_empty() { "an empty cell".to_owned() } else { format!("`{example}`") };
+    let subscribed = format_count(*reachable, "row");
+    let all = if rows == 1 { "its only row".to_owned() } else { format!("all {}", format_count(rows, "row")) };
+    let (opted_out, advice) = match *opted_out {
+        0 => ("none".to_owned(), ""),
+        some => (
+            format_thousands(some),
+            ". To opt out only rows marked as opted out, move them to a separate file and import that file",
+        ),
+    };
+    format!(
+        "the column `{header}` marks {subscribed} as not opted out (for example, {example}) and {opted_out} as opted out; \
+         the import opts out {all}{advice}"
+    )
+}
+
+/// The maximum number of imports that are listed.
+const MAX_SHOWN_IMPORTS: usize = 8;
+
+async fn remove_opt_outs(context: &Context, args: &RemoveArgs) -> Result<(), CommandFailure> {
+    let terms = opt_out_terms(&args.terms)?;
+    match (&args.phone, &args.source) {
+        (Some(phone), _) => remove_number(context, args, phone, &terms).await,
+        (None, Some(source)) => remove_import(context, args, source, &terms).await,
+        (None, None) => Err(CommandFailure::invalid("specify a PHONE, or an import with `--source FILE`")),
+    }
+}
+
+/// The warnings about the named campaign. They are printed unless the command prints JSON.
+async fn warn_about_campaign(
+    context: &Context,
+    ledger: &dyn Ledger,
+    terms: &OptOutTerms,
+) -> Result<Vec<String>, CommandFailure> {
+    let warning = describe_unknown_campaign(ledger, terms.campaign.as_deref()).await?;
+    if let Some(warning) = &warning {
+        context.output.print_warning(warning);
+    }
+    Ok(warning.into_iter().collect())
+}
+
+async fn remove_number(
+    context: &Context,
+    args: &RemoveArgs,
+    phone: &SecretString,
+    terms: &OptOutTerms,
+) -> Result<(), CommandFailure> {
+    let phone =
+        parse_number_of_campaigns(context, phone, args.terms.region.as_deref(), terms.campaign.as_deref()).await?;
+    let (mut removed, mut general, mut warnings) = (Vec::new(), None, Vec::new());
+    if context.has_ledger().await? {
+        let ledger = context.open_ledger().await?;
+        warnings = warn_about_campaign(context, ledger.as_ref(), terms).await?;
+        let listed = campaign_runs::list_opt_outs(ledger.as_ref(), phone, terms).await?;
+        general = find_general_opt_out(ledger.as_ref(), phone, terms).await?;
+        if !args.yes && !listed.is_empty() {
+            let what = format_count(listed.len() as u64, "opt-out");
+            let title = format!("Remove {what} for +{phone}?");
+            let mut question = ConfirmationPrompt::new(title, ExpectedAnswer::Yes, format!("remove {what}"));
+            for (index, entry) in listed.iter().enumerate() {
+                question.add_fact(if index == 0 { "opt-outs" } else { "" }, [describe_opt_out(entry).trim().into()]);
+            }
+            question.add_note(match &general {
+                Some(general) => describe_general_opt_out(general),
+                None => "This recipient opted out and could get messages again.".to_owned(),
+            });
+            require_confirmation(
+                &context.output,
+                question,
+                &format!("removing {what} of a recipient"),
+                "Nothing was changed.",
+            )
+            .await?;
+        }
+        removed = campaign_runs::remove_opt_outs(ledger.as_ref(), phone, terms).await?;
+    }
+    if context.output.json {
+        let taken: Vec<_> = removed.iter().map(opt_out_json).collect();
+        context.output.print_object(&json!({
+            "phone": phone.to_string(), "removed": taken, "still": general.as_ref().map(opt_out_json),
+            "warnings": warnings, "exit": exit::SUCCESS,
+        }));
+        return Ok(());
+    }
+    let mut text = String::new();
+    for OptOut { scope, at, .. } in &removed {
+        text += &match general {
+            Some(_) => format!("removed the opt-out of +{phone} from {}", describe_scope(scope)),
+            None => format!("+{phone} can get marketing messages from {} again", describe_scope(scope)),
+        };
+        text += &format!("; it had been on the list since {}\n", minute(*at));
+    }
+    if removed.is_empty() {
+        let why = match (&terms.campaign, &general) {
+            (Some(name), Some(_)) => format!("has no separate opt-out from campaign {name}"),
+            (Some(name), None) => format!("is not on the list for campaign {name}"),
+            (None, _) => "is not on the list".to_owned(),
+        };
+        text = format!("+{phone} {why}; nothing was changed\n");
+    }
+    text += &general.as_ref().map(|general| format!("  {}\n", describe_general_opt_out(general))).unwrap_or_default();
+    context.output.print_done(&text, exit::SUCCESS);
+    Ok(())
+}
+
+/// Finds the opt-out from all campaigns, which remains after the opt-out from one campaign is removed.
+async fn find_general_opt_out(
+    ledger: &dyn Ledger,
+    phone: Phone,
+    terms: &OptOutTerms,
+) -> Result<Option<OptOut>, CommandFailure> {
+    if terms.campaign.is_none() {
+        return Ok(None);
+    }
+    let entries = campaign_runs::list_opt_outs(ledger, phone, &OptOutTerms::default()).await?;
+    let general = |entry: &OptOut| entry.scope == OptOutScope::Everything && entry.reach == OptOutReach::AllGateways;
+    Ok(entries.into_iter().find(general))
+}
+
+fn describe_general_opt_out(general: &OptOut) -> String {
+    format!(
+        "The number is still opted out of all campaigns and gets no marketing messages. Remaining opt-out: {}",
+        describe_opt_out(general).trim()
+    )
+}
+
+async fn remove_import(
+    context: &Context,
+    args: &RemoveArgs,
+    source: &str,
+    terms: &OptOutTerms,
+) -> Result<(), CommandFailure> {
+    let Some(ledger) = context.open_existing_ledger().await? else {
+        return Err(CommandFailure::invalid("there are no imports to undo: the ledger does not exist yet"));
+    };
+    let warnings = warn_about_campaign(context, ledger.as_ref(), terms).await?;
+    let found = ImportedEntries::find(ledger.as_ref(), source, terms.campaign.as_deref()).await?;
+    if found.entries.is_empty() {
+        return Err(unknown_import(source, &found));
+    }
+    let (imports, forgotten, number) = (count_by_source(&found.entries), found.forgotten, found.entries.len() as u64);
+    if !args.yes {
+        let entries = format_count(number, "opt-out");
+        let change = format!("removing {entries} that {} added", format_count(imports.len() as u64, "import"));
+        require_confirmation(
+            &context.output,
+            removal_prompt(&imports, forgotten, number),
+            &change,
+            "Nothing was changed.",
+        )
+        .await?;
+    }
+    let removed = found.remove(ledger.as_ref(), terms.reason.as_deref()).await?;
+    if context.output.json {
+        let imports: Vec<_> =
+            imports.iter().map(|(source, entries)| json!({ "source": source, "entries": entries })).collect();
+        context.output.print_object(&json!({
+            "source": source, "removed": removed, "imports": imports, "forgotten": forgotten, "warnings": warnings,
+            "exit": exit::SUCCESS,
+        }));
+        return Ok(());
+    }
+    let mut text = format!("{} removed from the list\n", format_count(removed, "opt-out"));
+    text += &describe_forgotten(forgotten);
+    text += "  If another imported list also contains some of these numbers, import that list again.\n";
+    text += &format!("next: {}\n", context.output.command("suppress list".to_owned()));
+    context.output.print_done(&text, exit::SUCCESS);
+    Ok(())
+}
+
+/// Counts the entries of each import, by the source in the list.
+fn count_by_source(entries: &[OptOut]) -> BTreeMap<String, u64> {
+    let mut imports = BTreeMap::new();
+    for entry in entries {
+        *imports.entry(entry.source.to_string()).or_default() += 1;
+    }
+    imports
+}
+
+fn removal_prompt(imports: &BTreeMap<String, u64>, forgotten: u64, number: u64) -> ConfirmationPrompt {
+    let (entries, from) = (format_count(number, "opt-out"), format_count(imports.len() as u64, "import"));
+    let action = format!("remove {entries}");
+    let mut question =
+        ConfirmationPrompt::new(format!("Remove {entries} from {from}?"), ExpectedAnswer::Number(number), action);
+    for (index, (source, entries)) in imports.iter().take(MAX_SHOWN_IMPORTS).enumerate() {
+        let label = if index == 0 { "imports" } else { "" };
+        question.add_fact(label, [format!("{source} · {}", format_count(*entries, "opt-out")).into()]);
+    }
+    if imports.len() > MAX_SHOWN_IMPORTS {
+        question.add_fact(
+            "",
+            [format!("and {} more", format_count((imports.len() - MAX_SHOWN_IMPORTS) as u64, "import")).into()],
+        );
+    }
+    if imports.len() > 1 {
+        question.add_note("To undo only one of these imports, pass its full source to `--source`.");
+    }
+    if forgotten > 0 {
+        question.add_note(describe_forgotten(forgotten).trim());
+    }
+    question
+        .with_note("These recipients might get messages again. Opt-outs from other sources, such as replies, are kept.")
+}
+
+fn describe_forgotten(forgotten: u64) -> String {
+    match forgotten {
+        0 => String::new(),
+        _ => format!("  {} of forgotten recipients remain on the list.\n", format_count(forgotten, "opt-out")),
+    }
+}
+
+/// The failure for an unknown source of an import, with the known sources.
+fn unknown_import(source: &str, found: &ImportedEntries) -> CommandFailure {
+    let failure = CommandFailure::invalid(match found.forgotten {
+        0 => {
+            format!("the list contains no opt-outs imported from `{}`; nothing was changed", escape_to_one_line(source))
+        }
+        _ => format!(
+            "nothing was removed: all recipients from `{}` have been erased with `forget`, and their opt-outs stay on the list",
+            escape_to_one_line(source)
+        ),
+    });
+    let mut files: Vec<&str> = found.sources.iter().filter_map(|known| known.split(", ").next()).collect();
+    files.dedup();
+    match did_you_mean(source, files.iter().copied()) {
+        Some(near) => failure.with_help(format!("did you mean `{}`?", escape_to_one_line(near))),
+        None if files.is_empty() => failure,
+        None => {
+            let known: Vec<String> =
+                files.iter().take(MAX_SHOWN_IMPORTS).map(|known| format!("`{}`", escape_to_one_line(known))).collect();
+            failure.with_help(format!("imported files: {}", known.join(", ")))
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! The program with failpoints, which the tests start: at one of them it ends or suspends itself.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use campaign_core::failpoint;
+
+/// The environment variable of the failpoint: `name:count`, with an optional action after another colon: `panic`,
+/// `stay`, which blocks for ever, or `sleep`, which suspends the whole process until a test wakes it.
+const VARIABLE: &str = "CAMPAIGN_FAILPOINT";
+
+/// The time within which the suspension takes effect, even on a busy machine.
+#[cfg(unix)]
+const SUSPEND_LIMIT: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// The failpoint of this process, if it has one.
+static ARMED: OnceLock<ArmedFailpoint> = OnceLock::new();
+
+struct ArmedFailpoint {
+    name: String,
+    /// The pass at which it goes off; the first is 1.
+    at: u32,
+    passes: AtomicU32,
+    otherwise: Option<String>,
+}
+
+impl ArmedFailpoint {
+    fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.split(':');
+        let name = parts.next()?.to_owned();
+        let at = parts.next()?.parse().ok()?;
+        Some(Self { name, at, passes: AtomicU32::new(0), otherwise: parts.next().map(str::to_owned) })
+    }
+}
+
+fn main() -> ExitCode {
+    if let Some(armed) = std::env::var(VARIABLE).ok().as_deref().and_then(ArmedFailpoint::parse) {
+        ARMED.get_or_init(|| armed);
+        failpoint::set_action(pass_failpoint);
+    }
+    // Its help is the help of the program that people run.
+    let arguments = std::env::args_os().skip(1);
+    ExitCode::from(campaign::main(std::iter::once("campaign".into()).chain(arguments)))
+}
+
+/// Dies at the armed failpoint: as by SIGKILL, nothing is flushed, closed or cleaned up.
+fn pass_failpoint(name: &str) {
+    let Some(armed) = ARMED.get().filter(|armed| armed.name == name) else { return };
+    if armed.passes.fetch_add(1, Ordering::SeqCst) + 1 != armed.at {
+        return;
+    }
+    // A test recognizes by this line that the process died here. A closed pipe changes nothing.
+    let _ = writeln!(std::io::stderr(), "failpoint {name} went off");
+    match armed.otherwise.as_deref() {
+        Some("panic") => panic!("failpoint {name}"),
+        Some("stay") => loop {
+            std::thread::park();
+        },
+        #[cfg(unix)]
+        Some("sleep") => {
+            use rustix::process::{Signal, getpid, kill_process};
+
+            let _ = kill_process(getpid(), Signal::STOP);
+            // The signal reaches another thread first, and this one continues until it is stopped too. Its sleep
+            // ends during the suspension, so that it continues at once after it is woken.
+            std::thread::sleep(SUSPEND_LIMIT);
+        }
+        _ => std::process::abort(),
+    }
+}
