@@ -11,7 +11,7 @@ from evidence import GOOD, Export, Journal, Message, StatusChange, is_failed
 Source = Journal | Export
 
 # What has been found out about the message of a row.
-MSG_ID_RIGHT, REQUEST_RIGHT, PARTS_RIGHT, PARTS_WRONG, BY_PHONE = 1, 2, 4, 8, 16
+MSG_ID_RIGHT, REQUEST_RIGHT, PARTS_RIGHT, PARTS_WRONG, BY_PHONE, QUEUED_FIRST = 1, 2, 4, 8, 16, 32
 MOST = 255
 EXAMPLES_OF_OTHERS = 100
 
@@ -76,6 +76,9 @@ class Counter:
         found, claims = self.found, self.claims
         counts = found.received if message.accepted else found.refused
         counts[claim] = min(counts[claim] + 1, MOST)
+        if message.request_id and not message.accepted:
+            # The asynchronous endpoint queues a message before it rejects it.
+            found.facts[claim] |= QUEUED_FIRST
         if claims.find_number(message.msg_id) == claims.msg_id[claim]:
             found.facts[claim] |= MSG_ID_RIGHT
         if message.request_id == claims.word(claims.request_id[claim]):

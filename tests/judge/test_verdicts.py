@@ -90,6 +90,11 @@ class Lost(WorldTest):
         self.assertEqual([(fault.kind, fault.row) for fault in result.faults], [("lost", 14)])
         self.assertIn("the gateway rejected it: No route", result.faults[0].evidence)
 
+    def test_rejected_message_that_is_reported_as_delivered_is_lost(self) -> None:
+        for world in self.each_world():
+            world.operation_of(world.rows[3])["success"] = False
+            self.assertEqual(world.faults(), {("lost", 5)})
+
     def test_message_of_an_earlier_run_that_never_arrived_is_lost_once(self) -> None:
         world = honest_world()
         world.earlier = [dict(row) for row in world.rows]
@@ -211,6 +216,13 @@ class FalselyReported(WorldTest):
         for world in self.each_world():
             world.receive(str(FIRST_ID + 900), world.rows[15]["to"])
             self.assertEqual(world.faults(), {("falsely reported", 17)})
+
+    def test_rejection_that_the_results_already_know_is_false(self) -> None:
+        world = honest_world(asynchronous=True)
+        world.operation_of(world.rows[0])["success"] = False
+        self.assertEqual(world.faults(), set())
+        world.rows[0]["gateway_status"] = "REJECTED"
+        self.assertEqual(world.faults(), {("falsely reported", 2)})
 
     def test_unknown_msg_id_is_false(self) -> None:
         world = honest_world()

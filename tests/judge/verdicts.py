@@ -10,8 +10,8 @@ from pathlib import Path
 from claims import IN_DOUBT, SENT, UNSENT, Claims
 from evidence import Journal, Message, is_failed
 from inputs import TableForm, find_phone_columns, open_table, phone_digits
-from reception import (BY_PHONE, MSG_ID_RIGHT, PARTS_RIGHT, PARTS_WRONG, REQUEST_RIGHT, Counter, Evidence, Reception,
-                       Record, Source, Suspects, collect_evidence)
+from reception import (BY_PHONE, MSG_ID_RIGHT, PARTS_RIGHT, PARTS_WRONG, QUEUED_FIRST, REQUEST_RIGHT, Counter,
+                       Evidence, Reception, Record, Source, Suspects, collect_evidence)
 
 
 class Kind(StrEnum):
@@ -219,10 +219,10 @@ class Bench:
         claims, found = self.claims, self.reception
         if found.received[message] or message in self.explained:
             return False
-        was_queued = bool(claims.request_id[message]) or claims.state_of(message) == "failed"
-        if found.refused[message] and was_queued:
+        state = claims.state_of(message)
+        if found.refused[message]:
             # The asynchronous endpoint queues a message before it rejects it.
-            return False
+            return not (state == "failed" or state in ("queued", "accepted") and found.facts[message] & QUEUED_FIRST)
         is_rejected = claims.state_of(message) == "failed" and claims.word(claims.status[message]) == "REJECTED"
         return not (is_rejected and not isinstance(self.source, Journal))
 
@@ -235,6 +235,9 @@ class Bench:
             if state in SENT and self.is_missing(message):
                 self.add_lost(claim)
                 self.explained.add(message)
+            elif state in ("queued", "accepted") and self.is_known_rejection(claim):
+                self.add(Kind.FALSELY_REPORTED, claim, f"the results say {self.describe_state(claim)} with the gateway's "
+                         f"status REJECTED, the gateway rejected it: {self.describe_rejection(claim)}")
             elif state in UNSENT and claims.id[claim] and found.received[message]:
                 self.add(Kind.FALSELY_REPORTED, claim, f"the results say {self.describe_state(claim)}, "
                          f"the gateway received {self.describe_message(claim)}")
@@ -242,14 +245,23 @@ class Bench:
                 doubted.add(message)
                 self.add_doubt(claim)
 
+    def is_known_rejection(self, claim: int) -> bool:
+        """Whether the gateway rejected a message after it queued it, and the results already have that status."""
+        message = self.claims.message[claim]
+        is_rejected = self.reception.refused[message] and not self.reception.received[message]
+        return bool(is_rejected) and self.claims.word(self.claims.status[claim]) == "REJECTED"
+
+    def describe_rejection(self, claim: int) -> str:
+        """The gateway's error for a row's message, and its place."""
+        refused = self.evidence.refused.get(self.claims.phone[claim])
+        return f"{refused.error}, {place(refused)}" if refused else "at intake"
+
     def add_lost(self, claim: int) -> None:
         """Adds a message that the gateway does not have."""
         claims = self.claims
-        phone = claims.phone[claim]
-        refused = self.evidence.refused.get(phone)
         said = f"the results say {self.describe_state(claim)} (id {claims.texts.text(claims.id[claim])})"
-        if self.reception.refused[claims.message[claim]] and refused is not None:
-            self.add(Kind.LOST, claim, f"{said}, the gateway rejected it: {refused.error}, {place(refused)}")
+        if self.reception.refused[claims.message[claim]]:
+            self.add(Kind.LOST, claim, f"{said}, the gateway rejected it: {self.describe_rejection(claim)}")
         else:
             self.add(Kind.LOST, claim, f"{said}, the gateway has no such message")
 
