@@ -170,6 +170,37 @@ class Exports(Command):
         self.assertEqual(self.judge("--export", export)[0], 1)
         self.assertEqual(self.judge("--export", export, "--export-status", "status")[0], 0)
 
+    def test_export_in_any_order_counts_the_attempt_that_did_not_fail(self) -> None:
+        rows = [[*cells, "DELIVERED"] for cells in self.export_rows()]
+        rows[0][-1] = "Status"
+        failed = [*rows[5][:2], "9", "9", "", "UNDELIVERABLE"]
+        for changed, code in ((rows[:1] + [failed] + rows[1:], 0), (rows + [failed], 0),
+                              (rows[:5] + [failed, failed] + rows[6:], 0), (rows + [rows[5], failed], 1)):
+            self.assertEqual(self.judge("--export", self.write_export(changed), "--export-status", "status")[0], code)
+
+    def test_message_rejected_at_intake_may_lack_in_an_export(self) -> None:
+        rows = self.export_rows()
+        del rows[10]
+        self.assertIn("lost:\n  results.csv row 11 ", self.judge("--export", self.write_export(rows))[1])
+        self.world.rows[9]["gateway_status"] = "REJECTED"
+        self.world.write(self.folder)
+        self.assertEqual(self.judge("--export", self.write_export(rows))[0], 0)
+
+    def test_message_of_a_row_in_doubt_is_recognized_by_its_number(self) -> None:
+        output = self.judge("--export", self.write_export(self.export_rows()))[1]
+        self.assertIn("1 received, 1 not received", output)
+        self.assertRegex(output, r"row 15 .*: the gateway received \(export.csv:14\)")
+        self.assertRegex(output, r"row 16 .*: the gateway did not receive it")
+
+    def test_message_without_an_id_belongs_to_the_row_with_its_number(self) -> None:
+        for columns in (["--export-id", "id"], ["--export-msg-id", "msg_id"]):
+            rows = self.export_rows()
+            rows[1][2] = rows[1][3] = ""
+            self.assertEqual(self.judge("--export", self.write_export(rows), *columns)[0], 0)
+            rows.append(list(rows[1]))
+            output = self.judge("--export", self.write_export(rows), *columns)[1]
+            self.assertIn("doubled:\n  results.csv row 2 ", output)
+
     def test_other_campaigns_of_the_account_are_ignored_by_id_or_time(self) -> None:
         rows = self.export_rows()
         export = self.write_export(rows + [[rows[1][0], "26.11.2026 10:00", "5", "5", "another campaign"]])

@@ -182,6 +182,12 @@ class Misattributed(WorldTest):
             world.operation_of(world.rows[0])["id"] = FIRST_ID + 900
             self.assertEqual(world.faults(), {("misattributed", 2)})
 
+    def test_second_message_besides_one_under_another_id_is_doubled(self) -> None:
+        world = honest_world()
+        world.operation_of(world.rows[0])["id"] = FIRST_ID + 900
+        world.receive(str(FIRST_ID + 901), world.rows[0]["to"])
+        self.assertEqual(world.faults(), {("misattributed", 2), ("doubled", 2)})
+
     def test_id_of_another_row_is_misattributed(self) -> None:
         world = honest_world()
         world.rows[1]["id"] = world.rows[0]["id"]
@@ -273,6 +279,69 @@ class Accounting(WorldTest):
                 world.rows[0]["state"] = state
                 result = world.judge()
                 self.assertEqual((result.faults, result.in_doubt[0].row, result.in_doubt[0].received), ([], 2, True))
+
+
+class Shown(WorldTest):
+    """The evidence of a finding names the records that prove it."""
+
+    def evidence(self, world: World) -> str:
+        """The evidence of the only fault."""
+        faults = world.judge().faults
+        self.assertEqual(len(faults), 1, faults)
+        return faults[0].evidence
+
+    def test_doubled_message_shows_each_record(self) -> None:
+        world = honest_world()
+        for _ in range(5):
+            world.receive(world.rows[4]["id"], world.rows[4]["to"])
+        evidence = self.evidence(world)
+        self.assertTrue(evidence.startswith("the gateway received 6 messages for this number: "), evidence)
+        self.assertIn("journal.jsonl:10), (id 181000000000006, msg_id 700000015, 2026-11-27T10:00:00", evidence)
+        self.assertTrue(evidence.endswith(" and 2 more"), evidence)
+
+    def test_doubled_message_of_two_rows_names_both(self) -> None:
+        world = honest_world()
+        world.add_message("delivered", to=phone_of(3), phone=phone_of(3))
+        self.assertTrue(self.evidence(world).endswith("; the results report messages for rows 3, 21"))
+
+    def test_skipped_duplicate_is_not_named_as_a_second_message(self) -> None:
+        world = honest_world()
+        world.receive(str(FIRST_ID + 900), phone_of(2))
+        self.assertNotIn("the results report", self.evidence(world))
+
+    def test_foreign_request_names_its_owner(self) -> None:
+        world = honest_world(asynchronous=True)
+        world.rows[0]["request_id"] = "request-2"
+        self.assertIn("request_id request-2 belongs to the message of row 3 (id 181000000000003", self.evidence(world))
+        world.rows[0]["request_id"] = "request-900"
+        self.assertEqual(self.evidence(world), "the gateway has no request_id request-900")
+
+    def test_false_state_shows_the_message_of_its_row(self) -> None:
+        world = honest_world()
+        world.rows[5]["state"] = "rejected"
+        self.assertIn("the gateway received (id 181000000000007, msg_id 700000006", self.evidence(world))
+
+    def test_row_in_doubt_is_listed_once_with_its_message(self) -> None:
+        world = honest_world()
+        world.earlier = [dict(row) for row in world.rows]
+        doubts = world.judge().in_doubt
+        self.assertEqual([finding.row for finding in doubts], [15, 16])
+        self.assertIn("the gateway received (id 181000000000015", doubts[0].evidence)
+        self.assertEqual(doubts[1].evidence, "the gateway did not receive it")
+
+    def test_faults_are_sorted_by_kind_and_row(self) -> None:
+        world = honest_world()
+        world.receive(world.rows[4]["id"], world.rows[4]["to"])
+        for place in (6, 3):
+            world.drop(world.rows[place])
+        self.assertEqual([fault.row for fault in world.judge().faults], [5, 8, 6])
+
+    def test_only_some_unexpected_messages_are_shown(self) -> None:
+        world = honest_world()
+        for number in range(102):
+            world.receive(str(FIRST_ID + 900 + number), f"38067{number:07d}")
+        result = world.judge(Rules(exclusive=True))
+        self.assertEqual((len(result.faults), result.notes), (100, ["2 more unexpected messages"]))
 
 
 class Empty(unittest.TestCase):

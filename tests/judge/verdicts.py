@@ -151,7 +151,6 @@ class Bench:
         for missing in messages:
             if unfailed and claims.state_of(missing) in SENT and self.is_missing(missing):
                 stray = unfailed.pop(0)
-                records = [record for record in records if record is not stray]
                 self.explained.add(missing)
                 self.add(Kind.MISATTRIBUTED, missing, f"the results have id {claims.texts.text(claims.id[missing])}, "
                          f"the gateway has this number's message as {describe(stray.message)}")
