@@ -146,7 +146,7 @@ def add_row(claims: Claims, file: Path, line: int, cells: dict[str, str]) -> Non
         if is_shortened(cells[name]):
             raise BadInput(f"a spreadsheet has shortened the number in `{name}`", file=file, line=line,
                            remedy="write the results again: campaign results NAME --out FILE")
-    if not cells["row"].isdecimal():
+    if not cells["row"].isdecimal() or len(cells["row"]) > 9:
         raise BadInput("the cell in `row` is not a row number", file=file, line=line, remedy=REMEDY)
     refers = cells["state"] == "skipped" and cells.get("reason", "").startswith("already sent") and bool(cells["id"])
     # The row is about an earlier message. If that was purged, nobody knows its state any more.

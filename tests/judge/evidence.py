@@ -17,6 +17,7 @@ from inputs import BadInput, TableForm, clean_cell, find_phone_columns, is_short
 GOOD = frozenset({"DELIVERED", "READ", "REPLIED", "PARTIALLY DELIVERED"})
 FAILED = frozenset({"EXPIRED", "UNDELIVERABLE", "REJECTED", "DELETED", "FILTERED", "NO ROUTE", "SIM FULL",
                     "INVALID DESTINATION ADDRESS", "INVALID SOURCE ADDRESS"})
+REJECTED = "REJECTED"
 DATE_FORMS = ("%d.%m.%Y %H:%M:%S", "%d.%m.%Y %H:%M", "%Y/%m/%d %H:%M:%S")
 
 
@@ -171,6 +172,8 @@ class Export:
     form: TableForm = TableForm()
     time_format: str = ""
     period: Period = Period()
+    # Words of the provider, in upper case, and the statuses that they mean.
+    words: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -211,8 +214,11 @@ class Export:
                                remedy="name the delimiter with --export-delimiter, or correct the row")
             texts = {name: clean_cell(cells[place]) for name, place in places.items()}
             at = texts.pop("at", "")
+            if status := texts.get("status", "").upper():
+                texts["status"] = self.words.get(status, status)
             if self.period.contains(at, file, line, self.time_format):
-                yield Message(file, line, at, export_phone(cells[phones[0]], file, line), **texts)
+                yield Message(file, line, at, export_phone(cells[phones[0]], file, line), **texts,
+                              accepted=texts.get("status") != REJECTED, error=texts.get("status", ""))
 
 
 def export_phone(cell: str, file: Path, line: int) -> str:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+from datetime import datetime
 from pathlib import Path
 
 from claims import read_claims
-from evidence import Export, ExportColumns, Journal, Period, parse_time
+from evidence import REJECTED, Export, ExportColumns, Journal, Period, parse_time
 from inputs import BadInput, TableForm
 from printing import render_summary, write_json
 from reception import Source
@@ -36,6 +37,10 @@ def build_parser() -> argparse.ArgumentParser:
                        ("id", "your own message identifier"), ("msg-id", "identifier that the provider assigned"),
                        ("status", "delivery status"), ("text", "text of the message")):
         columns.add_argument(f"--export-{name}", default="", metavar="COLUMN", help=what)
+    columns.add_argument("--failed", action="append", default=[], metavar="WORD",
+                         help="a status that means `not delivered`, in the provider's words; can be repeated")
+    columns.add_argument("--rejected", action="append", default=[], metavar="WORD",
+                         help="a status that means `not accepted`, in the provider's words; can be repeated")
     columns.add_argument("--export-delimiter", default="", metavar="SIGN", help="[default: detected]")
     columns.add_argument("--export-encoding", default="", metavar="NAME", help="[default: detected]")
     columns.add_argument("--time-format", default="", metavar="FORM", help="such as %%d/%%m/%%Y %%H:%%M")
@@ -84,10 +89,14 @@ def build_source(options: argparse.Namespace) -> Source:
         raise BadInput("--only-known-ids needs identifiers",
                        remedy="pass --export-id COLUMN or --export-msg-id COLUMN")
     form = TableForm(options.export_encoding, options.export_delimiter)
-    return Export(options.export, columns, form, options.time_format, period)
+    words = {word.upper(): "UNDELIVERABLE" for word in options.failed}
+    words |= {word.upper(): REJECTED for word in options.rejected}
+    if words and not columns.status:
+        raise BadInput("--failed and --rejected need the status of each message", remedy="pass --export-status COLUMN")
+    return Export(options.export, columns, form, options.time_format, period, words)
 
 
-def parse_option_time(text: str, option: str):
+def parse_option_time(text: str, option: str) -> datetime | None:
     """The time of an option; `None` if it is not given."""
     time = parse_time(text) if text else None
     if text and time is None:
@@ -98,6 +107,8 @@ def parse_option_time(text: str, option: str):
 def run(arguments: list[str]) -> int:
     """Judges, prints the summary and returns the exit code."""
     options = build_parser().parse_args(arguments)
+    if options.examples < 0:
+        raise BadInput("--examples cannot be negative")
     source = build_source(options)
     recipients, list_columns = None, []
     if options.list is not None:

@@ -178,6 +178,17 @@ class Exports(Command):
                               (rows[:5] + [failed, failed] + rows[6:], 0), (rows + [rows[5], failed], 1)):
             self.assertEqual(self.judge("--export", self.write_export(changed), "--export-status", "status")[0], code)
 
+    def test_words_of_the_provider_mean_failed_or_rejected(self) -> None:
+        rows = [[*cells, "Доставлено"] for cells in self.export_rows()]
+        rows[0][-1] = "Статус"
+        rows.append([*rows[5][:2], "9", "9", "", "Не доставлено"])
+        rows.append([phone_of(14), *rows[5][1:2], "8", "8", "", "Відхилено"])
+        options = ("--export", self.write_export(rows), "--export-status", "Статус")
+        self.assertTrue(self.judge(*options)[1].endswith("2 faults found\n"))
+        code, output = self.judge(*options, "--failed", "не доставлено", "--rejected", "відхилено")
+        self.assertEqual(code, 0)
+        self.assertIn("14 messages received by the gateway, 1 rejected", output)
+
     def test_message_rejected_at_intake_may_lack_in_an_export(self) -> None:
         rows = self.export_rows()
         del rows[10]
@@ -313,6 +324,9 @@ class Refused(Command):
                 (rows, ["--from", "2026-11-27"], "--from and --until need the time of each message"),
                 (rows, ["--export-time", "id", "--from", "2026-11-27"], "export.csv:2: cannot read the time"),
                 (rows, ["--from", "soon", "--export-time", "Час"], "cannot read the time `soon` of --from"),
+                (rows, ["--failed", "no"], "--failed and --rejected need the status of each message"),
+                (rows, ["--export-delimiter", "::"], "export.csv: the delimiter `::` is not one character"),
+                (rows, ["--examples", "-1"], "--examples cannot be negative"),
                 (rows, ["--only-known-ids"], "--only-known-ids needs identifiers"),
                 (rows, ["--contains", "code"], "--contains needs the text of each message"),
                 (rows, ["--export-encoding", "klingon"], "there is no encoding `klingon`"),
