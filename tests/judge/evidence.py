@@ -12,7 +12,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from inputs import BadInput, TableForm, clean_cell, find_phone_columns, is_shortened, open_table, phone_digits, require_file
+from inputs import (BadInput, TableForm, clean_cell, find_phone_columns, is_shortened, open_table, phone_digits,
+                    require_file)
 
 GOOD = frozenset({"DELIVERED", "READ", "REPLIED", "PARTIALLY DELIVERED"})
 FAILED = frozenset({"EXPIRED", "UNDELIVERABLE", "REJECTED", "DELETED", "FILTERED", "NO ROUTE", "SIM FULL",

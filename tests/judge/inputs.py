@@ -88,7 +88,8 @@ def csv_lines(file: Path, form: TableForm) -> Iterator[tuple[int, list[str]]]:
     """The lines of a CSV file, without empty ones. The first is the header."""
     encoding = form.encoding or detect_encoding(file)
     first, has_separator_line = first_line(file, encoding)
-    delimiter = {"tab": "\t"}.get(form.delimiter, form.delimiter) or (first.strip()[4] if has_separator_line else detect_delimiter(first))
+    detected = first.strip()[4] if has_separator_line else detect_delimiter(first)
+    delimiter = "\t" if form.delimiter == "tab" else form.delimiter or detected
     if len(delimiter) != 1:
         raise BadInput(f"the delimiter `{delimiter}` is not one character", file=file)
     try:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from inputs import BadInput, mask_phone
 from verdicts import Finding, Judgement, Kind
+
+WIDTH = 118
 
 MEANINGS = {
     Kind.LOST: "reported as sent, but the gateway never received it",
@@ -61,10 +64,11 @@ def render_examples(name: str, findings: list[Finding], most: int, show_numbers:
     lines = ["", f"{name}:"]
     for finding in findings[:most]:
         phone = f" {shown_phone(finding, show_numbers)}" if finding.phone else ""
-        lines.append(f"  {finding.file.name} row {finding.row}{phone}: {finding.evidence}")
+        text = f"  {finding.file.name} row {finding.row}{phone}: {finding.evidence}"
+        lines += textwrap.wrap(text, WIDTH, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
     if len(findings) > most:
         lines.append(f"  … and {len(findings) - most} more (--examples, --json)")
-    return lines if len(findings) else []
+    return lines
 
 
 def shown_phone(finding: Finding, show_numbers: bool) -> str:

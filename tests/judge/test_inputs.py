@@ -75,7 +75,8 @@ class Command(unittest.TestCase):
 
     def export_rows(self) -> list[list[str]]:
         """A delivery export of the honest campaign."""
-        received = [operation for operations in self.world.envelopes for operation in operations if operation["success"]]
+        operations = [operation for envelope in self.world.envelopes for operation in envelope]
+        received = [operation for operation in operations if operation["success"]]
         return [["Телефон", "Час", "id", "msg_id", "text"]] + [
             [f"+{operation['phone']}", "27.11.2026 10:00", str(operation["id"]), str(operation["msg_id"]),
              f"Your CODE-{int(operation['phone'][5:])}"] for operation in received]
@@ -160,7 +161,7 @@ class Exports(Command):
         rows[1][4], rows[2][4] = rows[2][4], rows[1][4]
         code, output = self.judge("--export", self.write_export(rows), *options)
         self.assertTrue(output.endswith("2 faults found\n"), output)
-        self.assertIn("does not contain the value of the row", output)
+        self.assertIn("does not contain the row's value", output)
 
     def test_failed_row_of_an_export_is_not_counted(self) -> None:
         rows = [[*cells, "DELIVERED"] for cells in self.export_rows()]
@@ -270,7 +271,8 @@ class Refused(Command):
         self.assertIn("help: pass either --journal or --export", self.refusal())
         both = ("--journal", self.path("journal.jsonl"), "--export", self.path("journal.jsonl"))
         self.assertIn("help: pass either --journal or --export", self.refusal(*both))
-        self.assertIn("error: missing.jsonl: there is no such file", self.refusal("--journal", self.path("missing.jsonl")))
+        message = self.refusal("--journal", self.path("missing.jsonl"))
+        self.assertIn("error: missing.jsonl: there is no such file", message)
 
     def test_foreign_results_file_is_refused(self) -> None:
         (self.folder / "results.csv").write_text("phone,name\n1,2\n", encoding="utf-8")
@@ -303,7 +305,8 @@ class Refused(Command):
         self.assertIn("results.csv: the results have no rows", self.refusal("--journal", self.path("journal.jsonl")))
 
     def test_damaged_journal_is_refused(self) -> None:
-        for line, problem in (("hello\n", "this is not a journal of `campaign sandbox`"), ("[]\n", "it is not an event"),
+        for line, problem in (("hello\n", "this is not a journal of `campaign sandbox`"),
+                              ("[]\n", "it is not an event"),
                               ('{"event":"operation","phone":"1"}\n', "the event has no `at`"),
                               ('{"event":"envelope","at":"","envelope":9}\n', "request 9 follows request 14")):
             (self.folder / "journal.jsonl").write_text(self.world.journal_text() + line, encoding="utf-8")

@@ -235,8 +235,8 @@ class Bench:
                 self.add_lost(claim)
                 self.explained.add(message)
             elif state in ("queued", "accepted") and self.is_known_rejection(claim):
-                self.add(Kind.FALSELY_REPORTED, claim, f"the results say {self.describe_state(claim)} with the gateway's "
-                         f"status REJECTED, the gateway rejected it: {self.describe_rejection(claim)}")
+                self.add(Kind.FALSELY_REPORTED, claim, f"the results say {self.describe_state(claim)} with the "
+                         f"gateway's status REJECTED, the gateway rejected it: {self.describe_rejection(claim)}")
             elif state in UNSENT and claims.id[claim] and found.received[message]:
                 self.add(Kind.FALSELY_REPORTED, claim, f"the results say {self.describe_state(claim)}, "
                          f"the gateway received {self.describe_message(claim)}")
@@ -317,7 +317,7 @@ class Bench:
         for claim, message in found.wrong_phone:
             self.add_wrong_phone(claim, message)
         for claim, message in found.wrong_text:
-            self.add(Kind.MISATTRIBUTED, claim, f"the text of {describe(message)} does not contain the value of the row")
+            self.add(Kind.MISATTRIBUTED, claim, f"the text of {describe(message)} does not contain the row's value")
         for claim in claims.unlike_list:
             self.add(Kind.MISATTRIBUTED, claim, "the row's number in the list is another one")
         for claim in range(len(claims)):
@@ -360,8 +360,8 @@ class Bench:
             problem = "although both rows are reported with a message of their own"
         else:
             return
-        self.add(Kind.MISATTRIBUTED, claim, f"row {claims.row[first]} of {claims.files[claims.file[first]].name} has the "
-                 f"same id {claims.texts.text(claims.id[claim])}, {problem}")
+        where = f"row {claims.row[first]} of {claims.files[claims.file[first]].name}"
+        self.add(Kind.MISATTRIBUTED, claim, f"{where} has the same id {claims.texts.text(claims.id[claim])}, {problem}")
 
     def judge_others(self) -> None:
         """Adds messages to numbers outside the results, if there must not be any."""
