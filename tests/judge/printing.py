@@ -48,6 +48,10 @@ def render_summary(result: Judgement, examples: int, show_numbers: bool) -> str:
 def notes_of(result: Judgement) -> list[str]:
     """What is not a fault, but helps to understand the counts."""
     notes = list(result.notes)
+    doubled = sum(fault.kind is Kind.DOUBLED for fault in result.faults)
+    if doubled > 10 and doubled * 10 > result.rows:
+        notes.append("many numbers are doubled: if this is another edition or campaign, exclude it with --from and "
+                     "--until, or pass the results of the other campaign too")
     if result.several_rows:
         notes.append(f"{count(result.several_rows, 'number')} got several messages, one for each row or campaign")
     if result.retried:

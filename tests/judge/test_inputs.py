@@ -114,6 +114,12 @@ class Output(Command):
         self.assertEqual(output.count("the gateway has no such message"), 2)
         self.assertIn("… and 3 more", output)
 
+    def test_many_doubled_numbers_lead_to_a_hint(self) -> None:
+        for row in self.world.rows[:12]:
+            self.world.receive(f"9{row['id']}", row["to"])
+        self.world.write(self.folder)
+        self.assertIn("note: many numbers are doubled: if this is another edition", self.judge_journal()[1])
+
     def test_period_limits_the_messages(self) -> None:
         self.assertEqual(self.judge_journal("--from", "2026-11-27T10:00", "--until", "2026-11-27T10:01")[0], 0)
         for period in (("--from", "2026-11-27T10:01"), ("--until", "2026-11-27T12:00+02:00")):

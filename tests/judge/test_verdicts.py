@@ -18,6 +18,17 @@ class Honest(WorldTest):
             self.assertEqual((result.rows, result.list_rows, result.messages, result.rejections), (19, 19, 13, 1))
             self.assertEqual([finding.received for finding in result.in_doubt], [True, False])
 
+    def test_identifier_of_the_gateway_may_be_a_text(self) -> None:
+        world = honest_world()
+        for envelope in world.envelopes:
+            for operation in envelope:
+                operation["msg_id"] = f"m-{operation['msg_id']}"
+        for row in world.rows:
+            row["msg_id"] = f"m-{row['msg_id']}" if row["msg_id"] else ""
+        self.assertEqual(world.faults(), set())
+        world.rows[0]["msg_id"] = "m-1"
+        self.assertEqual(world.faults(), {("falsely reported", 2)})
+
     def test_failed_message_that_is_sent_again_is_no_fault(self) -> None:
         for world in self.each_world():
             retried = world.rows[9]
