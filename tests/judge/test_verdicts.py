@@ -72,6 +72,14 @@ class Honest(WorldTest):
             self.assertEqual(world.faults(Rules(allow_duplicates=True)), set())
             self.assertEqual(world.faults(), {("doubled", 2)})
 
+    def test_failed_message_of_another_row_is_no_attempt(self) -> None:
+        for world in self.each_world():
+            world.add_status(world.rows[0], "UNDELIVERABLE")
+            world.add_message("delivered", to=phone_of(2), phone=phone_of(2))
+            self.assertEqual(world.judge(Rules(allow_duplicates=True)).retried, 0)
+            world.receive(str(FIRST_ID + 900), phone_of(2))
+            self.assertEqual(world.faults(Rules(allow_duplicates=True)), {("doubled", 2)})
+
     def test_message_of_another_campaign_is_counted_separately(self) -> None:
         world = honest_world()
         tested = world.add_message("accepted", to=phone_of(2), phone=phone_of(2), run="campaign.test@1")

@@ -154,7 +154,7 @@ class Bench:
                 self.explained.add(missing)
                 self.add(Kind.MISATTRIBUTED, missing, f"the results have id {claims.texts.text(claims.id[missing])}, "
                          f"the gateway has this number's message as {describe(stray.message)}")
-        counted = [record for record in records if not record.failed]
+        counted = [record for record in records if not self.is_earlier_attempt(record, records)]
         self.result.retried += len(records) - len(counted)
         reported = [message for message in messages if claims.state_of(message) not in UNSENT]
         if not reported and not any(found.received[message] for message in messages):
@@ -168,6 +168,15 @@ class Bench:
             self.add_doubled(messages, counted)
         elif len(counted) > 1:
             self.result.several_rows += 1
+
+    def is_earlier_attempt(self, record: Record, records: list[Record]) -> bool:
+        """Whether a message failed and was sent again.
+
+        With `duplicates: allow`, another message to the number can belong to another row. It is then no second attempt.
+        """
+        if self.rules.allow_duplicates and self.is_known(record):
+            return record.failed and sum(other.message.id == record.message.id for other in records) > 1
+        return record.failed
 
     def stray_records(self, phone: int, records: list[Record]) -> list[Record]:
         """The messages to a number whose identifier is in no row, and that did not fail before another message."""
