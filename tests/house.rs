@@ -387,7 +387,10 @@ fn new_rule_is_a_static_and_a_line_in_the_list() {
             continue;
         }
         let shown = file.display();
-        assert!(file.parent() == Some(&folder), "{shown}: rules belong to `engine/check/rules` or `core/finding/rules`");
+        assert!(
+            file.parent() == Some(&folder),
+            "{shown}: rules belong to `engine/check/rules` or `core/finding/rules`"
+        );
         let topic = file.file_stem().expect("a name").to_string_lossy().into_owned();
         let whole = fs::read_to_string(&file).expect("a file");
         let statics = text.split("static ").skip(1).filter_map(|rest| Some(rest.split_once(": Rule =")?.0));

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Folder, Gateway, Reachable, Request, rejected};
+use crate::support::{Answer, Folder, Gateway, Reachable, Request, judge_results, rejected};
 
 /// A gateway that names the message in each answer and remembers every accepted message.
 pub(crate) struct Witness {
@@ -22,6 +22,9 @@ struct Memory {
     /// Numbers whose first message is rejected.
     refusing: BTreeSet<u64>,
     refused: Vec<u64>,
+    /// The requests and their operations, in the format of the sandbox's journal.
+    journal: Vec<Value>,
+    requests: u64,
     /// Called with the numbers of each request before it is answered.
     onlooker: Option<Onlooker>,
 }
@@ -103,8 +106,11 @@ impl Witness {
         })
     }
 
-    /// Compares the messages that arrived with the results of the recipients on the list.
+    /// Compares the messages that arrived with the results of the recipients on the list. An independent judge does
+    /// the same.
+    #[track_caller]
     pub(crate) fn tally(&self, sale: &Folder, list: impl IntoIterator<Item = u64>) -> Tally {
+        self.judge(sale);
         let results = sale.results();
         let list: BTreeSet<u64> = list.into_iter().collect();
         let messages = self.messages();
@@ -136,6 +142,19 @@ impl Witness {
         tally
     }
 
+    /// Has the judge of `tests/judge` compare the results with what arrived.
+    #[track_caller]
+    fn judge(&self, sale: &Folder) {
+        let journal = sale.path("witness.jsonl");
+        let lines = self.memory.lock().expect("the memory").journal.iter().fold(String::new(), |mut lines, line| {
+            lines += &line.to_string();
+            lines.push('\n');
+            lines
+        });
+        std::fs::write(&journal, lines).expect("a journal");
+        judge_results(sale, &journal);
+    }
+
     /// The rows in doubt. Panics if one of them arrived, since the gateway would confirm it.
     pub(crate) fn doubts(&self, sale: &Folder) -> Vec<u64> {
         let (results, messages) = (sale.results(), self.messages());
@@ -165,6 +184,12 @@ impl Memory {
         }
         let operations = request.operations();
         let name = format!("r-{}", operations.first().map_or(&Value::Null, |operation| &operation["id"]));
+        self.requests += 1;
+        let mut received = json!({ "event": "envelope", "at": "", "envelope": self.requests });
+        if request.path() == "/v1/json" {
+            received["request_id"] = name.clone().into();
+        }
+        self.journal.push(received);
         let items: Vec<Value> = operations.iter().map(|operation| self.accept_one(operation, &name)).collect();
         match request.path() {
             "/v1/json" => json!({ "success": true, "request_id": name }),
@@ -175,10 +200,16 @@ impl Memory {
     fn accept_one(&mut self, operation: &Value, request: &str) -> Value {
         let number = |name: &str| operation[name].as_u64().expect("a number");
         let (id, phone) = (number("id"), number("phone"));
+        let mut received = json!({ "event": "operation", "at": "", "envelope": self.requests, "id": id,
+            "phone": phone.to_string(), "success": true, "msg_id": msg_id(&id.to_string()), "parts": 1 });
         if self.refusing.remove(&phone) {
             self.refused.push(phone);
+            received["success"] = false.into();
+            received["error"] = "No route".into();
+            self.journal.push(received);
             return rejected(operation, "No route");
         }
+        self.journal.push(received);
         self.accepted.push(Accepted { id, phone, request: request.to_owned() });
         self.ids.insert(id);
         json!({ "success": true, "data": { "id": id, "msg_id": msg_id(&id.to_string()), "parts": 1 } })
