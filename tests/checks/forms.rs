@@ -173,6 +173,9 @@ fn every_value_in_force_is_shown_with_where_it_comes_from() {
         assert!(origin.starts_with(&format!("  from: {from}")), "{key}: {origin}");
     }
     assert!(!output.stdout.contains("schedule"), "absent keys have no defaults: {}", output.stdout);
+    sale.replace("sale.yaml", "name: sale\n", "");
+    let unnamed = sale.campaign(&["check", "sale.yaml", "--show-settings"]).exits(0);
+    unnamed.says("name:\n  value: sale\n  from: default, derived from the name of the file");
     let named =
         sale.campaign(&["check", "sale.yaml", "--show-settings", "--gateway", "local", "--json"]).exits(0).json();
     let settings = named["files"][0]["settings"].as_array().expect("settings");

@@ -105,7 +105,7 @@ impl SettingsCollector<'_> {
     fn push_default(&mut self, key: &KeySpec, path: String) {
         let Campaign { brief, results, .. } = self.campaign;
         let (value, origin) = match path.as_str() {
-            "the file name" => (brief.name.as_str().into(), SettingOrigin::Follows("the name of the file")),
+            "name" => (brief.name.as_str().into(), SettingOrigin::Follows("the name of the file")),
             "purpose" => (brief.purpose.name().into(), SettingOrigin::Follows("the channels")),
             "language" if brief.region.is_some() => {
                 (brief.text_language().code().into(), SettingOrigin::Follows("the region"))
