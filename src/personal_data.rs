@@ -46,22 +46,23 @@ pub(super) async fn find_messages(context: &Context, args: &FindArgs) -> Result<
 }
 
 fn messages_json(phone: Phone, person: &RecipientRecord, opt_outs: &[OptOut], code: u8) -> Value {
-    let run = |RecipientInRun { run, known, .. }: &RecipientInRun| {
+    let RecipientRecord { runs, unreadable, purged } = person;
+    let run_json = |RecipientInRun { run, rows: _, results }: &RecipientInRun| {
         json!({
             "run": run.name(), "live": run.live, "gateway": run.gateway, "began_at": format!("{:.3}", run.began_at),
-            "rows": known,
+            "rows": results,
         })
     };
-    let unread = |UnreadableRun { run, why }: &UnreadableRun| json!({ "run": run, "why": why });
+    let unread_json = |UnreadableRun { run, why }: &UnreadableRun| json!({ "run": run, "why": why });
     let mut object = json!({
-        "phone": phone.to_string(), "runs": person.runs.iter().map(run).collect::<Vec<_>>(),
+        "phone": phone.to_string(), "runs": runs.iter().map(run_json).collect::<Vec<_>>(),
         "suppressed": opt_outs.iter().map(opt_out_json).collect::<Vec<_>>(),
-        "unread": person.unreadable.iter().map(unread).collect::<Vec<_>>(), "exit": code,
+        "unread": unreadable.iter().map(unread_json).collect::<Vec<_>>(), "exit": code,
     });
-    if person.purged > 0 {
-        object["purged"] = person.purged.into();
+    if *purged > 0 {
+        object["purged"] = (*purged).into();
     }
-    if !person.unreadable.is_empty() {
+    if !unreadable.is_empty() {
         object["error"] = "some runs could not be searched".into();
     }
     object
@@ -74,30 +75,30 @@ fn messages_text(
     person: &RecipientRecord,
     opt_outs: &[OptOut],
 ) -> StyledText {
-    let (rows, runs) = (format_count(person.count_rows(), "row"), format_count(person.runs.len() as u64, "run"));
+    let RecipientRecord { runs, unreadable, purged } = person;
     let mut text = StyledText::new();
     let found = match person.count_rows() {
         0 if selective => "no messages match this selection".to_owned(),
         0 => "not in any run".to_owned(),
-        _ => format!("{rows} in {runs}"),
+        rows => format!("{} in {}", format_count(rows, "row"), format_count(runs.len() as u64, "run")),
     };
     text.add_line(0, [strong(format!("+{phone}")), plain(format!(": {found}"))]);
-    for RecipientInRun { run, known, .. } in &person.runs {
-        for row in known {
+    for RecipientInRun { run, rows: _, results } in runs {
+        for row in results {
             text.push(StyledLine::new(message_spans(row, run.live)).with_indent(2));
         }
     }
     for opt_out in opt_outs {
         text.add_line(0, [caution("on the suppression list: "), plain(suppress::describe_opt_out(opt_out).trim_end())]);
     }
-    for UnreadableRun { run, why } in &person.unreadable {
+    for UnreadableRun { run, why } in unreadable {
         text.add_line(0, [bad(format!("cannot search {run}: ")), plain(why.as_str())]);
     }
-    if person.purged > 0 {
-        let runs = format_count(person.purged, "purged run");
-        text.add_line(0, [plain(format!("{runs} cannot be searched, because the recipients were erased"))]);
+    if *purged > 0 {
+        let count = format_count(*purged, "purged run");
+        text.add_line(0, [plain(format!("{count} cannot be searched, because the recipients were erased"))]);
     }
-    let last = person.runs.iter().filter_map(|run| Some((run.run.name(), run.rows.max()?))).next_back();
+    let last = runs.iter().filter_map(|run| Some((run.run.name(), run.rows.max()?))).next_back();
     text.push(StyledLine::next_step(match last {
         Some((run, row)) => context.output.command(format!("show {run} --row {row}")),
         None => context.output.command("status"),
@@ -107,15 +108,15 @@ fn messages_text(
 
 /// Formats a message from the columns of the results: run, row, state and times.
 fn message_spans(row: &Value, live: bool) -> Vec<Span> {
-    let told = |name: &str| row[name].as_str().unwrap_or_default();
-    let state = RowState::ALL.into_iter().find(|state| state.name() == told("state")).map(status::state_span);
-    let channel = match told("delivered_by") {
-        "" => told("operation").to_owned(),
-        channel => format!("{} by {channel}", told("operation")),
+    let cell = |name: &str| row[name].as_str().unwrap_or_default();
+    let state = RowState::ALL.into_iter().find(|state| state.name() == cell("state")).map(status::state_span);
+    let channel = match cell("delivered_by") {
+        "" => cell("operation").to_owned(),
+        channel => format!("{} by {channel}", cell("operation")),
     };
     let mut parts = vec![
-        vec![strong(told("run")), plain(format!(" row {}", row["row"]))],
-        vec![state.unwrap_or_else(|| plain(told("state")))],
+        vec![strong(cell("run")), plain(format!(" row {}", row["row"]))],
+        vec![state.unwrap_or_else(|| plain(cell("state")))],
     ];
     if !channel.is_empty() {
         parts.push(vec![plain(channel)]);
@@ -123,17 +124,17 @@ fn message_spans(row: &Value, live: bool) -> Vec<Span> {
     if !live {
         parts.push(vec![plain("rehearsal")]);
     }
-    let delivered = match told("delivered_at_is") {
+    let delivered = match cell("delivered_at_is") {
         "at_latest" => "delivered no later than",
         "uncertain" => "delivery time uncertain, reported as",
         _ => "delivered",
     };
     for (name, what) in [("submitted_at", "sent"), ("delivered_at", delivered), ("updated_at", "last update")] {
-        if !told(name).is_empty() {
-            parts.push(vec![dim(format!("{what} {}", output::format_program_time(told(name)))).unbroken()]);
+        if !cell(name).is_empty() {
+            parts.push(vec![dim(format!("{what} {}", output::format_program_time(cell(name)))).unbroken()]);
         }
     }
-    let reasons = ["reason", "error"].map(told).into_iter().filter(|text| !text.is_empty());
+    let reasons = ["reason", "error"].map(cell).into_iter().filter(|text| !text.is_empty());
     parts.extend(reasons.map(|text| vec![plain(text)]));
     join_spans(parts, " · ")
 }
@@ -153,17 +154,17 @@ pub(super) async fn forget_recipient(context: &Context, args: &ForgetArgs) -> Re
         )
         .await?;
     }
-    let told = campaign_runs::forget_person(&context.adapters(ledger)?, phone).await?;
+    let forgotten = campaign_runs::forget_person(&context.adapters(ledger)?, phone).await?;
     let code = match () {
-        () if !told.unread.is_empty() || !told.unwritten.is_empty() => exit::STORAGE,
-        () if !told.doubtful.is_empty() => exit::IN_DOUBT,
+        () if !forgotten.unread.is_empty() || !forgotten.unwritten.is_empty() => exit::STORAGE,
+        () if !forgotten.doubtful.is_empty() => exit::IN_DOUBT,
         () => exit::SUCCESS,
     };
     if context.output.json {
-        let object = forgotten_json(context, phone, told, code);
+        let object = forgotten_json(context, phone, forgotten, code);
         context.output.print_object(&object);
     } else {
-        let text = describe_forgotten(context, phone, told);
+        let text = describe_forgotten(context, phone, forgotten);
         context.output.print_done(&text, code);
     }
     Ok(code)
@@ -181,20 +182,20 @@ async fn confirm_forgetting(context: &Context, phone: Phone, person: &RecipientR
     require_confirmation(&context.output, question, "forgetting a recipient", "Nothing was forgotten.").await
 }
 
-fn forgotten_json(context: &Context, phone: Phone, told: ForgottenPerson, code: u8) -> Value {
-    let rows = |rows: &RoaringBitmap| rows.iter().collect::<Vec<u32>>();
-    let runs = told.runs.iter();
-    let runs = runs.map(
-        |ForgottenRows { run, rows: all, skipped }| json!({ "run": run, "rows": rows(all), "skipped": rows(skipped) }),
+fn forgotten_json(context: &Context, phone: Phone, forgotten: ForgottenPerson, code: u8) -> Value {
+    let ForgottenPerson { runs, doubtful, unread, unwritten } = forgotten;
+    let list = |rows: &RoaringBitmap| rows.iter().collect::<Vec<u32>>();
+    let runs = runs.iter().map(
+        |ForgottenRows { run, rows, skipped }| json!({ "run": run, "rows": list(rows), "skipped": list(skipped) }),
     );
-    let doubt = told.doubtful.iter().map(|(run, doubtful)| json!({ "run": run, "rows": rows(doubtful) }));
-    let unread = told.unread.iter().map(|UnreadableRun { run, why }| json!({ "run": run, "why": why }));
+    let doubt = doubtful.iter().map(|(run, rows)| json!({ "run": run, "rows": list(rows) }));
+    let unread = unread.iter().map(|UnreadableRun { run, why }| json!({ "run": run, "why": why }));
     let mut object = json!({
         "phone": phone.to_string(), "forgotten": runs.collect::<Vec<_>>(), "in_doubt": doubt.collect::<Vec<_>>(),
         "unread": unread.collect::<Vec<_>>(), "suppressed": true, "remains": NOT_REMOVED_BY_FORGET, "exit": code,
     });
     let unwritten: Vec<String> =
-        told.unwritten.into_iter().map(|why| describe_stale_results(&context.output, why)).collect();
+        unwritten.into_iter().map(|why| describe_stale_results(&context.output, why)).collect();
     object["unwritten"] = unwritten.into();
     if code == exit::STORAGE {
         object["error"] = "some changes could not be written; run the same command again to finish".into();
@@ -202,18 +203,19 @@ fn forgotten_json(context: &Context, phone: Phone, told: ForgottenPerson, code: 
     object
 }
 
-fn describe_forgotten(context: &Context, phone: Phone, told: ForgottenPerson) -> String {
-    let all: u64 = told.runs.iter().map(|forgotten| forgotten.rows.len()).sum();
-    let (rows, runs) = (format_count(all, "row"), format_count(told.runs.len() as u64, "run"));
-    let mut text = format!("+{phone} is forgotten: {rows} in {runs}\n");
-    for ForgottenRows { run, rows, skipped } in &told.runs {
+fn describe_forgotten(context: &Context, phone: Phone, forgotten: ForgottenPerson) -> String {
+    let ForgottenPerson { runs, doubtful, unread, unwritten } = forgotten;
+    let all: u64 = runs.iter().map(|forgotten| forgotten.rows.len()).sum();
+    let (row_count, run_count) = (format_count(all, "row"), format_count(runs.len() as u64, "run"));
+    let mut text = format!("+{phone} is forgotten: {row_count} in {run_count}\n");
+    for ForgottenRows { run, rows, skipped } in &runs {
         let skipped = if skipped.is_empty() { String::new() } else { format!(", {} skipped", skipped.len()) };
         text += &format!("  {run} · {}{skipped}\n", format_count(rows.len(), "row"));
     }
     text +=
         "  The number no longer receives marketing. A keyed hash remains, so that it is recognized in later lists.\n";
     text += &format!("  Not removed: {NOT_REMOVED_BY_FORGET}.\n");
-    for (run, rows) in &told.doubtful {
+    for (run, rows) in &doubtful {
         let rows: Vec<String> = rows.iter().map(|row| row.to_string()).collect();
         let decide = context.output.command(format!("resolve {run} --rows {} --as DECISION", rows.join(",")));
         text += &format!(
@@ -221,10 +223,10 @@ fn describe_forgotten(context: &Context, phone: Phone, told: ForgottenPerson) ->
             format_count(rows.len() as u64, "row")
         );
     }
-    for UnreadableRun { run, why } in &told.unread {
+    for UnreadableRun { run, why } in &unread {
         text += &format!("not forgotten: {run} could not be read or written: {}\n", escape_to_one_line(why));
     }
-    for why in told.unwritten {
+    for why in unwritten {
         text += &format!("not forgotten: {}\n", escape_to_one_line(&describe_stale_results(&context.output, why)));
     }
     text + &format!("next: {}\n", context.output.command(format!("find +{phone}")))
@@ -280,12 +282,13 @@ fn report_purge(context: &Context, before: Timestamp, old: &OldRuns) -> Result<u
 }
 
 fn purge_json(before: Timestamp, old: &OldRuns, code: u8) -> Value {
-    let purged =
+    let OldRuns { purgeable, kept } = old;
+    let purged_json =
         |RunView { run, .. }: &RunView| json!({ "run": run.name(), "rows": run.recipients, "results": run.results });
-    let kept = |(run, why): &(String, PurgeBlocker)| json!({ "run": run, "why": kept_reason_word(*why) });
+    let kept_json = |(run, why): &(String, PurgeBlocker)| json!({ "run": run, "why": kept_reason_word(*why) });
     json!({
-        "before": before.to_string(), "purged": old.purgeable.iter().map(purged).collect::<Vec<_>>(),
-        "kept": old.kept.iter().map(kept).collect::<Vec<_>>(), "remains": NOT_REMOVED_BY_PURGE, "exit": code,
+        "before": before.to_string(), "purged": purgeable.iter().map(purged_json).collect::<Vec<_>>(),
+        "kept": kept.iter().map(kept_json).collect::<Vec<_>>(), "remains": NOT_REMOVED_BY_PURGE, "exit": code,
     })
 }
 

@@ -6,17 +6,16 @@ use serde_json::{Value, json};
 use super::args::{SelectionArgs, ShowArgs, parse_phone};
 use super::context::Context;
 use super::exit::CommandFailure;
-use super::output::second;
 use super::single::format_answer_members;
 use super::text::{SpanMeaning, StyledLine, StyledText, dim, plain, span};
-use super::{exit, output, status};
+use super::{exit, status};
 use campaign_core::domain::{
-    DeliveryState, OperationOutcome, Receipt, ReceiptSource, RecipientReply, ReportedChannel, Row, RowSet,
+    DeliveryState, Media, OperationOutcome, Receipt, ReceiptSource, RecipientReply, ReportedChannel, Row, RowSet,
 };
 use campaign_engine::delivery::{FrozenInputs, SingleKind};
 use campaign_engine::report::{
     HistoryEntry, HistoryEvent, MessageHistory, RecipientKey, RunResults, RunView, find_recipients,
-    find_recipients_by_row, format_count, is_owned, load_copies,
+    find_recipients_by_row, format_count, format_local_second, is_owned, load_copies,
 };
 use campaign_ledger::{AskedRow, Author, Ledger, RowChange, RowState, Run};
 use campaign_manifest::CampaignBrief;
@@ -74,7 +73,7 @@ fn show_all(context: &Context, run: &Run, histories: &[MessageHistory], more: u6
     let mut text = StyledText::new();
     for history in histories {
         // Only the history of a single message includes answer bodies.
-        text.extend(history_entries(run, history, |incident| !matches!(incident, HistoryEvent::Answer { .. })));
+        text.extend(history_entries(run, history, |event| !matches!(event, HistoryEvent::Answer { .. })));
         text.add_blank();
     }
     let shown = histories.len() as u64;
@@ -95,8 +94,8 @@ async fn read_last_row(ledger: &dyn Ledger, run: &Run) -> Result<Row, CommandFai
     if !run.shared {
         return Ok(run.last_row());
     }
-    let asked = RunView::load(ledger, run.clone(), false).await?.run.recipients;
-    Ok(Row::new(u32::try_from(asked).unwrap_or(u32::MAX).saturating_add(Row::HEADER.get())))
+    let rows = RunView::load(ledger, run.clone(), false).await?.run.recipients;
+    Ok(Row::new(u32::try_from(rows).unwrap_or(u32::MAX).saturating_add(Row::HEADER.get())))
 }
 
 /// The selected row or phone number.
@@ -133,35 +132,42 @@ fn history_json(run: &Run, history: &MessageHistory) -> Value {
 }
 
 fn message_json(run: &Run, history: &MessageHistory) -> Value {
-    let entry = |entry: &HistoryEntry| {
-        let mut json = match &entry.event {
-            HistoryEvent::Attempt { envelope, id, .. } => {
-                json!({ "event": "attempt", "envelope": envelope, "id": id.map_or(0, |id| id.get()) })
-            }
-            HistoryEvent::Outcome { envelope, outcome } => {
-                json!({ "event": "outcome", "envelope": envelope, "outcome": outcome_json(outcome) })
-            }
-            HistoryEvent::Answer { envelope, body } => json!({ "event": "answer", "envelope": envelope, "body": body }),
-            HistoryEvent::Change { envelope, change } => {
-                json!({ "event": "change", "envelope": envelope, "change": change_json(change) })
-            }
-            HistoryEvent::Receipt(told) => receipt_json(told),
-            // Status requests have a separate member.
-            HistoryEvent::Questions(_) => return None,
-        };
-        json["at"] = entry.at.to_string().into();
-        Some(json)
-    };
-    let questions = history.find_questions().map(|question| {
-        json!({
-            "envelope": question.envelope, "asked": question.asked, "denials": question.negatives, "first_at": question.first_at.to_string(),
-            "last_at": question.last_at.to_string(), "answer": question.answer,
-        })
-    });
+    let MessageHistory { row, phone, state, left_out, entries } = history;
     json!({
-        "run": run.name(), "row": history.row.get(), "to": history.phone.map(|phone| phone.to_string()),
-        "state": history.state.name(), "reason": history.left_out,
-        "history": history.entries.iter().filter_map(entry).collect::<Vec<_>>(), "questions": questions,
+        "run": run.name(), "row": row.get(), "to": phone.map(|phone| phone.to_string()),
+        "state": state.name(), "reason": left_out,
+        "history": entries.iter().filter_map(entry_json).collect::<Vec<_>>(),
+        "questions": history.find_questions().map(questions_json),
+    })
+}
+
+/// An entry of a message's history as JSON. `None` for status requests, which have a separate member.
+fn entry_json(HistoryEntry { at, event }: &HistoryEntry) -> Option<Value> {
+    let mut json = match event {
+        HistoryEvent::Attempt { envelope, id, others: _ } => {
+            json!({ "event": "attempt", "envelope": envelope, "id": id.map_or(0, |id| id.get()) })
+        }
+        HistoryEvent::Outcome { envelope, outcome } => {
+            json!({ "event": "outcome", "envelope": envelope, "outcome": outcome_json(outcome) })
+        }
+        HistoryEvent::Answer { envelope, body } => json!({ "event": "answer", "envelope": envelope, "body": body }),
+        HistoryEvent::Change { envelope, change } => {
+            json!({ "event": "change", "envelope": envelope, "change": change_json(change) })
+        }
+        HistoryEvent::Receipt(receipt) => receipt_json(receipt),
+        HistoryEvent::Questions(_) => return None,
+    };
+    json["at"] = at.to_string().into();
+    Some(json)
+}
+
+/// The status requests about a message as JSON.
+fn questions_json(questions: &AskedRow) -> Value {
+    // The row is in the message, and the time of the last denial only decides about further requests.
+    let AskedRow { row: _, envelope, asked, negatives, first_at, last_at, negative_at: _, answer } = questions;
+    json!({
+        "envelope": envelope, "asked": asked, "denials": negatives, "first_at": first_at.to_string(),
+        "last_at": last_at.to_string(), "answer": answer,
     })
 }
 
@@ -224,27 +230,27 @@ fn describe_history(context: &Context, run: &Run, history: &MessageHistory) -> S
 
 /// The entries of a message's history for which `is_shown` is true.
 fn history_entries(run: &Run, history: &MessageHistory, is_shown: impl Fn(&HistoryEvent) -> bool) -> StyledText {
-    let (name, row) = (run.name(), format!("row {}", history.row));
-    let to = history.phone.map(|phone| format!(" to +{phone}")).unwrap_or_default();
-    let mut heading = status::run_heading(&name, [(row + &to).as_str()]);
-    heading.extend([dim(" · "), status::state_span(history.state)]);
+    let MessageHistory { row, phone, state, left_out, entries } = history;
+    let to = phone.map(|phone| format!(" to +{phone}")).unwrap_or_default();
+    let mut heading = status::run_heading(&run.name(), [format!("row {row}{to}").as_str()]);
+    heading.extend([dim(" · "), status::state_span(*state)]);
     let mut text = StyledText::new();
     text.add_line(0, heading);
-    if let Some(reason) = &history.left_out {
+    if let Some(reason) = left_out {
         text.add_line(2, [plain(format!("never sent: {reason}"))]);
     }
-    for HistoryEntry { at, event: what } in history.entries.iter().filter(|entry| is_shown(&entry.event)) {
-        let time = output::second(*at);
+    for HistoryEntry { at, event } in entries.iter().filter(|entry| is_shown(&entry.event)) {
+        let time = format_local_second(*at);
         let hang = time.len() + 2;
-        let words = span(incident_meaning(what), describe_incident(what, history.count_attempts()));
+        let words = span(event_meaning(event), describe_event(event, history.count_attempts()));
         text.push(StyledLine::new([dim(time), plain("  "), words]).with_indent(2).with_hang(hang));
     }
     text
 }
 
 /// The meaning of a history entry for the message.
-fn incident_meaning(incident: &HistoryEvent) -> SpanMeaning {
-    match incident {
+fn event_meaning(event: &HistoryEvent) -> SpanMeaning {
+    match event {
         HistoryEvent::Outcome { outcome, .. } => match outcome {
             OperationOutcome::NotSent { .. } => SpanMeaning::Bad,
             other => status::state_meaning(RowState::from_outcome(other)),
@@ -261,28 +267,28 @@ fn incident_meaning(incident: &HistoryEvent) -> SpanMeaning {
     }
 }
 
-fn describe_incident(incident: &HistoryEvent, attempts: usize) -> String {
-    match incident {
+fn describe_event(event: &HistoryEvent, attempts: usize) -> String {
+    match event {
         HistoryEvent::Attempt { envelope, id, others } => {
             let id = id.map_or(0, |id| id.get());
             let with =
                 if *others == 0 { String::new() } else { format!(", with {}", format_count(*others, "other message")) };
             format!("sent in request {envelope} as id {id}{with}")
         }
-        HistoryEvent::Outcome { outcome, .. } => describe_outcome(outcome),
-        HistoryEvent::Answer { body, .. } => {
+        HistoryEvent::Outcome { envelope: _, outcome } => describe_outcome(outcome),
+        HistoryEvent::Answer { envelope: _, body } => {
             let first: String = body.chars().take(400).collect();
             format!("gateway response: {}", first.escape_debug())
         }
-        HistoryEvent::Questions(question) => describe_question(question, attempts),
-        HistoryEvent::Receipt(told) => describe_receipt(told),
-        HistoryEvent::Change { change, .. } => describe_change(change),
+        HistoryEvent::Questions(questions) => describe_questions(questions, attempts),
+        HistoryEvent::Receipt(receipt) => describe_receipt(receipt),
+        HistoryEvent::Change { envelope: _, change } => describe_change(change),
     }
 }
 
 fn describe_outcome(outcome: &OperationOutcome) -> String {
     match outcome {
-        OperationOutcome::Accepted { msg_id, parts, .. } => {
+        OperationOutcome::Accepted { msg_id, parts, answer: _ } => {
             let msg_id = msg_id.as_ref().map(|id| format!(" as msg_id {id}")).unwrap_or_default();
             let parts = parts.map(|parts| format!(", {}", format_count(parts.into(), "part"))).unwrap_or_default();
             format!("accepted by the gateway{msg_id}{parts}")
@@ -319,12 +325,13 @@ fn describe_change(change: &RowChange) -> String {
         RowChange::AssumedSent { by, why } => format!("marked as sent{}{}", decided(by), because(why)),
         RowChange::NotSent { by, why } => format!("marked as not sent{}{}", decided(by), because(why)),
         RowChange::SendAgain { by, why } => format!("will be sent again{}{}", decided(by), because(why)),
-        RowChange::Retry { by, .. } => format!("will be retried as a new message{}", decided(by)),
+        RowChange::Retry { by, order: _ } => format!("will be retried as a new message{}", decided(by)),
     }
 }
 
-fn describe_question(question: &AskedRow, attempts: usize) -> String {
-    let AskedRow { envelope, asked, negatives, answer, .. } = question;
+fn describe_questions(questions: &AskedRow, attempts: usize) -> String {
+    // The line starts with the time of the last request.
+    let AskedRow { row: _, envelope, asked, negatives, first_at: _, last_at: _, negative_at: _, answer } = questions;
     // Older ledgers do not record the attempt.
     let about = match (attempts, envelope) {
         (0 | 1, _) | (_, 0) => String::new(),
@@ -356,44 +363,43 @@ fn next_command(context: &Context, run: &Run, history: &MessageHistory) -> Strin
 
 /// A receipt as JSON.
 fn receipt_json(receipt: &Receipt) -> Value {
-    let reply = |reply: &RecipientReply| {
-        json!({
-            "at": reply.at.map(|at| at.to_string()), "text": reply.text,
-            "media": reply.media.as_ref().map(|media| {
-                json!({ "url": media.url, "filename": media.filename, "filesize": media.filesize })
-            }),
-        })
-    };
-    let source = match receipt.source {
+    let Receipt { source, status, channel, updated, msg_id, request_id, error, digit, duration, replies } = receipt;
+    let media_json =
+        |Media { url, filename, filesize }: &Media| json!({ "url": url, "filename": filename, "filesize": filesize });
+    let reply_json = |RecipientReply { at, text, media }: &RecipientReply| json!({ "at": at.map(|at| at.to_string()), "text": text, "media": media.as_ref().map(media_json) });
+    let source = match source {
         ReceiptSource::Webhook => "webhook",
         ReceiptSource::Asked => "asked",
         ReceiptSource::AskedLast => "asked_last",
     };
     json!({
-        "event": "receipt", "source": source, "status": receipt.status.name(),
-        "channel": receipt.channel.as_ref().map(ReportedChannel::as_str), "updated": receipt.updated.map(|at| at.to_string()),
-        "msg_id": receipt.msg_id.as_ref().map(ToString::to_string), "request_id": receipt.request_id,
-        "error": receipt.error, "digit": receipt.digit, "duration": receipt.duration,
-        "replies": receipt.replies.iter().map(reply).collect::<Vec<_>>(),
+        "event": "receipt", "source": source, "status": status.name(),
+        "channel": channel.as_ref().map(ReportedChannel::as_str), "updated": updated.map(|at| at.to_string()),
+        "msg_id": msg_id.as_ref().map(ToString::to_string), "request_id": request_id,
+        "error": error, "digit": digit, "duration": duration,
+        "replies": replies.iter().map(reply_json).collect::<Vec<_>>(),
     })
 }
 
 /// Describes a receipt.
 fn describe_receipt(receipt: &Receipt) -> String {
-    let mut text = match receipt.source {
-        ReceiptSource::Webhook => format!("receipt: {}", receipt.status),
-        ReceiptSource::Asked => format!("receipt (requested): {}", receipt.status),
+    // The identifiers are in the entries of the attempt and its outcome.
+    let Receipt { source, status, channel, updated, msg_id: _, request_id: _, error, digit, duration, replies } =
+        receipt;
+    let mut text = match source {
+        ReceiptSource::Webhook => format!("receipt: {status}"),
+        ReceiptSource::Asked => format!("receipt (requested): {status}"),
         ReceiptSource::AskedLast => {
-            format!("last receipt (requested after the lifetimes of all channels had ended): {}", receipt.status)
+            format!("last receipt (requested after the lifetimes of all channels had ended): {status}")
         }
     };
-    text += &receipt.channel.as_ref().map(|channel| format!(" on {}", channel.as_str())).unwrap_or_default();
-    text += &receipt.updated.map(|at| format!(", since {}", second(at))).unwrap_or_default();
-    text += &receipt.error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
-    text += &receipt.duration.map(|seconds| format!(", call duration {seconds} s")).unwrap_or_default();
-    text += &receipt.digit.as_ref().map(|digit| format!(", pressed {digit}")).unwrap_or_default();
-    for reply in &receipt.replies {
-        text += &format!(", replied: {}", if reply.text.is_empty() { "(a file)" } else { &reply.text });
+    text += &channel.as_ref().map(|channel| format!(" on {}", channel.as_str())).unwrap_or_default();
+    text += &updated.map(|at| format!(", since {}", format_local_second(at))).unwrap_or_default();
+    text += &error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
+    text += &duration.map(|seconds| format!(", call duration {seconds} s")).unwrap_or_default();
+    text += &digit.as_ref().map(|digit| format!(", pressed {digit}")).unwrap_or_default();
+    for RecipientReply { at: _, text: reply, media: _ } in replies {
+        text += &format!(", replied: {}", if reply.is_empty() { "(a file)" } else { reply });
     }
     text
 }

@@ -237,7 +237,7 @@ pub struct RecipientInRun {
     /// The rows.
     pub rows: RoaringBitmap,
     /// The results of each row.
-    pub known: Vec<Value>,
+    pub results: Vec<Value>,
 }
 
 /// A run that could not be searched.
@@ -299,9 +299,9 @@ async fn load_run(
         }
     }
     results.write_json(&mut objects).await?;
-    let known = serde_json::from_slice(&[b"[", objects.as_slice(), b"]"].concat());
-    let known = known.map_err(|error| ResultsError::Recipients(error.to_string()))?;
-    Ok(Some(RecipientInRun { run, rows, known }))
+    let results = serde_json::from_slice(&[b"[", objects.as_slice(), b"]"].concat());
+    let results = results.map_err(|error| ResultsError::Recipients(error.to_string()))?;
+    Ok(Some(RecipientInRun { run, rows, results }))
 }
 
 /// The rows of a run's list with a number.

@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 
 use super::layout::escape_formula;
 use super::{ResultsError, RowRecords, is_owned};
-use campaign_core::domain::{FORGOTTEN, OptOutWords, Phone, RecipientReply, ReplyReading, ReportedChannel, Row};
+use campaign_core::domain::{
+    FORGOTTEN, Media, OptOutWords, Phone, Receipt, RecipientReply, ReplyReading, ReportedChannel, Row,
+};
 use campaign_ledger::{KeptReceipt, Ledger, LedgerError, OptOut, ReceiptReader, Run};
 
 /// The columns.
@@ -23,10 +25,10 @@ pub async fn write_replies(ledger: &dyn Ledger, run: &Run, out: impl Write) -> R
     let mut records = RowRecords::open(ledger, run, is_owned(ledger, run).await?).await?;
     let (name, mut count) = (run.name(), 0);
     let mut receipts = ReceiptReader::new(ledger, run.key, run.last_row());
-    while let Some(told) = receipts.next_receipts().await? {
-        for (row, receipts) in told {
-            let answers: Vec<ReplyCells> = receipts.iter().flat_map(extract_replies).collect();
-            if answers.is_empty() {
+    while let Some(rows) = receipts.next_receipts().await? {
+        for (row, receipts) in rows {
+            let replies: Vec<ReplyCells> = receipts.iter().flat_map(extract_replies).collect();
+            if replies.is_empty() {
                 continue;
             }
             let to = records
@@ -35,7 +37,7 @@ pub async fn write_replies(ledger: &dyn Ledger, run: &Run, out: impl Write) -> R
                 .and_then(|record| record.phone)
                 .map(|phone| phone.to_string())
                 .unwrap_or_default();
-            for ReplyCells { channel, at, text, digit, media } in answers {
+            for ReplyCells { channel, at, text, digit, media } in replies {
                 let cells = [
                     name.as_str(),
                     &row.to_string(),
@@ -66,16 +68,28 @@ struct ReplyCells<'k> {
 
 /// The replies in a receipt: texts, files, and pressed digits.
 fn extract_replies(kept: &KeptReceipt) -> impl Iterator<Item = ReplyCells<'_>> {
-    let receipt = &kept.receipt;
-    let channel = receipt.channel.as_ref().map_or("", ReportedChannel::as_str);
-    let replies = receipt.replies.iter().map(move |reply| ReplyCells {
+    // The delivery status is in the results.
+    let Receipt {
+        source: _,
+        status: _,
         channel,
-        at: format!("{:.3}", reply.at.unwrap_or_else(|| kept.reported_at())),
-        text: &reply.text,
+        updated: _,
+        msg_id: _,
+        request_id: _,
+        error: _,
+        digit,
+        duration: _,
+        replies,
+    } = &kept.receipt;
+    let channel = channel.as_ref().map_or("", ReportedChannel::as_str);
+    let replies = replies.iter().map(move |RecipientReply { at, text, media }| ReplyCells {
+        channel,
+        at: format!("{:.3}", at.unwrap_or_else(|| kept.reported_at())),
+        text,
         digit: "",
-        media: reply.media.as_ref().map_or("", |media| &media.url),
+        media: media.as_ref().map_or("", |Media { url, filename: _, filesize: _ }| url),
     });
-    let digit = receipt.digit.as_deref().map(move |digit| ReplyCells {
+    let digit = digit.as_deref().map(move |digit| ReplyCells {
         channel,
         at: format!("{:.3}", kept.reported_at()),
         text: "",
@@ -117,26 +131,24 @@ pub async fn find_unclear_replies(ledger: &dyn Ledger, run: &Run) -> Result<Vec<
         return Ok(unclear);
     }
     let mut receipts = ReceiptReader::new(ledger, run.key, run.last_row());
-    let looks_like_one =
+    let looks_like_opt_out =
         |reply: &RecipientReply| words.read_reply(&reply.text, run.suppression.purpose) != ReplyReading::Other;
     while let Some(rows) = receipts.next_receipts().await? {
         for (row, receipts) in rows {
-            if !receipts.iter().any(|kept| kept.receipt.replies.iter().any(looks_like_one)) {
+            if !receipts.iter().any(|kept| kept.receipt.replies.iter().any(looks_like_opt_out)) {
                 continue;
             }
             let Some(phone) = find_reachable_phone(ledger, run, row).await? else { continue };
             for kept in &receipts {
                 let channel = kept.receipt.channel.as_ref().map_or("", ReportedChannel::as_str);
-                for reply in kept.receipt.replies.iter().filter(|reply| looks_like_one(reply)) {
-                    let at = reply.at.unwrap_or_else(|| kept.reported_at());
-                    unclear.push(UnclearReply {
-                        row,
-                        phone,
-                        channel: channel.to_owned(),
-                        at,
-                        text: reply.text.clone(),
-                    });
-                }
+                let replies = kept.receipt.replies.iter().filter(|reply| looks_like_opt_out(reply));
+                unclear.extend(replies.map(|RecipientReply { at, text, media: _ }| UnclearReply {
+                    row,
+                    phone,
+                    channel: channel.to_owned(),
+                    at: at.unwrap_or_else(|| kept.reported_at()),
+                    text: text.clone(),
+                }));
             }
         }
     }
@@ -179,17 +191,17 @@ pub async fn for_each_opt_out(
     campaign: Option<&str>,
     mut each: impl FnMut(&OptOut) -> io::Result<()>,
 ) -> Result<u64, OptOutExportError> {
-    let (mut behind, mut told) = (None, 0);
+    let (mut after, mut count) = (None, 0);
     loop {
-        let part = ledger.list_opt_outs(behind, PAGE_SIZE).await?;
-        let meant = |opt_out: &&OptOut| campaign.is_none() || opt_out.scope.campaign() == campaign;
-        for opt_out in part.entries.iter().filter(meant) {
+        let page = ledger.list_opt_outs(after, PAGE_SIZE).await?;
+        let is_selected = |opt_out: &&OptOut| campaign.is_none() || opt_out.scope.campaign() == campaign;
+        for opt_out in page.entries.iter().filter(is_selected) {
             each(opt_out)?;
-            told += 1;
+            count += 1;
         }
-        match part.next {
-            Some(next) => behind = Some(next),
-            None => return Ok(told),
+        match page.next {
+            Some(next) => after = Some(next),
+            None => return Ok(count),
         }
     }
 }
@@ -205,17 +217,17 @@ pub async fn export_opt_outs(
 ) -> Result<u64, OptOutExportError> {
     let mut csv = csv::Writer::from_writer(out);
     csv.write_record(OPT_OUT_COLUMNS).map_err(io::Error::from)?;
-    let mut told = 0;
+    let mut count = 0;
     for_each_opt_out(ledger, campaign, |OptOut { who, scope, reach, reason, source, at }| {
         let Some(phone) = who.phone() else { return Ok(()) };
-        told += 1;
+        count += 1;
         let (phone, scope, at) = (format!("+{phone}"), scope.to_string(), format!("{at:.3}"));
         let (reason, source) = (escape_formula(reason), escape_formula(source));
         csv.write_record([&phone, &scope, &*reason, &*source, &at, reach.name()]).map_err(io::Error::from)
     })
     .await?;
     csv.flush()?;
-    Ok(told)
+    Ok(count)
 }
 
 /// An opt-out as JSON.
