@@ -3,7 +3,6 @@
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 
-use super::digits::is_invisible;
 use super::list_findings::mask_numbers;
 use super::phone_columns;
 use super::phone_columns::{PhoneColumns, PhoneTally};
@@ -11,7 +10,7 @@ use super::phones::resembles_number;
 use super::reader::Chunk;
 use super::records::{HeaderLine, find_quoted_lines};
 use campaign_core::domain::variable::is_variable;
-use campaign_core::domain::{Region, choose_plural, format_count};
+use campaign_core::domain::{Region, choose_plural, format_count, is_invisible};
 use campaign_core::finding::{Finding, did_you_mean, join_alternatives, join_names, rules};
 
 /// The name of the phone column.

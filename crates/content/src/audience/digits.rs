@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 
 use super::PhoneProblem;
+use campaign_core::domain::is_invisible;
 
 /// The digits of a phone number, as dialled.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -132,30 +133,6 @@ fn without_invisible(text: &str) -> Cow<'_, str> {
         true => text.chars().filter(|character| !is_invisible(*character)).collect::<String>().into(),
         false => text.into(),
     }
-}
-
-/// Whether a character is invisible and does not separate words: Unicode's `Default_Ignorable_Code_Point`, and the empty
-/// Braille pattern.
-pub(super) fn is_invisible(character: char) -> bool {
-    matches!(character,
-        '\u{ad}'
-        | '\u{34f}'
-        | '\u{61c}'
-        | '\u{115f}'..='\u{1160}'
-        | '\u{17b4}'..='\u{17b5}'
-        | '\u{180b}'..='\u{180f}'
-        | '\u{200b}'..='\u{200f}'
-        | '\u{202a}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}'
-        | '\u{2800}'
-        | '\u{3164}'
-        | '\u{fe00}'..='\u{fe0f}'
-        | '\u{feff}'
-        | '\u{ffa0}'
-        | '\u{fff0}'..='\u{fff8}'
-        | '\u{1bca0}'..='\u{1bca3}'
-        | '\u{1d173}'..='\u{1d17a}'
-        | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// Why text with this character is not a number.

@@ -74,10 +74,10 @@ impl Language {
         }
     }
 
-    /// A date in words: `5 грудня 2026`.
+    /// The names of the months, in the form that follows a day: `грудня`.
     #[must_use]
-    pub fn format_date(self, day: i8, month: i8, year: i16) -> String {
-        let months = match self {
+    pub fn month_names(self) -> [&'static str; 12] {
+        match self {
             Self::En => [
                 "January",
                 "February",
@@ -162,8 +162,14 @@ impl Language {
                 "noiembrie",
                 "decembrie",
             ],
-        };
-        let month = usize::try_from(month - 1).ok().and_then(|month| months.get(month)).copied().unwrap_or_default();
+        }
+    }
+
+    /// A date in words: `5 грудня 2026`.
+    #[must_use]
+    pub fn format_date(self, day: i8, month: i8, year: i16) -> String {
+        let index = usize::try_from(month - 1).ok();
+        let month = index.and_then(|index| self.month_names().get(index).copied()).unwrap_or_default();
         match self {
             Self::De => format!("{day}. {month} {year}"),
             Self::Fr if day == 1 => format!("1er {month} {year}"),

@@ -4,6 +4,7 @@
 
 mod approver;
 mod channel;
+mod invisible;
 mod language;
 mod limits;
 mod list;
@@ -21,6 +22,7 @@ mod variant_allocation;
 
 pub use approver::{ApproverKey, ParseApproverKeyError};
 pub use channel::*;
+pub use invisible::is_invisible;
 pub use language::{Language, choose_plural, format_count, format_thousands};
 pub use limits::{Amount, Budget, FrequencyCap, ParseAmountError, Spending};
 pub use list::{Delimiter, ListFormat, ParseRowsError, Row, RowSet};

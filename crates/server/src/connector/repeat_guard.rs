@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use unicode_normalization::UnicodeNormalization as _;
 
-use campaign_core::domain::{MessageContent, Phone};
+use campaign_core::domain::{MessageContent, Phone, is_invisible};
 use campaign_ledger::{Ledger, LedgerError, REPEAT_WINDOW, RepeatCheck, RepeatPlace};
 
 /// The identity of a message: its recipient and its content.
@@ -27,21 +27,10 @@ pub(super) fn message_identity(phone: Phone, content: &MessageContent<Cow<'_, st
 
 /// Normalizes a text: Unicode NFC, trimmed, without invisible characters, and one space for any spaces or line breaks.
 fn normalize_text(text: &str) -> String {
-    let composed: String = text.nfc().filter(|character| !is_invisible(*character)).collect();
+    let is_control = |character: char| character.is_control() && !character.is_whitespace();
+    let is_visible = |character: &char| !is_control(*character) && !is_invisible(*character);
+    let composed: String = text.nfc().filter(is_visible).collect();
     composed.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// Whether a character is invisible: a control character, one that Unicode lists as `Default_Ignorable_Code_Point`, or
-/// a blank.
-fn is_invisible(character: char) -> bool {
-    (character.is_control() && !character.is_whitespace())
-        || matches!(
-            character,
-            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{2800}' | '\u{3164}'
-                | '\u{feff}' | '\u{ffa0}' | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
-                | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{fff0}'..='\u{fff8}' | '\u{1bca0}'..='\u{1bca3}'
-                | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}'
-        )
 }
 
 /// The place of a message that is about to be sent.

@@ -7,6 +7,8 @@ use std::fmt::Write as _;
 
 use calamine::{DataRef, ExcelDateTime};
 
+use campaign_core::domain::Language;
+
 /// Built-in formats whose dates depend on the reader's language.
 const LOCAL_DATE: u32 = 14;
 const LOCAL_DATE_AND_TIME: u32 = 22;
@@ -336,35 +338,6 @@ fn round_digits(value: f64, power: i32, decimals: usize) -> (String, String) {
     (whole.trim_start_matches('0').to_owned(), fraction)
 }
 
-const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
-/// The genitive, as used after a day.
-const MONTHS_IN_UKRAINIAN: [&str; 12] = [
-    "січня",
-    "лютого",
-    "березня",
-    "квітня",
-    "травня",
-    "червня",
-    "липня",
-    "серпня",
-    "вересня",
-    "жовтня",
-    "листопада",
-    "грудня",
-];
 const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 const DAYS_IN_UKRAINIAN: [&str; 7] = ["неділя", "понеділок", "вівторок", "середа", "четвер", "п'ятниця", "субота"];
 /// The language code of Ukraine in formats.
@@ -437,8 +410,8 @@ impl DateFormat {
     /// A time in this format. Fractions of a second that are not shown are rounded.
     pub(super) fn format_time(&self, time: &ExcelDateTime) -> String {
         let (year, month, day, hour, minute, second, milli) = time.to_ymd_hms_milli();
-        let (months, days) = if self.ukrainian { (MONTHS_IN_UKRAINIAN, DAYS_IN_UKRAINIAN) } else { (MONTHS, DAYS) };
-        let month_name = months[usize::from(month.clamp(1, 12)) - 1];
+        let (language, days) = if self.ukrainian { (Language::Uk, DAYS_IN_UKRAINIAN) } else { (Language::En, DAYS) };
+        let month_name = language.month_names()[usize::from(month.clamp(1, 12)) - 1];
         let mut shown = String::new();
         for part in &self.parts {
             let _ = match *part {

@@ -380,7 +380,7 @@ pub(super) enum ReplyToken {
 /// The words of a text for a comparison with the words of a file: an apostrophe separates words, a repeated letter
 /// counts.
 pub(super) fn split_plain_words(text: &str) -> impl Iterator<Item = String> {
-    let words = text.split(|character: char| !character.is_alphanumeric() && !is_invisible(character));
+    let words = text.split(|character: char| !character.is_alphanumeric() && !is_ignored_in_word(character));
     words.map(normalize_letters).filter(|word| !word.is_empty())
 }
 
@@ -395,7 +395,7 @@ pub(super) fn split_tokens(text: &str, most: usize, is_word: impl Fn(&str) -> bo
     for character in text.chars().map(replace_lunate_sigma).nfkc() {
         match character {
             '\'' | '’' | '‘' | 'ʼ' | '`' => continue,
-            letter if letter.is_alphanumeric() || is_invisible(letter) => {
+            letter if letter.is_alphanumeric() || is_ignored_in_word(letter) => {
                 word.push(letter);
                 continue;
             }
@@ -463,12 +463,13 @@ fn replace_lunate_sigma(character: char) -> char {
 }
 
 fn normalize_letters(word: &str) -> String {
-    let seen = word.chars().map(replace_lunate_sigma).nfkd().filter(|character| !is_invisible(*character));
+    let seen = word.chars().map(replace_lunate_sigma).nfkd().filter(|character| !is_ignored_in_word(*character));
     seen.flat_map(char::to_uppercase).map(latin_lookalike).take(MAX_WORD_LETTERS).collect()
 }
 
-/// Whether the character is invisible: combining marks, joiners and zero-width separators.
-fn is_invisible(character: char) -> bool {
+/// Whether a character in a word is ignored: combining marks, joiners and zero-width separators. Other invisible
+/// characters end the word.
+fn is_ignored_in_word(character: char) -> bool {
     is_combining_mark(character)
         || matches!(character, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{fe0e}' | '\u{fe0f}' | '\u{feff}')
 }

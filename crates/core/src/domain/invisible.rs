@@ -1,0 +1,41 @@
+//! Invisible characters, which texts from messengers, contact lists and assistants contain between visible ones.
+
+/// Whether a character is invisible and does not separate words: Unicode's `Default_Ignorable_Code_Point`, and the empty
+/// Braille pattern.
+#[must_use]
+pub fn is_invisible(character: char) -> bool {
+    matches!(character,
+        '\u{ad}'
+        | '\u{34f}'
+        | '\u{61c}'
+        | '\u{115f}'..='\u{1160}'
+        | '\u{17b4}'..='\u{17b5}'
+        | '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200f}'
+        | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}'
+        | '\u{2800}'
+        | '\u{3164}'
+        | '\u{fe00}'..='\u{fe0f}'
+        | '\u{feff}'
+        | '\u{ffa0}'
+        | '\u{fff0}'..='\u{fff8}'
+        | '\u{1bca0}'..='\u{1bca3}'
+        | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e0fff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spaces_and_letters_are_not_invisible() {
+        for invisible in ['\u{ad}', '\u{200b}', '\u{2060}', '\u{feff}', '\u{2800}', '\u{3164}', '\u{e0041}'] {
+            assert!(is_invisible(invisible), "{invisible:?}");
+        }
+        for visible in ['a', 'ї', ' ', '\u{a0}', '\u{2003}', '\n', '\0', '\u{301}', '😀'] {
+            assert!(!is_invisible(visible), "{visible:?}");
+        }
+    }
+}
