@@ -67,9 +67,9 @@ fn encode_campaign(folder: &TempDir, kind: OperationKind, channels: &str) -> Res
     let forced = if kind == OperationKind::Pipeline { "operation: pipeline\n" } else { "" };
     fs::write(&file, format!("recipients: {{ file: a.csv }}\n{forced}channels:\n{channels}")).unwrap();
     let loaded = load_campaign(&file, CampaignDay::Of(jiff::Timestamp::now()));
-    let told: Vec<String> =
+    let messages: Vec<String> =
         loaded.findings.iter().map(|finding| format!("{}: {}", finding.rule, finding.message)).collect();
-    let Some(campaign) = loaded.value else { return Err(told.join("\n")) };
+    let Some(campaign) = loaded.value else { return Err(messages.join("\n")) };
     let content = &campaign.brief.content;
     assert_eq!(content.kind, kind);
     let content = content.try_map_texts(|text| Ok::<_, ()>(Cow::Borrowed(text.source.as_str()))).unwrap();
@@ -103,8 +103,9 @@ fn every_channel_key_is_either_sent_or_rejected() {
                 };
                 let refusal =
                     format!("not-carried: a `{kind}` message does not support the key `{}` of `{own}`", field.key);
-                let is_refused =
-                    [&first, &second].iter().all(|told| told.as_ref().is_err_and(|told| told.contains(&refusal)));
+                let is_refused = [&first, &second]
+                    .iter()
+                    .all(|result| result.as_ref().is_err_and(|result| result.contains(&refusal)));
                 let is_ours = LOCAL_KEYS.contains(&(*own, field.key)) && first.is_ok();
                 judged += 1;
                 if u8::from(is_sent) + u8::from(is_refused) + u8::from(is_ours) != 1 {

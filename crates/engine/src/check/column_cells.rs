@@ -68,15 +68,15 @@ impl EmptyUses {
             let Some(place) = finders.get(*arm).and_then(|finder| finder.find_place(*of)) else { continue };
             let message = (place.channel, place.key);
             let same =
-                |known: &&mut EmptyCells| known.place.name == place.name && known.place.text.name == place.text.name;
+                |entry: &&mut EmptyCells| entry.place.name == place.name && entry.place.text.name == place.text.name;
             match cells.iter_mut().find(same) {
-                Some(known) => {
-                    known.rows |= rows;
-                    if !known.messages.contains(&message) {
-                        known.messages.push(message);
+                Some(entry) => {
+                    entry.rows |= rows;
+                    if !entry.messages.contains(&message) {
+                        entry.messages.push(message);
                     }
-                    if place.span.start < known.place.span.start {
-                        known.place = place;
+                    if place.span.start < entry.place.span.start {
+                        entry.place = place;
                     }
                 }
                 None => cells.push(EmptyCells { place, messages: vec![message], rows: rows.clone() }),

@@ -172,14 +172,14 @@ fn compile_arms(
     if problems.is_empty() {
         return Ok(arms);
     }
-    let mut told: Vec<TextProblem> = Vec::new();
+    let mut distinct: Vec<TextProblem> = Vec::new();
     // Variants share most of their texts.
     problems.into_iter().for_each(|problem| {
-        if !told.contains(&problem) {
-            told.push(problem);
+        if !distinct.contains(&problem) {
+            distinct.push(problem);
         }
     });
-    Err(told)
+    Err(distinct)
 }
 
 /// The edition of a campaign on a day, if it depends only on the campaign file.
@@ -365,8 +365,8 @@ impl Recipe {
     /// The columns that texts or the condition use.
     #[must_use]
     pub fn used_columns(&self) -> BTreeSet<usize> {
-        let asked = self.condition.iter().flat_map(Condition::columns);
-        self.text_columns().into_iter().chain(asked).collect()
+        let condition_columns = self.condition.iter().flat_map(Condition::columns);
+        self.text_columns().into_iter().chain(condition_columns).collect()
     }
 }
 

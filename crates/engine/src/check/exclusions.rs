@@ -148,7 +148,7 @@ impl SentRows {
         for of_number in listed.chunk_by(|one, other| one.phone == other.phone) {
             let Some(phone) = of_number.first().map(|listed| listed.phone) else { continue };
             let earlier = &run.rows[find_equal_range(&run.rows, |earlier| earlier.phone.cmp(&phone))];
-            let has = |fate| earlier.iter().any(|earlier| earlier.outcome == fate);
+            let has = |outcome| earlier.iter().any(|earlier| earlier.outcome == outcome);
             // The list of the run does not show which row it was: the run was purged, or its copies are damaged.
             let lost = UnlistedMessages {
                 sent: run.sent.contains(phone) && !has(EarlierOutcome::Sent),
@@ -163,19 +163,19 @@ impl SentRows {
         let same_text = |text: TextHash| find_equal_range(listed, |listed| listed.text.cmp(&Some(text))).len();
         let texts: Vec<&[EarlierRow]> = earlier.chunk_by(|one, other| one.text == other.text).collect();
         // A row with a message that is no longer in the list was removed or changed: any row without a counterpart can be that row.
-        let is_gone = |fate| {
+        let is_gone = |outcome| {
             let gone = |rows: &&&[EarlierRow]| rows[0].text.is_none_or(|text| rows.len() > same_text(text));
-            texts.iter().filter(gone).any(|rows| rows.iter().any(|earlier| earlier.outcome == fate))
+            texts.iter().filter(gone).any(|rows| rows.iter().any(|earlier| earlier.outcome == outcome))
         };
         let unclear = lost.sent || is_gone(EarlierOutcome::Sent);
         let cancelled = lost.cancelled || is_gone(EarlierOutcome::Cancelled);
         for rows in listed.chunk_by(|one, other| one.text == other.text) {
             let text = rows.first().and_then(|listed| listed.text);
-            let known = text
+            let same = text
                 .map_or(&[][..], |text| &earlier[find_equal_range(earlier, |earlier| earlier.text.cmp(&Some(text)))]);
-            let has = |fate| known.iter().any(|earlier| earlier.outcome == fate);
+            let has = |outcome| same.iter().any(|earlier| earlier.outcome == outcome);
             // More rows than before have this text: one of them can be a changed row.
-            let is_known = !known.is_empty() && rows.len() <= known.len();
+            let is_known = !same.is_empty() && rows.len() <= same.len();
             let numbers = || rows.iter().map(|listed| listed.row.get());
             self.judged.extend(numbers());
             match () {

@@ -105,7 +105,7 @@ impl RepeatedNumbers {
 
     /// Adds a later, skipped row of a number.
     pub(super) fn add_skipped(&mut self, row: Row, phone: Phone, hash: u64) {
-        if self.hashes.get(&phone.to_u64()).is_some_and(|said| *said != hash) {
+        if self.hashes.get(&phone.to_u64()).is_some_and(|earlier| *earlier != hash) {
             self.differing.insert(row.get());
         }
     }

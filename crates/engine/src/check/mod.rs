@@ -8,10 +8,11 @@ mod compiled_campaign;
 mod exclusions;
 mod message_comparison;
 pub mod online;
+mod parallel;
 mod row_anomalies;
 pub mod rules;
-mod streaming;
 mod survey;
+mod tee;
 mod text_damage;
 mod time_zones;
 mod timing;
@@ -26,6 +27,7 @@ pub use exclusions::{
     SentRows, SurveyExclusions, TextHash, find_equal_range,
 };
 pub use message_comparison::MessageShapes;
+pub use parallel::{count_cores, process_in_order};
 pub use row_anomalies::{AnomalyRows, AnomalyRowsByColumn, Comparison, RowAnomaly};
 pub use rules::{
     DatabaseValue, check_against_profile, check_campaign_notices, check_changed_rows, check_costly_characters,
@@ -35,9 +37,9 @@ pub use rules::{
     check_unknown_zones, check_until_over, collect_notes, list_form_note, missing_zone_column,
     unfamiliar_ledger_finding,
 };
-pub use streaming::{Tee, count_cores, process_in_order};
 pub(crate) use survey::count_sms_parts;
 pub use survey::{CostlyRows, ExampleMessage, MessageSize, RowsBySize, Survey, SurveyInputs, survey_recipients};
+pub use tee::Tee;
 pub use text_damage::TextDamage;
 pub use time_zones::{LocalZones, RecipientZones, RowClocks};
 pub use timing::{RunStart, check_timing};

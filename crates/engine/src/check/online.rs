@@ -152,13 +152,13 @@ pub struct AccountTerms<'a> {
 /// The findings of the account's answers that speak against sending.
 #[must_use]
 pub fn check_account(
-    told: &AccountAnswer,
+    answer: &AccountAnswer,
     signatures: &[Signature],
     account: AccountTerms<'_>,
     cost: &Cost,
 ) -> Vec<Finding> {
-    let (balance, senders) = match told {
-        Ok(told) => told,
+    let (balance, senders) = match answer {
+        Ok(answer) => answer,
         Err(refused) if refused.cause == FailureCause::KeyRefused => {
             return vec![rules::key_rejected_finding(refused.reason.clone(), account.key)];
         }
@@ -168,8 +168,12 @@ pub fn check_account(
     };
     let mut findings = match senders {
         Ok(senders) => {
-            let named: Vec<&SenderName> = senders.iter().filter(|sender| !sender.name.trim().is_empty()).collect();
-            signatures.iter().filter_map(|signature| rules::check_sender_name(signature, &named, account)).collect()
+            let named_senders: Vec<&SenderName> =
+                senders.iter().filter(|sender| !sender.name.trim().is_empty()).collect();
+            signatures
+                .iter()
+                .filter_map(|signature| rules::check_sender_name(signature, &named_senders, account))
+                .collect()
         }
         Err(unanswered) => vec![rules::online_unknown_finding("the sender names are", unanswered, account)],
     };
@@ -222,8 +226,8 @@ mod tests {
     }
 
     /// The findings if `Checked` means verified.
-    fn check(told: &AccountAnswer, signatures: &[Signature], cost: &Cost) -> Vec<Finding> {
-        check_account(told, signatures, account(&["Checked".to_owned()]), cost)
+    fn check(answer: &AccountAnswer, signatures: &[Signature], cost: &Cost) -> Vec<Finding> {
+        check_account(answer, signatures, account(&["Checked".to_owned()]), cost)
     }
 
     fn rules(findings: &[Finding]) -> Vec<(&'static str, Severity)> {
@@ -247,8 +251,8 @@ mod tests {
             (Channel::Sms, "Bare", Some(Warning), "support"),
         ];
         for (channel, name, severity, help) in table {
-            let told = Ok((Ok(balance("1")), Ok(senders())));
-            let found = check(&told, &[signature(channel, name)], &Cost::Unknown(vec![channel]));
+            let answer = Ok((Ok(balance("1")), Ok(senders())));
+            let found = check(&answer, &[signature(channel, name)], &Cost::Unknown(vec![channel]));
             let expected: Vec<_> = severity.map(|severity| ("sender-unknown", severity)).into_iter().collect();
             assert_eq!(rules(&found), expected, "{channel} {name}");
             let helped = found.first().and_then(|finding| finding.help.clone()).unwrap_or_default();
@@ -263,14 +267,14 @@ mod tests {
         for (list, expected) in
             [(vec![], vec![]), (vec![sender(""), sender(" ")], vec![]), (vec![sender(""), sender("OlenaCo")], refused)]
         {
-            let told = Ok((Ok(balance("1")), Ok(list)));
-            assert_eq!(rules(&check(&told, &[signature(Channel::Sms, "Stranger")], &unpriced())), expected);
+            let answer = Ok((Ok(balance("1")), Ok(list)));
+            assert_eq!(rules(&check(&answer, &[signature(Channel::Sms, "Stranger")], &unpriced())), expected);
         }
     }
 
     #[test]
     fn profile_defines_the_words_for_verified() {
-        let told: AccountAnswer = Ok((Ok(balance("1")), Ok(senders())));
+        let answer: AccountAnswer = Ok((Ok(balance("1")), Ok(senders())));
         for (word, name, severity) in [
             ("paused", "Odd", None),
             ("Paused", "OlenaCo", Some(Severity::Warning)),
@@ -278,7 +282,7 @@ mod tests {
             ("Paused", "Fresh", Some(Severity::Error)),
         ] {
             let found =
-                check_account(&told, &[signature(Channel::Sms, name)], account(&[word.to_owned()]), &unpriced());
+                check_account(&answer, &[signature(Channel::Sms, name)], account(&[word.to_owned()]), &unpriced());
             assert_eq!(found.first().map(|finding| finding.severity), severity, "{word} {name}");
         }
     }
@@ -288,23 +292,23 @@ mod tests {
         for (amount_left, cost, refused) in
             [("80", "80.00", false), ("79.99", "80", true), ("-1", "0", true), ("0", "0", false)]
         {
-            let told = Ok((Ok(balance(amount_left)), Ok(Vec::new())));
-            let found = check(&told, &[], &Cost::AtMost(amount(cost)));
+            let answer = Ok((Ok(balance(amount_left)), Ok(Vec::new())));
+            let found = check(&answer, &[], &Cost::AtMost(amount(cost)));
             assert_eq!(rules(&found), if refused { vec![("balance-too-low", Severity::Error)] } else { vec![] });
         }
-        let told = Ok((Ok(balance("1200.5")), Ok(Vec::new())));
-        let found = check(&told, &[], &Cost::AtMost(amount("2000")));
+        let answer = Ok((Ok(balance("1200.5")), Ok(Vec::new())));
+        let found = check(&answer, &[], &Cost::AtMost(amount("2000")));
         assert_eq!(
             found[0].message,
             "the balance is 1 200.50 UAH, but the messages can cost up to 2 000.00 UAH, which is 799.50 UAH more"
         );
-        assert_eq!(rules(&check(&told, &[], &Cost::Unknown(vec![Channel::Sms]))), []);
+        assert_eq!(rules(&check(&answer, &[], &Cost::Unknown(vec![Channel::Sms]))), []);
     }
 
     #[test]
     fn only_a_rejected_key_and_known_facts_are_errors() {
         let (sms, cost) = ([signature(Channel::Sms, "Stranger")], Cost::AtMost(amount("9")));
-        let rule = |told: AccountAnswer| rules(&check(&told, &sms, &cost));
+        let rule = |answer: AccountAnswer| rules(&check(&answer, &sms, &cost));
         let error = |rule| (rule, Severity::Error);
         let doubt = ("online-unknown", Severity::Warning);
         assert_eq!(rule(Err(unanswered(FailureCause::KeyRefused))), [error("key-refused")]);
@@ -358,8 +362,8 @@ mod tests {
         let loaded = load_campaign(&file, CampaignDay::Of(jiff::Timestamp::now()));
         let campaign = loaded.value.unwrap_or_else(|| panic!("{:?}", loaded.findings));
         let found = find_signatures(&campaign.brief, &campaign.places, "2026-11-21");
-        let told: Vec<_> = found.iter().map(|found| (found.channel, found.name.as_str())).collect();
-        assert_eq!(told, [(Channel::Rcs, "Constant"), (Channel::Viber, "OlenaCo")], "`brand` is a column");
+        let names: Vec<_> = found.iter().map(|found| (found.channel, found.name.as_str())).collect();
+        assert_eq!(names, [(Channel::Rcs, "Constant"), (Channel::Viber, "OlenaCo")], "`brand` is a column");
         assert!(found.iter().all(|found| found.place.is_some()));
     }
 }

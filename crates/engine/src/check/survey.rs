@@ -11,9 +11,9 @@ use super::column_cells::{EmptyCells, EmptyUses, ListColumn, OptedOutCells, Unma
 use super::compiled_campaign::{CompiledCampaign, ComposeFailure, ComposedMessage, Composer, to_finding};
 use super::exclusions::{DUPLICATE, HOLDOUT, SurveyExclusions};
 use super::message_comparison::{MessageShapes, RepeatedNumbers, hash_message};
+use super::parallel::{count_cores, process_in_order};
 use super::row_anomalies::{AnomalyDetector, AnomalyRowsByColumn, Comparison, FoundAnomaly, add_anomalies};
 use super::rules;
-use super::streaming::{count_cores, process_in_order};
 use super::time_zones::{LocalZones, RecipientZones};
 use campaign_content::audience::{Chunk, SeenNumbers, ValidNumber, contains_row};
 use campaign_content::message::{BranchFinder, EmptyCellFinder, EmptyCellUse, FilledMessage, TextProblem};
@@ -154,8 +154,8 @@ impl Survey {
 
     /// The rows by state, among those that `meant` selects.
     #[must_use]
-    pub fn count_matching(&self, meant: impl Fn(Row) -> bool) -> StateCounts {
-        let rows: RoaringBitmap = self.rows.iter().filter(|row| meant(Row::new(*row))).collect();
+    pub fn count_matching(&self, is_selected: impl Fn(Row) -> bool) -> StateCounts {
+        let rows: RoaringBitmap = self.rows.iter().filter(|row| is_selected(Row::new(*row))).collect();
         let mut counts = StateCounts::default();
         for (state, _, left_out) in self.left_out.sets() {
             counts.add(state, left_out.intersection_len(&rows));

@@ -135,8 +135,8 @@ struct RecipientColumn {
 impl RecipientColumns {
     /// Adds the columns of a list that are missing.
     pub(super) fn add_header(&mut self, header: &ListHeader) {
-        let known: Vec<String> = self.columns.iter().map(|own| own.key.clone()).collect();
-        let new = header_columns(header).filter(|own| !known.contains(&own.key));
+        let keys: Vec<String> = self.columns.iter().map(|own| own.key.clone()).collect();
+        let new = header_columns(header).filter(|own| !keys.contains(&own.key));
         self.columns.extend(new);
     }
 
@@ -179,7 +179,7 @@ mod tests {
         let rows = table.lines().take_while(|line| line.starts_with('|'));
         let cells = rows.filter_map(|line| line.split('|').nth(1));
         // Several columns can share a row: `delivered_by`, `delivered_at`.
-        let told: Vec<&str> = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
-        assert_eq!(told, COLUMN_NAMES);
+        let columns: Vec<&str> = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
+        assert_eq!(columns, COLUMN_NAMES);
     }
 }

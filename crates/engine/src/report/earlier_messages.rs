@@ -96,8 +96,8 @@ impl<'a> EarlierRuns<'a> {
                 Some(_) => self.add_purged_run(run, &wanted, &mut found).await?,
                 None => self.add_run_messages(run, &wanted, &mut found).await?,
             }
-            let known: RoaringBitmap = found[before..].iter().map(|(row, _)| *row).collect();
-            wanted.retain(|(_, row)| !known.contains(*row));
+            let found_rows: RoaringBitmap = found[before..].iter().map(|(row, _)| *row).collect();
+            wanted.retain(|(_, row)| !found_rows.contains(*row));
         }
         found.sort_unstable_by_key(|(row, _)| *row);
         Ok(found)
@@ -306,9 +306,9 @@ fn match_rows(there: &[RowText], here: &[RowText]) -> Vec<RowPair> {
     let mut pairs = Vec::new();
     for same in here.chunk_by(|(one, _), (other, _)| one == other) {
         let Some((text, _)) = same.first() else { continue };
-        let known = &there[find_equal_range(there, |(other, _)| other.cmp(text))];
-        let Some(last) = known.last() else { continue };
-        pairs.extend(same.iter().enumerate().map(|(index, (_, row))| (known.get(index).unwrap_or(last).1, *row)));
+        let same_text = &there[find_equal_range(there, |(other, _)| other.cmp(text))];
+        let Some(last) = same_text.last() else { continue };
+        pairs.extend(same.iter().enumerate().map(|(index, (_, row))| (same_text.get(index).unwrap_or(last).1, *row)));
     }
     pairs
 }

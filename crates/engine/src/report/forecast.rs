@@ -155,8 +155,8 @@ fn add_channels<T>(channels: &mut Vec<ChannelForecast>, stages: &[&Stage<T>], me
         let channel = stage.channel();
         let each = if channel.facts().billed_by_part { u64::from(sms_parts.max(1)) } else { 1 };
         let fallback = place > 0;
-        let known = channels.iter().position(|share| share.channel == channel.name() && share.fallback == fallback);
-        let at = known.unwrap_or_else(|| {
+        let position = channels.iter().position(|share| share.channel == channel.name() && share.fallback == fallback);
+        let at = position.unwrap_or_else(|| {
             let share = ChannelForecast { channel: channel.name(), messages: 0, parts: 0, fallback };
             // First channels come before fallbacks.
             let at = channels.iter().position(|share| share.fallback && !fallback).unwrap_or(channels.len());

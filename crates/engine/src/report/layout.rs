@@ -5,12 +5,9 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use super::columns::RecipientColumns;
+use super::columns::{COLUMN_NAMES, RecipientColumns};
 use campaign_core::domain::{Delimiter, Region};
 use campaign_manifest::VARIANT;
-
-/// The result columns, which come before those of the list.
-pub(super) use super::columns::COLUMN_NAMES as COLUMNS;
 
 /// The reader for whom results are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,9 +38,9 @@ pub(super) enum Layout {
 pub(super) enum CellEscaping {
     /// Unchanged.
     Raw,
-    /// A spreadsheet does not run formulas.
+    /// A cell that a spreadsheet would run as a formula becomes text.
     NoFormulas,
-    /// A spreadsheet does not run formulas and keeps every digit.
+    /// As for `NoFormulas`, and a spreadsheet keeps every digit of long numbers.
     ExactDigits,
 }
 
@@ -87,7 +84,7 @@ impl Layout {
 /// The names of the result columns, with or without the variant column, and of the list's columns. Duplicate names get
 /// a suffix.
 fn column_names<'h>(own: impl IntoIterator<Item = &'h String>, variants: bool) -> Vec<String> {
-    let mut columns = COLUMNS.map(str::to_owned).to_vec();
+    let mut columns = COLUMN_NAMES.map(str::to_owned).to_vec();
     columns.extend(variants.then(|| VARIANT.to_owned()));
     let mut taken: HashSet<String> = columns.iter().cloned().collect();
     for header in own {
@@ -279,14 +276,14 @@ mod tests {
 
     fn own(columns: &[&str]) -> Vec<String> {
         let own: Vec<String> = columns.iter().map(|&column| column.to_owned()).collect();
-        super::column_names(&own, false).split_off(COLUMNS.len())
+        super::column_names(&own, false).split_off(COLUMN_NAMES.len())
     }
 
     #[test]
     fn column_names_are_unique() {
         assert_eq!(own(&["phone", "state"]), ["phone", "state_in"]);
         assert_eq!(own(&["row", "row_in"]), ["row_in", "row_in_in"]);
-        let own_of_variants = super::column_names(&["variant".to_owned()], true).split_off(COLUMNS.len());
+        let own_of_variants = super::column_names(&["variant".to_owned()], true).split_off(COLUMN_NAMES.len());
         assert_eq!(own_of_variants, ["variant", "variant_in"]);
         assert_eq!(own(&["variant"]), ["variant"], "without variants the name is free");
         assert_eq!(own(&["", "x", ""]), ["", "x", ""], "a header without a name stays so");

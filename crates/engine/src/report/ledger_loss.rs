@@ -149,7 +149,7 @@ fn read_identifiers(path: &CampaignPath, most: usize) -> io::Result<RoaringTreem
 mod tests {
     use std::fs;
 
-    use super::super::layout::COLUMNS;
+    use super::super::columns::COLUMN_NAMES;
     use super::*;
 
     #[test]
@@ -160,15 +160,15 @@ mod tests {
             fs::write(&path, text).unwrap();
             read_identifiers(&CampaignPath::anywhere(&path), usize::MAX).unwrap().into_iter().collect::<Vec<u64>>()
         };
-        let header = COLUMNS.join(",");
+        let header = COLUMN_NAMES.join(",");
         let rows = "2,17,380501234567,accepted,sms,5\n3,,1,skipped,,\n";
         assert_eq!(read(&format!("{header},name\n{rows}")), [17]);
-        let quoted = format!("\u{feff}\"{}\"\r\n", COLUMNS.join("\";\""));
+        let quoted = format!("\u{feff}\"{}\"\r\n", COLUMN_NAMES.join("\";\""));
         assert_eq!(read(&format!("{quoted}2;\"18\";1;accepted\r\n")), [18]);
         let spoilt = "2;1,78378E+14;1;accepted;sms\n3;19;2;accepted;sms\n";
-        assert_eq!(read(&format!("{}\n{spoilt}", COLUMNS.join(";"))), [19]);
+        assert_eq!(read(&format!("{}\n{spoilt}", COLUMN_NAMES.join(";"))), [19]);
         let exact = "2;\"=\"\"78378000000020\"\"\";1;accepted;sms\n";
-        assert_eq!(read(&format!("\u{feff}{}\n{exact}", COLUMNS.join(";"))), [78_378_000_000_020]);
+        assert_eq!(read(&format!("\u{feff}{}\n{exact}", COLUMN_NAMES.join(";"))), [78_378_000_000_020]);
         fs::write(&path, format!("{header}\n2,17,1,accepted\n3,18,2,accepted\n")).unwrap();
         assert_eq!(
             read_identifiers(&CampaignPath::anywhere(&path), 1).unwrap().into_iter().collect::<Vec<u64>>(),

@@ -182,8 +182,8 @@ async fn load_entries(
         event: HistoryEvent::Change { envelope: event.envelope, change: event.change.clone() },
     }));
     let rows = row.get()..row.get().saturating_add(1);
-    let told = ledger.load_receipts(run.key, rows).await?.into_iter().flat_map(|(_, receipts)| receipts);
-    entries.extend(told.map(|kept| HistoryEntry { at: kept.at, event: HistoryEvent::Receipt(kept.receipt) }));
+    let receipts = ledger.load_receipts(run.key, rows).await?.into_iter().flat_map(|(_, receipts)| receipts);
+    entries.extend(receipts.map(|kept| HistoryEntry { at: kept.at, event: HistoryEvent::Receipt(kept.receipt) }));
     entries.sort_by_key(|entry| entry.at);
     Ok(entries)
 }

@@ -148,8 +148,8 @@ mod tests {
         counts.shift(RowState::Sending, RowState::Accepted, 1);
         progress.update_counts(start + Duration::from_secs(3), &counts);
         assert_eq!((progress.count_done(), progress.total()), (2, 2));
-        let told = progress.to_json();
-        assert_eq!((&told["rows"], &told["messages"], &told["through"]), (&10.into(), &2.into(), &2.into()));
+        let object = progress.to_json();
+        assert_eq!((&object["rows"], &object["messages"], &object["through"]), (&10.into(), &2.into(), &2.into()));
     }
 
     #[test]

@@ -369,17 +369,17 @@ fn fill_buffer(file: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::layout::COLUMNS;
+    use crate::report::columns::COLUMN_NAMES;
 
     fn results_csv(run: &str) -> String {
-        let mut cells = vec![String::new(); COLUMNS.len()];
+        let mut cells = vec![String::new(); COLUMN_NAMES.len()];
         cells[RUN_COLUMN] = run.to_owned();
-        format!("{}\n{}\n", COLUMNS.join(","), cells.join(","))
+        format!("{}\n{}\n", COLUMN_NAMES.join(","), cells.join(","))
     }
 
     #[test]
     fn run_column_keeps_its_position() {
-        assert_eq!(COLUMNS[RUN_COLUMN], "run");
+        assert_eq!(COLUMN_NAMES[RUN_COLUMN], "run");
     }
 
     #[test]
@@ -393,9 +393,13 @@ mod tests {
         assert_eq!(run(&results_csv("sale@3")), Some("sale@3".to_owned()));
         assert_eq!(run(&results_csv("sale@3").replace(',', ";")), Some("sale@3".to_owned()));
         assert_eq!(run(&format!("\u{feff}{}", results_csv("зима@12"))), Some("зима@12".to_owned()));
-        for none in
-            [results_csv(""), COLUMNS.join(","), String::new(), "phone,name\n1,2\n".to_owned(), results_csv("sale")]
-        {
+        for none in [
+            results_csv(""),
+            COLUMN_NAMES.join(","),
+            String::new(),
+            "phone,name\n1,2\n".to_owned(),
+            results_csv("sale"),
+        ] {
             assert_eq!(run(&none), None, "{none}");
         }
     }

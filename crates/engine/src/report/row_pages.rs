@@ -26,20 +26,20 @@ impl RowIndex {
         let snapshot = Snapshot::load(ledger, run, owned).await?;
         let mut sets: BTreeMap<RowState, RoaringBitmap> = BTreeMap::new();
         let (first, last) = (Row::FIRST.get(), run.last_row().get());
-        let mut known = RoaringBitmap::new();
+        let mut recorded = RoaringBitmap::new();
         for row in first..=last {
             if let Some(state) = snapshot.states.recorded_state(Row::new(row)) {
                 sets.entry(state).or_default().insert(row);
-                known.insert(row);
+                recorded.insert(row);
             }
         }
         for (state, _, rows) in snapshot.left_out.sets() {
-            *sets.entry(state).or_default() |= rows - &known;
+            *sets.entry(state).or_default() |= rows - &recorded;
         }
         let left_out = snapshot.left_out.rows();
         let mut rest = RoaringBitmap::new();
         rest.insert_range(first..=last);
-        rest -= known;
+        rest -= recorded;
         rest -= left_out;
         if let Some(waits) = rest.min() {
             *sets.entry(snapshot.row_state(Row::new(waits))).or_default() |= rest;
@@ -141,7 +141,7 @@ pub async fn load_row_summaries(
 /// The last reported reason why a message did not arrive. Later proof of its state replaces an earlier reason.
 fn find_reason(record: &RowRecord) -> Option<String> {
     let state = record.state;
-    let told = reported_error(record.receipt_summary.as_ref().map(|told| &told.last.receipt), state);
+    let receipt = record.receipt_summary.as_ref().map(|summary| &summary.last.receipt);
     let answered = match record.settled.as_ref().map(|(_, outcome)| outcome) {
         Some(OperationOutcome::Rejected { error }) if !state.is_with_gateway() => Some(error.as_str()),
         Some(OperationOutcome::NotSent { reason } | OperationOutcome::InDoubt { reason }) if !state.is_proven() => {
@@ -150,7 +150,7 @@ fn find_reason(record: &RowRecord) -> Option<String> {
         None if state == RowState::InDoubt => Some(ENDED_EARLY),
         _ => None,
     };
-    told.or(answered).map(str::to_owned)
+    reported_error(receipt, state).or(answered).map(str::to_owned)
 }
 
 #[cfg(test)]

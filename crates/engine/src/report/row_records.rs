@@ -52,7 +52,7 @@ impl RowRecord {
     /// Whether it failed only because the gateway never reported the channels after the one that failed.
     #[must_use]
     pub fn lacks_fallback(&self) -> bool {
-        let last = self.receipt_summary.as_ref().map(|told| &told.last.receipt);
+        let last = self.receipt_summary.as_ref().map(|summary| &summary.last.receipt);
         self.state == RowState::Failed
             && self.chain.has_fallback()
             && last.is_some_and(|last| {
@@ -69,7 +69,7 @@ impl RowRecord {
             (Some(OperationOutcome::Accepted { msg_id, .. }), _) => msg_id.as_ref(),
             _ => None,
         };
-        msg_id.or(self.receipt_summary.as_ref().and_then(|told| told.msg_id.as_ref()))
+        msg_id.or(self.receipt_summary.as_ref().and_then(|summary| summary.msg_id.as_ref()))
     }
 
     /// The gateway's identifier of the request, if it queued the message.
@@ -90,7 +90,7 @@ impl RowRecord {
     /// The delivery of the row's message, if it was delivered.
     #[must_use]
     pub fn delivery(&self) -> Option<&MessageDelivery> {
-        self.receipt_summary.as_ref().and_then(|told| told.delivery.as_ref())
+        self.receipt_summary.as_ref().and_then(|summary| summary.delivery.as_ref())
     }
 
     /// The channel that its message counts for: the one that delivered it, else the one that was reported last, else
@@ -98,9 +98,9 @@ impl RowRecord {
     #[must_use]
     pub fn channel(&self) -> Option<Channel> {
         let only = self.chain.channels().next().filter(|_| !self.chain.has_fallback());
-        let reported = self.receipt_summary.as_ref().and_then(|told| match &told.delivery {
+        let reported = self.receipt_summary.as_ref().and_then(|summary| match &summary.delivery {
             Some(delivery) => delivery.channel,
-            None => told.last.receipt.known_channel(),
+            None => summary.last.receipt.known_channel(),
         });
         reported.or(only)
     }
@@ -346,21 +346,21 @@ impl<'a> RowRecords<'a> {
         attempts.earlier.sort_by_key(|attempt| attempt.envelope);
         let receipts = self.receipts.get(&row).map_or(&[][..], Vec::as_slice);
         let judged = self.judge_row(row, &attempts, receipts);
-        let told = self.summarize_receipts(row, &judged, &attempts, receipts);
+        let summary = self.summarize_receipts(row, &judged, &attempts, receipts);
         let repeated = !attempts.earlier.is_empty();
-        let concerned = self.events.has_events(row) || (repeated && told.is_some());
+        let concerned = self.events.has_events(row) || (repeated && summary.is_some());
         let mut amendment = concerned.then(|| build_amendment(&self.events, row, &attempts, &judged));
         // The decisive message can be an earlier one.
         let of_order = |envelope| self.events.find_order(row, envelope) == judged.order;
         let sent = if repeated { attempts.select_order(of_order) } else { attempts.last };
-        if let (Some(amendment), Some(told)) = (&mut amendment, &told) {
-            amendment.duplicate |= repeated && told.names_other_message(&sent, receipts);
+        if let (Some(amendment), Some(summary)) = (&mut amendment, &summary) {
+            amendment.duplicate |= repeated && summary.names_other_message(&sent, receipts);
         }
         let state = judged.state;
         let SentAttempt { phone, kind, chain, begun_at, submitted_at, settled, .. } = sent;
         // Boxed, because few rows have either, and records are moved often.
-        let (amendment, told) = (amendment.map(Box::new), told.map(Box::new));
-        RowRecord { phone, kind, chain, begun_at, submitted_at, settled, state, amendment, receipt_summary: told }
+        let (amendment, summary) = (amendment.map(Box::new), summary.map(Box::new));
+        RowRecord { phone, kind, chain, begun_at, submitted_at, settled, state, amendment, receipt_summary: summary }
     }
 
     fn judge_row<'r>(&'r self, row: Row, attempts: &RowAttempts, receipts: &'r [KeptReceipt]) -> Judgement<'r> {
@@ -385,9 +385,9 @@ impl<'a> RowRecords<'a> {
         let last = judged.final_receipt.or(judged.last_receipt)?;
         let about = || receipts.iter().filter(|receipt| receipt.order == last.order);
         let msg_id = about().rev().find_map(|receipt| receipt.receipt.msg_id.clone());
-        let mut told = ReceiptSummary { last: last.clone(), delivery: None, msg_id };
+        let mut summary = ReceiptSummary { last: last.clone(), delivery: None, msg_id };
         if !judged.state.is_delivered() {
-            return Some(told);
+            return Some(summary);
         }
         let of_order = |attempt: &&SentAttempt| self.events.find_order(row, attempt.envelope) == judged.order;
         let sent = attempts.earlier.iter().chain([&attempts.last]).filter(of_order).map(|attempt| attempt.begun_at);
@@ -395,14 +395,14 @@ impl<'a> RowRecords<'a> {
         if sent.is_empty() {
             sent.push(attempts.last.begun_at);
         }
-        told.delivery = MessageDelivery::from_receipts(about(), &sent, self.clock);
+        summary.delivery = MessageDelivery::from_receipts(about(), &sent, self.clock);
         // A later receipt for a part does not hide the delivery of the whole message.
-        if told.last.receipt.status == Status::PartiallyDelivered
+        if summary.last.receipt.status == Status::PartiallyDelivered
             && let Some(whole) = about().rfind(|receipt| is_whole(receipt))
         {
-            told.last = whole.clone();
+            summary.last = whole.clone();
         }
-        Some(told)
+        Some(summary)
     }
 
     fn add_envelope(&mut self, envelope: EnvelopeRecord) {

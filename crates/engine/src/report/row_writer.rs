@@ -179,13 +179,13 @@ impl RowWriter {
             (Some(OperationOutcome::Accepted { parts, .. }), _) => (*parts, ""),
             _ => (None, ""),
         };
-        let told = sent.and_then(|record| record.receipt_summary.as_ref());
-        let receipt = told.map(|told| &told.last.receipt);
+        let summary = sent.and_then(|record| record.receipt_summary.as_ref());
+        let receipt = summary.map(|summary| &summary.last.receipt);
         let delivery = sent.and_then(RowRecord::delivery);
         let channel = |channel: Option<Channel>| channel.map_or("", Channel::name);
         let before = last_event.map(|(at, _)| at).or(settled.map(|(at, _)| at)).map_or("", |at| at);
-        let updated_at = match told {
-            Some(told) => Cow::Owned(format_instant(told.last.at)),
+        let updated_at = match summary {
+            Some(summary) => Cow::Owned(format_instant(summary.last.at)),
             None => Cow::Borrowed(before),
         };
         let phone = facts.phone(own, &self.phones, self.region);

@@ -86,8 +86,8 @@ impl RunReport {
     /// Whether more parts might be billed than the gateway reported; `false` if the figures are unknown.
     #[must_use]
     pub fn has_unreported_parts(&self) -> bool {
-        let told = self.figures.as_ref().filter(|_| self.view.parts > 0);
-        told.is_some_and(|figures| figures.requests.parts.is_lower_bound(&self.view.counts))
+        let figures = self.figures.as_ref().filter(|_| self.view.parts > 0);
+        figures.is_some_and(|figures| figures.requests.parts.is_lower_bound(&self.view.counts))
     }
 
     /// The run as JSON, without phone numbers.

@@ -172,13 +172,13 @@ impl<'a> RunResults<'a> {
             return Ok(None);
         };
         let (campaign, _) = run.rsplit_once('@').unwrap_or((&run, ""));
-        let known = self
+        let other = self
             .ledger
             .list_runs(RunFilter::for_campaign(campaign))
             .await?
             .into_iter()
-            .find(|known| known.name() == run);
-        if !self.newest_run().run.live && known.as_ref().is_some_and(|known| !known.live) {
+            .find(|other| other.name() == run);
+        if !self.newest_run().run.live && other.as_ref().is_some_and(|other| !other.live) {
             return Ok(None);
         }
         let (path, folder) = resolve_target(target)?;
@@ -190,9 +190,9 @@ impl<'a> RunResults<'a> {
             None => kept,
         };
         let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string();
-        let is_there = |known: &Run| known.results.as_deref() == Some(whole(target.path()).as_str());
-        if let Some(known) = known.filter(is_there) {
-            self.ledger.set_results_file(known.key, whole(&place)).await?;
+        let is_there = |other: &Run| other.results.as_deref() == Some(whole(target.path()).as_str());
+        if let Some(other) = other.filter(is_there) {
+            self.ledger.set_results_file(other.key, whole(&place)).await?;
         }
         Ok(Some(ResultsBackup { run, path: place }))
     }

@@ -254,7 +254,7 @@ mod tests {
 
     #[test]
     fn current_header_begins_with_the_known_columns() {
-        let now = crate::report::layout::COLUMNS;
+        let now = crate::report::columns::COLUMN_NAMES;
         assert_eq!(now[..FIRST_COLUMNS.len()], FIRST_COLUMNS, "a new column comes behind the others");
     }
 

@@ -165,7 +165,7 @@ fn write_figures(sheet: &mut Worksheet, figures: &[FigureRow], formats: &SheetFo
 
 /// A cell of a result column.
 fn result_cell(column: &str, text: &str) -> SheetCell {
-    let known = if NUMBER_COLUMNS.contains(&column) {
+    let cell = if NUMBER_COLUMNS.contains(&column) {
         text.parse::<u32>().map(f64::from).ok().or_else(|| parse_exact(text)).map(SheetCell::Whole)
     } else if TIME_COLUMNS.contains(&column) {
         let seconds = text.parse::<Timestamp>().ok().map(Timestamp::as_second);
@@ -175,7 +175,7 @@ fn result_cell(column: &str, text: &str) -> SheetCell {
     } else {
         None
     };
-    known.unwrap_or_else(|| text_cell(text))
+    cell.unwrap_or_else(|| text_cell(text))
 }
 
 /// A whole number, if a spreadsheet keeps each of its digits.

@@ -17,33 +17,33 @@ pub fn check_row_anomalies(survey: &Survey) -> Vec<Finding> {
     let of = |index: usize| survey.columns.iter().find(|column| column.index == index);
     let header = |index| of(index).map_or("", |column| column.header.as_str());
     let finding = |(&(column, oddity), AnomalyRows { example, rows }): (&(usize, RowAnomaly), &AnomalyRows)| {
-        let (header, told) = (header(column), describe_first(rows));
+        let (header, place) = (header(column), describe_first(rows));
         match oddity {
-            RowAnomaly::EmptyMarker(_) => Some(report_placeholder_value(header, example, &told)),
-            RowAnomaly::Damaged(damage) => Some(damaged_text::report_damaged_text(damage, header, example, &told)),
+            RowAnomaly::EmptyMarker(_) => Some(report_placeholder_value(header, example, &place)),
+            RowAnomaly::Damaged(damage) => Some(damaged_text::report_damaged_text(damage, header, example, &place)),
             RowAnomaly::DatabaseFormat(value) => {
                 let name = of(column).map_or("", |column| column.name.as_str());
-                Some(report_database_value(value, name, example, &told))
+                Some(report_database_value(value, name, example, &place))
             }
             RowAnomaly::BreaksLink => {
                 let name = of(column).map_or("", |column| column.name.as_str());
-                Some(links::report_cell_in_link(name, example, &told))
+                Some(links::report_cell_in_link(name, example, &place))
             }
-            RowAnomaly::MixedAlphabets => Some(wording::report_two_scripts(header, example, &told)),
-            RowAnomaly::Apostrophe => Some(report_leading_apostrophe(header, example, &told)),
-            RowAnomaly::InsecureLink => Some(links::report_insecure_link(header, &told)),
+            RowAnomaly::MixedAlphabets => Some(wording::report_two_scripts(header, example, &place)),
+            RowAnomaly::Apostrophe => Some(report_leading_apostrophe(header, example, &place)),
+            RowAnomaly::InsecureLink => Some(links::report_insecure_link(header, &place)),
             RowAnomaly::EmptyGreeting => report_empty_greeting(rows),
             RowAnomaly::TakenForTrue => {
                 let name = of(column).map_or("", |column| column.name.as_str());
-                Some(expressions::report_taken_for_true(name, example, &told))
+                Some(expressions::report_taken_for_true(name, example, &place))
             }
             RowAnomaly::LoopedList => {
                 let name = of(column).map_or("", |column| column.name.as_str());
-                Some(report_loop_over_text(name, example, &told))
+                Some(report_loop_over_text(name, example, &place))
             }
             RowAnomaly::NearMatch(index) => {
                 let (_, asked) = survey.unmatched_comparisons.iter().find(|(unpassed, _)| *unpassed == index)?;
-                Some(expressions::report_near_match(&asked.name, &asked.text, example, &told))
+                Some(expressions::report_near_match(&asked.name, &asked.text, example, &place))
             }
         }
     };

@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn ordered_number_comparison_is_not_reported_twice() {
-        let told = |source: &str| -> Vec<String> {
+        let messages = |source: &str| -> Vec<String> {
             let text = NamedTemplate { name: "t".into(), source: source.into() };
             check_comparisons(&text, |name| name == "points")
                 .into_iter()
@@ -248,10 +248,10 @@ mod tests {
         for silent in
             ["{% if points > 5 %}x{% endif %}", "{% if points | int == 5 %}x{% endif %}", "{% if n == 5 %}x{% endif %}"]
         {
-            assert_eq!(told(silent), [""; 0], "{silent}");
+            assert_eq!(messages(silent), [""; 0], "{silent}");
         }
         let expected = "write `points | int == 5`, or `points != '' and points | int == 5` if some cells are empty";
-        assert_eq!(told("{% if points == 5 %}x{% endif %}"), [expected]);
+        assert_eq!(messages("{% if points == 5 %}x{% endif %}"), [expected]);
     }
 
     #[test]

@@ -33,11 +33,11 @@ pub(super) static RATE_LIMIT: Rule = Rule::error(
 );
 
 pub(super) fn check_rate_limit(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
-    let (asked, allowed) = (campaign.delivery.rate?, profile.rate);
-    let finding = if asked == Rate::Unlimited && !profile.is_loopback() {
+    let (requested, allowed) = (campaign.delivery.rate?, profile.rate);
+    let finding = if requested == Rate::Unlimited && !profile.is_loopback() {
         Finding::new(&rules::UNLIMITED_RATE, "`rate: unlimited` is allowed only for a gateway on this machine")
-    } else if asked > allowed {
-        Finding::new(&RATE_LIMIT, format!("`rate` is {asked}, but the profile `{}` allows {allowed}", profile.name))
+    } else if requested > allowed {
+        Finding::new(&RATE_LIMIT, format!("`rate` is {requested}, but the profile `{}` allows {allowed}", profile.name))
     } else {
         return None;
     };
@@ -231,9 +231,9 @@ mod tests {
     use campaign_manifest::{CampaignDay, GatewaySearch, load_campaign, load_gateways};
 
     const GATEWAYS: &str = "\
-told: { base_url: https://g.example, async_url: https://g.example, api_key: { env: KEY }, rate: 1/s,
+promised: { base_url: https://g.example, async_url: https://g.example, api_key: { env: KEY }, rate: 1/s,
         hook: { public_url: https://h.example, secret: { env: SECRET } } }
-asked: { base_url: https://g.example, api_key: { env: KEY }, rate: 1/s }
+polled: { base_url: https://g.example, api_key: { env: KEY }, rate: 1/s }
 ";
 
     #[test]
@@ -244,33 +244,33 @@ asked: { base_url: https://g.example, api_key: { env: KEY }, rate: 1/s }
         let (voice, asynchronous) = ("voice: { message: Hi }", "endpoint: async\n");
         let each = "a webhook for each";
         let cases: [(&str, &[&str], &str, Option<&str>); 12] = [
-            ("", &[viber], "told", Some(each)),
-            (asynchronous, &[viber], "told", Some(each)),
-            ("", &[rcs], "told", Some(each)),
-            ("", &[rcs, sms], "told", Some(each)),
-            ("", &[rcs, viber, sms], "told", Some(each)),
-            ("", &[sms], "told", Some("guarantee webhooks for `sms`")),
-            ("", &[viber, sms], "told", Some("guarantee webhooks for `viber+sms`")),
-            ("", &[voice, sms], "told", Some("account settings")),
-            (asynchronous, &[voice, sms], "told", Some("rejects the message on receipt")),
-            ("", &["hlr"], "told", None),
-            ("receipts: poll\n", &[viber], "told", None),
-            ("", &[viber], "asked", None),
+            ("", &[viber], "promised", Some(each)),
+            (asynchronous, &[viber], "promised", Some(each)),
+            ("", &[rcs], "promised", Some(each)),
+            ("", &[rcs, sms], "promised", Some(each)),
+            ("", &[rcs, viber, sms], "promised", Some(each)),
+            ("", &[sms], "promised", Some("guarantee webhooks for `sms`")),
+            ("", &[viber, sms], "promised", Some("guarantee webhooks for `viber+sms`")),
+            ("", &[voice, sms], "promised", Some("account settings")),
+            (asynchronous, &[voice, sms], "promised", Some("rejects the message on receipt")),
+            ("", &["hlr"], "promised", None),
+            ("receipts: poll\n", &[viber], "promised", None),
+            ("", &[viber], "polled", None),
         ];
         let folder = TempDir::new().unwrap();
         let (file, profiles) = (folder.path().join("a.yaml"), folder.path().join("gateways.yaml"));
         fs::write(&profiles, GATEWAYS).unwrap();
         let search = GatewaySearch { explicit: Some(profiles), ..GatewaySearch::default() };
         let gateways = load_gateways(&search).value.unwrap();
-        for (top, channels, profile, said) in cases {
+        for (top, channels, profile, expected) in cases {
             let channels: String = channels.iter().map(|channel| format!("  - {channel}\n")).collect();
             fs::write(&file, format!("{top}recipients: {{ file: a.csv }}\nchannels:\n{channels}")).unwrap();
             let loaded = load_campaign(&file, CampaignDay::Of(jiff::Timestamp::now()));
             let campaign = loaded.value.unwrap_or_else(|| panic!("{:?}", loaded.findings));
-            let told = check_promised_receipts(&campaign, gateways.find_profile(profile).unwrap());
-            match (said, told.first().map(|told| told.message.as_str())) {
-                (Some(said), Some(message)) => assert!(message.contains(said), "{top}{channels}: {message}"),
-                (said, message) => assert_eq!(said, message, "{top}{channels}"),
+            let findings = check_promised_receipts(&campaign, gateways.find_profile(profile).unwrap());
+            match (expected, findings.first().map(|finding| finding.message.as_str())) {
+                (Some(expected), Some(message)) => assert!(message.contains(expected), "{top}{channels}: {message}"),
+                (expected, message) => assert_eq!(expected, message, "{top}{channels}"),
             }
         }
     }
@@ -289,9 +289,9 @@ asked: { base_url: https://g.example, api_key: { env: KEY }, rate: 1/s }
         fs::write(&file, format!("recipients: {{ file: a.csv }}\n{sms}\n{variants}\n")).unwrap();
         let loaded = load_campaign(&file, CampaignDay::Of(jiff::Timestamp::now()));
         let campaign = loaded.value.unwrap_or_else(|| panic!("{:?}", loaded.findings));
-        let told = check_promised_receipts(&campaign, gateways.find_profile("told").unwrap());
-        let said: Vec<&str> = told.iter().map(|finding| finding.message.as_str()).collect();
+        let findings = check_promised_receipts(&campaign, gateways.find_profile("promised").unwrap());
+        let messages: Vec<&str> = findings.iter().map(|finding| finding.message.as_str()).collect();
         let each = "the gateway sends a webhook for each `viber` message";
-        assert_eq!(said, [each, "the gateway does not guarantee webhooks for `sms` messages"]);
+        assert_eq!(messages, [each, "the gateway does not guarantee webhooks for `sms` messages"]);
     }
 }

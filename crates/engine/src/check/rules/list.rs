@@ -70,12 +70,12 @@ pub(super) fn check_unused_columns(survey: &Survey, kind: OperationKind) -> Opti
         .filter(|column| !column.is_used && !column.header.trim().is_empty())
         .map(|column| format!("`{}`", column.header))
         .collect();
-    let (count, named) = (unused.len(), unused.iter().take(MAX_NAMED).cloned().collect::<Vec<_>>().join(", "));
+    let (count, columns) = (unused.len(), unused.iter().take(MAX_NAMED).cloned().collect::<Vec<_>>().join(", "));
     let message = match count {
         0 => return None,
-        1 => format!("no message uses the column {named}"),
-        2..=MAX_NAMED => format!("no message uses the columns {named}"),
-        _ => format!("no message uses the columns {named} and {} more", count - MAX_NAMED),
+        1 => format!("no message uses the column {columns}"),
+        2..=MAX_NAMED => format!("no message uses the columns {columns}"),
+        _ => format!("no message uses the columns {columns} and {} more", count - MAX_NAMED),
     };
     Some(Finding::new(&UNUSED_COLUMN, message))
 }

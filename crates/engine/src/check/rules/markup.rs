@@ -30,11 +30,11 @@ pub(super) fn markup_finding(
     }
     let more = signs.len().saturating_sub(MAX_NAMED);
     signs.truncate(MAX_NAMED);
-    let named: Vec<String> = signs.iter().map(|sign| shorten(sign)).collect();
-    let named = join_names(named.iter().map(String::as_str));
+    let names: Vec<String> = signs.iter().map(|sign| shorten(sign)).collect();
+    let names = join_names(names.iter().map(String::as_str));
     let message = match more {
-        0 => format!("{named} would be sent literally"),
-        more => format!("{named}, and {more} more, would be sent literally"),
+        0 => format!("{names} would be sent literally"),
+        more => format!("{names}, and {more} more, would be sent literally"),
     };
     Some(problem_at(text, first, rule, message, &help(&signs)))
 }
@@ -189,17 +189,17 @@ mod tests {
 
     #[test]
     fn finding_names_each_sign_once_and_few_of_many() {
-        let told = |source: &str, spans: &[Range<usize>]| {
+        let message = |source: &str, spans: &[Range<usize>]| {
             let text = NamedTemplate { name: "t".into(), source: source.into() };
             markup_finding(&text, spans, &RULE, |signs| signs.join(" ")).map(|problem| problem.message)
         };
-        assert_eq!(told("ab", &[]), None);
+        assert_eq!(message("ab", &[]), None);
         let one = |end: usize| vec![Range { start: 0, end }];
-        assert_eq!(told("ab", &one(1)).as_deref(), Some("`a` would be sent literally"));
-        assert_eq!(told("aba", &[0..1, 1..2, 2..3]).as_deref(), Some("`a` and `b` would be sent literally"));
+        assert_eq!(message("ab", &one(1)).as_deref(), Some("`a` would be sent literally"));
+        assert_eq!(message("aba", &[0..1, 1..2, 2..3]).as_deref(), Some("`a` and `b` would be sent literally"));
         let each: Vec<Range<usize>> = (0..10).map(|at| at..at + 1).collect();
-        assert!(told("abcdefghij", &each).unwrap().ends_with("`h`, and 2 more, would be sent literally"));
+        assert!(message("abcdefghij", &each).unwrap().ends_with("`h`, and 2 more, would be sent literally"));
         let long = format!("<{}>", "є".repeat(80));
-        assert!(told(&long, &one(long.len())).unwrap().contains("є…`"));
+        assert!(message(&long, &one(long.len())).unwrap().contains("є…`"));
     }
 }

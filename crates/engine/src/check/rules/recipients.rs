@@ -257,9 +257,9 @@ mod tests {
 
     #[test]
     fn differing_rows_are_named_if_there_are_any() {
-        let told = |rows: &[u32]| duplicates_finding(&rows.iter().copied().collect()).map(|finding| finding.message);
-        assert_eq!(told(&[]), None);
-        assert!(told(&[3]).unwrap().starts_with("row 3 is skipped: its number"));
-        assert!(told(&[3, 5]).unwrap().starts_with("rows 3 and 5 are skipped: their numbers"));
+        let message = |rows: &[u32]| duplicates_finding(&rows.iter().copied().collect()).map(|finding| finding.message);
+        assert_eq!(message(&[]), None);
+        assert!(message(&[3]).unwrap().starts_with("row 3 is skipped: its number"));
+        assert!(message(&[3, 5]).unwrap().starts_with("rows 3 and 5 are skipped: their numbers"));
     }
 }

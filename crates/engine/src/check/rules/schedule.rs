@@ -21,14 +21,14 @@ pub(super) fn format_date(occurrence: &Occurrence) -> String {
 
 /// Dates of a schedule: the first few, then the number of the others.
 pub(super) fn format_dates(dates: &[&Occurrence]) -> String {
-    let mut named: Vec<String> = dates.iter().take(MAX_NAMED).map(|date| format_date(date)).collect();
-    match dates.len() - named.len() {
+    let mut shown: Vec<String> = dates.iter().take(MAX_NAMED).map(|date| format_date(date)).collect();
+    match dates.len() - shown.len() {
         0 => {}
-        1 => named.push("one more date".to_owned()),
-        more => named.push(format!("{more} more dates")),
+        1 => shown.push("one more date".to_owned()),
+        more => shown.push(format!("{more} more dates")),
     }
-    let last = named.pop().unwrap_or_default();
-    if named.is_empty() { last } else { format!("{} and {last}", named.join(", ")) }
+    let last = shown.pop().unwrap_or_default();
+    if shown.is_empty() { last } else { format!("{} and {last}", shown.join(", ")) }
 }
 
 /// The runs that send messages, with their dates.

@@ -63,18 +63,18 @@ pub(super) fn describe_named_rows(rows: &RoaringBitmap) -> String {
 
 /// A finding per reason while there is room, and one for the rest; `what` describes all these rows.
 pub(super) fn reason_findings(rule: &'static Rule, what: &str, reasons: &[ReasonRows<'_>]) -> Vec<Finding> {
-    let (mut findings, mut named, mut rest) = (Vec::new(), 0, 0);
+    let (mut findings, mut listed, mut rest) = (Vec::new(), 0, 0);
     for (index, ReasonRows { reason, rows }) in reasons.iter().enumerate() {
         // Leaves room for at least one row of each remaining reason.
         let behind = reasons.len() - index - 1;
-        let room = MAX_LISTED_ROWS.saturating_sub(named);
+        let room = MAX_LISTED_ROWS.saturating_sub(listed);
         let take = room.saturating_sub(behind).max(1).min(room);
         if take == 0 {
             rest += rows.len();
             continue;
         }
         let shown: Vec<String> = rows.iter().take(take).map(|row| row.to_string()).collect();
-        named += shown.len();
+        listed += shown.len();
         let subject = format_subject(&shown, rows.len() - shown.len() as u64);
         findings.push(Finding::new(rule, format!("{subject} {what}: {reason}")));
     }
@@ -84,7 +84,7 @@ pub(super) fn reason_findings(rule: &'static Rule, what: &str, reasons: &[Reason
         rest => findings.push(Finding::new(rule, format!("{rest} more rows are {what}"))),
     }
     let all: u64 = reasons.iter().map(|alike| alike.rows.len()).sum();
-    if all > named as u64
+    if all > listed as u64
         && let Some(last) = findings.pop()
     {
         findings.push(last.help(ALL_ROWS_HINT));
@@ -260,9 +260,9 @@ pub fn check_no_messages(survey: &Survey, brief: &CampaignBrief) -> Option<Findi
     let sets = survey.left_out.sets().filter(|(_, _, rows)| !rows.is_empty());
     let mut reasons: Vec<_> = sets.map(|(state, reason, rows)| (state, reason, rows.len())).collect();
     reasons.sort_by_key(|(_, _, rows)| Reverse(*rows));
-    let (named, others) = reasons.split_at(reasons.len().min(MAX_NAMED_REASONS));
+    let (shown, others) = reasons.split_at(reasons.len().min(MAX_NAMED_REASONS));
     let mut counts: Vec<String> =
-        named.iter().map(|(state, reason, rows)| describe_reason(*state, reason, *rows)).collect();
+        shown.iter().map(|(state, reason, rows)| describe_reason(*state, reason, *rows)).collect();
     if !others.is_empty() {
         let rows = others.iter().map(|(_, _, rows)| rows).sum();
         counts.push(format!("{} for {}", format_thousands(rows), format_count(others.len() as u64, "other reason")));
@@ -387,17 +387,20 @@ mod tests {
         assert_eq!(finding_messages(&several), ["rows 3, 5 and 7 are invalid: a", "row 9 is invalid: b"]);
         let mut many: Vec<(u32, &str)> = (2..102).map(|row| (row, "a")).collect();
         many.push((200, "b"));
-        let told = finding_messages(&many);
-        assert!(told[0].starts_with("rows 2, 3, ") && told[0].ends_with(", 20 and 81 more are invalid: a"), "{told:?}");
-        assert_eq!(told[1], "row 200 is invalid: b");
+        let messages = finding_messages(&many);
+        assert!(
+            messages[0].starts_with("rows 2, 3, ") && messages[0].ends_with(", 20 and 81 more are invalid: a"),
+            "{messages:?}"
+        );
+        assert_eq!(messages[1], "row 200 is invalid: b");
         assert_eq!(
             invalid_row_findings(&left_out_invalid(&many), &BTreeMap::new()).last().unwrap().help.as_deref(),
             Some(ALL_ROWS_HINT)
         );
         let reasons: Vec<String> = (0..50).map(|number| format!("reason {number}")).collect();
         let each: Vec<(u32, &str)> = reasons.iter().zip(2..).map(|(reason, row)| (row, reason.as_str())).collect();
-        let told = finding_messages(&each);
-        assert_eq!((told.len(), told[20].as_str()), (21, "30 more rows are invalid"));
+        let messages = finding_messages(&each);
+        assert_eq!((messages.len(), messages[20].as_str()), (21, "30 more rows are invalid"));
     }
 
     #[test]

@@ -45,7 +45,7 @@ pub(super) fn collect_texts(campaign: &Campaign) -> Vec<NamedTemplate> {
     let brief = &campaign.brief;
     let mut texts: Vec<NamedTemplate> = Vec::new();
     let stages = || brief.all_contents().flat_map(|content| &content.stages);
-    let said = stages().flat_map(Stage::texts).map(|(_, text)| text.clone());
+    let stage_texts = stages().flat_map(Stage::texts).map(|(_, text)| text.clone());
     let own = |variant: &'_ MessageVariant| {
         let text = |(name, value): &(String, String)| NamedTemplate {
             name: format!("variants.{}.vars.{name}", variant.name),
@@ -55,7 +55,7 @@ pub(super) fn collect_texts(campaign: &Campaign) -> Vec<NamedTemplate> {
     };
     let vars =
         brief.vars.iter().map(|(name, value)| NamedTemplate { name: format!("vars.{name}"), source: value.clone() });
-    for text in said.chain(vars).chain(brief.variants.iter().flat_map(own)) {
+    for text in stage_texts.chain(vars).chain(brief.variants.iter().flat_map(own)) {
         if !texts.contains(&text) {
             texts.push(text);
         }
@@ -81,8 +81,8 @@ pub fn check_message(content: &MessageContent<Cow<'_, str>>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for stage in &content.stages {
         for (field, text) in stage.texts() {
-            let said = NamedTemplate { name: field.key.to_owned(), source: text.to_string() };
-            findings.extend(WORDING_RULES.into_iter().flat_map(|judge| judge(&said)).map(finding_without_place));
+            let template = NamedTemplate { name: field.key.to_owned(), source: text.to_string() };
+            findings.extend(WORDING_RULES.into_iter().flat_map(|judge| judge(&template)).map(finding_without_place));
             if field.key == "message" && cell_values::has_empty_greeting(text) {
                 findings.push(cell_values::report_empty_greeting_in_message());
             }

@@ -47,8 +47,8 @@ pub(super) fn check_window(campaign: &Campaign, profile: &Profile) -> Option<Fin
     if windows.next_open_from(began).is_some() {
         return None;
     }
-    let told: Vec<String> = campaign.effective_windows(Some(profile)).map(|window| format!("`{window}`")).collect();
-    let message = match told.as_slice() {
+    let names: Vec<String> = campaign.effective_windows(Some(profile)).map(|window| format!("`{window}`")).collect();
+    let message = match names.as_slice() {
         [one] => format!("no messages can be sent: the window {one} does not open within a year"),
         all => format!(
             "no messages can be sent: the windows {} are never open at the same time in the next year",
@@ -213,11 +213,11 @@ fn check_fallback_channels(
             if matches!(field.place_in(content.kind), WirePlace::Nowhere(_)) {
                 return None;
             }
-            let said = stage.values().find_map(|(field, value)| match value {
+            let lifetime = stage.values().find_map(|(field, value)| match value {
                 FieldValue::Number(seconds) if field.key == "lifetime" => Some(u64::from(seconds)),
                 _ => None,
             });
-            Some((index, said.unwrap_or(DEFAULT_LIFETIME_SECONDS)))
+            Some((index, lifetime.unwrap_or(DEFAULT_LIFETIME_SECONDS)))
         })
         .collect();
     let (first, _) = *lifetimes.first()?;
@@ -300,8 +300,8 @@ fn check_channel_lifetimes(
     let (index, channel) = before.iter().enumerate().find_map(|(index, stage)| {
         let field = stage.channel().facts().fields.iter().find(|field| field.key == "lifetime")?;
         let possible = !matches!(field.place_in(content.kind), WirePlace::Nowhere(_));
-        let said = stage.values().any(|(field, _)| field.key == "lifetime");
-        (possible && !said).then(|| (index, stage.channel()))
+        let is_set = stage.values().any(|(field, _)| field.key == "lifetime");
+        (possible && !is_set).then(|| (index, stage.channel()))
     })?;
     let next = content.stages.get(index + 1)?.channel();
     let message = format!("`{channel}` has no `lifetime`, so {next} might be tried up to two days later");

@@ -165,7 +165,7 @@ async fn for_each_recipient(
     while let Some((chunk, facts)) = rows.next_chunk().await? {
         for (recipient, facts) in chunk.iter().zip(&facts) {
             let held_out = facts.exclusion.as_ref().is_some_and(|exclusion| exclusion.reason == HOLDOUT);
-            let fate = match (&facts.record, facts.state(activity)) {
+            let decision = match (&facts.record, facts.state(activity)) {
                 (Some(record), _) => RunDecision::Sent(record.begun_at),
                 (None, RowState::Skipped) if held_out => RunDecision::HeldOut,
                 (None, RowState::Planned) => RunDecision::Waiting,
@@ -175,7 +175,7 @@ async fn for_each_recipient(
                 each(ObservedRecipient {
                     phone,
                     variant: arms.get(allotment.assign_variant(phone)).and_then(|arm| arm.name),
-                    decision: fate,
+                    decision,
                 });
             }
         }

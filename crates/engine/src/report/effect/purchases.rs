@@ -55,7 +55,7 @@ impl Purchases {
         let path = file.path.as_path();
         let opened = || open_table(path, file.region);
         let table = opened()?;
-        let again = table.reopen();
+        let reopened = table.reopen();
         let suggestion = suggest_columns(table, path).map_err(|finding| vec![*finding])?;
         let phone = file.phone.clone().or(suggestion.phone);
         let phone = phone.ok_or_else(|| {
@@ -65,7 +65,7 @@ impl Purchases {
         let amounts = file.amount.as_deref();
         let mut purchases = Self::default();
         let headers = [phone.as_str(), file.at.as_str(), amounts.unwrap_or(&file.at)];
-        let table = again.map_or_else(opened, Ok)?;
+        let table = reopened.map_or_else(opened, Ok)?;
         let found = read_columns(table, path, headers, |row, cells| {
             match parse_purchase(cells, region, amounts.is_some(), &file.zone) {
                 Ok(purchase) => purchases.list.push(purchase),

@@ -22,7 +22,7 @@ const MAX_REASON_CHARS: usize = 200;
 /// Rows by state and reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReasonCounts {
-    told: BTreeMap<(RowState, String), u64>,
+    counts: BTreeMap<(RowState, String), u64>,
     /// Rows with further reasons.
     others: u64,
 }
@@ -45,20 +45,20 @@ impl ReasonCounts {
             return;
         }
         let words: String = words.trim().chars().take(MAX_REASON_CHARS).collect();
-        let full = self.told.len() >= MAX_REASONS;
-        match self.told.get_mut(&(state, words.clone())) {
-            Some(known) => *known += rows,
+        let full = self.counts.len() >= MAX_REASONS;
+        match self.counts.get_mut(&(state, words.clone())) {
+            Some(count) => *count += rows,
             None if full => self.others += rows,
-            None => drop(self.told.insert((state, words), rows)),
+            None => drop(self.counts.insert((state, words), rows)),
         }
     }
 
     /// The reasons, most frequent first; ties in the order of states and the alphabet.
     #[must_use]
     pub fn most_frequent(&self) -> Vec<ReasonCount<'_>> {
-        let told = self.told.iter();
+        let counts = self.counts.iter();
         let mut most: Vec<ReasonCount<'_>> =
-            told.map(|((state, words), rows)| ReasonCount { state: *state, text: words, rows: *rows }).collect();
+            counts.map(|((state, words), rows)| ReasonCount { state: *state, text: words, rows: *rows }).collect();
         most.sort_by_key(|reason| std::cmp::Reverse(reason.rows));
         most
     }
@@ -72,7 +72,7 @@ impl ReasonCounts {
     /// The number of all rows.
     #[must_use]
     pub fn count_rows(&self) -> u64 {
-        self.others + self.told.values().sum::<u64>()
+        self.others + self.counts.values().sum::<u64>()
     }
 }
 
@@ -362,10 +362,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rows_are_counted_for_any_reason(said in proptest::collection::vec((".{0,300}", 0..9_u64), 0..40)) {
+        fn rows_are_counted_for_any_reason(counts in proptest::collection::vec((".{0,300}", 0..9_u64), 0..40)) {
             let mut reasons = ReasonCounts::default();
-            said.iter().for_each(|(words, rows)| reasons.add_rows(RowState::Failed, words, *rows));
-            prop_assert_eq!(reasons.count_rows(), said.iter().map(|(_, rows)| rows).sum::<u64>());
+            counts.iter().for_each(|(words, rows)| reasons.add_rows(RowState::Failed, words, *rows));
+            prop_assert_eq!(reasons.count_rows(), counts.iter().map(|(_, rows)| rows).sum::<u64>());
             prop_assert!(reasons.most_frequent().windows(2).all(|pair| pair[0].rows >= pair[1].rows));
         }
     }
@@ -385,17 +385,17 @@ mod tests {
     proptest! {
         #[test]
         fn reached_messages_ended_there_or_fell_back(
-            told in proptest::collection::vec((proptest::option::of(0..4_u8), 0..900_u64), 0..12),
+            counts in proptest::collection::vec((proptest::option::of(0..4_u8), 0..900_u64), 0..12),
         ) {
             let mut figure = FallbackChainFigure::default();
-            for (place, rows) in &told {
+            for (place, rows) in &counts {
                 figure.places.entry(*place).or_default().add(RowState::Delivered, *rows);
             }
             for place in 0..4 {
                 let ended = figure.places.get(&Some(place)).map_or(0, StateCounts::total);
                 prop_assert_eq!(figure.count_reached(place), ended + figure.count_reached(place + 1));
             }
-            prop_assert_eq!(figure.count_reached(0) + figure.count_unknown(), told.iter().map(|(_, rows)| rows).sum::<u64>());
+            prop_assert_eq!(figure.count_reached(0) + figure.count_unknown(), counts.iter().map(|(_, rows)| rows).sum::<u64>());
         }
     }
 

@@ -190,8 +190,8 @@ impl ChannelFigures {
 
     /// The channels with their figures. Messages without a reported channel come last, under `None`.
     pub fn iter(&self) -> impl Iterator<Item = (Option<Channel>, &ChannelFigure)> {
-        let named = self.channels.iter().map(|(channel, figure)| (Some(*channel), figure));
-        named.chain([(None, &self.unknown_channel)]).filter(|(_, figure)| figure.counts.total() + figure.read > 0)
+        let known = self.channels.iter().map(|(channel, figure)| (Some(*channel), figure));
+        known.chain([(None, &self.unknown_channel)]).filter(|(_, figure)| figure.counts.total() + figure.read > 0)
     }
 
     /// The figures as JSON, by channel name; `unknown` for messages without a reported channel.
@@ -264,21 +264,21 @@ mod tests {
         fn quantiles_are_exact_to_a_thousandth(
             mut times in proptest::collection::vec(prop_oneof![0..2_000_u64, 0..MAX_DELIVERY_MS], 1..300),
         ) {
-            let mut told = DeliveryTimes::default();
-            times.iter().for_each(|time| told.record_time(Duration::from_millis(*time)));
-            prop_assert_eq!(told.count_messages(), times.len() as u64);
-            let kept = DeliveryTimes::from_counts(&told.time_counts(), told.span_counts());
-            prop_assert_eq!(kept.span_counts(), told.span_counts());
-            for (longest, within) in told.iter_spans().scan(0, |sum, (longest, messages)| {
+            let mut counted = DeliveryTimes::default();
+            times.iter().for_each(|time| counted.record_time(Duration::from_millis(*time)));
+            prop_assert_eq!(counted.count_messages(), times.len() as u64);
+            let kept = DeliveryTimes::from_counts(&counted.time_counts(), counted.span_counts());
+            prop_assert_eq!(kept.span_counts(), counted.span_counts());
+            for (longest, within) in counted.iter_spans().scan(0, |sum, (longest, messages)| {
                 *sum += messages;
                 Some((longest.map_or(u64::MAX, |seconds| seconds * 1_000), *sum))
             }) {
                 prop_assert_eq!(within, times.iter().filter(|time| **time <= longest).count() as u64);
             }
-            prop_assert_eq!((kept.count_messages(), kept.median(), kept.p95()), (told.count_messages(), told.median(), told.p95()));
-            for (of_100, told) in [(50, told.median()), (95, told.p95())] {
-                let (exact, told) = (exact_quantile(&mut times, of_100), told.expect("there are times").as_millis() as u64);
-                prop_assert!((exact..=exact + exact / 1_000).contains(&told), "{of_100}: {told} and exactly {exact}");
+            prop_assert_eq!((kept.count_messages(), kept.median(), kept.p95()), (counted.count_messages(), counted.median(), counted.p95()));
+            for (of_100, counted) in [(50, counted.median()), (95, counted.p95())] {
+                let (exact, counted) = (exact_quantile(&mut times, of_100), counted.expect("there are times").as_millis() as u64);
+                prop_assert!((exact..=exact + exact / 1_000).contains(&counted), "{of_100}: {counted} and exactly {exact}");
             }
         }
     }

@@ -221,8 +221,8 @@ fn find_failure_reason(record: &RowRecord) -> &str {
     if record.lacks_fallback() {
         return FALLBACK_NOT_REPORTED;
     }
-    let told = record.receipt_summary.as_ref().map(|told| &told.last.receipt);
-    if let Some(receipt) = told.filter(|receipt| receipt.status.is_failure()) {
+    let receipt = record.receipt_summary.as_ref().map(|summary| &summary.last.receipt);
+    if let Some(receipt) = receipt.filter(|receipt| receipt.status.is_failure()) {
         return receipt.error.as_deref().filter(|error| !error.trim().is_empty()).unwrap_or(receipt.status.name());
     }
     let last = record.amendment.as_ref().and_then(|amendment| amendment.last.as_ref());

@@ -52,7 +52,7 @@ struct StoredRows {
     left_out: ReasonCounts,
     /// By channel name; `None` for messages without a reported channel.
     channels: Vec<(Option<String>, StoredChannel)>,
-    ways: Vec<(Vec<String>, FallbackChainFigure)>,
+    chains: Vec<(Vec<String>, FallbackChainFigure)>,
     arrived: Timeline<(Option<String>, Option<bool>)>,
     failures: ReasonCounts,
     doubts: (Option<i64>, Vec<RowInDoubt>),
@@ -174,7 +174,7 @@ impl StoredRows {
             counts: figures.counts.clone(),
             left_out: figures.left_out.clone(),
             channels: figures.channels.iter().map(|(channel, of)| (name(channel), kept(of))).collect(),
-            ways: figures.chains.iter().map(|(way, figure)| (names(way), figure.clone())).collect(),
+            chains: figures.chains.iter().map(|(way, figure)| (names(way), figure.clone())).collect(),
             arrived: figures.arrivals.map_kinds(|ArrivalKind { channel, first }| Some((name(*channel), *first))),
             failures: figures.failures.clone(),
             doubts: (since.map(Timestamp::as_second), rows),
@@ -194,9 +194,9 @@ impl StoredRows {
                 None => channels.unknown_channel = figure,
             }
         }
-        let way =
+        let chain =
             |names: Vec<String>| names.iter().map(|name| Channel::from_name(name)).collect::<Option<FallbackChain>>();
-        let ways = self.ways.into_iter().map(|(names, figure)| Some((way(names)?, figure)));
+        let chains = self.chains.into_iter().map(|(names, figure)| Some((chain(names)?, figure)));
         let arrived = |(name, first): &(Option<String>, Option<bool>)| {
             let channel = name.as_deref().map(Channel::from_name);
             Some(ArrivalKind { channel: if name.is_some() { Some(channel??) } else { None }, first: *first })
@@ -206,7 +206,7 @@ impl StoredRows {
             counts: self.counts,
             left_out: self.left_out,
             channels,
-            chains: ways.collect::<Option<BTreeMap<_, _>>>()?,
+            chains: chains.collect::<Option<BTreeMap<_, _>>>()?,
             arrivals: self.arrived.map_kinds(arrived),
             failures: self.failures,
             doubts: RowsInDoubt { since: since.and_then(|second| Timestamp::from_second(second).ok()), rows },
