@@ -1,4 +1,4 @@
-//! `campaign check`: findings, forecast and settings of a campaign before it is sent, and `campaign explain` for its rules.
+//! `campaign check`: findings, forecast and settings of a campaign before it is sent.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,21 +8,20 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use serde_yaml::Mapping;
 
-use super::args::{CheckArgs, ExplainArgs, Format};
+use super::args::{CheckArgs, Format};
 use super::context::Context;
 use super::exit::CommandFailure;
-use super::preview::SAMPLE_WIDTH;
+use super::forecast::SAMPLE_WIDTH;
 use super::run::describe_variants;
 use super::text::{SpanMeaning, StyledLine, StyledText, bad, caution, dim, good, plain, span, strong};
-use super::{exit, preview, suggested};
+use super::{exit, forecast, suggested};
 use campaign_core::domain::Amount;
 use campaign_core::finding::{
-    Finding, PROSE_WIDTH, Rule, Severity, did_you_mean, escape_to_one_line, findings_json, render_github_commands,
-    render_sarif, rules, severity_word,
+    Finding, PROSE_WIDTH, Severity, escape_to_one_line, findings_json, render_github_commands, render_sarif, rules,
 };
 use campaign_engine::check::Survey;
 use campaign_engine::check::online::Cost;
-use campaign_engine::check::rules::{ONLINE_UNKNOWN, RuleGroup, all_rules, rule_groups};
+use campaign_engine::check::rules::ONLINE_UNKNOWN;
 use campaign_engine::report::{Forecast, counts_json, format_count, format_thousands};
 use campaign_gateway::Balance;
 use campaign_ledger::StateCounts;
@@ -59,9 +58,9 @@ pub(super) async fn check_campaigns(context: &Context, args: CheckArgs) -> Resul
                 parts += survey.parts;
                 survey.count_by_state().iter().for_each(|(state, count)| counts.add(state, count));
                 text.extend(render_report(file, &checked, !fails, columns));
-                let mut told = checked.forecast.to_json();
-                told["file"] = file.display().to_string().into();
-                campaigns.push(told);
+                let mut campaign = checked.forecast.to_json();
+                campaign["file"] = file.display().to_string().into();
+                campaigns.push(campaign);
                 costing.push((checked.cost, checked.currency));
                 figures.extend(checked.online.map(|online| online.figures));
                 findings.extend(checked.findings.into_iter().map(|finding| (file.as_path(), finding)));
@@ -293,29 +292,29 @@ fn render_report(file: &Path, checked: &FileCheck, is_ready: bool, columns: Opti
     if forecast.currency.is_none() {
         forecast.currency = balance.map(|balance| balance.currency.clone());
     }
-    preview::add_recipients(&mut text, &forecast, inputs);
+    forecast::add_recipients(&mut text, &forecast, inputs);
     if forecast.messages > 0 {
-        preview::add_heading(&mut text, "Messages");
-        preview::add_messages(&mut text, &forecast);
-        let known = online.as_ref().map(|online| &online.cost).or(cost.as_ref());
-        if let Some(Cost::Unknown(channels)) = known
+        forecast::add_heading(&mut text, "Messages");
+        forecast::add_messages(&mut text, &forecast);
+        let cost = online.as_ref().map(|online| &online.cost).or(cost.as_ref());
+        if let Some(Cost::Unknown(channels)) = cost
             && !channels.is_empty()
         {
-            preview::add_labelled(&mut text, "cost", [preview::describe_unknown_cost(channels).into()]);
+            forecast::add_labelled(&mut text, "cost", [forecast::describe_unknown_cost(channels).into()]);
         }
         if let Some(variants) = variants {
-            preview::add_labelled(&mut text, "variants", [variants.as_str().into()]);
+            forecast::add_labelled(&mut text, "variants", [variants.as_str().into()]);
         }
     }
     if let Some(balance) = balance {
         let money = format!("{} {}", balance.amount, balance.currency);
-        preview::add_labelled(&mut text, "balance", [money.trim_end().into()]);
+        forecast::add_labelled(&mut text, "balance", [money.trim_end().into()]);
     }
     if let Some(columns) = columns {
         add_findings(&mut text, findings, Severity::Warning, columns);
         add_findings(&mut text, findings, Severity::Note, columns);
     }
-    preview::add_samples(&mut text, samples, columns.unwrap_or(SAMPLE_WIDTH));
+    forecast::add_samples(&mut text, samples, columns.unwrap_or(SAMPLE_WIDTH));
     text
 }
 
@@ -329,7 +328,7 @@ fn add_findings(text: &mut StyledText, findings: &[Finding], severity: Severity,
         Severity::Warning => ("Warnings", span(SpanMeaning::Caution, "! ")),
         Severity::Note | Severity::Error => ("Notes", span(SpanMeaning::Dim, "· ")),
     };
-    preview::add_heading(text, title);
+    forecast::add_heading(text, title);
     for finding in found {
         let message = escape_to_one_line(&finding.message);
         let rule = finding.rule.id;
@@ -400,138 +399,5 @@ fn describe_origin(origin: &SettingOrigin) -> String {
         SettingOrigin::Follows(what) => format!("default, derived from {what}"),
         SettingOrigin::Profile(name) => format!("profile {name}"),
         SettingOrigin::CommandLine => "command line".to_owned(),
-    }
-}
-
-/// The maximum width of an explanation, in characters.
-const MAX_WIDTH: usize = 100;
-
-pub(super) fn explain_rule(context: &Context, args: &ExplainArgs) -> Result<u8, CommandFailure> {
-    let output = &context.output;
-    let Some(typed) = &args.rule else {
-        if output.json {
-            let of_group =
-                |group: &RuleGroup| group.rules.iter().map(|rule| rule_json(rule, group)).collect::<Vec<_>>();
-            let rules: Vec<Value> = rule_groups().iter().flat_map(of_group).collect();
-            output.print_object(&json!({ "rules": rules, "exit": exit::SUCCESS }));
-        } else {
-            output.print_summary(rule_groups().iter().map(format_group).collect::<Vec<_>>().join("\n"));
-        }
-        return Ok(exit::SUCCESS);
-    };
-    let id = rule_id(typed);
-    let found =
-        rule_groups().into_iter().find_map(|group| Some((*group.rules.iter().find(|rule| rule.id == id)?, group)));
-    let Some((rule, group)) = found else {
-        return Err(unknown_rule(&id));
-    };
-    if output.json {
-        let mut object = rule_json(rule, &group);
-        object["exit"] = exit::SUCCESS.into();
-        output.print_object(&object);
-    } else {
-        output.print_summary(explanation_page(rule));
-    }
-    Ok(exit::SUCCESS)
-}
-
-/// Extracts the rule id from the argument, which might be copied from a finding: `warning[empty-cell]:`.
-fn rule_id(typed: &str) -> String {
-    typed.split_once('[').map_or(typed, |(_, rest)| rest).trim_end_matches([']', ':']).to_lowercase()
-}
-
-fn unknown_rule(id: &str) -> CommandFailure {
-    let help = match did_you_mean(id, all_rules().map(|rule| rule.id)) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => "list all rules with `campaign explain`".to_owned(),
-    };
-    CommandFailure::invalid(format!("unknown rule `{id}`")).with_help(help)
-}
-
-/// The explanation of a rule: at most ten lines.
-fn explanation_page(rule: &Rule) -> String {
-    let example: String = rule.text.example.iter().map(|line| format!("  {line}\n")).collect();
-    format!(
-        "{} · {}\n{}\nExample:\n{example}\n{}",
-        rule.id,
-        severity_word(rule.severity),
-        wrap_text(rule.text.cause),
-        wrap_text(&format!("Fix: {}", rule.text.fix)),
-    )
-}
-
-/// Wraps a text at [`MAX_WIDTH`] characters. Code between backticks can be broken at spaces, too.
-fn wrap_text(text: &str) -> String {
-    let mut lines = String::with_capacity(text.len() + 2);
-    let mut used = 0;
-    for word in text.split(' ') {
-        let length = word.chars().count();
-        if used > 0 && used + 1 + length > MAX_WIDTH {
-            lines.push('\n');
-            used = 0;
-        } else if used > 0 {
-            lines.push(' ');
-            used += 1;
-        }
-        lines.push_str(word);
-        used += length;
-    }
-    lines + "\n"
-}
-
-/// A group of rules, one on each line.
-fn format_group(group: &RuleGroup) -> String {
-    let width = group.rules.iter().map(|rule| rule.id.len()).max().unwrap_or_default();
-    let line =
-        |rule: &&Rule| format!("  {:<width$}  {:<7}  {}\n", rule.id, severity_word(rule.severity), rule.text.summary());
-    let rules: String = group.rules.iter().map(line).collect();
-    format!("{}:\n{rules}", group.title)
-}
-
-fn rule_json(rule: &Rule, group: &RuleGroup) -> Value {
-    json!({
-        "rule": rule.id,
-        "severity": severity_word(rule.severity),
-        "about": group.title,
-        "summary": rule.text.summary(),
-        "why": rule.text.cause,
-        "example": rule.text.example.join("\n"),
-        "mend": rule.text.fix,
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn explanation_has_three_parts_in_at_most_ten_lines() {
-        for rule in all_rules() {
-            let page = explanation_page(rule);
-            let lines: Vec<&str> = page.lines().collect();
-            assert!(lines.len() <= 10, "{} has {} lines", rule.id, lines.len());
-            let wide = lines.iter().find(|line| line.chars().count() > MAX_WIDTH);
-            assert_eq!(wide, None, "{} is wider than {MAX_WIDTH}", rule.id);
-            let part = |start: &str| lines.iter().position(|line| line.starts_with(start));
-            let (example, fix) = (part("Example:"), part("Fix: "));
-            assert!(example > Some(2) && fix > example.map(|line| line + 2), "{page}");
-        }
-    }
-
-    #[test]
-    fn list_of_rules_fits_into_80_columns() {
-        for group in rule_groups() {
-            let list = format_group(&group);
-            let wide = list.lines().find(|line| line.chars().count() > 80);
-            assert_eq!(wide, None, "{}", group.title);
-            assert_eq!(list.lines().count(), group.rules.len() + 1);
-        }
-    }
-
-    #[test]
-    fn rule_id_is_parsed_from_a_finding() {
-        for typed in ["empty-cell", "warning[empty-cell]", "warning[empty-cell]:", "Empty-Cell"] {
-            assert_eq!(rule_id(typed), "empty-cell");
-        }
     }
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use jiff::{Timestamp, Zoned};
 use roaring::RoaringBitmap;
 
-use super::output::{Output, minute};
-use super::preview::describe_unknown_cost;
+use super::forecast::describe_unknown_cost;
+use super::output::Output;
 use super::question::{ConfirmationPrompt, ExpectedAnswer};
 use super::run::describe_variants;
 use super::schedule::format_occurrence;
@@ -19,7 +19,9 @@ use campaign_core::finding::{Severity, escape_to_one_line, severity_word};
 use campaign_engine::check::online::Cost;
 use campaign_engine::check::{RunStart, Survey};
 use campaign_engine::delivery::SingleKind;
-use campaign_engine::report::{describe_sms_size, format_count, format_counts, format_duration, format_thousands};
+use campaign_engine::report::{
+    describe_sms_size, format_count, format_counts, format_duration, format_local_minute, format_thousands,
+};
 use campaign_gateway::{Balance, BoxFuture};
 use campaign_ledger::RowState;
 use campaign_manifest::{Campaign, InDoubtPolicy, NOTIFY_COMMAND, Profile, Rate, RecipientSource, Resource};
@@ -196,7 +198,7 @@ fn approval_prompt(
             format!("Approve the schedule of {name} {through}?"),
             format!(
                 "every run until {}, each to at most {} from that day's list",
-                minute(standing.until),
+                format_local_minute(standing.until),
                 format_count(standing.up_to, "recipient")
             ),
         ),
@@ -297,18 +299,18 @@ impl SendingFacts<'_> {
         let skipped = survey.left_out.sets().filter(|(state, _, rows)| *state == RowState::Skipped && !rows.is_empty());
         let mut reasons: Vec<(u64, &str)> = skipped.map(|(_, reason, rows)| (rows.len(), reason)).collect();
         reasons.sort_by_key(|(rows, _)| std::cmp::Reverse(*rows));
-        let (named, others) = reasons.split_at(reasons.len().min(MAX_SKIP_REASONS));
-        let mut named: Vec<String> =
-            named.iter().map(|(rows, reason)| format!("{} {reason}", format_thousands(*rows))).collect();
+        let (listed, others) = reasons.split_at(reasons.len().min(MAX_SKIP_REASONS));
+        let mut listed: Vec<String> =
+            listed.iter().map(|(rows, reason)| format!("{} {reason}", format_thousands(*rows))).collect();
         if !others.is_empty() {
-            named.push(format!("{} for other reasons", format_thousands(others.iter().map(|(rows, _)| rows).sum())));
+            listed.push(format!("{} for other reasons", format_thousands(others.iter().map(|(rows, _)| rows).sum())));
         }
         let invalid = survey.left_out.count_rows(RowState::Invalid);
         if invalid > 0 {
-            named.push(format!("{} invalid", format_thousands(invalid)));
+            listed.push(format!("{} invalid", format_thousands(invalid)));
         }
-        if !named.is_empty() {
-            text += &format!("; {}", named.join(" · "));
+        if !listed.is_empty() {
+            text += &format!("; {}", listed.join(" · "));
         }
         let rest = survey.count_planned().saturating_sub(number);
         if rest > 0 {
@@ -365,7 +367,7 @@ fn sender_names(campaign: &Campaign) -> Option<String> {
     for stage in campaign.brief.all_contents().flat_map(|content| &content.stages) {
         let Some((_, text)) = stage.texts().find(|(field, _)| field.key == "signature") else { continue };
         let (name, channel) = (text.source.as_str(), stage.channel().name());
-        let place = senders.iter().position(|(known, _)| *known == name);
+        let place = senders.iter().position(|(sender, _)| *sender == name);
         let channels = match place {
             Some(place) => &mut senders[place].1,
             None => {
@@ -381,10 +383,10 @@ fn sender_names(campaign: &Campaign) -> Option<String> {
         [] => None,
         [(name, _)] => Some(escape_to_one_line(name)),
         several => {
-            let named = several
+            let senders = several
                 .iter()
                 .map(|(name, channels)| format!("{} ({})", escape_to_one_line(name), channels.join(", ")));
-            Some(named.collect::<Vec<_>>().join(" · "))
+            Some(senders.collect::<Vec<_>>().join(" · "))
         }
     }
 }
@@ -511,12 +513,12 @@ fn sample_lines(content: &MessageContent<Cow<'_, str>>) -> Vec<StyledLine> {
             match field.key {
                 "signature" => {}
                 "message" => {
-                    let said: Vec<&str> = text.split('\n').collect();
-                    said.iter().take(MAX_TEXT_LINES).for_each(|line| add(vec![plain(*line)]));
-                    if said.len() > MAX_TEXT_LINES {
+                    let text_lines: Vec<&str> = text.split('\n').collect();
+                    text_lines.iter().take(MAX_TEXT_LINES).for_each(|line| add(vec![plain(*line)]));
+                    if text_lines.len() > MAX_TEXT_LINES {
                         add(vec![dim(format!(
                             "… {} more",
-                            format_count((said.len() - MAX_TEXT_LINES) as u64, "line")
+                            format_count((text_lines.len() - MAX_TEXT_LINES) as u64, "line")
                         ))]);
                     }
                 }

@@ -4,12 +4,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::output::Output;
 use super::progress::ProgressReporter;
-use super::{output, progress, retry};
+use super::{progress, retry};
 use campaign_core::domain::choose_plural;
 use campaign_engine::check::online::Cost;
 use campaign_engine::delivery;
 use campaign_engine::delivery::Reconciliation;
-use campaign_engine::report::{ResultsBackup, describe_cost, format_count, format_duration, format_thousands};
+use campaign_engine::report::{
+    ResultsBackup, describe_cost, format_count, format_duration, format_local_minute, format_thousands,
+};
 use campaign_gateway::Balance;
 use campaign_runs::{RetryLeftOut, RunEvent, RunObserver, StaleResults};
 
@@ -80,7 +82,7 @@ fn show_event(output: &Output, event: RunEvent) {
             output.print_note(&format!("waiting {}: {}", format_duration(wait.time), wait.reason.describe()));
         }
         RunEvent::Money { balance, cost } => output.print_note(&format_balance_and_cost(&balance, &cost)),
-        RunEvent::Approved { by, at } => output.print_note(&format!("approved by {by} on {}", output::minute(at))),
+        RunEvent::Approved { by, at } => output.print_note(&format!("approved by {by} on {}", format_local_minute(at))),
         RunEvent::GoingOn { run, other_edition: None } => output.print_note(&format!("resuming {run}")),
         RunEvent::GoingOn { run, other_edition: Some(edition) } => output.print_note(&format!(
             "resuming {run} of the unfinished edition `{edition}`; the current edition starts after it"
@@ -203,8 +205,8 @@ mod tests {
     #[test]
     fn balance_and_cost_share_a_line() {
         let balance = Balance { amount: "1200.5".parse().unwrap(), currency: "UAH".into() };
-        let told = format_balance_and_cost(&balance, &Cost::AtMost("80".parse().unwrap()));
-        assert_eq!(told, "balance: 1 200.50 UAH; this costs at most 80.00 UAH");
+        let line = format_balance_and_cost(&balance, &Cost::AtMost("80".parse().unwrap()));
+        assert_eq!(line, "balance: 1 200.50 UAH; this costs at most 80.00 UAH");
         let unknown = format_balance_and_cost(&balance, &Cost::Unknown(vec![Channel::Viber, Channel::Sms]));
         assert!(unknown.ends_with("the profile has no `prices` for `viber` and `sms`"), "{unknown}");
     }

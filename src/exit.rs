@@ -302,8 +302,8 @@ fn with_gateway_to_add(name: &str, campaign: &Path, findings: &[Finding], option
     let mut findings = findings.to_vec();
     let unknown = findings.iter_mut().filter(|finding| *finding.rule == rules::UNKNOWN_GATEWAY);
     for unknown in unknown.filter(|finding| !finding.help.as_ref().is_some_and(|help| help.ends_with('?'))) {
-        let known = unknown.help.take().map(|known| format!("{known}; ")).unwrap_or_default();
-        unknown.help = Some(format!("{known}to add it: {add}"));
+        let help = unknown.help.take().map(|help| format!("{help}; ")).unwrap_or_default();
+        unknown.help = Some(format!("{help}to add it: {add}"));
     }
     findings
 }

@@ -501,18 +501,18 @@ mod tests {
             (InputChanges::Campaign(vec!["`vars`".to_owned()]), "to apply the changes"),
             (copies, "to send from the current files"),
         ] {
-            let told = changed_hint(changes, None);
-            assert!(told.starts_with(first) && told.ends_with(STOP), "{told}");
-            assert!(told.find(ACCEPT) < told.find(STOP), "{told}");
+            let hint = changed_hint(changes, None);
+            assert!(hint.starts_with(first) && hint.ends_with(STOP), "{hint}");
+            assert!(hint.find(ACCEPT) < hint.find(STOP), "{hint}");
         }
         for is_kept in [true, false] {
             let edition = EarlierEdition { unfinished: "monday".to_owned(), current: "tuesday".to_owned(), is_kept };
-            let told = changed_hint(list(), Some(edition));
-            assert!(told.starts_with("to cancel the rest of sale@1"), "{told}");
-            assert!(told.find(STOP) < told.find(ACCEPT), "{told}");
+            let hint = changed_hint(list(), Some(edition));
+            assert!(hint.starts_with("to cancel the rest of sale@1"), "{hint}");
+            assert!(hint.find(STOP) < hint.find(ACCEPT), "{hint}");
             let without = EarlierEdition { unfinished: String::new(), current: String::new(), is_kept };
-            let told = changed_hint(list(), Some(without));
-            assert!(told.contains("the message without an edition") && !told.contains("no edition"), "{told}");
+            let hint = changed_hint(list(), Some(without));
+            assert!(hint.contains("the message without an edition") && !hint.contains("no edition"), "{hint}");
         }
     }
 }

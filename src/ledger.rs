@@ -2,17 +2,17 @@
 
 use std::path::Path;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::args::{LedgerCommand, LedgerUrl};
 use super::context::Context;
 use super::exit;
 use super::exit::CommandFailure;
-use super::output::{Output, minute};
+use super::output::Output;
 use super::suggested::shell_path;
 use super::text::{StyledLine, StyledText, bad, caution, copyable, plain};
 use campaign_core::finding::{escape_to_one_line, quote_for_shell};
-use campaign_engine::report::format_count;
+use campaign_engine::report::{format_count, format_local_minute};
 use campaign_ledger::{CopiedLedger, PostgresAddress, PostgresAddressError, PostgresLedger, RecordKind};
 use campaign_runs::{CheckedLedger, LedgerProblem, RestoredLedger, accept_restored_ledger, check_ledger};
 
@@ -91,14 +91,15 @@ async fn report_ledger_check(context: &Context) -> Result<u8, CommandFailure> {
         context.output.print_object(&object);
         return Ok(code);
     }
-    let held = format!("{} with {}", format_count(runs, "run"), format_count(rows, "row"));
+    let content = format!("{} with {}", format_count(runs, "run"), format_count(rows, "row"));
     let mut text = StyledText::new();
     let (ledger, records) = ([plain("the ledger in "), copyable(place)], "all records and copies are intact");
     match problems.len() as u64 {
-        0 => text.push(StyledLine::success(ledger.into_iter().chain([plain(format!(" is sound: {held}; {records}"))]))),
+        0 => text
+            .push(StyledLine::success(ledger.into_iter().chain([plain(format!(" is sound: {content}; {records}"))]))),
         count => {
             let problems = [bad(format_count(count, "problem")), plain(" in ")].into_iter().chain(ledger);
-            text.push(StyledLine::failure(problems.chain([plain(format!(", which has {held}:"))])));
+            text.push(StyledLine::failure(problems.chain([plain(format!(", which has {content}:"))])));
         }
     }
     for LedgerProblem { run, what, kind } in &problems {
@@ -187,9 +188,9 @@ fn report_copy(
         }));
         return Ok(exit::SUCCESS);
     }
-    let held = format!("{} with {}", format_count(runs, "run"), format_count(rows, "row"));
+    let content = format!("{} with {}", format_count(runs, "run"), format_count(rows, "row"));
     let mut text = StyledText::from(StyledLine::success([plain(format!("{how}: ")), copyable(to)]));
-    text.add_line(2, [plain(format!("{held}, the suppression list, receipts, plans and schedules"))]);
+    text.add_line(2, [plain(format!("{content}, the suppression list, receipts, plans and schedules"))]);
     if without_copies > 0 {
         let runs = format_count(without_copies, "run");
         text.add_line(
@@ -206,57 +207,67 @@ fn report_copy(
 
 pub(super) async fn restore_ledger(context: &Context, folder: &Path) -> Result<u8, CommandFailure> {
     let ledger = context.restore_ledger(folder).await?;
-    let told = accept_restored_ledger(&context.adapters(ledger)?).await?;
-    let doubtful: u64 = told.doubtful.iter().map(|(_, rows)| rows).sum();
+    let restored = accept_restored_ledger(&context.adapters(ledger)?).await?;
+    let doubtful: u64 = restored.doubtful.iter().map(|(_, rows)| rows).sum();
     let code = if doubtful > 0 { exit::IN_DOUBT } else { exit::SUCCESS };
     match context.output.json {
-        true => context.output.print_object(&json!({
-            "from": folder.display().to_string(), "to": context.ledger_place()?, "made_at": told.made_at.to_string(),
-            "runs": told.runs, "rows": told.rows, "in_doubt": told.doubtful.iter().map(|(run, rows)| {
-                json!({ "run": run, "rows": rows })
-            }).collect::<Vec<_>>(),
-            "ended": told.ended.iter().map(|(run, why)| json!({ "run": run, "why": why })).collect::<Vec<_>>(),
-            "paused": told.paused, "forgotten": told.forgotten, "not_forgotten": told.not_forgotten, "exit": code,
-        })),
-        false => context.output.print_done(&describe_restore(context, &told)?, code),
+        true => context.output.print_object(&restored_json(context, folder, &restored, code)?),
+        false => context.output.print_done(&describe_restored(context, &restored)?, code),
     }
     Ok(code)
 }
 
-fn describe_restore(context: &Context, told: &RestoredLedger) -> Result<String, CommandFailure> {
+fn restored_json(
+    context: &Context,
+    folder: &Path,
+    restored: &RestoredLedger,
+    code: u8,
+) -> Result<Value, CommandFailure> {
+    let RestoredLedger { made_at, runs, rows, doubtful, ended, paused, forgotten, not_forgotten } = restored;
+    Ok(json!({
+        "from": folder.display().to_string(), "to": context.ledger_place()?, "made_at": made_at.to_string(),
+        "runs": runs, "rows": rows,
+        "in_doubt": doubtful.iter().map(|(run, rows)| json!({ "run": run, "rows": rows })).collect::<Vec<_>>(),
+        "ended": ended.iter().map(|(run, why)| json!({ "run": run, "why": why })).collect::<Vec<_>>(),
+        "paused": paused, "forgotten": forgotten, "not_forgotten": not_forgotten, "exit": code,
+    }))
+}
+
+fn describe_restored(context: &Context, restored: &RestoredLedger) -> Result<String, CommandFailure> {
+    let RestoredLedger { made_at, runs, rows, doubtful, ended, paused, forgotten, not_forgotten } = restored;
     let command = |arguments: String| context.output.command(arguments);
-    let held = format!("{} with {}", format_count(told.runs, "run"), format_count(told.rows, "row"));
-    let made_at = minute(told.made_at);
-    let mut text = format!("restored the backup from {made_at} in `{}`: {held}\n", context.ledger_place()?);
-    for (run, rows) in &told.doubtful {
-        let told = format_count(*rows, "row");
+    let content = format!("{} with {}", format_count(*runs, "run"), format_count(*rows, "row"));
+    let made_at = format_local_minute(*made_at);
+    let mut text = format!("restored the backup from {made_at} in `{}`: {content}\n", context.ledger_place()?);
+    for (run, rows) in doubtful {
+        let rows = format_count(*rows, "row");
         text += &format!(
-            "  {run} was unfinished when the backup was made: {told} might have been sent since, so they are in doubt and \
+            "  {run} was unfinished when the backup was made: {rows} might have been sent since, so they are in doubt and \
              are not sent automatically. Ask the gateway: {}\n",
             command(format!("reconcile {run}"))
         );
     }
-    for (run, why) in &told.ended {
+    for (run, why) in ended {
         text += &format!(
             "  {run} was unfinished when the backup was made and cannot be resumed: {}\n",
             escape_to_one_line(why)
         );
     }
-    for schedule in &told.paused {
+    for schedule in paused {
         let resume = command(format!("schedule resume {schedule}"));
         text += &format!("  schedule {schedule} is paused. To resume it: {resume}\n");
     }
-    if told.forgotten > 0 {
+    if *forgotten > 0 {
         text += &format!(
             "  erased again: {}, already erased with `campaign forget` after the backup was made\n",
-            format_count(told.forgotten, "recipient")
+            format_count(*forgotten, "recipient")
         );
     }
-    if told.not_forgotten > 0 {
+    if *not_forgotten > 0 {
         text += &format!(
             "  {} could not be forgotten again, because rows are in doubt or cannot be read. Resolve these rows, then run \
              `campaign forget` again\n",
-            format_count(told.not_forgotten, "recipient")
+            format_count(*not_forgotten, "recipient")
         );
     }
     text += "Opt-outs since the backup are missing from the suppression list. Add them before you send.\n";

@@ -25,12 +25,16 @@ mod consent;
 mod context;
 mod events;
 mod exit;
+mod explain;
+mod forecast;
 mod gateway;
 mod hint;
 mod init;
 mod ledger;
 mod numbers;
+mod outcome;
 mod output;
+mod page_file;
 mod personal_data;
 mod plan;
 mod preview;
@@ -38,6 +42,7 @@ mod process;
 mod progress;
 mod question;
 mod reconcile;
+mod replies;
 mod report;
 mod results;
 mod retry;
@@ -53,6 +58,7 @@ mod stop;
 mod suggested;
 mod suppress;
 mod text;
+mod worker;
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -127,7 +133,7 @@ async fn run_command(context: &Context, command: Command) -> Result<u8, CommandF
     match command {
         Command::Init(args) => init::create_campaign(context, &args),
         Command::Check(args) => check::check_campaigns(context, args).await,
-        Command::Explain(args) => check::explain_rule(context, &args),
+        Command::Explain(args) => explain::explain_rule(context, &args),
         Command::Preview(args) => preview::preview_messages(context, args).await,
         Command::Test(args) => single::send_test(context, args).await,
         Command::Run(args) => run::run_campaign(context, args).await,
@@ -137,8 +143,8 @@ async fn run_command(context: &Context, command: Command) -> Result<u8, CommandF
         Command::Status(args) => status::show_status(context, &args).await,
         Command::Results(args) => results::write_results(context, args).await,
         Command::Report(args) => report::write_report(context, args).await,
-        Command::Replies(args) => results::show_replies(context, args).await,
-        Command::Outcome(args) => results::show_outcome(context, args).await,
+        Command::Replies(args) => replies::show_replies(context, args).await,
+        Command::Outcome(args) => outcome::show_outcome(context, args).await,
         Command::Reconcile(args) => reconcile::reconcile_run(context, args).await,
         Command::Resolve(args) => reconcile::resolve_doubt(context, args).await,
         Command::Retry(args) => retry::retry_run(context, args).await,
@@ -152,7 +158,7 @@ async fn run_command(context: &Context, command: Command) -> Result<u8, CommandF
         Command::Schedule(command) => schedule::run_schedule_command(context, command).await,
         Command::Sandbox(args) => sandbox::run_sandbox(context, args).await,
         Command::Serve(args) => serve::run_serve_command(context, args).await,
-        Command::Worker(args) => serve::run_worker(context, args).await,
+        Command::Worker(args) => worker::run_worker(context, args).await,
         Command::Connector(args) => connector::run_connector(context, args).await,
         Command::Schema { of } => Ok(shell::print_schema(context, of)),
         Command::Completions { names: Some(names), .. } => shell::print_names(context, names).await,

@@ -21,9 +21,8 @@ use campaign_core::finding::{
     Finding, Severity, escape_controls, escape_json_controls, escape_to_one_line, findings_json,
     render_findings_in_columns, rules,
 };
+use campaign_engine::report::format_local_second;
 use campaign_runs::CheckedCampaign;
-
-pub(super) use campaign_engine::report::{format_local_minute as minute, format_local_second as second};
 
 /// The output settings of a command.
 #[derive(Clone, Debug)]
@@ -164,11 +163,11 @@ impl Output {
     /// Prints findings. A quiet command omits notes.
     pub(super) fn print_findings(&self, findings: &[Finding]) {
         let is_shown = |finding: &&Finding| !self.quiet || finding.severity > Severity::Note;
-        let told: Vec<Finding> = findings.iter().filter(is_shown).cloned().collect();
-        if !told.is_empty() {
-            let shown = render_findings_in_columns(&told, self.error_color, error_terminal_width());
+        let shown: Vec<Finding> = findings.iter().filter(is_shown).cloned().collect();
+        if !shown.is_empty() {
+            let text = render_findings_in_columns(&shown, self.error_color, error_terminal_width());
             progress::with_suspended_line(|| {
-                let _ = writeln!(io::stderr().lock(), "{}", shown.trim_end());
+                let _ = writeln!(io::stderr().lock(), "{}", text.trim_end());
             });
         }
     }
@@ -375,7 +374,7 @@ impl<W: Write> Write for RowOutput<W> {
 
 /// Formats a timestamp as local time to the second. Returns other texts unchanged.
 pub(super) fn format_program_time(text: &str) -> String {
-    text.parse().map_or_else(|_| text.to_owned(), second)
+    text.parse().map_or_else(|_| text.to_owned(), format_local_second)
 }
 
 #[cfg(test)]

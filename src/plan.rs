@@ -9,15 +9,14 @@ use super::args::{ApproveArgs, PlanArgs};
 use super::consent::AGAIN_WARNING;
 use super::context::Context;
 use super::exit::CommandFailure;
-use super::output::minute;
-use super::preview::SAMPLE_WIDTH;
+use super::forecast::SAMPLE_WIDTH;
 use super::run::describe_variants;
 use super::suggested::{shell_path, with_gateway};
 use super::text::{StyledLine, StyledText, copyable, plain, strong};
-use super::{consent, exit, preview, report};
+use super::{consent, exit, forecast, page_file};
 use campaign_core::finding::quote_for_shell;
 use campaign_engine::check::online::Cost;
-use campaign_engine::report::format_count;
+use campaign_engine::report::{format_count, format_local_minute};
 use campaign_ledger::{Approval, Plan, RowState};
 use campaign_manifest::Profile;
 use campaign_runs::draft::KeyFile;
@@ -33,7 +32,7 @@ const PAGE_SAMPLES: usize = 5;
 
 pub(super) async fn make_plan(context: &Context, args: &PlanArgs) -> Result<u8, CommandFailure> {
     if let Some(path) = &args.out {
-        report::check_place(path)?;
+        page_file::check_place(path)?;
     }
     let inputs = context.load_campaign(&args.file, args.gateway.as_deref())?;
     let request = RunRequest {
@@ -46,16 +45,16 @@ pub(super) async fn make_plan(context: &Context, args: &PlanArgs) -> Result<u8, 
     let adapters = context.adapters(context.open_ledger().await?)?;
     let inputs = context.fetch_list(inputs, args.list.fetch, Some(adapters.ledger.as_ref())).await?;
     let waiting = context.output.show_spinner("Reading the list…");
-    let made = campaign_runs::create_plan(&adapters, &inputs, &request).await?;
+    let plan = campaign_runs::create_plan(&adapters, &inputs, &request).await?;
     drop(waiting);
     if let Some(path) = &args.out {
-        write_plan_page(context, args, &inputs, &made, path)?;
+        write_plan_page(context, args, &inputs, &plan, path)?;
     }
-    let ended = report_plan(context, args, &inputs, &made);
+    let code = report_plan(context, args, &inputs, &plan);
     if let Some(path) = args.out.as_ref().filter(|_| args.page.open) {
-        report::open_page(&context.output, path).await;
+        page_file::open_page(&context.output, path).await;
     }
-    Ok(ended)
+    Ok(code)
 }
 
 /// Writes the plan as a page for the approver.
@@ -63,71 +62,71 @@ fn write_plan_page(
     context: &Context,
     args: &PlanArgs,
     inputs: &Inputs,
-    made: &CreatedPlan,
+    plan: &CreatedPlan,
     path: &Path,
 ) -> Result<(), CommandFailure> {
-    let (digest, profile) = (short_digest(&made.digest), inputs.destination.profile());
+    let (digest, profile) = (short_digest(&plan.digest), inputs.destination.profile());
     let approve = profile.map(|profile| {
         let key = if profile.approval.is_some() { " --key FILE" } else { "" };
         context.output.command(format!("approve {digest}{key}"))
     });
-    let run = run_command_line(&args.file, args.gateway.as_deref(), &made.planned, profile);
+    let run = run_command_line(&args.file, args.gateway.as_deref(), &plan.planned, profile);
     let shown = MessageSelection { rows: args.rows.as_ref(), most: PAGE_SAMPLES, unmasked: args.page.unmasked };
     let run = context.output.command(format!("{run} --plan {digest}"));
-    let page = PlanPage { inputs, made, shown, approve, run, now: Timestamp::now() };
+    let page = PlanPage { inputs, made: plan, shown, approve, run, now: Timestamp::now() };
     let (html, _) = render_plan_page(&page, args.page.page_language())?;
-    report::write_page(path, &html)
+    page_file::write_page(path, &html)
 }
 
-fn report_plan(context: &Context, args: &PlanArgs, inputs: &Inputs, made: &CreatedPlan) -> u8 {
+fn report_plan(context: &Context, args: &PlanArgs, inputs: &Inputs, plan: &CreatedPlan) -> u8 {
     if context.output.json {
-        let mut told = json!(made.figures());
-        told["forecast"] = made.forecast.to_json();
+        let mut object = json!(plan.figures());
+        object["forecast"] = plan.forecast.to_json();
         if let Some(path) = &args.out {
-            told["html"] = json!(path);
+            object["html"] = json!(path);
         }
-        told["exit"] = exit::SUCCESS.into();
-        context.output.print_object(&told);
+        object["exit"] = exit::SUCCESS.into();
+        context.output.print_object(&object);
         return exit::SUCCESS;
     }
-    context.output.print_findings(&made.findings);
-    let (planned, brief) = (&made.planned, &inputs.campaign.brief);
+    context.output.print_findings(&plan.findings);
+    let (planned, brief) = (&plan.planned, &inputs.campaign.brief);
     let place = match inputs.destination.profile() {
         Some(profile) => format!("through {} ({})", profile.name, profile.format_hosts()),
         None => "a rehearsal on the built-in sandbox".to_owned(),
     };
-    let digest = short_digest(&made.digest);
+    let digest = short_digest(&plan.digest);
     let mut text = StyledText::from(StyledLine::new([
         strong(format!("plan {digest}")),
         format!(" · {} · {place}", brief.name).into(),
     ]));
-    preview::add_recipients(&mut text, &made.forecast, inputs);
-    if made.forecast.messages > 0 {
-        preview::add_heading(&mut text, "Messages");
-        preview::add_messages(&mut text, &made.forecast);
+    forecast::add_recipients(&mut text, &plan.forecast, inputs);
+    if plan.forecast.messages > 0 {
+        forecast::add_heading(&mut text, "Messages");
+        forecast::add_messages(&mut text, &plan.forecast);
     }
-    if let Some(Cost::Unknown(channels)) = &made.cost {
-        preview::add_labelled(&mut text, "cost", [preview::describe_unknown_cost(channels).into()]);
+    if let Some(Cost::Unknown(channels)) = &plan.cost {
+        forecast::add_labelled(&mut text, "cost", [forecast::describe_unknown_cost(channels).into()]);
     }
-    if let Some(variants) = describe_variants(brief, &made.list.survey, &made.list.survey.planned_rows()) {
-        preview::add_labelled(&mut text, "variants", [variants.into()]);
+    if let Some(variants) = describe_variants(brief, &plan.list.survey, &plan.list.survey.planned_rows()) {
+        forecast::add_labelled(&mut text, "variants", [variants.into()]);
     }
     if let Some(hours) = &planned.options.hours {
-        preview::add_labelled(&mut text, "hours", [hours.as_str().into()]);
+        forecast::add_labelled(&mut text, "hours", [hours.as_str().into()]);
     }
     if planned.options.again {
         text.add_line(4, [AGAIN_WARNING.into()]);
     }
-    let samples = made.list.pick_samples(inputs, &made.list.survey.planned_rows()).unwrap_or_default();
-    preview::add_samples(&mut text, &samples, context.output.terminal_width().unwrap_or(SAMPLE_WIDTH));
+    let samples = plan.list.pick_samples(inputs, &plan.list.survey.planned_rows()).unwrap_or_default();
+    forecast::add_samples(&mut text, &samples, context.output.terminal_width().unwrap_or(SAMPLE_WIDTH));
     text.add_blank();
-    text.extend(consent::describe_resources(&made.resources, inputs.campaign.delivery.on_in_doubt));
+    text.extend(consent::describe_resources(&plan.resources, inputs.campaign.delivery.on_in_doubt));
     text.add_blank();
     text.add_line(0, [format!("Nothing was sent. The plan is kept for {} days.", Plan::KEPT_DAYS).into()]);
     if let Some(path) = &args.out {
         text.push(StyledLine::new([format!("page: {}", path.display()).into()]).unbroken());
     }
-    let next = match made.forecast.messages {
+    let next = match plan.forecast.messages {
         0 => with_gateway(format!("check {}", shell_path(&args.file)), args.gateway.as_deref()),
         _ => {
             let run = run_command_line(&args.file, args.gateway.as_deref(), planned, inputs.destination.profile());
@@ -189,7 +188,7 @@ fn report_approval(context: &Context, approving: &PlanReview, approval: &Approva
     let Approval { digest, by, until, token, standing, .. } = approval;
     if *standing {
         let name = &approving.inputs.campaign.brief.name;
-        let what = format!("{by} approved all scheduled runs of {name} until {}", minute(*until));
+        let what = format!("{by} approved all scheduled runs of {name} until {}", format_local_minute(*until));
         context.output.print_done(StyledLine::success([plain(what)]), exit::SUCCESS);
         return;
     }

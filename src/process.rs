@@ -116,11 +116,11 @@ mod tests {
             return;
         }
         // A separate process, because other tests inspect this one from outside.
-        let mut alone = Command::new(std::env::current_exe().unwrap());
-        alone.args(["--exact", "process::tests::memory_is_private_to_the_process"]).env(ALONE, "1");
-        let ended = alone.output().unwrap();
-        let told = String::from_utf8_lossy(&ended.stdout);
-        assert!(ended.status.success() && told.contains("1 passed"), "{told}");
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "process::tests::memory_is_private_to_the_process"]).env(ALONE, "1");
+        let result = command.output().unwrap();
+        let output = String::from_utf8_lossy(&result.stdout);
+        assert!(result.status.success() && output.contains("1 passed"), "{output}");
     }
 }
 

@@ -38,9 +38,9 @@ pub(super) async fn reconcile_run(context: &Context, args: ReconcileArgs) -> Res
     }
     let reconciled = campaign_runs::reconcile_run(&adapters, run).await?;
     drop(waiting);
-    let go_on = context.output.resume_command(ledger.as_ref(), &reconciled.released.run).await;
+    let resume = context.output.resume_command(ledger.as_ref(), &reconciled.released.run).await;
     let exit = exit::code_of_reconciled(&reconciled, polled_messages);
-    report_reconciliation(context, &reconciled, go_on, exit);
+    report_reconciliation(context, &reconciled, resume, exit);
     if let Some(why) = reconciled.released.stale_results {
         context.output.print_note(&describe_stale_results(&context.output, why));
     }
@@ -50,7 +50,7 @@ pub(super) async fn reconcile_run(context: &Context, args: ReconcileArgs) -> Res
 fn report_reconciliation(
     context: &Context,
     ReconciledRun { learnt, released }: &ReconciledRun,
-    go_on: String,
+    resume: String,
     exit: u8,
 ) {
     let (run, counts) = (&released.run, &released.snapshot.counts);
@@ -62,7 +62,7 @@ fn report_reconciliation(
     } else if left > 0 {
         resolve
     } else if counts.get(RowState::Planned) > 0 && run.progress == RunProgress::Open {
-        go_on
+        resume
     } else {
         context.output.command(format!("results {name}"))
     };
@@ -137,8 +137,8 @@ pub(super) async fn resolve_doubt(context: &Context, args: ResolveArgs) -> Resul
         }
         resolved => resolved?,
     };
-    let go_on = context.output.resume_command(ledger.as_ref(), &run).await;
-    report_resolution(context, decision, &resolved, go_on);
+    let resume = context.output.resume_command(ledger.as_ref(), &run).await;
+    report_resolution(context, decision, &resolved, resume);
     let exit = exit::code_of_released(&resolved.released);
     if let Some(why) = resolved.released.stale_results {
         context.output.print_note(&describe_stale_results(&context.output, why));
@@ -150,7 +150,7 @@ fn report_resolution(
     context: &Context,
     decision: DecisionArg,
     ResolvedRun { rows, released }: &ResolvedRun,
-    go_on: String,
+    resume: String,
 ) {
     let (run, counts, exit) = (&released.run, &released.snapshot.counts, exit::code_of_released(released));
     let name = run.name();
@@ -161,7 +161,7 @@ fn report_resolution(
             Some(single) => context.output.repeat_command(single, run),
             None => command(format!("retry {name}")),
         },
-        _ if counts.get(RowState::Planned) > 0 => go_on,
+        _ if counts.get(RowState::Planned) > 0 => resume,
         _ => command(format!("status {name}")),
     };
     if context.output.json {

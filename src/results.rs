@@ -1,32 +1,20 @@
-//! `campaign results`, `replies` and `outcome`: the results of a run, the replies of its recipients, and their purchases
-//! compared with the holdout group.
+//! `campaign results`: writes or prints the results of a run.
 
-use std::fs::File;
-use std::io::{self, BufWriter, ErrorKind, Write as _};
+use std::io::{BufWriter, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
-use jiff::tz::TimeZone;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::args::{OutcomeArgs, RepliesArgs, ResultsArgs};
+use super::args::ResultsArgs;
 use super::context::Context;
 use super::events::describe_kept_results;
 use super::exit;
 use super::exit::CommandFailure;
-use super::numbers::parse_region;
-use super::output::{Output, RowOutput, RowSyntax, minute, second};
-use super::text::{
-    SpanMeaning, StyledLine, StyledText, TerminalTable, caution, copyable, dim, join_spans, plain, span, strong,
-};
-use campaign_core::domain::{Row, RowSet};
-use campaign_core::private;
-use campaign_core::private::ExistingFile;
-use campaign_engine::delivery::{FrozenInputs, SingleKind};
-use campaign_engine::report::{
-    ArmFigures, CampaignEffect, EffectVerdict, PurchaseFile, Purchases, ResultsError, RunResults, UnclearReply,
-    add_approvals, find_unclear_replies, format_count, format_duration, format_thousands, is_owned, load_approvals,
-    write_replies,
-};
+use super::output::{Output, RowOutput, RowSyntax};
+use super::text::{StyledLine, StyledText, copyable, plain};
+use campaign_core::domain::RowSet;
+use campaign_engine::delivery::SingleKind;
+use campaign_engine::report::{ResultsError, RunResults, add_approvals, format_local_minute, is_owned, load_approvals};
 use campaign_ledger::{Ledger, Run};
 use campaign_runs::{Error, ProtectedFiles};
 
@@ -72,7 +60,7 @@ pub(super) async fn write_results(context: &Context, args: ResultsArgs) -> Resul
         let mut text = StyledText::new();
         text.push(StyledLine::success([plain(format!("results of {shown}: ")), copyable(path)]).unbroken());
         for approval in &approvals {
-            text.add_line(2, [plain(format!("approved by {} on {}", approval.by, minute(approval.at)))]);
+            text.add_line(2, [plain(format!("approved by {} on {}", approval.by, format_local_minute(approval.at)))]);
         }
         context.output.print_done(text, exit::SUCCESS);
     }
@@ -146,234 +134,4 @@ fn ignore_closed_reader(written: Result<(), ResultsError>) -> Result<(), Results
         Err(ResultsError::Write { error, .. }) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         written => written,
     }
-}
-
-pub(super) async fn show_replies(context: &Context, args: RepliesArgs) -> Result<u8, CommandFailure> {
-    let (ledger, run) = context.find_run(&args.run).await?;
-    if args.review {
-        return review_opt_outs(context, ledger.as_ref(), &run).await;
-    }
-    let Some(path) = args.out.filter(|out| out.as_os_str() != "-") else {
-        let out = BufWriter::new(RowOutput::stdout(RowSyntax::Csv));
-        return match write_replies(ledger.as_ref(), &run, out).await {
-            // The reader has closed.
-            Err(ResultsError::Write { error, .. }) if error.kind() == ErrorKind::BrokenPipe => Ok(exit::SUCCESS),
-            written => written.map(|_| exit::SUCCESS).map_err(|error| Error::from(error).into()),
-        };
-    };
-    let refused = |error: io::Error| {
-        let help = if error.kind() == ErrorKind::AlreadyExists { "; choose a new file" } else { "" };
-        CommandFailure::invalid(format!("cannot write `{}`: {error}{help}", path.display()))
-    };
-    if path.exists() {
-        return Err(refused(ErrorKind::AlreadyExists.into()));
-    }
-    let file: File = private::open_file(&path, ExistingFile::Truncate).map_err(refused)?;
-    let mut out = BufWriter::new(file);
-    let count = write_replies(ledger.as_ref(), &run, &mut out).await.map_err(Error::from)?;
-    out.flush().and_then(|()| out.get_ref().sync_all()).map_err(refused)?;
-    if context.output.json {
-        context
-            .output
-            .print_object(&json!({ "run": run.name(), "replies": path, "count": count, "exit": exit::SUCCESS }));
-    } else {
-        let what = if count == 1 { "reply".to_owned() } else { "replies".to_owned() };
-        let what = format!("{} {what} to {}: ", format_thousands(count), run.name());
-        let line = StyledLine::success([plain(what), copyable(path.display().to_string())]);
-        context.output.print_done(line.unbroken(), exit::SUCCESS);
-    }
-    Ok(exit::SUCCESS)
-}
-
-/// Prints the replies that look like an opt-out, each with the command that records it.
-async fn review_opt_outs(context: &Context, ledger: &dyn Ledger, run: &Run) -> Result<u8, CommandFailure> {
-    let replies = find_unclear_replies(ledger, run).await.map_err(Error::from)?;
-    let add = |reply: &UnclearReply| context.output.command(format!("suppress add +{}", reply.phone));
-    if context.output.json {
-        let reply = |reply: &UnclearReply| {
-            let UnclearReply { row, phone, channel, at, text } = reply;
-            json!({
-                "row": row.get(), "phone": phone.to_string(), "channel": channel, "at": format!("{at:.3}"), "text": text,
-                "suppress": add(reply),
-            })
-        };
-        let replies: Vec<_> = replies.iter().map(reply).collect();
-        context.output.print_object(&json!({ "run": run.name(), "review": replies, "exit": exit::SUCCESS }));
-        return Ok(exit::SUCCESS);
-    }
-    let mut text = StyledText::new();
-    for reply in &replies {
-        let UnclearReply { row, phone, at, text: said, .. } = reply;
-        let parts = [
-            vec![strong(format!("row {row}"))],
-            vec![plain(format!("+{phone}"))],
-            vec![dim(second(*at))],
-            vec![plain(said.as_str())],
-        ];
-        text.push(StyledLine::new(join_spans(parts, " · ")));
-        text.push(StyledLine::next_step(add(reply)).with_indent(2));
-    }
-    let count = match replies.len() {
-        0 => "no replies to review".to_owned(),
-        1 => "1 reply to review".to_owned(),
-        count => format!("{} replies to review", format_thousands(count as u64)),
-    };
-    text.add_line(0, [strong(run.name()), plain(format!(": {count}"))]);
-    context.output.print_result(text);
-    Ok(exit::SUCCESS)
-}
-
-/// The label of the holdout group.
-const HOLDOUT_NAME: &str = "holdout";
-
-pub(super) async fn show_outcome(context: &Context, args: OutcomeArgs) -> Result<u8, CommandFailure> {
-    let (ledger, run) = context.find_run(&args.run).await?;
-    let frozen = FrozenInputs::load_for_run(ledger.as_ref(), &run).await.map_err(Error::from)?;
-    let zone = match &frozen.brief.timezone {
-        Some(name) => TimeZone::get(name).map_err(|error| CommandFailure::invalid(error.to_string()))?,
-        None => TimeZone::system(),
-    };
-    let zone_name = zone.iana_name().unwrap_or("this computer's time zone").to_owned();
-    let file = PurchaseFile {
-        path: args.file.clone(),
-        phone: args.phone.clone(),
-        at: args.at.clone(),
-        amount: args.amount.clone(),
-        region: parse_region(args.region.as_deref())?.or(frozen.brief.region),
-        zone,
-    };
-    let waiting = context.output.show_spinner("Reading the purchases…");
-    let reading = tokio::task::spawn_blocking(move || Purchases::read_file(&file)).await;
-    let purchases =
-        reading.map_err(|error| CommandFailure::new(exit::BUG, error.to_string()))?.map_err(Error::Findings)?;
-    let edition = campaign_runs::list_edition_runs(ledger.as_ref(), &run).await?;
-    let effect =
-        CampaignEffect::measure(ledger.as_ref(), &edition, &purchases, args.within).await.map_err(Error::from)?;
-    drop(waiting);
-    if context.output.json {
-        let within = args.within.as_secs();
-        context.output.print_object(&effect_json(&run.name(), within, &effect, &purchases, args.amount.is_some()));
-    } else {
-        let head = format!(
-            "{}: {} in `{}`; purchases count within {} after the message; times in the file are in {zone_name}\n",
-            run.name(),
-            format_count(purchases.len() as u64, "purchase"),
-            args.file.display(),
-            format_duration(args.within.unsigned_abs())
-        );
-        let mut text = StyledText::from(head);
-        text.extend(describe_effect(&effect, &purchases, args.amount.is_some()));
-        context.output.print_done(text, exit::SUCCESS);
-    }
-    Ok(exit::SUCCESS)
-}
-
-fn describe_effect(effect: &CampaignEffect, purchases: &Purchases, has_amounts: bool) -> StyledText {
-    let holdout = effect.holdout.as_ref();
-    let mut text = StyledText::new();
-    for (why, (rows, first)) in &purchases.unusable {
-        text.add_line(
-            2,
-            [caution(format!("skipped: {} with {why}, the first in row {first}", format_count(*rows, "row")))],
-        );
-    }
-    if effect.waiting > 0 {
-        text.add_line(
-            2,
-            [plain(format!("not counted, because not sent yet: {}", format_count(effect.waiting, "message")))],
-        );
-    }
-    let sent = effect.sent.iter().map(|(variant, arm)| (variant.as_deref().unwrap_or("sent"), arm));
-    let rows = sent.clone().chain(holdout.map(|arm| (HOLDOUT_NAME, arm)));
-    let rows = rows.map(|(name, arm)| {
-        let against = holdout.filter(|holdout| !std::ptr::eq(*holdout, arm));
-        let above = against.map_or_else(String::new, |holdout| {
-            let difference = arm.buyers.difference_interval(holdout.buyers);
-            let middle = arm.buyers.share() - holdout.buyers.share();
-            format!(
-                "{} ({} to {})",
-                format_points(middle),
-                format_points(difference.low),
-                format_points(difference.high)
-            )
-        });
-        let interval = arm.buyers.wilson_interval();
-        let amount = if has_amounts { arm.amount.trim_decimals().to_json_digits() } else { String::new() };
-        [
-            name.to_owned(),
-            format_thousands(arm.buyers.total),
-            format_thousands(arm.buyers.successes),
-            format_percent(arm.buyers.share()),
-            format!("{} to {}", format_percent(interval.low), format_percent(interval.high)),
-            above,
-            format_thousands(arm.purchases),
-            amount,
-        ]
-    });
-    let paid = if has_amounts { "amount" } else { "" };
-    let header = ["", "people", "bought", "share", "95 % interval", "points above the holdout", "purchases", paid];
-    text.extend(TerminalTable::new(header, rows));
-    match holdout {
-        None => text.push(StyledLine::from_prose(
-            "there was no holdout group, so the effect of the messages cannot be measured; to have one, set `holdout: 10%`",
-        )),
-        Some(holdout) => sent.for_each(|(name, arm)| text.push(verdict_line(name, arm, holdout))),
-    }
-    text
-}
-
-/// The verdict about a variant, compared with the holdout group.
-fn verdict_line(name: &str, arm: &ArmFigures, holdout: &ArmFigures) -> StyledLine {
-    let (meaning, what) = match EffectVerdict::from_proportions(arm.buyers, holdout.buyers) {
-        EffectVerdict::More => {
-            (SpanMeaning::Good, "a higher share of recipients made a purchase than in the holdout group")
-        }
-        EffectVerdict::Fewer => {
-            (SpanMeaning::Bad, "a lower share of recipients made a purchase than in the holdout group")
-        }
-        EffectVerdict::Unproven => {
-            (SpanMeaning::Caution, "not enough data: the difference from the holdout group might be due to chance")
-        }
-        EffectVerdict::TooFew => (SpanMeaning::Caution, "not enough data: at least 30 people are needed in each group"),
-    };
-    StyledLine::new([strong(name), plain(": "), span(meaning, what)])
-}
-
-fn format_percent(share: f64) -> String {
-    format!("{:.1} %", share * 100.0)
-}
-
-fn format_points(difference: f64) -> String {
-    format!("{:+.1}", difference * 100.0)
-}
-
-fn effect_json(run: &str, within: i64, effect: &CampaignEffect, purchases: &Purchases, has_amounts: bool) -> Value {
-    let arm = |variant: Option<&str>, arm: &ArmFigures| {
-        let interval = arm.buyers.wilson_interval();
-        let mut object = json!({
-            "people": arm.buyers.total, "bought": arm.buyers.successes, "share": arm.buyers.share(),
-            "low": interval.low, "high": interval.high, "purchases": arm.purchases,
-            "amount": has_amounts.then(|| arm.amount.trim_decimals()),
-        });
-        if let (Some(holdout), true) = (&effect.holdout, variant != Some(HOLDOUT_NAME)) {
-            let above = arm.buyers.difference_interval(holdout.buyers);
-            object["above_holdout"] = json!({ "low": above.low, "high": above.high });
-            object["verdict"] = EffectVerdict::from_proportions(arm.buyers, holdout.buyers).as_str().into();
-        }
-        object["variant"] = json!(variant.filter(|name| *name != HOLDOUT_NAME));
-        object
-    };
-    let unusable = purchases.unusable.iter();
-    let unusable: Vec<Value> = unusable
-        .map(|(why, (rows, first)): (_, &(u64, Row))| json!({ "why": why, "rows": rows, "first": first.get() }))
-        .collect();
-    json!({
-        "run": run,
-        "within": within,
-        "sent": effect.sent.iter().map(|(variant, sent)| arm(variant.as_deref(), sent)).collect::<Vec<_>>(),
-        "holdout": effect.holdout.as_ref().map(|holdout| arm(Some(HOLDOUT_NAME), holdout)),
-        "waiting": effect.waiting,
-        "unusable": unusable,
-        "exit": exit::SUCCESS,
-    })
 }

@@ -17,16 +17,16 @@ use campaign_ledger::{Ledger, RowState, Run};
 use campaign_runs::{Error, RetriedError, RetryRefusal, RetryScope, RunRequest};
 
 pub(super) async fn retry_run(context: &Context, args: RetryArgs) -> Result<u8, CommandFailure> {
-    let (ledger, found) = context.find_run(&args.run).await?;
-    if SingleKind::from_run(&found).is_some() {
-        return Err(Error::SingleRun { run: found.name() }.into());
+    let (ledger, run) = context.find_run(&args.run).await?;
+    if SingleKind::from_run(&run).is_some() {
+        return Err(Error::SingleRun { run: run.name() }.into());
     }
-    let frozen = FrozenInputs::load_for_run(ledger.as_ref(), &found).await?.campaign_file;
-    let file = found.file.as_ref().map_or(frozen, PathBuf::from);
+    let frozen = FrozenInputs::load_for_run(ledger.as_ref(), &run).await?.campaign_file;
+    let file = run.file.as_ref().map_or(frozen, PathBuf::from);
     if !file.exists() {
-        let (name, there) = (found.name(), file.display());
+        let (name, file) = (run.name(), file.display());
         let moved = context.output.command("run FILE --moved");
-        let message = format!("the campaign file of {name} is no longer at `{there}`");
+        let message = format!("the campaign file of {name} is no longer at `{file}`");
         let help = format!(
             "run the campaign from its new place with `{moved}`, which sends to recipients who have not got a message yet; \
              then retry"
@@ -36,11 +36,11 @@ pub(super) async fn retry_run(context: &Context, args: RetryArgs) -> Result<u8, 
     let RetryArgs { states, yes, keep_going, no_wait, errors, i_accept_duplicates: accept_duplicates, .. } = args;
     let request = RunRequest { keep_going, no_wait, accept_duplicates, ..RunRequest::default() };
     let states = states.into_iter().map(RowState::from).collect();
-    let scope = RetryScope { run: found.key, states, errors };
-    let sent = run::retry_rows(context, &file, &found.gateway, scope, request, yes).await;
+    let scope = RetryScope { run: run.key, states, errors };
+    let sent = run::retry_rows(context, &file, &run.gateway, scope, request, yes).await;
     match sent {
         Err(CommandFailure::Run(error)) if matches!(*error, Error::Retry(RetryRefusal::Nothing { .. })) => {
-            report_nothing_to_do(context, ledger.as_ref(), found, *error).await
+            report_nothing_to_do(context, ledger.as_ref(), run, *error).await
         }
         ended => ended,
     }
@@ -59,11 +59,11 @@ pub(super) async fn report_nothing_to_do(
     let (name, code) = (view.run.name(), exit::code_of_run(&view.run, &view.counts, false));
     if output.json {
         let counts = counts_json(&view.counts);
-        let mut told = json!({ "run": name, "counts": counts, "sent": 0, "why": why, "exit": code });
+        let mut object = json!({ "run": name, "counts": counts, "sent": 0, "why": why, "exit": code });
         if let Some(help) = help {
-            told["help"] = help.into();
+            object["help"] = help.into();
         }
-        output.print_object(&told);
+        output.print_object(&object);
     } else {
         let next = output.command(format!("status {name}"));
         let help = help.map(|help| format!("help: {help}\n")).unwrap_or_default();
@@ -101,11 +101,11 @@ pub(super) fn describe_errors(
         lines.push(format!("  {} with other errors", format_thousands(rows)));
     }
     let rows: u64 = lasting.iter().map(|error| error.rows).sum();
-    let again = format!("retrying {} of these messages does not help", format_thousands(rows));
+    let advice = format!("retrying {} of these messages does not help", format_thousands(rows));
     lines.push(match retry_command(options, run, &lasting, &others, &scope.states) {
-        Some(command) => format!("{again}; to retry only the others: {command}"),
-        None if others.is_empty() => again,
-        None => format!("{again}; to retry only some errors, add `--error TEXT`"),
+        Some(command) => format!("{advice}; to retry only the others: {command}"),
+        None if others.is_empty() => advice,
+        None => format!("{advice}; to retry only some errors, add `--error TEXT`"),
     });
     lines
 }

@@ -28,8 +28,8 @@ pub(super) async fn run_sandbox(context: &Context, args: SandboxArgs) -> Result<
     let hooks = if args.any_hook { WebhookPolicy::Anywhere } else { WebhookPolicy::Loopback };
     let mut scenario = load_scenario_file(context, args.scenario.as_deref())?;
     if let Some(address) = args.notify {
-        let told = Arc::make_mut(&mut scenario).set_notify_address(address);
-        told.map_err(|finding| CommandFailure::invalid(format!("`--notify`: {}", finding.message)))?;
+        let result = Arc::make_mut(&mut scenario).set_notify_address(address);
+        result.map_err(|finding| CommandFailure::invalid(format!("`--notify`: {}", finding.message)))?;
     }
     let mut interrupt = context.watch_signals()?;
     let journal = args.journal.map_or(Journal::Nowhere, Journal::File);

@@ -31,9 +31,9 @@ pub(super) async fn run_schedule_command(context: &Context, command: ScheduleCom
         ScheduleCommand::Add(args) => activate_schedule(context, &args).await,
         ScheduleCommand::List => list_schedules(context).await,
         ScheduleCommand::Next(args) => show_next(context, &args),
-        ScheduleCommand::Pause(named) => change_schedule(context, &named.name, ScheduleOrder::Pause).await,
-        ScheduleCommand::Resume(named) => change_schedule(context, &named.name, resume_order()).await,
-        ScheduleCommand::Remove(named) => change_schedule(context, &named.name, ScheduleOrder::Remove).await,
+        ScheduleCommand::Pause(args) => change_schedule(context, &args.name, ScheduleOrder::Pause).await,
+        ScheduleCommand::Resume(args) => change_schedule(context, &args.name, resume_order()).await,
+        ScheduleCommand::Remove(args) => change_schedule(context, &args.name, ScheduleOrder::Remove).await,
     }
 }
 
@@ -72,20 +72,20 @@ fn explain_missing_gateway(error: Error) -> CommandFailure {
 
 async fn activate_schedule(context: &Context, args: &ScheduleAddArgs) -> Result<u8, CommandFailure> {
     let adapters = context.adapters(context.open_ledger().await?)?;
-    let arming = ScheduleActivation::review(&adapters, &args.file).await.map_err(explain_missing_gateway)?;
-    let (findings, repeats_itself) = (arming.findings.clone(), arming.repeats_itself);
+    let activation = ScheduleActivation::review(&adapters, &args.file).await.map_err(explain_missing_gateway)?;
+    let (findings, repeats_itself) = (activation.findings.clone(), activation.repeats_itself);
     if !context.output.json {
         context.output.print_findings(&findings);
     }
-    let (next, was_armed, to_come) = (arming.next.clone(), arming.was_armed, arming.survey.is_none());
-    let list = arming.inputs.campaign.recipients.clone();
-    let armed = arming
+    let (next, was_active, lacks_list) = (activation.next.clone(), activation.was_armed, activation.survey.is_none());
+    let list = activation.inputs.campaign.recipients.clone();
+    let schedule = activation
         .activate(&adapters, consent::consent_for(&context.output, args.yes).as_ref())
         .await
         .map_err(explain_missing_gateway)?;
     if context.output.json {
         let next: Vec<_> = next.iter().map(Occurrence::format_moment).collect();
-        let (name, file) = (&armed.name, &armed.file);
+        let (name, file) = (&schedule.name, &schedule.file);
         let warnings = findings.iter().filter(|finding| finding.severity == Severity::Warning);
         let mut warnings: Vec<&str> = warnings.map(|finding| finding.message.as_str()).collect();
         warnings.extend(repeats_itself.then_some(SAME_MESSAGE_NOTE));
@@ -96,13 +96,13 @@ async fn activate_schedule(context: &Context, args: &ScheduleAddArgs) -> Result<
         context.output.print_object(&object);
         return Ok(exit::SUCCESS);
     }
-    let is_active = if was_armed { " is active again" } else { " is active" };
-    let mut text = StyledText::from(StyledLine::new([good("✓ "), strong(armed.name), is_active.into()]));
+    let is_active = if was_active { " is active again" } else { " is active" };
+    let mut text = StyledText::from(StyledLine::new([good("✓ "), strong(schedule.name), is_active.into()]));
     for (index, next) in next.iter().enumerate() {
         let label = if index == 0 { "next runs" } else { "" };
         text.add_line(2, [dim(format!("{label:<11}")), format_occurrence(next).into()]);
     }
-    if to_come {
+    if lacks_list {
         text.add_line(2, [dim(format!("{:<11}", "list")), format!("{list}, which does not exist yet").into()]);
     }
     if repeats_itself {
@@ -240,8 +240,8 @@ fn show_next(context: &Context, args: &NextArgs) -> Result<u8, CommandFailure> {
         return Ok(exit::SUCCESS);
     }
     let text: String = next.iter().map(|next| format!("{}\n", format_occurrence(next))).collect();
-    let arm = activation_command(&args.file, options);
-    context.output.print_result(format!("{text}next: {arm}\n"));
+    let activate = activation_command(&args.file, options);
+    context.output.print_result(format!("{text}next: {activate}\n"));
     Ok(exit::SUCCESS)
 }
 

@@ -1,8 +1,7 @@
-//! Servers: `campaign serve` starts the dashboard, the webhook endpoint and the scheduler, and `campaign worker` sends
-//! shards of shared runs.
+//! `campaign serve`: starts the dashboard, the webhook endpoint and the scheduler. `serve link`, `serve list` and
+//! `serve revoke` manage sign-in links and sessions.
 //!
-//! Each task of a server runs until the shutdown or until the ledger fails. `serve link`, `serve list` and `serve revoke`
-//! manage sign-in links and sessions.
+//! Each task of the server runs until the shutdown or until the ledger fails.
 
 use std::future::Future;
 use std::io;
@@ -17,27 +16,23 @@ use jiff::Timestamp;
 use reqwest::Url;
 use serde_json::json;
 use tokio::net::TcpListener;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
-use super::args::{LinkArgs, ServeArgs, ServeCommand, WorkerArgs};
+use super::args::{LinkArgs, ServeArgs, ServeCommand};
 use super::context::Context;
 use super::exit::CommandFailure;
-use super::output::{Output, minute};
-use super::progress::describe_wait;
 use super::text::{StyledLine, StyledText, TableCell, TerminalTable, caution, dim, plain, strong};
 use super::{exit, schedule};
-use campaign_core::finding::escape_to_one_line;
-use campaign_engine::delivery::{DeliveryEvent, Interrupt};
-use campaign_engine::report::format_count;
+use campaign_engine::delivery::Interrupt;
+use campaign_engine::report::{format_count, format_local_minute};
 use campaign_gateway::WebhookSecrets;
 use campaign_ledger::{Ledger, LedgerError};
 use campaign_net::metrics::Metrics;
 use campaign_net::{ConnectionLimits, Hosts, connectable_address};
 use campaign_runs::notify;
 use campaign_runs::{
-    Adapters, Error, ProfileHooks, RunEvent, WebhookReceiver, Worker, WorkerEvent, create_collector, current_person,
-    load_all_hooks, store_hook_secrets,
+    Adapters, ProfileHooks, WebhookReceiver, create_collector, current_person, load_all_hooks, store_hook_secrets,
 };
 use campaign_server::scheduler::{Daemon, RunStarter};
 use campaign_server::web;
@@ -74,28 +69,28 @@ async fn run_server(context: &Context, args: ServeArgs) -> Result<u8, CommandFai
     let metrics = Arc::new(Metrics::default());
     let ledger = context.open_server_ledger(&metrics).await?;
     let (listener, address) = bind_listener(args.listen, "--listen")?;
-    let metrics_door = args.metrics.map(|address| bind_listener(address, "--metrics")).transpose()?;
-    let hooks = open_webhook_endpoint(context, &args, &ledger).await?;
+    let metrics_endpoint = args.metrics.map(|address| bind_listener(address, "--metrics")).transpose()?;
+    let webhook_endpoint = open_webhook_endpoint(context, &args, &ledger).await?;
 
     let schedules = build_daemon(context, Arc::clone(&ledger), Arc::clone(&metrics), args.campaigns.clone())?;
     let health = Arc::new(Health::new(Arc::clone(&ledger)));
     let views = Arc::new(RunListCache::new(Arc::clone(&ledger)));
     let adapters = context.adapters(Arc::clone(&ledger))?;
-    let mut behind = web::health(Arc::clone(&health));
+    let mut app = web::health(Arc::clone(&health));
     if let Some(token) = args.token_file.clone() {
         let token = TokenFile::open(token).map_err(|why| CommandFailure::invalid(format!("`--token-file`: {why}")))?;
-        behind = behind.merge(web::api(Arc::clone(&views), adapters.clone(), token));
+        app = app.merge(web::api(Arc::clone(&views), adapters.clone(), token));
     }
     let pages = build_pages(&args, adapters.clone(), &views);
-    behind = behind.merge(web::pages(Arc::clone(&pages)));
-    let counted = web::metrics(MetricsSource { metrics: Arc::clone(&metrics), views, clock: Timestamp::now });
+    app = app.merge(web::pages(Arc::clone(&pages)));
+    let metrics_router = web::metrics(MetricsSource { metrics: Arc::clone(&metrics), views, clock: Timestamp::now });
     let mut tasks = ServerTasks::default();
-    match metrics_door {
-        Some((listener, _)) => tasks.spawn(|shutdown| serve_until_shutdown(listener, counted, shutdown)),
-        None => behind = behind.merge(counted),
+    match metrics_endpoint {
+        Some((listener, _)) => tasks.spawn(|shutdown| serve_until_shutdown(listener, metrics_router, shutdown)),
+        None => app = app.merge(metrics_router),
     }
     let hosts = Hosts::new(address, args.pages_url.as_ref().and_then(Url::host_str));
-    tasks.spawn(|shutdown| serve_until_shutdown(listener, web::dashboard_router(behind, hosts), shutdown));
+    tasks.spawn(|shutdown| serve_until_shutdown(listener, web::dashboard_router(app, hosts), shutdown));
     tasks.spawn(|shutdown| async move {
         shutdown.await;
         pages.close().await;
@@ -109,17 +104,18 @@ async fn run_server(context: &Context, args: ServeArgs) -> Result<u8, CommandFai
     });
 
     tasks.spawn(|shutdown| run_retrying(webhook::update_results_until(adapters.clone(), shutdown)));
-    let (hints, hinted) = mpsc::channel(MAX_HINTS);
-    tasks.spawn(|shutdown| run_retrying(webhook::poll_statuses_until(adapters, hinted, shutdown)));
+    let (hints, received_hints) = mpsc::channel(MAX_HINTS);
+    tasks.spawn(|shutdown| run_retrying(webhook::poll_statuses_until(adapters, received_hints, shutdown)));
     tasks.spawn(|shutdown| schedules.run_until_shutdown(shutdown));
-    let hooks_at = hooks.as_ref().map(|door| door.address);
-    if let Some(door) = hooks {
-        door.add_to(&mut tasks, Arc::clone(&metrics), hints);
+    let webhook_address = webhook_endpoint.as_ref().map(|endpoint| endpoint.address);
+    if let Some(endpoint) = webhook_endpoint {
+        endpoint.add_to(&mut tasks, Arc::clone(&metrics), hints);
     }
-    let on_told = Arc::new(move |taken| metrics.count_notification(taken));
-    tasks.spawn(|shutdown| notify::notify_until_shutdown(ledger, Timestamp::now, on_told, shutdown));
+    let on_notification = Arc::new(move |delivered| metrics.count_notification(delivered));
+    tasks.spawn(|shutdown| notify::notify_until_shutdown(ledger, Timestamp::now, on_notification, shutdown));
 
-    report_addresses(context, &create_first_link(context, address, args.pages_url.as_ref())?, address, hooks_at);
+    let link = create_first_link(context, address, args.pages_url.as_ref())?;
+    report_addresses(context, &link, address, webhook_address);
     tasks.run_until_interrupt(interrupt).await?;
     Ok(exit::SUCCESS)
 }
@@ -250,21 +246,20 @@ impl ServerTasks {
         let mut shutdown = self.shutdown.subscribe();
         self.running.spawn(task(Box::pin(async move {
             // A dropped sender also means shutdown.
-            let _ = shutdown.wait_for(|over| *over).await;
+            let _ = shutdown.wait_for(|is_shutdown| *is_shutdown).await;
         })));
     }
 
     /// Waits for a signal or the first failure, then for the end of all tasks. A second signal ends the wait at once.
     async fn run_until_interrupt(mut self, mut interrupt: watch::Receiver<Interrupt>) -> Result<(), CommandFailure> {
-        let told = tokio::select! {
+        let first_end = tokio::select! {
             _ = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None) => Ok(()),
             failure = wait_for_failure(&mut self.running) => Err(failure),
         };
         self.shutdown.send_replace(true);
-        let mut hurried = interrupt.clone();
         tokio::select! {
-            _ = hurried.wait_for(|interrupt| matches!(interrupt, Interrupt::Immediate(_))) => told,
-            ended = wait_for_all(&mut self.running) => told.and(ended),
+            _ = interrupt.wait_for(|interrupt| matches!(interrupt, Interrupt::Immediate(_))) => first_end,
+            ended = wait_for_all(&mut self.running) => first_end.and(ended),
         }
     }
 }
@@ -349,8 +344,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Creates and prints a sign-in link to the server that was started last.
 fn print_link(context: &Context, args: &LinkArgs) -> Result<u8, CommandFailure> {
     let (visitors, now) = (Visitors::in_state_folder(&context.state_folder()?), Timestamp::now());
-    let known = visitors.read_address().map_err(|error| unwritable_failure(context, &visitors, &error))?;
-    let Some(address) = known else {
+    let last_address = visitors.read_address().map_err(|error| unwritable_failure(context, &visitors, &error))?;
+    let Some(address) = last_address else {
         let serve = context.output.command("serve");
         return Err(CommandFailure::invalid("no server has used this state folder yet")
             .with_help(format!("start a server: `{serve}`")));
@@ -411,7 +406,13 @@ fn visitor_json(SignInEntry { name, decides, links, sessions, until }: &SignInEn
 fn visitor_row(SignInEntry { name, decides, links, sessions, until }: &SignInEntry) -> [TableCell; 5] {
     let access = if *decides { "view and decide" } else { "view" };
     let (links, sessions) = (links.to_string(), sessions.to_string());
-    [strong(name.as_str()).into(), access.into(), links.into(), sessions.into(), dim(minute(*until)).into()]
+    [
+        strong(name.as_str()).into(),
+        access.into(),
+        links.into(),
+        sessions.into(),
+        dim(format_local_minute(*until)).into(),
+    ]
 }
 
 /// Revokes the links and sessions of a person.
@@ -433,8 +434,8 @@ fn revoke_access(context: &Context, name: &str) -> Result<u8, CommandFailure> {
 
 /// Whether this machine can tell that no server listens at an address.
 fn is_unreachable(address: &str) -> bool {
-    let known = Url::parse(address).ok().and_then(|url| url.socket_addrs(|| None).ok());
-    let Some(addresses) = known else { return false };
+    let resolved = Url::parse(address).ok().and_then(|url| url.socket_addrs(|| None).ok());
+    let Some(addresses) = resolved else { return false };
     !addresses.iter().any(|address| TcpStream::connect_timeout(address, CONNECT_TIMEOUT).is_ok())
 }
 
@@ -454,91 +455,4 @@ fn describe_closed(context: &Context, visitors: &Visitors, error: &io::Error) ->
         }
     };
     format!("cannot read or write the dashboard's sign-in file `{file}`: {error}; {remedy}")
-}
-
-pub(super) async fn run_worker(context: &Context, args: WorkerArgs) -> Result<u8, CommandFailure> {
-    let interrupt = context.watch_signals()?;
-    let metrics = Arc::new(Metrics::default());
-    let ledger = context.open_server_ledger(&metrics).await?;
-    let adapters = context.adapters(Arc::clone(&ledger))?;
-    let door = args.metrics.map(|address| bind_listener(address, "--metrics")).transpose()?;
-    report_start(context, &adapters.process, door.as_ref().map(|(_, address)| *address))?;
-    let output = context.output.clone();
-    let observer = Arc::new(move |event| report_event(&output, event));
-    let work = Worker { adapters, observer, interrupt }.run();
-    let Some((listener, _)) = door else {
-        work.await?;
-        return Ok(exit::SUCCESS);
-    };
-    let views = Arc::new(RunListCache::new(ledger));
-    let counted = web::metrics(MetricsSource { metrics, views, clock: Timestamp::now });
-    // The metrics endpoint ends with the work, because the ledger might be unavailable.
-    let (works, over) = oneshot::channel::<()>();
-    let work = async move {
-        let worked = work.await;
-        drop(works);
-        worked
-    };
-    let shutdown: Shutdown = Box::pin(async move {
-        let _ = over.await;
-    });
-    let (worked, ()) =
-        tokio::join!(work, campaign_net::serve_connections(listener, counted, ConnectionLimits::default(), shutdown));
-    worked?;
-    Ok(exit::SUCCESS)
-}
-
-/// Prints the first line: the name of the worker and its ledger.
-fn report_start(context: &Context, process: &str, metrics: Option<std::net::SocketAddr>) -> Result<(), CommandFailure> {
-    let place = context.ledger_place()?;
-    let metrics = metrics.map(|address| format!("http://{}/metrics", connectable_address(address)));
-    if context.output.json {
-        context.output.print_object(&json!({ "worker": process, "ledger": place, "metrics": metrics }));
-        return Ok(());
-    }
-    let mut text = format!("worker {process} sends shards of runs in `{place}`\n");
-    text.extend(metrics.map(|url| format!("  metrics on {url}\n")));
-    context.output.print_result(&text);
-    Ok(())
-}
-
-fn report_event(output: &Output, event: WorkerEvent) {
-    match event {
-        WorkerEvent::Joined { run } => print_event(output, &run, "joined", "joined the run"),
-        WorkerEvent::Left { run, sent, stopped } => {
-            let sent = format!("sent {}", format_count(sent, "message"));
-            let why = stopped.map(|stop| escape_to_one_line(&stop.reason));
-            let why = why.map_or_else(|| "no shards are left".to_owned(), |why| format!("stopped: {why}"));
-            print_event(output, &run, "left", &format!("{sent}; {why}"));
-        }
-        WorkerEvent::Unable { run, error: Error::Findings(findings) } => {
-            let findings: Vec<&str> = findings.iter().map(|finding| finding.message.as_str()).collect();
-            print_event(output, &run, "unable", &findings.join("; "));
-        }
-        WorkerEvent::Unable { run, error } => print_event(output, &run, "unable", &error.to_string()),
-        WorkerEvent::RunEvent { run, event: RunEvent::Sending(event) } => match event {
-            DeliveryEvent::Warning(what) => print_event(output, &run, "warning", &what),
-            DeliveryEvent::Waiting { reason, time, next } => {
-                print_event(output, &run, "waiting", &describe_wait(&reason, time, next));
-            }
-            DeliveryEvent::Settled { .. }
-            | DeliveryEvent::Slow { .. }
-            | DeliveryEvent::Asking { .. }
-            | DeliveryEvent::Stopping { .. } => {}
-        },
-        WorkerEvent::RunEvent { run, event: RunEvent::DoubtFromBefore { requests } } => {
-            let requests = format_count(requests as u64, "request");
-            print_event(output, &run, "doubt", &format!("took over shards of a lost worker: {requests} in doubt"));
-        }
-        WorkerEvent::RunEvent { .. } => {}
-    }
-}
-
-/// Prints a line about a run.
-fn print_event(output: &Output, run: &str, what: &str, words: &str) {
-    if output.json {
-        output.print_object(&json!({ "run": run, "event": what, "message": words }));
-    } else {
-        output.print_result(format!("{run}: {words}\n"));
-    }
 }

@@ -73,11 +73,11 @@ fn color_of_help(arguments: &[OsString]) -> ColorChoice {
 /// Events of libraries are excluded, because libraries might log the data that they send.
 fn log_filter(global: &GlobalOptions, variable: Option<&str>) -> Targets {
     const OURS: &str = "campaign";
-    let named: Targets = variable.and_then(|directives| directives.parse().ok()).unwrap_or_default();
+    let requested: Targets = variable.and_then(|directives| directives.parse().ok()).unwrap_or_default();
     let within = |target: &str| target == OURS || target.starts_with("campaign_");
-    let whole = named.default_level().map(|level| (OURS.to_owned(), level));
-    let ours = named.iter().filter(|(target, _)| within(target)).map(|(target, level)| (target.to_owned(), level));
-    let ours: Vec<(String, LevelFilter)> = whole.into_iter().chain(ours).collect();
+    let default = requested.default_level().map(|level| (OURS.to_owned(), level));
+    let ours = requested.iter().filter(|(target, _)| within(target)).map(|(target, level)| (target.to_owned(), level));
+    let ours: Vec<(String, LevelFilter)> = default.into_iter().chain(ours).collect();
     if !ours.is_empty() {
         return Targets::new().with_targets(ours);
     }

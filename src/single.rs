@@ -48,10 +48,10 @@ pub(super) async fn send_test(context: &Context, args: TestArgs) -> Result<u8, C
     // Held until all are sent, because the limits of other processes count these.
     let mut admitted = order.admit_all(adapters, consent.as_ref(), outside.as_ref()).await?;
     let confirmed = std::mem::take(&mut admitted.tests);
-    let (mut code, mut told, mut stopped) = (exit::SUCCESS, Vec::new(), false);
+    let (mut code, mut tests, mut stopped) = (exit::SUCCESS, Vec::new(), false);
     for (phone, single) in phones.iter().zip(confirmed) {
         if stopped {
-            told.push(
+            tests.push(
                 json!({ "to": phone.to_string(), "state": "not_sent", "error": "the previous test was stopped" }),
             );
             continue;
@@ -59,13 +59,13 @@ pub(super) async fn send_test(context: &Context, args: TestArgs) -> Result<u8, C
         let ended = single.send(context.watch_signals()?).await?;
         let test = format!("test {} --to PHONE --row {}", shell_path(&args.file), message.row);
         let test = if args.list.fetch { test + " --fetch" } else { test };
-        let again = output.command(with_gateway(test, args.gateway.as_deref()));
-        let report = SingleReport::for_ended(context, SingleKind::Test, &ended, again);
+        let repeat = output.command(with_gateway(test, args.gateway.as_deref()));
+        let report = SingleReport::for_ended(context, SingleKind::Test, &ended, repeat);
         (code, stopped) = (graver_code(code, report.exit), ended.stop.is_some());
         if output.json {
             let mut object = report.to_json();
             object["to"] = phone.to_string().into();
-            told.push(object);
+            tests.push(object);
         } else {
             output.print_result(report.render_text());
         }
@@ -76,7 +76,7 @@ pub(super) async fn send_test(context: &Context, args: TestArgs) -> Result<u8, C
             "campaign": name,
             "row": message.row.get(),
             "operation": shown.get("operation").cloned().unwrap_or(Value::Null),
-            "tests": told,
+            "tests": tests,
             "exit": code,
         }));
     } else if stopped && phones.len() > 1 {
@@ -98,14 +98,14 @@ pub(crate) async fn run_single_operation(
     let waiting = context.output.show_spinner("Asking the gateway…");
     let ended = confirmed.send(context.watch_signals()?).await?;
     drop(waiting);
-    let again = context.output.repeat_command(operation, &ended.run);
-    let told = SingleReport::for_ended(context, operation, &ended, again);
+    let repeat = context.output.repeat_command(operation, &ended.run);
+    let report = SingleReport::for_ended(context, operation, &ended, repeat);
     if context.output.json {
-        context.output.print_object(&told.to_json());
+        context.output.print_object(&report.to_json());
     } else {
-        context.output.print_result(told.render_text());
+        context.output.print_result(report.render_text());
     }
-    Ok(told.exit)
+    Ok(report.exit)
 }
 
 /// Chooses the named profile, otherwise the only profile, or the built-in sandbox.
@@ -135,8 +135,8 @@ pub(super) struct SingleReport<'a> {
 }
 
 impl<'a> SingleReport<'a> {
-    /// Builds the report. `again` is the command that repeats the operation.
-    fn for_ended(context: &Context, operation: SingleKind, ended: &'a EndedSingle, again: String) -> Self {
+    /// Builds the report. `repeat` is the command that repeats the operation.
+    fn for_ended(context: &Context, operation: SingleKind, ended: &'a EndedSingle, repeat: String) -> Self {
         let mut counts = StateCounts::default();
         counts.add(ended.state, 1);
         let exit = match ended.state {
@@ -148,7 +148,7 @@ impl<'a> SingleReport<'a> {
             Some(OperationOutcome::Accepted { answer, .. }) => answer.as_deref(),
             _ => None,
         };
-        let (error, next) = (describe_error(operation, ended), next_command(context, ended, exit, again));
+        let (error, next) = (describe_error(operation, ended), next_command(context, ended, exit, repeat));
         Self { operation, ended, exit, answer, error, next }
     }
 
@@ -235,14 +235,14 @@ fn describe_error(operation: SingleKind, ended: &EndedSingle) -> Option<String> 
 }
 
 /// The next command.
-fn next_command(context: &Context, ended: &EndedSingle, exit: u8, again: String) -> String {
+fn next_command(context: &Context, ended: &EndedSingle, exit: u8, repeat: String) -> String {
     let EndedSingle { run, row, state, .. } = ended;
     let suggest = &context.output;
     match state {
         RowState::Skipped => suggest.command("suppress list"),
-        RowState::NotSent if exit == exit::REFUSED_KEY => format!("correct the profile's key, then: {again}"),
-        RowState::NotSent if exit == exit::STORAGE => format!("{}, then: {again}", suggest.describe_ledger_repair()),
-        RowState::NotSent => again,
+        RowState::NotSent if exit == exit::REFUSED_KEY => format!("correct the profile's key, then: {repeat}"),
+        RowState::NotSent if exit == exit::STORAGE => format!("{}, then: {repeat}", suggest.describe_ledger_repair()),
+        RowState::NotSent => repeat,
         _ => suggest.command(format!("show {} --row {row}", run.name())),
     }
 }

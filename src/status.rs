@@ -15,7 +15,7 @@ use super::args::StatusArgs;
 use super::context::Context;
 use super::exit;
 use super::exit::CommandFailure;
-use super::output::{Output, minute, report_unwritten};
+use super::output::{Output, report_unwritten};
 use super::text::{
     Span, SpanMeaning, StyledLine, StyledText, TableCell, TerminalTable, copyable, dim, draw_bar, draw_sparkline,
     join_spans, plain, span, strong,
@@ -24,7 +24,8 @@ use campaign_core::finding::escape_to_one_line;
 use campaign_engine::delivery::Interrupt;
 use campaign_engine::report::{
     ChannelFigures, NextStep, RunList, RunReport, RunStatus, RunView, SendingProgress, damaged_runs_json,
-    describe_counts, format_count, format_counts_in_part, format_duration, format_thousands, is_owned, run_entry_json,
+    describe_counts, format_count, format_counts_in_part, format_duration, format_local_minute, format_thousands,
+    is_owned, run_entry_json,
 };
 use campaign_ledger::{Approval, DamagedRun, Ledger, RowState, Run, RunFilter, RunId, ShardHolder, StateCounts};
 
@@ -35,14 +36,14 @@ pub(super) async fn show_status(context: &Context, args: &StatusArgs) -> Result<
     let Some(name) = args.run.as_deref() else { return list_runs(context, args.all).await };
     let (ledger, run) = context.find_run(name).await?;
     campaign_runs::report_results_conflict(ledger.as_ref(), &run, &context.observer).await?;
-    let standing = RunReport::load(ledger.as_ref(), run).await?;
-    let code = report_exit_code(&standing);
+    let report = RunReport::load(ledger.as_ref(), run).await?;
+    let code = report_exit_code(&report);
     if context.output.json {
-        let mut object = standing.to_json();
+        let mut object = report.to_json();
         object["exit"] = code.into();
         context.output.print_object(&object);
     } else {
-        context.output.print_summary(format_report(&standing, context, ledger.as_ref()).await);
+        context.output.print_summary(format_report(&report, context, ledger.as_ref()).await);
     }
     Ok(code)
 }
@@ -73,19 +74,25 @@ pub(super) async fn format_report(report: &RunReport, context: &Context, ledger:
     text.add_line(2, rows);
     let channels = report.channels().map(ChannelFigures::format_lines).unwrap_or_default();
     channels.into_iter().for_each(|line| text.add_line(2, [plain(line)]));
-    let ended = run.ended_at.map(|at| format!(" · last ended {}", minute(at))).unwrap_or_default();
-    text.add_line(2, [dim(format!("began {}{ended}", minute(run.began_at)))]);
+    let ended = run.ended_at.map(|at| format!(" · last ended {}", format_local_minute(at))).unwrap_or_default();
+    text.add_line(2, [dim(format!("began {}{ended}", format_local_minute(run.began_at)))]);
     for ShardHolder { name: by, rows, since } in &report.senders {
-        text.add_line(2, [plain(format!("{by}: {}, since {}", format_count(*rows, "row"), minute(*since)))]);
+        text.add_line(
+            2,
+            [plain(format!("{by}: {}, since {}", format_count(*rows, "row"), format_local_minute(*since)))],
+        );
     }
     for Approval { by, at, .. } in &report.approvals {
-        text.add_line(2, [plain(format!("approved by {by} on {}", minute(*at)))]);
+        text.add_line(2, [plain(format!("approved by {by} on {}", format_local_minute(*at)))]);
     }
     if let Some(results) = &run.results {
         text.add_line(2, [plain("results: "), copyable(results.as_str())]);
     }
     if let Some(at) = run.purged_at {
-        text.add_line(2, [plain(format!("purged {}: the ledger keeps only the run's counts", minute(at)))]);
+        text.add_line(
+            2,
+            [plain(format!("purged {}: the ledger keeps only the run's counts", format_local_minute(at)))],
+        );
     }
     if *status == RunStatus::Sending && !run.shared {
         text.add_line(2, [plain("to stop the run: "), copyable(output.command(format!("stop {name}")))]);
@@ -131,12 +138,12 @@ async fn list_runs(context: &Context, all: bool) -> Result<u8, CommandFailure> {
         let next = context.output.command("init NAME");
         context.output.print_result(format!("no runs yet in `{place}`\nnext: {next}\n"));
     } else {
-        let all_of_them = context.output.command("status --all");
-        let mut text = runs_text(&views, all, &all_of_them);
+        let show_all = context.output.command("status --all");
+        let mut text = runs_text(&views, all, &show_all);
         // The newest run is first. Live runs come before rehearsals.
         let newest = views.iter().find(|view| view.run.live).or(views.first());
         let next = newest.map(|view| context.output.command(format!("status {}", view.run.name())));
-        text.push(StyledLine::next_step(next.unwrap_or(all_of_them)));
+        text.push(StyledLine::next_step(next.unwrap_or(show_all)));
         context.output.print_done(text, code);
     }
     Ok(code)
@@ -218,21 +225,21 @@ async fn watch_run(context: &Context, name: Option<&str>) -> Result<u8, CommandF
     };
     let Some((ledger, run)) = found else { return list_runs(context, false).await };
     campaign_runs::report_results_conflict(ledger.as_ref(), &run, &context.observer).await?;
-    let wanted = campaign_runs::wants_receipts(&run, Timestamp::now());
+    let wants_receipts = campaign_runs::wants_receipts(&run, Timestamp::now());
     let mut screen = WatchScreen::new(&context.output);
     loop {
         let began = Instant::now();
-        let standing = tokio::select! {
+        let report = tokio::select! {
             biased;
             signal = wait_for_signal(&mut interrupt) => return Ok(screen.exit_on_signal(signal)),
-            standing = reload_report(ledger.as_ref(), run.key) => standing?,
+            report = reload_report(ledger.as_ref(), run.key) => report?,
         };
-        let text = format_report(&standing, context, ledger.as_ref()).await;
-        if !standing.view.expects_updates(wanted, Timestamp::now()) {
-            screen.show_end(&standing, text);
-            return Ok(report_exit_code(&standing));
+        let text = format_report(&report, context, ledger.as_ref()).await;
+        if !report.view.expects_updates(wants_receipts, Timestamp::now()) {
+            screen.show_end(&report, text);
+            return Ok(report_exit_code(&report));
         }
-        screen.show_run(&standing, text);
+        screen.show_run(&report, text);
         tokio::select! {
             biased;
             signal = wait_for_signal(&mut interrupt) => return Ok(screen.exit_on_signal(signal)),
@@ -264,8 +271,8 @@ async fn find_latest_run(context: &Context) -> Result<Option<(Arc<dyn Ledger>, R
 
 /// Waits for a signal and returns its number.
 async fn wait_for_signal(interrupt: &mut Receiver<Interrupt>) -> u8 {
-    let asked = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None).await.map(|interrupt| *interrupt);
-    match asked {
+    let state = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None).await.map(|interrupt| *interrupt);
+    match state {
         Ok(Interrupt::Graceful(signal) | Interrupt::Immediate(signal)) => signal,
         Ok(Interrupt::None) | Err(_) => std::future::pending().await,
     }
@@ -299,27 +306,27 @@ impl<'a> WatchScreen<'a> {
     }
 
     /// Shows the run, if it changed.
-    fn show_run(&mut self, standing: &RunReport, mut text: StyledText) {
-        let pace = self.progress_text(standing).unwrap_or_default();
+    fn show_run(&mut self, report: &RunReport, mut text: StyledText) {
+        let progress = self.progress_text(report).unwrap_or_default();
         match &mut self.form {
             WatchDisplay::Terminal(term, rows) => {
                 let now = Zoned::now().strftime("%H:%M:%S").to_string();
-                text.extend(pace);
+                text.extend(progress);
                 text.push(StyledLine::new([dim(format!(
                     "updated {now}; press Ctrl-C to stop watching (the run continues)"
                 ))]));
                 *rows = draw_text(term, *rows, &text, self.output.out_color());
             }
             WatchDisplay::Lines(last) => {
-                let counts = format_counts_in_part(&standing.view.counts, standing.count_partial());
-                let line = format!("{}: {counts}", escape_to_one_line(&standing.view.status.to_string()));
+                let counts = format_counts_in_part(&report.view.counts, report.count_partial());
+                let line = format!("{}: {counts}", escape_to_one_line(&report.view.status.to_string()));
                 if *last != line {
                     self.output.print_result(format!("{}  {line}\n", Zoned::now().strftime("%Y-%m-%d %H:%M:%S")));
                     *last = line;
                 }
             }
             WatchDisplay::Objects(last) => {
-                let object = standing.to_json();
+                let object = report.to_json();
                 if *last != object {
                     self.output.print_object(&with_time(object.clone()));
                     *last = object;
@@ -329,8 +336,8 @@ impl<'a> WatchScreen<'a> {
     }
 
     /// The bar, the speed as a small chart and the time that is left; nothing unless the run is being sent.
-    fn progress_text(&mut self, standing: &RunReport) -> Option<StyledText> {
-        let view = &standing.view;
+    fn progress_text(&mut self, report: &RunReport) -> Option<StyledText> {
+        let view = &report.view;
         if view.status != RunStatus::Sending {
             self.progress = None;
             return None;
@@ -338,12 +345,12 @@ impl<'a> WatchScreen<'a> {
         let progress = self.progress.get_or_insert_with(|| SendingProgress::new(view.run.recipients, 0));
         progress.update_counts(Instant::now().into_std(), &view.counts);
         let mut text = StyledText::new();
-        let (through, total) = (progress.count_done(), progress.total());
-        let (done, open) = draw_bar(through, total, BAR_CELLS);
-        let percent = format!(" {} %", (through * 100).checked_div(total).unwrap_or(100));
-        let place = format!(" · {} of {}", format_thousands(through), format_thousands(total));
+        let (processed, total) = (progress.count_done(), progress.total());
+        let (done, open) = draw_bar(processed, total, BAR_CELLS);
+        let percent = format!(" {} %", (processed * 100).checked_div(total).unwrap_or(100));
+        let place = format!(" · {} of {}", format_thousands(processed), format_thousands(total));
         text.push(StyledLine::new([span(SpanMeaning::Next, done), dim(open), strong(percent), plain(place)]));
-        if let Some(figures) = &standing.figures {
+        if let Some(figures) = &report.figures {
             let sent = &figures.requests.sent;
             let chart = draw_sparkline(&sent.latest_counts(CHART_POINTS));
             let step = match u64::try_from(sent.point_seconds()).unwrap_or_default() {
@@ -360,15 +367,15 @@ impl<'a> WatchScreen<'a> {
     }
 
     /// Shows the run at its end.
-    fn show_end(mut self, standing: &RunReport, text: StyledText) {
+    fn show_end(mut self, report: &RunReport, text: StyledText) {
         match &mut self.form {
             WatchDisplay::Terminal(term, rows) => {
                 draw_text(term, *rows, &text, self.output.out_color());
             }
             WatchDisplay::Lines(_) => self.output.print_summary(text),
             WatchDisplay::Objects(_) => {
-                let mut object = with_time(standing.to_json());
-                object["exit"] = report_exit_code(standing).into();
+                let mut object = with_time(report.to_json());
+                object["exit"] = report_exit_code(report).into();
                 self.output.print_object(&object);
             }
         }
@@ -421,7 +428,7 @@ fn run_cells(RunView { run, status, counts, .. }: &RunView) -> [TableCell; 6] {
     [
         strong(run.name()).into(),
         run.gateway.as_str().into(),
-        dim(minute(run.began_at)).into(),
+        dim(format_local_minute(run.began_at)).into(),
         format_thousands(run.recipients).into(),
         run_status_span(status, counts).into(),
         count_spans(counts, 0).into(),

@@ -34,8 +34,8 @@ impl RepeatedOptions {
             ("state_dir", "--state-dir", path(&global.state_dir)),
             ("gateways", "--gateways", path(&global.gateways)),
         ];
-        let typed = |id| matches.value_source(id) == Some(ValueSource::CommandLine);
-        let typed = options.into_iter().filter(|(id, ..)| typed(id));
+        let is_typed = |id| matches.value_source(id) == Some(ValueSource::CommandLine);
+        let typed = options.into_iter().filter(|(id, ..)| is_typed(id));
         Self(typed.filter_map(|(_, name, value)| Some(format!(" {name} {}", value?))).collect())
     }
 }
@@ -119,8 +119,8 @@ impl Output {
 impl Output {
     /// The command that resumes an unfinished run, with its gateway.
     pub(super) async fn resume_command(&self, ledger: &dyn Ledger, run: &Run) -> String {
-        let known = find_campaign_file(ledger, run).await;
-        let file = known.map_or_else(|| "FILE".to_owned(), |known| shell_path(&known));
+        let path = find_campaign_file(ledger, run).await;
+        let file = path.map_or_else(|| "FILE".to_owned(), |path| shell_path(&path));
         self.command(with_gateway(format!("run {file}"), Some(&run.gateway)))
     }
 

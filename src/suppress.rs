@@ -12,7 +12,7 @@ use super::args::{ImportArgs, NumberArgs, RemoveArgs, SuppressCommand, SuppressL
 use super::context::Context;
 use super::exit::CommandFailure;
 use super::numbers::{choose_region_of_file, parse_number_of_campaigns};
-use super::output::{RowOutput, RowSyntax, minute};
+use super::output::{RowOutput, RowSyntax};
 use super::question::{ConfirmationPrompt, ExpectedAnswer, require_confirmation};
 use super::suggested::shell_path;
 use super::text::{StyledLine, StyledText, plain, strong};
@@ -20,7 +20,8 @@ use super::{exit, numbers};
 use campaign_core::domain::Phone;
 use campaign_core::finding::{did_you_mean, escape_to_one_line, join_names};
 use campaign_engine::report::{
-    OptOutExportError, export_opt_outs, for_each_opt_out, format_count, format_thousands, opt_out_json,
+    OptOutExportError, export_opt_outs, for_each_opt_out, format_count, format_local_minute, format_thousands,
+    opt_out_json,
 };
 use campaign_ledger::{Additions, Ledger, OptOut, OptOutReach, OptOutScope};
 use campaign_manifest::is_slug;
@@ -48,16 +49,16 @@ async fn add_opt_out(context: &Context, args: &NumberArgs) -> Result<(), Command
         context.output.print_warning(warning);
     }
     let (new, additions) = campaign_runs::add_opt_out(ledger.as_ref(), phone, &terms, Timestamp::now()).await?;
-    let known = additions.known.first();
-    let entry = known.unwrap_or(&new);
+    let existing = additions.known.first();
+    let entry = existing.unwrap_or(&new);
     if context.output.json {
         let mut object = opt_out_json(entry);
-        (object["added"], object["exit"]) = (known.is_none().into(), exit::SUCCESS.into());
+        (object["added"], object["exit"]) = (existing.is_none().into(), exit::SUCCESS.into());
         object["warnings"] = Vec::from_iter(warning).into();
         context.output.print_object(&object);
         return Ok(());
     }
-    let text = match known {
+    let text = match existing {
         None => {
             let meaning = format!(" opted out: no more marketing messages from {}", describe_scope(&new.scope));
             StyledText::from(StyledLine::success([strong(format!("+{phone}")), plain(meaning)]))
@@ -66,7 +67,7 @@ async fn add_opt_out(context: &Context, args: &NumberArgs) -> Result<(), Command
             let (reason, source) = (escape_to_one_line(reason), escape_to_one_line(source));
             format!(
                 "+{phone} has been on the list since {} ({reason}, source: {source}); nothing changed\n",
-                minute(*at)
+                format_local_minute(*at)
             )
             .into()
         }
@@ -93,7 +94,7 @@ async fn list_opt_outs(context: &Context, args: &SuppressListArgs) -> Result<(),
     }
     let mut out = BufWriter::new(RowOutput::stdout(if json { RowSyntax::Json } else { RowSyntax::Csv }));
     let (mut first, columns) = (true, context.output.terminal_width());
-    let mut tell = |opt_out: &OptOut| {
+    let mut write_entry = |opt_out: &OptOut| {
         let before = if std::mem::take(&mut first) { "" } else { "," };
         match json {
             true => write!(out, "{before}{}", opt_out_json(opt_out)),
@@ -103,16 +104,16 @@ async fn list_opt_outs(context: &Context, args: &SuppressListArgs) -> Result<(),
     if json {
         ignore_closed_pipe(io::stdout().write_all(b"[").map_err(OptOutExportError::from))?;
     }
-    let told = match &ledger {
+    let count = match &ledger {
         Some(ledger) => {
-            ignore_closed_pipe(for_each_opt_out(ledger.as_ref(), args.campaign.as_deref(), &mut tell).await)?
+            ignore_closed_pipe(for_each_opt_out(ledger.as_ref(), args.campaign.as_deref(), &mut write_entry).await)?
         }
         None => Some(0),
     };
     ignore_closed_pipe(out.flush().map_err(OptOutExportError::from))?;
     match json {
         true => context.output.print_verbatim("]\n"),
-        false => context.output.print_done(format!("{}\n", format_count(told.unwrap_or(0), "opt-out")), exit::SUCCESS),
+        false => context.output.print_done(format!("{}\n", format_count(count.unwrap_or(0), "opt-out")), exit::SUCCESS),
     }
     Ok(())
 }
@@ -128,7 +129,11 @@ pub(super) fn describe_opt_out(OptOut { scope, reach, reason, source, at, .. }: 
     let (reason, source) = (escape_to_one_line(reason), escape_to_one_line(source));
     let where_it_holds =
         if *reach == OptOutReach::LoopbackGateways { " · only for gateways on this machine" } else { "" };
-    format!("{} · {reason} · source: {source} · since {}{where_it_holds}\n", describe_scope(scope), minute(*at))
+    format!(
+        "{} · {reason} · source: {source} · since {}{where_it_holds}\n",
+        describe_scope(scope),
+        format_local_minute(*at)
+    )
 }
 
 /// Describes the scope of an opt-out.
@@ -139,7 +144,7 @@ fn describe_scope(scope: &OptOutScope) -> String {
 /// Turns a closed pipe, for example of `head`, into `None`.
 fn ignore_closed_pipe<T>(result: Result<T, OptOutExportError>) -> Result<Option<T>, CommandFailure> {
     match result {
-        Ok(told) => Ok(Some(told)),
+        Ok(value) => Ok(Some(value)),
         Err(OptOutExportError::Ledger(error)) => Err(error.into()),
         Err(OptOutExportError::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(None),
         Err(OptOutExportError::Write(error)) => {
@@ -166,10 +171,10 @@ async fn describe_unknown_campaign(ledger: &dyn Ledger, name: Option<&str>) -> R
     let Some(name) = name else { return Ok(None) };
     let Some(others) = campaign_runs::list_other_campaigns(ledger, name).await? else { return Ok(None) };
     let near = did_you_mean(name, others.iter().map(String::as_str)).map(|near| format!("; did you mean `{near}`?"));
-    let known = || join_names(others.iter().map(String::as_str).take(MAX_NAMED_CAMPAIGNS));
+    let names = || join_names(others.iter().map(String::as_str).take(MAX_NAMED_CAMPAIGNS));
     let near = near.unwrap_or_else(|| match others.is_empty() {
         true => String::new(),
-        false => format!("; campaigns in the ledger: {}", known()),
+        false => format!("; campaigns in the ledger: {}", names()),
     });
     Ok(Some(format!("the ledger has no run or schedule for a campaign named `{}`{near}", escape_to_one_line(name))))
 }
@@ -378,9 +383,9 @@ async fn remove_number(
         removed = campaign_runs::remove_opt_outs(ledger.as_ref(), phone, terms).await?;
     }
     if context.output.json {
-        let taken: Vec<_> = removed.iter().map(opt_out_json).collect();
+        let objects: Vec<_> = removed.iter().map(opt_out_json).collect();
         context.output.print_object(&json!({
-            "phone": phone.to_string(), "removed": taken, "still": general.as_ref().map(opt_out_json),
+            "phone": phone.to_string(), "removed": objects, "still": general.as_ref().map(opt_out_json),
             "warnings": warnings, "exit": exit::SUCCESS,
         }));
         return Ok(());
@@ -391,7 +396,7 @@ async fn remove_number(
             Some(_) => format!("removed the opt-out of +{phone} from {}", describe_scope(scope)),
             None => format!("+{phone} can get marketing messages from {} again", describe_scope(scope)),
         };
-        text += &format!("; it had been on the list since {}\n", minute(*at));
+        text += &format!("; it had been on the list since {}\n", format_local_minute(*at));
     }
     if removed.is_empty() {
         let why = match (&terms.campaign, &general) {
@@ -523,15 +528,15 @@ fn unknown_import(source: &str, found: &ImportedEntries) -> CommandFailure {
             escape_to_one_line(source)
         ),
     });
-    let mut files: Vec<&str> = found.sources.iter().filter_map(|known| known.split(", ").next()).collect();
+    let mut files: Vec<&str> = found.sources.iter().filter_map(|source| source.split(", ").next()).collect();
     files.dedup();
     match did_you_mean(source, files.iter().copied()) {
         Some(near) => failure.with_help(format!("did you mean `{}`?", escape_to_one_line(near))),
         None if files.is_empty() => failure,
         None => {
-            let known: Vec<String> =
-                files.iter().take(MAX_SHOWN_IMPORTS).map(|known| format!("`{}`", escape_to_one_line(known))).collect();
-            failure.with_help(format!("imported files: {}", known.join(", ")))
+            let shown: Vec<String> =
+                files.iter().take(MAX_SHOWN_IMPORTS).map(|file| format!("`{}`", escape_to_one_line(file))).collect();
+            failure.with_help(format!("imported files: {}", shown.join(", ")))
         }
     }
 }

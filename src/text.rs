@@ -406,8 +406,8 @@ impl TerminalTable {
 
     fn column_widths(&self) -> Vec<usize> {
         let cells = |column: usize| self.rows.iter().filter_map(move |row| row.get(column)).map(TableCell::width);
-        let named = self.header.iter().enumerate();
-        named.map(|(column, name)| cells(column).max().unwrap_or_default().max(name.chars().count())).collect()
+        let headers = self.header.iter().enumerate();
+        headers.map(|(column, name)| cells(column).max().unwrap_or_default().max(name.chars().count())).collect()
     }
 
     fn render_paragraphs(&self) -> StyledText {

@@ -195,7 +195,7 @@ impl ConnectorArgs {
     /// The arguments that start the same connector over standard input and output, from any folder. `gateways` is the file
     /// with its profile.
     pub(crate) fn start_arguments(&self, global: &GlobalOptions, gateways: PathBuf) -> Vec<String> {
-        // Each by its name: a lock that is added later is not forgotten here.
+        // Destructured, so that a new option must be handled here.
         let Self {
             through,
             campaigns,

@@ -43,7 +43,9 @@ pub(crate) enum LedgerCommand {
     Upgrade,
 }
 
-/// The URL of a shared ledger as it was typed. It is parsed where it is used, so that no parser of arguments repeats it.
+/// The URL of a shared ledger as it was typed.
+///
+/// It is parsed where it is used: usage errors repeat their argument, and the URL might contain a password.
 #[derive(Clone)]
 pub(crate) struct LedgerUrl(String);
 

@@ -139,7 +139,7 @@ impl SelectionArgs {
     /// The row selection; `--to` is parsed like a number in a list of this region.
     ///
     /// # Errors
-    /// When `--to` is not a phone number, or no row can match all selectors.
+    /// If `--to` is not a phone number, or no row can match all selectors.
     pub(crate) fn row_selection(&self, region: Option<Region>) -> Result<RowSelection, CommandFailure> {
         self.refuse_contradiction()?;
         let phone = self.to.as_ref().map(|typed| parse_phone(typed, region)).transpose()?;
@@ -149,7 +149,7 @@ impl SelectionArgs {
     /// Refuses selectors that exclude each other: rows without a message have neither a channel nor an error.
     ///
     /// # Errors
-    /// When no row can match all selectors.
+    /// If no row can match all selectors.
     pub(crate) fn refuse_contradiction(&self) -> Result<(), CommandFailure> {
         let unsent = |state: &RowState| matches!(state, RowState::Planned | RowState::Invalid);
         let selector = match (self.channel.is_empty(), self.error.is_empty()) {

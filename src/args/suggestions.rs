@@ -231,10 +231,10 @@ mod tests {
             ("schedule create", "campaign schedule add"),
             ("--json schedule delete", "campaign schedule remove"),
         ] {
-            let told = parse_error(typed);
+            let message = parse_error(typed);
             let word = typed.rsplit(' ').next().unwrap();
-            assert!(told.contains(&format!("unrecognized subcommand '{word}'")), "{told}");
-            assert!(told.contains(&format!("did you mean `{meant}`?")), "{typed}: {told}");
+            assert!(message.contains(&format!("unrecognized subcommand '{word}'")), "{message}");
+            assert!(message.contains(&format!("did you mean `{meant}`?")), "{typed}: {message}");
         }
         assert!(parse_error("chekc").contains("'check'"), "slips keep clap's suggestion");
     }
@@ -284,9 +284,9 @@ mod tests {
                 ];
                 for slip in slips.into_iter().filter(|slip| !RISKY_OPTIONS.contains(&slip.as_str())) {
                     let typed = [words.as_slice(), std::slice::from_ref(&slip)].concat();
-                    let Some(told) = usage_error(&mut command, &typed) else { continue };
-                    let told: BTreeSet<&str> = told.split(|c: char| !(c.is_alphanumeric() || c == '-')).collect();
-                    assert!(!told.contains(option), "{words:?} {slip}: {told:?}");
+                    let Some(message) = usage_error(&mut command, &typed) else { continue };
+                    let message: BTreeSet<&str> = message.split(|c: char| !(c.is_alphanumeric() || c == '-')).collect();
+                    assert!(!message.contains(option), "{words:?} {slip}: {message:?}");
                 }
             }
         }
@@ -304,13 +304,13 @@ mod tests {
             ("campaign resolve sale@1 --all --as notsent", "not-sent"),
             ("campaign retry sale@1 --state faild", "failed"),
         ] {
-            let told = refused(typed);
-            assert!(!told.contains(&format!("similar value exists: '{risky}'")), "{typed}: {told}");
+            let message = refused(typed);
+            assert!(!message.contains(&format!("similar value exists: '{risky}'")), "{typed}: {message}");
         }
-        let told = refused("campaign resolve sale@1 --all --as snt");
-        assert!(told.contains("similar value exists: 'sent'"), "{told}");
-        let told = refused("campaign run sale.yaml --dry-rn");
-        assert!(told.contains("'--dry-run'"), "{told}");
+        let message = refused("campaign resolve sale@1 --all --as snt");
+        assert!(message.contains("similar value exists: 'sent'"), "{message}");
+        let message = refused("campaign run sale.yaml --dry-rn");
+        assert!(message.contains("'--dry-run'"), "{message}");
     }
 
     #[test]

@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 use super::args::{GatewayCommand, GatewayOption, HookArgs, MessageArgs};
 use super::context::Context;
 use super::exit::CommandFailure;
-use super::output::minute;
 use super::question::{CANCELLED, ConfirmationPrompt, ExpectedAnswer};
 use super::text::{
     Span, SpanMeaning, StyledLine, StyledText, TableCell, TerminalTable, bad, copyable, dim, plain, span, strong,
@@ -19,7 +18,7 @@ use super::text::{
 use super::{exit, output};
 use campaign_core::domain::{Amount, DeliveryState, GatewayMessageId};
 use campaign_engine::delivery::SingleKind;
-use campaign_engine::report::{message_json, sender_json};
+use campaign_engine::report::{format_local_minute, message_json, sender_json};
 use campaign_gateway::{
     AskBalance, AskSenders, AskStatus, FailureCause, InquiryFailure, MessageRecord, WebhookTestAnswer, WebhookUrls,
     test_webhook,
@@ -97,25 +96,25 @@ async fn list_senders(context: &Context, through: &GatewayOption) -> Result<u8, 
 }
 
 async fn show_delivery_status(context: &Context, args: &MessageArgs) -> Result<u8, CommandFailure> {
-    let asked = args.ids.iter().map(|id| status_question(id, args.msg_id)).collect::<Result<Vec<_>, _>>()?;
+    let queries = args.ids.iter().map(|id| status_question(id, args.msg_id)).collect::<Result<Vec<_>, _>>()?;
     let account = open_account(context, &args.through).await?;
     let waiting = context.output.show_spinner("Asking the gateway…");
-    let answers = account.ask_all(&asked).await?;
+    let answers = account.ask_all(&queries).await?;
     drop(waiting);
     let code = exit_code(&answers);
-    let answered = || asked.iter().zip(&answers);
+    let pairs = || queries.iter().zip(&answers);
     if context.output.json {
-        let statuses: Vec<Value> = answered().map(|(asked, answer)| message_json(asked, answer)).collect();
-        let mut object_of_all = json!({ "gateway": account.profile.name, "statuses": statuses, "exit": code });
+        let statuses: Vec<Value> = pairs().map(|(queries, answer)| message_json(queries, answer)).collect();
+        let mut object = json!({ "gateway": account.profile.name, "statuses": statuses, "exit": code });
         if let Some(failed) = answers.iter().find_map(|answer| answer.as_ref().err()) {
-            object_of_all["error"] = failed.reason.as_str().into();
+            object["error"] = failed.reason.as_str().into();
         }
-        context.output.print_object(&object_of_all);
+        context.output.print_object(&object);
     } else {
         let header = ["id", "msg_id", "type", "status", "updated"];
         context
             .output
-            .print_result(TerminalTable::new(header, answered().map(|(asked, answer)| status_row(asked, answer))));
+            .print_result(TerminalTable::new(header, pairs().map(|(queries, answer)| status_row(queries, answer))));
     }
     Ok(code)
 }
@@ -153,8 +152,8 @@ fn status_span(record: &MessageRecord) -> Span {
     span(meaning, record.status.to_string())
 }
 
-fn status_row(asked: &AskStatus, answer: &Result<MessageRecord, InquiryFailure>) -> [TableCell; 5] {
-    let (ours, theirs) = (asked.own_id(), asked.gateway_id());
+fn status_row(query: &AskStatus, answer: &Result<MessageRecord, InquiryFailure>) -> [TableCell; 5] {
+    let (ours, theirs) = (query.own_id(), query.gateway_id());
     match answer {
         Ok(record) => [
             strong(format_id(record.id.as_ref().or(ours.as_ref()))).into(),
@@ -297,7 +296,7 @@ async fn confirm_weaker_approval(context: &Context, changes: &[WeakerRule]) -> R
     let mut question =
         ConfirmationPrompt::new("Accept a weaker approval rule?", ExpectedAnswer::Word("weaken"), "accept");
     for WeakerRule { account, known, by, at, .. } in changes {
-        let before = format!("{known} for account `{account}`, recorded by {by} at {}", minute(*at));
+        let before = format!("{known} for account `{account}`, recorded by {by} at {}", format_local_minute(*at));
         question.add_fact("before", [before.into()]);
     }
     if let Some(WeakerRule { now, .. }) = changes.first() {

@@ -10,60 +10,221 @@ use crate::text::{Span, StyledLine, dim, plain, render_records, strong};
 use crate::{consent, exit};
 use campaign_engine::report::{sms_template_json, viber_template_json};
 use campaign_gateway::{
-    CreateSmsTemplate, CreateViberTemplate, ListSmsTemplates, ListViberTemplates, SmsTemplate, ViberTemplate,
+    CreateSmsTemplate, CreateViberTemplate, Inquiry, ListSmsTemplates, ListViberTemplates, SmsTemplate, ViberTemplate,
 };
 use campaign_manifest::read_text_file;
-use campaign_runs::GatewayAccount;
+use campaign_runs::{Consent, Error, GatewayAccount};
 
-/// The output format of the templates of one channel.
-pub(super) struct TemplateOutput<T> {
+/// Templates of one channel: how they are listed, created, deleted and printed.
+trait ChannelTemplate: Sized {
     /// The name of the channel.
-    pub(super) name: &'static str,
+    const CHANNEL: &'static str;
+    /// The query for all templates.
+    type List: Inquiry<Answer = Vec<Self>>;
+    const LIST: Self::List;
+    /// A template that does not exist yet.
+    type Draft;
+
+    /// Describes a new template by what the operator typed.
+    fn describe_draft(draft: &Self::Draft) -> String;
+
+    /// Creates a template after a confirmation.
+    async fn create(account: &GatewayAccount, draft: Self::Draft, consent: &dyn Consent) -> Result<Self, Error>;
+
+    /// Deletes a template after a confirmation. Returns how many templates the gateway deleted.
+    async fn delete(
+        account: &GatewayAccount,
+        id: u64,
+        text: Option<String>,
+        consent: &dyn Consent,
+    ) -> Result<Option<u64>, Error>;
+
+    /// Formats the facts that the gateway returned about a new template.
+    fn format_created(&self) -> String;
+
     /// The facts and the text of a template.
-    pub(super) record: fn(T) -> (Vec<Span>, String),
-    pub(super) object: fn(&T) -> Value,
+    fn into_record(self) -> (Vec<Span>, String);
+
+    fn to_json(&self) -> Value;
 }
 
-impl<T> TemplateOutput<T> {
-    /// Prints all templates.
-    fn print_all(&self, context: &Context, account: &GatewayAccount, templates: Vec<T>) -> u8 {
+impl ChannelTemplate for SmsTemplate {
+    const CHANNEL: &'static str = "SMS";
+    type List = ListSmsTemplates;
+    const LIST: Self::List = ListSmsTemplates;
+    type Draft = CreateSmsTemplate;
+
+    fn describe_draft(draft: &Self::Draft) -> String {
+        format!("`{}`", draft.name.trim())
+    }
+
+    async fn create(account: &GatewayAccount, draft: Self::Draft, consent: &dyn Consent) -> Result<Self, Error> {
+        account.create_sms_template(draft, consent).await
+    }
+
+    /// The gateway does not need the text.
+    async fn delete(
+        account: &GatewayAccount,
+        id: u64,
+        _text: Option<String>,
+        consent: &dyn Consent,
+    ) -> Result<Option<u64>, Error> {
+        account.delete_sms_template(id, consent).await
+    }
+
+    fn format_created(&self) -> String {
+        let Self { id, name: _, text: _, count, created: _ } = self;
+        let count = count.as_ref().filter(|count| !count.is_empty());
+        let count = count.map(|count| format!(", count {count}")).unwrap_or_default();
+        format!("id {}{count}", format_id(id.as_ref()))
+    }
+
+    fn into_record(self) -> (Vec<Span>, String) {
+        let Self { id, name, text, count, created } = self;
+        let count = count.filter(|count| !count.is_empty()).map(|count| format!("count {count}"));
+        let created = created.map(|created| format!("created {}", format_time(Some(&created))));
+        let facts = [
+            strong(format_id(id.as_ref())),
+            plain(name.unwrap_or_default()),
+            plain(count.unwrap_or_default()),
+            dim(created.unwrap_or_default()),
+        ];
+        (facts.to_vec(), text.unwrap_or_default())
+    }
+
+    fn to_json(&self) -> Value {
+        sms_template_json(self)
+    }
+}
+
+impl ChannelTemplate for ViberTemplate {
+    const CHANNEL: &'static str = "Viber";
+    type List = ListViberTemplates;
+    const LIST: Self::List = ListViberTemplates;
+    type Draft = CreateViberTemplate;
+
+    fn describe_draft(draft: &Self::Draft) -> String {
+        format!("for `{}`", draft.signature.trim())
+    }
+
+    async fn create(account: &GatewayAccount, draft: Self::Draft, consent: &dyn Consent) -> Result<Self, Error> {
+        account.create_viber_template(draft, consent).await
+    }
+
+    async fn delete(
+        account: &GatewayAccount,
+        id: u64,
+        text: Option<String>,
+        consent: &dyn Consent,
+    ) -> Result<Option<u64>, Error> {
+        account.delete_viber_template(id, text, consent).await
+    }
+
+    fn format_created(&self) -> String {
+        let Self { id, signature: _, text: _, status } = self;
+        let status = status.as_ref().filter(|status| !status.is_empty());
+        let status = status.map(|status| format!(", status {status}")).unwrap_or_default();
+        format!("id {}{status}", format_id(id.as_ref()))
+    }
+
+    fn into_record(self) -> (Vec<Span>, String) {
+        let Self { id, signature, text, status } = self;
+        let facts =
+            [strong(format_id(id.as_ref())), plain(signature.unwrap_or_default()), plain(status.unwrap_or_default())];
+        (facts.to_vec(), text.unwrap_or_default())
+    }
+
+    fn to_json(&self) -> Value {
+        viber_template_json(self)
+    }
+}
+
+pub(super) async fn run_sms_templates_command(
+    context: &Context,
+    command: SmsTemplatesCommand,
+) -> Result<u8, CommandFailure> {
+    match command {
+        SmsTemplatesCommand::List(through) => list_templates::<SmsTemplate>(context, &through).await,
+        SmsTemplatesCommand::Create { name, text, agreed, through } => {
+            let draft = CreateSmsTemplate { name, text: read_template_text(&text)? };
+            create_template::<SmsTemplate>(context, &through, draft, agreed.yes).await
+        }
+        SmsTemplatesCommand::Delete { id, agreed, through } => {
+            delete_template::<SmsTemplate>(context, &through, id, None, agreed.yes).await
+        }
+    }
+}
+
+pub(super) async fn run_viber_templates_command(
+    context: &Context,
+    command: ViberTemplatesCommand,
+) -> Result<u8, CommandFailure> {
+    match command {
+        ViberTemplatesCommand::List(through) => list_templates::<ViberTemplate>(context, &through).await,
+        ViberTemplatesCommand::Create { signature, text, agreed, through } => {
+            let draft = CreateViberTemplate { signature, text: read_template_text(&text)? };
+            create_template::<ViberTemplate>(context, &through, draft, agreed.yes).await
+        }
+        ViberTemplatesCommand::Delete { id, text, agreed, through } => {
+            delete_template::<ViberTemplate>(context, &through, id, text, agreed.yes).await
+        }
+    }
+}
+
+async fn list_templates<T: ChannelTemplate>(context: &Context, through: &GatewayOption) -> Result<u8, CommandFailure> {
+    let account = open_account(context, through).await?;
+    let templates = account.ask(&T::LIST).await?;
+    let gateway = &account.profile.name;
+    if context.output.json {
+        let templates: Vec<Value> = templates.iter().map(T::to_json).collect();
+        context.output.print_object(&json!({ "gateway": gateway, "templates": templates, "exit": exit::SUCCESS }));
+    } else if templates.is_empty() {
+        context.output.print_result(format!("{gateway} has no {} templates\n", T::CHANNEL));
+    } else {
+        context.output.print_result(render_records(templates.into_iter().map(T::into_record)));
+    }
+    Ok(exit::SUCCESS)
+}
+
+async fn create_template<T: ChannelTemplate>(
+    context: &Context,
+    through: &GatewayOption,
+    draft: T::Draft,
+    yes: bool,
+) -> Result<u8, CommandFailure> {
+    let account = open_account(context, through).await?;
+    let description = T::describe_draft(&draft);
+    let created = T::create(&account, draft, consent::consent_for(&context.output, yes).as_ref()).await?;
+    if context.output.json {
+        let (gateway, template) = (&account.profile.name, created.to_json());
+        context.output.print_object(&json!({ "gateway": gateway, "template": template, "exit": exit::SUCCESS }));
+    } else {
+        let what = format!("created the {} template ", T::CHANNEL);
+        let template = format!("{description}: {}", created.format_created());
+        context.output.print_result(StyledLine::success([plain(what), strong(template)]));
+    }
+    Ok(exit::SUCCESS)
+}
+
+async fn delete_template<T: ChannelTemplate>(
+    context: &Context,
+    through: &GatewayOption,
+    id: u64,
+    text: Option<String>,
+    yes: bool,
+) -> Result<u8, CommandFailure> {
+    let account = open_account(context, through).await?;
+    let deleted = T::delete(&account, id, text, consent::consent_for(&context.output, yes).as_ref()).await?;
+    if context.output.json {
         let gateway = &account.profile.name;
-        if context.output.json {
-            let templates: Vec<Value> = templates.iter().map(self.object).collect();
-            context.output.print_object(&json!({ "gateway": gateway, "templates": templates, "exit": exit::SUCCESS }));
-        } else if templates.is_empty() {
-            context.output.print_result(format!("{gateway} has no {} templates\n", self.name));
-        } else {
-            context.output.print_result(render_records(templates.into_iter().map(self.record)));
-        }
-        exit::SUCCESS
+        context
+            .output
+            .print_object(&json!({ "gateway": gateway, "id": id, "deleted": deleted, "exit": exit::SUCCESS }));
+    } else {
+        let what = format!("deleted the {} template ", T::CHANNEL);
+        context.output.print_done(StyledLine::success([plain(what), strong(id.to_string())]), exit::SUCCESS);
     }
-
-    /// Reports a new template, which `line` describes.
-    fn report_created(&self, context: &Context, account: &GatewayAccount, created: &T, line: &str) -> u8 {
-        if context.output.json {
-            let (name, template) = (&account.profile.name, (self.object)(created));
-            context.output.print_object(&json!({ "gateway": name, "template": template, "exit": exit::SUCCESS }));
-        } else {
-            let what = format!("created the {} template ", self.name);
-            context.output.print_result(StyledLine::success([plain(what), strong(line)]));
-        }
-        exit::SUCCESS
-    }
-
-    /// Reports a deleted template, and how many templates the gateway deleted.
-    fn report_deleted(&self, context: &Context, account: &GatewayAccount, id: u64, deleted: Option<u64>) -> u8 {
-        if context.output.json {
-            let name = &account.profile.name;
-            context
-                .output
-                .print_object(&json!({ "gateway": name, "id": id, "deleted": deleted, "exit": exit::SUCCESS }));
-        } else {
-            let what = format!("deleted the {} template ", self.name);
-            context.output.print_done(StyledLine::success([plain(what), strong(id.to_string())]), exit::SUCCESS);
-        }
-        exit::SUCCESS
-    }
+    Ok(exit::SUCCESS)
 }
 
 /// Reads the text from the arguments or from a file. It is never blank.
@@ -74,109 +235,6 @@ fn read_template_text(args: &TextArgs) -> Result<String, CommandFailure> {
         (None, None) => String::new(),
     };
     if text.trim().is_empty() { Err(CommandFailure::invalid("the template text is empty")) } else { Ok(text) }
-}
-
-const SMS: TemplateOutput<SmsTemplate> =
-    TemplateOutput { name: "SMS", record: sms_template_record, object: sms_template_json };
-
-pub(super) async fn run_sms_templates_command(
-    context: &Context,
-    command: SmsTemplatesCommand,
-) -> Result<u8, CommandFailure> {
-    match command {
-        SmsTemplatesCommand::List(through) => {
-            let account = open_account(context, &through).await?;
-            let templates = account.ask(&ListSmsTemplates).await?;
-            Ok(SMS.print_all(context, &account, templates))
-        }
-        SmsTemplatesCommand::Create { name, text, agreed, through } => {
-            let template = CreateSmsTemplate { name, text: read_template_text(&text)? };
-            create_sms_template(context, &through, template, agreed.yes).await
-        }
-        SmsTemplatesCommand::Delete { id, agreed, through } => {
-            let account = open_account(context, &through).await?;
-            let consent = consent::consent_for(&context.output, agreed.yes);
-            let deleted = account.delete_sms_template(id, consent.as_ref()).await?;
-            Ok(SMS.report_deleted(context, &account, id, deleted))
-        }
-    }
-}
-
-async fn create_sms_template(
-    context: &Context,
-    through: &GatewayOption,
-    template: CreateSmsTemplate,
-    yes: bool,
-) -> Result<u8, CommandFailure> {
-    let account = open_account(context, through).await?;
-    let name = template.name.trim().to_owned();
-    let created = account.create_sms_template(template, consent::consent_for(&context.output, yes).as_ref()).await?;
-    let count = created.count.as_ref().filter(|count| !count.is_empty());
-    let count = count.map(|count| format!(", count {count}")).unwrap_or_default();
-    let line = format!("`{name}`: id {}{count}", format_id(created.id.as_ref()));
-    Ok(SMS.report_created(context, &account, &created, &line))
-}
-
-fn sms_template_record(template: SmsTemplate) -> (Vec<Span>, String) {
-    let count = template.count.filter(|count| !count.is_empty()).map(|count| format!("count {count}"));
-    let created = template.created.as_deref().map(|created| format!("created {}", format_time(Some(created))));
-    let facts = [
-        strong(format_id(template.id.as_ref())),
-        plain(template.name.unwrap_or_default()),
-        plain(count.unwrap_or_default()),
-        dim(created.unwrap_or_default()),
-    ];
-    (facts.to_vec(), template.text.unwrap_or_default())
-}
-
-const VIBER: TemplateOutput<ViberTemplate> =
-    TemplateOutput { name: "Viber", record: viber_template_record, object: viber_template_json };
-
-pub(super) async fn run_viber_templates_command(
-    context: &Context,
-    command: ViberTemplatesCommand,
-) -> Result<u8, CommandFailure> {
-    match command {
-        ViberTemplatesCommand::List(through) => {
-            let account = open_account(context, &through).await?;
-            let templates = account.ask(&ListViberTemplates).await?;
-            Ok(VIBER.print_all(context, &account, templates))
-        }
-        ViberTemplatesCommand::Create { signature, text, agreed, through } => {
-            let template = CreateViberTemplate { signature, text: read_template_text(&text)? };
-            create_viber_template(context, &through, template, agreed.yes).await
-        }
-        ViberTemplatesCommand::Delete { id, text, agreed, through } => {
-            let account = open_account(context, &through).await?;
-            let consent = consent::consent_for(&context.output, agreed.yes);
-            let deleted = account.delete_viber_template(id, text, consent.as_ref()).await?;
-            Ok(VIBER.report_deleted(context, &account, id, deleted))
-        }
-    }
-}
-
-async fn create_viber_template(
-    context: &Context,
-    through: &GatewayOption,
-    template: CreateViberTemplate,
-    yes: bool,
-) -> Result<u8, CommandFailure> {
-    let account = open_account(context, through).await?;
-    let signature = template.signature.trim().to_owned();
-    let created = account.create_viber_template(template, consent::consent_for(&context.output, yes).as_ref()).await?;
-    let status = created.status.as_ref().filter(|status| !status.is_empty());
-    let status = status.map(|status| format!(", status {status}")).unwrap_or_default();
-    let line = format!("for `{signature}`: id {}{status}", format_id(created.id.as_ref()));
-    Ok(VIBER.report_created(context, &account, &created, &line))
-}
-
-fn viber_template_record(template: ViberTemplate) -> (Vec<Span>, String) {
-    let facts = [
-        strong(format_id(template.id.as_ref())),
-        plain(template.signature.unwrap_or_default()),
-        plain(template.status.unwrap_or_default()),
-    ];
-    (facts.to_vec(), template.text.unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -131,8 +131,8 @@ pub(super) async fn retry_rows(
 async fn send_notifications(context: &Context, ledger: &dyn Ledger) -> Result<(), CommandFailure> {
     let mut interrupt = context.watch_signals()?;
     tokio::select! {
-        told = notify::notify_at_run_end(ledger, Timestamp::now, &AllowedPrograms::All) => {
-            if let Err(error) = told {
+        result = notify::notify_at_run_end(ledger, Timestamp::now, &AllowedPrograms::All) => {
+            if let Err(error) = result {
                 tracing::warn!("cannot send notifications: {error}");
             }
         }
@@ -142,13 +142,17 @@ async fn send_notifications(context: &Context, ledger: &dyn Ledger) -> Result<()
 }
 
 fn outcome_printer<'a>(context: &'a Context, inputs: &'a Inputs, gateway: Option<&'a str>) -> OutcomePrinter<'a> {
-    let found = context.profiles().load(Some(&inputs.campaign.file));
+    let profiles = context.profiles().load(Some(&inputs.campaign.file));
     // A loopback gateway reaches no recipients, unless it stands in for the live one.
     let live = |profile: &&Profile| !profile.is_loopback() || profile.name == suggested::LIVE_GATEWAY;
-    let mut live: Vec<String> =
-        found.iter().flat_map(|found| found.profiles()).filter(live).map(|profile| profile.name.clone()).collect();
+    let mut live: Vec<String> = profiles
+        .iter()
+        .flat_map(|profiles| profiles.profiles())
+        .filter(live)
+        .map(|profile| profile.name.clone())
+        .collect();
     // The campaign's own gateway is always suggested.
-    if found.is_ok_and(|found| found.profile_names().any(|name| name == inputs.own_gateway)) {
+    if profiles.is_ok_and(|profiles| profiles.profile_names().any(|name| name == inputs.own_gateway)) {
         live = vec![inputs.own_gateway.clone()];
     }
     OutcomePrinter { output: &context.output, inputs, gateway, live }
@@ -253,18 +257,18 @@ async fn wait_until_due(context: &Context, args: &RunArgs, schedule: &Schedule) 
         }
         let next = schedule.occurrences_after(handled).next().ok_or_else(over)?;
         if awaited.as_ref() != Some(&next) {
-            let told =
+            let note =
                 format!("due {}; press Ctrl-C to stop waiting without sending", schedule::format_occurrence(&next));
-            countdown.suspend(|| context.output.print_note(&told));
+            countdown.suspend(|| context.output.print_note(&note));
         }
         let left = Duration::try_from(next.at.duration_since(now)).unwrap_or_default();
         awaited = Some(next);
         countdown.set_message(format!("in {}", format_duration(left)));
         tokio::select! {
             () = tokio::time::sleep(left.min(CLOCK_INTERVAL)) => {}
-            told = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None) => {
+            signal = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None) => {
                 countdown.finish_and_clear();
-                let signal = match told.map(|told| *told) {
+                let signal = match signal.map(|interrupt| *interrupt) {
                     Ok(Interrupt::Graceful(signal) | Interrupt::Immediate(signal)) => signal,
                     Ok(Interrupt::None) | Err(_) => 2,
                 };

@@ -8,16 +8,17 @@ use serde_json::{Value, json};
 use super::describe_left_out;
 use super::summary::{RunSummary, Tone, summary_json};
 use crate::events::describe_kept_results;
+use crate::forecast::describe_list_form;
 use crate::hint::is_refused_locally;
-use crate::output::{Output, minute};
-use crate::preview::describe_list_form;
+use crate::output::Output;
 use crate::suggested::{LIVE_GATEWAY, shell_path, with_gateway};
 use crate::text::StyledText;
 use crate::{exit, schedule};
 use campaign_core::domain::choose_plural;
 use campaign_core::finding::join_alternatives;
 use campaign_engine::report::{
-    NextStep, ResultsBackup, RunInDoubt, format_count, format_duration, format_thousands, rehearsal_json,
+    NextStep, ResultsBackup, RunInDoubt, format_count, format_duration, format_local_minute, format_thousands,
+    rehearsal_json,
 };
 use campaign_gateway::ContractDeviation;
 use campaign_ledger::{RowState, Run, StateCounts, StopKind};
@@ -38,35 +39,35 @@ pub(super) struct OutcomePrinter<'a> {
 impl OutcomePrinter<'_> {
     /// Prints the summary and returns the exit code. `real_time` says whether the call kept the rate limit of a live run.
     pub(super) fn print_outcome(&self, outcome: RunOutcome, real_time: bool) -> u8 {
-        let mut told = Vec::new();
+        let mut summaries = Vec::new();
         let kept = match &outcome {
             RunOutcome::Ended(ended) => ended.kept.clone(),
             RunOutcome::NothingLeft(_) => None,
         };
         let last = match outcome {
             RunOutcome::Ended(mut ended) => {
-                told.extend(ended.earlier.take().map(|earlier| self.summarize_ended(*earlier, real_time)));
+                summaries.extend(ended.earlier.take().map(|earlier| self.summarize_ended(*earlier, real_time)));
                 self.summarize_ended(*ended, real_time)
             }
             RunOutcome::NothingLeft(mut nothing) => {
-                told.extend(nothing.earlier.take().map(|earlier| self.summarize_ended(*earlier, real_time)));
+                summaries.extend(nothing.earlier.take().map(|earlier| self.summarize_ended(*earlier, real_time)));
                 (exit::code_of_nothing(&nothing), self.summarize_nothing_left(&nothing))
             }
         };
-        for (_, earlier) in told.iter_mut().filter(|(_, earlier)| earlier.results == last.1.results) {
+        for (_, earlier) in summaries.iter_mut().filter(|(_, earlier)| earlier.results == last.1.results) {
             self.note_replaced_results(earlier, kept.as_ref());
         }
-        let code = told.iter().map(|(code, _)| *code).fold(last.0, exit::graver_code);
+        let code = summaries.iter().map(|(code, _)| *code).fold(last.0, exit::graver_code);
         if self.output.json {
             let mut object = summary_json(&last.1, code);
-            if let Some((code, earlier)) = told.pop() {
+            if let Some((code, earlier)) = summaries.pop() {
                 object["earlier"] = summary_json(&earlier, code);
             }
             self.output.print_object(&object);
         } else {
-            told.push(last);
+            summaries.push(last);
             let mut text = StyledText::new();
-            told.iter().for_each(|(_, summary)| text.extend(summary.render_text()));
+            summaries.iter().for_each(|(_, summary)| text.extend(summary.render_text()));
             self.output.print_done(text, code);
         }
         code
@@ -79,10 +80,10 @@ impl OutcomePrinter<'_> {
             return;
         }
         if let (Some(path), Some(run)) = (earlier.results.take(), &earlier.run) {
-            let again = self.output.command(format!("results {run} --out FILE"));
+            let command = self.output.command(format!("results {run} --out FILE"));
             earlier.notes.push(format!(
                 "`{path}` now contains the next edition's results; to write those of this \
-                                        edition: {again}"
+                                        edition: {command}"
             ));
         }
     }
@@ -246,11 +247,11 @@ impl OutcomePrinter<'_> {
     /// Collects the notes of this call.
     fn collect_notes(&self, ended: &EndedRun, real_time: bool) -> Vec<String> {
         let (output, mut notes, EndedRun { run, counts, .. }) = (self.output, Vec::new(), ended);
-        let told: u64 = ended.errors.most_frequent(usize::MAX).map(|(_, count)| count).sum();
+        let rejected: u64 = ended.errors.most_frequent(usize::MAX).map(|(_, count)| count).sum();
         // The counts are those of the whole run, which might include earlier calls.
-        let here = if told < counts.get(RowState::Rejected) { " this time" } else { "" };
+        let scope = if rejected < counts.get(RowState::Rejected) { " this time" } else { "" };
         for (error, count) in ended.errors.most_frequent(5) {
-            notes.push(format!("{} rejected{here}: {error}", format_thousands(count)));
+            notes.push(format!("{} rejected{scope}: {error}", format_thousands(count)));
         }
         if ended.opted_out > 0 {
             let (recipients, were) =
@@ -357,19 +358,19 @@ impl OutcomePrinter<'_> {
     /// The next command.
     fn next_command(&self, run: &Run, code: u8, counts: &StateCounts) -> String {
         let (path, name, output) = (&self.inputs.campaign.file, run.name(), self.output);
-        let again = output.command(run_arguments(path, self.gateway));
+        let resume = output.command(run_arguments(path, self.gateway));
         match code {
             exit::SUCCESS if reaches_nobody(counts) => output.command(format!("check {}", shell_path(path))),
             exit::SUCCESS if !run.live => self.describe_going_live(),
-            _ if counts.get(RowState::Planned) > 0 && !matches!(code, exit::REFUSED_KEY | exit::STORAGE) => again,
+            _ if counts.get(RowState::Planned) > 0 && !matches!(code, exit::REFUSED_KEY | exit::STORAGE) => resume,
             exit::SUCCESS => status_command(output, self.inputs, run, counts),
             exit::IN_DOUBT if run.live => {
                 output.suggest_for_run(&name, &NextStep::for_doubt(counts).unwrap_or(NextStep::Wait))
             }
             exit::REJECTIONS | exit::IN_DOUBT => output.suggest_for_run(&name, &NextStep::for_ended_run(counts)),
-            exit::REFUSED_KEY => format!("{}, then: {again}", self.describe_key_location()),
-            exit::STORAGE => format!("{}, then: {again}", self.output.describe_ledger_repair()),
-            _ => again,
+            exit::REFUSED_KEY => format!("{}, then: {resume}", self.describe_key_location()),
+            exit::STORAGE => format!("{}, then: {resume}", self.output.describe_ledger_repair()),
+            _ => resume,
         }
     }
 }
@@ -387,7 +388,7 @@ fn describe_sent_before(before: &EarlierSending) -> String {
         0 => String::new(),
         runs => format!(" and in {}", format_count(*runs as u64, "later run")),
     };
-    format!("already sent in {run} ({}){from}{later}", minute(*began_at))
+    format!("already sent in {run} ({}){from}{later}", format_local_minute(*began_at))
 }
 
 /// Describes the cancelled runs of the edition, whose recipients are skipped. `None` if no run was cancelled.

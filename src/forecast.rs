@@ -1,0 +1,175 @@
+//! Sections of the forecast that `check`, `plan` and `run --dry-run` share: recipients, messages, cost and samples.
+
+use super::text::{Span, StyledLine, StyledText, dim, plain, strong};
+use campaign_core::domain::{Channel, choose_plural};
+use campaign_core::finding::{escape_to_one_line, join_names};
+use campaign_engine::report::{ChannelForecast, Forecast, LeftOutRows, format_count, format_thousands};
+use campaign_runs::{Inputs, Sample};
+
+/// The width of samples without a terminal.
+pub(super) const SAMPLE_WIDTH: usize = 160;
+/// The maximum number of rows that are listed for a reason.
+const MAX_ROWS: usize = 8;
+/// The maximum number of reasons that are listed. The others are counted together.
+const MAX_REASONS: usize = 12;
+/// The width of the label of a line about messages.
+const LABEL_WIDTH: usize = 10;
+/// The minimum width of a message.
+const MIN_MESSAGE_WIDTH: usize = 20;
+/// The maximum width of a reason for the alignment of the others.
+const REASON_WIDTH: usize = 44;
+
+/// Adds the heading of a section.
+pub(super) fn add_heading(text: &mut StyledText, title: &str) {
+    text.add_blank();
+    text.add_line(2, [strong(title)]);
+}
+
+/// Adds an indented line: a label and its value.
+pub(super) fn add_labelled(text: &mut StyledText, label: &str, value: impl IntoIterator<Item = Span>) {
+    let label = dim(format!("{label:<LABEL_WIDTH$}"));
+    text.push(StyledLine::new([label].into_iter().chain(value)).with_indent(4).with_hang(LABEL_WIDTH));
+}
+
+/// Adds how many recipients get a message and how many rows are skipped. Together these are all rows in the list.
+pub(super) fn add_recipients(text: &mut StyledText, forecast: &Forecast, inputs: &Inputs) {
+    add_heading(text, "Recipients");
+    let form = inputs.list_form().and_then(|form| describe_list_form(&form)).map(|form| format!(", {form}"));
+    let list = format!(
+        "{} in {}{}",
+        choose_plural(forecast.rows, "row", "rows"),
+        inputs.campaign.recipients,
+        form.unwrap_or_default()
+    );
+    let (listed, others) = forecast.left_out.split_at(forecast.left_out.len().min(MAX_REASONS));
+    let reasons: Vec<String> =
+        listed.iter().map(|left| format!("{}: {}", left.state, escape_to_one_line(&left.reason))).collect();
+    let numbers: Vec<String> = listed.iter().map(|left| format!("−{}", format_thousands(left.rows))).collect();
+    let columns = |text: &str| text.chars().count();
+    let width = numbers.iter().map(|number| columns(number)).chain([columns(&format_thousands(forecast.rows))]).max();
+    let width = width.unwrap_or_default();
+    let reason_width = reasons.iter().map(|reason| columns(reason)).filter(|columns| *columns <= REASON_WIDTH).max();
+    let reason_width = reason_width.unwrap_or_default();
+    let mut add = |number: String, rest: Vec<Span>| {
+        let number = strong(format!("{number:>width$}"));
+        text.push(StyledLine::new([number, plain("  ")].into_iter().chain(rest)).with_indent(4).with_hang(width + 2));
+    };
+    add(format_thousands(forecast.rows), vec![plain(list)]);
+    for ((left, reason), number) in listed.iter().zip(reasons).zip(numbers) {
+        add(number, vec![plain(format!("{reason:<reason_width$}  ")), dim(format_rows(left))]);
+    }
+    if !others.is_empty() {
+        let rows = others.iter().map(|left| left.rows).sum();
+        add(format!("−{}", format_thousands(rows)), vec![plain(format_count(others.len() as u64, "other reason"))]);
+    }
+    if forecast.later > 0 {
+        add(format!("−{}", format_thousands(forecast.later)), vec![plain("not selected now")]);
+    }
+    let get = if forecast.messages == 1 { "gets a message" } else { "get a message" };
+    add(format_thousands(forecast.messages), vec![plain(get)]);
+}
+
+/// Formats the rows of a reason: `rows 12, 64`.
+fn format_rows(LeftOutRows { rows, first, .. }: &LeftOutRows) -> String {
+    let numbers: Vec<String> = first.iter().take(MAX_ROWS).map(u32::to_string).collect();
+    let more = rows - numbers.len() as u64;
+    let more = if more > 0 { format!(" and {} more", format_thousands(more)) } else { String::new() };
+    format!("{} {}{more}", choose_plural(*rows, "row", "rows"), numbers.join(", "))
+}
+
+/// Describes the format of a list. The only sheet of a workbook is not named.
+pub(super) fn describe_list_form(form: &str) -> Option<String> {
+    let Some((sheet, rest)) = form.strip_prefix("the sheet `").and_then(|rest| rest.split_once('`')) else {
+        return Some(form.to_owned());
+    };
+    if rest.starts_with(", one of ") {
+        return Some(format!("sheet \"{sheet}\"{rest}"));
+    }
+    let rest = rest.trim_start_matches(", ");
+    (!rest.is_empty()).then(|| rest.to_owned())
+}
+
+/// Adds the messages: channels with their parts, cost and time.
+pub(super) fn add_messages(text: &mut StyledText, forecast: &Forecast) {
+    for ChannelForecast { channel, messages, parts, fallback } in &forecast.channels {
+        let at_most = if *fallback { " at most" } else { "" };
+        let is_billed_by_part =
+            Channel::ALL.iter().any(|known| known.name() == *channel && known.facts().billed_by_part);
+        let parts = match (is_billed_by_part, forecast.sms_parts.first_key_value()) {
+            (true, Some((each, _))) if forecast.sms_parts.len() == 1 => {
+                format!(", {} each", format_count((*each).into(), "part"))
+            }
+            _ if parts == messages => String::new(),
+            _ => format!(", {}", format_count(*parts, "part")),
+        };
+        add_labelled(text, channel, [strong(format_thousands(*messages)), plain(format!("{at_most}{parts}"))]);
+    }
+    let each = forecast.sms_parts.iter().map(|(parts, messages)| {
+        format!("{} with {}", format_thousands(*messages), format_count((*parts).into(), "part"))
+    });
+    if forecast.sms_parts.len() > 1 {
+        add_labelled(text, "", [plain(each.collect::<Vec<_>>().join(" · "))]);
+    }
+    if let Some(most) = forecast.cost {
+        let currency = forecast.currency.as_deref().unwrap_or_default();
+        let amount = |amount| format!("{amount} {currency}").trim_end().to_owned();
+        let likely = forecast.likely_cost.filter(|likely| *likely != most);
+        let likely = likely.map(|likely| format!("{} likely, ", amount(likely)));
+        add_labelled(text, "cost", [plain(likely.unwrap_or_default()), strong(amount(most)), plain(" at most")]);
+    }
+    if let Some(time) = forecast.describe_duration() {
+        add_labelled(text, "time", [time.into()]);
+    }
+}
+
+/// Describes why the cost is unknown.
+pub(super) fn describe_unknown_cost(channels: &[Channel]) -> String {
+    format!("unknown: the profile has no `prices` for {}", join_names(channels.iter().map(|channel| channel.name())))
+}
+
+/// Adds sample messages, a line for each channel, truncated to a number of columns.
+pub(super) fn add_samples(text: &mut StyledText, samples: &[Sample], columns: usize) {
+    let has_message = |sample: &Sample| {
+        sample.content.stages.iter().any(|stage| stage.texts().any(|(field, _)| field.key == "message"))
+    };
+    // Lookups and code calls have no text.
+    if !samples.iter().any(has_message) {
+        return;
+    }
+    add_heading(text, "Samples");
+    let width = samples.iter().map(|sample| sample.row.to_string().len()).max().unwrap_or_default() + 4;
+    let names = samples.iter().flat_map(|sample| &sample.content.stages).map(|stage| stage.channel().name().len());
+    let name_width = names.max().unwrap_or_default();
+    for sample in samples {
+        let mut row = format!("row {}", sample.row);
+        if let Some(variant) = &sample.variant {
+            text.add_line(4, [dim(format!("{row:<width$}  variant {}", escape_to_one_line(variant)))]);
+            row = String::new();
+        }
+        for stage in &sample.content.stages {
+            let Some((_, message)) = stage.texts().find(|(field, _)| field.key == "message") else { continue };
+            let start = format!("{row:<width$}  {:<name_width$} │ ", stage.channel().name());
+            let left = columns.saturating_sub(start.chars().count() + 4).max(MIN_MESSAGE_WIDTH);
+            let message = escape_to_one_line(message);
+            let shown = console::truncate_str(&message, left, "…").into_owned();
+            text.push(StyledLine::new([dim(start), plain(shown)]).with_indent(4).unbroken());
+            row = String::new();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_sheet_of_a_workbook_is_not_named() {
+        assert_eq!(describe_list_form("the sheet `Sheet1`"), None);
+        assert_eq!(
+            describe_list_form("the sheet `Sheet1`, the headers in row 3").as_deref(),
+            Some("the headers in row 3")
+        );
+        assert_eq!(describe_list_form("the sheet `Клієнти`, one of 2").as_deref(), Some("sheet \"Клієнти\", one of 2"));
+        assert_eq!(describe_list_form("in the encoding windows-1251").as_deref(), Some("in the encoding windows-1251"));
+    }
+}
