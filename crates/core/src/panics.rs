@@ -13,10 +13,10 @@ thread_local! {
 pub fn catch_panic<T>(call: impl FnOnce() -> T) -> Option<T> {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        let told = take_hook();
+        let previous = take_hook();
         set_hook(Box::new(move |panic| {
             if !IS_CATCHING.get() {
-                told(panic);
+                previous(panic);
             }
         }));
     });

@@ -244,7 +244,9 @@ pub fn suggest_date_order(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::calendar::expression::*;
+    use proptest::prelude::*;
+
+    use super::*;
 
     #[test]
     fn misordered_date_is_shown_in_the_order_that_is_read() {
@@ -278,6 +280,60 @@ mod tests {
             "٥.12.2031",
         ] {
             assert_eq!(suggest_date_order(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn invalid_time_is_rejected_with_help() {
+        for words in [
+            "",
+            "10:00",
+            "Mon",
+            "Mon 25:00",
+            "Mon 10",
+            "Mo 10:00",
+            "Moonday 10:00",
+            "1nd 10:00",
+            "32nd 10:00",
+            "0th 10:00",
+            "Mon,1st 10:00",
+            "Mon 10:00 Europe/Kyiv",
+            "every Mon 10:00",
+        ] {
+            assert!(Timing::parse_every(words).unwrap_err().help.contains("`weekdays 18:00`"), "{words}");
+        }
+        for line in [
+            "",
+            "@daily",
+            "10:00",
+            "0 10 * *",
+            "0 0 10 * * *",
+            "60 * * * *",
+            "0 24 * * *",
+            "0 0 30 2 *",
+            "0 0 31 4 *",
+            "a b c d e",
+        ] {
+            assert!(Timing::parse_cron(line).unwrap_err().help.contains("five fields"), "{line}");
+        }
+        for (text, why) in [
+            ("2026-12-01", "no time"),
+            ("2026-02-30 10:00", "is not a valid date"),
+            ("2026-12-01 24:30", "is not a valid date"),
+            ("2026-12-01T10:00:00+02:00", "has a UTC offset"),
+            ("tomorrow", "is not a valid date"),
+        ] {
+            assert!(Timing::parse_at(text).unwrap_err().why.contains(why), "{text}");
+        }
+        assert_eq!(Timing::parse_at("2026-12-01 9:05"), Timing::parse_at("2026-12-01T09:05"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in "[a-z0-9:, *#L/@-]{0,24}", any: String) {
+            for text in [text, any] {
+                let _ = (Timing::parse_at(&text), Timing::parse_every(&text), Timing::parse_cron(&text));
+            }
         }
     }
 }

@@ -5,15 +5,11 @@
 mod expression;
 mod outlook;
 mod schedule;
-#[cfg(test)]
-mod tests;
 mod window;
 mod zones;
 
 pub use expression::{Timing, TimingError, suggest_date_order};
-pub use outlook::{
-    Capacity, DailyLimits, MessageGroup, OccurrenceOutlook, Outlook, RunDeadline, RunLimits, ScheduledRun,
-};
+pub use outlook::{DailyLimits, MessageGroup, OccurrenceOutlook, Outlook, RunDeadline, RunLimits, ScheduledRun};
 pub use schedule::{Occurrence, Occurrences, Schedule};
 pub use window::{DailyHours, Days, Window, Windows};
 pub use zones::{InvertedZone, zone_of_country};

@@ -1,4 +1,4 @@
-//! Languages of messages with their date and amount formats, and counts in words.
+//! Languages of messages, with their formats of dates and amounts.
 
 use serde::{Deserialize, Serialize};
 
@@ -178,33 +178,6 @@ impl Language {
     }
 }
 
-/// A number with separated thousands: `1 000 000`.
-#[must_use]
-pub fn format_thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// A number with its noun: `1 row`, `2 rows`.
-#[must_use]
-pub fn format_count(count: u64, noun: &str) -> String {
-    let s = if count == 1 { "" } else { "s" };
-    format!("{} {noun}{s}", format_thousands(count))
-}
-
-/// The singular or the plural form: `is` or `are`.
-#[must_use]
-pub fn choose_plural<'w>(count: u64, one: &'w str, other: &'w str) -> &'w str {
-    if count == 1 { one } else { other }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -228,20 +201,5 @@ mod tests {
             assert_eq!(language.format_date(5, 12, 2026), date);
         }
         assert_eq!(Language::Fr.format_date(1, 8, 2026), "1er août 2026");
-    }
-}
-
-#[cfg(test)]
-mod count_tests {
-    use super::*;
-
-    #[test]
-    fn counts_agree_with_their_nouns() {
-        assert_eq!(
-            [0, 1, 2, 1_000_000].map(|count| format_count(count, "row")),
-            ["0 rows", "1 row", "2 rows", "1 000 000 rows"]
-        );
-        assert_eq!([0, 1, 2].map(|count| choose_plural(count, "is", "are")), ["are", "is", "are"]);
-        assert_eq!([0, 999, 1_000_000].map(format_thousands), ["0", "999", "1 000 000"]);
     }
 }

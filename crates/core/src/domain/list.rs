@@ -53,7 +53,7 @@ pub enum ParseRowsError {
 }
 
 impl RowSet {
-    /// Whether `row` was chosen.
+    /// Whether `row` is selected.
     #[must_use]
     pub fn contains(&self, row: Row) -> bool {
         self.0.iter().any(|&(first, last)| (first..=last).contains(&row.get()))
@@ -236,7 +236,7 @@ mod tests {
 }
 
 #[cfg(test)]
-mod list_form_tests {
+mod delimiter_tests {
     use super::*;
 
     #[test]

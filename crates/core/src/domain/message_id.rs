@@ -33,14 +33,14 @@ impl fmt::Display for MessageId {
     }
 }
 
-/// The identifiers that a run reserves, one for each row number from 0, so that one follows from the other.
+/// The identifiers that a run reserves, one for each row number from 0, so that each follows from its row.
 ///
 /// The identifier of row 1, the header, has no recipient and is never sent: it is the probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdRange {
     /// The identifier of row 0.
     pub first: u64,
-    /// How many identifiers are reserved.
+    /// The number of reserved identifiers.
     pub len: u64,
 }
 
@@ -50,7 +50,8 @@ impl IdRange {
     /// The lower bits: a random start plus an index.
     const SPAN: u64 = 1 << 39;
 
-    /// A range of `len` identifiers: days since 2026-01-01 above, a random start below.
+    /// A range of `len` identifiers, whose upper bits are the days since 2026-01-01 and whose lower bits begin at a
+    /// random number.
     ///
     /// `len` is at most 2^32 + 2, so the start always leaves room for it.
     #[must_use]

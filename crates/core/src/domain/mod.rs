@@ -2,8 +2,10 @@
 //!
 //! It does no I/O and knows neither file formats nor wire formats.
 
+mod amount;
 mod approver;
 mod channel;
+mod counting;
 mod invisible;
 mod language;
 mod limits;
@@ -12,6 +14,7 @@ mod message_id;
 mod notification;
 mod operation;
 mod opt_out;
+mod outcome;
 mod phone;
 mod receipt;
 mod sms_text;
@@ -20,11 +23,13 @@ pub mod transliteration;
 pub mod variable;
 mod variant_allocation;
 
+pub use amount::{Amount, ParseAmountError};
 pub use approver::{ApproverKey, ParseApproverKeyError};
 pub use channel::*;
+pub use counting::{choose_plural, format_count, format_thousands};
 pub use invisible::is_invisible;
-pub use language::{Language, choose_plural, format_count, format_thousands};
-pub use limits::{Amount, Budget, FrequencyCap, ParseAmountError, Spending};
+pub use language::Language;
+pub use limits::{Budget, FrequencyCap, Spending};
 pub use list::{Delimiter, ListFormat, ParseRowsError, Row, RowSet};
 pub use message_id::{GatewayMessageId, IdRange, MessageId};
 pub use notification::NotificationEvent;
@@ -35,11 +40,9 @@ pub use operation::{
 pub use opt_out::{
     MAX_OPT_OUT_WORDS, OptOutColumn, OptOutState, OptOutWords, ReplyReading, is_date, read_opt_out_state,
 };
+pub use outcome::{OperationOutcome, PermanentError};
 pub use phone::{Addressee, FORGOTTEN, ForgottenNumber, ParseRegionError, Phone, Region, find_country};
-pub use receipt::{
-    DeliveryState, Media, OperationOutcome, PermanentError, Receipt, ReceiptSource, RecipientReply, ReportedChannel,
-    Status,
-};
+pub use receipt::{DeliveryState, Media, Receipt, ReceiptSource, RecipientReply, ReportedChannel, Status};
 pub use sms_text::{CostlyCharacters, SmsEncoding, SmsSize, find_costly_characters, measure_sms, split_sms};
 pub use state::{CANCELLED, CANCELLED_EARLIER, ENDED_EARLY, EXPIRED, FALLBACK_NOT_REPORTED, REPLACED, RowState};
 pub use transliteration::{PlainMode, keyboard_replacement};

@@ -45,6 +45,6 @@ impl FromStr for NotificationEvent {
     type Err = ();
 
     fn from_str(word: &str) -> Result<Self, ()> {
-        Self::ALL.into_iter().find(|occasion| occasion.name() == word).ok_or(())
+        Self::ALL.into_iter().find(|event| event.name() == word).ok_or(())
     }
 }

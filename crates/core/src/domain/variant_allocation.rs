@@ -1,5 +1,5 @@
 //! Assignment of recipients to variants and the holdout group, by a stable hash of the number, so that new recipients
-//! move nobody.
+//! do not change the variants of others.
 
 use sha2::{Digest, Sha256};
 
@@ -20,7 +20,7 @@ struct HoldoutDraw {
     share: u64,
 }
 
-/// A whole in hundredths of a percent.
+/// 100 % in hundredths of a percent.
 const WHOLE: u64 = 10_000;
 
 impl VariantAllocation {
@@ -82,24 +82,24 @@ mod tests {
 
     #[test]
     fn variants_keep_their_shares_and_ignore_the_holdout() {
-        let allotment = VariantAllocation::new("sale", &[5_000, 4_000]).with_holdout("sale", 1_000);
-        assert!((share_of(|phone| allotment.is_held_out(phone)) - 0.1).abs() < 0.01);
-        let first = share_of(|phone| allotment.assign_variant(phone) == 0);
+        let allocation = VariantAllocation::new("sale", &[5_000, 4_000]).with_holdout("sale", 1_000);
+        assert!((share_of(|phone| allocation.is_held_out(phone)) - 0.1).abs() < 0.01);
+        let first = share_of(|phone| allocation.assign_variant(phone) == 0);
         assert!((first - 5.0 / 9.0).abs() < 0.015, "{first}");
-        let among_held_out = test_phones().filter(|phone| allotment.is_held_out(*phone));
+        let among_held_out = test_phones().filter(|phone| allocation.is_held_out(*phone));
         let (first, all) = among_held_out.fold((0.0_f64, 0.0), |(first, all), phone| {
-            (first + if allotment.assign_variant(phone) == 0 { 1.0 } else { 0.0 }, all + 1.0)
+            (first + if allocation.assign_variant(phone) == 0 { 1.0 } else { 0.0 }, all + 1.0)
         });
         assert!((first / all - 5.0 / 9.0).abs() < 0.05, "who is held out says nothing of the variant");
     }
 
     #[test]
-    fn person_always_gets_same_variant() {
+    fn variant_of_a_number_never_changes() {
         // Earlier versions divided their recipients by these numbers, so they must never change.
-        let allotment = VariantAllocation::new("sale", &[5_000, 4_000]).with_holdout("autumn", 1_000);
+        let allocation = VariantAllocation::new("sale", &[5_000, 4_000]).with_holdout("autumn", 1_000);
         let parts: String = test_phones()
             .take(24)
-            .map(|phone| match (allotment.is_held_out(phone), allotment.assign_variant(phone)) {
+            .map(|phone| match (allocation.is_held_out(phone), allocation.assign_variant(phone)) {
                 (true, _) => '-',
                 (false, 0) => 'a',
                 (false, _) => 'b',
@@ -109,10 +109,10 @@ mod tests {
     }
 
     #[test]
-    fn group_holds_out_same_people_in_all_its_campaigns() {
+    fn campaigns_of_a_group_hold_out_the_same_numbers() {
         let held = |campaign: &str, of: &str| {
-            let allotment = VariantAllocation::new(campaign, &[9_000]).with_holdout(of, 1_000);
-            test_phones().filter(|phone| allotment.is_held_out(*phone)).collect::<Vec<_>>()
+            let allocation = VariantAllocation::new(campaign, &[9_000]).with_holdout(of, 1_000);
+            test_phones().filter(|phone| allocation.is_held_out(*phone)).collect::<Vec<_>>()
         };
         assert_eq!(held("spring", "year"), held("autumn", "year"));
         assert_ne!(held("spring", "spring"), held("autumn", "autumn"));

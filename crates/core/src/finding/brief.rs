@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Finding, SourceLocation, escape_to_one_line, severity_word};
 
-/// How many findings of one problem are kept.
+/// The maximum number of findings that are kept.
 const MAX_FINDINGS: usize = 5;
-/// The most characters of a text that are kept.
+/// The maximum number of characters of a text that are kept.
 const MAX_CHARACTERS: usize = 400;
 /// The minimum number of digits of a phone number.
 const MIN_PHONE_DIGITS: usize = 9;

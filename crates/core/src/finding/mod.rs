@@ -158,7 +158,7 @@ impl SourceLocation {
     ///
     /// The end is never before the beginning, and stays on the first line if the location spans several.
     #[must_use]
-    pub fn utf16_range(&self) -> (usize, std::ops::RangeInclusive<usize>) {
+    pub(crate) fn utf16_range(&self) -> (usize, std::ops::RangeInclusive<usize>) {
         let units = |text: &str| text.encode_utf16().count();
         let line = self.text_before().rsplit('\n').next().unwrap_or("").trim_start_matches('\u{feff}');
         let marked = self.source.text()[self.span.clone()].lines().next().unwrap_or("");

@@ -145,7 +145,7 @@ mod tests {
 }
 
 #[cfg(test)]
-mod harmless_tests {
+mod escaping_tests {
     use proptest::prelude::*;
 
     use super::*;

@@ -74,7 +74,7 @@ pub struct MessageForm {
     /// The required keys.
     pub required_keys: &'static [&'static str],
     /// The optional keys.
-    pub optional_keys: &'static [&'static str],
+    pub(crate) optional_keys: &'static [&'static str],
 }
 
 impl ChannelFacts {

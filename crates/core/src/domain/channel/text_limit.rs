@@ -29,9 +29,9 @@ pub enum TextLimit {
     Image(&'static [&'static str]),
     /// A code of digits.
     Digits {
-        /// The fewest.
+        /// The minimum number of digits.
         least: usize,
-        /// The most.
+        /// The maximum number of digits.
         most: usize,
     },
     /// One of these words.
@@ -150,7 +150,7 @@ fn check_image(address: &str, formats: &'static [&'static str]) -> Option<Violat
 
 impl fmt::Display for TextViolation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let what = Noun(self);
+        let what = TextNoun(self);
         match &self.reason {
             ViolationReason::Empty => write!(f, "{what} {}", self.channel.facts().empty),
             ViolationReason::Parts { text, max } => {
@@ -205,9 +205,9 @@ fn join_choices<'w>(words: impl DoubleEndedIterator<Item = &'w str>) -> String {
 }
 
 /// The noun for the text of a violation: `the SMS text`, `the Viber button`.
-struct Noun<'a>(&'a TextViolation);
+struct TextNoun<'a>(&'a TextViolation);
 
-impl fmt::Display for Noun<'_> {
+impl fmt::Display for TextNoun<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let TextViolation { channel, field, .. } = self.0;
         write!(f, "the {} {}", channel.facts().title, field.noun)

@@ -224,8 +224,8 @@ impl Grammar {
     /// A request without its question mark: "can you stop?".
     fn without_question(&self, words: &[WordId]) -> Vec<WordId> {
         let begin = words.iter().position(|word| !self.is_skipped(*word, false)).unwrap_or(0);
-        let asks = self.requests.iter().any(|phrase| self.find_phrase_ends(phrase, words, begin, false) != 0);
-        words.iter().copied().filter(|word| !asks || *word != QUESTION).collect()
+        let is_request = self.requests.iter().any(|phrase| self.find_phrase_ends(phrase, words, begin, false) != 0);
+        words.iter().copied().filter(|word| !is_request || *word != QUESTION).collect()
     }
 
     /// Whether a reply contains a phrase.
