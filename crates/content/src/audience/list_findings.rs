@@ -284,8 +284,8 @@ pub(super) fn utf32_encoding(file: &Path) -> Finding {
 }
 
 /// The declared encoding is wrong: the file certainly has another one.
-pub(super) fn wrong_encoding(file: &Path, told: &str, found: &str) -> Finding {
-    file_finding(&rules::RECIPIENTS_FORM_OF_ANOTHER, file, &format!("is encoded in {found}, not in {told}"))
+pub(super) fn wrong_encoding(file: &Path, declared: &str, found: &str) -> Finding {
+    file_finding(&rules::RECIPIENTS_FORM_OF_ANOTHER, file, &format!("is encoded in {found}, not in {declared}"))
         .help("delete `encoding` under `recipients`; the encoding is detected automatically")
 }
 

@@ -4,7 +4,7 @@
 //! the same for other tables: opt-outs, purchases, results. A [`RecipientReader`] detects the format, resolves the
 //! columns and returns [`Chunk`]s of records with the row numbers of a spreadsheet. [`parse_phone_number`] turns a cell
 //! into a phone number, [`SeenNumbers`] finds duplicates, and [`suggest_columns`] describes an unknown list.
-//! [`read_columns`] reads some columns of any other file.
+//! [`read_columns`] reads some columns of any other file, and [`write_without_rows`] erases recipients from a list.
 //!
 //! Memory holds one chunk, never the whole list. This module does not decide whether a recipient gets a message: it
 //! does not know templates, channels or the policy for duplicates.
@@ -12,6 +12,7 @@
 mod columns;
 mod decoding;
 mod digits;
+mod erasure;
 mod list_findings;
 mod phone_columns;
 mod phones;
@@ -24,12 +25,13 @@ mod workbook;
 pub use columns::{ListHeader, ListSettings, NamedColumns};
 pub use decoding::{DecodedText, DetectedFormat, SheetInfo, SpoolReader, SpooledFile, decode, decode_table};
 pub use digits::expand_power_of_ten;
+pub use erasure::write_without_rows;
 pub use phone_columns::PhoneColumns;
 pub use phones::{PhoneProblem, ValidNumber, parse_number, parse_phone_number};
 pub use raw_records::RECORD_LIMIT;
 pub use reader::{
     Chunk, RecipientReader, RecordFields, RecordRef, RejectedList, SeenNumbers, clean_cell, is_shortened, read_columns,
-    read_rows, write_without_rows,
+    read_rows,
 };
 pub use records::{CELL_LIMIT, contains_row};
 pub use suggestion::{

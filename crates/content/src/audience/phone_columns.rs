@@ -132,13 +132,13 @@ pub(super) fn find_phone_column(sample: &Chunk, headers: &[String], region: Opti
             .filter(|(_, tally)| tally.has_mostly_phones())
             .max_by_key(|&(column, tally)| rank_column(headers, column, tally))
     };
-    let told = best(&|column| PhoneTally::for_column(sample, column, region));
-    let told = told.map(|(column, tally)| (PhoneColumn { column, region: None }, tally));
+    let in_region = best(&|column| PhoneTally::for_column(sample, column, region));
+    let in_region = in_region.map(|(column, tally)| (PhoneColumn { column, region: None }, tally));
     let guessed = Region::LIKELY_REGIONS.into_iter().filter(|_| region.is_none()).filter_map(|region| {
         let (column, tally) = best(&|column| PhoneTally::for_region(sample, column, region))?;
         Some((PhoneColumn { column, region: Some(region) }, tally))
     });
-    let ranked = told
+    let ranked = in_region
         .into_iter()
         .chain(guessed)
         .map(|(found, tally)| (found, (rank_column(headers, found.column, tally), tally.valid)));

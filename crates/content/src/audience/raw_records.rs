@@ -467,8 +467,8 @@ mod delimiter_tests {
             ("sep=;name\n1;2", None),
             ("phone;name\n", None),
         ] {
-            let found =
-                read_declared_delimiter(head.as_bytes()).map(|told| (told.delimiter, told.length, told.is_line));
+            let found = read_declared_delimiter(head.as_bytes())
+                .map(|declared| (declared.delimiter, declared.length, declared.is_line));
             assert_eq!(found, expected, "{head:?}");
         }
     }

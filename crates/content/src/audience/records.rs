@@ -105,13 +105,13 @@ impl<R: Read> RecordReader<R> {
     pub(super) fn open(input: R, file: &Path) -> Result<Self, Box<Finding>> {
         let mut intake = RecordInput::new(input);
         let head = intake.read_head().map_err(|error| list_findings::unreadable(file, &error))?;
-        let by_campaign = read_declared_delimiter(head).filter(|told| !told.is_line);
-        let by_file =
-            read_declared_delimiter(&head[by_campaign.map_or(0, |told| told.length)..]).filter(|told| told.is_line);
-        let delimiter = by_campaign.or(by_file).map_or_else(|| guess_delimiter(head), |told| told.delimiter);
+        let by_campaign = read_declared_delimiter(head).filter(|declared| !declared.is_line);
+        let by_file = read_declared_delimiter(&head[by_campaign.map_or(0, |declared| declared.length)..])
+            .filter(|declared| declared.is_line);
+        let delimiter = by_campaign.or(by_file).map_or_else(|| guess_delimiter(head), |declared| declared.delimiter);
         let has_quoted_lines = are_lines_quoted(head);
-        intake.skip(by_campaign.map_or(0, |told| told.length), 0);
-        intake.skip(by_file.map_or(0, |told| told.length), u64::from(by_file.is_some()));
+        intake.skip(by_campaign.map_or(0, |declared| declared.length), 0);
+        intake.skip(by_file.map_or(0, |declared| declared.length), u64::from(by_file.is_some()));
         let csv = csv::ReaderBuilder::new()
             .has_headers(false)
             .flexible(true)

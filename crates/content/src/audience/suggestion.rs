@@ -241,7 +241,7 @@ pub struct ListPlace {
     /// The sheet, if it differs from the one that was read.
     pub sheet: Option<String>,
     /// The sheet that was read instead.
-    pub read_sheet: Option<String>,
+    pub(crate) read_sheet: Option<String>,
     /// The row of its headers, from 1.
     pub header_row: u32,
     /// The header of its numbers.
@@ -258,11 +258,11 @@ pub fn find_list<S: Read + Seek + Send + 'static>(
     form: &ListFormat,
     region: Option<Region>,
 ) -> Option<ListPlace> {
-    let look = |sheet: Option<String>| {
+    let search = |sheet: Option<String>| {
         let plain = ListFormat { sheet, header_row: None, delimiter: None, ..form.clone() };
         decode(open().ok()?, file, &plain, region).ok()
     };
-    let first = look(form.sheet.clone())?;
+    let first = search(form.sheet.clone())?;
     let others = if form.sheet.is_none() { first.format().other_sheets().to_vec() } else { Vec::new() };
     let read_sheet = first.format().sheet_name().map(str::to_owned);
     if let Some((phone, rows)) = find_header_rows(first, file, form) {
@@ -270,7 +270,7 @@ pub fn find_list<S: Read + Seek + Send + 'static>(
         return (!is_known).then_some(ListPlace { sheet: None, read_sheet: None, header_row: *rows.end(), phone });
     }
     others.into_iter().take(MAX_SHEETS).find_map(|name| {
-        let (phone, rows) = find_header_rows(look(Some(name.clone()))?, file, form)?;
+        let (phone, rows) = find_header_rows(search(Some(name.clone()))?, file, form)?;
         Some(ListPlace { sheet: Some(name), read_sheet: read_sheet.clone(), header_row: *rows.end(), phone })
     })
 }
@@ -289,8 +289,9 @@ fn find_header_rows(text: DecodedText, file: &Path, form: &ListFormat) -> Option
     let mut likely: Option<(String, RangeInclusive<u32>)> = None;
     for row in 1..=LAST_HEADER_ROW {
         let below = RowBlanker::new(Cursor::new(sample.as_slice()), row, file);
-        let told = Cursor::new(form.delimiter.map(delimiter_line).unwrap_or_default());
-        let Ok(ColumnSuggestion { phone: Some(header), numbers, .. }) = suggest_columns(told.chain(below), file) else {
+        let declared = Cursor::new(form.delimiter.map(delimiter_line).unwrap_or_default());
+        let Ok(ColumnSuggestion { phone: Some(header), numbers, .. }) = suggest_columns(declared.chain(below), file)
+        else {
             continue;
         };
         if parse_header_number(&header, None).is_some() {

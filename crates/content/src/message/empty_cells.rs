@@ -414,23 +414,23 @@ fn trace_loop(source: &str, tag: Range<usize>, head: &[TemplateToken<'_>], uses:
 
 /// For each token, whether it is part of a condition (`x if CONDITION else y`) or selects an item (`x[KEY]`).
 fn find_indirect_tokens(tag: &[TemplateToken<'_>]) -> Vec<bool> {
-    let (mut open, mut asks) = (Vec::new(), (false, false));
+    let (mut open, mut context) = (Vec::new(), (false, false));
     let mut followed = Vec::with_capacity(tag.len());
     for (at, token) in tag.iter().enumerate() {
-        let (outside, condition) = asks;
+        let (outside, condition) = context;
         followed.push(outside || condition);
         match token.kind {
             TokenKind::Symbol("(" | "{") => {
-                open.push(asks);
-                asks = (outside || condition, false);
+                open.push(context);
+                context = (outside || condition, false);
             }
             TokenKind::Symbol("[" | "?[") => {
-                open.push(asks);
-                asks = (outside || condition || ends_with_value(&tag[..at]), false);
+                open.push(context);
+                context = (outside || condition || ends_with_value(&tag[..at]), false);
             }
-            TokenKind::Symbol(")" | "]" | "}") => asks = open.pop().unwrap_or(asks),
-            TokenKind::Name("if") => asks.1 = true,
-            TokenKind::Name("else") => asks.1 = false,
+            TokenKind::Symbol(")" | "]" | "}") => context = open.pop().unwrap_or(context),
+            TokenKind::Name("if") => context.1 = true,
+            TokenKind::Name("else") => context.1 = false,
             _ => {}
         }
     }

@@ -456,7 +456,7 @@ mod tests {
 }
 
 #[cfg(test)]
-mod regional_tests {
+mod format_tests {
     use super::*;
 
     #[test]

@@ -43,8 +43,8 @@ fn text_with_thousands_of_names_is_rejected_quickly() {
         let source = tag.repeat(60_000 / tag.len());
         let problems =
             compile_messages(&sms_content("Olena", &source), &names(), &mut |_| Ok("a".repeat(60_000))).unwrap_err();
-        let told: Vec<&str> = problems.iter().map(|problem| problem.message.as_str()).collect();
-        assert!(matches!(told[..], [one] if one.contains("for the number of tags")), "{tag}: {told:?}");
+        let reported: Vec<&str> = problems.iter().map(|problem| problem.message.as_str()).collect();
+        assert!(matches!(reported[..], [one] if one.contains("for the number of tags")), "{tag}: {reported:?}");
     }
 }
 

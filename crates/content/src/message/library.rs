@@ -12,9 +12,9 @@ use tera::{Error, ErrorKind, Tera};
 use super::engine::{FILTERS, FUNCTIONS, KEEP, MAX_STEPS, ROUND, TESTS, WEB_FILTERS};
 use super::names::TemplateNames;
 use super::outline::{Outline, OutlineAction, OutlineEvent, SetValue};
+use super::problem::TextProblem;
 use super::slips::{SyntaxSlip, SyntaxSlips};
 use super::syntax_errors;
-use super::syntax_errors::TextProblem;
 use super::tokens::tokenize;
 use campaign_core::domain::NamedTemplate;
 use campaign_core::finding::{Rule, did_you_mean, rules};
@@ -80,7 +80,7 @@ impl<'l> TemplateLibrary<'l> {
         self.read_included(text, &mut Vec::new())
     }
 
-    /// How many steps a part of `outline` with this many tokens and bytes and these events takes.
+    /// The number of steps of a part of `outline` with this many tokens and bytes and these events.
     pub(super) fn count_steps(&self, outline: &Outline, tokens: usize, bytes: usize, events: Range<usize>) -> usize {
         let of = |name: &str| self.loaded.get(name).map_or(0, |text| text.steps);
         let parent = outline.find_parent().map_or(0, of);

@@ -48,7 +48,7 @@ pub struct Marker<'m> {
 impl MarkedText {
     /// A text that is the same for all recipients.
     #[must_use]
-    pub fn from_constant(text: &str) -> Self {
+    pub(crate) fn from_constant(text: &str) -> Self {
         Self { text: text.to_owned(), from_row: Vec::new() }
     }
 
@@ -295,7 +295,7 @@ fn add_markers(source: &str, number: &mut u32) -> String {
 }
 
 #[cfg(test)]
-mod marked_tests {
+mod mark_tests {
     use proptest::prelude::*;
 
     use super::*;

@@ -6,10 +6,11 @@
 //!
 //! The path of a text: `tokens` reads its tags, `outline` finds what they use, `library` loads its includes and inserts
 //! the limits of `engine`, `names` checks the names, and `render` fills it. `empty_cells` finds empty cells that a
-//! message shows, `markers` the parts that came from a row. This module opens no file, reads no clock or environment,
-//! and escapes nothing.
+//! message shows, `markers` the parts that came from a row, and `inspection` what rules look for. `condition` compiles
+//! the condition that selects rows. This module opens no file, reads no clock or environment, and escapes nothing.
 
 mod compile;
+mod condition;
 mod empty_cells;
 mod engine;
 mod failure;
@@ -17,25 +18,30 @@ mod failure;
 mod fixtures;
 #[cfg(test)]
 mod hostile;
+mod inspection;
 mod library;
 mod markers;
 mod names;
 mod notice;
 mod outline;
+mod problem;
 mod render;
 mod slips;
 mod syntax_errors;
+mod tables;
 mod tokens;
 
-pub use compile::{Condition, RowFilter, compile_condition, compile_messages, render_constant};
+pub use compile::{compile_messages, render_constant};
+pub use condition::{Condition, RowFilter, compile_condition};
 pub use empty_cells::{EmptyCellFinder, EmptyCellPlace, EmptyCellUse, find_defined_names};
+pub use inspection::{
+    ConditionCheck, ConditionKind, FilterCall, Mentions, constant_parts, find_condition_checks, find_filter_calls,
+    find_looped_names, find_mentions, find_number_comparisons, mask_tags, number_remedy,
+};
 pub use markers::{BranchFinder, MarkedText, Marker};
-pub use names::{LookupTable, TemplateNames, load_tables};
+pub use names::TemplateNames;
 pub use notice::{Notice, fill_notice};
+pub use problem::{TextProblem, problem_at};
 pub use render::{CompiledMessages, FilledMessage, RenderError, Renderer};
 pub use slips::{cyrillic_lookalike, latin_lookalike};
-pub use syntax_errors::TextProblem;
-pub use tokens::{
-    ConditionCheck, ConditionKind, FilterCall, Mentions, constant_parts, find_condition_checks, find_filter_calls,
-    find_looped_names, find_mentions, find_number_comparisons, mask_tags, number_remedy, problem_at,
-};
+pub use tables::{LookupTable, load_tables};

@@ -1,20 +1,17 @@
 //! Names that texts can use, and checks of the names that they do use.
 //!
 //! The order within a text counts: a variable is known after it is set, and a loop variable only inside the loop. An
-//! included text sees the variables at its place. Lookup tables (`{{ stores[city].address }}`) are here too.
+//! included text sees the variables at its place.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
-
-use serde::{Deserialize, Serialize};
-use tera::value::Key;
-use tera::{Map, Value};
 
 use super::engine::{MAX_BYTES, MAX_STEPS};
 use super::library::{TemplateAnalysis, TemplateLibrary};
 use super::outline::{OutlineAction, OutlineEvent, TableLookup, VariableUse};
-use super::syntax_errors::TextProblem;
+use super::problem::TextProblem;
+use super::tables::LookupTable;
 use campaign_core::domain::Language;
 use campaign_core::domain::variable::{CAMPAIGN_VARIABLES, ROW_VARIABLES, is_reserved, is_variable};
 use campaign_core::finding::{Rule, did_you_mean, join_alternatives, join_names, rules};
@@ -65,23 +62,23 @@ pub(super) enum NameScope {
 
 impl TemplateNames {
     /// All meanings of `name`. Several meanings are a clash. A word of the language is never a column.
-    pub(super) fn find_meanings(&self, name: &str, reach: NameScope) -> Vec<NameMeaning> {
+    pub(super) fn find_meanings(&self, name: &str, scope: NameScope) -> Vec<NameMeaning> {
         if is_reserved(name) {
             return Vec::new();
         }
         let columns = self.names.iter().enumerate().filter(|(_, column)| *column == name);
-        let columns = columns.map(|(index, _)| NameMeaning::Column(index)).filter(|_| reach == NameScope::Recipient);
+        let columns = columns.map(|(index, _)| NameMeaning::Column(index)).filter(|_| scope == NameScope::Recipient);
         let vars = self.vars.iter().position(|(var, _)| var == name).map(NameMeaning::Var);
         let tables = self.tables.iter().position(|(table, _)| table == name).map(NameMeaning::Table);
-        let tables = tables.filter(|_| reach == NameScope::Recipient);
+        let tables = tables.filter(|_| scope == NameScope::Recipient);
         let ours =
-            CAMPAIGN_VARIABLES.contains(&name) || (reach == NameScope::Recipient && ROW_VARIABLES.contains(&name));
+            CAMPAIGN_VARIABLES.contains(&name) || (scope == NameScope::Recipient && ROW_VARIABLES.contains(&name));
         columns.chain(vars).chain(tables).chain(ours.then_some(NameMeaning::Ours)).collect()
     }
 
     /// The table that `name` refers to, if nothing else has that name.
-    pub(super) fn find_table(&self, name: &str, reach: NameScope) -> Option<usize> {
-        match self.find_meanings(name, reach).as_slice() {
+    pub(super) fn find_table(&self, name: &str, scope: NameScope) -> Option<usize> {
+        match self.find_meanings(name, scope).as_slice() {
             [NameMeaning::Table(index)] => Some(*index),
             _ => None,
         }
@@ -94,8 +91,8 @@ impl TemplateNames {
     }
 
     /// The remedy for an unknown name.
-    pub(super) fn help_for_name(&self, typed: &str, reach: NameScope) -> String {
-        if reach == NameScope::Campaign {
+    pub(super) fn help_for_name(&self, typed: &str, scope: NameScope) -> String {
+        if scope == NameScope::Campaign {
             return self.help_for_constant(typed);
         }
         let known = self.list_bare_names();
@@ -207,11 +204,11 @@ pub(super) struct TemplateNeeds {
     pub(super) row: bool,
 }
 
-/// See the module documentation.
+/// Checks the names that texts use, in the order of the text.
 pub(super) struct NameChecker<'j> {
     names: &'j TemplateNames,
     library: &'j TemplateLibrary<'j>,
-    reach: NameScope,
+    scope: NameScope,
     pub(super) needs: TemplateNeeds,
     pub(super) problems: Vec<TextProblem>,
 }
@@ -233,8 +230,8 @@ impl NameProblem {
 type Scopes = Vec<HashSet<String>>;
 
 impl<'j> NameChecker<'j> {
-    pub(super) fn new(names: &'j TemplateNames, library: &'j TemplateLibrary<'j>, reach: NameScope) -> Self {
-        Self { names, library, reach, needs: TemplateNeeds::default(), problems: Vec::new() }
+    pub(super) fn new(names: &'j TemplateNames, library: &'j TemplateLibrary<'j>, scope: NameScope) -> Self {
+        Self { names, library, scope, needs: TemplateNeeds::default(), problems: Vec::new() }
     }
 
     /// Checks a text with its includes.
@@ -317,7 +314,7 @@ impl<'j> NameChecker<'j> {
             OutlineAction::Use(VariableUse { name, .. }) if local(name) => None,
             OutlineAction::Key { .. } | OutlineAction::AnyKey if local("recipient") => None,
             OutlineAction::Use(VariableUse { name, .. })
-                if name == "recipient" && self.reach == NameScope::Recipient =>
+                if name == "recipient" && self.scope == NameScope::Recipient =>
             {
                 let help = Some("select a column: `recipient[\"Header\"]`".to_owned());
                 Some(NameProblem::new(
@@ -327,12 +324,12 @@ impl<'j> NameChecker<'j> {
                 ))
             }
             OutlineAction::Use(VariableUse { name, lookup, .. })
-                if self.names.find_table(name, self.reach).is_some() =>
+                if self.names.find_table(name, self.scope).is_some() =>
             {
                 self.check_lookup(name, lookup.as_ref())
             }
             OutlineAction::Use(VariableUse { name, dotted: true, .. })
-                if !self.names.find_meanings(name, self.reach).is_empty() =>
+                if !self.names.find_meanings(name, self.scope).is_empty() =>
             {
                 let help = Some("remove the dot and the part after it".to_owned());
                 Some(NameProblem::new(
@@ -346,7 +343,7 @@ impl<'j> NameChecker<'j> {
             }
             OutlineAction::Ask(name) if local(name) => None,
             OutlineAction::Ask(name) => self.check_variable(name, true),
-            OutlineAction::Key { .. } | OutlineAction::AnyKey if self.reach == NameScope::Campaign => {
+            OutlineAction::Key { .. } | OutlineAction::AnyKey if self.scope == NameScope::Campaign => {
                 self.check_variable("recipient", false)
             }
             OutlineAction::Key { key, optional } => self.check_header(key, *optional),
@@ -370,10 +367,10 @@ impl<'j> NameChecker<'j> {
     }
 
     fn check_variable(&mut self, name: &str, optional: bool) -> Option<NameProblem> {
-        match self.names.find_meanings(name, self.reach).as_slice() {
+        match self.names.find_meanings(name, self.scope).as_slice() {
             [] if optional => None,
             [] => {
-                let help = Some(self.names.help_for_name(name, self.reach));
+                let help = Some(self.names.help_for_name(name, self.scope));
                 Some(NameProblem::new(&rules::UNKNOWN_VARIABLE, format!("unknown variable `{name}`"), help))
             }
             [one] => {
@@ -396,7 +393,7 @@ impl<'j> NameChecker<'j> {
 
     /// Records the table of a lookup, or returns its problem.
     fn check_lookup(&mut self, name: &str, lookup: Option<&TableLookup>) -> Option<NameProblem> {
-        let index = self.names.find_table(name, self.reach)?;
+        let index = self.names.find_table(name, self.scope)?;
         self.needs.tables.insert(index);
         let (_, table) = self.names.tables.get(index)?;
         let new = |message: String, help: String| Some(NameProblem::new(&rules::DATA_LOOKUP, message, Some(help)));
@@ -448,10 +445,10 @@ impl<'j> NameChecker<'j> {
 }
 
 /// Vars that clash with another name, or are longer than a message.
-pub(super) fn check_vars(names: &TemplateNames, reach: NameScope) -> Vec<TextProblem> {
+pub(super) fn check_vars(names: &TemplateNames, scope: NameScope) -> Vec<TextProblem> {
     let problem = |(name, value): &(String, String)| {
         let new = |rule, message| TextProblem::new(&format!("vars.{name}"), value, 0..value.len(), rule, message);
-        let meanings = names.find_meanings(name, reach);
+        let meanings = names.find_meanings(name, scope);
         if let Some(other) = meanings.iter().find(|meaning| !matches!(meaning, NameMeaning::Var(_))) {
             let other = match other {
                 NameMeaning::Ours => "a built-in value",
@@ -495,80 +492,6 @@ fn asked_name(event: &OutlineEvent) -> Option<&str> {
 /// All names of all scopes.
 fn flatten_scopes(scopes: &Scopes) -> HashSet<String> {
     scopes.iter().flatten().cloned().collect()
-}
-
-/// Rows by the values of a key column.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LookupTable {
-    /// The headers.
-    pub columns: Vec<String>,
-    /// The cells of each row, one per column, by its key.
-    pub rows: BTreeMap<String, Vec<String>>,
-}
-
-impl LookupTable {
-    /// The name of a table among the stored texts of a campaign. Text files cannot have such a name.
-    #[must_use]
-    pub fn source_name(name: &str) -> String {
-        format!("data:{name}")
-    }
-
-    /// Whether a text of a campaign is a table.
-    #[must_use]
-    pub fn is_source(name: &str) -> bool {
-        name.starts_with("data:")
-    }
-
-    /// The table as stored text.
-    #[must_use]
-    pub fn to_source(&self) -> String {
-        // A map of texts can always be written.
-        serde_json::to_string(self).unwrap_or_default()
-    }
-
-    /// The table from its stored text. `None` for other text.
-    #[must_use]
-    pub fn from_source(source: &str) -> Option<Self> {
-        serde_json::from_str(source).ok()
-    }
-
-    /// The table as a value for templates.
-    pub(super) fn to_value(&self) -> Value {
-        let key = |text: &String| -> Key<'static> { text.clone().into() };
-        let row = |cells: &Vec<String>| {
-            let cells = self.columns.iter().zip(cells).map(|(column, cell)| (key(column), Value::normal_string(cell)));
-            Value::from(cells.collect::<Map>())
-        };
-        Value::from(self.rows.iter().map(|(name, cells)| (key(name), row(cells))).collect::<Map>())
-    }
-}
-
-/// The tables with these names, from the stored texts of a campaign.
-///
-/// # Errors
-/// The missing tables.
-pub fn load_tables(
-    names: &[String],
-    load: &mut dyn FnMut(&str) -> Result<String, String>,
-) -> Result<Vec<(String, Arc<LookupTable>)>, Vec<TextProblem>> {
-    let table = |name: &String| {
-        let table = load(&LookupTable::source_name(name)).and_then(|source| {
-            LookupTable::from_source(&source).ok_or_else(|| "the table saved with the run is not valid".to_owned())
-        });
-        let problem = |why| {
-            let message = format!("cannot use the table `{name}`: {why}");
-            TextProblem::new(&format!("data.{name}"), "", 0..0, &rules::DATA_FILE, message)
-        };
-        table.map(|table| (name.clone(), Arc::new(table))).map_err(problem)
-    };
-    let (mut tables, mut problems) = (Vec::new(), Vec::new());
-    for table in names.iter().map(table) {
-        match table {
-            Ok(table) => tables.push(table),
-            Err(problem) => problems.push(problem),
-        }
-    }
-    if problems.is_empty() { Ok(tables) } else { Err(problems) }
 }
 
 #[cfg(test)]
@@ -623,87 +546,5 @@ mod tests {
         let many: Vec<String> = (0..20).map(|n| format!("c{n}")).collect();
         let names = TemplateNames { headers: many.clone(), names: many, ..TemplateNames::default() };
         assert!(names.help_for_header("zzzzz").ends_with("`c11` and 8 more"));
-    }
-}
-
-#[cfg(test)]
-mod table_tests {
-    use super::*;
-    use crate::message::{TemplateNames, compile_messages, fixtures};
-    use campaign_core::domain::Row;
-
-    fn names() -> TemplateNames {
-        let row = |city: &str, address: &str| (city.to_owned(), vec![city.to_owned(), address.to_owned()]);
-        let rows = BTreeMap::from([row("Kyiv", "Khreshchatyk 1"), row("Lviv", "Rynok 2")]);
-        let table = LookupTable { columns: vec!["city".into(), "address".into()], rows };
-        TemplateNames { tables: vec![("stores".into(), Arc::new(table))], ..fixtures::names() }
-    }
-
-    fn render_message(message: &str, code: &str) -> Result<String, String> {
-        let mut load = |_: &str| Err(String::new());
-        let messages = match compile_messages(&fixtures::sms_content("Olena", message), &names(), &mut load) {
-            Ok(messages) => messages,
-            Err(problems) => {
-                let said = |problem: &TextProblem| {
-                    format!("{}; {}", problem.message, problem.help.as_deref().unwrap_or_default())
-                };
-                return Err(problems.iter().map(said).collect());
-            }
-        };
-        let mut renderer = messages.renderer();
-        let message = renderer.render(Row::new(2), |column| if column == 2 { code } else { "" });
-        let message = message.map_err(|invalid| invalid.to_string())?;
-        Ok(message.billed_text().unwrap_or_default().to_owned())
-    }
-
-    #[test]
-    fn cell_selects_a_row_of_a_table() {
-        for (message, expected) in [
-            ("{{ stores[code].address }}", "Khreshchatyk 1"),
-            ("{{ stores[code]['address'] }}", "Khreshchatyk 1"),
-            ("{{ stores['Lviv'].address }}", "Rynok 2"),
-            ("{{ stores[code | trim].address | upper }}", "KHRESHCHATYK 1"),
-            ("{% set store = stores[code] | default(value='') %}{% if store %}x{% endif %}", "x"),
-            ("{% if stores[code] is defined %}{{ stores[code].city }}{% endif %}", "Kyiv"),
-            ("{{ stores['Odesa']?.address | default(value='none') }}", "none"),
-        ] {
-            assert_eq!(render_message(message, "Kyiv").as_deref(), Ok(expected), "{message}");
-        }
-        let nobody = render_message("{{ stores[code].address }}", "Odesa").unwrap_err();
-        assert!(
-            nobody.starts_with("`stores[code]` has no value because the table has no row for this key"),
-            "{nobody}"
-        );
-        assert!(!nobody.contains("Odesa"), "{nobody}");
-    }
-
-    #[test]
-    fn missing_table_entry_is_reported_before_sending() {
-        for (message, expected) in [
-            ("{{ stores }}", "`stores` is a whole table, so the message would show every row"),
-            ("{{ stores | length }}", "`stores` is a "),
-            ("{{ stores.Kyiv.address }}", "`stores` is a "),
-            ("{% for s in stores %}x{% endfor %}", "`stores` is a "),
-            ("{{ stores[code] }}", "`stores[…]` is a whole row of the table; write `stores[COLUMN].address`"),
-            ("{{ stores[code].adress }}", "no column `adress`; did you mean `address`?"),
-            (
-                "{{ stores[code]['phone'] }}",
-                "no column `phone`; use one of the columns of the table: `city` and `address`",
-            ),
-            ("{{ stores['Kyjiv'].address }}", "the table `stores` has no row `Kyjiv`; did you mean `Kyiv`?"),
-            ("{{ store[code].address }}", "unknown variable `store`; did you mean `stores`?"),
-            ("{{ stores[cod].address }}", "unknown variable `cod`"),
-        ] {
-            let said = render_message(message, "Kyiv").unwrap_err();
-            assert!(said.contains(expected), "{message}: {said}");
-        }
-    }
-
-    #[test]
-    fn table_survives_being_stored_as_text() {
-        let rows = BTreeMap::from([("Kyiv".to_owned(), vec!["Kyiv".to_owned(), "\"1\", \\ Khreshchatyk".to_owned()])]);
-        let table = LookupTable { columns: vec!["city".into(), "address".into()], rows };
-        assert_eq!(LookupTable::from_source(&table.to_source()), Some(table));
-        assert_eq!(LookupTable::from_source("Hello"), None);
     }
 }

@@ -101,7 +101,7 @@ pub(super) enum SetValue {
     Block(usize),
 }
 
-/// See the module documentation.
+/// The names that a text uses and defines, its blocks and its loops, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Outline {
     pub(super) events: Vec<OutlineEvent>,

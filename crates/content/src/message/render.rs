@@ -12,7 +12,7 @@ use super::engine::{CappedWriter, MAX_BYTES, reset_steps};
 use super::failure::{RenderFailure, explain_failure};
 use super::library::{MeteredTexts, error_place};
 use super::names::{NameMeaning, NameScope, TemplateNames, TemplateNeeds, intern_name};
-use super::syntax_errors::TextProblem;
+use super::problem::TextProblem;
 use super::tokens::{TemplateToken, TokenKind, is_constant, tokenize};
 use campaign_core::domain::{
     Channel, ChannelField, MessageContent, NamedTemplate, Row, Stage, TextSource, TextViolation, find_text_violation,

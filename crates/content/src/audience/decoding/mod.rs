@@ -183,8 +183,8 @@ fn decode_unpacked<S: Read + Seek + Send + 'static>(
         }
         finding
     })?;
-    let told = [("encoding", form.encoding.is_some()), ("delimiter", form.delimiter.is_some())];
-    if let Some((key, _)) = told.into_iter().find(|(_, is_told)| *is_told) {
+    let declared = [("encoding", form.encoding.is_some()), ("delimiter", form.delimiter.is_some())];
+    if let Some((key, _)) = declared.into_iter().find(|(_, is_declared)| *is_declared) {
         return Err(list_findings::text_key_of_workbook(file, key).into());
     }
     let written =
@@ -262,7 +262,7 @@ impl SpooledFile {
     ///
     /// # Errors
     /// The input cannot be read, or the disk is full.
-    pub fn copy_from(mut input: impl Read) -> io::Result<Self> {
+    pub(crate) fn copy_from(mut input: impl Read) -> io::Result<Self> {
         let mut file = tempfile::tempfile()?;
         io::copy(&mut input, &mut file)?;
         Ok(Self(Arc::new(file)))
@@ -331,7 +331,7 @@ pub struct SheetInfo {
     /// The number of other sheets in the workbook, including hidden ones.
     pub others: usize,
     /// The names of other visible sheets.
-    pub visible_others: Vec<String>,
+    pub(crate) visible_others: Vec<String>,
     /// Warnings about the sheet.
     pub warnings: Vec<Finding>,
 }
@@ -340,21 +340,21 @@ impl DetectedFormat {
     /// The format and the delimiter in words. `None` for a CSV file in UTF-8 with commas or semicolons.
     #[must_use]
     pub fn describe(&self, delimiter: u8) -> Option<String> {
-        let mut told = Vec::new();
-        told.extend(self.packed.map(|packed| format!("compressed with {packed}")));
-        told.extend(self.encoding.get().map(|encoding| format!("encoding {}", encoding_name(encoding))));
+        let mut parts = Vec::new();
+        parts.extend(self.packed.map(|packed| format!("compressed with {packed}")));
+        parts.extend(self.encoding.get().map(|encoding| format!("encoding {}", encoding_name(encoding))));
         match &self.sheet {
-            Some(SheetInfo { name, others: 0, .. }) => told.push(format!("sheet `{name}`")),
-            Some(SheetInfo { name, others, .. }) => told.push(format!("sheet `{name}`, one of {}", others + 1)),
+            Some(SheetInfo { name, others: 0, .. }) => parts.push(format!("sheet `{name}`")),
+            Some(SheetInfo { name, others, .. }) => parts.push(format!("sheet `{name}`, one of {}", others + 1)),
             // Half of the world's spreadsheets write semicolons.
-            None if delimiter == Delimiter::COMMA.to_byte() || told.is_empty() && delimiter == b';' => {}
+            None if delimiter == Delimiter::COMMA.to_byte() || parts.is_empty() && delimiter == b';' => {}
             None => {
                 let name = Delimiter::new(delimiter).unwrap_or(Delimiter::COMMA).name();
-                told.push(format!("delimiter {name}"));
+                parts.push(format!("delimiter {name}"));
             }
         }
-        told.extend(self.header_row.filter(|row| *row > 1).map(|row| format!("header in row {row}")));
-        (!told.is_empty()).then(|| told.join(", "))
+        parts.extend(self.header_row.filter(|row| *row > 1).map(|row| format!("header in row {row}")));
+        (!parts.is_empty()).then(|| parts.join(", "))
     }
 
     /// The name of the sheet that was read. `None` if the file is not a workbook.
@@ -365,7 +365,7 @@ impl DetectedFormat {
 
     /// The names of the workbook's other visible sheets; empty if it is not a workbook.
     #[must_use]
-    pub fn other_sheets(&self) -> &[String] {
+    pub(crate) fn other_sheets(&self) -> &[String] {
         self.sheet.as_ref().map_or(&[], |sheet| &sheet.visible_others)
     }
 

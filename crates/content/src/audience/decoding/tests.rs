@@ -33,7 +33,7 @@ fn text_is_the_same_in_every_encoding() {
     let windows = WINDOWS_1251.encode(UKRAINIAN).0.into_owned();
     let koi = KOI8_U.encode(UKRAINIAN).0.into_owned();
     let marked = |text: &str| format!("\u{feff}{text}");
-    for (bytes, told) in [
+    for (bytes, description) in [
         (UKRAINIAN.as_bytes().to_vec(), None),
         (windows, Some("encoding Windows-1251")),
         (koi, Some("encoding KOI8-U")),
@@ -42,7 +42,11 @@ fn text_is_the_same_in_every_encoding() {
         (encode_utf16(UKRAINIAN, true), Some("encoding UTF-16LE")),
         (encode_utf16(UKRAINIAN, false), Some("encoding UTF-16BE")),
     ] {
-        assert_eq!(decode_text(&bytes, &form()), Ok((UKRAINIAN.to_owned(), told.map(str::to_owned))), "{told:?}");
+        assert_eq!(
+            decode_text(&bytes, &form()),
+            Ok((UKRAINIAN.to_owned(), description.map(str::to_owned))),
+            "{description:?}"
+        );
     }
 }
 
@@ -55,8 +59,8 @@ fn few_words_reveal_the_encoding() {
         ("phone,name\n380501234567,Renée\n", WINDOWS_1252),
     ] {
         let bytes = encoding.encode(text).0.into_owned();
-        let (read, told) = decode_text(&bytes, &form()).unwrap();
-        assert_eq!(read, text, "{told:?}");
+        let (read, description) = decode_text(&bytes, &form()).unwrap();
+        assert_eq!(read, text, "{description:?}");
     }
 }
 
@@ -64,9 +68,9 @@ fn few_words_reveal_the_encoding() {
 fn encoding_is_detected_after_a_million_ascii_rows() {
     let mut text = "phone,name\n".to_owned() + &"380501234567,Olena\n".repeat(40_000);
     text += "380501234567,Олена Петренко\n380671234567,Тарас Їжак\n";
-    let (read, told) = decode_text(&WINDOWS_1251.encode(&text).0, &form()).unwrap();
+    let (read, description) = decode_text(&WINDOWS_1251.encode(&text).0, &form()).unwrap();
     assert!(read == text);
-    assert_eq!(told.as_deref(), Some("encoding Windows-1251"));
+    assert_eq!(description.as_deref(), Some("encoding Windows-1251"));
 }
 
 #[test]
@@ -83,21 +87,21 @@ fn utf_8_with_one_broken_character_stays_utf_8() {
 
 #[test]
 fn campaign_encoding_counts_unless_surely_wrong() {
-    let told = |encoding| ListFormat { encoding: Some(encoding), ..form() };
+    let declared = |encoding| ListFormat { encoding: Some(encoding), ..form() };
     let latin = b"phone,name\n380501234567,\xc0\xc1\n";
-    assert_eq!(decode_text(latin, &told(WINDOWS_1251)).unwrap().0, "phone,name\n380501234567,АБ\n");
-    assert_eq!(decode_text(latin, &told(WINDOWS_1252)).unwrap().0, "phone,name\n380501234567,ÀÁ\n");
+    assert_eq!(decode_text(latin, &declared(WINDOWS_1251)).unwrap().0, "phone,name\n380501234567,АБ\n");
+    assert_eq!(decode_text(latin, &declared(WINDOWS_1252)).unwrap().0, "phone,name\n380501234567,ÀÁ\n");
     for (bytes, encoding) in [
         (UKRAINIAN.as_bytes().to_vec(), WINDOWS_1251),
         (encode_utf16(&format!("\u{feff}{UKRAINIAN}"), true), WINDOWS_1251),
         (encode_utf16(&format!("\u{feff}{UKRAINIAN}"), true), UTF_8),
     ] {
-        let finding = decode_text(&bytes, &told(encoding)).unwrap_err();
+        let finding = decode_text(&bytes, &declared(encoding)).unwrap_err();
         assert_eq!(finding.rule, "recipients-form-of-another");
         assert!(finding.help.unwrap().contains("delete `encoding`"));
     }
     let surrogate = [encode_utf16("phone\n1\n", true), vec![0x00, 0xd8], encode_utf16("\n", true)].concat();
-    let finding = decode_text(&surrogate, &told(encoding_rs::UTF_16LE)).unwrap_err();
+    let finding = decode_text(&surrogate, &declared(encoding_rs::UTF_16LE)).unwrap_err();
     assert_eq!((finding.rule.id, finding.place.unwrap().line_number()), ("recipients-encoding", 3));
 }
 
@@ -135,13 +139,13 @@ fn packed_list_is_detected_by_content() {
     let windows = WINDOWS_1251.encode(UKRAINIAN).0.into_owned();
     let zstd = zstd::encode_all(UKRAINIAN.as_bytes(), 3).unwrap();
     let two = [compress_gzip(&UKRAINIAN.as_bytes()[..40]), compress_gzip(&UKRAINIAN.as_bytes()[40..])].concat();
-    for (bytes, told) in [
+    for (bytes, description) in [
         (compress_gzip(UKRAINIAN.as_bytes()), "compressed with gzip"),
         (two, "compressed with gzip"),
         (zstd, "compressed with zstd"),
         (compress_gzip(&windows), "compressed with gzip, encoding Windows-1251"),
     ] {
-        assert_eq!(decode_text(&bytes, &form()), Ok((UKRAINIAN.to_owned(), Some(told.to_owned()))));
+        assert_eq!(decode_text(&bytes, &form()), Ok((UKRAINIAN.to_owned(), Some(description.to_owned()))));
     }
     let large = compress_gzip(UKRAINIAN.repeat(5_000).as_bytes());
     for (bytes, rule) in [
@@ -172,7 +176,7 @@ fn sound_packs_are_read_with_surrounding_frames() {
     let list = UKRAINIAN.as_bytes();
     let zstd = |bytes: &[u8]| zstd::encode_all(bytes, 3).unwrap();
     let padding = vec![0; 70_000];
-    for (bytes, told) in [
+    for (bytes, description) in [
         ([compress_gzip(list), padding.clone()].concat(), "compressed with gzip"),
         (
             [compress_gzip(&list[..40]), compress_gzip(b""), compress_gzip(&list[40..]), padding].concat(),
@@ -187,7 +191,7 @@ fn sound_packs_are_read_with_surrounding_frames() {
         // The largest allowed window: 128 MiB.
         (zstd_frame(&[0, 17 << 3], list), "compressed with zstd"),
     ] {
-        assert_eq!(decode_text(&bytes, &form()), Ok((UKRAINIAN.to_owned(), Some(told.to_owned()))));
+        assert_eq!(decode_text(&bytes, &form()), Ok((UKRAINIAN.to_owned(), Some(description.to_owned()))));
     }
 }
 
@@ -221,7 +225,7 @@ fn unreadable_packs_are_rejected_with_a_reason() {
     ] {
         let finding = decode_text(&bytes, &form()).unwrap_err();
         assert!(finding.message.contains(reason), "{reason}: {}", finding.message);
-        assert!(finding.help.as_ref().is_some_and(|told| told.contains(help)), "{reason}: {:?}", finding.help);
+        assert!(finding.help.as_ref().is_some_and(|remedy| remedy.contains(help)), "{reason}: {:?}", finding.help);
     }
 }
 

@@ -72,20 +72,22 @@ impl<R: Read> TextDecoder<R> {
         written: Arc<DetectedFormat>,
     ) -> Result<Self, Box<Finding>> {
         let DecodingSource { file, region, has_keys, .. } = source;
-        let told = source.form.encoding;
+        let declared = source.form.encoding;
         if head.starts_with(b"\xff\xfe\0\0") || head.starts_with(b"\0\0\xfe\xff") {
             return Err(list_findings::utf32_encoding(file).into());
         }
         let marked = Encoding::for_bom(head).map(|(encoding, _)| encoding);
-        let encoding = match (told, marked) {
-            (Some(told), Some(marked)) if told != marked && !(is_utf16(told) && is_utf16(marked)) => {
-                return Err(list_findings::wrong_encoding(file, &encoding_name(told), &encoding_name(marked)).into());
+        let encoding = match (declared, marked) {
+            (Some(declared), Some(marked)) if declared != marked && !(is_utf16(declared) && is_utf16(marked)) => {
+                return Err(
+                    list_findings::wrong_encoding(file, &encoding_name(declared), &encoding_name(marked)).into()
+                );
             }
             (_, Some(marked)) => Some(marked),
-            (Some(told), None) if told != UTF_8 && told.is_single_byte() && is_surely_utf8(head) => {
-                return Err(list_findings::wrong_encoding(file, &encoding_name(told), &encoding_name(UTF_8)).into());
+            (Some(declared), None) if declared != UTF_8 && declared.is_single_byte() && is_surely_utf8(head) => {
+                return Err(list_findings::wrong_encoding(file, &encoding_name(declared), &encoding_name(UTF_8)).into());
             }
-            (Some(told), None) => Some(told),
+            (Some(declared), None) => Some(declared),
             (None, None) => detect_utf16_without_bom(head),
         };
         let stage = match encoding {
@@ -326,7 +328,9 @@ impl<R: Read> RowBlanker<R> {
 /// The length of the line that declares the delimiter, including a byte order mark. 0 if there is no such line.
 fn delimiter_line_length(head: &[u8]) -> usize {
     let text = head.strip_prefix(MARK).unwrap_or(head);
-    read_declared_delimiter(text).filter(|told| told.is_line).map_or(0, |told| head.len() - text.len() + told.length)
+    read_declared_delimiter(text)
+        .filter(|declared| declared.is_line)
+        .map_or(0, |declared| head.len() - text.len() + declared.length)
 }
 
 impl<R: Read> Read for RowBlanker<R> {

@@ -175,15 +175,15 @@ fn trailing_empty_cells_are_ignored() {
 
 #[test]
 fn failing_disk_is_not_end_of_file() {
-    struct Failing;
-    impl std::io::Read for Failing {
+    struct FailingInput;
+    impl std::io::Read for FailingInput {
         fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
             Err(std::io::Error::other("device gone"))
         }
     }
     let head = "phone,name\n".repeat(20_000);
     let mut records =
-        RecordReader::open(std::io::Read::chain(head.as_bytes(), Failing), Path::new("list.csv")).unwrap();
+        RecordReader::open(std::io::Read::chain(head.as_bytes(), FailingInput), Path::new("list.csv")).unwrap();
     let mut chunk = Chunk::new();
     let error = std::iter::repeat_with(|| records.fill_chunk(&mut chunk)).find_map(Result::err).unwrap();
     assert_eq!(error.message, "cannot read `list.csv`: device gone");
@@ -191,8 +191,8 @@ fn failing_disk_is_not_end_of_file() {
 
 #[test]
 fn rows_are_counted_alike_for_any_read_size() {
-    struct Crumbs<'a>(&'a [u8], usize);
-    impl std::io::Read for Crumbs<'_> {
+    struct ChunkedInput<'a>(&'a [u8], usize);
+    impl std::io::Read for ChunkedInput<'_> {
         fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
             let size = buffer.len().min(self.1);
             self.0.read(&mut buffer[..size])
@@ -201,7 +201,7 @@ fn rows_are_counted_alike_for_any_read_size() {
     let rows = "+380501234567,a\r\n\r\n\r\n\"+380501234567\",\"b\r\n\r\nc\"\r\n,\r\n";
     let text = format!("phone,name\r\n{}", rows.repeat(5000));
     for size in [1, 7, 4096, 65_535, 65_537, usize::MAX] {
-        let (records, last) = read_input(Crumbs(text.as_bytes(), size)).unwrap();
+        let (records, last) = read_input(ChunkedInput(text.as_bytes(), size)).unwrap();
         assert_eq!((records.len(), last), (10_000, 1 + 5 * 5000), "{size} bytes at a time");
         assert_eq!(records.last().unwrap().0, 5 * 5000, "{size} bytes at a time");
     }
@@ -209,7 +209,7 @@ fn rows_are_counted_alike_for_any_read_size() {
 
 /// A row in a spreadsheet: cells, or one of several spellings of a blank row.
 #[derive(Clone, Debug)]
-enum Shown {
+enum SheetRow {
     Cells(Vec<String>),
     Blank(&'static str),
 }
@@ -219,9 +219,9 @@ fn quote_cell(cell: &str, always: bool) -> String {
     if always || needed { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.to_owned() }
 }
 
-fn any_row() -> impl Strategy<Value = (Shown, bool)> {
-    let cells = prop::collection::vec("[aї ,\"\n\r]{0,6}", 3).prop_map(Shown::Cells);
-    let blank = prop::sample::select(vec!["", " ", ",,", " , ,", "\"\",,", "\t"]).prop_map(Shown::Blank);
+fn any_row() -> impl Strategy<Value = (SheetRow, bool)> {
+    let cells = prop::collection::vec("[aї ,\"\n\r]{0,6}", 3).prop_map(SheetRow::Cells);
+    let blank = prop::sample::select(vec!["", " ", ",,", " , ,", "\"\",,", "\t"]).prop_map(SheetRow::Blank);
     (prop_oneof![3 => cells, 1 => blank], any::<bool>())
 }
 
@@ -269,10 +269,10 @@ proptest! {
         let mut expected = Vec::new();
         for (number, (shown, always)) in (2..).zip(&rows) {
             lines.push(match shown {
-                Shown::Blank(spelling) => (*spelling).to_owned(),
-                Shown::Cells(cells) => cells.iter().map(|cell| quote_cell(cell, *always)).collect::<Vec<_>>().join(","),
+                SheetRow::Blank(spelling) => (*spelling).to_owned(),
+                SheetRow::Cells(cells) => cells.iter().map(|cell| quote_cell(cell, *always)).collect::<Vec<_>>().join(","),
             });
-            if let Shown::Cells(cells) = shown && cells.iter().any(|cell| !cell.trim().is_empty()) {
+            if let SheetRow::Cells(cells) = shown && cells.iter().any(|cell| !cell.trim().is_empty()) {
                 expected.push((number, cells.clone()));
             }
         }

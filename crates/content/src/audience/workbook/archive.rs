@@ -375,7 +375,7 @@ mod events_tests {
             ("reference", format!("<a>&{};</a>", long("b"))),
         ] {
             let (result, memory) = read_all(events(xml));
-            assert!(result.as_ref().is_err_and(|told| told.contains("piece")), "{kind}: {result:?}");
+            assert!(result.as_ref().is_err_and(|error| error.contains("piece")), "{kind}: {result:?}");
             assert!(memory < 4 << 20, "{kind}: {memory}");
         }
     }
@@ -391,10 +391,10 @@ mod events_tests {
         let cell = |text: usize| format!("<c>{}</c>", "<t>x</t>".repeat(text / 8));
         let within = |text| read_all(events(format!("<a>{}</a>", cell(text).repeat(4))).with_whole_elements("c")).0;
         assert!(within(1 << 19).is_ok());
-        assert!(within(LONG).is_err_and(|told| told.contains("piece")));
+        assert!(within(LONG).is_err_and(|error| error.contains("piece")));
         // A nested element with the same name does not restart the count.
         let nested = format!("<a><c>{}</c></a>", "<c></c>x".repeat(LONG / 8));
-        assert!(read_all(events(nested).with_whole_elements("c")).0.is_err_and(|told| told.contains("piece")));
+        assert!(read_all(events(nested).with_whole_elements("c")).0.is_err_and(|error| error.contains("piece")));
         let after = format!("<a>{}{}</a>", cell(8), "<d/>".repeat(LONG / 4));
         assert!(read_all(events(after).with_whole_elements("c")).0.is_ok());
     }
@@ -403,7 +403,7 @@ mod events_tests {
     fn too_deep_elements_are_rejected() {
         let nested = |depth: usize| read_all(events(format!("{}{}", "<a>".repeat(depth), "</a>".repeat(depth)))).0;
         assert_eq!(nested(MAX_DEPTH), Ok(2 * MAX_DEPTH));
-        assert!(nested(LONG).is_err_and(|told| told.contains("too deep")));
+        assert!(nested(LONG).is_err_and(|error| error.contains("too deep")));
     }
 
     #[test]

@@ -209,16 +209,16 @@ fn read_relations<S: Read + Seek>(
     Ok(relations)
 }
 
-/// Calls `look` for each element of a part.
+/// Calls `visit` for each element of a part.
 fn each_element<S: Read + Seek>(
     archive: &mut WorkbookArchive<'_, S>,
     part: &str,
-    mut look: impl FnMut(&BytesStart<'_>) -> Result<(), WorkbookError>,
+    mut visit: impl FnMut(&BytesStart<'_>) -> Result<(), WorkbookError>,
 ) -> Result<(), WorkbookError> {
     let Some(mut events) = archive.read_events(part)? else { return Ok(()) };
     loop {
         match events.next_event()? {
-            Event::Start(element) | Event::Empty(element) => look(&element)?,
+            Event::Start(element) | Event::Empty(element) => visit(&element)?,
             Event::Eof => return Ok(()),
             _ => {}
         }
@@ -300,7 +300,7 @@ pub(super) fn check_shared_texts<S: Read + Seek>(
     const THINGS: &str = "its shared strings";
     let Some(events) = archive.read_events(part)? else { return Ok(()) };
     let mut events = events.with_whole_elements("si");
-    let (mut said, mut count, mut pieces, mut length) = (0_usize, 0_usize, 1, 0);
+    let (mut declared, mut count, mut pieces, mut length) = (0_usize, 0_usize, 1, 0);
     loop {
         match events.next_event()? {
             Event::Start(element) | Event::Empty(element) => match element.local_name().as_ref() {
@@ -311,9 +311,9 @@ pub(super) fn check_shared_texts<S: Read + Seek>(
                 // A text with several pieces grows, so it has spare capacity.
                 "r" => pieces = 2,
                 "sst" => {
-                    let told = attribute_value(&element, "uniqueCount");
-                    let told = told.map(|told| told.trim_start_matches(['+', '0']).parse().unwrap_or(usize::MAX));
-                    said = said.max(told.unwrap_or(0));
+                    let unique = attribute_value(&element, "uniqueCount");
+                    let unique = unique.map(|text| text.trim_start_matches(['+', '0']).parse().unwrap_or(usize::MAX));
+                    declared = declared.max(unique.unwrap_or(0));
                 }
                 _ => {}
             },
@@ -325,7 +325,7 @@ pub(super) fn check_shared_texts<S: Read + Seek>(
     }
     budget.reserve(text_size(length), THINGS)?;
     // The library allocates as many entries as the part declares.
-    match said.saturating_sub(count).checked_mul(size_of::<String>()) {
+    match declared.saturating_sub(count).checked_mul(size_of::<String>()) {
         Some(more) => budget.reserve(more, THINGS),
         None => Err(WorkbookError::Damaged("it has fewer shared strings than it declares".to_owned())),
     }

@@ -1,0 +1,266 @@
+//! Conditions that select rows: one expression over the columns and constants of a campaign.
+
+use tera::Context;
+
+use super::compile::{Compilation, shared_context};
+use super::inspection::{ConditionCheck, ConditionKind, list_simple_checks, number_remedy};
+use super::library::template_key;
+use super::names::{NameMeaning, NameScope, TemplateNames};
+use super::problem::TextProblem;
+use super::render::{RenderError, TemplateCells, fill_template, render_error_in};
+use super::slips::SyntaxSlips;
+use super::tokens::{TokenKind, tokenize};
+use campaign_core::domain::{NamedTemplate, Row};
+use campaign_core::finding::rules;
+
+/// The delimiters that turn a condition into a tera expression.
+const OPEN: &str = "{{ ";
+const CLOSE: &str = " }}";
+
+/// A compiled condition, which is true or false for each row.
+pub struct Condition {
+    compiled: Compilation,
+    name: String,
+    context: Context,
+    cells: TemplateCells,
+}
+
+/// Evaluates a condition for many rows. It holds the cells of the last row.
+pub struct RowFilter<'c> {
+    condition: &'c Condition,
+    context: Context,
+    buffer: Vec<u8>,
+}
+
+/// Compiles an expression against the names that the recipients and vars have.
+///
+/// # Errors
+/// All its problems, at their places in the expression.
+pub fn compile_condition(expression: &NamedTemplate, names: &TemplateNames) -> Result<Condition, Vec<TextProblem>> {
+    let NamedTemplate { name, source } = expression;
+    let whole = NamedTemplate { name: name.clone(), source: format!("{OPEN}{source}{CLOSE}") };
+    if !is_one_expression(&whole.source) {
+        let message = "a condition must be one expression without tags".to_owned();
+        let problem = TextProblem::new(name, source, 0..source.len(), &rules::TEXT_SYNTAX, message);
+        return Err(vec![problem.with_help("remove the braces, as in `plan == \"gold\"`".to_owned())]);
+    }
+    let mut load = |_: &str| Err("a condition cannot use other templates".to_owned());
+    let compiled = Compilation::compile(&[&whole], names, NameScope::Recipient, &mut load);
+    let type_mistakes: Vec<TextProblem> = find_type_mistakes(&whole, names, compiled.is_err());
+    match compiled {
+        Ok(compiled) if type_mistakes.is_empty() => {
+            let (context, cells) =
+                (shared_context(names, &compiled.needs), TemplateCells::from_needs(names, &compiled.needs));
+            Ok(Condition { compiled, name: name.clone(), context, cells })
+        }
+        // Problems of vars are reported with the texts.
+        compiled => {
+            let problems = compiled.err().unwrap_or_default().into_iter().filter(|problem| problem.text == *name);
+            Err(problems
+                .map(without_braces)
+                .chain(type_mistakes)
+                .map(|problem| shift_into_expression(problem, source))
+                .collect())
+        }
+    }
+}
+
+impl Condition {
+    /// A filter for many rows.
+    #[must_use]
+    pub fn row_filter(&self) -> RowFilter<'_> {
+        RowFilter { condition: self, context: self.context.clone(), buffer: Vec::new() }
+    }
+
+    /// The columns that the condition uses.
+    pub fn columns(&self) -> impl Iterator<Item = usize> {
+        self.cells.columns()
+    }
+}
+
+impl RowFilter<'_> {
+    /// Whether the condition is true for the row. `field` returns the cell of a column, or "".
+    ///
+    /// # Errors
+    /// If the condition cannot be evaluated for this row.
+    pub fn matches<'f>(&mut self, row: Row, field: impl Fn(usize) -> &'f str) -> Result<bool, RenderError> {
+        let Self { condition, context, buffer } = self;
+        let Condition { compiled, name, cells, .. } = condition;
+        cells.fill_context(context, row, field)?;
+        match fill_template(&compiled.tera, &template_key(0), context, buffer) {
+            Ok(answer) if answer == "true" => Ok(true),
+            Ok(answer) if answer == "false" => Ok(false),
+            Ok(_) => Err(RenderError::NoAnswer { text: name.clone() }),
+            Err(error) => Err(match render_error_in(&error, name, &compiled.metered, cells) {
+                RenderError::TemplateFails(mut problem) => {
+                    problem.column = shift_column(problem.line, problem.column);
+                    RenderError::TemplateFails(problem)
+                }
+                other => other,
+            }),
+        }
+    }
+}
+
+/// Whether the source is one expression, without a second tag.
+fn is_one_expression(whole: &str) -> bool {
+    let tokens = tokenize(whole);
+    let ends = tokens.iter().filter(|token| matches!(token.kind, TokenKind::End { .. })).count();
+    // If tokens end early, tera reports the syntax error.
+    ends <= 1 && tokens.last().is_none_or(|last| last.span.end == whole.len() || ends == 0)
+}
+
+/// Places where a condition does not treat a cell as text, and would be true for all rows or for none.
+///
+/// If tera cannot parse the condition, its corrected form is checked.
+fn find_type_mistakes(whole: &NamedTemplate, names: &TemplateNames, is_wrong: bool) -> Vec<TextProblem> {
+    let slips = if is_wrong { SyntaxSlips::find(&whole.source, names) } else { SyntaxSlips::default() };
+    let corrected = slips.apply_corrections(&whole.source);
+    let tokens = tokenize(&corrected);
+    let [_, expression @ .., _] = tokens.as_slice() else { return Vec::new() };
+    let is_column = |check: &ConditionCheck| {
+        matches!(names.find_meanings(&check.name, NameScope::Recipient).as_slice(), [NameMeaning::Column(_)])
+    };
+    let problem = |ConditionCheck { name, kind, span }: ConditionCheck| {
+        let (message, help) = match kind {
+            ConditionKind::IsText(_) => return None,
+            ConditionKind::IsTruthy => (
+                format!("`{name}` is text, not a condition"),
+                format!(
+                    "compare it with a value from the list, as in `{name} == \"yes\"`; to test whether the cell is \
+                     filled, write `{name} != \"\"`"
+                ),
+            ),
+            ConditionKind::IsBool(word) => (
+                format!("`{name}` is never `{word}`, because cells contain text"),
+                format!("write `{name} == \"{word}\"`, with the value exactly as in the list"),
+            ),
+            ConditionKind::IsNumber(written) => {
+                (format!("`{name}` is text but is compared with a number"), number_remedy(&name, &written))
+            }
+        };
+        let span = slips.original_offset(span.start)..slips.original_offset(span.end);
+        Some(TextProblem::new(&whole.name, &whole.source, span, &rules::CONDITION, message).with_help(help))
+    };
+    list_simple_checks(expression, &corrected).into_iter().filter(is_column).filter_map(problem).collect()
+}
+
+/// The problem in the words of an expression that has no braces.
+fn without_braces(problem: TextProblem) -> TextProblem {
+    if *problem.rule != rules::TEXT_SYNTAX {
+        return problem;
+    }
+    let message = problem.message.replace("; expected `}}`", "");
+    let help = match problem.help {
+        Some(help) if help.contains("close the tag with") => {
+            Some("write `==` to compare, and `and` or `or` between two conditions".to_owned())
+        }
+        help => help,
+    };
+    let of = problem.text.rsplit('.').next().unwrap_or_default();
+    TextProblem { message: format!("{message} in `{of}`"), help, ..problem }
+}
+
+/// The problem with its place in the expression instead of in the whole tag.
+fn shift_into_expression(problem: TextProblem, source: &str) -> TextProblem {
+    let column = shift_column(problem.line, problem.column);
+    let room = source.lines().nth(problem.line - 1).map_or(1, |line| line.chars().count() + 1);
+    TextProblem { column: column.min(room), ..problem }
+}
+
+fn shift_column(line: usize, column: usize) -> usize {
+    if line == 1 { column.saturating_sub(OPEN.len()).max(1) } else { column }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::fixtures::{CELLS, names};
+
+    fn compile_text(expression: &str) -> Result<Condition, Vec<TextProblem>> {
+        compile_condition(&NamedTemplate { name: "recipients.where".into(), source: expression.into() }, &names())
+    }
+
+    fn evaluate(expression: &str, cells: [&str; 4]) -> Result<bool, String> {
+        let condition = compile_text(expression).map_err(|problems| format!("{problems:?}"))?;
+        condition.row_filter().matches(Row::new(7), |column| cells[column]).map_err(|invalid| invalid.to_string())
+    }
+
+    #[test]
+    fn condition_over_columns_and_vars_selects_rows() {
+        let table = [
+            ("code == '<A&B>'", true),
+            ("code != '<A&B>'", false),
+            ("first_name == 'Оля' and code is containing(pat='B')", true),
+            ("not (first_name == 'Оля')", false),
+            ("recipient[\"Ім'я\"] == 'Оля' or row > 100", true),
+            ("shop == 'Olena & Co' and row == 7", true),
+            ("Note | trim == ''", true),
+            ("(phone | int) > 380501000000", true),
+            ("code in ['a', '<A&B>']", true),
+            ("code == '}}'", false),
+            ("first_name | length\n  == 3", true),
+        ];
+        for (expression, meant) in table {
+            assert_eq!(evaluate(expression, CELLS), Ok(meant), "{expression}");
+        }
+    }
+
+    #[test]
+    fn undecidable_row_has_a_reason_without_cells() {
+        let table = [
+            ("(code | int) > 5", "the cell in `code` is not a number (`recipients.where`, line 1, column"),
+            ("code ~ 'x'", "the result of `recipients.where` is neither true nor false"),
+        ];
+        for (expression, reason) in table {
+            let error = evaluate(expression, CELLS).unwrap_err();
+            assert!(error.contains(reason) && !error.contains("A&B"), "{expression}: {error}");
+        }
+    }
+
+    #[test]
+    fn condition_in_sql_names_every_remedy_at_once() {
+        let problems = compile_text("first_name = 'Оля' AND code > 100 AND Note IS NOT NULL").err().unwrap_or_default();
+        let reported: Vec<String> = problems
+            .iter()
+            .map(|problem| format!("{} {}", problem.message, problem.help.as_deref().unwrap_or("")))
+            .collect();
+        let expected = [
+            "`=` is not a comparison operator in `where`",
+            "`AND` is not an operator",
+            "write `!= ''`",
+            "`code | int > 100`",
+        ];
+        for (reported, expected) in reported.iter().zip(expected) {
+            assert!(reported.contains(expected), "{reported}: no {expected}");
+        }
+        assert_eq!(reported.len(), expected.len(), "{reported:?}");
+        let places: Vec<usize> = problems.iter().map(|problem| problem.column).collect();
+        assert_eq!(places, [12, 20, 44, 24]);
+    }
+
+    #[test]
+    fn expression_problem_is_reported_at_its_place() {
+        let table = [
+            ("cod == 'x'", "unknown-variable", 1, "did you mean `code`?"),
+            ("code == 'x' and zzzzz", "unknown-variable", 17, "use one of these names"),
+            ("code == ", "text-syntax", 9, ""),
+            ("{{ code == 'x' }}", "text-syntax", 1, ""),
+            ("code == 'x' }}{{ 'y'", "text-syntax", 1, "remove the braces"),
+            ("code", "condition", 1, "code == \"yes\""),
+            ("shop == 'x' or not Note", "condition", 20, "Note != \"\""),
+            ("code == true", "condition", 1, "code == \"true\""),
+            ("code > 5", "condition", 1, "code | int"),
+            ("5 <= code", "condition", 1, "code | int"),
+            ("code = 'x'", "text-syntax", 6, "write `==`, as in `code == 'x'`"),
+            ("code 'x'", "text-syntax", 6, "write `==` to compare"),
+        ];
+        for (expression, rule, column, help) in table {
+            let problems = compile_text(expression).err().unwrap_or_default();
+            let [problem] = problems.as_slice() else { panic!("{expression}: {problems:?}") };
+            let remedy = problem.help.as_deref().unwrap_or("");
+            assert_eq!((problem.rule.id, problem.line, problem.column), (rule, 1, column), "{expression}: {problem:?}");
+            assert!(remedy.contains(help), "{expression}: {remedy}");
+        }
+    }
+}

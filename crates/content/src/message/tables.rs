@@ -1,0 +1,167 @@
+//! Lookup tables of a campaign, as in `{{ stores[city].address }}`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use tera::value::Key;
+use tera::{Map, Value};
+
+use super::problem::TextProblem;
+use campaign_core::finding::rules;
+
+/// Rows by the values of a key column.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LookupTable {
+    /// The headers.
+    pub columns: Vec<String>,
+    /// The cells of each row, one per column, by its key.
+    pub rows: BTreeMap<String, Vec<String>>,
+}
+
+impl LookupTable {
+    /// The name of a table among the stored texts of a campaign. Text files cannot have such a name.
+    #[must_use]
+    pub fn source_name(name: &str) -> String {
+        format!("data:{name}")
+    }
+
+    /// Whether a text of a campaign is a table.
+    #[must_use]
+    pub fn is_source(name: &str) -> bool {
+        name.starts_with("data:")
+    }
+
+    /// The table as stored text.
+    #[must_use]
+    pub fn to_source(&self) -> String {
+        // A map of texts can always be written.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// The table from its stored text. `None` for other text.
+    #[must_use]
+    pub(crate) fn from_source(source: &str) -> Option<Self> {
+        serde_json::from_str(source).ok()
+    }
+
+    /// The table as a value for templates.
+    pub(super) fn to_value(&self) -> Value {
+        let key = |text: &String| -> Key<'static> { text.clone().into() };
+        let row = |cells: &Vec<String>| {
+            let cells = self.columns.iter().zip(cells).map(|(column, cell)| (key(column), Value::normal_string(cell)));
+            Value::from(cells.collect::<Map>())
+        };
+        Value::from(self.rows.iter().map(|(name, cells)| (key(name), row(cells))).collect::<Map>())
+    }
+}
+
+/// The tables with these names, from the stored texts of a campaign.
+///
+/// # Errors
+/// The missing tables.
+pub fn load_tables(
+    names: &[String],
+    load: &mut dyn FnMut(&str) -> Result<String, String>,
+) -> Result<Vec<(String, Arc<LookupTable>)>, Vec<TextProblem>> {
+    let table = |name: &String| {
+        let table = load(&LookupTable::source_name(name)).and_then(|source| {
+            LookupTable::from_source(&source).ok_or_else(|| "the table saved with the run is not valid".to_owned())
+        });
+        let problem = |why| {
+            let message = format!("cannot use the table `{name}`: {why}");
+            TextProblem::new(&format!("data.{name}"), "", 0..0, &rules::DATA_FILE, message)
+        };
+        table.map(|table| (name.clone(), Arc::new(table))).map_err(problem)
+    };
+    let (mut tables, mut problems) = (Vec::new(), Vec::new());
+    for table in names.iter().map(table) {
+        match table {
+            Ok(table) => tables.push(table),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    if problems.is_empty() { Ok(tables) } else { Err(problems) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{TemplateNames, compile_messages, fixtures};
+    use campaign_core::domain::Row;
+
+    fn names() -> TemplateNames {
+        let row = |city: &str, address: &str| (city.to_owned(), vec![city.to_owned(), address.to_owned()]);
+        let rows = BTreeMap::from([row("Kyiv", "Khreshchatyk 1"), row("Lviv", "Rynok 2")]);
+        let table = LookupTable { columns: vec!["city".into(), "address".into()], rows };
+        TemplateNames { tables: vec![("stores".into(), Arc::new(table))], ..fixtures::names() }
+    }
+
+    fn render_message(message: &str, code: &str) -> Result<String, String> {
+        let mut load = |_: &str| Err(String::new());
+        let messages = match compile_messages(&fixtures::sms_content("Olena", message), &names(), &mut load) {
+            Ok(messages) => messages,
+            Err(problems) => {
+                let said = |problem: &TextProblem| {
+                    format!("{}; {}", problem.message, problem.help.as_deref().unwrap_or_default())
+                };
+                return Err(problems.iter().map(said).collect());
+            }
+        };
+        let mut renderer = messages.renderer();
+        let message = renderer.render(Row::new(2), |column| if column == 2 { code } else { "" });
+        let message = message.map_err(|invalid| invalid.to_string())?;
+        Ok(message.billed_text().unwrap_or_default().to_owned())
+    }
+
+    #[test]
+    fn cell_selects_a_row_of_a_table() {
+        for (message, expected) in [
+            ("{{ stores[code].address }}", "Khreshchatyk 1"),
+            ("{{ stores[code]['address'] }}", "Khreshchatyk 1"),
+            ("{{ stores['Lviv'].address }}", "Rynok 2"),
+            ("{{ stores[code | trim].address | upper }}", "KHRESHCHATYK 1"),
+            ("{% set store = stores[code] | default(value='') %}{% if store %}x{% endif %}", "x"),
+            ("{% if stores[code] is defined %}{{ stores[code].city }}{% endif %}", "Kyiv"),
+            ("{{ stores['Odesa']?.address | default(value='none') }}", "none"),
+        ] {
+            assert_eq!(render_message(message, "Kyiv").as_deref(), Ok(expected), "{message}");
+        }
+        let nobody = render_message("{{ stores[code].address }}", "Odesa").unwrap_err();
+        assert!(
+            nobody.starts_with("`stores[code]` has no value because the table has no row for this key"),
+            "{nobody}"
+        );
+        assert!(!nobody.contains("Odesa"), "{nobody}");
+    }
+
+    #[test]
+    fn missing_table_entry_is_reported_before_sending() {
+        for (message, expected) in [
+            ("{{ stores }}", "`stores` is a whole table, so the message would show every row"),
+            ("{{ stores | length }}", "`stores` is a "),
+            ("{{ stores.Kyiv.address }}", "`stores` is a "),
+            ("{% for s in stores %}x{% endfor %}", "`stores` is a "),
+            ("{{ stores[code] }}", "`stores[…]` is a whole row of the table; write `stores[COLUMN].address`"),
+            ("{{ stores[code].adress }}", "no column `adress`; did you mean `address`?"),
+            (
+                "{{ stores[code]['phone'] }}",
+                "no column `phone`; use one of the columns of the table: `city` and `address`",
+            ),
+            ("{{ stores['Kyjiv'].address }}", "the table `stores` has no row `Kyjiv`; did you mean `Kyiv`?"),
+            ("{{ store[code].address }}", "unknown variable `store`; did you mean `stores`?"),
+            ("{{ stores[cod].address }}", "unknown variable `cod`"),
+        ] {
+            let said = render_message(message, "Kyiv").unwrap_err();
+            assert!(said.contains(expected), "{message}: {said}");
+        }
+    }
+
+    #[test]
+    fn table_survives_being_stored_as_text() {
+        let rows = BTreeMap::from([("Kyiv".to_owned(), vec!["Kyiv".to_owned(), "\"1\", \\ Khreshchatyk".to_owned()])]);
+        let table = LookupTable { columns: vec!["city".into(), "address".into()], rows };
+        assert_eq!(LookupTable::from_source(&table.to_source()), Some(table));
+        assert_eq!(LookupTable::from_source("Hello"), None);
+    }
+}
