@@ -60,7 +60,7 @@ impl WebhookSecrets {
         if keys.is_empty() { Err(WebhookSecretError::None) } else { Ok(Self(keys)) }
     }
 
-    /// The secrets of several holders. The first of the first one signs.
+    /// The secrets of several holders. The first secret of the first holder signs.
     #[must_use]
     pub fn merge(of: impl IntoIterator<Item = Self>) -> Self {
         Self(of.into_iter().flat_map(|secrets| secrets.0).collect())
@@ -166,7 +166,7 @@ impl WebhookUrls {
 
     /// Whether an answer proves that its sender knows our secret.
     #[must_use]
-    pub fn is_proof(&self, question: &str, answer: &str) -> bool {
+    pub(crate) fn is_proof(&self, question: &str, answer: &str) -> bool {
         self.secrets.verify(&question_text(question), answer)
     }
 

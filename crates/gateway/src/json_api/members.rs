@@ -468,9 +468,9 @@ mod redaction_tests {
             let mut reply =
                 GatewayReply { outcomes: outcomes.clone(), signal, evidence: Some(quoting()), deviations: Vec::new() };
             conceal_key(&mut reply, "s3cret/key");
-            let told = format!("{reply:?}");
-            assert!(!told.contains("s3cret/key"), "{told}");
-            assert_eq!(told.matches("wrong key `[key]`").count(), 6, "{told}");
+            let shown = format!("{reply:?}");
+            assert!(!shown.contains("s3cret/key"), "{shown}");
+            assert_eq!(shown.matches("wrong key `[key]`").count(), 6, "{shown}");
         }
     }
 }

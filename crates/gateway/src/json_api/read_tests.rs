@@ -338,7 +338,7 @@ fn asynchronous_answer_queues_all_or_is_doubt() {
     assert_reply(&read_async(r#"{"success":false,"error":"Access denied"}"#), "nn", "stop: key");
 }
 
-mod properties {
+mod property_tests {
     use proptest::prelude::*;
 
     use super::*;

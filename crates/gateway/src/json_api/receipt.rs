@@ -219,9 +219,9 @@ mod tests {
     use super::*;
 
     fn one(body: &str) -> IdentifiedReceipt {
-        let mut told = read_receipts(body.as_bytes()).unwrap_or_else(|error| panic!("{body}: {error}"));
-        assert_eq!(told.len(), 1, "{body}");
-        told.remove(0)
+        let mut receipts = read_receipts(body.as_bytes()).unwrap_or_else(|error| panic!("{body}: {error}"));
+        assert_eq!(receipts.len(), 1, "{body}");
+        receipts.remove(0)
     }
 
     fn at(text: &str) -> Option<Timestamp> {
@@ -268,7 +268,7 @@ mod tests {
             assert_eq!(one(body), plain, "{body}");
         }
         let two = "data[0][id]=1&data[0][status]=READ&data[1][id]=2&data[1][status]=SIM+FULL";
-        let ids: Vec<_> = read_receipts(two.as_bytes()).unwrap().into_iter().map(|told| told.id).collect();
+        let ids: Vec<_> = read_receipts(two.as_bytes()).unwrap().into_iter().map(|identified| identified.id).collect();
         assert_eq!(ids, [Some(Some(1)), Some(Some(2))]);
     }
 
@@ -289,15 +289,16 @@ mod tests {
     #[test]
     fn last_of_many_replies_is_read() {
         let replies = vec![r#"{"message":"?"}"#; 40].join(",");
-        let told = one(&format!(r#"{{"status":"REPLIED","replies":[{replies},{{"message":"STOP"}}]}}"#));
-        assert_eq!(told.receipt.replies.last().map(|reply| reply.text.as_str()), Some("STOP"));
+        let identified = one(&format!(r#"{{"status":"REPLIED","replies":[{replies},{{"message":"STOP"}}]}}"#));
+        assert_eq!(identified.receipt.replies.last().map(|reply| reply.text.as_str()), Some("STOP"));
     }
 
     #[test]
     fn member_of_a_wrong_type_hides_no_other() {
-        let told = one(r#"{"id":true,"msg_id":[1],"status":"READ","updated":"yesterday","duration":-1,"replies":7}"#);
-        assert_eq!(told.id, Some(None));
-        assert_eq!(told.receipt, Receipt::new(ReceiptSource::Webhook, Status::Read));
+        let identified =
+            one(r#"{"id":true,"msg_id":[1],"status":"READ","updated":"yesterday","duration":-1,"replies":7}"#);
+        assert_eq!(identified.id, Some(None));
+        assert_eq!(identified.receipt, Receipt::new(ReceiptSource::Webhook, Status::Read));
     }
 
     #[test]

@@ -107,8 +107,8 @@ fn list_answers() -> Vec<String> {
     for success in [Some("true"), Some("false"), Some("1"), Some(r#""true""#), Some("null"), None] {
         for id in IDS {
             for msg_id in MSG_IDS {
-                let odd = item(success, Some(r#""No route""#), &object(&[("id", id), ("msg_id", msg_id)]));
-                bodies.push(list_answer(&[accepted_item(101), odd, accepted_item(103)]));
+                let other = item(success, Some(r#""No route""#), &object(&[("id", id), ("msg_id", msg_id)]));
+                bodies.push(list_answer(&[accepted_item(101), other, accepted_item(103)]));
             }
         }
     }
@@ -165,7 +165,7 @@ fn foreign_bodies() -> Vec<String> {
 
 #[test]
 fn answers_prove_exactly_what_the_contract_says() {
-    let ways = [
+    let requests = [
         (Endpoint::Sync, OperationKind::Sms, 3),
         (Endpoint::Sync, OperationKind::Hlr, 3),
         (Endpoint::Sync, OperationKind::CallOtp, 3),
@@ -175,19 +175,19 @@ fn answers_prove_exactly_what_the_contract_says() {
     let bodies: BTreeSet<String> =
         [whole_answers(), list_answers(), odd_lists(), foreign_bodies()].into_iter().flatten().collect();
     assert!(bodies.len() > 1_500, "{} answers", bodies.len());
-    let mut seen = BTreeMap::new();
-    for (endpoint, kind, count) in ways {
+    let mut found = BTreeMap::new();
+    for (endpoint, kind, count) in requests {
         for body in &bodies {
             let sent = SentRequest { endpoint, kind, count };
             let expected = reference::judge(sent, 200, body.as_bytes());
             assert_eq!(sent.read_answer(200, body.as_bytes()), expected, "{sent:?} answered with {body}");
             for letter in expected.0.chars() {
-                *seen.entry((letter, expected.1)).or_insert(0) += 1;
+                *found.entry((letter, expected.1)).or_insert(0) += 1;
             }
         }
     }
     // Every line of the table occurred, and no other.
-    let told: Vec<String> = seen.keys().map(|(letter, signal)| format!("{letter} {signal}")).collect();
+    let lines: Vec<String> = found.keys().map(|(letter, signal)| format!("{letter} {signal}")).collect();
     let table = [
         "? stop: fatal",
         "? stop: off contract",
@@ -206,7 +206,7 @@ fn answers_prove_exactly_what_the_contract_says() {
         "r stop: off contract",
         "r warn",
     ];
-    assert_eq!(told, table);
+    assert_eq!(lines, table);
 }
 
 #[test]
@@ -217,9 +217,9 @@ fn status_other_than_200_proves_nothing_unless_trusted() {
         r#"{"success":false,"error":"Access denied"}"#.to_owned(),
     ] {
         for status in (100..=999).filter(|status| *status != 200) {
-            let judged = sent.read_answer(status, body.as_bytes());
-            assert_eq!(judged, reference::judge(sent, status, body.as_bytes()), "HTTP {status}");
-            assert_eq!(judged.0, if [503, 520].contains(&status) { "nnn" } else { "???" }, "HTTP {status}");
+            let outcomes = sent.read_answer(status, body.as_bytes());
+            assert_eq!(outcomes, reference::judge(sent, status, body.as_bytes()), "HTTP {status}");
+            assert_eq!(outcomes.0, if [503, 520].contains(&status) { "nnn" } else { "???" }, "HTTP {status}");
         }
     }
 }

@@ -93,10 +93,10 @@ fn item_reference(item: &Value, member: &str) -> ItemReference {
 
 fn judge_list(sent: SentRequest, items: &[Value]) -> (String, &'static str) {
     let count = sent.count as usize;
-    let asks = matches!(sent.kind, OperationKind::Hlr | OperationKind::CallOtp);
+    let has_no_id = matches!(sent.kind, OperationKind::Hlr | OperationKind::CallOtp);
     let is = |item: &Value, member, number| item_reference(item, member) == ItemReference::Number(number);
     let phone_fits = |item: &Value, row: usize| {
-        !asks || item_reference(item, "phone") == ItemReference::Nobody || is(item, "phone", FIRST.1 + row as u64)
+        !has_no_id || item_reference(item, "phone") == ItemReference::Nobody || is(item, "phone", FIRST.1 + row as u64)
     };
     let about = |item: &&Value, row: usize| is(item, "id", FIRST.0 + row as u64);
     let by_id = |row: usize| -> Vec<&Value> { items.iter().filter(|item| about(item, row)).collect() };
@@ -118,7 +118,7 @@ fn judge_list(sent: SentRequest, items: &[Value]) -> (String, &'static str) {
     }
     let letters: String = (0..count).map(of_one).collect();
     let strange = |item: &Value| match item_reference(item, "id") {
-        ItemReference::Nobody => asks && item_reference(item, "phone") != ItemReference::Nobody,
+        ItemReference::Nobody => has_no_id && item_reference(item, "phone") != ItemReference::Nobody,
         _ => !(0..count).any(|row| about(&item, row) && phone_fits(item, row)),
     };
     if items.iter().any(strange) || (0..count).any(|row| by_id(row).len() > 1) {
@@ -147,10 +147,10 @@ fn has_msg_id(item: &Value) -> bool {
 }
 
 fn item_letter(sent: SentRequest, item: &Value) -> char {
-    let asks = matches!(sent.kind, OperationKind::Hlr | OperationKind::CallOtp);
+    let has_no_id = matches!(sent.kind, OperationKind::Hlr | OperationKind::CallOtp);
     match item.get("success") {
-        Some(Value::Bool(true)) if asks && item["data"].is_object() => 'a',
-        Some(Value::Bool(true)) if !asks && has_msg_id(item) => 'a',
+        Some(Value::Bool(true)) if has_no_id && item["data"].is_object() => 'a',
+        Some(Value::Bool(true)) if !has_no_id && has_msg_id(item) => 'a',
         Some(Value::Bool(false)) if !has_msg_id(item) => 'r',
         _ => '?',
     }

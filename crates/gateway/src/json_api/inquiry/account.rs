@@ -374,10 +374,10 @@ mod senders_tests {
     #[test]
     fn sender_names_have_states_and_missing_members_are_empty() {
         let data = r#"[{"name":"OlenaCo","status":"Checked"},{"name":"New Shop"},{"name":365,"status":null}]"#;
-        let told: Vec<(String, String)> =
+        let senders_and_states: Vec<(String, String)> =
             read_payload(&AskSenders, data).unwrap().into_iter().map(|sender| (sender.name, sender.status)).collect();
         let expected = [("OlenaCo", "Checked"), ("New Shop", ""), ("365", "")];
-        assert_eq!(told, expected.map(|(name, status)| (name.to_owned(), status.to_owned())));
+        assert_eq!(senders_and_states, expected.map(|(name, status)| (name.to_owned(), status.to_owned())));
         assert_eq!(read_payload(&AskSenders, "[]").unwrap(), []);
     }
 
@@ -431,8 +431,8 @@ mod viber_templates_tests {
     fn templates_are_read_with_the_reported_members() {
         let data = r#"[{"id":"3","template":"Hi","signature":"OlenaCo","status":"approved"},{"id":4}]"#;
         let templates = read_payload(&ListViberTemplates, data).unwrap();
-        let told = |at: usize| (templates[at].signature.as_deref(), templates[at].status.as_deref());
-        assert_eq!((told(0), told(1)), ((Some("OlenaCo"), Some("approved")), (None, None)));
+        let template = |at: usize| (templates[at].signature.as_deref(), templates[at].status.as_deref());
+        assert_eq!((template(0), template(1)), ((Some("OlenaCo"), Some("approved")), (None, None)));
         let create = CreateViberTemplate { signature: "OlenaCo".into(), text: "Hi".into() };
         assert_eq!(read_payload(&create, r#"{"id":5,"status":"new"}"#).unwrap().status.as_deref(), Some("new"));
     }

@@ -334,9 +334,9 @@ mod tests {
             let balance = read_payload(&AskBalance, &format!(r#"{{"amount":1,"currency":"{spelling}"}}"#)).unwrap();
             let senders =
                 read_payload(&AskSenders, &format!(r#"[{{"name":"{spelling}","status":["{spelling}"]}}]"#)).unwrap();
-            let told = format!("{failures:?} {balance:?} {senders:?}");
-            assert!(!told.contains("s3cret"), "{told}");
-            assert_eq!(told.matches("[key]").count(), 7, "{told}");
+            let shown = format!("{failures:?} {balance:?} {senders:?}");
+            assert!(!shown.contains("s3cret"), "{shown}");
+            assert_eq!(shown.matches("[key]").count(), 7, "{shown}");
         }
     }
 }

@@ -89,9 +89,9 @@ impl AskStatus {
     /// Whether the record can belong to this message. A record without identifier can.
     fn is_about_record(&self, record: &StatusInquiryPayload<'_>, words: &RedactingReader<'_>) -> bool {
         match self {
-            AskStatus::Id(id) => record.id.is_none_or(|told| read_whole_number(told) == Some(id.get())),
+            AskStatus::Id(id) => record.id.is_none_or(|reported| read_whole_number(reported) == Some(id.get())),
             AskStatus::MsgId(asked) => {
-                words.read_id(record.msg_id).is_none_or(|told| told.to_string() == asked.to_string())
+                words.read_id(record.msg_id).is_none_or(|reported| reported.to_string() == asked.to_string())
             }
         }
     }
