@@ -20,19 +20,19 @@ const FIRST_DECISION: u64 = 1 << 32;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct EnvelopeFaults<'a> {
     /// The error of a rejected envelope.
-    pub refusal: Option<&'a str>,
+    pub(crate) refusal: Option<&'a str>,
     /// Whether it is executed.
-    pub executed: bool,
+    pub(crate) executed: bool,
     /// The faults of the answer's items, in this order.
-    pub items: Vec<&'a FaultEffect>,
+    pub(crate) items: Vec<&'a FaultEffect>,
     /// The faults of the answer as a whole, and what the port does after it.
-    pub wire: WireFaults,
+    pub(crate) wire: WireFaults,
     /// The names of the faults that took effect, as in the journal.
-    pub fired: Vec<&'static str>,
+    pub(crate) fired: Vec<&'static str>,
 }
 
 impl Default for EnvelopeFaults<'_> {
-    /// Nothing goes wrong.
+    /// Without faults, the envelope is executed.
     fn default() -> Self {
         Self { refusal: None, executed: true, items: Vec::new(), wire: WireFaults::default(), fired: Vec::new() }
     }
@@ -162,28 +162,28 @@ fn effect_name(effect: &FaultEffect) -> &'static str {
 
 /// The answer to a request, with the faults of its transmission.
 pub(crate) struct ResponsePlan {
-    pub answer: ApiResponse,
-    pub wire: WireFaults,
+    pub(crate) answer: ApiResponse,
+    pub(crate) wire: WireFaults,
 }
 
 /// Faults of the transmission; none by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WireFaults {
     /// The delay of the answer.
-    pub delay: Option<Duration>,
+    pub(crate) delay: Option<Duration>,
     /// An error page instead of the answer.
-    pub page: Option<ErrorPage>,
+    pub(crate) page: Option<ErrorPage>,
     /// How the answer is lost.
-    pub loss: Option<ResponseLoss>,
+    pub(crate) loss: Option<ResponseLoss>,
     /// What the port does before the next envelope with messages.
-    pub port: PortBehaviour,
+    pub(crate) port: PortBehaviour,
 }
 
 /// An HTML page with an HTTP status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ErrorPage {
-    pub status: u16,
-    pub retry_after: Option<Duration>,
+    pub(crate) status: u16,
+    pub(crate) retry_after: Option<Duration>,
 }
 
 /// How an answer is lost.

@@ -37,10 +37,10 @@ use crate::request::ClientId;
 use campaign_core::domain::{Amount, Phone};
 use campaign_core::private::{self, ExistingFile};
 
-/// Where the journal goes.
+/// The destination of the journal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Journal {
-    /// Nowhere.
+    /// No journal.
     #[default]
     Nowhere,
     /// In memory, readable from the running sandbox.
@@ -52,16 +52,16 @@ pub enum Journal {
 /// An envelope that was received.
 #[derive(Serialize)]
 pub(super) struct EnvelopeLine<'a> {
-    pub at: VirtualTime,
-    pub envelope: u64,
-    pub endpoint: &'static str,
-    pub remote: SocketAddr,
-    pub operations: usize,
-    pub accepted: bool,
+    pub(super) at: VirtualTime,
+    pub(super) envelope: u64,
+    pub(super) endpoint: &'static str,
+    pub(super) remote: SocketAddr,
+    pub(super) operations: usize,
+    pub(super) accepted: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<&'a str>,
+    pub(super) error: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub request_id: Option<&'a str>,
+    pub(super) request_id: Option<&'a str>,
 }
 
 /// Why a balance changed.
@@ -146,7 +146,7 @@ fn digits<S: Serializer>(phone: &Option<Phone>, serializer: S) -> Result<S::Ok, 
 }
 
 /// The lines of one envelope or one period; `None` if there is no journal.
-pub(super) struct JournalLines(pub Option<Vec<u8>>);
+pub(super) struct JournalLines(pub(super) Option<Vec<u8>>);
 
 impl JournalLines {
     /// Adds a line.

@@ -28,11 +28,11 @@ const REORDER_DELAY: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WebhookPost {
     /// Its number, shared by all attempts.
-    pub webhook: u64,
+    pub(crate) webhook: u64,
     /// The exact URL from the client.
-    pub url: Arc<str>,
+    pub(crate) url: Arc<str>,
     /// The payload (contract 2.4).
-    pub body: Vec<u8>,
+    pub(crate) body: Vec<u8>,
 }
 
 /// The result of an attempt to send a webhook.
@@ -61,7 +61,7 @@ struct StatusNotice {
 pub(crate) struct WaitingWebhook {
     due: VirtualTime,
     number: u64,
-    news: StatusNotice,
+    notice: StatusNotice,
 }
 
 /// Waiting webhooks and webhooks in flight.
@@ -82,20 +82,20 @@ impl Outbox {
         self.waiting.peek().map(|Reverse(waiting)| waiting.due)
     }
 
-    fn enqueue(&mut self, due: VirtualTime, news: StatusNotice) {
+    fn enqueue(&mut self, due: VirtualTime, notice: StatusNotice) {
         self.last += 1;
-        self.waiting.push(Reverse(WaitingWebhook { due, number: self.last, news }));
+        self.waiting.push(Reverse(WaitingWebhook { due, number: self.last, notice }));
     }
 
     fn take_next_due(&mut self, now: VirtualTime) -> Option<WaitingWebhook> {
         loop {
             self.next_due().filter(|due| *due <= now)?;
             let Reverse(waiting) = self.waiting.pop()?;
-            match self.held.entry(waiting.news.message) {
+            match self.held.entry(waiting.notice.message) {
                 Entry::Occupied(mut held) => held.get_mut().push(waiting),
                 Entry::Vacant(free) => {
                     free.insert(Vec::new());
-                    self.in_flight.insert(waiting.number, waiting.news);
+                    self.in_flight.insert(waiting.number, waiting.notice);
                     return Some(waiting);
                 }
             }
@@ -106,10 +106,10 @@ impl Outbox {
     ///
     /// `None` if the webhook has no open attempt.
     fn finish_try(&mut self, webhook: u64) -> Option<StatusNotice> {
-        let news = self.in_flight.remove(&webhook)?;
-        let held = self.held.remove(&news.message).unwrap_or_default();
+        let notice = self.in_flight.remove(&webhook)?;
+        let held = self.held.remove(&notice.message).unwrap_or_default();
         self.waiting.extend(held.into_iter().map(Reverse));
-        Some(news)
+        Some(notice)
     }
 }
 
@@ -146,16 +146,16 @@ impl GatewayEmulator {
     pub(crate) fn take_due_posts(&mut self, room: usize) -> Vec<WebhookPost> {
         let mut posts = Vec::new();
         while posts.len() < room {
-            let Some(WaitingWebhook { number, news, .. }) = self.outbox.take_next_due(self.now) else { break };
-            let message = self.messages.message_at(news.message);
+            let Some(WaitingWebhook { number, notice, .. }) = self.outbox.take_next_due(self.now) else { break };
+            let message = self.messages.message_at(notice.message);
             // The receiver must not get an older status after a newer one.
-            if news.tries > 0 && message.state != news.state {
+            if notice.tries > 0 && message.state != notice.state {
                 self.outbox.finish_try(number);
                 continue;
             }
             // Only messages with an address have webhooks.
             let url = message.hook.clone().unwrap_or_default();
-            posts.push(WebhookPost { webhook: number, url, body: self.render_payload(message, news) });
+            posts.push(WebhookPost { webhook: number, url, body: self.render_payload(message, notice) });
         }
         posts
     }
@@ -168,27 +168,27 @@ impl GatewayEmulator {
         now: Timestamp,
         lines: &mut JournalLines,
     ) {
-        let Some(news) = self.outbox.finish_try(webhook) else { return };
+        let Some(notice) = self.outbox.finish_try(webhook) else { return };
         self.now = self.now.max(VirtualTime::from_timestamp(now));
-        let attempt = news.tries as usize + 1;
+        let attempt = notice.tries as usize + 1;
         lines.push_line(&JournalLine::Webhook {
             at: self.now,
-            msg_id: msg_id_of(news.message),
-            url: self.messages.message_at(news.message).hook.as_deref().unwrap_or_default(),
-            status: news.state.phase.status_name(&self.scenario),
+            msg_id: msg_id_of(notice.message),
+            url: self.messages.message_at(notice.message).hook.as_deref().unwrap_or_default(),
+            status: notice.state.phase.status_name(&self.scenario),
             attempt,
             result: &outcome,
         });
         let wait = match outcome {
             WebhookOutcome::Answered(200) | WebhookOutcome::Refused(_) => None,
             WebhookOutcome::Answered(_) | WebhookOutcome::Failed(_) => {
-                self.scenario.webhooks.retry.get(news.tries as usize)
+                self.scenario.webhooks.retry.get(notice.tries as usize)
             }
         };
         if let Some(wait) = wait {
-            let news = StatusNotice { tries: news.tries + 1, ..news };
+            let notice = StatusNotice { tries: notice.tries + 1, ..notice };
             let due = self.now.saturating_add(*wait);
-            self.outbox.waiting.push(Reverse(WaitingWebhook { due, number: webhook, news }));
+            self.outbox.waiting.push(Reverse(WaitingWebhook { due, number: webhook, notice }));
         }
     }
 
@@ -203,17 +203,17 @@ impl GatewayEmulator {
         if message.hook.is_none() {
             return;
         }
-        let news = StatusNotice { message: index, state, tries: 0 };
+        let notice = StatusNotice { message: index, state, tries: 0 };
         match message.condition_facts().and_then(|facts| faults::decide_webhook_fault(&self.scenario, facts)) {
-            None => self.outbox.enqueue(state.since, news),
+            None => self.outbox.enqueue(state.since, notice),
             Some(WebhookFault::Twice) => {
-                self.outbox.enqueue(state.since, news);
-                self.outbox.enqueue(state.since, news);
+                self.outbox.enqueue(state.since, notice);
+                self.outbox.enqueue(state.since, notice);
             }
-            Some(WebhookFault::Late(by)) => self.outbox.enqueue(state.since.saturating_add(by), news),
+            Some(WebhookFault::Late(by)) => self.outbox.enqueue(state.since.saturating_add(by), notice),
             Some(WebhookFault::Reordered) => {
                 let next = self.lifecycle(message).and_then(|life| life.next_reported_state(state));
-                self.outbox.enqueue(next.map_or(state.since, |next| next.since.saturating_add(REORDER_DELAY)), news);
+                self.outbox.enqueue(next.map_or(state.since, |next| next.since.saturating_add(REORDER_DELAY)), notice);
             }
             Some(WebhookFault::Lost) => {}
         }
@@ -237,9 +237,9 @@ impl GatewayEmulator {
         self.enqueue_notice(index, state);
     }
 
-    fn render_payload(&self, message: &SandboxMessage, news: StatusNotice) -> Vec<u8> {
-        let StatusNotice { state, .. } = news;
-        let msg_id = msg_id_of(news.message).to_string();
+    fn render_payload(&self, message: &SandboxMessage, notice: StatusNotice) -> Vec<u8> {
+        let StatusNotice { state, .. } = notice;
+        let msg_id = msg_id_of(notice.message).to_string();
         let stage = self.current_stage(message, state);
         let behaviour = stage.and_then(|stage| {
             let rule = self.lifecycle(message)?.choose_pattern(stage.channel);
@@ -253,7 +253,7 @@ impl GatewayEmulator {
             msg_id,
             channel: Some(self.type_name(message, state)).filter(|label| CHANNEL_TYPES.contains(label)),
             status: state.phase.status_name(&self.scenario),
-            error: self.failure_reason(news),
+            error: self.failure_reason(notice),
             updated: WireTime(state.since),
             reply: called.filter(|_| stage.is_some_and(|stage| stage.dtmf)).and_then(|behaviour| behaviour.digit),
             duration: called.and_then(|behaviour| behaviour.duration).map(|duration| duration.as_secs()),
@@ -265,9 +265,9 @@ impl GatewayEmulator {
     }
 
     /// Why a message was rejected or failed. `None` for other states.
-    fn failure_reason(&self, news: StatusNotice) -> Option<String> {
-        match news.state.phase {
-            Phase::Rejected => self.outbox.refusals.get(&news.message).map(|refusal| refusal.text().to_owned()),
+    fn failure_reason(&self, notice: StatusNotice) -> Option<String> {
+        match notice.state.phase {
+            Phase::Rejected => self.outbox.refusals.get(&notice.message).map(|refusal| refusal.text().to_owned()),
             Phase::Failed(DeliveryFailure::Expired) => Some("Lifetime ended before delivery".to_owned()),
             Phase::Failed(DeliveryFailure::ByPattern(_)) => Some("Not delivered".to_owned()),
             Phase::Queued | Phase::Accepted | Phase::Delivered | Phase::Read | Phase::Replied => None,

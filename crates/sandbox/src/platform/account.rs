@@ -26,8 +26,8 @@ pub(crate) struct SandboxAccount {
     settings: scenario::AccountSettings,
     balance: Amount,
     /// The notification address, for statuses that are not sent to a `hook`.
-    pub notify: Option<Arc<str>>,
-    pub templates: Templates,
+    pub(crate) notify: Option<Arc<str>>,
+    pub(crate) templates: Templates,
 }
 
 impl SandboxAccount {
@@ -130,8 +130,8 @@ const MAX_TEMPLATE_BYTES: usize = 16 << 20;
 /// The templates of one account.
 #[derive(Debug, Default)]
 pub(crate) struct Templates {
-    pub sms: TemplateStore,
-    pub viber: TemplateStore,
+    pub(crate) sms: TemplateStore,
+    pub(crate) viber: TemplateStore,
 }
 
 /// Templates of one kind by number.

@@ -85,47 +85,47 @@ pub(crate) enum ResultData {
 /// A message was taken.
 #[derive(Serialize)]
 pub(crate) struct SendResult {
-    pub id: ClientId,
-    pub msg_id: u64,
+    pub(crate) id: ClientId,
+    pub(crate) msg_id: u64,
     /// Always 1, the platform's code for "received".
-    pub data: u8,
-    pub parts: u64,
+    pub(crate) data: u8,
+    pub(crate) parts: u64,
 }
 
 /// The status of a message (contract 2.5); its identifiers are strings.
 #[derive(Serialize)]
 pub(crate) struct StatusRecord {
-    pub id: String,
-    pub msg_id: String,
+    pub(crate) id: String,
+    pub(crate) msg_id: String,
     #[serde(rename = "type")]
-    pub channel: &'static str,
-    pub status: String,
-    pub updated: WireTime,
+    pub(crate) channel: &'static str,
+    pub(crate) status: String,
+    pub(crate) updated: WireTime,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub replies: Option<[ReplyRecord; 1]>,
+    pub(crate) replies: Option<[ReplyRecord; 1]>,
 }
 
 /// A reply to a message (contract 2.4); the sandbox has no replies with media.
 #[derive(Serialize)]
 pub(crate) struct ReplyRecord {
-    pub datetime: WireTime,
-    pub message: String,
+    pub(crate) datetime: WireTime,
+    pub(crate) message: String,
 }
 
 /// The account's balance (contract 2.5).
 #[derive(Serialize)]
 pub(crate) struct BalanceRecord {
-    pub amount: Amount,
-    pub currency: String,
+    pub(crate) amount: Amount,
+    pub(crate) currency: String,
 }
 
 /// The result of a verification call (contract 4.3 `call/otp`).
 #[derive(Serialize)]
 pub(crate) struct CodeCall {
     /// Four digits.
-    pub code: String,
+    pub(crate) code: String,
     /// The fee in the account's currency.
-    pub price: Amount,
+    pub(crate) price: Amount,
 }
 
 /// The error of a rejected operation, the `error` of its item (contract 7).

@@ -1,4 +1,4 @@
-//! The messages that the sandbox took.
+//! Messages of the sandbox, their plans of channels, and finding them by their identifiers.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,23 +16,25 @@ pub(crate) const FIRST_MSG_ID: u64 = 700_000_001;
 #[derive(Clone, Debug)]
 pub(crate) struct SandboxMessage {
     /// The client's identifier, replaced by the gateway's if it is missing.
-    pub id: Option<ClientId>,
-    /// Where its statuses go.
-    pub hook: Option<Arc<str>>,
+    pub(crate) id: Option<ClientId>,
+    /// The webhook address for its statuses.
+    pub(crate) hook: Option<Arc<str>>,
     /// Its recipient, always present for accepted messages.
-    pub phone: Option<Phone>,
-    /// When it came.
-    pub at: VirtualTime,
-    pub state: LifecycleState,
+    pub(crate) phone: Option<Phone>,
+    /// When it arrived.
+    pub(crate) at: VirtualTime,
+    /// Its current state.
+    pub(crate) state: LifecycleState,
     /// The number of its asynchronous request.
-    pub request: Option<u32>,
+    pub(crate) request: Option<u32>,
     /// The number of its envelope among those with messages.
-    pub envelope: u32,
+    pub(crate) envelope: u32,
     /// The number of its plan.
-    pub plan: u32,
+    pub(crate) plan: u32,
     /// The index of its account.
-    pub account: u32,
-    pub kind: OperationType,
+    pub(crate) account: u32,
+    /// The type of its operation.
+    pub(crate) kind: OperationType,
 }
 
 impl SandboxMessage {
@@ -129,11 +131,11 @@ const DEFAULT_LIFETIME: u64 = 172_800;
 /// One attempt to deliver a message: a channel and its billed parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ChannelStage {
-    pub channel: Channel,
+    pub(crate) channel: Channel,
     /// Billed parts; 1 for channels without parts.
-    pub parts: u32,
+    pub(crate) parts: u32,
     /// Whether the call waits for a key press (DTMF); only for voice.
-    pub dtmf: bool,
+    pub(crate) dtmf: bool,
     /// Seconds until the channel gives up; 136 years mean never.
     lifetime: u32,
 }
@@ -174,7 +176,7 @@ pub(crate) fn most_parts(stages: &[ChannelStage]) -> u32 {
 /// Every plan, once.
 #[derive(Debug, Default)]
 pub(crate) struct StagePlans {
-    pub all: Vec<Arc<[ChannelStage]>>,
+    pub(crate) all: Vec<Arc<[ChannelStage]>>,
     numbers: HashMap<Arc<[ChannelStage]>, u32>,
 }
 

@@ -3,14 +3,17 @@
 //! - `operations`: what each operation does; `answer`: the format of results and errors;
 //! - `account`: balance, sender names, rate limit and templates;
 //! - `messages`: accepted messages and their channels;
-//! - `lifecycle`: the states of a message; `agenda`: when each state is due.
+//! - `lifecycle`: the states of a message; `agenda`: when each state is due;
+//! - `draw`: random draws and conditions; `time`: virtual time.
 
 pub(crate) mod account;
 pub(crate) mod agenda;
 pub(crate) mod answer;
+mod draw;
 mod lifecycle;
 pub(crate) mod messages;
 mod operations;
+mod time;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -29,22 +32,22 @@ use account::OperationLimiter;
 use campaign_core::domain::{Amount, Channel, Endpoint};
 
 pub(crate) use account::SandboxAccount;
-pub(crate) use agenda::{Agenda, VirtualTime, WireTime};
+pub(crate) use agenda::Agenda;
 pub(crate) use answer::{
     ApiResponse, BalanceRecord, CodeCall, OperationError, ReplyRecord, ResultData, ResultItem, SendResult, StatusRecord,
 };
-pub(crate) use lifecycle::{
-    DeliveryFailure, EnvelopeFacts, LifecycleState, MessageFacts, MessageLifecycle, Phase, RandomDraw,
-};
+pub(crate) use draw::{EnvelopeFacts, MessageFacts, RandomDraw};
+pub(crate) use lifecycle::{DeliveryFailure, LifecycleState, MessageLifecycle, Phase};
 pub(crate) use messages::{ChannelStage, MessageStore, SandboxMessage, StagePlans, msg_id_of};
+pub(crate) use time::{VirtualTime, WireTime};
 
 /// The time and origin of an envelope.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EnvelopeArrival {
-    pub endpoint: Endpoint,
-    pub remote: SocketAddr,
+    pub(crate) endpoint: Endpoint,
+    pub(crate) remote: SocketAddr,
     /// In virtual time. A time before the last arrival counts as the time of the last arrival.
-    pub at: Timestamp,
+    pub(crate) at: Timestamp,
 }
 
 /// The state of the emulated gateway.
@@ -70,12 +73,12 @@ pub(crate) struct GatewayEmulator {
 #[derive(Clone, Copy)]
 pub(crate) struct OperationOrigin {
     /// The index of the account.
-    pub account: u32,
-    pub at: VirtualTime,
+    pub(crate) account: u32,
+    pub(crate) at: VirtualTime,
     /// The number of the asynchronous request; `None` on the synchronous endpoint.
-    pub request: Option<u32>,
+    pub(crate) request: Option<u32>,
     /// The envelope's number among those with messages.
-    pub envelope: u32,
+    pub(crate) envelope: u32,
 }
 
 impl OperationOrigin {
@@ -87,22 +90,22 @@ impl OperationOrigin {
 
 /// The outcome of an operation.
 pub(crate) struct ItemOutcome {
-    pub result: Result<ResultData, OperationError>,
+    pub(crate) result: Result<ResultData, OperationError>,
     /// The index of the first message of the operation; there is one for each recipient.
-    pub first: Option<u32>,
+    pub(crate) first: Option<u32>,
     /// The parts of each of them.
-    pub parts: Option<u32>,
-    pub charge: Option<Charge>,
+    pub(crate) parts: Option<u32>,
+    pub(crate) charge: Option<Charge>,
 }
 
 /// The immediate charge of an operation.
 #[derive(Clone, Copy)]
 pub(crate) struct Charge {
-    pub reason: ChargeReason,
+    pub(crate) reason: ChargeReason,
     /// For each recipient.
-    pub each: Amount,
+    pub(crate) each: Amount,
     /// The account's previous balance.
-    pub before: Amount,
+    pub(crate) before: Amount,
 }
 
 impl From<Result<ResultData, OperationError>> for ItemOutcome {
@@ -338,7 +341,7 @@ pub struct Counts {
     /// Envelopes that were accepted.
     pub envelopes: u64,
     /// Envelopes that were rejected as a whole.
-    pub refused_envelopes: u64,
+    pub(crate) refused_envelopes: u64,
     /// Accepted messages: one for each recipient of each accepted operation.
     pub messages: u64,
     /// Parts of all accepted messages.
@@ -384,7 +387,7 @@ pub struct Funds {
     /// Money that was charged.
     pub spent: Amount,
     /// Money that is reserved for unfinished messages.
-    pub reserved: Amount,
+    pub(crate) reserved: Amount,
     /// Money that is left.
     pub balance: Amount,
     /// The currency of the first account; amounts in other currencies are added unchanged.

@@ -1,4 +1,4 @@
-//! Reading the fields of an operation: the one place that knows what a well-formed value is.
+//! Fields of an operation. Only this module decides which values are well-formed.
 
 use std::fmt;
 use std::ops::RangeInclusive;

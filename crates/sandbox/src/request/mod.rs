@@ -26,9 +26,9 @@ pub(crate) const BODY_LIMIT: usize = 8 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EnvelopeRejection {
     /// The text of the error.
-    pub error: &'static str,
+    pub(crate) error: &'static str,
     /// The number of its operations, as far as known.
-    pub operations: usize,
+    pub(crate) operations: usize,
 }
 
 impl EnvelopeRejection {
@@ -41,9 +41,9 @@ impl EnvelopeRejection {
 #[derive(Clone, Copy)]
 pub(crate) struct RawRequest<'a> {
     /// The header, if present.
-    pub content_type: Option<&'a str>,
+    pub(crate) content_type: Option<&'a str>,
     /// The body; `None` if it is larger than [`BODY_LIMIT`].
-    pub body: Option<&'a [u8]>,
+    pub(crate) body: Option<&'a [u8]>,
 }
 
 /// The API keys of a sandbox's accounts.
@@ -73,9 +73,9 @@ impl AccountKeys {
 /// A parsed request: its account and its operations.
 pub(crate) struct ParsedEnvelope {
     /// The index of the account.
-    pub account: u32,
+    pub(crate) account: u32,
     /// Its operations in order; at least one.
-    pub items: Vec<RequestItem>,
+    pub(crate) items: Vec<RequestItem>,
 }
 
 impl ParsedEnvelope {

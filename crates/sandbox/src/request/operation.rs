@@ -1,4 +1,4 @@
-//! One item of an envelope's `data`, read.
+//! Operations in a request: the items of an envelope's `data`.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use campaign_core::domain::{Channel, Phone};
 /// An item of an envelope: a valid operation, or the reason why it is rejected.
 #[derive(Clone, Debug)]
 pub(crate) struct RequestItem {
-    pub kind: OperationType,
+    pub(crate) kind: OperationType,
     /// The client's identifier.
-    pub id: Option<ClientId>,
+    pub(crate) id: Option<ClientId>,
     /// The recipients; empty if the operation reaches no phone or a number is invalid.
-    pub phones: Vec<Phone>,
+    pub(crate) phones: Vec<Phone>,
     /// The address for statuses of its messages, if it is valid.
-    pub hook: Option<Arc<str>>,
-    pub operation: Result<RequestedOperation, OperationError>,
+    pub(crate) hook: Option<Arc<str>>,
+    pub(crate) operation: Result<RequestedOperation, OperationError>,
 }
 
 /// A valid operation.
@@ -43,13 +43,13 @@ pub(crate) enum RequestedOperation {
 /// An operation on templates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TemplateCall {
-    /// Keep an SMS template.
+    /// Create an SMS template.
     Create { name: Box<str>, text: Box<str> },
     /// List the SMS templates.
     List,
     /// Delete the SMS template with this number.
     Delete(u64),
-    /// Keep a Viber template.
+    /// Create a Viber template.
     CreateViber { signature: Box<str>, text: Box<str> },
     /// List the Viber templates.
     ListViber,
@@ -57,12 +57,12 @@ pub(crate) enum TemplateCall {
     DeleteViber { id: u64, text: Option<Box<str>> },
 }
 
-/// How a message is asked for.
+/// The identifier in a status request.
 #[derive(Clone, Debug)]
 pub(crate) enum MessageQuery {
-    /// By the client's identifier.
+    /// The client's identifier.
     Id(ClientId),
-    /// By the gateway's identifier.
+    /// The gateway's identifier.
     MsgId(ClientId),
 }
 

@@ -1,4 +1,4 @@
-//! What each kind of message requires of its fields (contract 4.3), both as an operation and as a stage of a pipeline.
+//! Required fields of each kind of message (contract 4.3), as an operation and as a stage of a pipeline.
 
 use super::OperationFields;
 use crate::platform::{ChannelStage, OperationError};
@@ -8,9 +8,9 @@ use campaign_core::domain::{Channel, measure_sms};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SendRequest {
     /// At least one.
-    pub stages: Vec<ChannelStage>,
+    pub(crate) stages: Vec<ChannelStage>,
     /// The sender names that the account must own.
-    pub signatures: Vec<Box<str>>,
+    pub(crate) signatures: Vec<Box<str>>,
 }
 
 /// A parsed stage and its sender name.

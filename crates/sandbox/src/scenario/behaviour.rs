@@ -1,4 +1,4 @@
-//! How messages fare in a channel.
+//! Behaviour of messages on a channel, and exceptions from it.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use campaign_manifest::document::{ConfigSection, FindingCollector, Node};
 /// The behaviour of messages on one channel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Behaviour {
-    /// How many are delivered.
+    /// The share of messages that are delivered.
     pub delivered: Percentage,
     /// The time from the attempt to the delivery or failure.
     pub after: Duration,
@@ -28,7 +28,7 @@ pub struct Behaviour {
     pub duration: Option<Duration>,
 }
 
-/// The share of read messages, and the time until they are read.
+/// The share of delivered messages that are read, and when.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReadBehaviour {
     /// The share of delivered messages.

@@ -10,10 +10,10 @@ use campaign_core::finding::{Finding, rules};
 use campaign_manifest::Percentage;
 use campaign_manifest::document::{ConfigSection, FindingCollector, Node};
 
-/// A fault.
+/// A fault of the gateway, of its answers or of its webhooks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScenarioFault {
-    /// When.
+    /// The messages or envelopes to which it applies.
     pub when: ScenarioCondition,
     /// Its effect.
     pub effect: FaultEffect,

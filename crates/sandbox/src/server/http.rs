@@ -25,11 +25,11 @@ use campaign_core::domain::Endpoint;
 
 /// The shared state of all requests.
 pub(super) struct HttpState {
-    pub live: Arc<LivePlatform>,
+    pub(super) live: Arc<LivePlatform>,
     /// How long a body may take to arrive.
-    pub body_timeout: Duration,
+    pub(super) body_timeout: Duration,
     /// Sends orders to the task that owns the port.
-    pub port_orders: mpsc::UnboundedSender<PortOrder>,
+    pub(super) port_orders: mpsc::UnboundedSender<PortOrder>,
 }
 
 /// A received body.

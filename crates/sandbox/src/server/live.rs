@@ -46,11 +46,11 @@ struct PlatformCore {
 #[derive(Debug, Default)]
 pub(super) struct DueWork {
     /// Webhooks to send now.
-    pub posts: Vec<WebhookPost>,
+    pub(super) posts: Vec<WebhookPost>,
     /// Whether more events are due.
-    pub more: bool,
+    pub(super) more: bool,
     /// The real time until the next event, if any.
-    pub next: Option<Duration>,
+    pub(super) next: Option<Duration>,
 }
 
 /// The progress of a drain.
@@ -262,13 +262,13 @@ impl VirtualClock {
 const MIN_TICK: Duration = Duration::from_millis(20);
 
 /// Keeps a platform up to date until it is dropped. Webhooks in flight end with it.
-pub(super) async fn run_clock(live: Arc<LivePlatform>, courier: WebhookClient) {
+pub(super) async fn run_clock(live: Arc<LivePlatform>, client: WebhookClient) {
     let mut under_way = JoinSet::new();
     loop {
-        let due = live.take_due_work(courier.max_in_flight() - under_way.len());
+        let due = live.take_due_work(client.max_in_flight() - under_way.len());
         for post in due.posts {
-            let (live, courier, webhook) = (Arc::clone(&live), courier.clone(), post.webhook);
-            under_way.spawn(async move { live.record_post_outcome(webhook, courier.send(post).await).await });
+            let (live, client, webhook) = (Arc::clone(&live), client.clone(), post.webhook);
+            under_way.spawn(async move { live.record_post_outcome(webhook, client.send(post).await).await });
         }
         if due.more {
             tokio::task::yield_now().await;

@@ -44,11 +44,11 @@ pub struct SandboxSettings {
     pub listen: SocketAddr,
     /// The API key of the first account without its own key, the contract's `auth`.
     pub key: SecretString,
-    /// Where its journal goes.
+    /// The destination of its journal.
     pub journal: Journal,
     /// The scenario.
     pub scenario: Arc<Scenario>,
-    /// Where webhooks may go.
+    /// The addresses to which webhooks are sent.
     pub hooks: WebhookPolicy,
     /// A receiver in this process that gets all webhooks instead; the sandbox waits for it to finish.
     pub receiver: Option<LocalReceiver>,
@@ -100,7 +100,7 @@ impl Sandbox {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, same));
         }
         let sink = JournalSink::open(&journal)?;
-        let courier = WebhookClient::new(hooks, RECEIVER_TIMEOUT).with_receiver(receiver);
+        let client = WebhookClient::new(hooks, RECEIVER_TIMEOUT).with_receiver(receiver);
         let mut port = SandboxPort::open(listen)
             .map_err(|error| io::Error::new(error.kind(), format!("cannot listen on `{listen}`: {error}")))?;
         let address = port.address();
@@ -117,7 +117,7 @@ impl Sandbox {
             body_timeout: timeouts.body,
             port_orders: port_sender,
         }));
-        let time = live::run_clock(Arc::clone(&live), courier);
+        let time = live::run_clock(Arc::clone(&live), client);
         let serving = tokio::spawn(async move {
             // When the server ends, the clock stops and webhooks end.
             let mut ticking = JoinSet::new();
@@ -329,10 +329,10 @@ mod tests {
         {
             let mut stream = TcpStream::connect(sandbox.address).await.expect("a connection");
             stream.write_all(sent.as_bytes()).await.expect("sent");
-            let mut heard = String::new();
+            let mut response = String::new();
             // Returns only because the sandbox closes the connection.
-            stream.read_to_string(&mut heard).await.expect("an end");
-            assert!(heard.contains(answer), "{heard}");
+            stream.read_to_string(&mut response).await.expect("an end");
+            assert!(response.contains(answer), "{response}");
         }
     }
 

@@ -107,13 +107,13 @@ impl SandboxPort {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timeouts {
     /// For the head of a request, and for the next request on an idle connection.
-    pub head: Duration,
+    pub(crate) head: Duration,
     /// For the body of a request.
-    pub body: Duration,
+    pub(crate) body: Duration,
     /// For open requests at shutdown.
-    pub stop: Duration,
+    pub(crate) stop: Duration,
     /// For the receivers of webhooks during a drain.
-    pub receivers: Duration,
+    pub(crate) receivers: Duration,
 }
 
 impl Default for Timeouts {
@@ -125,9 +125,9 @@ impl Default for Timeouts {
 
 /// An order to the port.
 pub(super) struct PortOrder {
-    pub behaviour: PortBehaviour,
+    pub(super) behaviour: PortBehaviour,
     /// Dropped when the order is done.
-    pub done: oneshot::Sender<()>,
+    pub(super) done: oneshot::Sender<()>,
 }
 
 /// Orders to the port, and the stop signal (sent or dropped).

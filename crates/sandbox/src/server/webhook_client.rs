@@ -34,7 +34,7 @@ const MAX_WARNINGS: usize = 100;
 /// The user agent.
 const USER_AGENT_NAME: &str = concat!("campaign-sandbox/", env!("CARGO_PKG_VERSION"));
 
-/// Where webhooks may go.
+/// The addresses to which webhooks are sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WebhookPolicy {
     /// This machine only, by address or by a name that resolves to it: a rehearsal must not reach real receivers.
@@ -209,7 +209,7 @@ type ReceiveFn = dyn Fn(Arc<str>, Vec<u8>) -> BoxFuture<'static, u16> + Send + S
 pub struct LocalReceiver(Arc<ReceiveFn>);
 
 impl LocalReceiver {
-    /// Webhooks are taken by this.
+    /// A receiver that calls this function with the URL and the body of each webhook; it returns an HTTP status.
     pub fn new(take: impl Fn(Arc<str>, Vec<u8>) -> BoxFuture<'static, u16> + Send + Sync + 'static) -> Self {
         Self(Arc::new(take))
     }
@@ -308,7 +308,7 @@ pub(crate) fn is_loopback_host(host: &str) -> bool {
 }
 
 #[cfg(test)]
-mod posting_tests {
+mod request_tests {
     use super::*;
     use crate::tests::receiver::TestReceiver;
 

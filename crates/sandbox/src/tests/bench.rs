@@ -17,8 +17,8 @@ use campaign_core::domain::Endpoint;
 
 /// A platform without HTTP; its key is `sandbox`.
 pub(crate) struct Bench {
-    pub platform: GatewayEmulator,
-    pub now: Timestamp,
+    pub(crate) platform: GatewayEmulator,
+    pub(crate) now: Timestamp,
     keys: AccountKeys,
     sink: JournalSink,
 }

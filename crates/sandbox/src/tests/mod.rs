@@ -4,7 +4,7 @@ pub(crate) mod bench;
 pub(crate) mod receiver;
 
 mod contract_pairs;
-mod life;
+mod lifecycle;
 mod over_http;
 mod platform;
 mod rehearsals;

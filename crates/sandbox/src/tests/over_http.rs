@@ -1,4 +1,4 @@
-//! The promise that what a scenario makes go wrong on the wire goes wrong there, as a client sees it.
+//! Faults of connections and answers, as a client sees them.
 
 use std::io;
 use std::net::SocketAddr;
@@ -81,22 +81,22 @@ impl TestConnection {
     }
 
     async fn read_answer(&mut self) -> Option<HttpAnswer> {
-        let mut heard = Vec::new();
+        let mut received = Vec::new();
         let head = loop {
-            if let Some(end) = heard.windows(4).position(|window| window == b"\r\n\r\n") {
+            if let Some(end) = received.windows(4).position(|window| window == b"\r\n\r\n") {
                 break end + 4;
             }
-            if self.0.read_buf(&mut heard).await.ok()? == 0 {
-                assert!(heard.is_empty(), "a piece of a head");
+            if self.0.read_buf(&mut received).await.ok()? == 0 {
+                assert!(received.is_empty(), "a piece of a head");
                 return None;
             }
         };
-        let body = heard.split_off(head);
-        let head = String::from_utf8(heard).expect("a head").to_lowercase();
+        let body = received.split_off(head);
+        let head = String::from_utf8(received).expect("a head").to_lowercase();
         let length: usize = header(&head, "content-length").and_then(|length| length.parse().ok()).expect("a length");
-        let mut heard = HttpAnswer { head, body };
-        while heard.body.len() < length && self.0.read_buf(&mut heard.body).await.unwrap_or(0) > 0 {}
-        Some(heard)
+        let mut received = HttpAnswer { head, body };
+        while received.body.len() < length && self.0.read_buf(&mut received.body).await.unwrap_or(0) > 0 {}
+        Some(received)
     }
 
     /// Waits for an answer or the end of the connection. Returns whether it was closed.
@@ -212,7 +212,7 @@ async fn closed_connection_reads_nothing() {
     let sandbox = start_with_faults([(2, FaultEffect::Closed)]).await;
     let mut client = TestConnection::connect(&sandbox).await;
     assert_eq!(client.send(1).await.expect("an answer").json()["success"], true);
-    assert!(client.is_closed().await, "a kept-alive connection would bring it past the door");
+    assert!(client.is_closed().await, "a kept-alive connection would avoid the fault");
     assert!(TestConnection::connect(&sandbox).await.send(2).await.is_none());
     assert_eq!(TestConnection::connect(&sandbox).await.send(3).await.expect("an answer").json()["success"], true);
     assert_eq!((sandbox.counts().messages, fault_lines(&sandbox)), (2, vec![(1, "closed".into())]));
@@ -309,8 +309,8 @@ async fn reordered_webhooks_arrive_newest_first() {
     message["hook"] = receiver.url("/").into();
     TestConnection::connect(&sandbox).await.send_operations(&[message]).await.expect("an answer");
     sandbox.drain().await;
-    let told = [receiver.next().await.json()["status"].clone(), receiver.next().await.json()["status"].clone()];
-    assert_eq!(told, ["READ", "DELIVERED"]);
+    let statuses = [receiver.next().await.json()["status"].clone(), receiver.next().await.json()["status"].clone()];
+    assert_eq!(statuses, ["READ", "DELIVERED"]);
 }
 
 #[tokio::test]
@@ -327,7 +327,7 @@ async fn time_passes_at_the_speed_of_the_scenario() {
     let began = Instant::now();
     TestConnection::connect(&sandbox).await.send(1).await.expect("an answer");
     while sandbox.counts().statuses.is_empty() {
-        assert!(began.elapsed() < PATIENCE, "nobody asks, and it is delivered nevertheless");
+        assert!(began.elapsed() < PATIENCE, "the message is delivered without a request");
         tokio::task::yield_now().await;
     }
     assert!(began.elapsed() >= Duration::from_millis(20), "two seconds, a hundred times as fast");

@@ -1,4 +1,4 @@
-//! The promises about envelopes, accounts, statuses and money.
+//! Envelopes, accounts, statuses and money.
 
 use std::time::Duration;
 
@@ -89,10 +89,10 @@ fn each_recipient_gets_its_own_message() {
     let phones = json!("380501234567,380671234567");
     let sent = bench.send(Endpoint::Sync, &json!([sms(json!(1), phones)]))["data"][0].clone();
     assert_eq!(sent["data"], json!({"id": 1, "msg_id": FIRST_MSG_ID, "data": 1, "parts": 2}));
-    let told: Vec<_> =
+    let reported: Vec<_> =
         bench.journal_events("operation").iter().map(|line| (line["phone"].clone(), line["msg_id"].clone())).collect();
     let both = [("380501234567", FIRST_MSG_ID), ("380671234567", FIRST_MSG_ID + 1)];
-    assert_eq!(told, both.map(|(phone, msg_id)| (json!(phone), json!(msg_id))));
+    assert_eq!(reported, both.map(|(phone, msg_id)| (json!(phone), json!(msg_id))));
     assert_eq!((bench.platform.counts().messages, bench.platform.counts().parts), (2, 2));
 }
 
@@ -183,8 +183,8 @@ fn accounts_have_separate_balance_names_and_messages() {
     assert_eq!(second[2], refused, "a name that is not verified cannot be used");
     for (key, found) in [("one", true), ("two", false)] {
         let asked = json!([{"type": "status", "id": 1}, {"type": "status", "msg_id": FIRST_MSG_ID}]);
-        let told = bench.send_as(key, Endpoint::Sync, &asked)["data"].clone();
-        assert_eq!((&told[0]["success"], &told[1]["success"]), (&json!(found), &json!(found)), "{key}");
+        let reported = bench.send_as(key, Endpoint::Sync, &asked)["data"].clone();
+        assert_eq!((&reported[0]["success"], &reported[1]["success"]), (&json!(found), &json!(found)), "{key}");
     }
     assert_eq!(bench.send_as("sandbox", Endpoint::Sync, &asked), json!({"success": false, "error": "Access denied"}));
     let left =
@@ -218,10 +218,10 @@ fn status_can_lag_or_be_blind() {
     denies.send_one(&sms(json!(1), json!("380501234567")));
     assert_eq!(denies.send_one(&ask)["error"], "Message not found");
     let mut affirms = blind(Blindness::Affirms);
-    let told = affirms.send_one(&json!({"type": "status", "id": "x7"}))["data"].clone();
-    assert_eq!((&told["id"], &told["status"]), (&json!("x7"), &json!("QUEUED")));
-    assert!(told["msg_id"].as_str().is_some_and(|msg_id| msg_id.parse::<u64>().is_ok()), "{told}");
-    assert_eq!(affirms.send_one(&json!({"type": "status", "id": "x7"}))["data"]["msg_id"], told["msg_id"]);
+    let reported = affirms.send_one(&json!({"type": "status", "id": "x7"}))["data"].clone();
+    assert_eq!((&reported["id"], &reported["status"]), (&json!("x7"), &json!("QUEUED")));
+    assert!(reported["msg_id"].as_str().is_some_and(|msg_id| msg_id.parse::<u64>().is_ok()), "{reported}");
+    assert_eq!(affirms.send_one(&json!({"type": "status", "id": "x7"}))["data"]["msg_id"], reported["msg_id"]);
     assert_eq!(affirms.send_one(&json!({"type": "status", "msg_id": 5}))["data"]["msg_id"], "5");
 }
 

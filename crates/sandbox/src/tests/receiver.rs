@@ -15,9 +15,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// A request as it arrived.
 #[derive(Clone, Debug)]
 pub(crate) struct ReceivedWebhook {
-    pub line: String,
+    pub(crate) line: String,
     headers: Vec<(String, String)>,
-    pub body: Vec<u8>,
+    pub(crate) body: Vec<u8>,
 }
 
 impl ReceivedWebhook {

@@ -1,4 +1,4 @@
-//! The promises about what a rehearsal shows: fallbacks, costs, and counts that add up.
+//! Results of rehearsals: fallbacks, costs, and counts that add up.
 
 use serde_json::{Value, json};
 
@@ -86,10 +86,10 @@ fn unaffordable_operation_reserves_nothing() {
     // 1.65 is two SMS for 0.80 each, and a lookup for 0.05.
     assert_eq!(answer[2]["success"], true);
     assert_eq!(bench.send_one(&json!({"type": "balance"}))["data"]["amount"], 0.0);
-    let told: Vec<_> =
+    let reported: Vec<_> =
         bench.journal_events("charge").iter().map(|line| (line["reason"].clone(), line["balance"].clone())).collect();
     let expected = [("reserved", 0.85), ("reserved", 0.05), ("charged", 0.0)];
-    assert_eq!(told, expected.map(|(reason, balance)| (json!(reason), json!(balance))));
+    assert_eq!(reported, expected.map(|(reason, balance)| (json!(reason), json!(balance))));
 }
 
 #[test]
@@ -135,10 +135,10 @@ fn status_names_the_current_channel() {
         let record = bench.status(1);
         assert_eq!((&record["type"], &record["status"]), (&json!(channel), &json!(word)));
     }
-    let told: Vec<_> =
+    let reported: Vec<_> =
         bench.journal_events("status").iter().map(|line| (line["type"].clone(), line["status"].clone())).collect();
     let changes = [("viber", "ACCEPTED"), ("viber", "UNDELIVERABLE"), ("sms", "ACCEPTED"), ("sms", "DELIVERED")];
-    assert_eq!(told, changes.map(|(channel, word)| (json!(channel), json!(word))));
+    assert_eq!(reported, changes.map(|(channel, word)| (json!(channel), json!(word))));
     assert_eq!(bench.status(1)["updated"], "1970-01-01T00:00:04+00:00");
 }
 
@@ -230,11 +230,11 @@ fn lookup_answers_with_its_final_status() {
     scenario.behaviours.set(Channel::Hlr, half);
     let mut bench = Bench::with_scenario(scenario);
     let lookup = |id: u64| json!({"type": "hlr", "id": id, "phone": 380_501_230_000 + id});
-    let told: Vec<Value> = (0..40).map(|id| bench.send_one(&lookup(id))["data"]["status"].clone()).collect();
+    let reported: Vec<Value> = (0..40).map(|id| bench.send_one(&lookup(id))["data"]["status"].clone()).collect();
     bench.advance_millis(60_000);
-    let became: Vec<Value> = (0..40).map(|id| bench.status(id)["status"].clone()).collect();
-    assert_eq!(told, became);
-    assert!(told.contains(&json!("DELIVERED")) && told.contains(&json!("SIM FULL")), "{told:?}");
+    let expected: Vec<Value> = (0..40).map(|id| bench.status(id)["status"].clone()).collect();
+    assert_eq!(reported, expected);
+    assert!(reported.contains(&json!("DELIVERED")) && reported.contains(&json!("SIM FULL")), "{reported:?}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The promises about webhooks.
+//! Webhooks: which statuses are sent, their payload, order and retries.
 
 use std::time::Duration;
 
@@ -36,8 +36,8 @@ fn with_notify_address(scenario: Scenario) -> Scenario {
 /// The statuses that a bench sends until its messages are final, with their addresses.
 fn received_statuses(bench: &mut Bench) -> Vec<(String, String)> {
     bench.advance_millis(600_000);
-    let told = bench.take_received().into_iter();
-    told.map(|(url, body)| (url, body["status"].as_str().expect("a status").to_owned())).collect()
+    let received = bench.take_received().into_iter();
+    received.map(|(url, body)| (url, body["status"].as_str().expect("a status").to_owned())).collect()
 }
 
 fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -106,9 +106,9 @@ fn pipeline_reports_to_account_rejection_to_hook() {
 
 #[test]
 fn earlier_channel_failures_are_sent_if_enabled() {
-    let channels = |told: &[(String, Value)]| -> Vec<(String, String)> {
+    let channels = |received: &[(String, Value)]| -> Vec<(String, String)> {
         let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        told.iter().map(|(_, body)| (word(&body["type"]), word(&body["status"]))).collect()
+        received.iter().map(|(_, body)| (word(&body["type"]), word(&body["status"]))).collect()
     };
     let chain = ["telegram", "rcs", "viber", "sms"];
     let pipeline = with_field(valid_operation("pipeline"), "pipeline", json!(chain));
@@ -232,9 +232,12 @@ fn webhook_type_is_one_of_four_or_absent() {
         let mut bench = Bench::with_scenario(Scenario { webhooks, ..Scenario::default() });
         bench.send(Endpoint::Async, &json!([operation]));
         bench.advance_millis(60_000);
-        let told = bench.take_received();
-        assert!(!told.is_empty() && told.iter().all(|(_, body)| body["type"] == expected), "{operation}\n{told:?}");
-        assert!(told.iter().all(|(_, body)| expected != Value::Null || body.get("type").is_none()), "{told:?}");
+        let received = bench.take_received();
+        assert!(
+            !received.is_empty() && received.iter().all(|(_, body)| body["type"] == expected),
+            "{operation}\n{received:?}"
+        );
+        assert!(received.iter().all(|(_, body)| expected != Value::Null || body.get("type").is_none()), "{received:?}");
     }
 }
 
@@ -320,15 +323,15 @@ fn webhooks_of_one_message_are_sequential() {
     bench
         .send(Endpoint::Sync, &json!([valid_operation("viber"), with_field(valid_operation("viber"), "id", json!(8))]));
     bench.advance_millis(60_000);
-    let [(first, _, told), (second, _, _)] = bench.take_webhooks().try_into().expect("one of each message");
-    assert_eq!((&told["status"], bench.take_webhooks()), (&json!("DELIVERED"), vec![]));
+    let [(first, _, payload), (second, _, _)] = bench.take_webhooks().try_into().expect("one of each message");
+    assert_eq!((&payload["status"], bench.take_webhooks()), (&json!("DELIVERED"), vec![]));
     bench.finish_webhook(second, WebhookOutcome::Answered(200));
-    let [(_, _, told)] = bench.take_webhooks().try_into().expect("one");
-    assert_eq!((&told["id"], &told["status"]), (&json!("8"), &json!("READ")));
+    let [(_, _, payload)] = bench.take_webhooks().try_into().expect("one");
+    assert_eq!((&payload["id"], &payload["status"]), (&json!("8"), &json!("READ")));
     // A failed webhook does not prevent the others.
     bench.finish_webhook(first, WebhookOutcome::Answered(500));
-    let [(_, _, told)] = bench.take_webhooks().try_into().expect("one");
-    assert_eq!((&told["id"], &told["status"]), (&json!("7"), &json!("READ")));
+    let [(_, _, payload)] = bench.take_webhooks().try_into().expect("one");
+    assert_eq!((&payload["id"], &payload["status"]), (&json!("7"), &json!("READ")));
 }
 
 #[test]
@@ -358,8 +361,8 @@ fn digit_is_sent_only_for_dtmf_calls() {
             let mut bench = Bench::with_scenario(scenario.clone());
             bench.send(Endpoint::Async, &json!([operation]));
             bench.advance_millis(60_000);
-            let (_, told) = bench.take_received().pop().expect("a webhook");
-            assert_eq!((&told["reply"], &told["duration"]), (&digit, &json!(12)), "{operation}");
+            let (_, payload) = bench.take_received().pop().expect("a webhook");
+            assert_eq!((&payload["reply"], &payload["duration"]), (&digit, &json!(12)), "{operation}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The promises about a message's life.
+//! Lifecycles of messages: states, times and channels.
 
 use std::time::Duration;
 
@@ -27,11 +27,11 @@ fn play_lifecycle(scenario: &Scenario, stages: &[ChannelStage], phone: u64) -> V
     let life = MessageLifecycle { scenario, facts, stages, intake };
     let states =
         std::iter::successors(Some(LifecycleState::at_intake(Phase::Queued, intake)), |state| life.next_state(*state));
-    let told = states.map(|state| {
+    let shown = states.map(|state| {
         let millis = state.since.to_timestamp().as_millisecond();
         (stages[usize::from(state.stage)].channel, state.phase.status_name(scenario).to_owned(), millis)
     });
-    told.take(100).collect()
+    shown.take(100).collect()
 }
 
 fn undelivered(channel: Channel) -> Behaviour {
@@ -57,7 +57,7 @@ fn fallback_tries_channels_in_order() {
         .behaviours
         .set(Channel::Viber, Behaviour { after: Duration::from_secs(20), ..undelivered(Channel::Viber) });
     let stages = [Channel::Rcs, Channel::Viber, Channel::Sms].map(stage);
-    let told = play_lifecycle(&scenario, &stages, 380_501_234_567);
+    let lifecycle = play_lifecycle(&scenario, &stages, 380_501_234_567);
     let expected = [
         (Channel::Rcs, "QUEUED".to_owned(), 0),
         (Channel::Rcs, "ACCEPTED".to_owned(), 5_000),
@@ -65,7 +65,7 @@ fn fallback_tries_channels_in_order() {
         (Channel::Sms, "ACCEPTED".to_owned(), 30_000),
         (Channel::Sms, "DELIVERED".to_owned(), 32_000),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(lifecycle, expected);
 }
 
 #[test]
@@ -74,8 +74,8 @@ fn last_stage_determines_the_failure_status() {
     for (channel, fails_as) in [(Channel::Viber, Status::Filtered), (Channel::Sms, Status::Other("PAUSED".into()))] {
         scenario.behaviours.set(channel, Behaviour { fails_as, ..undelivered(channel) });
     }
-    let told = play_lifecycle(&scenario, &[Channel::Viber, Channel::Sms].map(stage), 380_501_234_567);
-    assert_eq!(told.last(), Some(&(Channel::Sms, "PAUSED".to_owned(), 4_000)));
+    let lifecycle = play_lifecycle(&scenario, &[Channel::Viber, Channel::Sms].map(stage), 380_501_234_567);
+    assert_eq!(lifecycle.last(), Some(&(Channel::Sms, "PAUSED".to_owned(), 4_000)));
 }
 
 #[test]
@@ -86,16 +86,16 @@ fn message_expires_exactly_at_its_lifetime() {
         .set(Channel::Viber, Behaviour { after: Duration::from_secs(60), ..Behaviour::default_for(Channel::Viber) });
     for (lifetime, word, millis) in [(Some(59), "EXPIRED", 59_000), (Some(60), "READ", 63_000), (None, "READ", 63_000)]
     {
-        let told = play_lifecycle(&scenario, &[ChannelStage::new(Channel::Viber, 1, lifetime)], 380_501_234_567);
-        assert_eq!(told.last(), Some(&(Channel::Viber, word.to_owned(), millis)), "{lifetime:?}");
+        let lifecycle = play_lifecycle(&scenario, &[ChannelStage::new(Channel::Viber, 1, lifetime)], 380_501_234_567);
+        assert_eq!(lifecycle.last(), Some(&(Channel::Viber, word.to_owned(), millis)), "{lifetime:?}");
     }
     // With a fallback, the failure is the start of the next channel.
-    let told = play_lifecycle(
+    let lifecycle = play_lifecycle(
         &scenario,
         &[ChannelStage::new(Channel::Viber, 1, Some(30)), stage(Channel::Sms)],
         380_501_234_567,
     );
-    assert_eq!(told.last(), Some(&(Channel::Sms, "DELIVERED".to_owned(), 32_000)));
+    assert_eq!(lifecycle.last(), Some(&(Channel::Sms, "DELIVERED".to_owned(), 32_000)));
 }
 
 #[test]
@@ -113,9 +113,9 @@ fn reply_follows_read_or_delivery() {
     ] {
         let behaviour = Behaviour { read, reply: reply.clone(), ..Behaviour::default_for(Channel::Viber) };
         scenario.behaviours.set(Channel::Viber, behaviour);
-        let told = play_lifecycle(&scenario, &[stage(Channel::Viber)], 380_501_234_567);
-        assert_eq!(told[2..].iter().map(|(_, word, _)| word.as_str()).collect::<Vec<_>>(), words);
-        assert_eq!(told.last().map(|(_, _, millis)| *millis), Some(end));
+        let lifecycle = play_lifecycle(&scenario, &[stage(Channel::Viber)], 380_501_234_567);
+        assert_eq!(lifecycle[2..].iter().map(|(_, word, _)| word.as_str()).collect::<Vec<_>>(), words);
+        assert_eq!(lifecycle.last().map(|(_, _, millis)| *millis), Some(end));
     }
 }
 
@@ -143,8 +143,8 @@ fn first_matching_exception_replaces_the_behaviour() {
         (Channel::Sms, 380_500_000_021, "NO ROUTE"),
         (Channel::Sms, 380_500_000_022, "DELIVERED"),
     ] {
-        let told = play_lifecycle(&scenario, &[stage(channel)], phone);
-        assert_eq!(told.last().map(|(_, word, _)| word.as_str()), Some(word), "{channel} {phone}");
+        let lifecycle = play_lifecycle(&scenario, &[stage(channel)], phone);
+        assert_eq!(lifecycle.last().map(|(_, word, _)| word.as_str()), Some(word), "{channel} {phone}");
     }
 }
 
@@ -206,14 +206,14 @@ proptest! {
         for (channel, behaviour) in Channel::ALL.into_iter().zip(behaviours) {
             scenario.behaviours.set(channel, behaviour);
         }
-        let told = play_lifecycle(&scenario, &stages, phone);
-        prop_assert_eq!(&told, &play_lifecycle(&scenario, &stages, phone));
-        prop_assert!(told.windows(2).all(|pair| pair[0].2 <= pair[1].2));
+        let lifecycle = play_lifecycle(&scenario, &stages, phone);
+        prop_assert_eq!(&lifecycle, &play_lifecycle(&scenario, &stages, phone));
+        prop_assert!(lifecycle.windows(2).all(|pair| pair[0].2 <= pair[1].2));
         // QUEUED, an attempt for each stage, delivered, read, replied.
-        prop_assert!(told.len() <= stages.len() + 4);
+        prop_assert!(lifecycle.len() <= stages.len() + 4);
         let place = |channel| stages.iter().position(|stage| stage.channel == channel);
-        prop_assert!(told.windows(2).all(|pair| place(pair[0].0) <= place(pair[1].0)));
-        let words: Vec<_> = told.iter().map(|(_, word, _)| word.as_str()).collect();
+        prop_assert!(lifecycle.windows(2).all(|pair| place(pair[0].0) <= place(pair[1].0)));
+        let words: Vec<_> = lifecycle.iter().map(|(_, word, _)| word.as_str()).collect();
         let order = |word: &str| ["QUEUED", "ACCEPTED", "DELIVERED", "READ", "REPLIED"].iter().position(|w| *w == word);
         prop_assert!(words.windows(2).all(|pair| order(pair[1]).is_none() || order(pair[0]) <= order(pair[1])));
         prop_assert!(!matches!(words.last(), None | Some(&"QUEUED" | &"ACCEPTED")));
