@@ -160,7 +160,7 @@ mod tests {
             ("a b", [false, false, false]),
         ] {
             let headers = test_headers(&[("host", host)]);
-            let found = [&loopback, &card, &everywhere].map(|door| door.allows(&headers));
+            let found = [&loopback, &card, &everywhere].map(|hosts| hosts.allows(&headers));
             assert_eq!(found, [on_loopback, on_card, on_all], "{host}");
         }
         assert!(!loopback.allows(&HeaderMap::new()), "who names nobody");
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn public_forwarded_client_or_host_is_rejected() {
-        let door = test_hosts("127.0.0.1:8040", None);
+        let hosts = test_hosts("127.0.0.1:8040", None);
         for (name, value, answered) in [
             ("x-forwarded-for", "10.0.0.1", true),
             ("x-forwarded-for", "127.0.0.1:3300, [::1]:80, fd00::1", true),
@@ -189,7 +189,7 @@ mod tests {
             ("forwarded", "host=example.com", false),
         ] {
             assert_eq!(
-                door.allows(&test_headers(&[("host", "localhost"), (name, value)])),
+                hosts.allows(&test_headers(&[("host", "localhost"), (name, value)])),
                 answered,
                 "{name}: {value}"
             );
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn published_host_is_allowed_from_anywhere() {
-        let door = test_hosts("127.0.0.1:8040", Some("Pages.Example.com"));
+        let hosts = test_hosts("127.0.0.1:8040", Some("Pages.Example.com"));
         for (host, forwarded, answered) in [
             ("pages.example.com", "8.8.8.8", true),
             ("pages.example.com:443", "8.8.8.8", true),
@@ -207,7 +207,7 @@ mod tests {
             ("localhost", "10.0.0.1", true),
         ] {
             assert_eq!(
-                door.allows(&test_headers(&[("host", host), ("x-forwarded-for", forwarded)])),
+                hosts.allows(&test_headers(&[("host", host), ("x-forwarded-for", forwarded)])),
                 answered,
                 "{host}"
             );
@@ -216,7 +216,7 @@ mod tests {
 }
 
 #[cfg(test)]
-mod reach_tests {
+mod address_tests {
     use super::*;
 
     #[test]

@@ -136,7 +136,7 @@ impl Connections {
     }
 
     /// Whether another connection is allowed.
-    pub fn has_room(&self) -> bool {
+    fn has_room(&self) -> bool {
         self.open.len() < self.limits.connections
     }
 
@@ -276,9 +276,9 @@ mod tests {
     fn start_server(app: Router, limits: ConnectionLimits) -> TestServer {
         let listener = listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).expect("a free port");
         let address = listener.local_addr().expect("an address");
-        let (shutdown, told) = oneshot::channel();
+        let (shutdown, stopped) = oneshot::channel();
         let serving = tokio::spawn(serve_connections(listener, app, limits, async move {
-            let _ = told.await;
+            let _ = stopped.await;
         }));
         TestServer { address, shutdown: Some(shutdown), serving }
     }
@@ -287,10 +287,10 @@ mod tests {
     async fn send_and_read(address: SocketAddr, sent: &str) -> String {
         let mut stream = TcpStream::connect(address).await.expect("a connection");
         stream.write_all(sent.as_bytes()).await.expect("sent");
-        let mut heard = String::new();
+        let mut response = String::new();
         // An aborted connection ends with an error here.
-        let _ = tokio::time::timeout(LONG / 3, stream.read_to_string(&mut heard)).await.expect("an end");
-        heard
+        let _ = tokio::time::timeout(LONG / 3, stream.read_to_string(&mut response)).await.expect("an end");
+        response
     }
 
     fn hello_router() -> Router {
@@ -298,13 +298,13 @@ mod tests {
     }
 
     /// A router that answers only after a signal, and reports when a request arrives.
-    fn held_router(gone: watch::Receiver<()>) -> (Router, mpsc::UnboundedReceiver<()>) {
+    fn held_router(released: watch::Receiver<()>) -> (Router, mpsc::UnboundedReceiver<()>) {
         let (entered, inside) = mpsc::unbounded_channel();
         let answer = move || {
-            let (entered, mut gone) = (entered.clone(), gone.clone());
+            let (entered, mut released) = (entered.clone(), released.clone());
             async move {
                 let _ = entered.send(());
-                let _ = gone.changed().await;
+                let _ = released.changed().await;
                 "answered"
             }
         };
@@ -313,14 +313,14 @@ mod tests {
 
     #[tokio::test]
     async fn unfinished_head_and_idle_connection_are_closed() {
-        let door = start_server(
+        let server = start_server(
             hello_router(),
             ConnectionLimits { head: SHORT, silence: None, ..ConnectionLimits::default() },
         );
         for sent in ["", "GET / HTTP/1.1\r\nHo"] {
-            assert_eq!(send_and_read(door.address, sent).await, "", "{sent}");
+            assert_eq!(send_and_read(server.address, sent).await, "", "{sent}");
         }
-        let answered = send_and_read(door.address, "GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
+        let answered = send_and_read(server.address, "GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
         assert!(answered.ends_with("hello"), "{answered}");
     }
 
@@ -330,52 +330,53 @@ mod tests {
         let large = Router::new().route("/", get(|| async { Body::from(vec![b'a'; 64 << 20]) }));
         let limits =
             ConnectionLimits { head: LONG, silence: Some(SHORT), connections: 1, ..ConnectionLimits::default() };
-        let door = start_server(large, limits);
-        let mut deaf = TcpStream::connect(door.address).await.expect("a connection");
-        deaf.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").await.expect("sent");
+        let server = start_server(large, limits);
+        let mut unread = TcpStream::connect(server.address).await.expect("a connection");
+        unread.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").await.expect("sent");
         // Only one connection is allowed, so this response proves that the first one was closed.
-        let next = send_and_read(door.address, "GET /no HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").await;
+        let next = send_and_read(server.address, "GET /no HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").await;
         assert!(next.starts_with("HTTP/1.1 404"), "{next}");
     }
 
     #[tokio::test]
     async fn connection_above_the_limit_waits() {
-        let door = start_server(
+        let server = start_server(
             hello_router(),
             ConnectionLimits { connections: 2, head: LONG, silence: None, ..ConnectionLimits::default() },
         );
-        let idle = async || TcpStream::connect(door.address).await.expect("a connection");
+        let idle = async || TcpStream::connect(server.address).await.expect("a connection");
         let (first, _second) = (idle().await, idle().await);
-        let asked = tokio::spawn(send_and_read(door.address, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"));
+        let request =
+            tokio::spawn(send_and_read(server.address, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"));
         tokio::time::timeout(SHORT, std::future::pending::<()>()).await.expect_err("time passes");
-        assert!(!asked.is_finished(), "a third is served");
+        assert!(!request.is_finished(), "a third is served");
         drop(first);
-        assert!(asked.await.expect("an answer").ends_with("hello"));
+        assert!(request.await.expect("an answer").ends_with("hello"));
     }
 
     #[tokio::test]
     async fn shutdown_refuses_new_and_answers_open_requests() {
-        let (go, gone) = watch::channel(());
-        let (slow, mut inside) = held_router(gone);
-        let mut door = start_server(slow, ConnectionLimits::default());
-        let asked = tokio::spawn(send_and_read(door.address, "GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
-        inside.recv().await.expect("it is asked");
-        drop(door.shutdown.take());
-        while TcpStream::connect(door.address).await.is_ok() {}
-        go.send_replace(());
-        assert!(asked.await.expect("an answer").ends_with("answered"));
-        door.serving.await.expect("an end");
+        let (release, released) = watch::channel(());
+        let (slow, mut inside) = held_router(released);
+        let mut server = start_server(slow, ConnectionLimits::default());
+        let request = tokio::spawn(send_and_read(server.address, "GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
+        inside.recv().await.expect("a request arrives");
+        drop(server.shutdown.take());
+        while TcpStream::connect(server.address).await.is_ok() {}
+        release.send_replace(());
+        assert!(request.await.expect("an answer").ends_with("answered"));
+        server.serving.await.expect("an end");
     }
 
     #[tokio::test]
     async fn stuck_request_is_ended_at_shutdown() {
-        let (_never, gone) = watch::channel(());
-        let (stuck, mut inside) = held_router(gone);
-        let mut door = start_server(stuck, ConnectionLimits { end: SHORT, ..ConnectionLimits::default() });
-        let asked = tokio::spawn(send_and_read(door.address, "GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
-        inside.recv().await.expect("it is asked");
-        drop(door.shutdown.take());
-        door.serving.await.expect("an end");
-        assert_eq!(asked.await.expect("an end"), "");
+        let (_never, released) = watch::channel(());
+        let (stuck, mut inside) = held_router(released);
+        let mut server = start_server(stuck, ConnectionLimits { end: SHORT, ..ConnectionLimits::default() });
+        let request = tokio::spawn(send_and_read(server.address, "GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
+        inside.recv().await.expect("a request arrives");
+        drop(server.shutdown.take());
+        server.serving.await.expect("an end");
+        assert_eq!(request.await.expect("an end"), "");
     }
 }

@@ -60,8 +60,8 @@ pub struct Metrics {
     runs: Family<StaticLabel, Gauge>,
     taken: Family<NameLabel, Counter>,
     allowed: Family<NameLabel, Gauge<f64, AtomicU64>>,
-    /// Serializes the encoding of ledger figures.
-    standing: Mutex<()>,
+    /// Held while ledger figures are set and encoded.
+    encoding: Mutex<()>,
 }
 
 impl Default for Metrics {
@@ -79,7 +79,7 @@ impl Default for Metrics {
             runs,
             taken,
             allowed,
-            standing: Mutex::new(()),
+            encoding: Mutex::new(()),
             registry: Registry::default(),
         };
         registry.register("messages", "Messages of live runs by gateway and state", new.messages.clone());
@@ -121,13 +121,13 @@ impl Metrics {
         self.occurrences.get_or_create(&[("result", result.name())]).inc();
     }
 
-    /// Counts an attempt to notify; `taken` says whether it succeeded.
-    pub fn count_notification(&self, taken: bool) {
-        let result = if taken { "taken" } else { "failed" };
+    /// Counts an attempt to notify, by whether it succeeded.
+    pub fn count_notification(&self, succeeded: bool) {
+        let result = if succeeded { "taken" } else { "failed" };
         self.notifications.get_or_create(&[("result", result)]).inc();
     }
 
-    /// A commit took so long.
+    /// Records the duration of a commit.
     pub fn observe_commit(&self, time: Duration) {
         self.commits.observe(time.as_secs_f64());
     }
@@ -136,20 +136,20 @@ impl Metrics {
     ///
     /// # Errors
     /// Never, with these types of counters.
-    pub fn encode_text(&self, standing: &LedgerFigures) -> Result<String, std::fmt::Error> {
-        let _alone = self.standing.lock().unwrap_or_else(PoisonError::into_inner);
+    pub fn encode_text(&self, figures: &LedgerFigures) -> Result<String, std::fmt::Error> {
+        let _guard = self.encoding.lock().unwrap_or_else(PoisonError::into_inner);
         self.messages.clear();
-        for ((gateway, state), count) in &standing.messages {
+        for ((gateway, state), count) in &figures.messages {
             let labels = [("gateway", gateway.clone()), ("state", (*state).to_owned())];
             self.messages.get_or_create(&labels).set(i64::try_from(*count).unwrap_or(i64::MAX));
         }
         self.runs.clear();
-        for (state, count) in &standing.runs {
+        for (state, count) in &figures.runs {
             self.runs.get_or_create(&[("state", *state)]).set(i64::try_from(*count).unwrap_or(i64::MAX));
         }
         self.taken.clear();
         self.allowed.clear();
-        for AccountUse { account, taken, allowed } in &standing.accounts {
+        for AccountUse { account, taken, allowed } in &figures.accounts {
             self.taken.get_or_create(&[("account", account.clone())]).inc_by(*taken);
             self.allowed.get_or_create(&[("account", account.clone())]).set(*allowed);
         }
@@ -255,12 +255,12 @@ mod tests {
             "campaign_account_operations_total{account=\"a.example\"} 12",
             "campaign_account_allowed_per_second{account=\"a.example\"} 2.5",
         ] {
-            assert!(text.lines().any(|told| told == line), "no `{line}` in:\n{text}");
+            assert!(text.lines().any(|found| found == line), "no `{line}` in:\n{text}");
         }
         let later = metrics.encode_text(&LedgerFigures::default()).unwrap();
         assert!(
             !later.contains("production") && later.contains("campaign_receipts_total"),
-            "what stood before is gone"
+            "an encoding replaces the one before"
         );
     }
 }

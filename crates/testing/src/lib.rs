@@ -37,12 +37,12 @@ pub fn row_case(words: impl Strategy<Value = String> + Clone + 'static) -> impl 
     ];
     let channel = prop_oneof![Just(None), Just(Some(Channel::Viber)), Just(Some(Channel::Sms))];
     let status = proptest::sample::select(Status::KNOWN_STATUSES.to_vec());
-    let told = (channel, status, proptest::option::of(words.clone()));
+    let receipt = (channel, status, proptest::option::of(words.clone()));
     prop_oneof![
         1 => words.prop_map(RowCase::Skipped),
         1 => Just(RowCase::Planned),
         1 => Just(RowCase::Unanswered),
-        6 => (outcome, proptest::collection::vec(told, 0..4)).prop_map(|(outcome, told)| RowCase::Sent(outcome, told)),
+        6 => (outcome, proptest::collection::vec(receipt, 0..4)).prop_map(|(outcome, receipts)| RowCase::Sent(outcome, receipts)),
     ]
 }
 
@@ -68,26 +68,26 @@ pub fn new_run(kind: OperationKind, recipients: u64, last_row: Row) -> NewRun {
 }
 
 /// A ledger with a run of these rows, one request for each.
-pub async fn build_run(fates: &[RowCase]) -> (MemoryLedger, Run) {
+pub async fn build_run(cases: &[RowCase]) -> (MemoryLedger, Run) {
     let ledger = MemoryLedger::new(LedgerContents::default(), || Timestamp::UNIX_EPOCH);
-    let rows = || (Row::FIRST.get()..).map(Row::new).zip(fates);
-    let mut left_out = ExcludedRows::default();
-    for (row, fate) in rows() {
-        if let RowCase::Skipped(why) = fate {
-            left_out.insert(row, RowState::Skipped, why);
+    let rows = || (Row::FIRST.get()..).map(Row::new).zip(cases);
+    let mut excluded = ExcludedRows::default();
+    for (row, case) in rows() {
+        if let RowCase::Skipped(why) = case {
+            excluded.insert(row, RowState::Skipped, why);
         }
     }
     let last = rows().last().map_or(Row::FIRST, |(row, _)| row);
-    let new = NewRun { excluded: left_out, ..new_run(OperationKind::ViberSms, fates.len() as u64, last) };
+    let new = NewRun { excluded, ..new_run(OperationKind::ViberSms, cases.len() as u64, last) };
     let run = ledger.create_run(&new).await.unwrap();
     ledger.open_run(run.key, None).await.unwrap();
-    let hold = ledger.acquire_campaign_lock("sale", "main").await.unwrap().unwrap();
-    let lease = ledger.claim_run(&hold, run.key).await.unwrap().lease;
-    for (row, fate) in rows() {
-        let (outcome, told) = match fate {
+    let lock = ledger.acquire_campaign_lock("sale", "main").await.unwrap().unwrap();
+    let lease = ledger.claim_run(&lock, run.key).await.unwrap().lease;
+    for (row, case) in rows() {
+        let (outcome, receipts) = match case {
             RowCase::Skipped(_) | RowCase::Planned => continue,
             RowCase::Unanswered => (None, &[][..]),
-            RowCase::Sent(outcome, told) => (Some(outcome), told.as_slice()),
+            RowCase::Sent(outcome, receipts) => (Some(outcome), receipts.as_slice()),
         };
         let to = Phone::new(380_501_000_000 + u64::from(row.get())).unwrap().into();
         let intent = Intent {
@@ -117,7 +117,7 @@ pub async fn build_run(fates: &[RowCase]) -> (MemoryLedger, Run) {
             },
             opt_out: None,
         };
-        ledger.store_receipts(told.iter().map(receipt).collect()).await.unwrap();
+        ledger.store_receipts(receipts.iter().map(receipt).collect()).await.unwrap();
     }
     let run = ledger.list_runs(RunFilter::with_key(run.key)).await.unwrap().pop().unwrap();
     (ledger, run)
