@@ -37,7 +37,7 @@ const WORDS: [&str; 15] = [
 ];
 
 /// Files of these folders that use such words, and what they open. None of it is a path that a campaign names.
-const OPENING: [(&str, &[&str], &str); 25] = [
+const OPENING: [(&str, &[&str], &str); 26] = [
     ("crates/content/src/audience/decoding/mod.rs", &["fs", "metadata"], "a temporary file without a name"),
     ("crates/content/src/audience/workbook/mod.rs", &["fs"], "a temporary file without a name"),
     ("crates/content/src/audience/workbook/xlsx.rs", &["fs"], "a temporary file without a name"),
@@ -49,7 +49,12 @@ const OPENING: [(&str, &[&str], &str); 25] = [
         &["fs", "is_symlink", "canonicalize", "read_dir", "read_link"],
         "the one place, on other systems",
     ),
-    ("crates/manifest/src/document.rs", &["fs", "is_file", "read_dir"], "names beside a missing file, for suggestions"),
+    ("crates/manifest/src/document.rs", &["is_file"], "a name beside a missing file, for suggestions"),
+    (
+        "crates/manifest/src/recipients.rs",
+        &["fs", "is_file", "read_dir"],
+        "names beside a missing list, for suggestions",
+    ),
     ("crates/manifest/src/profile/load.rs", &["exists"], "the file of profiles"),
     (
         "crates/manifest/src/profile/secret.rs",

@@ -384,7 +384,7 @@ pub struct Holdout {
     pub share: Percentage,
     /// The group of campaigns that hold out the same recipients; `None` for this campaign alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub group: Option<String>,
+    pub(crate) group: Option<String>,
 }
 
 /// A message that some recipients get: a variant, or the message of a campaign without variants.
@@ -454,7 +454,7 @@ impl CampaignBrief {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Gaps {
     /// Whether there is any placeholder.
-    pub any: bool,
+    pub(crate) any: bool,
     /// Whether the list or its format is unknown.
     pub list: bool,
     /// Whether `recipients` has errors, which might explain a missing phone column.

@@ -3,7 +3,7 @@
 //! Campaigns and all other files that people write are read with it: all problems are reported at once, each with its
 //! location and what was probably meant.
 
-use std::io::{self, ErrorKind, Read as _};
+use std::io::{ErrorKind, Read as _};
 use std::ops::Range;
 use std::path::Path;
 use std::str::FromStr;
@@ -14,7 +14,7 @@ use super::value::parse_cap;
 use super::yaml::{MapEntry, Scalar, find_slips, scalar_to_json};
 use super::{CampaignPath, yaml};
 use campaign_core::domain::{FrequencyCap, choose_plural, format_count};
-use campaign_core::finding::{Finding, Severity, SourceLocation, SourceText, did_you_mean, rules};
+use campaign_core::finding::{Finding, Severity, SourceLocation, SourceText, rules};
 
 pub use super::keys::{KeySpec, ValueShape, build_schema};
 pub use super::value::Seconds;
@@ -315,46 +315,6 @@ pub(super) fn read_source(file: &CampaignPath, what: &str) -> Result<SourceText,
         return Err(Box::new(finding.help("check that this is the right file; recipients belong in a CSV file")));
     }
     decode_source(path, bytes)
-}
-
-/// A finding about a list of recipients that cannot be opened, with the one that was probably meant.
-#[must_use]
-pub fn describe_unopened_list(path: &Path, error: &io::Error) -> Finding {
-    describe_unopened_file(&format!("the list of recipients `{}`", path.display()), path, error)
-}
-
-/// A finding about a list-like file that cannot be opened; `subject` names what is missing.
-#[must_use]
-pub fn describe_unopened_file(subject: &str, path: &Path, error: &io::Error) -> Finding {
-    let missing = error.kind() == ErrorKind::NotFound;
-    let why = if missing { "does not exist".to_owned() } else { format!("cannot be opened: {error}") };
-    let finding = Finding::new(&rules::RECIPIENTS_MISSING, format!("{subject} {why}"));
-    if !missing {
-        return finding;
-    }
-    let meant = find_nearby_lists(path);
-    let typed = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    match did_you_mean(typed, meant.iter().map(String::as_str)) {
-        Some(meant) => finding.help(format!("did you mean `{}`?", path.with_file_name(meant).display())),
-        None => finding.help("check the name; the path is relative to the campaign file"),
-    }
-}
-
-/// The names of the lists in the same folder, sorted.
-fn find_nearby_lists(path: &Path) -> Vec<String> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let names = entries.map(|entry| entry.path()).filter(|path| is_list_name(path));
-    let mut names: Vec<String> = names.filter_map(|path| Some(path.file_name()?.to_str()?.to_owned())).collect();
-    names.sort_unstable();
-    names
-}
-
-/// Whether the name of an existing file is that of a list.
-pub(super) fn is_list_name(path: &Path) -> bool {
-    const ENDINGS: [&str; 5] = ["csv", "tsv", "xlsx", "xls", "ods"];
-    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-    ENDINGS.iter().any(|list| ending.eq_ignore_ascii_case(list)) && path.is_file()
 }
 
 /// The existing file that a name without extension probably means.

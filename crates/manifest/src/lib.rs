@@ -7,6 +7,7 @@
 //! `resolve` and `profile` convert it to typed values.
 
 mod campaign;
+mod campaign_day;
 mod campaign_paths;
 pub mod document;
 mod keys;
@@ -27,8 +28,9 @@ pub use campaign::{
     BreakerSettings, Campaign, CampaignBrief, DeliverySettings, DuplicatePolicy, Gaps, Holdout, InDoubtPolicy,
     MessageArm, MessageVariant, ReceiptMode, SANDBOX, VARIANT,
 };
+pub use campaign_day::CampaignDay;
 pub use campaign_paths::{CampaignPath, CampaignPaths, HeldFolder, PathScope};
-pub use document::{LoadedFile, describe_unopened_file, describe_unopened_list};
+pub use document::LoadedFile;
 pub use keys::{campaign_schema, gateways_schema};
 pub use notify::{NotificationFormat, NotificationMethod, NotifySettings};
 pub use profile::{
@@ -37,13 +39,14 @@ pub use profile::{
 };
 pub use recipients::{
     HeaderText, ListCommand, ListQuery, ListUrl, PastRecipients, RecipientSource, SuppressionFile, TableFile,
+    describe_unopened_file, describe_unopened_list,
 };
 pub use resolve::{is_slug, load_campaign, load_campaign_within, missing_text_reason, suggest_zone, to_slug};
 pub use resource::{NOTIFY_COMMAND, Resource, ResourceKind};
 pub use sending::{Destination, SendingTerms};
 pub use settings::{Setting, SettingOrigin, list_settings};
 pub use source_map::SourceMap;
-pub use text_folders::{CampaignDay, TextFolders, read_text_file};
+pub use text_folders::{TextFolders, read_text_file};
 pub use value::Seconds;
 pub use value::{ParseValueError, Percentage, Rate};
 pub use window::{SendingDeadline, SendingWindow, WindowZone};

@@ -1,6 +1,7 @@
-//! Sources of recipients, files of opted-out numbers and lookup tables of a campaign.
+//! Sources of recipients, files of opted-out numbers and lookup tables of a campaign, and lists that cannot be opened.
 
 use std::fmt::{self, Display};
+use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,6 +14,7 @@ use super::keys::SUPPRESS_FILE;
 use super::yaml::Node;
 use super::{CampaignPath, SecretSource};
 use campaign_core::domain::{Region, RowState};
+use campaign_core::finding::{Finding, did_you_mean, rules};
 
 /// The source of a campaign's recipients. It contains no secrets, only where they are stored.
 #[derive(Clone, Debug, PartialEq)]
@@ -176,4 +178,44 @@ pub struct TableFile {
     pub file: CampaignPath,
     /// The header of the column that rows are looked up by.
     pub key: String,
+}
+
+/// A finding about a list of recipients that cannot be opened, with the one that was probably meant.
+#[must_use]
+pub fn describe_unopened_list(path: &Path, error: &io::Error) -> Finding {
+    describe_unopened_file(&format!("the list of recipients `{}`", path.display()), path, error)
+}
+
+/// A finding about a list-like file that cannot be opened; `subject` names what is missing.
+#[must_use]
+pub fn describe_unopened_file(subject: &str, path: &Path, error: &io::Error) -> Finding {
+    let missing = error.kind() == ErrorKind::NotFound;
+    let why = if missing { "does not exist".to_owned() } else { format!("cannot be opened: {error}") };
+    let finding = Finding::new(&rules::RECIPIENTS_MISSING, format!("{subject} {why}"));
+    if !missing {
+        return finding;
+    }
+    let meant = find_nearby_lists(path);
+    let typed = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    match did_you_mean(typed, meant.iter().map(String::as_str)) {
+        Some(meant) => finding.help(format!("did you mean `{}`?", path.with_file_name(meant).display())),
+        None => finding.help("check the name; the path is relative to the campaign file"),
+    }
+}
+
+/// The names of the lists in the same folder, sorted.
+fn find_nearby_lists(path: &Path) -> Vec<String> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.path()).filter(|path| is_list_name(path));
+    let mut names: Vec<String> = names.filter_map(|path| Some(path.file_name()?.to_str()?.to_owned())).collect();
+    names.sort_unstable();
+    names
+}
+
+/// Whether the name of an existing file is that of a list.
+pub(super) fn is_list_name(path: &Path) -> bool {
+    const ENDINGS: [&str; 5] = ["csv", "tsv", "xlsx", "xls", "ods"];
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    ENDINGS.iter().any(|list| ending.eq_ignore_ascii_case(list)) && path.is_file()
 }

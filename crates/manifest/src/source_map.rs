@@ -246,7 +246,7 @@ mod tests {
 }
 
 #[cfg(test)]
-mod align_tests {
+mod alignment_tests {
     use super::*;
     use crate::document::FindingCollector;
     use crate::yaml::read_tree;

@@ -1,13 +1,9 @@
-//! Text files of a campaign, the folders that they are read from, and dates in file names.
+//! Text files of a campaign, and the folders that they are read from.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf};
-
-use jiff::Timestamp;
-use jiff::civil::Date;
-use jiff::tz::TimeZone;
 
 use super::campaign_paths::{CampaignPaths, TextFolder, is_outside};
 use campaign_core::finding::{did_you_mean, join_names};
@@ -146,62 +142,6 @@ fn read_file_text(opened: io::Result<File>, shown: &Path) -> Result<String, Text
     Ok(text.strip_suffix('\n').unwrap_or(&text).to_owned())
 }
 
-/// The day for which a campaign file is read: `today` in its texts and file names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CampaignDay {
-    /// The day of this moment, in the campaign's time zone.
-    Of(Timestamp),
-    /// This day.
-    Is(Date),
-    /// This future day: text files that are named after it can be missing.
-    Coming(Date),
-}
-
-impl CampaignDay {
-    /// The date in a time zone, or in that of the computer.
-    pub(super) fn resolve_date(self, zone: Option<&str>) -> Date {
-        match self {
-            CampaignDay::Is(date) | CampaignDay::Coming(date) => date,
-            CampaignDay::Of(moment) => {
-                let zone = zone.and_then(|zone| TimeZone::get(zone).ok()).unwrap_or_else(TimeZone::system);
-                moment.to_zoned(zone).date()
-            }
-        }
-    }
-}
-
-/// Whether a file name contains a date placeholder or something like it.
-pub(super) fn has_placeholder(name: &str) -> bool {
-    name.contains("{{") || name.contains("{%")
-}
-
-/// The file name on a day: `daily-{{ today }}.csv` is `daily-2026-12-01.csv`; `None` if braces contain anything else.
-pub(super) fn insert_date(name: &str, today: Date) -> Option<String> {
-    let mut pieces = name.split("{{");
-    let mut dated = pieces.next().unwrap_or_default().to_owned();
-    for piece in pieces {
-        let (inner, rest) = piece.split_once("}}")?;
-        if inner.trim() != "today" {
-            return None;
-        }
-        dated += &format!("{today}{rest}");
-    }
-    (!has_placeholder(&dated)).then_some(dated)
-}
-
-/// Replaces each `{{ today }}` with the date; other braces stay.
-pub(super) fn replace_today(text: &str, today: Date) -> String {
-    let mut pieces = text.split("{{");
-    let mut dated = pieces.next().unwrap_or_default().to_owned();
-    for piece in pieces {
-        match piece.split_once("}}") {
-            Some((inner, rest)) if inner.trim() == "today" => dated += &format!("{today}{rest}"),
-            _ => dated += &format!("{{{{{piece}"),
-        }
-    }
-    dated
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -210,9 +150,9 @@ mod tests {
     use crate::PathScope;
 
     fn test_folders() -> (tempfile::TempDir, TextFolders) {
-        let house = tempfile::tempdir().unwrap();
+        let root = tempfile::tempdir().unwrap();
         let write = |name: &str, bytes: &[u8]| {
-            let path = house.path().join(name);
+            let path = root.path().join(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, bytes).unwrap();
         };
@@ -222,9 +162,9 @@ mod tests {
         write("templates/latin.txt", b"caf\xe9");
         write("templates/large.txt", &[b'x'; 65_537]);
         write("secret.txt", b"secret");
-        let paths = CampaignPaths::new(&house.path().join("campaigns/sale.yaml"), PathScope::Anywhere);
+        let paths = CampaignPaths::new(&root.path().join("campaigns/sale.yaml"), PathScope::Anywhere);
         let folders = TextFolders::from_paths(&paths);
-        (house, folders)
+        (root, folders)
     }
 
     #[test]
@@ -239,15 +179,14 @@ mod tests {
 
     #[test]
     fn text_path_cannot_leave_its_folder() {
-        let (house, folders) = test_folders();
-        let absolute = house.path().join("secret.txt").display().to_string();
+        let (root, folders) = test_folders();
+        let absolute = root.path().join("secret.txt").display().to_string();
         for name in ["../secret.txt", "templates/../../secret.txt", absolute.as_str(), "", ".."] {
             assert!(folders.read_text(name).unwrap_err().contains("outside the folders"), "{name}");
         }
         #[cfg(unix)]
         {
-            std::os::unix::fs::symlink(house.path().join("secret.txt"), house.path().join("campaigns/link.txt"))
-                .unwrap();
+            std::os::unix::fs::symlink(root.path().join("secret.txt"), root.path().join("campaigns/link.txt")).unwrap();
             assert!(folders.read_text("link.txt").unwrap_err().contains("outside its folder"));
         }
     }
@@ -266,42 +205,5 @@ mod tests {
             let error = folders.read_text(name).unwrap_err();
             assert!(error.contains(words), "{name}: {error}");
         }
-    }
-}
-
-#[cfg(test)]
-mod day_tests {
-    use jiff::civil::date;
-
-    use super::*;
-
-    #[test]
-    fn file_name_accepts_only_the_date() {
-        for (name, expected) in [
-            ("a.csv", Some("a.csv")),
-            ("daily-{{ today }}.csv", Some("daily-2026-12-01.csv")),
-            ("{{today}}/{{ today }}.csv", Some("2026-12-01/2026-12-01.csv")),
-            ("a-{{ name }}.csv", None),
-            ("a-{{ today.csv", None),
-            ("a-{% if x %}.csv", None),
-            ("a-{{ today }}{{", None),
-            ("a}}.csv", Some("a}}.csv")),
-        ] {
-            assert_eq!(insert_date(name, date(2026, 12, 1)).as_deref(), expected, "{name}");
-        }
-    }
-
-    #[test]
-    fn text_gets_the_date_and_keeps_other_braces() {
-        let on = |text| replace_today(text, date(2026, 12, 1));
-        assert_eq!(on("--day={{ today }}/{{today}}"), "--day=2026-12-01/2026-12-01");
-        assert_eq!(on("{{json .}} {{ today }} {{"), "{{json .}} 2026-12-01 {{");
-    }
-
-    #[test]
-    fn day_of_a_moment_depends_on_the_zone() {
-        let night = CampaignDay::Of("2026-11-30T23:30:00Z".parse().unwrap());
-        assert_eq!(night.resolve_date(Some("Europe/Kyiv")), date(2026, 12, 1));
-        assert_eq!(night.resolve_date(Some("America/New_York")), date(2026, 11, 30));
     }
 }

@@ -37,7 +37,7 @@ impl Rate {
 
     /// The lower of two rates.
     #[must_use]
-    pub fn min_rate(self, other: Self) -> Self {
+    pub(crate) fn min_rate(self, other: Self) -> Self {
         if other < self { other } else { self }
     }
 }
@@ -137,7 +137,7 @@ impl Percentage {
 
     /// The hundredths of a percent, 0 to 10,000.
     #[must_use]
-    pub fn hundredths(self) -> u16 {
+    pub(crate) fn hundredths(self) -> u16 {
         self.0
     }
 
@@ -283,7 +283,7 @@ mod seconds_tests {
 }
 
 #[cfg(test)]
-mod share_tests {
+mod percentage_tests {
     use proptest::prelude::*;
 
     use super::*;

@@ -37,7 +37,7 @@ pub enum PathScope {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CampaignPath {
     path: PathBuf,
-    reach: PathScope,
+    scope: PathScope,
 }
 
 /// The paths in one file.
@@ -80,8 +80,8 @@ impl PathScope {
 impl CampaignPaths {
     /// The paths in a file, with this scope.
     #[must_use]
-    pub fn new(file: &Path, reach: PathScope) -> Self {
-        Self { file: CampaignPath { path: file.to_owned(), reach } }
+    pub fn new(file: &Path, scope: PathScope) -> Self {
+        Self { file: CampaignPath { path: file.to_owned(), scope } }
     }
 
     /// The file that names them.
@@ -127,9 +127,9 @@ impl CampaignPaths {
     pub(super) fn text_folders(&self) -> Vec<TextFolder> {
         let folder = self.file_folder();
         let own = [folder.to_owned(), folder.join("templates")];
-        let own = own.map(|shown| match &self.file.reach {
+        let own = own.map(|shown| match &self.file.scope {
             PathScope::Anywhere => TextFolder::at_path(shown),
-            reach => TextFolder { folder: Some(CampaignPath { path: shown.clone(), reach: reach.clone() }), shown },
+            scope => TextFolder { folder: Some(CampaignPath { path: shown.clone(), scope: scope.clone() }), shown },
         });
         own.into_iter().chain([TextFolder::at_path(parent_folder(folder).join("templates"))]).collect()
     }
@@ -143,13 +143,13 @@ impl CampaignPath {
     /// A path that a person names.
     #[must_use]
     pub fn anywhere(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), reach: PathScope::Anywhere }
+        Self { path: path.into(), scope: PathScope::Anywhere }
     }
 
     /// A file of a folder by name; the folder is absolute and contains no links.
     #[must_use]
     pub fn within(folder: &Arc<Path>, name: impl AsRef<Path>) -> Self {
-        Self { path: folder.join(name), reach: PathScope::Within(Arc::clone(folder)) }
+        Self { path: folder.join(name), scope: PathScope::Within(Arc::clone(folder)) }
     }
 
     /// The path as it is shown. Only [`Self::open_file`] opens it.
@@ -167,13 +167,13 @@ impl CampaignPath {
     /// Another path with the same scope.
     #[must_use]
     pub fn with_path(&self, path: &Path) -> Self {
-        Self { path: path.to_owned(), reach: self.reach.clone() }
+        Self { path: path.to_owned(), scope: self.scope.clone() }
     }
 
     /// A path relative to the folder of this one, with the same scope.
     #[must_use]
-    pub fn join_sibling(&self, name: impl AsRef<Path>) -> Self {
-        Self { path: self.path.parent().unwrap_or(Path::new("")).join(name), reach: self.reach.clone() }
+    pub(crate) fn join_sibling(&self, name: impl AsRef<Path>) -> Self {
+        Self { path: self.path.parent().unwrap_or(Path::new("")).join(name), scope: self.scope.clone() }
     }
 
     /// Opens the regular file at this path. Links are followed within the scope, even if they were just replaced.
@@ -181,7 +181,7 @@ impl CampaignPath {
     /// # Errors
     /// When it cannot be opened, is not a regular file, or is outside the scope.
     pub fn open_file(&self) -> io::Result<File> {
-        match &self.reach {
+        match &self.scope {
             PathScope::Anywhere => regular_file::open(&self.path),
             PathScope::Within(folder) => {
                 let file =
@@ -194,7 +194,7 @@ impl CampaignPath {
     /// Whether the path exists.
     #[must_use]
     pub fn is_present(&self) -> bool {
-        match &self.reach {
+        match &self.scope {
             PathScope::Anywhere => self.path.exists(),
             PathScope::Within(folder) => {
                 self.relative_path(folder).is_ok_and(|below| walk::exists_below(folder, below))
@@ -204,8 +204,8 @@ impl CampaignPath {
 
     /// Whether the path leaves its folder. Nothing outside is accessed to find out.
     #[must_use]
-    pub fn leaves_folder(&self) -> bool {
-        let PathScope::Within(folder) = &self.reach else { return false };
+    pub(crate) fn leaves_folder(&self) -> bool {
+        let PathScope::Within(folder) = &self.scope else { return false };
         self.relative_path(folder)
             .and_then(|below| walk::check_path(folder, below))
             .is_err_and(|error| is_outside(&error))
@@ -214,7 +214,7 @@ impl CampaignPath {
     /// Why an assistant must not write to the path; `None` if a person names it.
     #[must_use]
     pub fn refuse_writing(&self) -> Option<&'static str> {
-        let PathScope::Within(folder) = &self.reach else { return None };
+        let PathScope::Within(folder) = &self.scope else { return None };
         if self.leaves_folder() {
             return Some("outside the campaigns folder");
         }
@@ -225,7 +225,7 @@ impl CampaignPath {
     /// Whether an assistant can have named the path, so that it is confined to a folder.
     #[must_use]
     pub fn is_confined(&self) -> bool {
-        matches!(self.reach, PathScope::Within(_))
+        matches!(self.scope, PathScope::Within(_))
     }
 
     /// Holds the folder in which a confined file is written, and creates it if requested. `None` if a person named the
@@ -234,7 +234,7 @@ impl CampaignPath {
     /// # Errors
     /// When it is outside the folder, or cannot be opened or created.
     pub fn hold_folder(&self, create: bool) -> io::Result<Option<HeldFolder>> {
-        let PathScope::Within(folder) = &self.reach else { return Ok(None) };
+        let PathScope::Within(folder) = &self.scope else { return Ok(None) };
         let below = self.relative_path(folder)?.parent().unwrap_or(Path::new(""));
         walk::hold_folder(folder, below, create).map(Some)
     }
@@ -274,7 +274,7 @@ impl TextFolder {
     fn at_path(shown: PathBuf) -> Self {
         let base = if shown.as_os_str().is_empty() { Path::new(".") } else { &shown };
         let folder = base.canonicalize().ok().map(Arc::<Path>::from);
-        let folder = folder.map(|folder| CampaignPath { path: folder.to_path_buf(), reach: PathScope::Within(folder) });
+        let folder = folder.map(|folder| CampaignPath { path: folder.to_path_buf(), scope: PathScope::Within(folder) });
         Self { shown, folder }
     }
 
@@ -290,7 +290,7 @@ impl TextFolder {
 
     /// The names of its files, for suggestions; empty if the folder cannot be read.
     pub(super) fn list_names(&self) -> Vec<String> {
-        let Some(CampaignPath { path, reach: PathScope::Within(folder) }) = &self.folder else { return Vec::new() };
+        let Some(CampaignPath { path, scope: PathScope::Within(folder) }) = &self.folder else { return Vec::new() };
         path.strip_prefix(folder).map(|below| walk::list_names(folder, below)).unwrap_or_default()
     }
 }

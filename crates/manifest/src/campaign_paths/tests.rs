@@ -1,3 +1,5 @@
+//! Paths within and outside of the folder of a campaign.
+
 use std::fs;
 use std::io::Read as _;
 
@@ -16,9 +18,9 @@ impl TestFolders {
         for name in ["campaigns/list.csv", "campaigns/sub/deep/list.csv", "secret.csv"] {
             fs::write(folder.path().join(name), name).unwrap();
         }
-        let reach = PathScope::within(&folder.path().join("campaigns")).unwrap();
-        let PathScope::Within(whole) = &reach else { panic!("{reach:?}") };
-        let paths = CampaignPaths::new(&whole.join("sale.yaml"), reach.clone());
+        let scope = PathScope::within(&folder.path().join("campaigns")).unwrap();
+        let PathScope::Within(whole) = &scope else { panic!("{scope:?}") };
+        let paths = CampaignPaths::new(&whole.join("sale.yaml"), scope.clone());
         Self { folder, paths }
     }
 
@@ -43,27 +45,27 @@ impl TestFolders {
 
 #[test]
 fn confined_path_opens_files_in_its_folder() {
-    let house = TestFolders::create();
-    let absolute = house.campaigns().join("list.csv").display().to_string();
+    let test = TestFolders::create();
+    let absolute = test.campaigns().join("list.csv").display().to_string();
     for name in ["list.csv", "./list.csv", "sub/../list.csv", "sub/deep/../../list.csv", &absolute] {
-        assert_eq!(house.open(name).as_deref(), Ok("campaigns/list.csv"), "{name}");
+        assert_eq!(test.open(name).as_deref(), Ok("campaigns/list.csv"), "{name}");
     }
-    assert_eq!(house.open("sub/deep/list.csv").as_deref(), Ok("campaigns/sub/deep/list.csv"));
-    assert!(house.open("none.csv").unwrap_err().contains("No such file"));
-    assert!(house.open("sub").unwrap_err().contains("it is a folder"));
-    assert!(house.open(".").unwrap_err().contains("it is a folder"));
-    assert!(house.open("list.csv/x").is_err() && house.open("list.csv\0").is_err());
+    assert_eq!(test.open("sub/deep/list.csv").as_deref(), Ok("campaigns/sub/deep/list.csv"));
+    assert!(test.open("none.csv").unwrap_err().contains("No such file"));
+    assert!(test.open("sub").unwrap_err().contains("it is a folder"));
+    assert!(test.open(".").unwrap_err().contains("it is a folder"));
+    assert!(test.open("list.csv/x").is_err() && test.open("list.csv\0").is_err());
 }
 
 #[test]
 fn confined_path_that_leads_out_is_refused() {
-    let house = TestFolders::create();
-    let secret = house.folder.path().canonicalize().unwrap().join("secret.csv").display().to_string();
+    let test = TestFolders::create();
+    let secret = test.folder.path().canonicalize().unwrap().join("secret.csv").display().to_string();
     let missing = secret.replace("secret", "missing");
     let names =
         ["../secret.csv", "../missing.csv", "..", "sub/../../secret.csv", "../campaigns/list.csv", "none/../../x"];
     for name in names.into_iter().chain([secret.as_str(), &missing, "/etc/passwd", "/proc/self/environ", "/"]) {
-        let refused = house.open(name).unwrap_err();
+        let refused = test.open(name).unwrap_err();
         assert_eq!(refused, format!("`{name}` is outside the campaigns folder"));
     }
 }
@@ -71,21 +73,21 @@ fn confined_path_that_leads_out_is_refused() {
 #[cfg(unix)]
 #[test]
 fn confined_link_is_followed_only_inside_of_the_folder() {
-    let house = TestFolders::create();
-    house.link("list.csv", "same.csv");
-    house.link("sub/deep", "down");
-    house.link("../../list.csv", "sub/deep/up.csv");
-    house.link(house.campaigns().join("list.csv"), "whole.csv");
+    let test = TestFolders::create();
+    test.link("list.csv", "same.csv");
+    test.link("sub/deep", "down");
+    test.link("../../list.csv", "sub/deep/up.csv");
+    test.link(test.campaigns().join("list.csv"), "whole.csv");
     for name in ["same.csv", "down/up.csv", "sub/deep/up.csv", "whole.csv"] {
-        assert_eq!(house.open(name).as_deref(), Ok("campaigns/list.csv"), "{name}");
+        assert_eq!(test.open(name).as_deref(), Ok("campaigns/list.csv"), "{name}");
     }
-    house.link("../secret.csv", "out.csv");
-    house.link("../missing.csv", "gone.csv");
-    house.link("..", "parent");
-    house.link("/", "root");
-    house.link("/proc/self", "self");
-    house.link("out.csv", "twice.csv");
-    house.link(house.campaigns().join("../secret.csv"), "dots.csv");
+    test.link("../secret.csv", "out.csv");
+    test.link("../missing.csv", "gone.csv");
+    test.link("..", "parent");
+    test.link("/", "root");
+    test.link("/proc/self", "self");
+    test.link("out.csv", "twice.csv");
+    test.link(test.campaigns().join("../secret.csv"), "dots.csv");
     for name in [
         "out.csv",
         "gone.csv",
@@ -98,27 +100,27 @@ fn confined_link_is_followed_only_inside_of_the_folder() {
         "self/environ",
         "parent/campaigns/list.csv",
     ] {
-        let refused = house.open(name).unwrap_err();
+        let refused = test.open(name).unwrap_err();
         assert_eq!(refused, format!("`{name}` is outside the campaigns folder"));
     }
-    house.link("circle.csv", "circle.csv");
-    house.link("nothing.csv", "dangling.csv");
-    assert!(house.open("circle.csv").is_err());
-    assert_eq!(house.open("dangling.csv").unwrap_err(), "it is a symbolic link to a file that does not exist");
+    test.link("circle.csv", "circle.csv");
+    test.link("nothing.csv", "dangling.csv");
+    assert!(test.open("circle.csv").is_err());
+    assert_eq!(test.open("dangling.csv").unwrap_err(), "it is a symbolic link to a file that does not exist");
 }
 
 #[cfg(unix)]
 #[test]
 fn link_that_replaces_a_checked_file_is_not_followed_out() {
-    let house = TestFolders::create();
-    let file = house.paths.resolve_path("list.csv").unwrap();
-    let deep = house.paths.resolve_path("sub/deep/list.csv").unwrap();
-    fs::remove_file(house.campaigns().join("list.csv")).unwrap();
-    house.link("../secret.csv", "list.csv");
-    fs::rename(house.campaigns().join("sub"), house.campaigns().join("old")).unwrap();
-    fs::create_dir_all(house.folder.path().join("deep")).unwrap();
-    fs::write(house.folder.path().join("deep/list.csv"), "secret").unwrap();
-    house.link("..", "sub");
+    let test = TestFolders::create();
+    let file = test.paths.resolve_path("list.csv").unwrap();
+    let deep = test.paths.resolve_path("sub/deep/list.csv").unwrap();
+    fs::remove_file(test.campaigns().join("list.csv")).unwrap();
+    test.link("../secret.csv", "list.csv");
+    fs::rename(test.campaigns().join("sub"), test.campaigns().join("old")).unwrap();
+    fs::create_dir_all(test.folder.path().join("deep")).unwrap();
+    fs::write(test.folder.path().join("deep/list.csv"), "secret").unwrap();
+    test.link("..", "sub");
     for path in [file, deep] {
         assert!(is_outside(&path.open_file().unwrap_err()), "{}", path.display());
         assert!(path.leaves_folder() && !path.is_present());
@@ -128,20 +130,20 @@ fn link_that_replaces_a_checked_file_is_not_followed_out() {
 #[cfg(target_os = "linux")]
 #[test]
 fn confined_pipe_is_refused_without_waiting() {
-    let house = TestFolders::create();
+    let test = TestFolders::create();
     let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
-    let pipe = house.campaigns().join("pipe.csv");
+    let pipe = test.campaigns().join("pipe.csv");
     rustix::fs::mknodat(rustix::fs::CWD, pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
-    assert!(house.open("pipe.csv").unwrap_err().contains("it is a pipe"));
+    assert!(test.open("pipe.csv").unwrap_err().contains("it is a pipe"));
 }
 
 #[cfg(unix)]
 #[test]
 fn results_of_an_assistant_follow_no_link() {
-    let house = TestFolders::create();
-    house.link("list.csv", "same.csv");
-    house.link("..", "parent");
-    let why = |name: &str| house.paths.file().join_sibling(name).refuse_writing();
+    let test = TestFolders::create();
+    test.link("list.csv", "same.csv");
+    test.link("..", "parent");
+    let why = |name: &str| test.paths.file().join_sibling(name).refuse_writing();
     assert_eq!((why("new.csv"), why("new/new.csv"), why("list.csv")), (None, None, None));
     assert!(why("same.csv").unwrap().contains("a symbolic link"));
     for name in ["../new.csv", "parent/new.csv", "parent/secret.csv", "/tmp/new.csv"] {
@@ -153,16 +155,16 @@ fn results_of_an_assistant_follow_no_link() {
 #[cfg(unix)]
 #[test]
 fn confined_campaign_reads_texts_from_its_own_folders() {
-    let house = TestFolders::create();
-    let write = |name: &str| fs::write(house.folder.path().join(name), name).unwrap();
-    fs::create_dir_all(house.folder.path().join("templates")).unwrap();
-    fs::create_dir_all(house.folder.path().join("elsewhere")).unwrap();
+    let test = TestFolders::create();
+    let write = |name: &str| fs::write(test.folder.path().join(name), name).unwrap();
+    fs::create_dir_all(test.folder.path().join("templates")).unwrap();
+    fs::create_dir_all(test.folder.path().join("elsewhere")).unwrap();
     write("campaigns/beside.txt");
     write("templates/above.txt");
     write("elsewhere/secret.txt");
-    house.link("../elsewhere", "templates");
-    std::os::unix::fs::symlink("../elsewhere/secret.txt", house.folder.path().join("templates/out.txt")).unwrap();
-    let folders = house.paths.text_folders();
+    test.link("../elsewhere", "templates");
+    std::os::unix::fs::symlink("../elsewhere/secret.txt", test.folder.path().join("templates/out.txt")).unwrap();
+    let folders = test.paths.text_folders();
     let found = |name: &str| {
         folders
             .iter()
@@ -175,7 +177,7 @@ fn confined_campaign_reads_texts_from_its_own_folders() {
         assert!(found(name).unwrap().unwrap_err(), "{name}");
     }
     assert!(folders[1].list_names().is_empty());
-    fs::remove_file(house.campaigns().join("templates")).unwrap();
+    fs::remove_file(test.campaigns().join("templates")).unwrap();
     assert!(found("above.txt").unwrap().is_ok() && found("missing.txt").is_none());
     assert!(found("out.txt").unwrap().unwrap_err());
     assert!(folders[2].list_names().contains(&"above.txt".to_owned()));
@@ -183,11 +185,11 @@ fn confined_campaign_reads_texts_from_its_own_folders() {
 
 #[test]
 fn unconfined_path_opens_any_file() {
-    let house = TestFolders::create();
-    let paths = CampaignPaths::new(&house.campaigns().join("sale.yaml"), PathScope::Anywhere);
+    let test = TestFolders::create();
+    let paths = CampaignPaths::new(&test.campaigns().join("sale.yaml"), PathScope::Anywhere);
     let path = paths.resolve_path("../secret.csv").unwrap();
     assert!(path.is_present() && path.open_file().is_ok() && !path.leaves_folder());
-    assert_eq!(path.path(), house.campaigns().join("../secret.csv"));
+    assert_eq!(path.path(), test.campaigns().join("../secret.csv"));
 }
 
 #[cfg(target_os = "linux")]

@@ -26,7 +26,7 @@ pub struct KeySpec {
     /// The name.
     pub name: &'static str,
     /// The form of its value.
-    pub shape: ValueShape,
+    pub(crate) shape: ValueShape,
     /// An example value.
     pub example: &'static str,
     /// The purpose of the key.

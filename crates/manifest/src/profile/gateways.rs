@@ -140,7 +140,7 @@ struct ProfileYaml<'p> {
 impl NewProfile {
     /// The profile as YAML.
     #[must_use]
-    pub fn to_yaml(&self) -> String {
+    pub(crate) fn to_yaml(&self) -> String {
         let key = match &self.api_key {
             SecretSource::Env(name) => ("env", name.clone()),
             SecretSource::File(path) => ("file", path.display().to_string()),

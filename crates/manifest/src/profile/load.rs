@@ -529,8 +529,8 @@ local:
 
     #[test]
     fn gateways_file_is_searched_in_documented_order() {
-        let house = tempfile::tempdir().unwrap();
-        let place = |name: &str| house.path().join(name);
+        let folder = tempfile::tempdir().unwrap();
+        let place = |name: &str| folder.path().join(name);
         fs::create_dir_all(place("campaigns")).unwrap();
         fs::create_dir_all(place("config")).unwrap();
         let search = GatewaySearch {

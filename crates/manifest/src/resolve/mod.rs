@@ -1,40 +1,39 @@
 //! Conversion of a campaign file into a valid campaign: defaults, names, paths and the rules of the contract.
+//!
+//! `recipients` resolves the list, `content` the channels and variants, `texts` the texts, and `timing` everything about
+//! time; this file resolves the rest and puts the campaign together.
 
-mod channels;
-mod names;
+mod content;
 mod placeholders;
 mod recipients;
-mod stage;
 mod texts;
 mod timing;
-mod variants;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
 use jiff::civil::Date;
-use jiff::tz::TimeZone;
 
 use super::campaign::{
     BreakerSettings, Campaign, CampaignBrief, DeliverySettings, DuplicatePolicy, InDoubtPolicy, default_results_path,
 };
-use super::document::{self, ConfigSection, FileKind, FindingCollector, LoadedFile, is_list_name};
-use super::keys::{CAMPAIGN, SUPPRESS_FILE};
-use super::recipients::{RecipientSource, SuppressionFile, read_suppression_files};
-use super::text_folders::{CampaignDay, TextFolders, insert_date};
+use super::campaign_day::{CampaignDay, insert_date};
+use super::document::{self, ConfigSection, FileKind, FindingCollector, LoadedFile};
+use super::keys::CAMPAIGN;
+use super::recipients::{RecipientSource, is_list_name};
+use super::text_folders::TextFolders;
 use super::value::Seconds;
 use super::yaml::{MapEntry, Node};
 use super::{CampaignPath, CampaignPaths, Gaps, PathScope, SourceMap};
-use campaign_core::calendar::DailyLimits;
+use campaign_core::domain::variable::{is_built_in, is_reserved, is_variable};
 use campaign_core::domain::{
     Budget, Endpoint, Language, ListFormat, MessageContent, NamedTemplate, OperationKind, Purpose,
 };
 use campaign_core::finding::{Finding, SourceText, quote_for_shell, rules};
 
 pub(super) use super::notify::read_notify;
-pub use names::{is_slug, to_slug};
 pub use texts::missing_text_reason;
 pub use timing::suggest_zone;
 
@@ -50,13 +49,13 @@ pub fn load_campaign(path: &Path, day: CampaignDay) -> LoadedFile<Campaign> {
 
 /// Reads a campaign file whose paths, including its own, have this scope.
 #[must_use]
-pub fn load_campaign_within(path: &Path, day: CampaignDay, reach: PathScope) -> LoadedFile<Campaign> {
+pub fn load_campaign_within(path: &Path, day: CampaignDay, scope: PathScope) -> LoadedFile<Campaign> {
     if is_list_name(path) {
         let message = format!("`{}` is a list of recipients, not a campaign file", path.display());
         let help = format!("create a campaign from it with `campaign init NAME --from {}`", quote_for_shell(path));
         return LoadedFile::new(None, vec![Finding::new(&rules::WRONG_TYPE, message).help(help)]);
     }
-    let paths = CampaignPaths::new(path, reach);
+    let paths = CampaignPaths::new(path, scope);
     let mut loaded = document::load_path(paths.file(), CAMPAIGN_FILE, |root, report| {
         let folders = TextFolders::from_paths(&paths);
         let (today, columns, files, gaps) = (day.resolve_date(None), Vec::new(), BTreeMap::new(), Gaps::default());
@@ -125,10 +124,10 @@ impl Resolver<'_> {
         self.gaps.list = source.is_none() || form.is_none();
         self.gaps.recipients = self.has_errors_within(&tree, "recipients");
         let content =
-            self.or_stand_in(content, || MessageContent { kind: OperationKind::Pipeline, stages: Vec::new() });
-        let name = self.or_stand_in(name, || to_slug(&path.file_stem().unwrap_or_default().to_string_lossy()));
+            self.or_placeholder(content, || MessageContent { kind: OperationKind::Pipeline, stages: Vec::new() });
+        let name = self.or_placeholder(name, || to_slug(&path.file_stem().unwrap_or_default().to_string_lossy()));
         let file = self.paths.file().clone();
-        let results = self.or_stand_in(results, || default_results_path(&file, &name));
+        let results = self.or_placeholder(results, || default_results_path(&file, &name));
         Some(Campaign {
             results,
             receipts: self.or_default(root, |root| root.parse_value("receipts"))?,
@@ -153,13 +152,13 @@ impl Resolver<'_> {
                 variants,
                 holdout,
             },
-            recipients: self.or_stand_in(source, || RecipientSource::StandardInput),
-            form: self.or_stand_in(form, ListFormat::default),
+            recipients: self.or_placeholder(source, || RecipientSource::StandardInput),
+            form: self.or_placeholder(form, ListFormat::default),
             suppress,
             data,
             schedule,
-            window: self.or_stand_in(window, || None),
-            until: self.or_stand_in(until, || None),
+            window: self.or_placeholder(window, || None),
+            until: self.or_placeholder(until, || None),
             today: self.today,
             notify,
             delivery: self.or_default(root.subsection("delivery"), read_delivery)?,
@@ -171,13 +170,11 @@ impl Resolver<'_> {
             gaps: self.gaps,
         })
     }
-}
 
-impl Resolver<'_> {
     /// The value or its placeholder.
-    fn or_stand_in<T>(&mut self, value: Option<T>, stand_in: impl FnOnce() -> T) -> T {
+    fn or_placeholder<T>(&mut self, value: Option<T>, placeholder: impl FnOnce() -> T) -> T {
         self.gaps.any |= value.is_none();
-        value.unwrap_or_else(stand_in)
+        value.unwrap_or_else(placeholder)
     }
 
     /// The value in a map, or its default if the keys are missing.
@@ -197,24 +194,6 @@ impl Resolver<'_> {
         let within = key_span.start..value.span.end.max(key_span.end);
         let errors = self.report.findings.iter().filter(|finding| finding.is_error());
         errors.filter_map(|finding| finding.place.as_ref()).any(|place| within.contains(&place.span.start))
-    }
-}
-
-impl Resolver<'_> {
-    /// The maximum number of messages per day.
-    fn resolve_per_day(&mut self, root: ConfigSection<'_>, zone: Option<&str>) -> Option<DailyLimits> {
-        let delivery = root.subsection("delivery");
-        let entry = delivery.entry("per_day").filter(|_| delivery.has_value("per_day"))?;
-        if self.lacks_timezone(root) {
-            let finding =
-                Finding::new(&rules::MISSING_TIMEZONE, "`per_day` needs `timezone`, which defines when a day starts");
-            self.report.add(&entry.key_span, finding.help("add `timezone: Europe/Kyiv`, or another time zone"));
-        }
-        let counts = match entry.value.as_items() {
-            Some(_) => delivery.parse_items("per_day"),
-            None => delivery.parse_value("per_day").into_iter().collect(),
-        };
-        DailyLimits::new(counts, TimeZone::get(zone?).ok()?)
     }
 
     /// The file under a key, on the day for which the campaign is read.
@@ -261,33 +240,77 @@ impl Resolver<'_> {
         dated
     }
 
-    /// The files under `suppress`.
-    fn resolve_suppress_files(&mut self, recipients: ConfigSection<'_>) -> Vec<SuppressionFile> {
-        let this = std::cell::RefCell::new(self);
-        let path = |name: &str, span: &Range<usize>| this.borrow_mut().resolve_file_name(name, span);
-        read_suppression_files(recipients, "recipients", path, |section| this.borrow_mut().resolve_region(section))
+    /// The campaign's name: from its key or the file name.
+    fn resolve_name(&mut self, root: ConfigSection<'_>, path: &Path) -> Option<String> {
+        let Some((name, span)) = root.typed_text("name") else {
+            let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+            if is_slug(&stem) {
+                return Some(stem);
+            }
+            let message = format!("the file name `{stem}` is not a valid campaign name");
+            let help =
+                format!("add `name: {}`, or rename the file; a name consists of a-z, 0-9 and `-`", to_slug(&stem));
+            self.report.add(&(0..0), Finding::new(&rules::CAMPAIGN_NAME, message).help(help));
+            return None;
+        };
+        if is_slug(name) {
+            return Some(name.to_owned());
+        }
+        let message = format!("`{name}` is not a valid campaign name: use 1 to 64 characters from a-z, 0-9 and `-`");
+        self.report
+            .add(span, Finding::new(&rules::CAMPAIGN_NAME, message).help(format!("write `name: {}`", to_slug(name))));
+        None
     }
 
-    /// Refuses the list of recipients under `suppress`: all recipients would be skipped.
-    fn refuse_own_list(&mut self, recipients: ConfigSection<'_>, source: Option<&RecipientSource>) {
-        let Some(list) = source.and_then(RecipientSource::list_file) else { return };
-        let Some(value) = recipients.find_value("suppress") else { return };
-        for item in value.as_items().unwrap_or(std::slice::from_ref(value)) {
-            let section = ConfigSection::new(Some(item), SUPPRESS_FILE);
-            // Another column of the list can contain opted-out numbers.
-            let named = match item.as_scalar() {
-                Some(scalar) => Some((scalar.text.trim(), &item.span)),
-                None => section.typed_text("file").filter(|_| !section.has_value("phone")),
-            };
-            let Some((name, span)) = named else { continue };
-            let file = insert_date(name, self.today).and_then(|name| self.paths.resolve_path(&name).ok());
-            if file.is_some_and(|file| file.path() == list.path()) {
-                let message =
-                    format!("`{name}` under `suppress` is the list of recipients itself, so no messages are sent");
-                let help = "write the name of the file with opted-out numbers, as in `suppress: [stop-list.csv]`";
-                self.report.add(span, Finding::new(&rules::SUPPRESS_FILE, message).help(help));
+    /// The constants, as they were typed.
+    fn resolve_vars(&mut self, root: ConfigSection<'_>, columns: &[(String, String)]) -> Vec<(String, String)> {
+        let taken: HashMap<&str, &str> =
+            columns.iter().map(|(name, header)| (name.as_str(), header.as_str())).collect();
+        let entries = root.find_value("vars").and_then(|node| node.as_entries()).unwrap_or_default();
+        let mut vars = Vec::new();
+        for entry in entries {
+            self.check_variable_name(&entry.key, &entry.key_span);
+            if let Some(header) = taken.get(entry.key.as_str()) {
+                let message = format!("`{}` is the name of a constant and also of the column `{header}`", entry.key);
+                let finding = Finding::new(&rules::NAME_CLASH, message).help("rename one of them");
+                self.report.add(&entry.key_span, finding);
             }
+            let Some(scalar) = entry.value.as_scalar() else {
+                vars.push((entry.key.clone(), String::new()));
+                self.gaps.any = true;
+                continue;
+            };
+            self.refuse_cut_text("vars", &entry.value);
+            if scalar.text.contains("{{") || scalar.text.contains("{%") {
+                let finding = Finding::new(
+                    &rules::TEMPLATE_IN_CONSTANT,
+                    format!("`{}` is a constant, so it cannot contain a placeholder", entry.key),
+                );
+                self.report.add(
+                    &entry.value.span,
+                    finding.help("move the placeholder into the templates that use this constant"),
+                );
+            }
+            vars.push((entry.key.clone(), scalar.text.clone()));
         }
+        vars
+    }
+
+    /// Reports a name that texts cannot use.
+    fn check_variable_name(&mut self, name: &str, span: &Range<usize>) {
+        let finding = if is_variable(name) {
+            return;
+        } else if is_built_in(name) {
+            Finding::new(&rules::NAME_CLASH, format!("`{name}` is a built-in name in templates"))
+                .help("choose another name")
+        } else if is_reserved(name) {
+            Finding::new(&rules::VARIABLE_NAME, format!("`{name}` is a keyword of the template language"))
+                .help("choose another name")
+        } else {
+            Finding::new(&rules::VARIABLE_NAME, format!("`{name}` is not a valid name in templates"))
+                .help("use a-z, A-Z, 0-9 and `_`, starting with a letter, as in `first_name`")
+        };
+        self.report.add(span, finding);
     }
 
     /// Reports a policy that sends rows in doubt again if that could do harm.
@@ -311,6 +334,22 @@ impl Resolver<'_> {
         let finding = Finding::new(&rules::NEVER_RESENT, format!("`resend_if_not_found` cannot be used {why}"));
         self.report.add(span, finding.help("use `hold`, then resolve rows in doubt with `campaign resolve`"));
     }
+}
+
+/// Whether a name is 1 to 64 of a-z, 0-9 and `-`.
+#[must_use]
+pub fn is_slug(name: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    (1..=64).contains(&name.len()) && name.bytes().all(fits)
+}
+
+/// The most similar valid name: 1 to 64 of a-z, 0-9 and `-`.
+#[must_use]
+pub fn to_slug(name: &str) -> String {
+    let mapped: String = name.to_lowercase().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    let words: Vec<&str> = mapped.split('-').filter(|word| !word.is_empty()).collect();
+    let slug: String = words.join("-").chars().take(64).collect();
+    if slug.is_empty() { "my-campaign".into() } else { slug }
 }
 
 /// The budget of an edition.
@@ -376,3 +415,19 @@ fn read_duration(section: ConfigSection<'_>, key: &str) -> Option<Duration> {
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod slug_tests {
+    use super::*;
+
+    #[test]
+    fn every_file_name_becomes_a_valid_slug() {
+        for (stem, name) in [("Autumn Sale", "autumn-sale"), ("привіт", "my-campaign"), ("a__b--c.v2", "a-b-c-v2")]
+        {
+            assert_eq!(to_slug(stem), name);
+            assert!(is_slug(&to_slug(stem)));
+        }
+        assert!(is_slug(&to_slug(&"x".repeat(100))));
+        assert!(!is_slug("") && !is_slug("A") && !is_slug("a_b") && !is_slug(&"x".repeat(65)));
+    }
+}

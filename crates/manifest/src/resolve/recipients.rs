@@ -1,19 +1,24 @@
-//! The keys under `recipients`: the source of the list, its format, and the lookup tables.
+//! The keys under `recipients` and `data`: the list and its format, region and columns, opt-outs, and lookup tables.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use encoding_rs::Encoding;
 use reqwest::Url;
 
 use super::Resolver;
+use crate::campaign_day::{has_placeholder, insert_date, replace_today};
 use crate::document::ConfigSection;
-use crate::keys::DATA_KEYS;
+use crate::keys::{DATA_KEYS, PHONE_COLUMN, SUPPRESS_FILE};
 use crate::profile::{SecretSource, is_loopback_host, read_secret_source};
-use crate::recipients::{HeaderText, ListCommand, ListQuery, ListUrl, PastRecipients, RecipientSource, TableFile};
-use crate::text_folders::{has_placeholder, replace_today};
+use crate::recipients::{
+    HeaderText, ListCommand, ListQuery, ListUrl, PastRecipients, RecipientSource, SuppressionFile, TableFile,
+    read_suppression_files,
+};
 use crate::value::Seconds;
 use crate::yaml::{MapEntry, Node};
-use campaign_core::domain::{Delimiter, ListFormat, RowState};
+use campaign_core::domain::variable::{is_built_in, is_reserved, is_variable};
+use campaign_core::domain::{Delimiter, ListFormat, ParseRegionError, Region, RowState};
 use campaign_core::finding::{Finding, did_you_mean, rules};
 
 /// The keys of the sources of a list, each with the keys that belong to it.
@@ -35,6 +40,61 @@ const CONDITIONAL_HEADERS: [&str; 7] =
     ["range", "if-range", "if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "a-im"];
 
 impl Resolver<'_> {
+    /// The region with this code.
+    pub(super) fn resolve_region(&mut self, recipients: ConfigSection<'_>) -> Option<Region> {
+        let (code, span) = recipients.typed_text("region")?;
+        let refuse = |error: ParseRegionError| {
+            let finding = Finding::new(&rules::UNKNOWN_REGION, format!("unknown region `{code}`"));
+            self.report.add(span, finding.help(error.suggest_fix()));
+        };
+        code.parse().map_err(refuse).ok()
+    }
+
+    /// Names in templates with the headers of their columns.
+    pub(super) fn resolve_columns(&mut self, recipients: ConfigSection<'_>) -> Vec<(String, String)> {
+        let entries = recipients.find_value("columns").and_then(|node| node.as_entries()).unwrap_or_default();
+        if let Some(columns) = self.swap_columns(entries) {
+            return columns;
+        }
+        let mut columns = Vec::new();
+        for entry in entries {
+            self.check_variable_name(&entry.key, &entry.key_span);
+            let several = entry.value.as_items().filter(|_| entry.key == PHONE_COLUMN);
+            for header in several.unwrap_or(std::slice::from_ref(&entry.value)) {
+                let Some(header) = header.as_scalar().map(|scalar| scalar.text.trim()) else { continue };
+                if header.is_empty() {
+                    let finding = Finding::new(&rules::EMPTY_VALUE, format!("`{}` does not name a header", entry.key));
+                    self.report.add(&entry.key_span, finding.help("write the column's header exactly as in the list"));
+                }
+                columns.push((entry.key.clone(), header.to_owned()));
+            }
+        }
+        columns
+    }
+
+    /// The columns if headers and names are swapped, which is reported once with the lines to write. `None` if they are
+    /// in order.
+    fn swap_columns(&mut self, entries: &[MapEntry]) -> Option<Vec<(String, String)>> {
+        let is_header =
+            |entry: &MapEntry| !is_variable(&entry.key) && !is_built_in(&entry.key) && !is_reserved(&entry.key);
+        let names = entries.iter().map(|entry| entry.value.as_scalar().map(|name| name.text.trim()));
+        let names: Vec<&str> = names.collect::<Option<_>>()?;
+        let has_names =
+            names.iter().all(|name| is_variable(name) && name.starts_with(|c: char| c.is_ascii_lowercase()));
+        let is_swapped = match names.contains(&PHONE_COLUMN) {
+            true => entries.iter().all(|entry| entry.key != PHONE_COLUMN),
+            false => entries.len() > 1 && entries.iter().all(is_header),
+        };
+        let first = entries.iter().find(|entry| is_header(entry)).filter(|_| has_names && is_swapped)?;
+        let columns: Vec<(String, String)> =
+            names.iter().zip(entries).map(|(name, entry)| ((*name).to_owned(), entry.key.trim().to_owned())).collect();
+        let lines: Vec<String> = columns.iter().map(|(name, header)| format!("{name}: {header:?}")).collect();
+        let message = "under `columns`, the headers of the list come before the names";
+        let help = format!("write the names first: `columns: {{ {} }}`", lines.join(", "));
+        self.report.add(&first.key_span, Finding::new(&rules::VARIABLE_NAME, message).help(help));
+        Some(columns)
+    }
+
     /// The source of the list; `None` if it is missing or wrong, which was reported.
     pub(super) fn resolve_recipients(&mut self, section: ConfigSection<'_>) -> Option<RecipientSource> {
         let named: Vec<_> = SOURCES.into_iter().filter(|(key, _)| section.has_value(key)).collect();
@@ -251,6 +311,35 @@ const ENCODINGS: [&str; 14] = [
 ];
 
 impl Resolver<'_> {
+    /// The files under `suppress`.
+    pub(super) fn resolve_suppress_files(&mut self, recipients: ConfigSection<'_>) -> Vec<SuppressionFile> {
+        let this = std::cell::RefCell::new(self);
+        let path = |name: &str, span: &Range<usize>| this.borrow_mut().resolve_file_name(name, span);
+        read_suppression_files(recipients, "recipients", path, |section| this.borrow_mut().resolve_region(section))
+    }
+
+    /// Refuses the list of recipients under `suppress`: all recipients would be skipped.
+    pub(super) fn refuse_own_list(&mut self, recipients: ConfigSection<'_>, source: Option<&RecipientSource>) {
+        let Some(list) = source.and_then(RecipientSource::list_file) else { return };
+        let Some(value) = recipients.find_value("suppress") else { return };
+        for item in value.as_items().unwrap_or(std::slice::from_ref(value)) {
+            let section = ConfigSection::new(Some(item), SUPPRESS_FILE);
+            // Another column of the list can contain opted-out numbers.
+            let named = match item.as_scalar() {
+                Some(scalar) => Some((scalar.text.trim(), &item.span)),
+                None => section.typed_text("file").filter(|_| !section.has_value("phone")),
+            };
+            let Some((name, span)) = named else { continue };
+            let file = insert_date(name, self.today).and_then(|name| self.paths.resolve_path(&name).ok());
+            if file.is_some_and(|file| file.path() == list.path()) {
+                let message =
+                    format!("`{name}` under `suppress` is the list of recipients itself, so no messages are sent");
+                let help = "write the name of the file with opted-out numbers, as in `suppress: [stop-list.csv]`";
+                self.report.add(span, Finding::new(&rules::SUPPRESS_FILE, message).help(help));
+            }
+        }
+    }
+
     /// The format of the list; `None` if a key is wrong, which was reported.
     pub(super) fn resolve_list_format(&mut self, recipients: ConfigSection<'_>) -> Option<ListFormat> {
         let encoding = recipients.typed_text("encoding").map(|(label, span)| {

@@ -2,9 +2,9 @@
 
 use super::Resolver;
 use super::placeholders::find_placeholders;
+use crate::campaign_day::{CampaignDay, has_placeholder};
 use crate::keys::has_bare_texts;
 use crate::source_map::align_characters;
-use crate::text_folders::{CampaignDay, has_placeholder};
 use crate::yaml::{MapEntry, Node, Scalar};
 use campaign_core::domain::NamedTemplate;
 use campaign_core::domain::variable::is_variable;

@@ -1,4 +1,5 @@
-//! Keys about time: `timezone` with advice about unknown names, `schedule`, `delivery.window` and `delivery.until`.
+//! Keys about time: `timezone` with advice about unknown names, `schedule`, and `window`, `until` and `per_day` of
+//! `delivery`.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use super::Resolver;
 use crate::document::ConfigSection;
 use crate::value::Seconds;
 use crate::window::{ColumnSupport, SendingDeadline, SendingWindow, read_window};
-use campaign_core::calendar::{Schedule, Timing, TimingError, suggest_date_order};
+use campaign_core::calendar::{DailyLimits, Schedule, Timing, TimingError, suggest_date_order};
 use campaign_core::finding::{Finding, Rule, did_you_mean, join_alternatives, rules};
 
 /// Abbreviations that are not zones of the database, with places that use them.
@@ -249,6 +250,22 @@ impl Resolver<'_> {
                 None
             }
         }
+    }
+
+    /// The maximum number of messages per day.
+    pub(super) fn resolve_per_day(&mut self, root: ConfigSection<'_>, zone: Option<&str>) -> Option<DailyLimits> {
+        let delivery = root.subsection("delivery");
+        let entry = delivery.entry("per_day").filter(|_| delivery.has_value("per_day"))?;
+        if self.lacks_timezone(root) {
+            let finding =
+                Finding::new(&rules::MISSING_TIMEZONE, "`per_day` needs `timezone`, which defines when a day starts");
+            self.report.add(&entry.key_span, finding.help("add `timezone: Europe/Kyiv`, or another time zone"));
+        }
+        let counts = match entry.value.as_items() {
+            Some(_) => delivery.parse_items("per_day"),
+            None => delivery.parse_value("per_day").into_iter().collect(),
+        };
+        DailyLimits::new(counts, TimeZone::get(zone?).ok()?)
     }
 
     /// Reports that local times need a time zone.

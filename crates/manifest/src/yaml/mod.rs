@@ -199,7 +199,7 @@ fn parse_number(text: &str) -> Option<Number> {
 }
 
 #[cfg(test)]
-mod core_tests {
+mod json_tests {
     use super::Style;
     use super::*;
 

@@ -1,8 +1,7 @@
 //! Whole campaign files.
 
-mod consequences;
-mod refused;
-mod understood;
+mod findings;
+mod meaning;
 
 use std::fs;
 use std::path::PathBuf;
@@ -49,14 +48,14 @@ struct CampaignFixture(tempfile::TempDir);
 
 impl CampaignFixture {
     fn new() -> Self {
-        let house = tempfile::tempdir().unwrap();
-        fs::create_dir_all(house.path().join("campaigns")).unwrap();
-        fs::create_dir_all(house.path().join("templates")).unwrap();
-        fs::write(house.path().join("campaigns/a.csv"), "phone\n").unwrap();
-        fs::write(house.path().join("templates/autumn-sale.viber.txt"), "Знижки, {{ first_name }}!\n").unwrap();
-        fs::write(house.path().join("templates/blank.txt"), " \n").unwrap();
-        fs::write(house.path().join("templates/braces.txt"), "Hi,\n{name}\n").unwrap();
-        Self(house)
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir_all(root.path().join("campaigns")).unwrap();
+        fs::create_dir_all(root.path().join("templates")).unwrap();
+        fs::write(root.path().join("campaigns/a.csv"), "phone\n").unwrap();
+        fs::write(root.path().join("templates/autumn-sale.viber.txt"), "Знижки, {{ first_name }}!\n").unwrap();
+        fs::write(root.path().join("templates/blank.txt"), " \n").unwrap();
+        fs::write(root.path().join("templates/braces.txt"), "Hi,\n{name}\n").unwrap();
+        Self(root)
     }
 
     fn load_text(&self, yaml: impl AsRef<[u8]>) -> LoadedFile<Campaign> {
@@ -100,8 +99,8 @@ proptest! {
 
     #[test]
     fn arbitrary_bytes_never_panic(bytes: Vec<u8>) {
-        let house = CampaignFixture::new();
-        let loaded = house.load_text(&bytes);
+        let fixture = CampaignFixture::new();
+        let loaded = fixture.load_text(&bytes);
         prop_assert!(loaded.value.is_some() || !loaded.findings.is_empty());
         prop_assert_eq!(render_findings(&loaded.findings, true).is_empty(), loaded.findings.is_empty());
     }

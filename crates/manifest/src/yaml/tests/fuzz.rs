@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::chance::SeededRandom;
+use super::random::SeededRandom;
 use super::*;
 use campaign_core::finding::render_findings;
 

@@ -1,9 +1,8 @@
-//! The YAML reader against another one, and against malformed files.
+//! The YAML reader compared with another one, and with malformed files.
 
-mod chance;
-mod draft;
+mod comparison;
 mod fuzz;
-mod referee;
+mod random;
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};

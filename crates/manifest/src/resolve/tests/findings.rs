@@ -1,4 +1,5 @@
-//! Findings about campaign files and their locations.
+//! Findings about campaign files and their locations. A mistake with several consequences gives one finding, which
+//! names the cause and the correct form.
 
 use super::*;
 
@@ -41,9 +42,9 @@ fn mistakes_in_a_message_are_reported() {
         ("| text", "yaml-quote", 5, 14),
         ("\"50\\% off\"", "yaml-quote", 5, 14),
     ];
-    let house = CampaignFixture::new();
+    let fixture = CampaignFixture::new();
     for (message, rule, line, column) in cases {
-        let loaded = house.load_text(with_message(message));
+        let loaded = fixture.load_text(with_message(message));
         assert!(
             list_findings(&loaded).contains(&(rule, line, column)),
             "{message}: {}",
@@ -83,9 +84,9 @@ fn contract_violations_are_reported_with_their_key() {
         ("- voice: { message: Hi, gender: robot, language: l, name: n }\n", vec![("unknown-value", 3, 33)]),
         ("- whatsapp: { message: Hi }\n", vec![("missing-key", 3, 3)]),
     ];
-    let house = CampaignFixture::new();
+    let fixture = CampaignFixture::new();
     for (channels, expected) in cases {
-        let loaded = house.load_text(with_channels(channels));
+        let loaded = fixture.load_text(with_channels(channels));
         assert_eq!(list_findings(&loaded), expected, "{channels}{}", render_findings(&loaded.findings, false));
     }
 }
@@ -115,9 +116,9 @@ fn keys_an_operation_cannot_carry_are_reported() {
             vec![("not-carried", 3, 24)],
         ),
     ];
-    let house = CampaignFixture::new();
+    let fixture = CampaignFixture::new();
     for (channels, expected) in cases {
-        let loaded = house.load_text(with_channels(&channels));
+        let loaded = fixture.load_text(with_channels(&channels));
         assert_eq!(list_findings(&loaded), expected, "{channels}{}", render_findings(&loaded.findings, false));
     }
 }
@@ -137,9 +138,9 @@ fn extra_properties_cannot_replace_known_ones() {
         (format!("{}operation: pipeline\n", fields("sms", "message: x")), 1),
         (format!("{}operation: pipeline\n", fields("sms", "phone: 1")), 0),
     ];
-    let house = CampaignFixture::new();
+    let fixture = CampaignFixture::new();
     for (channels, count) in cases {
-        let loaded = house.load_text(with_channels(&channels));
+        let loaded = fixture.load_text(with_channels(&channels));
         let collisions = list_findings(&loaded).iter().filter(|(rule, ..)| *rule == "field-collision").count();
         assert_eq!(
             (collisions, loaded.findings.len()),
@@ -167,9 +168,9 @@ fn malformed_channel_list_shows_the_correct_form() {
         ("channels:\n  - sms\n", ("missing-key", 3, 5)),
         ("channels:\n  - [sms]\n", ("wrong-type", 3, 6)),
     ];
-    let house = CampaignFixture::new();
+    let fixture = CampaignFixture::new();
     for (channels, expected) in cases {
-        let loaded = house.load_text(format!("recipients: {{ file: a.csv }}\n{channels}"));
+        let loaded = fixture.load_text(format!("recipients: {{ file: a.csv }}\n{channels}"));
         assert!(list_findings(&loaded).contains(&expected), "{channels}{}", render_findings(&loaded.findings, false));
         assert!(loaded.value.is_none(), "{channels}");
     }
@@ -259,9 +260,9 @@ fn wrong_keys_and_values_are_reported_in_place() {
         ("- a\n".to_owned(), ("wrong-type", 1, 3)),
         (format!("{}{}", "[".repeat(40), "]".repeat(40)), ("file-too-complex", 1, 33)),
     ];
-    let house = CampaignFixture::new();
+    let fixture = CampaignFixture::new();
     for (yaml, expected) in cases {
-        let loaded = house.load_text(&yaml);
+        let loaded = fixture.load_text(&yaml);
         assert!(list_findings(&loaded).contains(&expected), "{yaml}{}", render_findings(&loaded.findings, false));
         assert!(loaded.value.is_none(), "{yaml}");
         assert!(
@@ -303,19 +304,19 @@ fn typing_error_hides_findings_that_follow_from_it() {
         (format!("recipients:\n\u{a0}\u{a0}file: list.csv\n{rest}"), "yaml-indentation", 2, 1),
         (format!("recipients: {{ file: x }}\n{}", rest.replace("- sms", "– sms")), "yaml-syntax", 3, 3),
     ];
-    let house = CampaignFixture::new();
+    let fixture = CampaignFixture::new();
     for (yaml, rule, line, column) in cases {
-        assert_eq!(list_findings(&house.load_text(&yaml)), [(rule, line, column)], "{yaml}");
+        assert_eq!(list_findings(&fixture.load_text(&yaml)), [(rule, line, column)], "{yaml}");
     }
     let sound = format!("recipients: {{ file: x }}\n{}", rest.replace("Hi", "\"file:x, – and so on\""));
-    assert_eq!(list_findings(&house.load_text(&sound)), []);
+    assert_eq!(list_findings(&fixture.load_text(&sound)), []);
 }
 
 #[test]
 fn list_instead_of_campaign_suggests_init() {
-    let house = CampaignFixture::new();
+    let fixture = CampaignFixture::new();
     for (name, ending) in [("Clients.CSV", "Clients.CSV`"), ("база 2026.csv", "база 2026.csv'`")] {
-        let loaded = house.load_as(name, "phone,name\n+380501234567,Olena\n");
+        let loaded = fixture.load_as(name, "phone,name\n+380501234567,Olena\n");
         let help = loaded.findings[0].help.as_deref().unwrap_or_default();
         assert!(help.contains("campaign init NAME --from ") && help.ends_with(ending), "{help}");
     }
@@ -327,4 +328,106 @@ fn misplaced_channel_key_suggests_its_place() {
         .load_text("recipients: { file: a.csv }\nmessage: Hi\nchannels: [{ sms: { signature: Co, message: Hi } }]\n");
     let help = loaded.findings[0].help.as_ref().unwrap();
     assert_eq!(help, "move `message` under a channel, for example `- sms: { message: … }`");
+}
+
+/// The rules of the findings, each with its message and help.
+fn count_words(loaded: &LoadedFile<Campaign>) -> Vec<(&'static str, String)> {
+    let words = |finding: &Finding| format!("{} | {}", finding.message, finding.help.as_deref().unwrap_or_default());
+    loaded.findings.iter().map(|finding| (finding.rule.id, words(finding))).collect()
+}
+
+#[track_caller]
+fn assert_findings(yaml: &str, expected: &[(&str, &str)]) {
+    let findings = count_words(&CampaignFixture::new().load_text(yaml));
+    assert_eq!(findings.len(), expected.len(), "{yaml}{findings:#?}");
+    for ((rule, words), (expected_rule, expected_words)) in findings.iter().zip(expected) {
+        assert_eq!(rule, expected_rule, "{yaml}");
+        assert!(words.contains(expected_words), "{yaml}{words}");
+    }
+}
+
+#[test]
+fn texts_without_by_give_one_finding_with_the_form() {
+    let unnamed = "write `message: { by: language, texts: { uk: …, en: … } }`";
+    assert_findings(&with_message("{ uk: Вітаємо, en: Hello }"), &[("missing-key", unnamed)]);
+    assert_findings(&with_message("{ uk: { file: a.txt }, en: Hello }"), &[("missing-key", unnamed)]);
+    let named = "write `message: { by: lang, texts: { uk: …, en: … } }`";
+    assert_findings(&with_message("{ by: lang, uk: Вітаємо, en: Hello, else: uk }"), &[("missing-key", named)]);
+}
+
+#[test]
+fn other_maps_of_a_message_keep_their_findings() {
+    let message = |map: &str| list_findings(&CampaignFixture::new().load_text(with_message(map)));
+    assert_eq!(message("{ fil: a.txt }"), [("unknown-key", 5, 16)]);
+    assert_eq!(message("{ first_name }"), [("wrong-type", 5, 16)]);
+}
+
+#[test]
+fn variants_in_a_list_are_reported_with_their_names() {
+    let campaign =
+        |variants: &str| format!("{}variants: {variants}\n", with_channels("- sms: { signature: Co, message: Hi }\n"));
+    let form = "without a dash: `variants: { short: { share: 50% }, long: { share: 50% } }`";
+    assert_findings(
+        &campaign("[{ name: short, share: 50, message: Hi }, { name: long, share: 50, message: Hello }]"),
+        &[("wrong-type", form), ("unknown-key", "move `message` under a channel, for example `- sms: ")],
+    );
+    assert_findings(&campaign("[{ short: { share: 50% } }, { long: { share: 50% } }]"), &[("wrong-type", form)]);
+    assert_findings(
+        &campaign("[{ share: 50% }, { share: 50% }]"),
+        &[("wrong-type", "write, for example, `variants: { a: ")],
+    );
+}
+
+#[test]
+fn channel_order_gives_one_finding_if_another_works() {
+    let sms = "- sms: { signature: A, message: B }\n";
+    let viber = "- viber: { signature: A, message: B, image: i, button: b, link: l, lifetime: 1h }\n";
+    let rcs = "- rcs: { signature: A, message: B, image: i, button: b, link: l }\n";
+    let order = "with `sms` before `viber`, the channels do not support `image`, `link`, `button` and `lifetime` | put `viber` first, then `sms`";
+    assert_findings(&with_channels(&format!("{sms}{viber}")), &[("not-carried", order)]);
+    let order = "put `rcs` first, then `viber`, then `sms`";
+    let plain = "- viber: { signature: A, message: B }\n";
+    assert_findings(&with_channels(&format!("{sms}{plain}{rcs}")), &[("not-carried", order)]);
+    let voice = "- voice: { message: B }\n";
+    let findings = count_words(&CampaignFixture::new().load_text(with_channels(&format!("{voice}{viber}"))));
+    assert!(findings.len() > 1 && findings.iter().all(|(_, words)| !words.contains("first, then")), "{findings:#?}");
+}
+
+#[test]
+fn swapped_columns_give_one_finding_with_the_fix() {
+    let campaign = |columns: &str| {
+        with_channels("- sms: { signature: Co, message: \"{{ code }}\" }\n")
+            .replace("file: a.csv", &format!("file: a.csv, columns: {{ {columns} }}"))
+    };
+    let right = "write the names first: `columns: { phone: \"Телефон\", code: \"Код\" }`";
+    assert_findings(&campaign("\"Телефон\": phone, \"Код\": code"), &[("variable-name", right)]);
+    assert_findings(&campaign("\"Ім'я\": first_name, \"Код\": code"), &[("variable-name", "first_name: \"Ім'я\"")]);
+    // Here only one name is wrong.
+    for columns in [
+        "phone: mobile, \"Код\": code",
+        "phone: Телефон, \"Код\": code",
+        "\"Код\": code",
+        "\"Код\": Code, \"Ім'я\": Name",
+    ] {
+        let findings = count_words(&CampaignFixture::new().load_text(campaign(columns)));
+        assert!(
+            findings.iter().all(|(rule, words)| *rule == "variable-name" && words.contains("use a-z")),
+            "{findings:#?}"
+        );
+    }
+}
+
+#[test]
+fn misplaced_timezone_is_not_missing_as_well() {
+    let sms = "- sms: { signature: Co, message: Hi }\n";
+    let with = |lines: &str| with_channels(sms) + lines;
+    let place = "move `timezone` to the top level";
+    let schedule = "schedule: { at: 2031-12-05 10:00 }\n";
+    assert_findings(&with(&format!("delivery: {{ timezone: Europe/Kyiv }}\n{schedule}")), &[("unknown-key", place)]);
+    assert_findings(
+        &with("delivery: { timezone: Europe/Kyiv, per_day: 5, window: 9:00-20:00 }\n"),
+        &[("unknown-key", place)],
+    );
+    assert_findings(&with(&format!("tz: Europe/Kyiv\n{schedule}")), &[("unknown-key", "did you mean `timezone`?")]);
+    assert_findings(&with(schedule), &[("schedule", "`schedule` needs `timezone`")]);
 }

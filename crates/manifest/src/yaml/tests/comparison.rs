@@ -4,33 +4,38 @@ use std::thread;
 
 use serde_yaml::Value;
 
-use super::draft::YamlDraft;
+use super::random::YamlDraft;
 use super::*;
 
-/// Known differences: the text, our result, the other reader's result.
+/// Known differences: the text, our result, the result of the other reader, and the reason.
 const DIFFERENCES: [(&str, &str, &str, &str); 17] = [
-    ("a: +380501234567", r#"{"a":"+380501234567"}"#, r#"{"a":380501234567}"#, "the plus belongs to a phone number"),
+    (
+        "a: +380501234567",
+        r#"{"a":"+380501234567"}"#,
+        r#"{"a":380501234567}"#,
+        "the plus sign can belong to a phone number",
+    ),
     (
         "a: 9007199254740993",
         r#"{"a":"9007199254740993"}"#,
         r#"{"a":9007199254740993}"#,
-        "not every JSON reader keeps it",
+        "not every JSON reader keeps all its digits",
     ),
-    ("a: 00.5", r#"{"a":"00.5"}"#, r#"{"a":0.5}"#, "a leading zero belongs to a code"),
-    ("a: 0b101", r#"{"a":"0b101"}"#, r#"{"a":5}"#, "no number in YAML 1.2"),
-    ("a: -0x1F", r#"{"a":"-0x1F"}"#, r#"{"a":-31}"#, "no number in YAML 1.2"),
-    ("a: .inf", r#"{"a":".inf"}"#, r#"{"a":null}"#, "JSON has no such number"),
-    ("a: .nan", r#"{"a":".nan"}"#, r#"{"a":null}"#, "JSON has no such number"),
-    ("12: a", r#"{"12":"a"}"#, r#"{"12":"a"}"#, "keys are texts; here JSON makes one of the number"),
-    ("~: a", "yaml-key", "refused", "a key has a name"),
-    ("? [a]\n: b", "yaml-key", "refused", "a key is a text"),
+    ("a: 00.5", r#"{"a":"00.5"}"#, r#"{"a":0.5}"#, "a leading zero can belong to a code"),
+    ("a: 0b101", r#"{"a":"0b101"}"#, r#"{"a":5}"#, "not a number in YAML 1.2"),
+    ("a: -0x1F", r#"{"a":"-0x1F"}"#, r#"{"a":-31}"#, "not a number in YAML 1.2"),
+    ("a: .inf", r#"{"a":".inf"}"#, r#"{"a":null}"#, "JSON cannot represent it"),
+    ("a: .nan", r#"{"a":".nan"}"#, r#"{"a":null}"#, "JSON cannot represent it"),
+    ("12: a", r#"{"12":"a"}"#, r#"{"12":"a"}"#, "keys are texts; JSON converts the number to a text"),
+    ("~: a", "yaml-key", "refused", "a key must be a text"),
+    ("? [a]\n: b", "yaml-key", "refused", "a key must be a text"),
     ("a: 1\na: 2", "yaml-duplicate-key", "refused", "YAML forbids it as well"),
-    ("<<: { a: 1 }", "yaml-merge", r#"{"<<":{"a":1}}"#, "YAML 1.2 has no merging"),
-    ("a: !!str 12", "yaml-tag", r#"{"a":"12"}"#, "a tag is far more often the beginning of a text"),
-    ("a: !sale now", "yaml-tag", r#"{"a":{"!sale":"now"}}"#, "a tag is far more often the beginning of a text"),
-    ("a: &b c", "yaml-anchor", r#"{"a":"c"}"#, "an anchor that nothing repeats is the beginning of a text"),
-    ("a: b\u{2028}  c", "{\"a\":\"b\u{2028}  c\"}", "{\"a\":\"b\u{2028}c\"}", "it breaks a line in YAML 1.1 alone"),
-    ("", "file-empty", "null", "nothing is no campaign"),
+    ("<<: { a: 1 }", "yaml-merge", r#"{"<<":{"a":1}}"#, "YAML 1.2 has no merge keys"),
+    ("a: !!str 12", "yaml-tag", r#"{"a":"12"}"#, "a tag is usually the beginning of a text"),
+    ("a: !sale now", "yaml-tag", r#"{"a":{"!sale":"now"}}"#, "a tag is usually the beginning of a text"),
+    ("a: &b c", "yaml-anchor", r#"{"a":"c"}"#, "an unused anchor is usually the beginning of a text"),
+    ("a: b\u{2028}  c", "{\"a\":\"b\u{2028}  c\"}", "{\"a\":\"b\u{2028}c\"}", "it is a line break only in YAML 1.1"),
+    ("", "file-empty", "null", "an empty file is not a campaign"),
 ];
 
 /// Our result for a text: its JSON, or the rules that it breaks.
@@ -43,12 +48,12 @@ fn parse_ours(text: &str) -> String {
 }
 
 #[test]
-fn every_difference_to_the_referee_has_a_reason() {
+fn every_difference_between_the_readers_has_a_reason() {
     let mut wrong = Vec::new();
-    for (text, expected, referee, why) in DIFFERENCES {
+    for (text, ours, theirs, why) in DIFFERENCES {
         let value = serde_yaml::from_str::<Value>(text).ok().and_then(|value| serde_json::to_value(value).ok());
         let found = (parse_ours(text), value.map_or("refused".to_owned(), |value| value.to_string()));
-        if found != (expected.to_owned(), referee.to_owned()) {
+        if found != (ours.to_owned(), theirs.to_owned()) {
             wrong.push(format!("{text:?} ({why}): {found:?}"));
         }
     }
@@ -101,37 +106,37 @@ fn check_agreement(text: &str, context: &str) -> bool {
         (Some(ours), Ok(theirs)) => {
             assert!(
                 is_same_value(&ours, &theirs),
-                "{context}:\n{text}\nours: {}\nthe referee's: {theirs:?}",
+                "{context}:\n{text}\nours: {}\ntheirs: {theirs:?}",
                 node_to_json(&ours)
             );
             true
         }
         (None, Err(_)) => false,
-        (Some(_), Err(error)) => panic!("{context}: the referee refuses it: {error}\n{text}"),
-        (None, Ok(_)) => panic!("{context}: only we refuse it: {findings:?}\n{text}"),
+        (Some(_), Err(error)) => panic!("{context}: only the other reader rejects it: {error}\n{text}"),
+        (None, Ok(_)) => panic!("{context}: only our reader rejects it: {findings:?}\n{text}"),
     }
 }
 
 #[test]
-fn repository_files_match_the_referee() {
+fn both_readers_agree_on_the_files_of_the_repository() {
     // Container files are not campaign files, and contain anchors.
     for (path, text) in list_yaml_files().into_iter().filter(|(path, _)| !path.ends_with("deploy/compose.yaml")) {
-        // The draft of a campaign has a word in the place of its recipients, so it is not a map yet.
+        // The draft has a placeholder word instead of `recipients`, so it is not YAML yet.
         let draft = path.ends_with("draft/campaign.yaml");
         assert_eq!(check_agreement(&text, &path.display().to_string()), !draft, "{}", path.display());
     }
 }
 
 #[test]
-fn generated_files_match_the_referee() {
+fn both_readers_agree_on_random_files() {
     const FILES: u64 = 100_000;
-    let half = |odd: u64| {
-        let seeds = (0..FILES).filter(move |seed| seed % 2 == odd);
+    let half = |parity: u64| {
+        let seeds = (0..FILES).filter(move |seed| seed % 2 == parity);
         move || seeds.filter(|&seed| check_agreement(&YamlDraft::random(seed), &format!("seed {seed}"))).count() as u64
     };
-    let taken = thread::scope(|scope| {
+    let accepted = thread::scope(|scope| {
         let other = scope.spawn(half(1));
         half(0)() + other.join().expect("the other half")
     });
-    assert!(taken * 100 >= FILES * 99, "only {taken} of {FILES} were taken by both");
+    assert!(accepted * 100 >= FILES * 99, "both readers accept only {accepted} of {FILES} files");
 }

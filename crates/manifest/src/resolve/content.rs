@@ -1,0 +1,584 @@
+//! The content of messages: `channels` with the keys of each channel, and `variants` and `holdout`, which divide
+//! recipients.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::Resolver;
+use crate::campaign::{Holdout, MessageVariant, VARIANT};
+use crate::document::ConfigSection;
+use crate::keys::{CHANNELS, ChannelItem, HOLDOUT, VARIANT_KEYS, find_meant_item, parse_channel_item};
+use crate::value::{Percentage, Seconds};
+use crate::yaml::{MapEntry, Node, node_to_json};
+use campaign_core::domain::{
+    Card, Channel, ChannelField, ExtraProperties, FieldKind, FieldRequirement, FieldValue, MessageContent, MessageForm,
+    NamedTemplate, OperationKind, Stage, StageValues, WirePlace,
+};
+use campaign_core::finding::{Finding, join_alternatives, join_names, rules};
+
+/// The maximum length of the name of a variant or a group, in characters.
+const MAX_NAME_LENGTH: usize = 64;
+
+/// A channel of the list with its keys.
+pub(super) struct ChannelEntry<'n> {
+    /// The path of its keys, such as `channels[0].sms`.
+    pub(super) path: String,
+    /// The channel.
+    pub(super) channel: Channel,
+    /// The location of its name.
+    pub(super) name_span: &'n Range<usize>,
+    /// Its keys.
+    pub(super) section: ConfigSection<'n>,
+}
+
+/// The channel of an item of the list, even if its name is misspelt.
+fn read_listed_channel<'n>(item: &'n Node, index: usize, above: &str) -> Option<ChannelEntry<'n>> {
+    let ChannelItem { channel, name_span, keys } = parse_channel_item(item).or_else(|| find_meant_item(item))?;
+    let name = item.as_entries().and_then(|entries| entries.first()).map_or(channel.name(), |entry| entry.key.as_str());
+    Some(ChannelEntry {
+        path: format!("{above}channels[{index}].{name}"),
+        channel,
+        name_span,
+        section: channel_section(channel, keys),
+    })
+}
+
+/// The channel of an entry of a list without dashes.
+fn read_undashed_channel<'n>(entry: &'n MapEntry, above: &str) -> Option<ChannelEntry<'n>> {
+    let channel = Channel::from_name(&entry.key)?;
+    let (path, section) = (format!("{above}channels.{}", entry.key), channel_section(channel, Some(&entry.value)));
+    Some(ChannelEntry { path, channel, name_span: &entry.key_span, section })
+}
+
+/// The keys of a channel.
+fn channel_section(channel: Channel, keys: Option<&Node>) -> ConfigSection<'_> {
+    ConfigSection::new(None, CHANNELS).subsection(channel.name()).with_node(keys)
+}
+
+impl Resolver<'_> {
+    /// The content of the `channels` of a map at this path, which is empty or ends with a dot. `None` if there are none.
+    ///
+    /// Unusable parts are reported, and omitted or replaced with a placeholder.
+    pub(super) fn resolve_content(
+        &mut self,
+        root: ConfigSection<'_>,
+        map: ConfigSection<'_>,
+        above: &str,
+    ) -> Option<MessageContent<NamedTemplate>> {
+        let channels = map.find_value("channels")?;
+        let (slots, complete) = match channels.as_items() {
+            Some(items) => {
+                let slots: Vec<ChannelEntry<'_>> = items
+                    .iter()
+                    .enumerate()
+                    .filter_map(|(index, item)| read_listed_channel(item, index, above))
+                    .collect();
+                let complete = items.iter().all(|item| parse_channel_item(item).is_some()) && !slots.is_empty();
+                (slots, complete)
+            }
+            None => {
+                (channels.as_entries()?.iter().filter_map(|entry| read_undashed_channel(entry, above)).collect(), false)
+            }
+        };
+        let kind = self.resolve_kind(root, &slots);
+        let stages: Vec<_> = slots.iter().filter_map(|slot| self.resolve_stage(kind, slot)).collect();
+        if let Some(kind) = kind {
+            self.refuse_uncarried_keys(OperationChoice { kind, is_explicit: root.has_value("operation") }, &slots);
+            self.refuse_two_short_links(&slots);
+            self.refuse_collisions(kind, &slots);
+        }
+        self.gaps.any |= !complete || stages.len() < slots.len();
+        let channels: Vec<Channel> = slots.iter().map(|slot| slot.channel).collect();
+        let kind = self.or_placeholder(kind, || OperationKind::for_channels(&channels));
+        Some(MessageContent { kind, stages })
+    }
+
+    /// The operation that carries the channels; `None` if none can.
+    fn resolve_kind(&mut self, root: ConfigSection<'_>, slots: &[ChannelEntry<'_>]) -> Option<OperationKind> {
+        let mut possible = true;
+        for (index, slot) in slots.iter().enumerate() {
+            if slots[..index].iter().any(|other| other.channel == slot.channel) {
+                let finding = Finding::new(&rules::REPEATED_CHANNEL, format!("`{}` is listed twice", slot.channel));
+                self.report.add(slot.name_span, finding.help("remove one of them; each channel is tried once"));
+                possible = false;
+            }
+            if slot.channel.facts().single && slots.len() > 1 {
+                let finding = Finding::new(
+                    &rules::STANDS_ALONE,
+                    format!("`{}` cannot be combined with other channels", slot.channel),
+                );
+                self.report.add(slot.name_span, finding.help("create a separate campaign for it"));
+                possible = false;
+            }
+        }
+        let forced = root.typed_text("operation").filter(|(name, _)| *name == OperationKind::Pipeline.name());
+        let single = slots.iter().find(|slot| slot.channel.facts().single);
+        if let (Some((_, span)), Some(slot)) = (forced, single) {
+            let finding =
+                Finding::new(&rules::STANDS_ALONE, format!("`{}` cannot be used in a pipeline", slot.channel));
+            self.report.add(span, finding.help("remove `operation`"));
+            possible = false;
+        }
+        let channels: Vec<Channel> = slots.iter().map(|slot| slot.channel).collect();
+        let kind = if forced.is_some() { OperationKind::Pipeline } else { OperationKind::for_channels(&channels) };
+        Some(kind).filter(|_| possible && !slots.is_empty())
+    }
+
+    /// In a combined operation, one `short_link` applies to all channels.
+    fn refuse_two_short_links(&mut self, slots: &[ChannelEntry<'_>]) {
+        let mut given = slots.iter().filter_map(|slot| {
+            let (_, span) = slot.section.typed_text("short_link")?;
+            Some((slot.section.parse_value::<bool>("short_link")?, span))
+        });
+        let Some((first, _)) = given.next() else { return };
+        for (_, span) in given.filter(|&(value, _)| value != first) {
+            let finding = Finding::new(&rules::SHORT_LINK, format!("another channel has `short_link: {first}`"));
+            self.report.add(span, finding.help("use the same `short_link` for all channels of a message"));
+        }
+    }
+}
+
+/// Properties of every operation except pipeline stages.
+const COMMON_PROPERTIES: [&str; 4] = ["type", "id", "phone", "hook"];
+
+/// The operation that carries the channels.
+#[derive(Clone, Copy)]
+pub(super) struct OperationChoice {
+    /// The kind of the operation.
+    pub(super) kind: OperationKind,
+    /// Whether the author requested it.
+    pub(super) is_explicit: bool,
+}
+
+impl Resolver<'_> {
+    /// Reports the keys that the operation cannot carry.
+    pub(super) fn refuse_uncarried_keys(&mut self, carrier: OperationChoice, slots: &[ChannelEntry<'_>]) {
+        let OperationChoice { kind, is_explicit: chosen } = carrier;
+        let better = self.report_order(carrier, slots);
+        let help = match kind {
+            OperationKind::Pipeline if chosen => "remove the key, or remove `operation: pipeline`",
+            OperationKind::Pipeline => {
+                "remove the key; to send images or buttons, use `viber` then `sms`, `rcs` then `sms`, or `rcs` then \
+                 `viber` then `sms`"
+            }
+            _ => "remove the key",
+        };
+        for slot in slots {
+            for field in slot.channel.facts().fields {
+                let (Some(entry), WirePlace::Nowhere(why)) = (slot.section.entry(field.key), field.place_in(kind))
+                else {
+                    continue;
+                };
+                if better.is_some_and(|better| !matches!(field.place_in(better), WirePlace::Nowhere(_))) {
+                    continue;
+                }
+                let message = match kind {
+                    OperationKind::Pipeline if !chosen => {
+                        format!(
+                            "a message with these channels is a `pipeline`, which does not support the key `{}` of \
+                                `{}`: {why}",
+                            field.key, slot.channel
+                        )
+                    }
+                    _ => format!(
+                        "a `{kind}` message does not support the key `{}` of `{}`: {why}",
+                        field.key, slot.channel
+                    ),
+                };
+                self.report.add(&entry.key_span, Finding::new(&rules::NOT_CARRIED, message).help(help));
+            }
+        }
+    }
+}
+
+impl Resolver<'_> {
+    /// Reports once that the same channels in another order carry these keys. Returns the kind of that order.
+    fn report_order(&mut self, carrier: OperationChoice, slots: &[ChannelEntry<'_>]) -> Option<OperationKind> {
+        let OperationChoice { kind: OperationKind::Pipeline, is_explicit: false } = carrier else { return None };
+        let channels: Vec<Channel> = slots.iter().map(|slot| slot.channel).collect();
+        let better = find_reordered_kind(&channels)?;
+        let is_nowhere = |field: &ChannelField, kind| matches!(field.place_in(kind), WirePlace::Nowhere(_));
+        let saved: Vec<(&str, Channel)> = slots
+            .iter()
+            .flat_map(|slot| slot.channel.facts().fields.iter().map(move |field| (slot, field)))
+            .filter(|(slot, field)| slot.section.entry(field.key).is_some())
+            .filter(|(_, field)| is_nowhere(field, OperationKind::Pipeline) && !is_nowhere(field, better))
+            .map(|(slot, field)| (field.key, slot.channel))
+            .collect();
+        let (_, owner) = *saved.first()?;
+        let before: Vec<&str> =
+            channels.iter().take_while(|channel| **channel != owner).map(|channel| channel.name()).collect();
+        let keys = join_names(saved.iter().map(|(key, _)| *key));
+        let message = match before.as_slice() {
+            [] => format!("in this order, the channels do not support {keys}"),
+            before => format!(
+                "with {} before `{owner}`, the channels do not support {keys}",
+                join_names(before.iter().copied())
+            ),
+        };
+        let order: Vec<String> = better.channels().iter().map(|channel| format!("`{channel}`")).collect();
+        let (first, rest) = order.split_first()?;
+        let help = format!(
+            "put {first} first, then {}; a channel is tried only if the previous one fails",
+            rest.join(", then ")
+        );
+        let place = slots.first()?.name_span;
+        self.report.add(place, Finding::new(&rules::NOT_CARRIED, message).help(help));
+        Some(better)
+    }
+}
+
+/// The operation with a type of its own that carries the same channels in another order.
+fn find_reordered_kind(channels: &[Channel]) -> Option<OperationKind> {
+    OperationKind::ALL.into_iter().find(|kind| {
+        let others = kind.channels();
+        others.len() == channels.len() && others != channels && others.iter().all(|other| channels.contains(other))
+    })
+}
+
+/// The properties that an operation already has where the `fields` of this channel are written.
+pub(super) fn list_known_properties(kind: OperationKind, channel: Channel) -> Vec<&'static str> {
+    let of = |channel: Channel| channel.facts().fields.iter().filter_map(move |field| field.place_in(kind).property());
+    match kind {
+        OperationKind::Pipeline => of(channel).collect(),
+        _ => COMMON_PROPERTIES.into_iter().chain(kind.channels().iter().copied().flat_map(of)).collect(),
+    }
+}
+
+impl Resolver<'_> {
+    /// The extra properties of a channel, with their YAML types.
+    pub(super) fn resolve_extra(&mut self, slot: &ChannelEntry<'_>) -> ExtraProperties {
+        let entries = slot.section.find_value("fields").and_then(|node| node.as_entries()).unwrap_or_default();
+        entries.iter().map(|entry| (entry.key.clone(), node_to_json(&entry.value))).collect()
+    }
+
+    /// Reports properties that the operation already has, and those that two channels define.
+    pub(super) fn refuse_collisions(&mut self, kind: OperationKind, slots: &[ChannelEntry<'_>]) {
+        let mut given: BTreeMap<&str, Channel> = BTreeMap::new();
+        for slot in slots {
+            let known = list_known_properties(kind, slot.channel);
+            let entries = slot.section.find_value("fields").and_then(|node| node.as_entries()).unwrap_or_default();
+            for entry in entries {
+                let other = given.insert(&entry.key, slot.channel).filter(|_| kind != OperationKind::Pipeline);
+                let finding = if known.contains(&entry.key.as_str()) {
+                    Finding::new(&rules::FIELD_COLLISION, format!("`{kind}` already has a field `{}`", entry.key))
+                        .help("use the channel's own keys; `fields` is only for properties that have no key")
+                } else if let Some(other) = other {
+                    Finding::new(
+                        &rules::FIELD_COLLISION,
+                        format!("`{other}` already sets the property `{}` of `{kind}`", entry.key),
+                    )
+                    .help("keep one of them; both channels share one message, so a property can be set only once")
+                } else {
+                    continue;
+                };
+                self.report.add(&entry.key_span, finding);
+            }
+        }
+    }
+}
+
+impl Resolver<'_> {
+    /// The stage of a channel in an operation of `kind`, with placeholders for missing or wrong parts.
+    pub(super) fn resolve_stage(
+        &mut self,
+        kind: Option<OperationKind>,
+        slot: &ChannelEntry<'_>,
+    ) -> Option<Stage<NamedTemplate>> {
+        let facts = slot.channel.facts();
+        let form = self.resolve_form(kind, slot);
+        let mut values = StageValues::new(self.resolve_extra(slot));
+        self.report_missing_fields(kind, slot);
+        for field in facts.fields {
+            let value = match field.kind {
+                FieldKind::Template | FieldKind::Message => self.resolve_channel_text(slot, field),
+                FieldKind::Choice(words) => {
+                    self.check_choice(slot, field, words);
+                    self.resolve_channel_text(slot, field)
+                }
+                FieldKind::Form(_) => {
+                    self.gaps.any |= form.is_none();
+                    form.or(facts.forms.first()).map(|form| FieldValue::Word(form.name))
+                }
+                FieldKind::Word(words) => {
+                    let typed = slot.section.typed_text(field.key);
+                    typed
+                        .and_then(|(typed, _)| words.iter().find(|word| **word == typed))
+                        .map(|word| FieldValue::Word(word))
+                }
+                FieldKind::Seconds { .. } => {
+                    slot.section.parse_value(field.key).map(|Seconds(seconds)| FieldValue::Number(seconds))
+                }
+                FieldKind::Number { .. } => slot.section.parse_value(field.key).map(FieldValue::Number),
+                FieldKind::Flag => slot.section.parse_value(field.key).map(FieldValue::Flag),
+                FieldKind::Cards { .. } => Some(FieldValue::Cards(self.resolve_cards(slot, field))),
+                FieldKind::Extra => None,
+            };
+            if let Some(value) = value.or_else(|| self.placeholder_value(field)) {
+                values.set_value(field, value);
+            }
+        }
+        Stage::of(slot.channel, values)
+    }
+
+    /// The placeholder for a required key without a value.
+    fn placeholder_value(&mut self, field: &ChannelField) -> Option<FieldValue<NamedTemplate>> {
+        let value = match field.kind {
+            FieldKind::Template | FieldKind::Message | FieldKind::Choice(_)
+                if field.need == FieldRequirement::Always =>
+            {
+                FieldValue::Text(NamedTemplate::stand_in())
+            }
+            FieldKind::Number { .. } => FieldValue::Number(field.default?.parse().ok()?),
+            _ => return None,
+        };
+        self.gaps.any = true;
+        Some(value)
+    }
+
+    /// The text under a key of a channel.
+    fn resolve_channel_text(
+        &mut self,
+        slot: &ChannelEntry<'_>,
+        field: &ChannelField,
+    ) -> Option<FieldValue<NamedTemplate>> {
+        let entry = slot.section.entry(field.key)?;
+        self.resolve_text(format!("{}.{}", slot.path, field.key), entry).map(FieldValue::Text)
+    }
+
+    /// Reports the missing keys that the operation requires, together if the reason is the same.
+    fn report_missing_fields(&mut self, kind: Option<OperationKind>, slot: &ChannelEntry<'_>) {
+        let mut missing: Vec<(&str, Vec<&str>)> = Vec::new();
+        for field in slot.channel.facts().fields {
+            let why = match (field.need, kind) {
+                (FieldRequirement::InPipeline(why), Some(OperationKind::Pipeline)) => why,
+                (FieldRequirement::OutsidePipeline(why), Some(kind)) if kind != OperationKind::Pipeline => why,
+                _ => continue,
+            };
+            if slot.section.entry(field.key).is_some() || slot.section.has_misspelt(field.key) {
+                continue;
+            }
+            match missing.iter_mut().find(|(known, _)| *known == why) {
+                Some((_, keys)) => keys.push(field.key),
+                None => missing.push((why, vec![field.key])),
+            }
+        }
+        for (why, keys) in missing {
+            let keys = join_names(keys);
+            let finding = Finding::new(&rules::MISSING_KEY, format!("`{}` needs {keys}", slot.channel));
+            self.report.add(slot.name_span, finding.help(format!("add {keys}: {why}")));
+        }
+    }
+
+    /// Reports a constant text that is not one of the allowed words.
+    fn check_choice(&mut self, slot: &ChannelEntry<'_>, field: &ChannelField, words: &'static [&'static str]) {
+        let Some((text, span)) = slot.section.typed_text(field.key) else { return };
+        let constant = !text.contains("{{") && !text.contains("{%");
+        if constant && !words.contains(&text) {
+            let ChannelField { key, example, .. } = field;
+            let message = format!("`{key}` is `{text}`, but must be {}", join_alternatives(words.iter().copied()));
+            let help = format!("write `{key}: {example}`");
+            self.report.add(span, Finding::new(&rules::UNKNOWN_VALUE, message).help(help));
+        }
+    }
+
+    /// The cards under a key, with placeholders for missing or wrong parts.
+    fn resolve_cards(&mut self, slot: &ChannelEntry<'_>, field: &ChannelField) -> Vec<Card<NamedTemplate>> {
+        let cards = slot.section.find_value(field.key).and_then(|node| node.as_items()).unwrap_or_default();
+        let texts = cards.iter().enumerate().map(|(index, card)| {
+            let path = format!("{}.{}[{index}]", slot.path, field.key);
+            let mut text = |key: &str| {
+                let entry: &MapEntry = card.find_entry(key)?;
+                self.resolve_text(format!("{path}.{key}"), entry)
+            };
+            let [caption, image, url, button] = Card::<()>::FIELDS.map(|field| text(field.key));
+            let [image, url, button] =
+                [image, url, button].map(|text| self.or_placeholder(text, NamedTemplate::stand_in));
+            Card { caption, image, url, button }
+        });
+        texts.collect()
+    }
+}
+
+impl Resolver<'_> {
+    /// The form of a channel's message; `None` if the name is unknown or the channel has only one form.
+    pub(super) fn resolve_form(
+        &mut self,
+        operation: Option<OperationKind>,
+        slot: &ChannelEntry<'_>,
+    ) -> Option<&'static MessageForm> {
+        let facts = slot.channel.facts();
+        let named = facts.fields.iter().find(|field| matches!(field.kind, FieldKind::Form(_)))?.key;
+        if operation == Some(OperationKind::Pipeline) {
+            return self.check_pipeline_form(slot, named);
+        }
+        let keys: Vec<&str> = facts.form_keys().collect();
+        let typed = slot.section.typed_text(named);
+        let form = match typed {
+            Some((name, _)) => facts.forms.iter().find(|form| form.name == name)?,
+            None => {
+                let given: Vec<&str> = keys.iter().copied().filter(|key| slot.section.has_value(key)).collect();
+                facts.find_form(&given)?
+            }
+        };
+        let (title, name) = (facts.title, form.name);
+        let missing = |key: &&&str| slot.section.entry(key).is_none() && !slot.section.has_misspelt(key);
+        for key in form.required_keys.iter().filter(missing) {
+            let (message, help) = match typed {
+                Some(_) => (
+                    format!("a {title} message of type `{name}` needs `{key}`"),
+                    format!("add `{key}`, or change `{named}`"),
+                ),
+                None => {
+                    let with = keys.iter().filter(|given| slot.section.has_value(given)).copied();
+                    (
+                        format!("a {title} message with {} also needs `{key}`", join_names(with)),
+                        format!("add `{key}: …`"),
+                    )
+                }
+            };
+            self.report.add(slot.name_span, Finding::new(&rules::VIBER_TYPE, message).help(help));
+        }
+        for key in keys.iter().filter(|key| !form.allows_key(key)) {
+            let Some(entry) = slot.section.entry(key) else { continue };
+            let message = format!("a {title} message of type `{name}` cannot have `{key}`");
+            let has = join_names(form.required_keys.iter().copied());
+            let help = format!("remove the key, or change the type; type `{name}` allows {has}");
+            self.report.add(&entry.key_span, Finding::new(&rules::VIBER_TYPE, message).help(help));
+        }
+        Some(form)
+    }
+
+    /// A pipeline stage carries the first form; keys of other forms are reported as not carried.
+    fn check_pipeline_form(&mut self, slot: &ChannelEntry<'_>, named: &str) -> Option<&'static MessageForm> {
+        let facts = slot.channel.facts();
+        let carried = facts.forms.first()?;
+        if let Some((name, span)) = slot.section.typed_text(named).filter(|(name, _)| *name != carried.name) {
+            let message = format!(
+                "a pipeline can send a {} message only as type `{}`, not as `{name}`",
+                facts.title, carried.name
+            );
+            self.report.add(span, Finding::new(&rules::NOT_CARRIED, message).help(format!("remove `{named}`")));
+        }
+        Some(carried)
+    }
+}
+
+impl Resolver<'_> {
+    /// The variants, with reported placeholders for missing or wrong parts.
+    pub(super) fn resolve_variants(
+        &mut self,
+        root: ConfigSection<'_>,
+        content: Option<&MessageContent<NamedTemplate>>,
+        vars: &[(String, String)],
+    ) -> Vec<MessageVariant> {
+        let Some(entry) = root.entry("variants").filter(|_| root.has_value("variants")) else { return Vec::new() };
+        let columns = self.columns.clone();
+        let Some(entries) = entry.value.as_entries() else {
+            // A value that is not a map has no shares, and is reported as a wrong type.
+            self.gaps.any = true;
+            return Vec::new();
+        };
+        let variants: Vec<_> = entries.iter().map(|entry| self.resolve_variant(root, entry, &columns)).collect();
+        for (name, _) in columns.iter().chain(vars).filter(|(name, _)| name == VARIANT) {
+            let message = format!(
+                "in templates, `{name}` is the recipient's variant, but there is also a \
+                column or constant with this name"
+            );
+            let finding = Finding::new(&rules::NAME_CLASH, message).help("rename that column or constant");
+            self.report.add(&entry.key_span, finding);
+        }
+        let single = content.filter(|content| content.kind.is_single()).map(|content| content.kind.name());
+        if let Some(kind) = single {
+            let finding =
+                Finding::new(&rules::STANDS_ALONE, format!("`{kind}` has no message text, so it cannot have variants"));
+            self.report.add(&entry.key_span, finding.help("remove `variants`"));
+        }
+        if entries.iter().all(|entry| read_share(entry).is_some()) {
+            self.check_share_total(root, entry, &variants);
+        }
+        variants
+    }
+
+    fn resolve_variant(
+        &mut self,
+        root: ConfigSection<'_>,
+        entry: &MapEntry,
+        columns: &[(String, String)],
+    ) -> MessageVariant {
+        let name = self.check_group_name(entry.key.as_str(), &entry.key_span, "a variant");
+        let name = self.or_placeholder(name, || entry.key.clone());
+        let section = ConfigSection::new(Some(&entry.value), VARIANT_KEYS);
+        let share = self.or_placeholder(read_share(entry), || Percentage::WHOLE);
+        let vars = self.resolve_vars(section, columns);
+        let path = format!("variants.{name}.");
+        let content = match section.entry("channels") {
+            Some(_) => {
+                let content = self.resolve_content(root, section, &path);
+                self.gaps.any |= content.is_none();
+                if let Some(kind) = content.as_ref().map(|content| content.kind).filter(|kind| kind.is_single()) {
+                    let message = format!("`{kind}` cannot be a variant of a message");
+                    let finding = Finding::new(&rules::STANDS_ALONE, message).help("create a separate campaign for it");
+                    self.report.add(&entry.key_span, finding);
+                }
+                content
+            }
+            None => None,
+        };
+        MessageVariant { name, share, content, vars }
+    }
+
+    /// Reports shares whose sum is not 100 %.
+    fn check_share_total(&mut self, root: ConfigSection<'_>, entry: &MapEntry, variants: &[MessageVariant]) {
+        let held = read_holdout(root).map_or(0, |holdout| u32::from(holdout.share.hundredths()));
+        let shares = variants.iter().map(|variant| u32::from(variant.share.hundredths())).sum::<u32>() + held;
+        if shares != 10_000 {
+            let with = if held == 0 { "" } else { " and `holdout`" };
+            let message =
+                format!("the shares of the variants{with} add up to {}%, not 100%", f64::from(shares) / 100.0);
+            let help = "change the shares so that they add up to 100%; use `holdout` for recipients who get no \
+                message";
+            self.report.add(&entry.key_span, Finding::new(&rules::SHARES, message).help(help));
+        }
+    }
+
+    /// The holdout group.
+    pub(super) fn resolve_holdout(&mut self, root: ConfigSection<'_>) -> Option<Holdout> {
+        let (entry, holdout) = (root.entry("holdout")?, read_holdout(root)?);
+        if let Some(group) = &holdout.group {
+            self.check_group_name(group, &entry.value.span, "a group")?;
+        }
+        if holdout.share.hundredths() == 10_000 {
+            let finding = Finding::new(&rules::SHARES, "`holdout` includes all recipients, so no messages are sent");
+            self.report.add(&entry.key_span, finding.help("write a smaller share, such as `10%`"));
+        }
+        Some(holdout).filter(|holdout| holdout.share.hundredths() > 0)
+    }
+
+    fn check_group_name(&mut self, name: &str, span: &Range<usize>, what: &str) -> Option<String> {
+        let fits = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_');
+        if !name.is_empty() && name.chars().all(fits) && name.chars().count() <= MAX_NAME_LENGTH {
+            return Some(name.to_owned());
+        }
+        let finding = Finding::new(&rules::VARIABLE_NAME, format!("`{name}` is not a valid name for {what}"));
+        self.report.add(span, finding.help("use letters, digits, `-` and `_`, as in `a` or `short-text`"));
+        None
+    }
+}
+
+/// The share of a variant.
+fn read_share(entry: &MapEntry) -> Option<Percentage> {
+    ConfigSection::new(Some(&entry.value), VARIANT_KEYS).parse_value("share")
+}
+
+fn read_holdout(root: ConfigSection<'_>) -> Option<Holdout> {
+    let node = root.find_value("holdout")?;
+    if node.as_scalar().is_some() {
+        return Some(Holdout { share: root.parse_value("holdout")?, group: None });
+    }
+    let section = ConfigSection::new(Some(node), HOLDOUT);
+    Some(Holdout {
+        share: section.parse_value("share")?,
+        group: section.typed_text("group").map(|(group, _)| group.to_owned()),
+    })
+}
