@@ -439,12 +439,12 @@ impl CampaignBrief {
     #[must_use]
     pub fn variant_allocation(&self) -> VariantAllocation {
         let shares: Vec<u64> = self.variants.iter().map(|variant| variant.share.hundredths().into()).collect();
-        let allotment = VariantAllocation::new(&self.name, &shares);
+        let allocation = VariantAllocation::new(&self.name, &shares);
         match &self.holdout {
             Some(Holdout { share, group }) => {
-                allotment.with_holdout(group.as_deref().unwrap_or(&self.name), share.hundredths().into())
+                allocation.with_holdout(group.as_deref().unwrap_or(&self.name), share.hundredths().into())
             }
-            None => allotment,
+            None => allocation,
         }
     }
 }

@@ -350,8 +350,9 @@ mod tests {
         let scenario =
             scenario_with([(when_envelope(1), FaultEffect::Refused(SECOND)), (when_envelope(3), FaultEffect::Closed)]);
         assert_eq!(decide_port_behaviour(&scenario, 1), (PortBehaviour::Refuse(SECOND), Some("refused")));
-        let doors: Vec<_> = (1..=3).map(|number| decide_envelope_faults(&scenario, facts(number)).wire.port).collect();
-        assert_eq!(doors, [PortBehaviour::Open, PortBehaviour::Close, PortBehaviour::Open]);
+        let behaviours: Vec<_> =
+            (1..=3).map(|number| decide_envelope_faults(&scenario, facts(number)).wire.port).collect();
+        assert_eq!(behaviours, [PortBehaviour::Open, PortBehaviour::Close, PortBehaviour::Open]);
         let suffix = ScenarioCondition { suffix: Some("67".into()), ..ScenarioCondition::default() };
         let endpoint = ScenarioCondition { endpoint: Some(Endpoint::Sync), ..ScenarioCondition::default() };
         for when in [suffix, endpoint] {
@@ -366,12 +367,12 @@ mod tests {
     fn port_fault_share_is_drawn_per_envelope() {
         let half = ScenarioCondition { share: Some("50%".parse().expect("a share")), ..ScenarioCondition::default() };
         // The same fault and the same envelope: once as a port fault before it, once as a loss after it.
-        let (doors, losses) =
+        let (closing, losing) =
             (scenario_with([(half.clone(), FaultEffect::Closed)]), scenario_with([(half, FaultEffect::Dropped)]));
-        let lost = |number| decide_envelope_faults(&losses, facts(number)).wire.loss.is_some();
-        assert_eq!(decide_port_behaviour(&doors, 1).0 == PortBehaviour::Close, lost(1));
+        let lost = |number| decide_envelope_faults(&losing, facts(number)).wire.loss.is_some();
+        assert_eq!(decide_port_behaviour(&closing, 1).0 == PortBehaviour::Close, lost(1));
         for number in 1..1_000 {
-            let closed = decide_envelope_faults(&doors, facts(number)).wire.port == PortBehaviour::Close;
+            let closed = decide_envelope_faults(&closing, facts(number)).wire.port == PortBehaviour::Close;
             assert_eq!(closed, lost(number + 1), "before envelope {}", number + 1);
         }
     }

@@ -287,9 +287,9 @@ fn column_with_two_names(line: &HeaderLine, column: usize, names: [&str; 2]) -> 
 
 /// The columns with the name of an earlier one, at most [`MAX_REPORTED`].
 fn duplicate_names(line: &HeaderLine, names: &[String]) -> Vec<Finding> {
-    let mut firsts = HashMap::with_capacity(names.len());
+    let mut first_columns = HashMap::with_capacity(names.len());
     let repeated = names.iter().enumerate().filter_map(|(column, name)| {
-        let first = *firsts.entry(name.as_str()).or_insert(column);
+        let first = *first_columns.entry(name.as_str()).or_insert(column);
         (first != column).then_some([first, column])
     });
     let repeated: Vec<[usize; 2]> = repeated.collect();
@@ -372,7 +372,7 @@ pub(super) struct HeaderIndex<'h> {
     exact: HashMap<&'h str, usize>,
     headers: &'h [String],
     /// The columns by normalized header. Built on first use.
-    forgiving: OnceCell<HashMap<String, Vec<usize>>>,
+    normalized: OnceCell<HashMap<String, Vec<usize>>>,
 }
 
 /// The result of a header lookup.
@@ -390,7 +390,7 @@ impl<'h> HeaderIndex<'h> {
         for (column, header) in headers.iter().enumerate() {
             exact.entry(header.as_str()).or_insert(column);
         }
-        Self { exact, headers, forgiving: OnceCell::new() }
+        Self { exact, headers, normalized: OnceCell::new() }
     }
 
     /// The first column with exactly this header, or else the only column that matches after normalization.
@@ -398,14 +398,14 @@ impl<'h> HeaderIndex<'h> {
         if let Some(&column) = self.exact.get(header.trim()) {
             return HeaderMatch::Column(column);
         }
-        let forgiving = self.forgiving.get_or_init(|| {
+        let normalized = self.normalized.get_or_init(|| {
             let mut columns: HashMap<String, Vec<usize>> = HashMap::with_capacity(self.headers.len());
             for (column, header) in self.headers.iter().enumerate().filter(|(_, header)| !header.is_empty()) {
                 columns.entry(normalize_header(header)).or_default().push(column);
             }
             columns
         });
-        match forgiving.get(&normalize_header(header)).map(Vec::as_slice) {
+        match normalized.get(&normalize_header(header)).map(Vec::as_slice) {
             None => HeaderMatch::Nothing,
             Some([column]) => HeaderMatch::Column(*column),
             Some(several) => HeaderMatch::Several(several.to_vec()),

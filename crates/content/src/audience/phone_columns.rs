@@ -322,8 +322,8 @@ mod detection_tests {
             assert_eq!(find_column(&rows, [phone, "name", mobile]), Some((2, None)), "{phone}, {mobile}");
             assert_eq!(find_column(&rows, [mobile, "name", phone]), Some((0, None)), "{mobile}, {phone}");
         }
-        let told_and_national = [["+380441234567", "Olena", "050 123 45 67"]];
+        let international_and_national = [["+380441234567", "Olena", "050 123 45 67"]];
         let ukraine = Some("UA".into());
-        assert_eq!(find_column(&told_and_national, ["Телефон", "Ім'я", "Мобільний"]), Some((2, ukraine)));
+        assert_eq!(find_column(&international_and_national, ["Телефон", "Ім'я", "Мобільний"]), Some((2, ukraine)));
     }
 }

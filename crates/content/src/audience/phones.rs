@@ -168,11 +168,11 @@ const MOBILE: u128 = {
 
 /// The library's answer for a Ukrainian mobile number. `None` for all other numbers.
 pub(super) fn parse_ukrainian_mobile(number: DialledDigits, region: Option<Region>) -> Option<Phone> {
-    let home = region == Some(Region::UKRAINE);
+    let in_ukraine = region == Some(Region::UKRAINE);
     let possible = match (number.len, number.value / NATIONAL) {
-        (12, 380) => number.plus || home || region.is_none(),
-        (14, 380) => !number.plus && (home || region.is_none()),
-        (9 | 10, 0) | (11, 80) => home && !number.plus,
+        (12, 380) => number.plus || in_ukraine || region.is_none(),
+        (14, 380) => !number.plus && (in_ukraine || region.is_none()),
+        (9 | 10, 0) | (11, 80) => in_ukraine && !number.plus,
         _ => false,
     };
     let national = number.value % NATIONAL;

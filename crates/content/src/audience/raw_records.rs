@@ -343,11 +343,11 @@ pub(super) fn read_declared_delimiter(head: &[u8]) -> Option<DeclaredDelimiter> 
 pub(super) fn guess_delimiter(head: &[u8]) -> Delimiter {
     let mut counts = [0_u32; Delimiter::COMMON.len()];
     let mut quoted = false;
-    let mut inhabited = false;
+    let mut has_content = false;
     for &byte in head {
         match byte {
             b'"' => quoted = !quoted,
-            b'\n' | b'\r' if !quoted && inhabited => break,
+            b'\n' | b'\r' if !quoted && has_content => break,
             _ if !quoted => {
                 for (count, delimiter) in counts.iter_mut().zip(Delimiter::COMMON) {
                     *count += u32::from(byte == delimiter.to_byte());
@@ -355,7 +355,7 @@ pub(super) fn guess_delimiter(head: &[u8]) -> Delimiter {
             }
             _ => {}
         }
-        inhabited |= !byte.is_ascii_whitespace() && !matches!(byte, b',' | b';' | b'|');
+        has_content |= !byte.is_ascii_whitespace() && !matches!(byte, b',' | b';' | b'|');
     }
     let most = counts.into_iter().max().unwrap_or(0);
     Delimiter::COMMON

@@ -112,13 +112,14 @@ impl Compilation {
         if !problems.is_empty() {
             return Err(sort_problems(problems, texts));
         }
-        let mains = analyses.iter().flatten().enumerate().map(|(index, analysis)| (template_key(index), analysis));
+        let main_texts = analyses.iter().flatten().enumerate().map(|(index, analysis)| (template_key(index), analysis));
         let loaded = library.loaded.iter().map(|(name, analysis)| (name.clone(), analysis));
         let metered_text = |analysis: &TemplateAnalysis| MeteredText {
             text: analysis.text.clone(),
             metered: MeteredSource::from_analysis(analysis, &library),
         };
-        let metered: MeteredTexts = mains.chain(loaded).map(|(key, analysis)| (key, metered_text(analysis))).collect();
+        let metered: MeteredTexts =
+            main_texts.chain(loaded).map(|(key, analysis)| (key, metered_text(analysis))).collect();
         let includes = library
             .loaded
             .values()

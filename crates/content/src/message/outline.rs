@@ -386,10 +386,11 @@ fn parse_lookup(after: &[TemplateToken<'_>]) -> Option<TableLookup> {
         }
         rest => (None, rest),
     };
-    let softly = |token: Option<&TemplateToken<'_>>| {
+    let is_tolerant = |token: Option<&TemplateToken<'_>>| {
         token.is_some_and(|token| matches!(token.kind, TokenKind::Symbol("?." | "?[")))
     };
-    let optional = softly(Some(first)) || softly(behind.first()) || has_default(rest) || is_tested_for_presence(rest);
+    let optional =
+        is_tolerant(Some(first)) || is_tolerant(behind.first()) || has_default(rest) || is_tested_for_presence(rest);
     Some(TableLookup { key, column, optional })
 }
 

@@ -371,9 +371,9 @@ fn report_wrong_type(key: &KeySpec, entry: &MapEntry, report: &mut FindingCollec
 /// Checks where a secret is stored. Findings never repeat the written text, which might be the secret.
 fn check_secret(key: &KeySpec, entry: &MapEntry, report: &mut FindingCollector) {
     let known = |inner: &MapEntry| matches!(inner.key.as_str(), "env" | "file") && inner.value.as_scalar().is_some();
-    let fine =
+    let is_valid =
         entry.value.as_entries().is_some_and(|entries| matches!(entries, [one] if known(one) && !one.value.is_null()));
-    if !fine {
+    if !is_valid {
         let message = format!("`{}` must say where to find the secret, not contain it", key.name);
         let help = format!("write `{0}: {{ env: NAME }}` or `{0}: {{ file: PATH }}`", key.name);
         report.add(&entry.key_span, Finding::new(&rules::SECRET, message).help(help));

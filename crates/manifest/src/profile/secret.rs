@@ -110,8 +110,8 @@ pub(crate) fn conceal_keys(text: &str) -> String {
 pub(crate) fn conceal_addresses(text: &str) -> String {
     let mut inside = false;
     conceal_lines(text, |line| {
-        let goes_on = inside && line.starts_with([' ', '\t', '}', '\r', '\n']);
-        inside = goes_on || line.contains("notify");
+        let is_continued = inside && line.starts_with([' ', '\t', '}', '\r', '\n']);
+        inside = is_continued || line.contains("notify");
         if inside { find_address(line) } else { None }
     })
 }

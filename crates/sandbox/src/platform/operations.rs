@@ -97,8 +97,8 @@ impl GatewayEmulator {
         refusal: OperationError,
         origin: OperationOrigin,
     ) -> ItemOutcome {
-        let unheard = origin.request.is_some() && item.kind.reaches_a_phone();
-        let first = unheard.then(|| {
+        let has_status = origin.request.is_some() && item.kind.reaches_a_phone();
+        let first = has_status.then(|| {
             let hook = item.hook.clone();
             let first =
                 self.store_messages(item, origin, &InitialMessage { phase: Phase::Rejected, stages: &[], hook });

@@ -183,7 +183,7 @@ mod tests {
         port.apply(PortBehaviour::Refuse(Duration::from_millis(50)));
         let refused = TcpStream::connect(address).await.expect_err("refused");
         assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
-        let knock = tokio::spawn(async move {
+        let connecting = tokio::spawn(async move {
             loop {
                 if let Ok(stream) = TcpStream::connect(address).await {
                     return stream.local_addr().expect("ours");
@@ -191,7 +191,7 @@ mod tests {
             }
         });
         let (_stream, remote) = port.accept().await;
-        assert_eq!((remote, port.address()), (knock.await.expect("a connection"), address));
+        assert_eq!((remote, port.address()), (connecting.await.expect("a connection"), address));
     }
 
     #[tokio::test]
@@ -207,12 +207,12 @@ mod tests {
         let mut port = open_test_port();
         let address = port.address();
         port.apply(PortBehaviour::Close);
-        let knock = tokio::spawn(async move {
+        let connecting = tokio::spawn(async move {
             let mut closed = TcpStream::connect(address).await.expect("accepted by the system");
             assert_eq!(closed.read(&mut [0]).await.expect("the end"), 0);
             TcpStream::connect(address).await.expect("a connection").local_addr().expect("ours")
         });
         let (_stream, remote) = port.accept().await;
-        assert_eq!(remote, knock.await.expect("both"));
+        assert_eq!(remote, connecting.await.expect("both"));
     }
 }

@@ -355,13 +355,13 @@ mod request_tests {
 
     #[tokio::test]
     async fn unreachable_receiver_error_hides_its_url() {
-        let deaf = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        let deaf_hook = format!("http://{}/?token=secret", deaf.local_addr().expect("an address"));
-        let hasty = WebhookClient::new(WebhookPolicy::Loopback, Duration::from_millis(50));
-        let outcome = hasty.send(test_post(&deaf_hook)).await;
+        let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let silent_url = format!("http://{}/?token=secret", silent.local_addr().expect("an address"));
+        let client = WebhookClient::new(WebhookPolicy::Loopback, Duration::from_millis(50));
+        let outcome = client.send(test_post(&silent_url)).await;
         assert_eq!(outcome, WebhookOutcome::Failed("no answer within 0.05 s".into()));
-        drop(deaf);
-        let WebhookOutcome::Failed(reason) = test_client(WebhookPolicy::Loopback).send(test_post(&deaf_hook)).await
+        drop(silent);
+        let WebhookOutcome::Failed(reason) = test_client(WebhookPolicy::Loopback).send(test_post(&silent_url)).await
         else {
             panic!("nobody is there")
         };

@@ -135,11 +135,11 @@ async fn truncated_answer_ends_in_the_middle() {
     let mut client = TestConnection::connect(&sandbox).await;
     let cut = client.send(1).await.expect("half an answer");
     assert!(cut.head.starts_with("http/1.1 200"), "{}", cut.head);
-    let promised: usize = header(&cut.head, "content-length").and_then(|it| it.parse().ok()).expect("a length");
-    assert_eq!(cut.body.len(), promised / 2);
+    let declared: usize = header(&cut.head, "content-length").and_then(|it| it.parse().ok()).expect("a length");
+    assert_eq!(cut.body.len(), declared / 2);
     assert!(client.is_closed().await);
     let whole = TestConnection::connect(&sandbox).await.send(2).await.expect("an answer");
-    assert_eq!((whole.body.len(), whole.json()["success"].clone()), (promised, json!(true)));
+    assert_eq!((whole.body.len(), whole.json()["success"].clone()), (declared, json!(true)));
     assert_eq!(sandbox.counts().messages, 2);
 }
 
@@ -180,8 +180,8 @@ async fn error_page_replaces_answer_executed_or_not() {
 
 #[tokio::test]
 async fn refused_connection_leaves_previous_answer_whole() {
-    let shut = Duration::from_secs(1);
-    let sandbox = start_with_faults([(2, FaultEffect::Refused(shut))]).await;
+    let pause = Duration::from_secs(1);
+    let sandbox = start_with_faults([(2, FaultEffect::Refused(pause))]).await;
     let (mut idle, mut client) = (TestConnection::connect(&sandbox).await, TestConnection::connect(&sandbox).await);
     let answer = client.send(1).await.expect("an answer");
     let began = Instant::now();
@@ -194,7 +194,7 @@ async fn refused_connection_leaves_previous_answer_whole() {
         assert!(began.elapsed() < PATIENCE, "it listens again");
         tokio::task::yield_now().await;
     }
-    assert!(began.elapsed() > shut / 2, "{:?}", began.elapsed());
+    assert!(began.elapsed() > pause / 2, "{:?}", began.elapsed());
     assert_eq!(TestConnection::connect(&sandbox).await.send(2).await.expect("an answer").json()["success"], true);
     assert_eq!(fault_lines(&sandbox), [(1, "refused".into())]);
 }
@@ -228,8 +228,8 @@ async fn port_refuses_even_if_the_client_hangs_up() {
         tokio::task::yield_now().await;
     }
     drop(client);
-    let shut = async { while TcpStream::connect(socket_address(&sandbox)).await.is_ok() {} };
-    tokio::time::timeout(PATIENCE, shut).await.expect("nobody listens");
+    let refused = async { while TcpStream::connect(socket_address(&sandbox)).await.is_ok() {} };
+    tokio::time::timeout(PATIENCE, refused).await.expect("nobody listens");
 }
 
 #[tokio::test]
@@ -335,11 +335,11 @@ async fn time_passes_at_the_speed_of_the_scenario() {
 
 #[tokio::test]
 async fn drain_waits_for_receivers_with_a_timeout() {
-    let deaf = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let short = Timeouts { receivers: Duration::from_millis(50), ..Timeouts::default() };
     let sandbox = Sandbox::start_with(SandboxSettings::default(), short).await.expect("a sandbox");
     let mut message = sms(1);
-    message["hook"] = format!("http://{}/", deaf.local_addr().expect("an address")).into();
+    message["hook"] = format!("http://{}/", silent.local_addr().expect("an address")).into();
     TestConnection::connect(&sandbox).await.send_operations(&[message]).await.expect("an answer");
     let ran_out = tokio::time::timeout(PATIENCE, sandbox.drain()).await.expect("an end");
     assert_eq!(ran_out.statuses.get("DELIVERED"), Some(&1));

@@ -178,8 +178,8 @@ fn journal_is_in_order_of_time() {
 fn counts_show_results_and_money() {
     let mut bench = Bench::with_scenario(only_delivered_by(&[Channel::Viber]));
     bench.send(Endpoint::Async, &json!([viber_then_sms(1), sms(2, "380501234567"), sms(3, "x")]));
-    let on_their_way = bench.platform.counts().statuses.clone();
-    assert_eq!(on_their_way, [("REJECTED".to_owned(), 1)].into());
+    let before = bench.platform.counts().statuses.clone();
+    assert_eq!(before, [("REJECTED".to_owned(), 1)].into());
     bench.advance_millis(60_000);
     let counts = bench.platform.counts();
     let words = ["READ", "REJECTED", "UNDELIVERABLE"].map(|word| (word.to_owned(), 1));
@@ -198,7 +198,7 @@ fn result_of_a_number_is_independent_of_order() {
     let half = Behaviour { delivered: "50%".parse().expect("a share"), ..Behaviour::default_for(Channel::Sms) };
     scenario.behaviours.set(Channel::Sms, half);
     let numbers: Vec<u64> = (0..50).map(|n| 380_501_230_000 + n).collect();
-    let fates = |order: Vec<u64>, batch: usize| {
+    let final_statuses = |order: Vec<u64>, batch: usize| {
         let mut bench = Bench::with_scenario(scenario.clone());
         for chunk in order.chunks(batch) {
             let data: Vec<_> = chunk.iter().map(|phone| sms(*phone, *phone)).collect();
@@ -208,8 +208,8 @@ fn result_of_a_number_is_independent_of_order() {
         bench.advance_millis(60_000);
         numbers.iter().map(|phone| bench.status(*phone)["status"].clone()).collect::<Vec<_>>()
     };
-    let forward = fates(numbers.clone(), 50);
-    assert_eq!(forward, fates(numbers.iter().rev().copied().collect(), 3));
+    let forward = final_statuses(numbers.clone(), 50);
+    assert_eq!(forward, final_statuses(numbers.iter().rev().copied().collect(), 3));
     assert!(forward.contains(&json!("DELIVERED")) && forward.contains(&json!("UNDELIVERABLE")));
 }
 

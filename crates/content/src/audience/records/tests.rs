@@ -326,9 +326,9 @@ proptest! {
         let closing = rows[row].match_indices('"').nth(1).map(|(at, _)| at);
         prop_assume!(closing.is_some());
         rows[row].remove(closing.unwrap());
-        let spoilt = rows.join("\n");
-        let (whole, spoilt) = (read_with(&whole, phone).unwrap().len(), read_with(&spoilt, phone));
-        prop_assert!(spoilt.is_err() || spoilt.unwrap().len() >= whole, "{}", rows.join("\n"));
+        let damaged = rows.join("\n");
+        let (whole, damaged) = (read_with(&whole, phone).unwrap().len(), read_with(&damaged, phone));
+        prop_assert!(damaged.is_err() || damaged.unwrap().len() >= whole, "{}", rows.join("\n"));
     }
 
     #[test]

@@ -320,9 +320,9 @@ fn round_digits(value: f64, power: i32, decimals: usize) -> (String, String) {
     }
     let point = usize::try_from(point).unwrap_or(0);
     let wanted = point + decimals;
-    let up = digits.as_bytes().get(wanted).is_some_and(|digit| *digit >= b'5');
+    let rounds_up = digits.as_bytes().get(wanted).is_some_and(|digit| *digit >= b'5');
     let mut digits: Vec<u8> = digits.bytes().chain(std::iter::repeat(b'0')).take(wanted).collect();
-    let mut carry = up;
+    let mut carry = rounds_up;
     for digit in digits.iter_mut().rev() {
         if !carry {
             break;

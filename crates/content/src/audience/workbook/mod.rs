@@ -135,10 +135,10 @@ fn choose_sheet(file: &Path, sheets: &[(String, bool)], wanted: Option<&str>) ->
             .position(|(_, visible)| *visible)
             .ok_or_else(|| list_findings::no_visible_sheet(file, &names()).into());
     };
-    let forgiving = |name: &str| name.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
+    let normalize = |name: &str| name.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
     let exact = sheets.iter().position(|(name, _)| name == wanted);
     exact
-        .or_else(|| sheets.iter().position(|(name, _)| forgiving(name) == forgiving(wanted)))
+        .or_else(|| sheets.iter().position(|(name, _)| normalize(name) == normalize(wanted)))
         .ok_or_else(|| list_findings::no_sheet(file, wanted, &names()).into())
 }
 

@@ -190,12 +190,12 @@ impl<S: Read + Seek> SheetReader<'_, '_, S> {
 
     /// Reads a cell to its end: its paragraphs, without notes and drawings.
     fn read_text(&mut self, shown: &mut ShownCell) -> Result<(), WorkbookError> {
-        let (mut paragraphs, mut within, mut aside) = (0, 0_u32, 0_u32);
+        let (mut paragraphs, mut within, mut ignored) = (0, 0_u32, 0_u32);
         loop {
             match self.xml.next_event()? {
                 Event::Start(element) => match element.local_name().as_ref() {
-                    "annotation" | "frame" | "shapes" | "table" => aside += 1,
-                    _ if aside > 0 => aside += 1,
+                    "annotation" | "frame" | "shapes" | "table" => ignored += 1,
+                    _ if ignored > 0 => ignored += 1,
                     "p" => {
                         if paragraphs > 0 {
                             shown.text.push('\n');
@@ -208,17 +208,17 @@ impl<S: Read + Seek> SheetReader<'_, '_, S> {
                     }
                     _ => within += 1,
                 },
-                Event::Empty(element) if aside == 0 => match element.local_name().as_ref() {
+                Event::Empty(element) if ignored == 0 => match element.local_name().as_ref() {
                     "s" => shown.add_spaces(&element),
                     "tab" => shown.text.push('\t'),
                     "line-break" => shown.text.push('\n'),
                     _ => {}
                 },
-                Event::End(_) if aside > 0 => aside -= 1,
+                Event::End(_) if ignored > 0 => ignored -= 1,
                 Event::End(_) if within > 0 => within -= 1,
                 Event::End(_) => return Ok(()),
-                Event::Text(text) if aside == 0 && within > 0 => shown.text.push_str(&text.xml10_content()),
-                Event::GeneralRef(reference) if aside == 0 && within > 0 => {
+                Event::Text(text) if ignored == 0 && within > 0 => shown.text.push_str(&text.xml10_content()),
+                Event::GeneralRef(reference) if ignored == 0 && within > 0 => {
                     let character = reference.resolve_char_ref().ok().flatten();
                     shown.text.extend(character);
                     if character.is_none() {

@@ -186,23 +186,23 @@ fn latin_letters(entry: &[u8]) -> Vec<u8> {
 /// The next sector of each sector.
 fn read_fat(bytes: &[u8], size: usize) -> Option<Vec<u32>> {
     let sector = |id: u32| bytes.get((id as usize + 1).checked_mul(size)?..).map(|rest| &rest[..size.min(rest.len())]);
-    let mut of_fat = read_numbers(bytes.get(76..512)?);
+    let mut fat_sectors = read_numbers(bytes.get(76..512)?);
     let mut next = u32_at(bytes, 68)?;
     for _ in 0..=bytes.len() / size {
         if next >= NO_SECTOR {
-            of_fat.retain(|id| *id < NO_SECTOR);
+            fat_sectors.retain(|id| *id < NO_SECTOR);
             // A repeated sector would be stored each time.
-            if of_fat.len() > bytes.len() / size + 1 {
+            if fat_sectors.len() > bytes.len() / size + 1 {
                 return None;
             }
-            let sectors = of_fat.into_iter();
+            let sectors = fat_sectors.into_iter();
             return sectors
                 .map(|id| sector(id).map(read_numbers))
                 .collect::<Option<Vec<_>>>()
                 .map(|parts| parts.concat());
         }
-        of_fat.extend(read_numbers(sector(next)?));
-        next = of_fat.pop()?;
+        fat_sectors.extend(read_numbers(sector(next)?));
+        next = fat_sectors.pop()?;
     }
     None
 }
@@ -275,9 +275,9 @@ pub(super) fn check_memory(stream: &[u8], most: u64) -> Result<(), XlsFlaw> {
     let mut largest = 0;
     for start in sheets {
         let records = stream.get(start as usize..).ok_or(XlsFlaw::Damaged)?;
-        let (walked, kept) = room.read_sheet(records)?;
-        steps = steps.checked_sub(walked).ok_or(XlsFlaw::Damaged)?;
-        largest = largest.max(kept);
+        let (size, memory) = room.read_sheet(records)?;
+        steps = steps.checked_sub(size).ok_or(XlsFlaw::Damaged)?;
+        largest = largest.max(memory);
     }
     // The chosen sheet is copied.
     room.reserve(largest)

@@ -82,12 +82,12 @@ fn list_answer(items: &[String]) -> String {
 /// All answers about the whole envelope.
 fn whole_answers() -> Vec<String> {
     let good = format!("[{},{},{}]", accepted_item(101), accepted_item(102), accepted_item(103));
-    let buried = r#"{"info":[{"deep":{"msg_id":null}}]}"#;
-    let datas = [None, Some("null"), Some("{}"), Some("[]"), Some(good.as_str()), Some(buried)];
+    let nested = r#"{"info":[{"deep":{"msg_id":null}}]}"#;
+    let payloads = [None, Some("null"), Some("{}"), Some("[]"), Some(good.as_str()), Some(nested)];
     let mut bodies = Vec::new();
     for success in SUCCESSES {
         for error in ERRORS {
-            for data in datas {
+            for data in payloads {
                 bodies.push(object(&[("success", success), ("error", error), ("data", data)]));
             }
         }

@@ -134,8 +134,8 @@ fn warn_if_unclear(letters: &str, otherwise: &'static str) -> &'static str {
 
 /// Whether a message was rejected with a fatal error.
 fn is_fatal(items: &[Value]) -> bool {
-    let poor = |item: &Value| item["error"].as_str().is_some_and(|error| error.trim() == "Not enough money");
-    items.iter().any(|item| item["success"] == false && poor(item) && !has_msg_id(item))
+    let lacks_money = |item: &Value| item["error"].as_str().is_some_and(|error| error.trim() == "Not enough money");
+    items.iter().any(|item| item["success"] == false && lacks_money(item) && !has_msg_id(item))
 }
 
 fn has_msg_id(item: &Value) -> bool {

@@ -78,14 +78,14 @@ fn mangle_text(text: &str, others: &[String], chance: &mut SeededRandom) -> Stri
 }
 
 /// Reads mangled files from a seed on, until the time is over.
-fn run_fuzz(mut goes_on: impl FnMut(u64) -> bool + Send + 'static) -> u64 {
+fn run_fuzz(mut may_continue: impl FnMut(u64) -> bool + Send + 'static) -> u64 {
     let (sender, receiver) = mpsc::channel();
     let now = Arc::new(Mutex::new(String::new()));
     let reads = Arc::clone(&now);
     let worker = thread::spawn(move || {
         let files: Vec<String> = list_yaml_files().into_iter().map(|(_, text)| text).collect();
         let mut seed = 0;
-        while goes_on(seed) {
+        while may_continue(seed) {
             let mut chance = SeededRandom::new(seed);
             let text = mangle_text(&files[chance.number_below(files.len())], &files, &mut chance);
             reads.lock().unwrap().clone_from(&text);
