@@ -6,7 +6,10 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use roaring::{RoaringBitmap, RoaringTreemap};
 use sha2::Sha256;
 
-use super::{LedgerFuture, NewCopies, OptOut, Ownership, RowChange, Run, RunId, SentRow, StateCounts};
+use super::{
+    AskedRow, EnvelopeRecord, LedgerFuture, NewCopies, NewNotification, OptOut, Ownership, RowChange, Run, RunId,
+    SentRow, StateCounts,
+};
 use campaign_core::domain::{Addressee, ForgottenNumber, OperationOutcome, Phone, Receipt};
 
 /// An order to forget a number.
@@ -68,34 +71,64 @@ pub(crate) struct NumberErasure {
 }
 
 impl NumberErasure {
-    /// Erases the number from the rows and outcomes of an envelope. Returns whether it was there.
+    /// Erases the forgotten rows of an envelope, their outcomes, and the number from the kept body of the answer.
+    /// Returns whether the envelope has such rows.
     pub(crate) fn erase_from_envelope(
         self,
-        rows: &mut [SentRow],
-        outcomes: &mut [OperationOutcome],
+        envelope: &mut EnvelopeRecord,
+        evidence: &mut Option<String>,
         forgotten: &RoaringBitmap,
     ) -> bool {
-        let mut any = false;
-        for (index, sent) in rows.iter_mut().enumerate().filter(|(_, sent)| forgotten.contains(sent.row.get())) {
+        let EnvelopeRecord { envelope: _, kind: _, begun_at: _, rows, costs: _, settled } = envelope;
+        let outcomes = settled.as_mut().map_or(&mut [][..], |(_, outcomes)| outcomes);
+        let (mut any, mut others) = (false, false);
+        for (index, SentRow { row, to, digest, chain: _ }) in rows.iter_mut().enumerate() {
+            if !forgotten.contains(row.get()) {
+                others = true;
+                continue;
+            }
             any = true;
             // The hash of a message reveals its number to anyone who tries all numbers.
-            (sent.to, sent.digest) = (Addressee::Forgotten(self.stays), [0; 8]);
+            (*to, *digest) = (self.addressee(), [0; 8]);
             if let Some(outcome) = outcomes.get_mut(index) {
                 self.erase_from_outcome(outcome);
             }
+        }
+        if any {
+            *evidence = evidence.take().filter(|_| others).map(|body| self.erase_from_text(&body));
         }
         any
     }
 
     fn erase_from_outcome(self, outcome: &mut OperationOutcome) {
         match outcome {
-            OperationOutcome::Accepted { answer, .. } => *answer = None,
+            OperationOutcome::Accepted { answer, msg_id: _, parts: _ } => *answer = None,
             OperationOutcome::Rejected { error } => *error = self.erase_from_text(error),
             OperationOutcome::NotSent { reason } | OperationOutcome::InDoubt { reason } => {
                 *reason = self.erase_from_text(reason).into()
             }
-            OperationOutcome::Queued { .. } => {}
+            OperationOutcome::Queued { request_id: _ } => {}
         }
+    }
+
+    /// Erases the number from the last answer about a row.
+    pub(crate) fn erase_from_question(self, asked: &mut AskedRow) {
+        let AskedRow { row: _, envelope: _, asked: _, negatives: _, first_at: _, last_at: _, negative_at: _, answer } =
+            asked;
+        *answer = self.erase_from_text(answer);
+    }
+
+    /// Replaces the number in an opt-out with its hash, and erases it from the texts.
+    pub(crate) fn erase_from_opt_out(self, opt_out: &mut OptOut) {
+        let OptOut { who, scope: _, reach: _, reason, source, at: _ } = opt_out;
+        *who = self.addressee();
+        (*reason, *source) = (self.erase_from_text(reason).into(), self.erase_from_text(source).into());
+    }
+
+    /// Erases the number from the text of a notification.
+    pub(crate) fn erase_from_notification(self, notification: &mut NewNotification) {
+        let NewNotification { occasion: _, target: _, notice } = notification;
+        *notice = self.erase_from_text(notice);
     }
 
     /// The forgotten form of the number.
@@ -111,19 +144,31 @@ impl NumberErasure {
 
 /// Erases the recipient's replies and the gateway's texts from a receipt.
 pub(crate) fn forget_in_receipt(receipt: &mut Receipt) {
-    (receipt.error, receipt.digit, receipt.replies) = (None, None, Vec::new());
+    let Receipt {
+        source: _,
+        status: _,
+        channel: _,
+        updated: _,
+        msg_id: _,
+        request_id: _,
+        error,
+        digit,
+        duration: _,
+        replies,
+    } = receipt;
+    (*error, *digit, *replies) = (None, None, Vec::new());
 }
 
 /// Erases the author's text from a decision.
 pub(crate) fn forget_in_change(change: &mut RowChange) {
     match change {
-        RowChange::AssumedSent { why, .. } | RowChange::NotSent { why, .. } | RowChange::SendAgain { why, .. } => {
-            *why = None
-        }
-        RowChange::Found { .. }
-        | RowChange::NotFound { .. }
-        | RowChange::Unresolved { .. }
-        | RowChange::Retry { .. } => {}
+        RowChange::AssumedSent { by: _, why }
+        | RowChange::NotSent { by: _, why }
+        | RowChange::SendAgain { by: _, why } => *why = None,
+        RowChange::Found { status: _, msg_id: _, channel: _ }
+        | RowChange::NotFound { asked: _ }
+        | RowChange::Unresolved { asked: _ }
+        | RowChange::Retry { by: _, order: _ } => {}
     }
 }
 

@@ -23,7 +23,7 @@ pub(super) struct QueuedNotification {
 impl QueuedNotification {
     /// Erases a number from the text.
     pub(super) fn forget(&mut self, forgotten: NumberErasure) {
-        self.notification.content.notice = forgotten.erase_from_text(&self.notification.content.notice);
+        forgotten.erase_from_notification(&mut self.notification.content);
     }
 
     fn group_key(&self) -> (String, NotificationEvent) {

@@ -67,13 +67,29 @@ impl StoredRun {
 
     /// Purges the records, except what guards and counts need.
     pub(super) fn purge_records(&mut self, key: &NumberKey) {
-        let mut empty = Self::new(self.run.clone(), ExcludedRows::default());
-        (empty.opened, empty.drawn_at) = (self.opened, mem::take(&mut self.drawn_at));
-        empty.cancelled = mem::take(&mut self.cancelled);
-        let mut remains = mem::replace(self, empty);
-        for sent in remains.envelopes.values_mut().flat_map(|envelope| &mut envelope.rows) {
+        let empty = Self::new(self.run.clone(), ExcludedRows::default());
+        let Self {
+            run,
+            opened,
+            excluded: _,
+            mut envelopes,
+            evidence: _,
+            events,
+            questions: _,
+            receipts,
+            blocks: _,
+            shares: _,
+            forgotten: _,
+            rows_to_forget: _,
+            cancelled,
+            remains: _,
+            drawn_at,
+        } = mem::replace(self, empty);
+        for sent in envelopes.values_mut().flat_map(|envelope| &mut envelope.rows) {
             sent.to = key.forget_addressee(sent.to);
         }
+        (self.opened, self.cancelled, self.drawn_at) = (opened, cancelled, drawn_at);
+        let remains = Self { envelopes, events, receipts, ..Self::new(run, ExcludedRows::default()) };
         self.remains = Some(Box::new(remains));
     }
 

@@ -42,9 +42,7 @@ impl OptOutList {
     pub(super) fn forget_number(&mut self, forgotten: NumberErasure, key: NumberKey, opt_out: OptOut) {
         self.key = Some(key);
         for (known, _) in self.records.iter_mut().filter(|(known, _)| known.who == forgotten.phone.into()) {
-            known.who = forgotten.addressee();
-            known.reason = forgotten.erase_from_text(&known.reason).into();
-            known.source = forgotten.erase_from_text(&known.source).into();
+            forgotten.erase_from_opt_out(known);
         }
         self.add_opt_outs(vec![OptOut { who: forgotten.addressee(), ..opt_out }]);
     }
@@ -193,13 +191,9 @@ impl LedgerContents {
         for (run, rows) in rows {
             let stored = self.stored_run_mut(run)?;
             for (number, envelope) in &mut stored.envelopes {
-                let mut none = Vec::new();
-                let outcomes = envelope.settled.as_mut().map_or(&mut none, |(_, outcomes)| outcomes);
-                if forgotten.erase_from_envelope(&mut envelope.rows, outcomes, &rows) {
-                    let alone = envelope.rows.iter().all(|sent| rows.contains(sent.row.get()));
-                    let kept = stored.evidence.remove(number).filter(|_| !alone);
-                    stored.evidence.extend(kept.map(|body| (*number, forgotten.erase_from_text(&body))));
-                }
+                let mut evidence = stored.evidence.remove(number);
+                forgotten.erase_from_envelope(envelope, &mut evidence, &rows);
+                stored.evidence.extend(evidence.map(|body| (*number, body)));
             }
             let about = |row: &Row| rows.contains(row.get());
             let reported = stored.receipts.iter_mut().filter(|(row, _)| about(row));
@@ -207,7 +201,7 @@ impl LedgerContents {
             let decided = stored.events.iter_mut().filter(|event| about(&event.row));
             decided.for_each(|event| forget_in_change(&mut event.change));
             let asked = stored.questions.iter_mut().filter(|(row, _)| about(row));
-            asked.for_each(|(_, question)| question.answer = forgotten.erase_from_text(&question.answer));
+            asked.for_each(|(_, question)| forgotten.erase_from_question(question));
             let out = stored.excluded.rows();
             (&rows - out).iter().for_each(|row| stored.excluded.insert(Row::new(row), RowState::Skipped, OPTED_OUT));
             stored.forgotten |= &rows;

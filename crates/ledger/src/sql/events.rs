@@ -118,21 +118,10 @@ pub(super) async fn forget_in_events(
             .execute(&mut *connection)
             .await?;
     }
-    for row in rows {
-        let answer: Option<String> = scalar("SELECT answer FROM questions WHERE run = $1 AND row = $2")
-            .bind(run.0)
-            .bind(i64::from(row))
-            .fetch_optional(&mut *connection)
-            .await?;
-        let Some(answer) = answer else { continue };
-        query("UPDATE questions SET answer = $1 WHERE run = $2 AND row = $3")
-            .bind(forgotten.erase_from_text(&answer))
-            .bind(run.0)
-            .bind(i64::from(row))
-            .execute(&mut *connection)
-            .await?;
-    }
-    Ok(())
+    let mut asked = load_questions(connection, run).await?;
+    asked.retain(|asked| rows.contains(asked.row.get()));
+    asked.iter_mut().for_each(|asked| forgotten.erase_from_question(asked));
+    store_questions(connection, run, asked).await
 }
 
 /// The events of a run in the order of recording.

@@ -183,24 +183,21 @@ async fn forget_in_envelopes(
     .fetch_all(&mut *connection)
     .await?;
     for row in &within {
-        let mut envelope = envelope_from_row(row)?;
-        let (settled_at, mut outcomes) = envelope.settled.take().unzip();
-        if !forgotten.erase_from_envelope(&mut envelope.rows, outcomes.as_deref_mut().unwrap_or_default(), rows) {
+        let (mut envelope, mut evidence) = (envelope_from_row(row)?, row.try_get("evidence")?);
+        if !forgotten.erase_from_envelope(&mut envelope, &mut evidence, rows) {
             continue;
         }
         let (packed, head) = (pack_list(&envelope.rows)?, EnvelopeHeader::from_row(row)?);
         let sum = head.checksum(read_row_span(row)?, &packed).finish();
-        let alone = envelope.rows.iter().all(|sent| rows.contains(sent.row.get()));
-        let evidence: Option<&str> = row.try_get("evidence")?;
         query("UPDATE envelopes SET rows = $1, rows_sum = $2, evidence = $3 WHERE run = $4 AND envelope = $5")
             .bind(packed)
             .bind(sum)
-            .bind(evidence.filter(|_| !alone).map(|body| forgotten.erase_from_text(body)))
+            .bind(evidence)
             .bind(run.0)
             .bind(i64::from(head.envelope))
             .execute(&mut *connection)
             .await?;
-        if let Some((at, outcomes)) = settled_at.zip(outcomes) {
+        if let Some((at, outcomes)) = envelope.settled {
             let settled = PackedOutcomes::new(run, head.envelope, Now(at.as_microsecond()), &outcomes)?;
             settled.update_envelope(&mut *connection, None).await?;
         }

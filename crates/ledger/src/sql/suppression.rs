@@ -92,14 +92,10 @@ pub(super) async fn forget_in_opt_outs(
         .fetch_all(&mut *connection)
         .await?;
     for row in &rows {
-        let known = OptOutColumns::from_row(row)?;
-        let (reason, source) = (forgotten.erase_from_text(known.reason), forgotten.erase_from_text(known.source));
-        let columns = OptOutColumns {
-            phone: to_signed(forgotten.addressee().to_u64()),
-            reason: &reason,
-            source: &source,
-            ..known
-        };
+        let OptOutColumns { phone: _, campaign, loopback, reason, source, at } = OptOutColumns::from_row(row)?;
+        let phone = to_signed(forgotten.addressee().to_u64());
+        let (reason, source) = (forgotten.erase_from_text(reason), forgotten.erase_from_text(source));
+        let columns = OptOutColumns { phone, campaign, loopback, reason: &reason, source: &source, at };
         let mut sum = columns.checksum();
         let mut removal = (String::new(), String::new());
         if let Some(at) = row.try_get::<Option<i64>, _>("removed_at")? {
@@ -111,7 +107,7 @@ pub(super) async fn forget_in_opt_outs(
                  removed_why = CASE WHEN removed_at IS NULL THEN NULL ELSE $5 END
              WHERE key = $6",
         )
-        .bind(columns.phone)
+        .bind(phone)
         .bind(&reason)
         .bind(&source)
         .bind(sum.finish())
