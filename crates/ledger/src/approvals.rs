@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{DamagedPlan, LedgerFuture, RunId};
+use super::{DamagedPlan, LedgerError, LedgerFuture, RunId};
 
 /// A plan: something to be reviewed before it is sent, such as a run of a campaign.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,24 +65,29 @@ impl KeptApproval {
     }
 }
 
+/// Selects approvals.
+#[derive(Clone, Copy, Debug)]
+pub enum ApprovalFilter<'a> {
+    /// The approvals of exactly this digest.
+    Digest(&'a str),
+    /// The approvals that were used for this run.
+    Run(RunId),
+}
+
 /// Plans and approvals in a ledger.
 pub trait PlanStore: Send + Sync {
     /// Stores a plan and replaces one with the same digest.
     fn keep_plan(&self, plan: Plan) -> LedgerFuture<'_, ()>;
 
-    /// The plans whose digests begin with this prefix, newest first. Expired plans are omitted.
-    fn find_plans<'a>(&'a self, digest: &'a str) -> LedgerFuture<'a, Vec<Plan>>;
-
-    /// All stored plans, newest first. A damaged record does not hide the others.
-    fn list_plans(&self) -> LedgerFuture<'_, Vec<Result<Plan, DamagedPlan>>> {
-        Box::pin(async move { Ok(self.find_plans("").await?.into_iter().map(Ok).collect()) })
-    }
+    /// The plans whose digests begin with this prefix, newest first. Expired plans are omitted. A damaged record does
+    /// not hide the others.
+    fn list_plans<'a>(&'a self, digest: &'a str) -> LedgerFuture<'a, Vec<Result<Plan, DamagedPlan>>>;
 
     /// Stores an approval. Returns `false` if its token is known; the stored approval then stays unchanged.
     fn keep_approval(&self, approval: Approval) -> LedgerFuture<'_, bool>;
 
-    /// The approvals of exactly this digest, oldest first.
-    fn list_approvals<'a>(&'a self, digest: &'a str) -> LedgerFuture<'a, Vec<KeptApproval>>;
+    /// The matching approvals, oldest first.
+    fn list_approvals<'a>(&'a self, wanted: ApprovalFilter<'a>) -> LedgerFuture<'a, Vec<KeptApproval>>;
 
     /// Uses an approval. Returns whether it was valid. One of several callers succeeds, unless it is a standing
     /// approval.
@@ -93,9 +98,14 @@ pub trait PlanStore: Send + Sync {
     ///
     /// [`Ledger::open_run`]: super::Ledger::open_run
     fn open_approved_run<'a>(&'a self, run: RunId, replaced: Option<RunId>, token: &'a str) -> LedgerFuture<'a, bool>;
+}
 
-    /// The approvals that were used for a run, oldest first.
-    fn list_run_approvals(&self, run: RunId) -> LedgerFuture<'_, Vec<KeptApproval>>;
+/// The plans whose digests begin with this prefix, newest first.
+///
+/// # Errors
+/// If the ledger cannot be read, or one of these plans is damaged.
+pub async fn find_plans(ledger: &(impl PlanStore + ?Sized), digest: &str) -> Result<Vec<Plan>, LedgerError> {
+    ledger.list_plans(digest).await?.into_iter().map(|plan| plan.map_err(|damaged| damaged.error)).collect()
 }
 
 /// The time of the oldest plan that has not expired.

@@ -47,11 +47,14 @@ mod rules {
     pub(super) use super::forgetting::{NumberErasure, forget_in_change, forget_in_receipt};
     pub(super) use super::guards::Guard;
     pub(super) use super::run::{check_lock, id_candidates};
-    pub(super) use super::schedules::may_fire;
+    pub(super) use super::schedules::{may_fire, may_skip};
     pub(super) use super::shared_runs::{DrawReadiness, HOUR, check_draw, next_draw_time, next_rows, owns_rows};
 }
 
-pub use approvals::{Approval, ApprovalRuleStore, ApprovalUse, KeptApproval, KeptApprovalRule, Plan, PlanStore};
+pub use approvals::{
+    Approval, ApprovalFilter, ApprovalRuleStore, ApprovalUse, KeptApproval, KeptApprovalRule, Plan, PlanStore,
+    find_plans,
+};
 pub use bounds::{Bound, Bounds, CAPPED, ContactHistory, share_budget};
 pub use copies::{Copies, ListReader, NewCopies, StrayCopies};
 pub use envelope::{EnvelopeReader, EnvelopeRecord, EnvelopeSummary, Intent, Ownership, Permit, SentRow, Settlement};
@@ -72,7 +75,10 @@ pub use rate_limit::{
 pub use receipts::{KeptReceipt, NewReceipt, ReceiptOutcome, ReceiptReader, ReceiptStore, RowReceipts};
 pub use row_state::{Attempt, BilledParts, RowActivities, RowStates, RunActivity, StateCounts};
 pub use run::{CampaignLock, Claim, Epoch, Lease, MessageOrigin, NewRun, Run, RunEnd, RunFilter, RunId, RunProgress};
-pub use schedules::{ActiveSchedule, OccurrenceKey, OccurrenceOutcome, OccurrenceRecord, ScheduleStore};
+pub use schedules::{
+    ActiveSchedule, OccurrenceFilter, OccurrenceKey, OccurrenceOutcome, OccurrenceRecord, ScheduleOrder, ScheduleStore,
+    SkipCondition,
+};
 pub use shared_runs::{
     BlockIds, BlockRequest, DrawOutcome, DrawRefusal, RowBlock, RowSpan, ShardDraw, ShardHolder, ShardStore,
     ShardWorker, Sharding, SharedRun,

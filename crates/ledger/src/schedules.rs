@@ -60,6 +60,39 @@ pub struct OccurrenceRecord {
     pub outcome: OccurrenceOutcome,
 }
 
+/// A change of an active schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScheduleOrder {
+    /// The schedule does not fire until it is resumed.
+    Pause,
+    /// Occurrences after this time fire again.
+    Resume {
+        /// The moment.
+        since: Timestamp,
+    },
+    /// The schedule is removed.
+    Remove,
+}
+
+/// Which occurrences may be recorded as skipped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SkipCondition {
+    /// Only an occurrence without a record.
+    NotRecorded,
+    /// Only an occurrence whose run was never opened. The caller's campaign lock ensures that no process is about to
+    /// open it.
+    RunNotOpened,
+}
+
+/// Selects one recorded occurrence.
+#[derive(Clone, Copy, Debug)]
+pub enum OccurrenceFilter<'a> {
+    /// The occurrence with this identity.
+    Key(&'a OccurrenceKey),
+    /// The occurrence that started this run.
+    Run(RunId),
+}
+
 /// Schedules and occurrences in a ledger.
 pub trait ScheduleStore: Send + Sync {
     /// Stores an active schedule and replaces one with the same name.
@@ -68,14 +101,10 @@ pub trait ScheduleStore: Send + Sync {
     /// The active schedules by name. A damaged record does not hide the others.
     fn list_schedules(&self) -> LedgerFuture<'_, Vec<Result<ActiveSchedule, DamagedSchedule>>>;
 
-    /// Pauses a schedule. Returns whether it exists.
-    fn pause_schedule<'a>(&'a self, name: &'a str) -> LedgerFuture<'a, bool>;
-
-    /// Resumes a schedule for occurrences after `since`. Returns whether it exists.
-    fn resume_schedule<'a>(&'a self, name: &'a str, since: Timestamp) -> LedgerFuture<'a, bool>;
-
-    /// Removes a schedule and keeps its occurrences, which never fire again. Returns whether it existed.
-    fn deactivate_schedule<'a>(&'a self, name: &'a str) -> LedgerFuture<'a, bool>;
+    /// Pauses, resumes or removes a schedule. Returns whether it exists.
+    ///
+    /// A removed schedule keeps its occurrences, which never fire again.
+    fn change_schedule<'a>(&'a self, name: &'a str, order: ScheduleOrder) -> LedgerFuture<'a, bool>;
 
     /// Creates a run like [`Ledger::create_run`] and records it for this occurrence, in one transaction.
     ///
@@ -90,16 +119,13 @@ pub trait ScheduleStore: Send + Sync {
         at: Timestamp,
     ) -> LedgerFuture<'a, Option<Run>>;
 
-    /// Records that an occurrence was skipped. Returns whether it had no record before.
-    fn skip_occurrence<'a>(&'a self, key: &'a OccurrenceKey, at: Timestamp, reason: &'a str) -> LedgerFuture<'a, bool>;
-
-    /// Records that an occurrence was skipped although it has a run that was never opened. Returns whether that was its
-    /// record. The caller's campaign lock ensures that no process is about to open the run.
-    fn abandon_occurrence<'a>(
+    /// Records that an occurrence was skipped, if it meets the condition. Returns whether it does.
+    fn skip_occurrence<'a>(
         &'a self,
         key: &'a OccurrenceKey,
         at: Timestamp,
         reason: &'a str,
+        condition: SkipCondition,
     ) -> LedgerFuture<'a, bool>;
 
     /// The latest occurrences of a schedule up to a moment, latest first. A damaged record does not hide the others.
@@ -110,11 +136,8 @@ pub trait ScheduleStore: Send + Sync {
         latest: u32,
     ) -> LedgerFuture<'a, Vec<Result<OccurrenceRecord, DamagedOccurrence>>>;
 
-    /// The occurrence of a run, if it has one.
-    fn find_run_occurrence(&self, run: RunId) -> LedgerFuture<'_, Option<OccurrenceRecord>>;
-
-    /// The outcome of an occurrence. `None` if it is not recorded.
-    fn find_occurrence<'a>(&'a self, key: &'a OccurrenceKey) -> LedgerFuture<'a, Option<OccurrenceOutcome>>;
+    /// The recorded occurrence that matches, if there is one.
+    fn find_occurrence<'a>(&'a self, wanted: OccurrenceFilter<'a>) -> LedgerFuture<'a, Option<OccurrenceRecord>>;
 }
 
 /// Whether an occurrence may start a run: it is not recorded, or its run was never opened and therefore sent nothing.
@@ -123,5 +146,24 @@ pub(crate) fn may_fire(recorded: Option<&OccurrenceOutcome>, was_opened: bool) -
         None => true,
         Some(OccurrenceOutcome::Fired(_)) => !was_opened,
         Some(OccurrenceOutcome::Skipped(_)) => false,
+    }
+}
+
+/// Whether an occurrence may be recorded as skipped under this condition.
+pub(crate) fn may_skip(condition: SkipCondition, recorded: Option<&OccurrenceOutcome>, was_opened: bool) -> bool {
+    match condition {
+        SkipCondition::NotRecorded => recorded.is_none(),
+        SkipCondition::RunNotOpened => matches!(recorded, Some(OccurrenceOutcome::Fired(_))) && !was_opened,
+    }
+}
+
+impl ScheduleOrder {
+    /// The changed schedule. `None` if it is removed.
+    pub(crate) fn apply(self, schedule: ActiveSchedule) -> Option<ActiveSchedule> {
+        match self {
+            Self::Pause => Some(ActiveSchedule { paused: true, ..schedule }),
+            Self::Resume { since } => Some(ActiveSchedule { paused: false, since, ..schedule }),
+            Self::Remove => None,
+        }
     }
 }

@@ -24,7 +24,8 @@ use campaign_engine::check::{RunStart, SurveyExclusions};
 use campaign_engine::delivery::FrozenInputs;
 use campaign_engine::report::{find_runs_in_doubt, is_owned};
 use campaign_ledger::{
-    Ledger, NewRun, OccurrenceOutcome, RowState, Run, RunId, RunProgress, SuppressedNumbers, SuppressionPolicy,
+    Ledger, NewRun, OccurrenceFilter, OccurrenceOutcome, RowState, Run, RunId, RunProgress, SuppressedNumbers,
+    SuppressionPolicy,
 };
 
 impl Session {
@@ -228,7 +229,8 @@ impl Session {
             return Ok(runs.iter().rfind(|run| run.progress == RunProgress::Open).cloned());
         };
         let key = occurrence_key(&self.inputs().campaign.brief.name, occurrence);
-        match self.adapters.ledger.find_occurrence(&key).await? {
+        let recorded = self.adapters.ledger.find_occurrence(OccurrenceFilter::Key(&key)).await?;
+        match recorded.map(|record| record.outcome) {
             Some(OccurrenceOutcome::Fired(own)) => {
                 let own = runs.iter().find(|run| run.key == own && run.progress == RunProgress::Open);
                 Ok(own.cloned())

@@ -26,7 +26,7 @@ use campaign_engine::report::{
 use campaign_gateway::EncodedOperation;
 use campaign_ledger::{
     Backup, DamagedRecord, DamagedRun, EnvelopeReader, Intent, Lease, Ledger, LedgerError, Permit, ReceiptReader,
-    RecordKind, Run, RunEnd, RunFilter, RunProgress, SentRow, ShardWorker, StopKind, StrayCopies,
+    RecordKind, Run, RunEnd, RunFilter, RunProgress, ScheduleOrder, SentRow, ShardWorker, StopKind, StrayCopies,
 };
 
 /// The result of checking a whole ledger.
@@ -329,7 +329,7 @@ pub async fn accept_restored_ledger(adapters: &Adapters) -> Result<RestoredLedge
     };
     // A damaged schedule does not fire anyway.
     for schedule in ledger.list_schedules().await?.into_iter().flatten().filter(|schedule| !schedule.paused) {
-        if ledger.pause_schedule(&schedule.name).await? {
+        if ledger.change_schedule(&schedule.name, ScheduleOrder::Pause).await? {
             restored.paused.push(schedule.name);
         }
     }

@@ -24,8 +24,8 @@ use campaign_core::finding::{BriefFinding, Finding, escape_to_one_line, mask_num
 use campaign_engine::delivery::{FrozenInputs, Interrupt};
 use campaign_gateway::BoxFuture;
 use campaign_ledger::{
-    ActiveSchedule, DamagedPlan, Ledger, LedgerError, OccurrenceKey, OccurrenceOutcome, OccurrenceRecord, Plan, Run,
-    RunFilter, RunId, RunProgress, ScheduleStore,
+    ActiveSchedule, ApprovalFilter, DamagedPlan, Ledger, LedgerError, OccurrenceFilter, OccurrenceKey,
+    OccurrenceOutcome, OccurrenceRecord, Plan, Run, RunFilter, RunId, RunProgress, ScheduleStore,
 };
 use campaign_manifest::CampaignDay;
 
@@ -151,7 +151,7 @@ pub async fn fire_occurrence(
 /// # Errors
 /// If the ledger cannot be read.
 pub async fn find_occurrence(ledger: &dyn Ledger, run: RunId) -> Result<Option<Occurrence>, Error> {
-    Ok(ledger.find_run_occurrence(run).await?.as_ref().and_then(recorded_occurrence))
+    Ok(ledger.find_occurrence(OccurrenceFilter::Run(run)).await?.as_ref().and_then(recorded_occurrence))
 }
 
 /// The unfinished run of a campaign, which `run` resumes. Rehearsals always begin from the start.
@@ -328,11 +328,11 @@ pub async fn find_schedule_damage(
 async fn check_records(ledger: &dyn Ledger, armed: &ActiveSchedule, now: Timestamp) -> Result<(), LedgerError> {
     list_recent_occurrences(ledger, armed, now, CHECKED_OCCURRENCES).await?;
     ledger.list_runs(RunFilter::for_campaign(&armed.name)).await?;
-    ledger.list_approvals(&standing_digest(armed)).await?;
-    for stored in ledger.list_plans().await? {
+    ledger.list_approvals(ApprovalFilter::Digest(&standing_digest(armed))).await?;
+    for stored in ledger.list_plans("").await? {
         match stored {
             Ok(plan) if plan.at > armed.since && is_planned_of(&plan, armed) => {
-                ledger.list_approvals(&plan.digest).await?;
+                ledger.list_approvals(ApprovalFilter::Digest(&plan.digest)).await?;
             }
             Err(DamagedPlan { record, at, error })
                 if at.is_none_or(|at| at > armed.since) && may_be_planned_of(&record, armed) =>

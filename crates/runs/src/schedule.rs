@@ -23,6 +23,7 @@ use super::{
 use campaign_core::calendar::{Occurrence, Schedule};
 use campaign_core::finding::{BriefFinding, Finding};
 use campaign_engine::check::{RunStart, TextInputs, find_text_problems};
+pub use campaign_ledger::ScheduleOrder;
 use campaign_ledger::{ActiveSchedule, DamagedSchedule, ScheduleStore};
 use campaign_manifest::{Campaign, CampaignDay, Destination, PathScope, Profile};
 
@@ -139,12 +140,7 @@ impl ScheduleActivation {
 /// # Errors
 /// If there is no active schedule of this name, or the ledger fails.
 pub async fn apply_schedule_order(ledger: &dyn ScheduleStore, name: &str, order: ScheduleOrder) -> Result<(), Error> {
-    let known = match order {
-        ScheduleOrder::Pause => ledger.pause_schedule(name).await?,
-        ScheduleOrder::Resume { since } => ledger.resume_schedule(name, since).await?,
-        ScheduleOrder::Remove => ledger.deactivate_schedule(name).await?,
-    };
-    if known {
+    if ledger.change_schedule(name, order).await? {
         return Ok(());
     }
     let names: Vec<String> =
@@ -158,20 +154,6 @@ fn schedule_name(stored: &Result<ActiveSchedule, DamagedSchedule>) -> &str {
         Ok(armed) => &armed.name,
         Err(damaged) => &damaged.name,
     }
-}
-
-/// A change of an active schedule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ScheduleOrder {
-    /// The schedule does not fire until it is resumed.
-    Pause,
-    /// Occurrences after this time fire again.
-    Resume {
-        /// The moment.
-        since: Timestamp,
-    },
-    /// The schedule is forgotten.
-    Remove,
 }
 
 /// The change of a schedule since its activation.

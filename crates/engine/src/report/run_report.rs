@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 
 use super::{ChannelFigures, RunFigures, RunStatus, RunView, counts_json, is_owned};
 use campaign_core::domain::Amount;
-use campaign_ledger::{Approval, Ledger, LedgerError, Run, RunFilter, ShardHolder, StopKind, share_budget};
+use campaign_ledger::{
+    Approval, ApprovalFilter, Ledger, LedgerError, Run, RunFilter, ShardHolder, StopKind, share_budget,
+};
 
 /// A run with its figures, approvals and budget.
 #[derive(Debug)]
@@ -145,7 +147,7 @@ async fn load_budget_left(ledger: &dyn Ledger, run: &Run, figures: &RunFigures) 
 /// # Errors
 /// If the ledger cannot be read.
 pub async fn load_approvals(ledger: &dyn Ledger, run: &Run) -> Result<Vec<Approval>, LedgerError> {
-    Ok(ledger.list_run_approvals(run.key).await?.into_iter().map(|kept| kept.approval).collect())
+    Ok(ledger.list_approvals(ApprovalFilter::Run(run.key)).await?.into_iter().map(|kept| kept.approval).collect())
 }
 
 /// Adds the approvals to a JSON object, if there are any.

@@ -4,7 +4,7 @@ use futures_util::future::join;
 use jiff::{SignedDuration, Timestamp};
 
 use super::scene::*;
-use crate::{Approval, Ledger, Plan, RunFilter, RunProgress};
+use crate::{Approval, ApprovalFilter, Ledger, Plan, RunFilter, RunProgress, find_plans};
 
 fn days_ago(days: i64) -> Timestamp {
     let now = Timestamp::from_microsecond(Timestamp::now().as_microsecond()).unwrap();
@@ -30,14 +30,14 @@ pub(super) async fn plan_is_found_by_digest_prefix_for_thirty_days<L: Ledger>(sc
     for (digest, days) in [("ab01", 29), ("ab02", 1), ("ab03", 31), ("cd04", 0)] {
         ledger.keep_plan(plan(digest, days_ago(days))).await.unwrap();
     }
-    assert_eq!(digests(&ledger.find_plans("ab").await.unwrap()), ["ab02", "ab01"]);
-    assert_eq!(digests(&ledger.find_plans("cd04").await.unwrap()), ["cd04"]);
+    assert_eq!(digests(&find_plans(ledger, "ab").await.unwrap()), ["ab02", "ab01"]);
+    assert_eq!(digests(&find_plans(ledger, "cd04").await.unwrap()), ["cd04"]);
     for none in ["ab03", "cd045", "b0", "_", "%"] {
-        assert!(ledger.find_plans(none).await.unwrap().is_empty(), "{none}");
+        assert!(find_plans(ledger, none).await.unwrap().is_empty(), "{none}");
     }
     let again = Plan { record: "again".to_owned(), ..plan("ab01", days_ago(0)) };
     ledger.keep_plan(again.clone()).await.unwrap();
-    assert_eq!(ledger.find_plans("ab01").await.unwrap(), [again]);
+    assert_eq!(find_plans(ledger, "ab01").await.unwrap(), [again]);
 }
 
 pub(super) async fn approval_is_used_once_by_concurrent_callers<L: Ledger>(scene: Scene<L>) {
@@ -49,13 +49,16 @@ pub(super) async fn approval_is_used_once_by_concurrent_callers<L: Ledger>(scene
     assert!(!ledger.keep_approval(approval("t1", "ab01")).await.unwrap(), "storing it again changes nothing");
     assert!(!ledger.use_approval("t1", None).await.unwrap());
     assert!(!ledger.use_approval("unknown", None).await.unwrap());
-    assert!(ledger.list_run_approvals(scene.run.key).await.unwrap().is_empty());
+    assert!(ledger.list_approvals(ApprovalFilter::Run(scene.run.key)).await.unwrap().is_empty());
     assert!(ledger.keep_approval(approval("t2", "ab01")).await.unwrap());
-    let kept = ledger.list_approvals("ab01").await.unwrap();
+    let kept = ledger.list_approvals(ApprovalFilter::Digest("ab01")).await.unwrap();
     assert_eq!(kept.iter().map(|kept| &kept.approval.token).collect::<Vec<_>>(), ["t1", "t2"]);
     assert_eq!(kept.iter().map(|kept| kept.is_valid(days_ago(0))).collect::<Vec<_>>(), [false, true]);
     assert_eq!(kept[1].approval.up_to, 12);
-    assert!(ledger.list_approvals("ab").await.unwrap().is_empty(), "prefixes of a digest do not match");
+    assert!(
+        ledger.list_approvals(ApprovalFilter::Digest("ab")).await.unwrap().is_empty(),
+        "prefixes of a digest do not match"
+    );
 }
 
 pub(super) async fn approval_expires_and_a_standing_one_is_reusable<L: Ledger>(scene: Scene<L>) {
@@ -67,7 +70,7 @@ pub(super) async fn approval_expires_and_a_standing_one_is_reusable<L: Ledger>(s
     assert!(!ledger.use_approval("over", None).await.unwrap());
     assert!(ledger.use_approval("on", Some(scene.run.key)).await.unwrap());
     assert!(ledger.use_approval("on", None).await.unwrap());
-    let used = ledger.list_run_approvals(scene.run.key).await.unwrap();
+    let used = ledger.list_approvals(ApprovalFilter::Run(scene.run.key)).await.unwrap();
     assert_eq!(used.iter().map(|kept| &kept.approval.token).collect::<Vec<_>>(), ["on"]);
 }
 
@@ -81,7 +84,7 @@ pub(super) async fn run_is_opened_together_with_its_approval<L: Ledger>(scene: S
     let runs = ledger.list_runs(RunFilter::for_campaign("sale")).await.unwrap();
     let standing: Vec<_> = runs.iter().map(|run| (run.key, run.progress)).collect();
     assert_eq!(standing, [(scene.run.key, RunProgress::Replaced), (first.key, RunProgress::Open)]);
-    let used = ledger.list_run_approvals(first.key).await.unwrap();
+    let used = ledger.list_approvals(ApprovalFilter::Run(first.key)).await.unwrap();
     assert_eq!(used.len(), 1);
     assert_eq!(used[0].used.and_then(|used| used.run), Some(first.key));
 }

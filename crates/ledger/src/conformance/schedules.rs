@@ -3,7 +3,10 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::scene::*;
-use crate::{ActiveSchedule, Ledger, OccurrenceKey, OccurrenceOutcome, OccurrenceRecord, RunFilter};
+use crate::{
+    ActiveSchedule, Ledger, OccurrenceFilter, OccurrenceKey, OccurrenceOutcome, OccurrenceRecord, RunFilter, RunId,
+    ScheduleOrder, SkipCondition,
+};
 
 fn active_schedule(name: &str) -> ActiveSchedule {
     let at = moment(0);
@@ -30,6 +33,22 @@ async fn list_latest(ledger: &impl Ledger, (schedule, until): (&str, Timestamp),
     stored.into_iter().map(|stored| stored.expect("an intact record")).collect()
 }
 
+async fn change(ledger: &impl Ledger, schedule: &str, order: ScheduleOrder) -> bool {
+    ledger.change_schedule(schedule, order).await.unwrap()
+}
+
+async fn skip(ledger: &impl Ledger, key: &OccurrenceKey, at: Timestamp, reason: &str) -> bool {
+    ledger.skip_occurrence(key, at, reason, SkipCondition::NotRecorded).await.unwrap()
+}
+
+async fn find_outcome(ledger: &impl Ledger, key: &OccurrenceKey) -> Option<OccurrenceOutcome> {
+    ledger.find_occurrence(OccurrenceFilter::Key(key)).await.unwrap().map(|record| record.outcome)
+}
+
+async fn find_key(ledger: &impl Ledger, run: RunId) -> Option<OccurrenceKey> {
+    ledger.find_occurrence(OccurrenceFilter::Run(run)).await.unwrap().map(|record| record.key)
+}
+
 fn key(schedule: &str, day: u32) -> OccurrenceKey {
     let nominal = format!("2026-12-{day:02} 10:00");
     OccurrenceKey { schedule: schedule.to_owned(), nominal, zone: "Europe/Kyiv".to_owned() }
@@ -47,32 +66,34 @@ pub(super) async fn schedule_is_kept_paused_resumed_and_removed_by_name<L: Ledge
     assert_eq!(list_active(ledger).await, [active_schedule("daily"), active_schedule("sale")]);
     let again = ActiveSchedule { digest: "11".to_owned(), ..active_schedule("sale") };
     ledger.activate_schedule(again.clone()).await.unwrap();
-    assert!(ledger.pause_schedule("daily").await.unwrap() && !ledger.pause_schedule("none").await.unwrap());
+    assert!(change(ledger, "daily", ScheduleOrder::Pause).await && !change(ledger, "none", ScheduleOrder::Pause).await);
     let paused = ActiveSchedule { paused: true, ..active_schedule("daily") };
     assert_eq!(list_active(ledger).await, [paused, again.clone()]);
     assert!(
-        ledger.resume_schedule("daily", moment(5)).await.unwrap()
-            && !ledger.resume_schedule("none", moment(5)).await.unwrap()
+        change(ledger, "daily", ScheduleOrder::Resume { since: moment(5) }).await
+            && !change(ledger, "none", ScheduleOrder::Resume { since: moment(5) }).await
     );
     let resumed = ActiveSchedule { since: moment(5), ..active_schedule("daily") };
     assert_eq!(list_active(ledger).await, [resumed, again.clone()]);
-    assert!(ledger.deactivate_schedule("daily").await.unwrap() && !ledger.deactivate_schedule("daily").await.unwrap());
+    assert!(
+        change(ledger, "daily", ScheduleOrder::Remove).await && !change(ledger, "daily", ScheduleOrder::Remove).await
+    );
     assert_eq!(list_active(ledger).await, [again]);
 }
 
 pub(super) async fn occurrence_fires_at_most_once<L: Ledger>(scene: Scene<L>) {
     let (ledger, first) = (&scene.ledger, key("sale", 1));
     ledger.activate_schedule(active_schedule("sale")).await.unwrap();
-    assert_eq!(ledger.find_occurrence(&first).await.unwrap(), None);
+    assert_eq!(find_outcome(ledger, &first).await, None);
     let run = ledger.fire_occurrence(&new_run(2), &first, moment(1)).await.unwrap().expect("it is not recorded");
     ledger.open_run(run.key, None).await.unwrap();
-    assert_eq!(ledger.find_occurrence(&first).await.unwrap(), Some(OccurrenceOutcome::Fired(run.key)));
-    assert_eq!(ledger.find_run_occurrence(run.key).await.unwrap().map(|record| record.key), Some(first.clone()));
-    assert_eq!(ledger.find_run_occurrence(scene.run.key).await.unwrap(), None, "a manual run");
+    assert_eq!(find_outcome(ledger, &first).await, Some(OccurrenceOutcome::Fired(run.key)));
+    assert_eq!(find_key(ledger, run.key).await, Some(first.clone()));
+    assert_eq!(find_key(ledger, scene.run.key).await, None, "a manual run");
     assert!(ledger.fire_occurrence(&new_run(3), &first, moment(1)).await.unwrap().is_none());
-    assert!(!ledger.skip_occurrence(&first, moment(1), "too late").await.unwrap());
+    assert!(!skip(ledger, &first, moment(1), "too late").await);
     ledger.retire_run(run.key).await.unwrap();
-    ledger.deactivate_schedule("sale").await.unwrap();
+    change(ledger, "sale", ScheduleOrder::Remove).await;
     ledger.activate_schedule(active_schedule("sale")).await.unwrap();
     assert!(
         ledger.fire_occurrence(&new_run(4), &first, moment(1)).await.unwrap().is_none(),
@@ -89,10 +110,10 @@ pub(super) async fn occurrence_fires_at_most_once<L: Ledger>(scene: Scene<L>) {
 
 pub(super) async fn skipped_occurrence_never_fires<L: Ledger>(scene: Scene<L>) {
     let (ledger, first) = (&scene.ledger, key("sale", 1));
-    assert!(ledger.skip_occurrence(&first, moment(1), "too late").await.unwrap());
-    assert!(!ledger.skip_occurrence(&first, moment(1), "another reason").await.unwrap());
+    assert!(skip(ledger, &first, moment(1), "too late").await);
+    assert!(!skip(ledger, &first, moment(1), "another reason").await);
     assert!(ledger.fire_occurrence(&new_run(2), &first, moment(1)).await.unwrap().is_none());
-    assert_eq!(ledger.find_occurrence(&first).await.unwrap(), Some(OccurrenceOutcome::Skipped("too late".to_owned())));
+    assert_eq!(find_outcome(ledger, &first).await, Some(OccurrenceOutcome::Skipped("too late".to_owned())));
 }
 
 pub(super) async fn occurrence_with_an_unopened_run_may_fire_again<L: Ledger>(scene: Scene<L>) {
@@ -101,7 +122,7 @@ pub(super) async fn occurrence_with_an_unopened_run_may_fire_again<L: Ledger>(sc
     let lost = ledger.fire_occurrence(&new_run(2), &first, moment(1)).await.unwrap().expect("it is not recorded");
     let run = ledger.fire_occurrence(&new_run(3), &first, moment(1)).await.unwrap().expect("the run sent nothing");
     assert_ne!(lost.key, run.key);
-    assert_eq!(ledger.find_occurrence(&first).await.unwrap(), Some(OccurrenceOutcome::Fired(run.key)));
+    assert_eq!(find_outcome(ledger, &first).await, Some(OccurrenceOutcome::Fired(run.key)));
 }
 
 pub(super) async fn only_an_occurrence_with_an_unopened_run_is_abandoned<L: Ledger>(scene: Scene<L>) {
@@ -110,7 +131,11 @@ pub(super) async fn only_an_occurrence_with_an_unopened_run_is_abandoned<L: Ledg
     let sent = ledger.fire_occurrence(&new_run(3), &second, moment(2)).await.unwrap().expect("it is not recorded");
     ledger.open_run(sent.key, None).await.unwrap();
     for (key, day, given_up) in [(&first, 1, true), (&first, 1, false), (&second, 2, false), (&third, 3, false)] {
-        assert_eq!(ledger.abandon_occurrence(key, moment(day), "missed").await.unwrap(), given_up, "{key:?}");
+        assert_eq!(
+            ledger.skip_occurrence(key, moment(day), "missed", SkipCondition::RunNotOpened).await.unwrap(),
+            given_up,
+            "{key:?}"
+        );
     }
     let skipped = OccurrenceRecord {
         key: first.clone(),
@@ -118,18 +143,18 @@ pub(super) async fn only_an_occurrence_with_an_unopened_run_is_abandoned<L: Ledg
         outcome: OccurrenceOutcome::Skipped("missed".to_owned()),
     };
     assert_eq!(list_latest(ledger, ("sale", moment(1)), 5).await, [skipped]);
-    assert_eq!(ledger.find_run_occurrence(lost.key).await.unwrap(), None);
+    assert_eq!(find_key(ledger, lost.key).await, None);
     assert!(ledger.fire_occurrence(&new_run(4), &first, moment(1)).await.unwrap().is_none());
-    assert_eq!(ledger.find_occurrence(&second).await.unwrap(), Some(OccurrenceOutcome::Fired(sent.key)));
-    assert_eq!(ledger.find_occurrence(&third).await.unwrap(), None);
+    assert_eq!(find_outcome(ledger, &second).await, Some(OccurrenceOutcome::Fired(sent.key)));
+    assert_eq!(find_outcome(ledger, &third).await, None);
 }
 
 pub(super) async fn latest_occurrences_are_listed_until_a_moment<L: Ledger>(scene: Scene<L>) {
     let ledger = &scene.ledger;
     for day in [3, 1, 2, 9] {
-        ledger.skip_occurrence(&key("sale", day), moment(day), "reported").await.unwrap();
+        skip(ledger, &key("sale", day), moment(day), "reported").await;
     }
-    ledger.skip_occurrence(&key("daily", 4), moment(4), "another's").await.unwrap();
+    skip(ledger, &key("daily", 4), moment(4), "another's").await;
     let reported = |day| OccurrenceRecord {
         key: key("sale", day),
         at: moment(day),

@@ -7,11 +7,12 @@ use jiff::Timestamp;
 
 use super::adapter::MemoryLedger;
 use super::contents::{LedgerContents, parse_instant};
-use crate::rules::{may_fire, oldest_kept_plan_time};
+use crate::rules::{may_fire, may_skip, oldest_kept_plan_time};
 use crate::{
-    ActiveSchedule, Approval, ApprovalRuleStore, ApprovalUse, DamagedOccurrence, DamagedSchedule, KeptApproval,
-    KeptApprovalRule, LedgerError, LedgerFuture, NewRun, OccurrenceKey, OccurrenceOutcome, OccurrenceRecord, Plan,
-    PlanStore, Run, RunId, ScheduleStore,
+    ActiveSchedule, Approval, ApprovalFilter, ApprovalRuleStore, ApprovalUse, DamagedOccurrence, DamagedPlan,
+    DamagedSchedule, KeptApproval, KeptApprovalRule, LedgerError, LedgerFuture, NewRun, OccurrenceFilter,
+    OccurrenceKey, OccurrenceOutcome, OccurrenceRecord, Plan, PlanStore, Run, RunId, ScheduleOrder, ScheduleStore,
+    SkipCondition,
 };
 
 /// Active schedules and recorded occurrences.
@@ -26,11 +27,15 @@ fn to_record((key, (at, fate)): (&OccurrenceKey, &(Timestamp, OccurrenceOutcome)
 }
 
 impl LedgerContents {
-    /// Whether the run of an occurrence was opened. `None` if it has no run.
-    fn was_opened(&self, key: &OccurrenceKey) -> Result<Option<bool>, LedgerError> {
-        match self.schedules.occurrences.get(key) {
-            Some((_, OccurrenceOutcome::Fired(run))) => Ok(Some(self.stored_run(*run)?.opened)),
-            _ => Ok(None),
+    /// The outcome of an occurrence, and whether its run was opened.
+    fn find_outcome_and_run_state(
+        &self,
+        key: &OccurrenceKey,
+    ) -> Result<(Option<&OccurrenceOutcome>, bool), LedgerError> {
+        let outcome = self.schedules.occurrences.get(key).map(|(_, outcome)| outcome);
+        match outcome {
+            Some(OccurrenceOutcome::Fired(run)) => Ok((outcome, self.stored_run(*run)?.opened)),
+            _ => Ok((outcome, false)),
         }
     }
 
@@ -40,8 +45,8 @@ impl LedgerContents {
         key: &OccurrenceKey,
         at: Timestamp,
     ) -> Result<Option<Run>, LedgerError> {
-        let before = self.schedules.occurrences.get(key).map(|(_, fate)| fate);
-        if !may_fire(before, self.was_opened(key)?.unwrap_or(false)) {
+        let (before, was_opened) = self.find_outcome_and_run_state(key)?;
+        if !may_fire(before, was_opened) {
             return Ok(None);
         }
         let run = self.create_run(new)?;
@@ -62,22 +67,13 @@ impl ScheduleStore for MemoryLedger {
         self.read_contents(|contents| contents.schedules.active.values().cloned().map(Ok).collect())
     }
 
-    fn pause_schedule<'a>(&'a self, name: &'a str) -> LedgerFuture<'a, bool> {
+    fn change_schedule<'a>(&'a self, name: &'a str, order: ScheduleOrder) -> LedgerFuture<'a, bool> {
         self.write_contents(move |contents, _| {
-            let armed = contents.schedules.active.get_mut(name);
-            Ok(armed.map(|schedule| schedule.paused = true).is_some())
+            let active = &mut contents.schedules.active;
+            let Some(schedule) = active.remove(name) else { return Ok(false) };
+            active.extend(order.apply(schedule).map(|changed| (name.to_owned(), changed)));
+            Ok(true)
         })
-    }
-
-    fn resume_schedule<'a>(&'a self, name: &'a str, since: Timestamp) -> LedgerFuture<'a, bool> {
-        self.write_contents(move |contents, _| {
-            let armed = contents.schedules.active.get_mut(name);
-            Ok(armed.map(|schedule| (schedule.paused, schedule.since) = (false, since)).is_some())
-        })
-    }
-
-    fn deactivate_schedule<'a>(&'a self, name: &'a str) -> LedgerFuture<'a, bool> {
-        self.write_contents(move |contents, _| Ok(contents.schedules.active.remove(name).is_some()))
     }
 
     fn fire_occurrence<'a>(
@@ -89,28 +85,20 @@ impl ScheduleStore for MemoryLedger {
         self.write_contents(move |contents, _| contents.fire_occurrence(new, key, at))
     }
 
-    fn skip_occurrence<'a>(&'a self, key: &'a OccurrenceKey, at: Timestamp, reason: &'a str) -> LedgerFuture<'a, bool> {
-        self.write_contents(move |contents, _| {
-            let is_new = !contents.schedules.occurrences.contains_key(key);
-            if is_new {
-                contents.schedules.occurrences.insert(key.clone(), (at, OccurrenceOutcome::Skipped(reason.to_owned())));
-            }
-            Ok(is_new)
-        })
-    }
-
-    fn abandon_occurrence<'a>(
+    fn skip_occurrence<'a>(
         &'a self,
         key: &'a OccurrenceKey,
         at: Timestamp,
         reason: &'a str,
+        condition: SkipCondition,
     ) -> LedgerFuture<'a, bool> {
         self.write_contents(move |contents, _| {
-            let unopened = contents.was_opened(key)? == Some(false);
-            if unopened {
+            let (before, was_opened) = contents.find_outcome_and_run_state(key)?;
+            let skips = may_skip(condition, before, was_opened);
+            if skips {
                 contents.schedules.occurrences.insert(key.clone(), (at, OccurrenceOutcome::Skipped(reason.to_owned())));
             }
-            Ok(unopened)
+            Ok(skips)
         })
     }
 
@@ -130,15 +118,17 @@ impl ScheduleStore for MemoryLedger {
         })
     }
 
-    fn find_run_occurrence(&self, run: RunId) -> LedgerFuture<'_, Option<OccurrenceRecord>> {
+    fn find_occurrence<'a>(&'a self, wanted: OccurrenceFilter<'a>) -> LedgerFuture<'a, Option<OccurrenceRecord>> {
         self.read_contents(move |contents| {
-            let mut known = contents.schedules.occurrences.iter();
-            known.find(|(_, (_, fate))| *fate == OccurrenceOutcome::Fired(run)).map(to_record)
+            let known = &contents.schedules.occurrences;
+            match wanted {
+                OccurrenceFilter::Key(key) => known.get_key_value(key),
+                OccurrenceFilter::Run(run) => {
+                    known.iter().find(|(_, (_, fate))| *fate == OccurrenceOutcome::Fired(run))
+                }
+            }
+            .map(to_record)
         })
-    }
-
-    fn find_occurrence<'a>(&'a self, key: &'a OccurrenceKey) -> LedgerFuture<'a, Option<OccurrenceOutcome>> {
-        self.read_contents(move |contents| contents.schedules.occurrences.get(key).map(|(_, fate)| fate.clone()))
     }
 }
 
@@ -161,10 +151,6 @@ impl LedgerContents {
         let Some(known) = known.filter(|known| to_kept_approval(known).is_valid(at)) else { return Ok(false) };
         known.1.push(ApprovalUse { at, run });
         Ok(true)
-    }
-
-    fn list_approvals(&self, wanted: impl Fn(&(Approval, Vec<ApprovalUse>)) -> bool) -> Vec<KeptApproval> {
-        self.plans.approvals.iter().filter(|known| wanted(known)).map(to_kept_approval).collect()
     }
 }
 
@@ -189,14 +175,14 @@ impl PlanStore for MemoryLedger {
         })
     }
 
-    fn find_plans<'a>(&'a self, digest: &'a str) -> LedgerFuture<'a, Vec<Plan>> {
+    fn list_plans<'a>(&'a self, digest: &'a str) -> LedgerFuture<'a, Vec<Result<Plan, DamagedPlan>>> {
         self.write_contents(move |contents, now| {
             let since = oldest_kept_plan_time(parse_instant(now)?);
             let known = contents.plans.plans.values();
             let mut found: Vec<Plan> =
                 known.filter(|plan| plan.digest.starts_with(digest) && plan.at > since).cloned().collect();
             found.sort_by_key(|plan| Reverse(plan.at));
-            Ok(found)
+            Ok(found.into_iter().map(Ok).collect())
         })
     }
 
@@ -211,8 +197,14 @@ impl PlanStore for MemoryLedger {
         })
     }
 
-    fn list_approvals<'a>(&'a self, digest: &'a str) -> LedgerFuture<'a, Vec<KeptApproval>> {
-        self.read_contents(move |contents| contents.list_approvals(|(approval, _)| approval.digest == digest))
+    fn list_approvals<'a>(&'a self, wanted: ApprovalFilter<'a>) -> LedgerFuture<'a, Vec<KeptApproval>> {
+        self.read_contents(move |contents| {
+            let matches = |(approval, uses): &&(Approval, Vec<ApprovalUse>)| match wanted {
+                ApprovalFilter::Digest(digest) => approval.digest == digest,
+                ApprovalFilter::Run(run) => uses.iter().any(|used| used.run == Some(run)),
+            };
+            contents.plans.approvals.iter().filter(matches).map(to_kept_approval).collect()
+        })
     }
 
     fn use_approval<'a>(&'a self, token: &'a str, run: Option<RunId>) -> LedgerFuture<'a, bool> {
@@ -226,12 +218,6 @@ impl PlanStore for MemoryLedger {
                 contents.open_run(now, run, replaced)?;
             }
             Ok(approved)
-        })
-    }
-
-    fn list_run_approvals(&self, run: RunId) -> LedgerFuture<'_, Vec<KeptApproval>> {
-        self.read_contents(move |contents| {
-            contents.list_approvals(|(_, uses)| uses.iter().any(|used| used.run == Some(run)))
         })
     }
 }

@@ -4,12 +4,12 @@ use sqlx::Row as _;
 
 use super::dialect::{Adapter, Connection, Record};
 use super::runs::{self, timestamp_from_micros, to_signed, to_unsigned};
-use super::statement::{Now, SqlStatement, StatementError, capture_damage, query, read_ledger, read_lossy};
+use super::statement::{Now, StatementError, capture_damage, query, read_ledger, read_lossy};
 use crate::encoding::Checksum;
 use crate::rules::oldest_kept_plan_time;
 use crate::{
-    Approval, ApprovalRuleStore, ApprovalUse, DamagedPlan, KeptApproval, KeptApprovalRule, LedgerError, LedgerFuture,
-    Plan, PlanStore, RunId,
+    Approval, ApprovalFilter, ApprovalRuleStore, ApprovalUse, DamagedPlan, KeptApproval, KeptApprovalRule, LedgerError,
+    LedgerFuture, Plan, PlanStore, RunId,
 };
 
 /// Approvals, each with its last use.
@@ -22,22 +22,17 @@ impl PlanStore for Adapter {
         Box::pin(self.write(move |connection, now| Box::pin(store_plan(connection, now, plan.clone()))))
     }
 
-    fn find_plans<'a>(&'a self, digest: &'a str) -> LedgerFuture<'a, Vec<Plan>> {
+    fn list_plans<'a>(&'a self, digest: &'a str) -> LedgerFuture<'a, Vec<Result<Plan, DamagedPlan>>> {
         let now = self.now();
-        Box::pin(async move { read_ledger!(self, find_plans, now, digest) })
-    }
-
-    fn list_plans(&self) -> LedgerFuture<'_, Vec<Result<Plan, DamagedPlan>>> {
-        let now = self.now();
-        Box::pin(async move { read_ledger!(self, stored_plans, now) })
+        Box::pin(async move { read_ledger!(self, list_plans, now, digest) })
     }
 
     fn keep_approval(&self, approval: Approval) -> LedgerFuture<'_, bool> {
         Box::pin(self.write(move |connection, _| Box::pin(insert_approval(connection, approval.clone()))))
     }
 
-    fn list_approvals<'a>(&'a self, digest: &'a str) -> LedgerFuture<'a, Vec<KeptApproval>> {
-        Box::pin(async move { read_ledger!(self, approvals_of_digest, digest) })
+    fn list_approvals<'a>(&'a self, wanted: ApprovalFilter<'a>) -> LedgerFuture<'a, Vec<KeptApproval>> {
+        Box::pin(async move { read_ledger!(self, list_approvals, wanted) })
     }
 
     fn use_approval<'a>(&'a self, token: &'a str, run: Option<RunId>) -> LedgerFuture<'a, bool> {
@@ -58,26 +53,23 @@ impl PlanStore for Adapter {
             })
         }))
     }
-
-    fn list_run_approvals(&self, run: RunId) -> LedgerFuture<'_, Vec<KeptApproval>> {
-        Box::pin(async move { read_ledger!(self, approvals_of_run, run) })
-    }
 }
 
-async fn approvals_of_digest(reader: &mut Connection, digest: &str) -> Result<Vec<KeptApproval>, StatementError> {
-    let statement = format!("{SELECT_LAST_USES} WHERE approvals.digest = $1 ORDER BY approvals.key");
-    fetch_approvals(reader, query(sqlx::AssertSqlSafe(statement)).bind(digest)).await
-}
-
-async fn approvals_of_run(reader: &mut Connection, run: RunId) -> Result<Vec<KeptApproval>, StatementError> {
-    let statement = format!(
-        "{SELECT_LAST_USES} WHERE approvals.token IN (SELECT token FROM approval_uses WHERE run = $1) ORDER BY approvals.key"
-    );
-    fetch_approvals(reader, query(sqlx::AssertSqlSafe(statement)).bind(run.0)).await
-}
-
-async fn fetch_approvals(reader: &mut Connection, asked: SqlStatement) -> Result<Vec<KeptApproval>, StatementError> {
-    asked.fetch_all(reader).await?.iter().map(approval_from_row).collect()
+async fn list_approvals(
+    reader: &mut Connection,
+    wanted: ApprovalFilter<'_>,
+) -> Result<Vec<KeptApproval>, StatementError> {
+    let condition = match wanted {
+        ApprovalFilter::Digest(_) => "approvals.digest = $1",
+        ApprovalFilter::Run(_) => "approvals.token IN (SELECT token FROM approval_uses WHERE run = $1)",
+    };
+    let statement = format!("{SELECT_LAST_USES} WHERE {condition} ORDER BY approvals.key");
+    let statement = query(sqlx::AssertSqlSafe(statement));
+    let statement = match wanted {
+        ApprovalFilter::Digest(digest) => statement.bind(digest),
+        ApprovalFilter::Run(run) => statement.bind(run.0),
+    };
+    statement.fetch_all(reader).await?.iter().map(approval_from_row).collect()
 }
 
 async fn store_plan(connection: &mut Connection, now: Now, plan: Plan) -> Result<(), StatementError> {
@@ -98,11 +90,18 @@ async fn store_plan(connection: &mut Connection, now: Now, plan: Plan) -> Result
     Ok(())
 }
 
-async fn find_plans(reader: &mut Connection, now: Now, digest: &str) -> Result<Vec<Plan>, StatementError> {
-    select_plans(reader, now, digest).await?.iter().map(plan_from_row).collect()
-}
-
-async fn stored_plans(reader: &mut Connection, now: Now) -> Result<Vec<Result<Plan, DamagedPlan>>, StatementError> {
+/// The plans whose digests begin with this prefix, with damaged records as errors in their place.
+async fn list_plans(
+    reader: &mut Connection,
+    now: Now,
+    digest: &str,
+) -> Result<Vec<Result<Plan, DamagedPlan>>, StatementError> {
+    let since = oldest_kept_plan_time(timestamp_from_micros(now.0)?);
+    let rows = query("SELECT * FROM plans WHERE substr(digest, 1, length($1)) = $1 AND at > $2 ORDER BY at DESC")
+        .bind(digest)
+        .bind(since.as_microsecond())
+        .fetch_all(reader)
+        .await?;
     let stored = |row: &Record| {
         let at = row.try_get("at").ok().and_then(|at| timestamp_from_micros(at).ok());
         Ok(capture_damage(plan_from_row(row))?.map_err(|error| DamagedPlan {
@@ -111,17 +110,7 @@ async fn stored_plans(reader: &mut Connection, now: Now) -> Result<Vec<Result<Pl
             error,
         }))
     };
-    select_plans(reader, now, "").await?.iter().map(stored).collect()
-}
-
-async fn select_plans(reader: &mut Connection, now: Now, digest: &str) -> Result<Vec<Record>, StatementError> {
-    let since = oldest_kept_plan_time(timestamp_from_micros(now.0)?);
-    let rows = query("SELECT * FROM plans WHERE substr(digest, 1, length($1)) = $1 AND at > $2 ORDER BY at DESC")
-        .bind(digest)
-        .bind(since.as_microsecond())
-        .fetch_all(reader)
-        .await?;
-    Ok(rows)
+    rows.iter().map(stored).collect()
 }
 
 pub(super) fn plan_from_row(row: &Record) -> Result<Plan, StatementError> {

@@ -7,10 +7,10 @@ use super::dialect::{Adapter, Connection, Record};
 use super::runs::{self, InitialRunState, PREPARING, timestamp_from_micros};
 use super::statement::{StatementError, capture_damage, query, read_ledger, read_lossy, scalar};
 use crate::encoding::Checksum;
-use crate::rules::may_fire;
+use crate::rules::{may_fire, may_skip};
 use crate::{
-    ActiveSchedule, DamagedOccurrence, DamagedSchedule, LedgerError, LedgerFuture, NewRun, OccurrenceKey,
-    OccurrenceOutcome, OccurrenceRecord, Run, RunId, ScheduleStore,
+    ActiveSchedule, DamagedOccurrence, DamagedSchedule, LedgerError, LedgerFuture, NewRun, OccurrenceFilter,
+    OccurrenceKey, OccurrenceOutcome, OccurrenceRecord, Run, RunId, ScheduleOrder, ScheduleStore, SkipCondition,
 };
 
 impl ScheduleStore for Adapter {
@@ -22,25 +22,9 @@ impl ScheduleStore for Adapter {
         Box::pin(async move { read_ledger!(self, load_schedules) })
     }
 
-    fn pause_schedule<'a>(&'a self, name: &'a str) -> LedgerFuture<'a, bool> {
+    fn change_schedule<'a>(&'a self, name: &'a str, order: ScheduleOrder) -> LedgerFuture<'a, bool> {
         let name = name.to_owned();
-        Box::pin(self.write(move |connection, _| {
-            Box::pin(update_schedule(connection, name.clone(), |schedule| schedule.paused = true))
-        }))
-    }
-
-    fn resume_schedule<'a>(&'a self, name: &'a str, since: Timestamp) -> LedgerFuture<'a, bool> {
-        let name = name.to_owned();
-        Box::pin(self.write(move |connection, _| {
-            Box::pin(update_schedule(connection, name.clone(), move |schedule| {
-                (schedule.paused, schedule.since) = (false, since)
-            }))
-        }))
-    }
-
-    fn deactivate_schedule<'a>(&'a self, name: &'a str) -> LedgerFuture<'a, bool> {
-        let name = name.to_owned();
-        Box::pin(self.write(move |connection, _| Box::pin(delete_schedule(connection, name.clone()))))
+        Box::pin(self.write(move |connection, _| Box::pin(change_schedule(connection, name.clone(), order))))
     }
 
     fn fire_occurrence<'a>(
@@ -56,21 +40,16 @@ impl ScheduleStore for Adapter {
         })
     }
 
-    fn skip_occurrence<'a>(&'a self, key: &'a OccurrenceKey, at: Timestamp, reason: &'a str) -> LedgerFuture<'a, bool> {
-        let (key, fate) = (key.clone(), OccurrenceOutcome::Skipped(reason.to_owned()));
-        Box::pin(self.write(move |connection, _| Box::pin(skip_occurrence(connection, key.clone(), at, fate.clone()))))
-    }
-
-    fn abandon_occurrence<'a>(
+    fn skip_occurrence<'a>(
         &'a self,
         key: &'a OccurrenceKey,
         at: Timestamp,
         reason: &'a str,
+        condition: SkipCondition,
     ) -> LedgerFuture<'a, bool> {
-        let (key, fate) = (key.clone(), OccurrenceOutcome::Skipped(reason.to_owned()));
-        Box::pin(
-            self.write(move |connection, _| Box::pin(give_up_occurrence(connection, key.clone(), at, fate.clone()))),
-        )
+        let (key, outcome) = (key.clone(), OccurrenceOutcome::Skipped(reason.to_owned()));
+        let skipped = OccurrenceRecord { key, at, outcome };
+        Box::pin(self.write(move |connection, _| Box::pin(skip_occurrence(connection, skipped.clone(), condition))))
     }
 
     fn list_occurrences<'a>(
@@ -82,12 +61,8 @@ impl ScheduleStore for Adapter {
         Box::pin(async move { read_ledger!(self, list_occurrences, schedule, until, latest) })
     }
 
-    fn find_run_occurrence(&self, run: RunId) -> LedgerFuture<'_, Option<OccurrenceRecord>> {
-        Box::pin(async move { read_ledger!(self, find_occurrence_of_run, run) })
-    }
-
-    fn find_occurrence<'a>(&'a self, key: &'a OccurrenceKey) -> LedgerFuture<'a, Option<OccurrenceOutcome>> {
-        Box::pin(async move { read_ledger!(self, find_fate, key) })
+    fn find_occurrence<'a>(&'a self, wanted: OccurrenceFilter<'a>) -> LedgerFuture<'a, Option<OccurrenceRecord>> {
+        Box::pin(async move { read_ledger!(self, find_occurrence, wanted) })
     }
 }
 
@@ -130,22 +105,22 @@ async fn load_schedules(
     rows.iter().map(stored).collect()
 }
 
-async fn update_schedule(
+async fn change_schedule(
     connection: &mut Connection,
     name: String,
-    change: impl FnOnce(&mut ActiveSchedule) + Send,
+    order: ScheduleOrder,
 ) -> Result<bool, StatementError> {
+    // A damaged schedule can be removed, so it is not read.
+    if order == ScheduleOrder::Remove {
+        let gone = query("DELETE FROM schedules WHERE name = $1").bind(name).execute(connection).await?;
+        return Ok(gone.rows_affected() > 0);
+    }
     let row = query("SELECT * FROM schedules WHERE name = $1").bind(name).fetch_optional(&mut *connection).await?;
     let Some(row) = row else { return Ok(false) };
-    let mut schedule = schedule_from_row(&row)?;
-    change(&mut schedule);
-    store_schedule(connection, schedule).await?;
+    if let Some(changed) = order.apply(schedule_from_row(&row)?) {
+        store_schedule(connection, changed).await?;
+    }
     Ok(true)
-}
-
-async fn delete_schedule(connection: &mut Connection, name: String) -> Result<bool, StatementError> {
-    let gone = query("DELETE FROM schedules WHERE name = $1").bind(name).execute(connection).await?;
-    Ok(gone.rows_affected() > 0)
 }
 
 /// The latest occurrences of a schedule up to a time, latest first.
@@ -169,13 +144,21 @@ async fn list_occurrences(
     found.iter().map(stored).collect()
 }
 
-/// The occurrence that started a run.
-async fn find_occurrence_of_run(
-    reader: &mut Connection,
-    run: RunId,
+/// The recorded occurrence that matches. `None` if there is none.
+async fn find_occurrence(
+    connection: &mut Connection,
+    wanted: OccurrenceFilter<'_>,
 ) -> Result<Option<OccurrenceRecord>, StatementError> {
-    let found = query("SELECT * FROM occurrences WHERE run = $1").bind(run.0).fetch_optional(reader).await?;
-    found.as_ref().map(occurrence_from_row).transpose()
+    let statement = match wanted {
+        OccurrenceFilter::Key(OccurrenceKey { schedule, nominal, zone }) => {
+            query("SELECT * FROM occurrences WHERE schedule = $1 AND nominal = $2 AND zone = $3")
+                .bind(schedule)
+                .bind(nominal)
+                .bind(zone)
+        }
+        OccurrenceFilter::Run(run) => query("SELECT * FROM occurrences WHERE run = $1").bind(run.0),
+    };
+    statement.fetch_optional(connection).await?.as_ref().map(occurrence_from_row).transpose()
 }
 
 /// The outcome of an occurrence, and whether its run was opened.
@@ -183,7 +166,7 @@ async fn find_fate_and_run_state(
     connection: &mut Connection,
     key: &OccurrenceKey,
 ) -> Result<(Option<OccurrenceOutcome>, bool), StatementError> {
-    let fate = find_fate(&mut *connection, key).await?;
+    let fate = find_occurrence(&mut *connection, OccurrenceFilter::Key(key)).await?.map(|record| record.outcome);
     let Some(OccurrenceOutcome::Fired(run)) = fate else { return Ok((fate, false)) };
     let progress: Option<String> =
         scalar("SELECT progress FROM runs WHERE key = $1").bind(run.0).fetch_optional(connection).await?;
@@ -207,30 +190,17 @@ async fn fire_occurrence(
     Ok(Some(run))
 }
 
-async fn give_up_occurrence(
-    connection: &mut Connection,
-    key: OccurrenceKey,
-    at: Timestamp,
-    fate: OccurrenceOutcome,
-) -> Result<bool, StatementError> {
-    let (Some(OccurrenceOutcome::Fired(_)), false) = find_fate_and_run_state(&mut *connection, &key).await? else {
-        return Ok(false);
-    };
-    store_fate(connection, &key, at, &fate).await?;
-    Ok(true)
-}
-
 async fn skip_occurrence(
     connection: &mut Connection,
-    key: OccurrenceKey,
-    at: Timestamp,
-    fate: OccurrenceOutcome,
+    OccurrenceRecord { key, at, outcome }: OccurrenceRecord,
+    condition: SkipCondition,
 ) -> Result<bool, StatementError> {
-    if find_fate(&mut *connection, &key).await?.is_some() {
-        return Ok(false);
+    let (before, was_opened) = find_fate_and_run_state(&mut *connection, &key).await?;
+    let skips = may_skip(condition, before.as_ref(), was_opened);
+    if skips {
+        store_fate(connection, &key, at, &outcome).await?;
     }
-    store_fate(connection, &key, at, &fate).await?;
-    Ok(true)
+    Ok(skips)
 }
 
 /// Stores the outcome of an occurrence, replacing an earlier one.
@@ -259,20 +229,6 @@ async fn store_fate(
     .execute(connection)
     .await?;
     Ok(())
-}
-
-/// The outcome of an occurrence. `None` if none is recorded.
-async fn find_fate(
-    connection: &mut Connection,
-    key: &OccurrenceKey,
-) -> Result<Option<OccurrenceOutcome>, StatementError> {
-    let row = query("SELECT * FROM occurrences WHERE schedule = $1 AND nominal = $2 AND zone = $3")
-        .bind(&key.schedule)
-        .bind(&key.nominal)
-        .bind(&key.zone)
-        .fetch_optional(connection)
-        .await?;
-    row.map(|row| occurrence_from_row(&row).map(|record| record.outcome)).transpose()
 }
 
 pub(super) fn occurrence_from_row(row: &Record) -> Result<OccurrenceRecord, StatementError> {

@@ -23,7 +23,7 @@ use crate::schedule::{find_active_schedule, standing_digest};
 use crate::{Adapters, Consent, Error, Inputs, ListSurvey, Proposal, Round, RunRequest, current_person, fetch_list};
 use campaign_core::domain::{ApproverKey, Phone, Row, RowSet};
 use campaign_engine::delivery::FrozenInputs;
-use campaign_ledger::{ActiveSchedule, Approval, Ledger, LedgerError, OccurrenceKey, Plan};
+use campaign_ledger::{ActiveSchedule, Approval, ApprovalFilter, Ledger, LedgerError, OccurrenceKey, Plan};
 use campaign_manifest::{CampaignDay, Profile, SecretSource};
 
 /// A plan that is under review for its approval.
@@ -216,7 +216,7 @@ pub async fn store_pending(adapters: &Adapters, digest: &str, pending: PendingRe
 /// # Errors
 /// If the ledger cannot be written.
 pub async fn use_approval(ledger: &dyn Ledger, digest: &str) -> Result<Option<Approval>, Error> {
-    for kept in ledger.list_approvals(digest).await? {
+    for kept in ledger.list_approvals(ApprovalFilter::Digest(digest)).await? {
         if ledger.use_approval(&kept.approval.token, None).await? {
             return Ok(Some(kept.approval));
         }
@@ -258,7 +258,13 @@ pub async fn approve_pending(
     consent: &dyn Consent,
 ) -> Result<Approval, Error> {
     let now = (adapters.clock)();
-    if let Some(given) = adapters.ledger.list_approvals(digest).await?.into_iter().find(|kept| kept.is_valid(now)) {
+    if let Some(given) = adapters
+        .ledger
+        .list_approvals(ApprovalFilter::Digest(digest))
+        .await?
+        .into_iter()
+        .find(|kept| kept.is_valid(now))
+    {
         return Err(Error::Plan(PlanRefusal::Approved { digest: digest.to_owned(), by: given.approval.by }));
     }
     confirm(consent, Proposal::Pending { gateway: &pending.gateway, shown }).await?;
@@ -281,7 +287,10 @@ pub async fn approve_pending(
 /// # Errors
 /// If the ledger cannot be read.
 pub async fn count_approvals(ledger: &dyn Ledger, armed: &ActiveSchedule, digest: &str) -> Result<usize, LedgerError> {
-    let (own, all) = (ledger.list_approvals(digest).await?, ledger.list_approvals(&standing_digest(armed)).await?);
+    let (own, all) = (
+        ledger.list_approvals(ApprovalFilter::Digest(digest)).await?,
+        ledger.list_approvals(ApprovalFilter::Digest(&standing_digest(armed))).await?,
+    );
     Ok(own.len() + all.len())
 }
 
@@ -298,7 +307,7 @@ pub async fn find_occurrence_plan(ledger: &dyn Ledger, key: &OccurrenceKey) -> R
         PlanContent::Pending(_) => false,
     };
     // A damaged plan counts as missing: its occurrence is not sent.
-    let plans = ledger.list_plans().await?;
+    let plans = ledger.list_plans("").await?;
     Ok(plans
         .into_iter()
         .flatten()

@@ -17,7 +17,9 @@ use crate::{
 use campaign_core::domain::Row;
 use campaign_engine::delivery::{FrozenInputs, Snapshot};
 use campaign_gateway::BoxFuture;
-use campaign_ledger::{Approval, EnvelopeReader, KeptApproval, Ledger, LedgerError, Plan, RowState, Run, RunId};
+use campaign_ledger::{
+    Approval, ApprovalFilter, EnvelopeReader, KeptApproval, Ledger, LedgerError, Plan, RowState, Run, RunId, find_plans,
+};
 use campaign_manifest::{ApprovalRule, Profile};
 
 /// A plan that a call must follow.
@@ -46,7 +48,7 @@ impl Consent for PlanConsent {
 
 /// The plan whose digest begins like this.
 pub(super) async fn find_plan(ledger: &dyn Ledger, digest: &str) -> Result<Plan, Error> {
-    let mut found = ledger.find_plans(&digest.to_lowercase()).await?;
+    let mut found = find_plans(ledger, &digest.to_lowercase()).await?;
     let refused = match (found.len(), digest.is_empty()) {
         (1, false) => return Ok(found.remove(0)),
         (0, _) | (_, true) => PlanRefusal::Unknown { digest: digest.to_owned() },
@@ -66,7 +68,7 @@ pub(super) async fn load_approvals(
     digest: &str,
     rule: Option<&ApprovalRule>,
 ) -> Result<Vec<KeptApproval>, Error> {
-    let mut approvals = ledger.list_approvals(digest).await?;
+    let mut approvals = ledger.list_approvals(ApprovalFilter::Digest(digest)).await?;
     approvals.retain(|kept| is_valid_approval(&kept.approval, rule));
     Ok(approvals)
 }
@@ -84,7 +86,7 @@ impl RequiredPlan {
             (None, Some(digest)) => find_plan(ledger, digest).await?.digest,
             (Some(token), digest) => import_approval(ledger, token, digest.as_deref(), rule).await?,
         };
-        let planned = ledger.find_plans(&digest).await?.first().map(PlanContent::parse_campaign).transpose()?;
+        let planned = find_plans(ledger, &digest).await?.first().map(PlanContent::parse_campaign).transpose()?;
         let approvals = load_approvals(ledger, &digest, rule).await?;
         Ok(Some(Self { digest, planned, approvals }))
     }
@@ -284,8 +286,8 @@ impl Session {
         let frozen = FrozenInputs::load_for_run(ledger, run).await?;
         let now = PlanOptions::default().with_resources_of(self.inputs());
         let mut options = vec![now.clone(), PlanOptions { again: true, ..now }];
-        for used in ledger.list_run_approvals(run.key).await? {
-            let plans = ledger.find_plans(&used.approval.digest).await?;
+        for used in ledger.list_approvals(ApprovalFilter::Run(run.key)).await? {
+            let plans = find_plans(ledger, &used.approval.digest).await?;
             let planned = plans.first().map(PlanContent::parse_campaign).transpose()?;
             options.extend(planned.map(|planned| planned.options.with_resources_of(self.inputs())));
         }
@@ -339,7 +341,7 @@ impl Session {
         let touched = RowState::ALL.into_iter().filter(|state| !UNTOUCHED.contains(state));
         let sent: u64 = touched.map(|state| snapshot.counts.get(state)).sum();
         let (Some(rule), ledger) = (self.live_rule(), self.adapters.ledger.as_ref()) else { return Ok((sent, sent)) };
-        let approvals = ledger.list_run_approvals(run.key).await?;
+        let approvals = ledger.list_approvals(ApprovalFilter::Run(run.key)).await?;
         let Some(since) = find_approval_time(run, &approvals, rule) else { return Ok((sent, sent)) };
         let is_touched = |row| snapshot.states.recorded_state(row).is_some_and(|state| !UNTOUCHED.contains(&state));
         Ok((sent, count_attempted_before(ledger, run.key, since, is_touched).await?.min(sent)))
@@ -347,7 +349,13 @@ impl Session {
 
     /// An approval of one of these digests that a run has used.
     async fn find_used_approval(&self, run: &Run, digests: &[String]) -> Result<Option<Approval>, Error> {
-        let used = self.adapters.ledger.list_run_approvals(run.key).await?.into_iter().map(|kept| kept.approval);
+        let used = self
+            .adapters
+            .ledger
+            .list_approvals(ApprovalFilter::Run(run.key))
+            .await?
+            .into_iter()
+            .map(|kept| kept.approval);
         let mut own = used.filter(|own| digests.contains(&own.digest) && is_valid_approval(own, self.approval_rule()));
         Ok(own.next())
     }
@@ -426,7 +434,7 @@ pub(super) async fn count_unapproved(
     let mut sent = 0;
     for run in runs {
         let reached = ledger.load_sent_numbers(&[run.key]).await?.len();
-        sent += match find_approval_time(run, &ledger.list_run_approvals(run.key).await?, rule) {
+        sent += match find_approval_time(run, &ledger.list_approvals(ApprovalFilter::Run(run.key)).await?, rule) {
             None => reached,
             // The envelopes of a purged run are gone. It ended with its approval.
             Some(_) if run.purged_at.is_some() => 0,

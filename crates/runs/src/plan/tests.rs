@@ -18,7 +18,7 @@ use campaign_core::calendar::Occurrence;
 use campaign_core::domain::Endpoint;
 use campaign_engine::delivery::Interrupt;
 use campaign_gateway::{AnswerRules, GatewayAddress, JsonApi, JsonApiError};
-use campaign_ledger::{RowState, RunId};
+use campaign_ledger::{ApprovalFilter, RowState, RunId};
 use campaign_manifest::CampaignDay;
 use campaign_sandbox::{Sandbox, SandboxSettings, Scenario, load_scenario};
 
@@ -319,7 +319,7 @@ async fn occurrence_approved_before_an_upgrade_begins_after_it() {
     office.approve(&digest).await.unwrap();
     let run = expect_ended(office.launch(office.inputs(Some(&occurrence)), request).await);
     assert_eq!(run.sent, 3);
-    assert_eq!(office.world.adapters.ledger.list_run_approvals(run.run.key).await.unwrap().len(), 1);
+    assert_eq!(office.world.adapters.ledger.list_approvals(ApprovalFilter::Run(run.run.key)).await.unwrap().len(), 1);
 }
 
 #[tokio::test]

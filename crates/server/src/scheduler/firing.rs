@@ -15,7 +15,8 @@ use campaign_core::domain::NotificationEvent;
 use campaign_core::finding::BriefFinding;
 use campaign_engine::report::format_local_minute;
 use campaign_ledger::{
-    ActiveSchedule, Ledger, LedgerError, OccurrenceOutcome, OccurrenceRecord, RunFilter, RunId, RunProgress, StopKind,
+    ActiveSchedule, Ledger, LedgerError, OccurrenceOutcome, OccurrenceRecord, RunFilter, RunId, RunProgress,
+    SkipCondition, StopKind,
 };
 use campaign_runs::{
     EndedRun, Error, PlanRefusal, RunOutcome, ScheduleChange, ScheduleRefusal, SkipRecord, check_schedule,
@@ -197,7 +198,8 @@ impl DaemonState {
             return Ok(());
         };
         let reason = SkipReason::Missed;
-        if self.ledger().abandon_occurrence(&record.key, record.at, &reason.to_record().to_text()).await? {
+        let (text, condition) = (reason.to_record().to_text(), SkipCondition::RunNotOpened);
+        if self.ledger().skip_occurrence(&record.key, record.at, &text, condition).await? {
             self.report_skipped(armed, &occurrence, 0, reason).await?;
         }
         Ok(())
@@ -303,7 +305,8 @@ impl DaemonState {
         reason: SkipReason,
     ) -> Result<bool, LedgerError> {
         let key = occurrence_key(&armed.name, occurrence);
-        let is_new = self.ledger().skip_occurrence(&key, occurrence.at, &reason.to_record().to_text()).await?;
+        let (text, condition) = (reason.to_record().to_text(), SkipCondition::NotRecorded);
+        let is_new = self.ledger().skip_occurrence(&key, occurrence.at, &text, condition).await?;
         if is_new {
             self.report_skipped(armed, occurrence, before, reason).await?;
         }

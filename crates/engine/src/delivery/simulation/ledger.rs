@@ -15,15 +15,15 @@ use super::shares::HeldSeats;
 use campaign_core::domain::{Addressee, FrequencyCap, MessageId, OperationOutcome, Phone, Row};
 use campaign_ledger::memory::{LedgerContents, StoredRun};
 use campaign_ledger::{
-    AccountRateLimit, ActiveSchedule, Additions, Allowance, Approval, ApprovalRuleStore, AskedRow, BlockRequest,
-    CampaignLock, Claim, ContactHistory, Copies, DamagedOccurrence, DamagedSchedule, DrawOutcome, DrawRefusal,
-    EntryRemoval, EnvelopeRecord, EnvelopeSummary, ExcludedRows, ForgetOrder, Forgetting, Intent, KeptApproval,
-    KeptApprovalRule, Lease, Ledger, LedgerError, LedgerFuture, LedgerMaintenance, MessageOrigin, NewCopies,
-    NewNotification, NewReceipt, NewRowEvent, NewRun, Notification, NotificationOutcome, NotificationQueue, NumberSet,
-    OccurrenceKey, OccurrenceOutcome, OccurrenceRecord, OptOut, OptOutPage, OptOutRemoval, Ownership, Permit, Plan,
-    PlanStore, QuestionPermit, ReceiptOutcome, ReceiptStore, RepeatGuard, RetryOrder, RowEvent, RowReceipts, RowSpan,
-    Run, RunEnd, RunFilter, RunId, ScheduleStore, Settlement, SharedRun, SlotWait, StateCounts, StrayCopies,
-    SuppressedNumbers, SuppressionList,
+    AccountRateLimit, ActiveSchedule, Additions, Allowance, Approval, ApprovalFilter, ApprovalRuleStore, AskedRow,
+    BlockRequest, CampaignLock, Claim, ContactHistory, Copies, DamagedOccurrence, DamagedPlan, DamagedSchedule,
+    DrawOutcome, DrawRefusal, EntryRemoval, EnvelopeRecord, EnvelopeSummary, ExcludedRows, ForgetOrder, Forgetting,
+    Intent, KeptApproval, KeptApprovalRule, Lease, Ledger, LedgerError, LedgerFuture, LedgerMaintenance, MessageOrigin,
+    NewCopies, NewNotification, NewReceipt, NewRowEvent, NewRun, Notification, NotificationOutcome, NotificationQueue,
+    NumberSet, OccurrenceFilter, OccurrenceKey, OccurrenceRecord, OptOut, OptOutPage, OptOutRemoval, Ownership, Permit,
+    Plan, PlanStore, QuestionPermit, ReceiptOutcome, ReceiptStore, RepeatGuard, RetryOrder, RowEvent, RowReceipts,
+    RowSpan, Run, RunEnd, RunFilter, RunId, ScheduleOrder, ScheduleStore, Settlement, SharedRun, SkipCondition,
+    SlotWait, StateCounts, StrayCopies, SuppressedNumbers, SuppressionList,
 };
 
 /// The time of a commit before and after the moment from which it is durable.
@@ -562,7 +562,7 @@ impl PlanStore for ProcessLedger {
         unreachable!("{NO_PLANS}")
     }
 
-    fn find_plans<'a>(&'a self, _: &'a str) -> LedgerFuture<'a, Vec<Plan>> {
+    fn list_plans<'a>(&'a self, _: &'a str) -> LedgerFuture<'a, Vec<Result<Plan, DamagedPlan>>> {
         unreachable!("{NO_PLANS}")
     }
 
@@ -570,7 +570,7 @@ impl PlanStore for ProcessLedger {
         unreachable!("{NO_PLANS}")
     }
 
-    fn list_approvals<'a>(&'a self, _: &'a str) -> LedgerFuture<'a, Vec<KeptApproval>> {
+    fn list_approvals<'a>(&'a self, _: ApprovalFilter<'a>) -> LedgerFuture<'a, Vec<KeptApproval>> {
         unreachable!("{NO_PLANS}")
     }
 
@@ -579,10 +579,6 @@ impl PlanStore for ProcessLedger {
     }
 
     fn open_approved_run<'a>(&'a self, _: RunId, _: Option<RunId>, _: &'a str) -> LedgerFuture<'a, bool> {
-        unreachable!("{NO_PLANS}")
-    }
-
-    fn list_run_approvals(&self, _: RunId) -> LedgerFuture<'_, Vec<KeptApproval>> {
         unreachable!("{NO_PLANS}")
     }
 }
@@ -598,15 +594,7 @@ impl ScheduleStore for ProcessLedger {
         unreachable!("{NO_SCHEDULES}")
     }
 
-    fn pause_schedule<'a>(&'a self, _: &'a str) -> LedgerFuture<'a, bool> {
-        unreachable!("{NO_SCHEDULES}")
-    }
-
-    fn resume_schedule<'a>(&'a self, _: &'a str, _: Timestamp) -> LedgerFuture<'a, bool> {
-        unreachable!("{NO_SCHEDULES}")
-    }
-
-    fn deactivate_schedule<'a>(&'a self, _: &'a str) -> LedgerFuture<'a, bool> {
+    fn change_schedule<'a>(&'a self, _: &'a str, _: ScheduleOrder) -> LedgerFuture<'a, bool> {
         unreachable!("{NO_SCHEDULES}")
     }
 
@@ -619,11 +607,13 @@ impl ScheduleStore for ProcessLedger {
         unreachable!("{NO_SCHEDULES}")
     }
 
-    fn skip_occurrence<'a>(&'a self, _: &'a OccurrenceKey, _: Timestamp, _: &'a str) -> LedgerFuture<'a, bool> {
-        unreachable!("{NO_SCHEDULES}")
-    }
-
-    fn abandon_occurrence<'a>(&'a self, _: &'a OccurrenceKey, _: Timestamp, _: &'a str) -> LedgerFuture<'a, bool> {
+    fn skip_occurrence<'a>(
+        &'a self,
+        _: &'a OccurrenceKey,
+        _: Timestamp,
+        _: &'a str,
+        _: SkipCondition,
+    ) -> LedgerFuture<'a, bool> {
         unreachable!("{NO_SCHEDULES}")
     }
 
@@ -636,11 +626,7 @@ impl ScheduleStore for ProcessLedger {
         unreachable!("{NO_SCHEDULES}")
     }
 
-    fn find_run_occurrence(&self, _: RunId) -> LedgerFuture<'_, Option<OccurrenceRecord>> {
-        unreachable!("{NO_SCHEDULES}")
-    }
-
-    fn find_occurrence<'a>(&'a self, _: &'a OccurrenceKey) -> LedgerFuture<'a, Option<OccurrenceOutcome>> {
+    fn find_occurrence<'a>(&'a self, _: OccurrenceFilter<'a>) -> LedgerFuture<'a, Option<OccurrenceRecord>> {
         unreachable!("{NO_SCHEDULES}")
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::scheduler::tests::*;
 use campaign_core::domain::NotificationEvent;
-use campaign_ledger::{Approval, OccurrenceOutcome, RunFilter};
+use campaign_ledger::{Approval, ApprovalFilter, OccurrenceFilter, OccurrenceOutcome, RunFilter, ScheduleOrder};
 use campaign_runs::PlanRefusal;
 
 #[tokio::test(start_paused = true)]
@@ -65,7 +65,8 @@ async fn recorded_but_unopened_run_fires_again() {
     let (_stop, interrupt) = watch::channel(Interrupt::None);
     let _ = starter.start_occurrence(armed.clone(), due.clone(), interrupt.clone()).await;
     assert_eq!(setup.fired_occurrences().len(), 1);
-    assert_ne!(ledger.find_occurrence(&key).await.unwrap(), Some(OccurrenceOutcome::Fired(lost.key)));
+    let recorded = ledger.find_occurrence(OccurrenceFilter::Key(&key)).await.unwrap();
+    assert_ne!(recorded.map(|record| record.outcome), Some(OccurrenceOutcome::Fired(lost.key)));
     let again = starter.start_occurrence(armed, due, interrupt).await;
     assert!(matches!(again, Err(Error::Schedule(ScheduleRefusal::Recorded { .. }))), "{again:?}");
     assert_eq!(setup.fired_occurrences().len(), 1);
@@ -157,9 +158,9 @@ async fn occurrence_is_skipped_while_running_or_paused() {
     let busy = |hour: u8| format!("2026-12-01 {hour:02}:00 skipped after 0: the campaign was still being sent");
     assert_eq!(setup.reported_events(), [busy(2), busy(4)]);
     let ledger = Arc::clone(&setup.adapters.ledger);
-    assert!(ledger.pause_schedule("sale").await.unwrap());
+    assert!(ledger.change_schedule("sale", ScheduleOrder::Pause).await.unwrap());
     setup.run_for(DAY).await;
-    assert!(ledger.resume_schedule("sale", now()).await.unwrap());
+    assert!(ledger.change_schedule("sale", ScheduleOrder::Resume { since: now() }).await.unwrap());
     setup.run_for(Duration::from_secs(3600)).await;
     assert_eq!(
         (setup.fired_occurrences().len(), setup.reported_events().len()),
@@ -282,7 +283,7 @@ impl Starter for GuardedStarter {
     ) -> BoxFuture<'static, Result<RunOutcome, Error>> {
         let (starter, digest) = (Arc::clone(&self.0), occurrence.format_nominal());
         Box::pin(async move {
-            if !starter.ledger.list_approvals(&digest).await?.is_empty() {
+            if !starter.ledger.list_approvals(ApprovalFilter::Digest(&digest)).await?.is_empty() {
                 return starter.start_occurrence(armed, occurrence, interrupt).await;
             }
             let (file, gateway) = (armed.file.into(), armed.gateway);
