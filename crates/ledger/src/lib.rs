@@ -74,7 +74,9 @@ pub use rate_limit::{
 };
 pub use receipts::{KeptReceipt, NewReceipt, ReceiptOutcome, ReceiptReader, ReceiptStore, RowReceipts};
 pub use row_state::{Attempt, BilledParts, RowActivities, RowStates, RunActivity, StateCounts};
-pub use run::{CampaignLock, Claim, Epoch, Lease, MessageOrigin, NewRun, Run, RunEnd, RunFilter, RunId, RunProgress};
+pub use run::{
+    CampaignLock, Claim, Epoch, Lease, MessageOrigin, NewRun, Run, RunEnd, RunFilter, RunId, RunProgress, StopRequest,
+};
 pub use schedules::{
     ActiveSchedule, OccurrenceFilter, OccurrenceKey, OccurrenceOutcome, OccurrenceRecord, ScheduleOrder, ScheduleStore,
     SkipCondition,
@@ -137,18 +139,26 @@ pub trait Ledger:
     /// Records the results file of a run.
     fn set_results_file(&self, run: RunId, results: String) -> LedgerFuture<'_, ()>;
 
-    /// The opened runs that match the filter, oldest first.
-    fn list_runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Run>>;
-
-    /// Like [`Ledger::list_runs`], for display: a damaged record does not hide the others.
+    /// The opened runs that match the filter, oldest first. A damaged record does not hide the others.
     ///
     /// Decisions about sending use [`Ledger::list_runs`], which fails if a record is damaged.
-    fn list_stored_runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Result<Run, DamagedRun>>> {
-        Box::pin(async move { Ok(self.list_runs(wanted).await?.into_iter().map(Ok).collect()) })
+    fn list_stored_runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Result<Run, DamagedRun>>>;
+
+    /// The opened runs that match the filter, oldest first. Fails if one of their records is damaged.
+    fn list_runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Run>> {
+        Box::pin(async move {
+            let stored = self.list_stored_runs(wanted).await?;
+            stored.into_iter().map(|run| run.map_err(|damaged| damaged.error)).collect()
+        })
     }
 
     /// The run and row of a message identifier. The lookup uses ranges, so nothing is stored per message.
-    fn find_message(&self, id: MessageId) -> LedgerFuture<'_, Option<MessageOrigin>>;
+    fn find_message(&self, id: MessageId) -> LedgerFuture<'_, Option<MessageOrigin>> {
+        Box::pin(async move {
+            let runs = self.list_runs(RunFilter::with_id(id)).await?;
+            Ok(runs.iter().find_map(|run| Some(MessageOrigin { run: run.key, row: run.find_row(id)? })))
+        })
+    }
 
     /// Locks a campaign of an account, before the guard is read. `None` if another process has the lock.
     fn acquire_campaign_lock<'a>(
@@ -215,8 +225,8 @@ pub trait Ledger:
     /// Records the outcome of an envelope, whichever process owns the run: an answer is evidence.
     fn settle_envelope(&self, settlement: Settlement) -> LedgerFuture<'_, ()>;
 
-    /// Requests that the owner of a run stops after the requests in flight. `false` withdraws the request.
-    fn request_stop(&self, run: RunId, requested: bool) -> LedgerFuture<'_, ()>;
+    /// Requests that the processes that send a run stop after the requests in flight, or withdraws such a request.
+    fn request_stop(&self, run: RunId, request: StopRequest) -> LedgerFuture<'_, ()>;
 
     /// Whether a stop of a run is requested.
     fn is_stop_requested(&self, run: RunId) -> LedgerFuture<'_, bool>;

@@ -291,6 +291,22 @@ pub struct RunEnd {
     pub notifications: Vec<NewNotification>,
 }
 
+/// A request to the processes that send a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StopRequest {
+    /// Stop after the requests in flight.
+    Stop,
+    /// Stop all workers for this reason. Changes nothing if a stop is already requested.
+    Halt {
+        /// The kind of the stop.
+        kind: StopKind,
+        /// The reason, as text.
+        reason: String,
+    },
+    /// Continue: the request is withdrawn.
+    Withdraw,
+}
+
 /// A filter for opened runs. The default matches all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunFilter {
@@ -323,6 +339,12 @@ impl RunFilter {
     #[must_use]
     pub fn with_key(key: RunId) -> Self {
         Self { key: Some(key), ..Self::default() }
+    }
+
+    /// Matches the run that reserved this identifier.
+    #[must_use]
+    pub fn with_id(id: MessageId) -> Self {
+        Self { ids: Some(IdRange { first: id.get(), len: 1 }), ..Self::default() }
     }
 
     /// Matches the runs of a campaign.
@@ -398,6 +420,19 @@ impl Run {
     /// Whether workers may send drawn rows. They may not after the owner ended the run.
     pub(crate) fn may_send_drawn_rows(&self) -> bool {
         self.shared || self.ended_at.is_none()
+    }
+
+    /// Applies a stop request. Returns whether it changes anything.
+    pub(crate) fn apply_stop_request(&mut self, request: StopRequest) -> bool {
+        let requested = request != StopRequest::Withdraw;
+        if self.stop_requested == requested {
+            return false;
+        }
+        self.stop_requested = requested;
+        if let StopRequest::Halt { kind, reason } = request {
+            (self.stop, self.stop_reason) = (Some(kind), Some(reason));
+        }
+        true
     }
 
     /// Starts a claim and clears the previous end.

@@ -6,9 +6,7 @@ use std::fmt;
 use jiff::Timestamp;
 use roaring::RoaringBitmap;
 
-use super::{
-    Epoch, ExcludedRows, Lease, LedgerFuture, NewRun, Ownership, Run, RunId, RunProgress, StopKind, SuppressionPolicy,
-};
+use super::{Epoch, ExcludedRows, Lease, LedgerFuture, NewRun, Ownership, Run, RunId, RunProgress, SuppressionPolicy};
 use campaign_core::domain::{Endpoint, MessageId, OperationKind, Row};
 
 /// The common properties of single messages. Messages with equal properties go into one run until it is full.
@@ -308,9 +306,6 @@ pub trait ShardStore: Send + Sync {
 
     /// Records that the gateway accepted a message of a run.
     fn mark_proven(&self, run: RunId) -> LedgerFuture<'_, ()>;
-
-    /// Stops a run for all workers and records the reason. Does nothing if a stop is already requested.
-    fn halt_run(&self, run: RunId, kind: StopKind, reason: String) -> LedgerFuture<'_, ()>;
 
     /// The workers of a run with their rows.
     fn list_shard_holders<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, Vec<ShardHolder>>;

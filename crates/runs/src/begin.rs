@@ -24,8 +24,8 @@ use campaign_engine::check::{RunStart, SurveyExclusions};
 use campaign_engine::delivery::FrozenInputs;
 use campaign_engine::report::{find_runs_in_doubt, is_owned};
 use campaign_ledger::{
-    Ledger, NewRun, OccurrenceFilter, OccurrenceOutcome, RowState, Run, RunId, RunProgress, SuppressedNumbers,
-    SuppressionPolicy,
+    Ledger, NewRun, OccurrenceFilter, OccurrenceOutcome, RowState, Run, RunId, RunProgress, StopRequest,
+    SuppressedNumbers, SuppressionPolicy,
 };
 
 impl Session {
@@ -46,7 +46,7 @@ impl Session {
         }
         let Some(open) = self.find_open_run(&runs).await? else { return self.begin_run(&listed, &opened, None).await };
         // Earlier requests to stop do not concern this call; later ones do.
-        ledger.request_stop(open.key, false).await?;
+        ledger.request_stop(open.key, StopRequest::Withdraw).await?;
         if self.launch.request.round != Round::Same {
             return Err(Error::RoundUnfinished { run: open.name() });
         }

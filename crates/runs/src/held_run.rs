@@ -12,7 +12,7 @@ use campaign_engine::delivery::Snapshot;
 use campaign_engine::report::{RunFigures, RunResults, is_owned};
 use campaign_ledger::{
     CampaignLock, Lease, Ledger, NewRowEvent, Ownership, RowState, Run, RunEnd, RunFilter, RunProgress, StateCounts,
-    StopKind,
+    StopKind, StopRequest,
 };
 
 /// A run that this process holds.
@@ -251,7 +251,7 @@ pub async fn stop_run(ledger: &dyn Ledger, run: &Run) -> Result<bool, Error> {
         return Err(Error::SinglesOnTheirWay { run: run.name() });
     }
     if is_owned(ledger, run).await? {
-        ledger.request_stop(run.key, true).await?;
+        ledger.request_stop(run.key, StopRequest::Stop).await?;
         return Ok(true);
     }
     if ledger.is_campaign_locked(&run.campaign, &run.account).await? {

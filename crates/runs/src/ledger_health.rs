@@ -26,7 +26,8 @@ use campaign_engine::report::{
 use campaign_gateway::EncodedOperation;
 use campaign_ledger::{
     Backup, DamagedRecord, DamagedRun, EnvelopeReader, Intent, Lease, Ledger, LedgerError, Permit, ReceiptReader,
-    RecordKind, Run, RunEnd, RunFilter, RunProgress, ScheduleOrder, SentRow, ShardWorker, StopKind, StrayCopies,
+    RecordKind, Run, RunEnd, RunFilter, RunProgress, ScheduleOrder, SentRow, ShardWorker, StopKind, StopRequest,
+    StrayCopies,
 };
 
 /// The result of checking a whole ledger.
@@ -404,7 +405,7 @@ async fn take_all_shares(ledger: &dyn Ledger, run: &Run, lease: Lease) -> Result
 async fn record_doubt(adapters: &Adapters, run: &Run, made_at: Timestamp) -> Result<u64, Error> {
     let ledger = adapters.ledger.as_ref();
     let held = lock_campaign(ledger, &run.campaign, &run.gateway, &run.account).await?;
-    ledger.request_stop(run.key, false).await?;
+    ledger.request_stop(run.key, StopRequest::Withdraw).await?;
     let lease = ledger.claim_run(&held, run.key).await?.lease;
     // All rows of a shared run are taken, because no other process has any.
     let seat = take_all_shares(ledger, run, lease).await?;

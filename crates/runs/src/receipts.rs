@@ -162,8 +162,7 @@ impl WebhookReceiver {
             return Ok(Some(run));
         }
         // It is new, or has new identifiers: a retry, or a block of a shared run.
-        let Some(origin) = self.ledger.find_message(id).await? else { return Ok(None) };
-        let found = self.ledger.list_runs(RunFilter { key: Some(origin.run), ..RunFilter::all() }).await?;
+        let found = self.ledger.list_runs(RunFilter::with_id(id)).await?;
         let Some(run) = found.into_iter().find(|run| run.name() == name).map(Arc::new) else { return Ok(None) };
         let mut runs = self.runs.write().unwrap_or_else(PoisonError::into_inner);
         if runs.len() >= MAX_CACHED_RUNS {

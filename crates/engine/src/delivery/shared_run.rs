@@ -11,7 +11,7 @@ use campaign_core::domain::OperationOutcome;
 use campaign_core::failpoint;
 use campaign_ledger::{
     Allowance, EnvelopeRecord, Lease, Ledger, LedgerError, Ownership, RowSpan, RowState, Run, RunFilter, ShardDraw,
-    ShardWorker,
+    ShardWorker, StopRequest,
 };
 
 /// The interval of checks while other workers hold shards.
@@ -61,6 +61,12 @@ pub struct Participant<'p, S> {
 }
 
 impl<S: ShardSender> Participant<'_, S> {
+    /// Stops the run for all workers.
+    async fn halt_run(&self, run: &Run, stop: &Stop) -> Result<(), LedgerError> {
+        let request = StopRequest::Halt { kind: stop.kind, reason: stop.reason.clone() };
+        self.ledger.request_stop(run.key, request).await
+    }
+
     /// Works on a shared run until nothing is left for this worker. Stops the run for all workers if continuing would
     /// do harm.
     ///
@@ -69,7 +75,7 @@ impl<S: ShardSender> Participant<'_, S> {
     pub async fn take_part(&self, run: &Run) -> Result<(SendEnding, DrawEnd), S::Error> {
         let (ending, drawn) = self.send_shares(run, None).await?;
         if let Some(stop) = ending.stopped.as_ref().filter(|stop| is_stop_for_all(stop.kind)) {
-            self.ledger.halt_run(run.key, stop.kind, stop.reason.clone()).await?;
+            self.halt_run(run, stop).await?;
         }
         Ok((ending, drawn))
     }
@@ -116,7 +122,7 @@ impl<S: ShardSender> Participant<'_, S> {
             }
         }
         if let Some(stop) = ending.stopped.as_ref().filter(|stop| !is_ledger_lost(stop.kind)) {
-            self.ledger.halt_run(run.key, stop.kind, stop.reason.clone()).await?;
+            self.halt_run(run, stop).await?;
             self.wait_until_released(run, longest).await?;
         }
         Ok(Some(ending))

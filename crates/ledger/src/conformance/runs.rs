@@ -7,16 +7,16 @@ use jiff::Timestamp;
 use super::scene::*;
 use crate::{
     KeptApprovalRule, Ledger, LedgerError, MessageOrigin, NewRun, Permit, RetriedRow, RetryOrder, RowState, RunEnd,
-    RunFilter, RunProgress, StateCounts, StopKind, SuppressionPolicy,
+    RunFilter, RunProgress, StateCounts, StopKind, StopRequest, SuppressionPolicy,
 };
 use campaign_core::domain::{Endpoint, IdRange, LOOPBACK, MessageId, OperationKind, Row};
 
 pub(super) async fn stop_request_outlives_a_claim_until_withdrawn<L: Ledger>(scene: Scene<L>) {
-    scene.ledger.request_stop(scene.run.key, true).await.unwrap();
+    scene.ledger.request_stop(scene.run.key, StopRequest::Stop).await.unwrap();
     let mine = scene.claim_again().await;
     assert!(scene.ledger.is_stop_requested(scene.run.key).await.unwrap());
     assert_eq!(scene.begin_envelope(1, mine).await, Permit::StopRequested);
-    scene.ledger.request_stop(scene.run.key, false).await.unwrap();
+    scene.ledger.request_stop(scene.run.key, StopRequest::Withdraw).await.unwrap();
     assert_eq!(scene.begin_envelope(1, mine).await, granted(1));
 }
 

@@ -5,7 +5,7 @@ use futures_util::future::join_all;
 use super::scene::*;
 use crate::{
     Intent, Lease, Ledger, Ownership, Permit, RowSpan, RowState, RunEnd, RunFilter, RunProgress, Settlement, ShardDraw,
-    ShardWorker, StopKind,
+    ShardWorker, StopKind, StopRequest,
 };
 use campaign_core::domain::Row;
 
@@ -183,7 +183,7 @@ pub(super) async fn halted_run_has_a_reason_and_no_more_shards<L: Ledger>(scene:
     let (one, two) = (scene.register_worker("one").await, scene.register_worker("two").await);
     assert_eq!(scene.draw_shard(&one, 2).await, new_rows(2, 3));
     for (kind, reason) in [(StopKind::Breaker, "three in doubt"), (StopKind::Credit, "too late")] {
-        scene.ledger.halt_run(scene.run.key, kind, reason.into()).await.unwrap();
+        scene.ledger.request_stop(scene.run.key, StopRequest::Halt { kind, reason: reason.into() }).await.unwrap();
     }
     assert!(scene.ledger.is_stop_requested(scene.run.key).await.unwrap());
     let run = scene.ledger.list_runs(RunFilter::with_key(scene.run.key)).await.unwrap().remove(0);

@@ -13,13 +13,13 @@ use roaring::RoaringBitmap;
 use super::contents::LedgerContents;
 use super::copies::CopyStore;
 use crate::{
-    AccountRateLimit, Allowance, AskedRow, BlockRequest, CampaignLock, Claim, ContactHistory, Copies, DrawOutcome,
-    DrawRefusal, EnvelopeRecord, EnvelopeSummary, ExcludedRows, Intent, Lease, Ledger, LedgerError, LedgerFuture,
-    LedgerMaintenance, MessageOrigin, NewCopies, NewNotification, NewRowEvent, NewRun, Notification,
+    AccountRateLimit, Allowance, AskedRow, BlockRequest, CampaignLock, Claim, ContactHistory, Copies, DamagedRun,
+    DrawOutcome, DrawRefusal, EnvelopeRecord, EnvelopeSummary, ExcludedRows, Intent, Lease, Ledger, LedgerError,
+    LedgerFuture, LedgerMaintenance, NewCopies, NewNotification, NewRowEvent, NewRun, Notification,
     NotificationOutcome, NotificationQueue, NumberSet, Ownership, Permit, QuestionPermit, RetryOrder, RowBlock,
-    RowEvent, RowSpan, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, SlotWait, StrayCopies, run,
+    RowEvent, RowSpan, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, SlotWait, StopRequest, StrayCopies, run,
 };
-use campaign_core::domain::{FrequencyCap, LOOPBACK, MessageId};
+use campaign_core::domain::{FrequencyCap, LOOPBACK};
 
 /// The ledger in memory.
 pub struct MemoryLedger {
@@ -183,12 +183,8 @@ impl Ledger for MemoryLedger {
         self.write_contents(move |contents, _| contents.set_results_file(run, results))
     }
 
-    fn list_runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Run>> {
-        self.read_contents(move |contents| contents.list_runs(&wanted))
-    }
-
-    fn find_message(&self, id: MessageId) -> LedgerFuture<'_, Option<MessageOrigin>> {
-        self.read_contents(move |contents| contents.find_message(id))
+    fn list_stored_runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Result<Run, DamagedRun>>> {
+        self.read_contents(move |contents| contents.list_runs(&wanted).into_iter().map(Ok).collect())
     }
 
     fn acquire_campaign_lock<'a>(
@@ -272,8 +268,8 @@ impl Ledger for MemoryLedger {
         self.write_contents(move |contents, now| contents.settle_envelope(now, settlement))
     }
 
-    fn request_stop(&self, run: RunId, requested: bool) -> LedgerFuture<'_, ()> {
-        self.write_contents(move |contents, _| contents.request_stop(run, requested))
+    fn request_stop(&self, run: RunId, request: StopRequest) -> LedgerFuture<'_, ()> {
+        self.write_contents(move |contents, _| contents.request_stop(run, request).map(drop))
     }
 
     fn is_stop_requested(&self, run: RunId) -> LedgerFuture<'_, bool> {

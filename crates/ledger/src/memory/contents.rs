@@ -23,7 +23,7 @@ use crate::{
     AccountRateLimit, Allowance, AskedRow, BlockIds, BlockRequest, CAPPED, CampaignLock, Claim, DrawRefusal,
     EnvelopeRecord, Epoch, Intent, KeptApprovalRule, Lease, LedgerError, MessageOrigin, NewRowEvent, NewRun, NumberSet,
     OPTED_OUT, Ownership, Permit, QuestionPermit, RetryOrder, RowSpan, RowState, Run, RunEnd, RunFilter, RunId,
-    RunProgress, Settlement, SharedRun, SlotWait, share_budget,
+    RunProgress, Settlement, SharedRun, SlotWait, StopRequest, share_budget,
 };
 use campaign_core::domain::{Addressee, FrequencyCap, IdRange, LOOPBACK, MessageId, Row, Spending};
 
@@ -337,9 +337,9 @@ impl LedgerContents {
         Ok(Ownership::Held)
     }
 
-    pub fn request_stop(&mut self, run: RunId, requested: bool) -> Result<(), LedgerError> {
-        self.stored_run_mut(run)?.run.stop_requested = requested;
-        Ok(())
+    /// Applies a stop request. Returns whether it changes anything.
+    pub fn request_stop(&mut self, run: RunId, request: StopRequest) -> Result<bool, LedgerError> {
+        Ok(self.stored_run_mut(run)?.run.apply_stop_request(request))
     }
 
     pub fn keep_asked_rows(&mut self, run: RunId, questions: Vec<AskedRow>) -> Result<(), LedgerError> {

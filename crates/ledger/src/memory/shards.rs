@@ -8,7 +8,7 @@ use super::stored_run::StoredRun;
 use crate::rules::{DrawReadiness, check_draw, next_rows, owns_rows};
 use crate::{
     Epoch, Lease, LedgerError, LedgerFuture, Ownership, RowSpan, Run, RunId, ShardDraw, ShardHolder, ShardStore,
-    ShardWorker, Sharding, StopKind, run,
+    ShardWorker, Sharding, run,
 };
 
 /// A drawn shard.
@@ -147,16 +147,6 @@ impl LedgerContents {
         }
         Ok(())
     }
-
-    /// Requests a stop of a run. Returns `false` if a stop is already requested.
-    pub fn halt_run(&mut self, run: RunId, kind: StopKind, reason: String) -> Result<bool, LedgerError> {
-        let run = &mut self.stored_run_mut(run)?.run;
-        if run.stop_requested {
-            return Ok(false);
-        }
-        (run.stop_requested, run.stop, run.stop_reason) = (true, Some(kind), Some(reason));
-        Ok(true)
-    }
 }
 
 impl ShardStore for MemoryLedger {
@@ -184,10 +174,6 @@ impl ShardStore for MemoryLedger {
 
     fn mark_proven(&self, run: RunId) -> LedgerFuture<'_, ()> {
         self.write_contents(move |contents, _| contents.mark_proven(run))
-    }
-
-    fn halt_run(&self, run: RunId, kind: StopKind, reason: String) -> LedgerFuture<'_, ()> {
-        self.write_contents(move |contents, _| contents.halt_run(run, kind, reason).map(drop))
     }
 
     fn list_shard_holders<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, Vec<ShardHolder>> {

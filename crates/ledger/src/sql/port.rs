@@ -17,11 +17,11 @@ use crate::earlier_versions::rewrite_event;
 use crate::rules::check_lock;
 use crate::{
     Allowance, AskedRow, BlockRequest, CampaignLock, Claim, Copies, DamagedRun, DrawOutcome, DrawRefusal,
-    EnvelopeRecord, EnvelopeSummary, Epoch, ExcludedRows, Intent, Lease, Ledger, LedgerError, LedgerFuture,
-    MessageOrigin, NewCopies, NewRowEvent, NewRun, NumberSet, Ownership, Permit, QuestionPermit, RetryOrder, RowBlock,
-    RowEvent, RowSpan, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, SlotWait, StrayCopies, run,
+    EnvelopeRecord, EnvelopeSummary, Epoch, ExcludedRows, Intent, Lease, Ledger, LedgerError, LedgerFuture, NewCopies,
+    NewRowEvent, NewRun, NumberSet, Ownership, Permit, QuestionPermit, RetryOrder, RowBlock, RowEvent, RowSpan, Run,
+    RunEnd, RunFilter, RunId, Settlement, SharedRun, SlotWait, StopRequest, StrayCopies, run,
 };
-use campaign_core::domain::{Chain, LOOPBACK, MessageId};
+use campaign_core::domain::{Chain, LOOPBACK};
 
 impl Ledger for Adapter {
     fn create_run<'a>(&'a self, new: &'a NewRun) -> LedgerFuture<'a, Run> {
@@ -39,16 +39,8 @@ impl Ledger for Adapter {
         Box::pin(self.write(move |connection, now| Box::pin(runs::open_run(connection, now, run, replaced))))
     }
 
-    fn list_runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Run>> {
-        Box::pin(async move { read_ledger!(self, runs::find_runs, wanted.clone()) })
-    }
-
     fn list_stored_runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Result<Run, DamagedRun>>> {
-        Box::pin(async move { read_ledger!(self, runs::find_stored_runs, wanted.clone()) })
-    }
-
-    fn find_message(&self, id: MessageId) -> LedgerFuture<'_, Option<MessageOrigin>> {
-        Box::pin(async move { read_ledger!(self, runs::find_origin, id) })
+        Box::pin(async move { read_ledger!(self, runs::list_runs, wanted.clone()) })
     }
 
     fn acquire_campaign_lock<'a>(
@@ -174,8 +166,8 @@ impl Ledger for Adapter {
         Box::pin(self.write(move |connection, _| Box::pin(runs::set_results_file(connection, run, results.clone()))))
     }
 
-    fn request_stop(&self, run: RunId, requested: bool) -> LedgerFuture<'_, ()> {
-        Box::pin(self.write(move |connection, _| Box::pin(runs::set_stop_requested(connection, run, requested))))
+    fn request_stop(&self, run: RunId, request: StopRequest) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(move |connection, _| Box::pin(runs::request_stop(connection, run, request.clone()))))
     }
 
     fn is_stop_requested(&self, run: RunId) -> LedgerFuture<'_, bool> {

@@ -15,10 +15,10 @@ use super::{blocks, events, notifications};
 use crate::encoding::Checksum;
 use crate::rules::id_candidates;
 use crate::{
-    DamagedRun, Epoch, Lease, LedgerError, MessageOrigin, NewRun, Run, RunEnd, RunFilter, RunId, RunProgress, Sharding,
-    SharedRun, StopKind, SuppressionPolicy,
+    DamagedRun, Epoch, Lease, LedgerError, NewRun, Run, RunEnd, RunFilter, RunId, RunProgress, Sharding, SharedRun,
+    StopKind, StopRequest, SuppressionPolicy,
 };
-use campaign_core::domain::{IdRange, LOOPBACK, MessageId, Purpose};
+use campaign_core::domain::{IdRange, LOOPBACK, Purpose};
 
 /// The state of a run without frozen copies; it has never sent anything.
 pub(super) const PREPARING: &str = "preparing";
@@ -243,18 +243,8 @@ pub(super) async fn set_results_file(
     Ok(())
 }
 
-/// Lists the opened runs that match, oldest first.
-pub(super) async fn find_runs(reader: &mut Connection, wanted: RunFilter) -> Result<Vec<Run>, StatementError> {
-    let rows = select_run_rows(&mut *reader, wanted).await?;
-    let mut runs = Vec::with_capacity(rows.len());
-    for row in rows.iter().rev() {
-        runs.push(load_whole_run(&mut *reader, row).await?);
-    }
-    Ok(runs)
-}
-
-/// Lists runs like [`find_runs`], with damaged records as errors in their place.
-pub(super) async fn find_stored_runs(
+/// Lists the opened runs that match, oldest first, with damaged records as errors in their place.
+pub(super) async fn list_runs(
     reader: &mut Connection,
     wanted: RunFilter,
 ) -> Result<Vec<Result<Run, DamagedRun>>, StatementError> {
@@ -292,14 +282,16 @@ async fn select_run_rows(reader: &mut Connection, wanted: RunFilter) -> Result<V
     }
     if let Some(ids) = ids {
         let (first, end) = (to_signed(ids.first), to_signed(ids.first + ids.len));
-        for (before, length, after) in [
-            (" AND key IN (SELECT key FROM runs", "ids", ""),
-            (" UNION ALL SELECT run FROM orders", "ids", ""),
-            (" UNION ALL SELECT run FROM blocks", "last_row - first_row + 1", ")"),
+        for (before, length) in [
+            (" AND key IN (SELECT key FROM runs", "ids"),
+            (" UNION ALL SELECT run FROM orders", "ids"),
+            (" UNION ALL SELECT run FROM blocks", "last_row - first_row + 1"),
         ] {
             query.push(before).push(" WHERE first_id < ").push_bind(end);
-            query.push(" AND first_id + ").push(length).push(" > ").push_bind(first).push(after);
+            query.push(" AND first_id + ").push(length).push(" > ").push_bind(first);
         }
+        // No block is longer than a run, so the index finds the few candidates.
+        query.push(" AND first_id > ").push_bind(first.saturating_sub(i64::from(SharedRun::ROWS))).push(")");
     }
     query.push(" ORDER BY key DESC LIMIT ").push_bind(latest.map_or(i64::MAX, i64::from));
     Ok(query.build().persistent(dialect::CACHES_STATEMENTS).fetch_all(reader).await?)
@@ -316,28 +308,6 @@ async fn load_whole_run(reader: &mut Connection, row: &Record) -> Result<Run, St
         run.blocks = blocks::load_block_ids(reader, run.key).await?;
     }
     Ok(run)
-}
-
-/// Finds the run and row with this identifier.
-pub(super) async fn find_origin(
-    reader: &mut Connection,
-    id: MessageId,
-) -> Result<Option<MessageOrigin>, StatementError> {
-    let found = query(
-        "SELECT * FROM runs WHERE progress <> $1 AND key IN (
-             SELECT key FROM runs WHERE $2 >= first_id AND $2 < first_id + ids
-             UNION ALL SELECT run FROM orders WHERE $2 >= first_id AND $2 < first_id + ids
-             UNION ALL SELECT run FROM blocks
-                 WHERE $2 >= first_id AND first_id > $2 - $3 AND $2 <= first_id + last_row - first_row)",
-    )
-    .bind(PREPARING)
-    .bind(to_signed(id.get()))
-    .bind(i64::from(SharedRun::ROWS))
-    .fetch_optional(&mut *reader)
-    .await?;
-    let Some(row) = found else { return Ok(None) };
-    let run = load_whole_run(reader, &row).await?;
-    Ok(run.find_row(id).map(|row| MessageOrigin { run: run.key, row }))
 }
 
 fn build_run(row: &Record, progress: RunProgress) -> Result<Run, StatementError> {
@@ -432,34 +402,25 @@ pub(super) fn to_unsigned(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }
 
-/// Requests that a run stops, or withdraws the request.
-pub(super) async fn set_stop_requested(
+/// Records a stop request, or withdraws it.
+pub(super) async fn request_stop(
     connection: &mut Connection,
     run: RunId,
-    requested: bool,
+    request: StopRequest,
 ) -> Result<(), StatementError> {
-    query("UPDATE runs SET stop_requested = $1 WHERE key = $2").bind(requested).bind(run.0).execute(connection).await?;
-    Ok(())
-}
-
-/// Stops all workers of a run and records the reason, unless a stop is already requested.
-pub(super) async fn halt_run(
-    connection: &mut Connection,
-    run: RunId,
-    kind: StopKind,
-    reason: String,
-) -> Result<(), StatementError> {
-    query(
-        "UPDATE runs SET stop_requested = $1, stop = $2, signal = $3, stopped = $4
-         WHERE key = $5 AND NOT stop_requested",
-    )
-    .bind(true)
-    .bind(kind.name())
-    .bind(kind.signal().map(i64::from))
-    .bind(reason)
-    .bind(run.0)
-    .execute(connection)
-    .await?;
+    let statement = match request {
+        StopRequest::Stop => query("UPDATE runs SET stop_requested = TRUE WHERE key = $1").bind(run.0),
+        StopRequest::Withdraw => query("UPDATE runs SET stop_requested = FALSE WHERE key = $1").bind(run.0),
+        StopRequest::Halt { kind, reason } => query(
+            "UPDATE runs SET stop_requested = TRUE, stop = $2, signal = $3, stopped = $4
+             WHERE key = $1 AND NOT stop_requested",
+        )
+        .bind(run.0)
+        .bind(kind.name())
+        .bind(kind.signal().map(i64::from))
+        .bind(reason),
+    };
+    statement.execute(connection).await?;
     Ok(())
 }
 

@@ -12,7 +12,7 @@ use super::statement::{Now, StatementError, query, read_ledger, read_row_number,
 use crate::rules::{DrawReadiness, check_draw, next_rows, owns_rows};
 use crate::{
     BlockIds, Epoch, Lease, LedgerError, LedgerFuture, Ownership, RowSpan, Run, RunId, ShardDraw, ShardHolder,
-    ShardStore, ShardWorker, Sharding, StopKind, run,
+    ShardStore, ShardWorker, Sharding, run,
 };
 use campaign_core::domain::Row;
 
@@ -85,10 +85,6 @@ impl ShardStore for Adapter {
                 Ok(())
             })
         }))
-    }
-
-    fn halt_run(&self, run: RunId, kind: StopKind, reason: String) -> LedgerFuture<'_, ()> {
-        Box::pin(self.write(move |connection, _| Box::pin(runs::halt_run(connection, run, kind, reason.clone()))))
     }
 
     fn list_shard_holders<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, Vec<ShardHolder>> {

@@ -10,7 +10,7 @@ use campaign_ledger::memory::LedgerContents;
 use campaign_ledger::{
     Allowance, Author, EnvelopeRecord, ExcludedRows, Intent, Lease, Ledger, NewRowEvent, NewRun, OptOut, OptOutReach,
     OptOutScope, Ownership, Permit, RetriedRow, RetryOrder, RowChange, RowEvent, RunFilter, RunId, SentRow, Settlement,
-    SqliteLedger, SuppressionList as _, SuppressionPolicy,
+    SqliteLedger, StopRequest, SuppressionList as _, SuppressionPolicy,
 };
 
 /// The fixed time of both ledgers, so that waits are equal.
@@ -157,9 +157,9 @@ impl LedgerPair {
                 assert_eq!(self.real.add_opt_outs(vec![out]).await.unwrap(), model, "suppress");
             }
             7 => {
-                let asked = chance.once_in(4);
-                self.real.request_stop(self.run, asked).await.unwrap();
-                self.model.request_stop(self.run, asked).unwrap();
+                let request = if chance.once_in(4) { StopRequest::Stop } else { StopRequest::Withdraw };
+                self.real.request_stop(self.run, request.clone()).await.unwrap();
+                self.model.request_stop(self.run, request).unwrap();
                 let account = Allowance::new("account", Some(10.0));
                 let wait = self.real.reserve_rate(&account, 3).await.unwrap();
                 assert_eq!(wait, self.model.reserve_rate(FIXED_NOW, &account, 3), "reserve");

@@ -9,21 +9,22 @@ use jiff::Timestamp;
 use roaring::{RoaringBitmap, RoaringTreemap};
 use tokio::time::sleep;
 
+use super::judge::Sighting;
 use super::mistakes::Mistake;
 use super::process::{ProcessLife, SimulatedDisk, wall_now};
 use super::shares::HeldSeats;
-use campaign_core::domain::{Addressee, FrequencyCap, MessageId, OperationOutcome, Phone, Row};
+use campaign_core::domain::{Addressee, FrequencyCap, OperationOutcome, Phone, Row};
 use campaign_ledger::memory::{LedgerContents, StoredRun};
 use campaign_ledger::{
     AccountRateLimit, ActiveSchedule, Additions, Allowance, Approval, ApprovalFilter, ApprovalRuleStore, AskedRow,
-    BlockRequest, CampaignLock, Claim, ContactHistory, Copies, DamagedOccurrence, DamagedPlan, DamagedSchedule,
-    DrawOutcome, DrawRefusal, EntryRemoval, EnvelopeRecord, EnvelopeSummary, ExcludedRows, ForgetOrder, Forgetting,
-    Intent, KeptApproval, KeptApprovalRule, Lease, Ledger, LedgerError, LedgerFuture, LedgerMaintenance, MessageOrigin,
-    NewCopies, NewNotification, NewReceipt, NewRowEvent, NewRun, Notification, NotificationOutcome, NotificationQueue,
-    NumberSet, OccurrenceFilter, OccurrenceKey, OccurrenceRecord, OptOut, OptOutPage, OptOutRemoval, Ownership, Permit,
-    Plan, PlanStore, QuestionPermit, ReceiptOutcome, ReceiptStore, RepeatGuard, RetryOrder, RowEvent, RowReceipts,
-    RowSpan, Run, RunEnd, RunFilter, RunId, ScheduleOrder, ScheduleStore, Settlement, SharedRun, SkipCondition,
-    SlotWait, StateCounts, StrayCopies, SuppressedNumbers, SuppressionList,
+    BlockRequest, CampaignLock, Claim, ContactHistory, Copies, DamagedOccurrence, DamagedPlan, DamagedRun,
+    DamagedSchedule, DrawOutcome, DrawRefusal, EntryRemoval, EnvelopeRecord, EnvelopeSummary, ExcludedRows,
+    ForgetOrder, Forgetting, Intent, KeptApproval, KeptApprovalRule, Lease, Ledger, LedgerError, LedgerFuture,
+    LedgerMaintenance, NewCopies, NewNotification, NewReceipt, NewRowEvent, NewRun, Notification, NotificationOutcome,
+    NotificationQueue, NumberSet, OccurrenceFilter, OccurrenceKey, OccurrenceRecord, OptOut, OptOutPage, OptOutRemoval,
+    Ownership, Permit, Plan, PlanStore, QuestionPermit, ReceiptOutcome, ReceiptStore, RepeatGuard, RetryOrder,
+    RowEvent, RowReceipts, RowSpan, Run, RunEnd, RunFilter, RunId, ScheduleOrder, ScheduleStore, Settlement, SharedRun,
+    SkipCondition, SlotWait, StateCounts, StopRequest, StrayCopies, SuppressedNumbers, SuppressionList,
 };
 
 /// The time of a commit before and after the moment from which it is durable.
@@ -179,12 +180,8 @@ impl Ledger for ProcessLedger {
         Box::pin(async move { self.write(|disk, _| disk.contents.set_results_file(run, results)).await })
     }
 
-    fn list_runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Run>> {
-        Box::pin(async move { self.read(|contents| contents.list_runs(&wanted)).await })
-    }
-
-    fn find_message(&self, id: MessageId) -> LedgerFuture<'_, Option<MessageOrigin>> {
-        Box::pin(async move { self.read(|contents| contents.find_message(id)).await })
+    fn list_stored_runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Result<Run, DamagedRun>>> {
+        Box::pin(async move { self.read(|contents| contents.list_runs(&wanted).into_iter().map(Ok).collect()).await })
     }
 
     /// Everyone gets the lock: the previous owner counts as gone, as after an expired lease.
@@ -284,8 +281,17 @@ impl Ledger for ProcessLedger {
         })
     }
 
-    fn request_stop(&self, run: RunId, requested: bool) -> LedgerFuture<'_, ()> {
-        Box::pin(async move { self.write(|disk, _| disk.contents.request_stop(run, requested)).await })
+    fn request_stop(&self, run: RunId, request: StopRequest) -> LedgerFuture<'_, ()> {
+        Box::pin(async move {
+            self.write(|disk, _| {
+                let halts = matches!(request, StopRequest::Halt { .. });
+                if disk.contents.request_stop(run, request)? && halts && disk.has_others(run, &self.life) {
+                    disk.record_sighting(Sighting::HaltedForAll);
+                }
+                Ok(())
+            })
+            .await
+        })
     }
 
     fn is_stop_requested(&self, run: RunId) -> LedgerFuture<'_, bool> {

@@ -14,7 +14,7 @@ use super::mistakes::Mistake;
 use super::process::{ProcessLife, SimulatedDisk, elapsed, wall_now};
 use campaign_ledger::{
     Epoch, Lease, LedgerError, LedgerFuture, Ownership, RowSpan, Run, RunId, ShardDraw, ShardHolder, ShardStore,
-    ShardWorker, StopKind,
+    ShardWorker,
 };
 
 impl SimulatedDisk {
@@ -34,7 +34,7 @@ impl SimulatedDisk {
     }
 
     /// Whether another live worker has shards of a run.
-    fn has_others(&self, run: RunId, life: &Arc<ProcessLife>) -> bool {
+    pub(super) fn has_others(&self, run: RunId, life: &Arc<ProcessLife>) -> bool {
         let others = self.seats.iter().filter(|(_, other)| !Arc::ptr_eq(other, life) && !other.is_over());
         let mut had = others.map(|(epoch, _)| self.book(run).has_shards(*epoch));
         had.any(|has| has)
@@ -180,18 +180,6 @@ impl ShardStore for ProcessLedger {
 
     fn mark_proven(&self, run: RunId) -> LedgerFuture<'_, ()> {
         Box::pin(async move { self.write(|disk, _| disk.contents.mark_proven(run)).await })
-    }
-
-    fn halt_run(&self, run: RunId, kind: StopKind, reason: String) -> LedgerFuture<'_, ()> {
-        Box::pin(async move {
-            self.write(|disk, _| {
-                if disk.contents.halt_run(run, kind, reason)? && disk.has_others(run, &self.life) {
-                    disk.record_sighting(Sighting::HaltedForAll);
-                }
-                Ok(())
-            })
-            .await
-        })
     }
 
     fn list_shard_holders<'a>(&'a self, _: &'a Run) -> LedgerFuture<'a, Vec<ShardHolder>> {

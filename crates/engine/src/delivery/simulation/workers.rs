@@ -21,7 +21,7 @@ use crate::delivery::{
     DrawEnd, Feed, Interrupt, POLL_INTERVAL, Participant, SendConditions, SendContext, SendEnding, ShardSender,
     ShardSource, SharedPace, Snapshot, Stop, StopKind,
 };
-use campaign_ledger::{Allowance, Lease, Ledger, LedgerError, RowState, Run, RunFilter, RunProgress};
+use campaign_ledger::{Allowance, Lease, Ledger, LedgerError, RowState, Run, RunFilter, RunProgress, StopRequest};
 
 /// How often a worker looks for runs, and how long it ignores one afterwards.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -106,7 +106,7 @@ impl SimulatedWorld {
     /// Clears an old stop request that nobody handled.
     pub(super) async fn clear_old_stop(&self, ledger: &ProcessLedger) {
         if self.plan.sharing.is_some() {
-            let _ = ledger.request_stop(self.current_run(), false).await;
+            let _ = ledger.request_stop(self.current_run(), StopRequest::Withdraw).await;
         }
     }
 

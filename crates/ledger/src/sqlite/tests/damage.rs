@@ -147,7 +147,7 @@ async fn deleted_or_outdated_ledger_sends_nothing() {
     let mut other = open_file(&path).await;
     sqlx::query("VACUUM INTO ?").bind(copy.display().to_string()).execute(&mut other).await.unwrap();
     other.close().await.unwrap();
-    ledger.request_stop(run.key, false).await.unwrap();
+    ledger.request_stop(run.key, StopRequest::Withdraw).await.unwrap();
     ledger.end_run(mine, run_end()).await.unwrap();
     ledger.close().await;
     for put_back in [None, Some(&copy)] {
@@ -161,7 +161,7 @@ async fn deleted_or_outdated_ledger_sends_nothing() {
         let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
         for _ in 0..20 {
             // A change that sends nothing must not make the ledger look newer either.
-            let refused = ledger.request_stop(run.key, false).await;
+            let refused = ledger.request_stop(run.key, StopRequest::Withdraw).await;
             assert!(matches!(refused, Err(LedgerError::Outdated { .. })), "{refused:?}");
         }
         ledger.close().await;

@@ -17,7 +17,7 @@ use crate::conformance::scene::{
 };
 use crate::{
     Allowance, CampaignLock, Intent, Ledger, LedgerError, LedgerMaintenance as _, NewRun, RowState, RunFilter,
-    RunProgress, SentRow, SqliteLedger, StopKind,
+    RunProgress, SentRow, SqliteLedger, StopKind, StopRequest,
 };
 use campaign_core::domain::{GatewayMessageId, OperationKind, OperationOutcome, Row};
 
@@ -65,7 +65,7 @@ async fn failed_write_stops_all_later_writes() {
     other.close().await.unwrap();
     let failed = scene.ledger.begin_envelope(scene.new_intent(1, scene.mine)).await;
     assert!(matches!(failed, Err(LedgerError::Storage { .. })), "{failed:?}");
-    let later = scene.ledger.request_stop(scene.run.key, true).await;
+    let later = scene.ledger.request_stop(scene.run.key, StopRequest::Stop).await;
     assert!(matches!(later, Err(LedgerError::Closed)), "{later:?}");
 }
 
