@@ -7,7 +7,7 @@ use jiff::civil::Date;
 use jiff::{Timestamp, Zoned};
 use rustc_hash::FxHashMap;
 
-use super::{EnvelopeRecord, LedgerFuture, NumberSet, RowChange, RowEvents, Run, SentRow, SharedRun};
+use super::{EnvelopeRecord, LedgerError, LedgerFuture, NumberSet, RowChange, RowEvents, Run, SentRow, SharedRun};
 use campaign_core::calendar::DailyLimits;
 use campaign_core::domain::{
     Addressee, Amount, Budget, Chain, FrequencyCap, OperationOutcome, Phone, Row, Spending, Status,
@@ -56,17 +56,35 @@ pub enum Bound {
 /// The history of messages per number, for frequency caps.
 pub trait ContactHistory: Send + Sync {
     /// The numbers that caps suppress now, for gateways on loopback or for others.
-    fn load_capped_numbers<'a>(&'a self, caps: &'a [FrequencyCap], loopback: bool) -> LedgerFuture<'a, NumberSet>;
+    fn load_capped_numbers<'a>(&'a self, wanted: CapQuery<'a>) -> LedgerFuture<'a, NumberSet>;
+}
 
-    /// Whether caps suppress this number now.
-    fn is_number_capped<'a>(
-        &'a self,
-        phone: Phone,
-        caps: &'a [FrequencyCap],
-        loopback: bool,
-    ) -> LedgerFuture<'a, bool> {
-        Box::pin(async move { Ok(!caps.is_empty() && self.load_capped_numbers(caps, loopback).await?.contains(phone)) })
+/// A query for numbers that caps suppress.
+#[derive(Clone, Copy, Debug)]
+pub struct CapQuery<'a> {
+    /// The caps.
+    pub caps: &'a [FrequencyCap],
+    /// Whether messages through gateways on loopback count, or others.
+    pub loopback: bool,
+    /// The only number of interest. `None` for all numbers.
+    pub only: Option<Phone>,
+}
+
+/// Whether caps suppress this number now, for gateways on loopback or for others.
+///
+/// # Errors
+/// If the ledger cannot be read.
+pub async fn is_number_capped(
+    ledger: &(impl ContactHistory + ?Sized),
+    phone: Phone,
+    caps: &[FrequencyCap],
+    loopback: bool,
+) -> Result<bool, LedgerError> {
+    if caps.is_empty() {
+        return Ok(false);
     }
+    let capped = ledger.load_capped_numbers(CapQuery { caps, loopback, only: Some(phone) }).await?;
+    Ok(capped.contains(phone))
 }
 
 /// Identifies the runs that share a budget: all runs of an edition, whatever their profile. Loopback runs share a

@@ -4,13 +4,22 @@ use std::fmt::{self, Display};
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 
-use super::{LedgerError, LedgerFuture, Run};
+use super::{CampaignLock, LedgerError, LedgerFuture, Run};
 
 /// A reader of a list.
 pub type ListReader = Box<dyn Read + Send>;
 
 /// Opens a list from its beginning.
 type OpenList = dyn Fn() -> io::Result<ListReader> + Send + Sync;
+
+/// What copies are prepared for.
+#[derive(Clone, Copy, Debug)]
+pub enum CopiesPurpose<'a> {
+    /// A new run of the locked campaign. The copies of an interrupted start are discarded.
+    NewRun(&'a CampaignLock),
+    /// The replacement of a run's copies, which are overwritten. The caller has locked the campaign of the run.
+    Replacement(&'a Run),
+}
 
 /// The copies of a run that has not started. Dropping them discards everything.
 pub trait NewCopies: Send {

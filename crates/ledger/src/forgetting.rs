@@ -7,8 +7,8 @@ use roaring::{RoaringBitmap, RoaringTreemap};
 use sha2::Sha256;
 
 use super::{
-    AskedRow, EnvelopeRecord, LedgerFuture, NewCopies, NewNotification, OptOut, Ownership, RowChange, Run, RunId,
-    SentRow, StateCounts,
+    AskedRow, EnvelopeRecord, LedgerFuture, NewNotification, OptOut, Ownership, RowChange, Run, RunId, SentRow,
+    StateCounts,
 };
 use campaign_core::domain::{Addressee, ForgottenNumber, OperationOutcome, Phone, Receipt};
 
@@ -34,11 +34,6 @@ pub trait Forgetting: Send + Sync {
 
     /// Records that copies and results no longer contain forgotten rows of these runs.
     fn mark_rows_forgotten(&self, runs: Vec<RunId>) -> LedgerFuture<'_, ()>;
-
-    /// Prepares copies that replace those of a run, once they are frozen. The old copies are overwritten.
-    ///
-    /// The caller has locked the campaign of the run.
-    fn prepare_replacement_copies<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, Box<dyn NewCopies>>;
 
     /// Purges the row records of a run in one commit and keeps its counts and parts. Does nothing if a process owns the
     /// run, or if it changed since it was read.

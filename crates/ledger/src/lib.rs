@@ -55,8 +55,8 @@ pub use approvals::{
     Approval, ApprovalFilter, ApprovalRuleStore, ApprovalUse, KeptApproval, KeptApprovalRule, Plan, PlanStore,
     find_plans,
 };
-pub use bounds::{Bound, Bounds, CAPPED, ContactHistory, share_budget};
-pub use copies::{Copies, ListReader, NewCopies, StrayCopies};
+pub use bounds::{Bound, Bounds, CAPPED, CapQuery, ContactHistory, is_number_capped, share_budget};
+pub use copies::{Copies, CopiesPurpose, ListReader, NewCopies, StrayCopies};
 pub use envelope::{EnvelopeReader, EnvelopeRecord, EnvelopeSummary, Intent, Ownership, Permit, SentRow, Settlement};
 pub use error::LedgerError;
 pub use events::{AskedRow, Author, Judgement, NewRowEvent, RetriedRow, RetryOrder, RowChange, RowEvent, RowEvents};
@@ -65,7 +65,7 @@ pub use forgetting::{ForgetOrder, Forgetting, NumberKey, NumberSet};
 pub use guards::{REPEAT_WINDOW, RepeatCheck, RepeatGuard, RepeatPlace};
 pub use maintenance::{
     Backup, CopiedLedger, DamagedOccurrence, DamagedPlan, DamagedRecord, DamagedRun, DamagedSchedule,
-    LedgerMaintenance, RecordKind,
+    LedgerMaintenance, LedgerProperties, RecordKind,
 };
 pub use notifications::{NewNotification, Notification, NotificationOutcome, NotificationQueue};
 pub use postgres::{PostgresAddress, PostgresAddressError, PostgresLedger};
@@ -88,8 +88,8 @@ pub use shared_runs::{
 pub use sqlite::SqliteLedger;
 pub use stop_kind::StopKind;
 pub use suppression::{
-    Additions, EntryRemoval, OPTED_OUT, OptOut, OptOutPage, OptOutReach, OptOutRemoval, OptOutScope, SuppressedNumbers,
-    SuppressionList, SuppressionPolicy, import_source,
+    Additions, OPTED_OUT, OptOut, OptOutPage, OptOutReach, OptOutRemoval, OptOutScope, RemovalTarget,
+    SuppressedNumbers, SuppressionList, SuppressionPolicy, import_source,
 };
 
 use std::future::Future;
@@ -175,8 +175,8 @@ pub trait Ledger:
         Box::pin(async { Ok(None) })
     }
 
-    /// Prepares copies for a new run of the locked campaign, and discards those of an interrupted start.
-    fn prepare_copies<'a>(&'a self, lock: &'a CampaignLock) -> LedgerFuture<'a, Box<dyn NewCopies>>;
+    /// Prepares copies, which are stored once they are frozen.
+    fn prepare_copies<'a>(&'a self, purpose: CopiesPurpose<'a>) -> LedgerFuture<'a, Box<dyn NewCopies>>;
 
     /// The frozen copies of a run.
     fn load_copies<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, Copies>;

@@ -7,8 +7,8 @@ use super::{AccountRateLimit, LedgerError, LedgerFuture};
 
 /// Checks and properties of a ledger.
 pub trait LedgerMaintenance: Send + Sync {
-    /// The location of the ledger, for display.
-    fn describe_location(&self) -> String;
+    /// What distinguishes this ledger from others, known without a query.
+    fn properties(&self) -> LedgerProperties;
 
     /// Makes a commit without changes, which proves that the ledger is writable.
     fn check_writable(&self) -> LedgerFuture<'_, ()>;
@@ -34,23 +34,24 @@ pub trait LedgerMaintenance: Send + Sync {
         Box::pin(async { Ok(None) })
     }
 
-    /// Whether this machine has no high-water mark of a shared ledger, so that it could not detect an older copy.
-    fn lacks_high_water_mark(&self) -> bool {
-        false
-    }
-
     /// Marks a restored backup as the current ledger.
     fn mark_restored(&self) -> LedgerFuture<'_, ()> {
         Box::pin(async { Ok(()) })
     }
 
-    /// Whether processes of several machines use it.
-    fn is_shared(&self) -> bool {
-        false
-    }
-
     /// Rejects further changes, and waits until acknowledged changes are marked and connections are closed.
     fn close(&self) -> BoxFuture<'_, ()>;
+}
+
+/// What distinguishes a ledger from others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LedgerProperties {
+    /// The location, for display.
+    pub location: String,
+    /// Whether processes of several machines use it.
+    pub shared: bool,
+    /// Whether this machine has no high-water mark of a shared ledger, so that it could not detect an older copy.
+    pub lacks_high_water_mark: bool,
 }
 
 /// The origin of a ledger that is a backup or was restored from one.

@@ -183,28 +183,29 @@ impl Additions {
     pub const MAX_LISTED: usize = 100;
 }
 
-/// A removal of a number from the list.
+/// A removal from the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OptOutRemoval {
-    /// The number.
-    pub phone: Phone,
-    /// The scope to remove. `None` removes all scopes.
-    pub scope: Option<OptOutScope>,
+    /// The opt-outs to remove.
+    pub target: RemovalTarget,
     /// The author of the removal.
     pub by: Arc<str>,
     /// The reason, as text.
     pub why: Option<Arc<str>>,
 }
 
-/// A removal of several entries.
+/// The opt-outs that a removal is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EntryRemoval {
-    /// The entries, as listed.
-    pub entries: Vec<OptOut>,
-    /// The author of the removal.
-    pub by: Arc<str>,
-    /// The reason, as text.
-    pub why: Option<Arc<str>>,
+pub enum RemovalTarget {
+    /// The opt-outs of a number.
+    Number {
+        /// The number.
+        phone: Phone,
+        /// The scope to remove. `None` removes all scopes.
+        scope: Option<OptOutScope>,
+    },
+    /// These entries, as listed. Entries that changed since stay.
+    Entries(Vec<OptOut>),
 }
 
 /// A page of the list, in order of addition.
@@ -221,14 +222,11 @@ pub trait SuppressionList: Send + Sync {
     /// Adds all of these opt-outs or none. A change raises the version of the list.
     fn add_opt_outs(&self, opt_outs: Vec<OptOut>) -> LedgerFuture<'_, Additions>;
 
-    /// Removes a number from the list, and returns the removed opt-outs. A change raises the version of the list.
+    /// Removes opt-outs from the list, and returns them. A change raises the version of the list.
     fn remove_opt_outs(&self, removal: OptOutRemoval) -> LedgerFuture<'_, Vec<OptOut>>;
 
     /// The result of adding these opt-outs, without a change. Existing ones are counted but not returned.
     fn preview_additions<'a>(&'a self, opt_outs: &'a [OptOut]) -> LedgerFuture<'a, Additions>;
-
-    /// Removes entries that are still unchanged, and returns their number.
-    fn remove_entries(&self, removal: EntryRemoval) -> LedgerFuture<'_, u64>;
 
     /// The numbers that are suppressed for a campaign, through a gateway on loopback or not.
     fn load_suppressed_numbers<'a>(&'a self, campaign: &'a str, loopback: bool) -> LedgerFuture<'a, SuppressedNumbers>;

@@ -24,7 +24,7 @@ use campaign_engine::check::{RunStart, SurveyExclusions};
 use campaign_engine::delivery::FrozenInputs;
 use campaign_engine::report::{find_runs_in_doubt, is_owned};
 use campaign_ledger::{
-    Ledger, NewRun, OccurrenceFilter, OccurrenceOutcome, RowState, Run, RunId, RunProgress, StopRequest,
+    CopiesPurpose, Ledger, NewRun, OccurrenceFilter, OccurrenceOutcome, RowState, Run, RunId, RunProgress, StopRequest,
     SuppressedNumbers, SuppressionPolicy,
 };
 
@@ -117,7 +117,7 @@ impl Session {
             sent.numbers |= ledger.load_sent_numbers(&[replaced.key]).await?;
         }
         let random = rand::random();
-        let mut copies = ledger.prepare_copies(&self.hold).await?;
+        let mut copies = ledger.prepare_copies(CopiesPurpose::NewRun(&self.hold)).await?;
         let list = copies.list_writer()?;
         let SuppressedNumbers { version, numbers: opted_out } = find_opted_out(ledger, inputs).await?;
         let capped = find_capped(ledger, inputs).await?;

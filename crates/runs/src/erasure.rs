@@ -30,8 +30,8 @@ use campaign_engine::report::{
     is_owned, load_cancelled_numbers,
 };
 use campaign_ledger::{
-    CampaignLock, Copies, ForgetOrder, Ledger, LedgerError, NumberKey, OptOut, OptOutReach, OptOutScope, Ownership,
-    RowState, Run, RunFilter, RunProgress,
+    CampaignLock, Copies, CopiesPurpose, ForgetOrder, Ledger, LedgerError, NumberKey, OptOut, OptOutReach, OptOutScope,
+    Ownership, RowState, Run, RunFilter, RunProgress,
 };
 
 /// The result of forgetting a person.
@@ -219,7 +219,7 @@ impl ReplacedFile {
 
 /// Replaces the copies of a run by ones without these rows.
 async fn replace_copies(ledger: &dyn Ledger, run: &Run, rows: RoaringBitmap) -> Result<(), ResultsError> {
-    let mut new = ledger.prepare_replacement_copies(run).await?;
+    let mut new = ledger.prepare_copies(CopiesPurpose::Replacement(run)).await?;
     let copies = ledger.load_copies(run).await?;
     let frozen = FrozenInputs::from_copies(&copies)?;
     let before: RoaringBitmap = frozen.forgotten.iter().copied().collect();

@@ -21,7 +21,7 @@ use campaign_engine::check::{
 use campaign_engine::delivery::{FrozenInputs, Snapshot, compile_without_condition, for_each_text};
 use campaign_engine::report::{IN_DOUBT_STATES, format_count, load_cancelled_numbers, load_run_numbers};
 use campaign_ledger::{
-    Copies, Ledger, LedgerError, NumberSet, RowState, Run, RunFilter, RunId, RunProgress, SuppressedNumbers,
+    CapQuery, Copies, Ledger, LedgerError, NumberSet, RowState, Run, RunFilter, RunId, RunProgress, SuppressedNumbers,
 };
 use campaign_manifest::{CampaignBrief, Destination, DuplicatePolicy, PastRecipients};
 
@@ -194,7 +194,8 @@ pub async fn find_capped(ledger: &dyn Ledger, inputs: &Inputs) -> Result<NumberS
     if caps.is_empty() {
         Ok(NumberSet::default())
     } else {
-        Ok(ledger.load_capped_numbers(&caps, inputs.destination.is_loopback()).await?)
+        let loopback = inputs.destination.is_loopback();
+        Ok(ledger.load_capped_numbers(CapQuery { caps: &caps, loopback, only: None }).await?)
     }
 }
 

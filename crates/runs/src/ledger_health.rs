@@ -155,7 +155,7 @@ async fn check_copies(ledger: &dyn Ledger, run: &Run) -> Result<Result<(), Ledge
 /// # Errors
 /// If something contradicts it, or the ledger cannot be read.
 pub(super) async fn refuse_lost_ledger(ledger: &dyn Ledger, inputs: &Inputs) -> Result<(), Error> {
-    refuse_signs(find_loss_signs(ledger, inputs).await?, ledger.describe_location())
+    refuse_signs(find_loss_signs(ledger, inputs).await?, ledger.properties().location)
 }
 
 /// The same without a ledger, for copies in the place of its runs.
@@ -229,12 +229,12 @@ const RECENT_AGE: SignedDuration = SignedDuration::from_hours(24 * 90);
 /// # Errors
 /// If the ledger cannot be read.
 pub async fn unfamiliar_ledger_warning(ledger: &dyn Ledger, now: Timestamp) -> Result<Option<Finding>, LedgerError> {
-    if !ledger.lacks_high_water_mark() {
+    if !ledger.properties().lacks_high_water_mark {
         return Ok(None);
     }
     let live = ledger.list_stored_runs(RunFilter { live: true, ..RunFilter::all() }).await?;
     let counting: Vec<Run> = live.into_iter().flatten().filter(|run| is_sign_of_use(run, now)).collect();
-    let place = ledger.describe_location();
+    let place = ledger.properties().location;
     Ok(counting.last().map(|latest| {
         let latest = format!("{} of {}", latest.name(), latest.began_at.strftime("%Y-%m-%d %H:%M UTC"));
         unfamiliar_ledger_finding(&place, counting.len() as u64, &latest)
@@ -470,7 +470,7 @@ async fn record_intent(ledger: &dyn Ledger, run: &Run, lease: Lease, some: &[Enc
 pub(super) async fn refuse_backup(ledger: &dyn Ledger) -> Result<(), Error> {
     match ledger.load_backup().await? {
         Some(backup) if backup.restored_at.is_none() => Err(Error::Backup(BackupRefusal::NotRestored {
-            ledger: ledger.describe_location(),
+            ledger: ledger.properties().location,
             made_at: backup.made_at,
         })),
         _ => Ok(()),

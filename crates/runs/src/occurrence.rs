@@ -138,7 +138,7 @@ pub async fn fire_occurrence(
     }
     let armed = Some(standing_digest(armed));
     // If other machines use the ledger, their workers can help.
-    let shared = adapters.ledger.is_shared() && inputs.destination.is_live();
+    let shared = adapters.ledger.properties().shared && inputs.destination.is_live();
     let request =
         RunRequest { occurrence: Some(occurrence.clone()), schedule_digest: armed, shared, ..RunRequest::default() };
     let files = ProtectedFiles { state: &adapters.state, profiles: &adapters.profiles };

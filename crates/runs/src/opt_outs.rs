@@ -18,7 +18,7 @@ use campaign_core::finding::{Finding, rules};
 use campaign_core::regular_file;
 use campaign_engine::report::OPT_OUT_COLUMNS;
 use campaign_ledger::{
-    Additions, EntryRemoval, Ledger, OptOut, OptOutReach, OptOutRemoval, OptOutScope, RunFilter, import_source,
+    Additions, Ledger, OptOut, OptOutReach, OptOutRemoval, OptOutScope, RemovalTarget, RunFilter, import_source,
 };
 
 /// The most rows that a finding names.
@@ -400,7 +400,8 @@ pub async fn list_opt_outs(ledger: &dyn Ledger, phone: Phone, terms: &OptOutTerm
 pub async fn remove_opt_outs(ledger: &dyn Ledger, phone: Phone, terms: &OptOutTerms) -> Result<Vec<OptOut>, Error> {
     let scope = terms.campaign.as_deref().map(|name| OptOutScope::from_campaign(Some(name)));
     let why = terms.reason.as_deref().map(Arc::from);
-    Ok(ledger.remove_opt_outs(OptOutRemoval { phone, scope, by: current_person().into(), why }).await?)
+    let target = RemovalTarget::Number { phone, scope };
+    Ok(ledger.remove_opt_outs(OptOutRemoval { target, by: current_person().into(), why }).await?)
 }
 
 /// The entries that imports of a file added.
@@ -444,8 +445,9 @@ impl ImportedEntries {
     /// # Errors
     /// If the ledger cannot be written.
     pub async fn remove(self, ledger: &dyn Ledger, why: Option<&str>) -> Result<u64, Error> {
-        let removal = EntryRemoval { entries: self.entries, by: current_person().into(), why: why.map(Arc::from) };
-        Ok(ledger.remove_entries(removal).await?)
+        let target = RemovalTarget::Entries(self.entries);
+        let removal = OptOutRemoval { target, by: current_person().into(), why: why.map(Arc::from) };
+        Ok(ledger.remove_opt_outs(removal).await?.len() as u64)
     }
 }
 

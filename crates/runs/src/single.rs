@@ -33,6 +33,7 @@ use campaign_engine::delivery::{
 use campaign_gateway::EncodedOperation;
 use campaign_ledger::{
     BlockRequest, Bounds, DrawOutcome, Lease, RowState, Run, RunActivity, SharedRun, StopKind, SuppressionPolicy,
+    is_number_capped,
 };
 use campaign_manifest::Destination;
 
@@ -183,7 +184,7 @@ impl SingleOperation {
             };
             refusals.extend(held.err());
         }
-        match ledger.is_number_capped(self.phone, &self.caps, self.destination.is_loopback()).await {
+        match is_number_capped(ledger, self.phone, &self.caps, self.destination.is_loopback()).await {
             Ok(false) => {}
             Ok(true) => refusals.push(PolicyRefusal::Capped.into()),
             Err(error) => refusals.push(error.into()),

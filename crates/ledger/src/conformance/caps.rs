@@ -9,7 +9,8 @@ use super::scene::{
     single_intent,
 };
 use crate::{
-    BlockRequest, Bounds, CAPPED, Intent, Ledger, NewRun, Permit, RowState, SentRow, SharedRun, SuppressionPolicy,
+    BlockRequest, Bounds, CAPPED, CapQuery, Intent, Ledger, NewRun, OptOutRemoval, Permit, RemovalTarget, RowState,
+    SentRow, SharedRun, SuppressionPolicy, is_number_capped,
 };
 use campaign_core::domain::{FrequencyCap, OperationKind, Purpose, Row};
 
@@ -27,9 +28,9 @@ async fn begin_capped<L: Ledger>(scene: &Scene<L>, envelope: u32, caps: &[Freque
 
 /// The rows of 2 to 9 whose numbers caps suppress at planning time.
 async fn list_capped_rows<L: Ledger>(scene: &Scene<L>, caps: &[FrequencyCap], loopback: bool) -> Vec<u32> {
-    let numbers = scene.ledger.load_capped_numbers(caps, loopback).await.unwrap();
+    let numbers = scene.ledger.load_capped_numbers(CapQuery { caps, loopback, only: None }).await.unwrap();
     for row in 2..=9 {
-        let is_capped = scene.ledger.is_number_capped(phone(row), caps, loopback).await.unwrap();
+        let is_capped = is_number_capped(&scene.ledger, phone(row), caps, loopback).await.unwrap();
         assert_eq!(is_capped, numbers.contains(phone(row)), "a single number gives the same answer");
     }
     (2..=9).filter(|row| numbers.contains(phone(*row))).collect()
@@ -135,7 +136,8 @@ pub(super) async fn cap_counts_messages_to_a_forgotten_number<L: Ledger>(scene: 
     scene.settle_envelope(1, [accepted(), accepted()]).await;
     super::forgetting::forget_row(&scene, 2).await;
     assert_eq!(list_capped_rows(&scene, &[once], false).await, [2, 3]);
-    let removal = crate::OptOutRemoval { phone: phone(2), scope: None, by: "olena".into(), why: None };
+    let removal =
+        OptOutRemoval { target: RemovalTarget::Number { phone: phone(2), scope: None }, by: "olena".into(), why: None };
     scene.ledger.remove_opt_outs(removal).await.unwrap();
     let scene = with_second_run(scene, other_campaign("second", 7)).await;
     assert_eq!(begin_capped(&scene, 1, &[once]).await, capped_permit(&[2, 3]));

@@ -3,11 +3,11 @@
 use std::io::Read as _;
 
 use super::scene::*;
-use crate::{CampaignLock, Copies, Ledger, LedgerError, Run, RunId, StrayCopies};
+use crate::{CampaignLock, Copies, CopiesPurpose, Ledger, LedgerError, Run, RunId, StrayCopies};
 
 /// Freezes copies for a run of the locked campaign.
 async fn freeze_copies<L: Ledger>(scene: &Scene<L>, hold: &CampaignLock, run: &Run, [inputs, list]: [&str; 2]) {
-    let mut copies = scene.ledger.prepare_copies(hold).await.unwrap();
+    let mut copies = scene.ledger.prepare_copies(CopiesPurpose::NewRun(hold)).await.unwrap();
     let mut writer = copies.list_writer().unwrap();
     // In pieces, as during the reading of a list.
     list.as_bytes().chunks(3).for_each(|piece| writer.write_all(piece).unwrap());
@@ -26,14 +26,14 @@ pub(super) async fn copies_can_be_replaced_repeatedly<L: Ledger>(scene: Scene<L>
     freeze_copies(&scene, &scene.hold, &scene.run, ["before", "phone\n380501234567\n"]).await;
     let before = scene.ledger.load_copies(&scene.run).await.unwrap();
     for inputs in ["once", "twice"] {
-        let mut others = scene.ledger.prepare_replacement_copies(&scene.run).await.unwrap();
+        let mut others = scene.ledger.prepare_copies(CopiesPurpose::Replacement(&scene.run)).await.unwrap();
         others.list_writer().unwrap().write_all(b"phone\nforgotten\n").unwrap();
         others.freeze(inputs.as_bytes().to_vec(), &scene.run).await.unwrap();
         assert_eq!(read_copies(&scene.ledger.load_copies(&scene.run).await.unwrap()), [inputs, "phone\nforgotten\n"]);
     }
     assert_eq!(before.inputs(), b"before");
     // Abandoned copies change nothing.
-    let mut none = scene.ledger.prepare_replacement_copies(&scene.run).await.unwrap();
+    let mut none = scene.ledger.prepare_copies(CopiesPurpose::Replacement(&scene.run)).await.unwrap();
     none.list_writer().unwrap().write_all(b"phone\n").unwrap();
     drop(none);
     assert_eq!(read_copies(&scene.ledger.load_copies(&scene.run).await.unwrap()), ["twice", "phone\nforgotten\n"]);
@@ -68,11 +68,11 @@ pub(super) async fn missing_copies_are_reported_with_their_location<L: Ledger>(s
 
 pub(super) async fn abandoned_start_leaves_only_the_copies_of_others<L: Ledger>(scene: Scene<L>) {
     let other = scene.ledger.acquire_campaign_lock("sale", "other").await.unwrap().expect("the campaign is not locked");
-    let mut theirs = scene.ledger.prepare_copies(&other).await.unwrap();
+    let mut theirs = scene.ledger.prepare_copies(CopiesPurpose::NewRun(&other)).await.unwrap();
     theirs.list_writer().unwrap().write_all(b"theirs").unwrap();
     // A refused start, and a killed one.
     for killed in [false, true] {
-        let mut left = scene.ledger.prepare_copies(&scene.hold).await.unwrap();
+        let mut left = scene.ledger.prepare_copies(CopiesPurpose::NewRun(&scene.hold)).await.unwrap();
         left.list_writer().unwrap().write_all(b"a much longer list").unwrap();
         if killed {
             std::mem::forget(left);

@@ -8,9 +8,9 @@ use roaring::RoaringBitmap;
 use super::bounds::with_second_run;
 use super::scene::*;
 use crate::{
-    BlockRequest, Bounds, ForgetOrder, Intent, Ledger, LedgerError, NewReceipt, OPTED_OUT, OptOut, OptOutReach,
-    OptOutRemoval, OptOutScope, Ownership, Permit, ReceiptOutcome, RowState, Run, RunEnd, RunFilter, RunId,
-    RunProgress, Settlement, StateCounts,
+    BlockRequest, Bounds, CapQuery, ForgetOrder, Intent, Ledger, LedgerError, NewReceipt, OPTED_OUT, OptOut,
+    OptOutReach, OptOutRemoval, OptOutScope, Ownership, Permit, ReceiptOutcome, RemovalTarget, RowState, Run, RunEnd,
+    RunFilter, RunId, RunProgress, Settlement, StateCounts,
 };
 use campaign_core::domain::{
     Addressee, Budget, FrequencyCap, GatewayMessageId, OperationOutcome, Phone, Receipt, ReceiptSource, RecipientReply,
@@ -100,7 +100,8 @@ pub(super) async fn forgotten_number_is_guarded_and_suppressed_by_its_hash<L: Le
     // A forgotten number is not added twice, and not by its number.
     let again = scene.ledger.add_opt_outs(vec![opt_out(phone(2))]).await.unwrap();
     assert_eq!((again.added, again.known), (0, listed.clone()));
-    let removal = OptOutRemoval { phone: phone(2), scope: None, by: "olena".into(), why: None };
+    let removal =
+        OptOutRemoval { target: RemovalTarget::Number { phone: phone(2), scope: None }, by: "olena".into(), why: None };
     assert_eq!(scene.ledger.remove_opt_outs(removal).await.unwrap(), listed);
     assert!(!scene.ledger.load_suppressed_numbers("sale", false).await.unwrap().numbers.contains(phone(2)));
     assert_eq!(scene.guarded_rows().await, [2], "the row still has its message");
@@ -190,7 +191,8 @@ pub(super) async fn numbers_of_a_purged_run_stay_guarded_and_capped<L: Ledger>(s
     let month = FrequencyCap { messages: 1, period: Duration::from_secs(30 * 86_400) };
     purge_run(&scene).await;
     assert_eq!(scene.guarded_rows().await, [2, 4, 5], "rejected rows have no message");
-    let held = scene.ledger.load_capped_numbers(&[month], false).await.unwrap();
+    let held =
+        scene.ledger.load_capped_numbers(CapQuery { caps: &[month], loopback: false, only: None }).await.unwrap();
     assert_eq!([2, 3, 4, 5].map(|row| held.contains(phone(row))), [true, false, true, true]);
     // So are numbers that are forgotten later.
     forget_row(&scene, 4).await;

@@ -5,8 +5,8 @@ use jiff::Timestamp;
 use super::scene::*;
 use super::suppression::opt_out;
 use crate::{
-    AskedRow, Ledger, NewReceipt, OptOutRemoval, Ownership, ReceiptOutcome, RetriedRow, RetryOrder, RowChange,
-    RowState, RunEnd, RunFilter, RunId, RunProgress, StateCounts,
+    AskedRow, Ledger, NewReceipt, OptOutRemoval, Ownership, ReceiptOutcome, RemovalTarget, RetriedRow, RetryOrder,
+    RowChange, RowState, RunEnd, RunFilter, RunId, RunProgress, StateCounts,
 };
 use campaign_core::domain::{
     GatewayMessageId, Media, Receipt, ReceiptSource, RecipientReply, ReportedChannel, Row, Status,
@@ -98,7 +98,8 @@ pub(super) async fn opt_out_is_recorded_even_if_its_receipt_is_not_stored<L: Led
     assert_eq!(listed().await, 0);
     assert_eq!(receive(replied(65), Some(opt_out(2))).await, ReceiptOutcome::Known);
     assert_eq!(listed().await, 1);
-    let removal = OptOutRemoval { phone: phone(2), scope: None, by: "ivan".into(), why: None };
+    let removal =
+        OptOutRemoval { target: RemovalTarget::Number { phone: phone(2), scope: None }, by: "ivan".into(), why: None };
     assert_eq!(scene.ledger.remove_opt_outs(removal).await.unwrap().len(), 1);
     assert_eq!(receive(replied(65), Some(opt_out(2))).await, ReceiptOutcome::Known);
     assert_eq!(listed().await, 1, "a repeated STOP counts again");

@@ -7,8 +7,8 @@ use jiff::Timestamp;
 
 use super::scene::*;
 use crate::{
-    Additions, EXPIRED, EntryRemoval, Ledger, NewRun, OPTED_OUT, OptOut, OptOutReach, OptOutRemoval, OptOutScope,
-    Ownership, Permit, RowState, StateCounts, SuppressionPolicy, import_source,
+    Additions, EXPIRED, Ledger, NewRun, OPTED_OUT, OptOut, OptOutReach, OptOutRemoval, OptOutScope, Ownership, Permit,
+    RemovalTarget, RowState, StateCounts, SuppressionPolicy, import_source,
 };
 use campaign_core::domain::Row;
 
@@ -33,7 +33,8 @@ fn on_loopback(row: u32) -> OptOut {
 }
 
 fn removal(row: u32, scope: Option<OptOutScope>) -> OptOutRemoval {
-    OptOutRemoval { phone: phone(row), scope, by: "ivan".into(), why: Some(Arc::from("asked to be back")) }
+    let target = RemovalTarget::Number { phone: phone(row), scope };
+    OptOutRemoval { target, by: "ivan".into(), why: Some(Arc::from("asked to be back")) }
 }
 
 async fn list_entries<L: Ledger>(scene: &Scene<L>) -> Vec<OptOut> {
@@ -225,9 +226,12 @@ pub(super) async fn only_unchanged_entries_are_removed<L: Ledger>(scene: Scene<L
     scene.ledger.add_opt_outs(vec![opt_out(3)]).await.unwrap();
     let version = suppressed_rows(&scene, "sale", false).await.1;
     let entries = vec![imported(2, "a.csv"), of_sale, imported(3, "a.csv"), imported(5, "a.csv")];
-    let removal = EntryRemoval { entries, by: "ivan".into(), why: Some("a mistake".into()) };
-    assert_eq!(scene.ledger.remove_entries(removal.clone()).await.unwrap(), 2);
+    let target = RemovalTarget::Entries(entries.clone());
+    let removal = OptOutRemoval { target, by: "ivan".into(), why: Some("a mistake".into()) };
+    let mut removed = scene.ledger.remove_opt_outs(removal.clone()).await.unwrap();
+    removed.sort_by_key(|opt_out| entries.iter().position(|entry| entry == opt_out));
+    assert_eq!(removed, entries[..2]);
     assert_eq!(suppressed_rows(&scene, "sale", false).await, (vec![3, 4], version + 1));
-    assert_eq!(scene.ledger.remove_entries(removal).await.unwrap(), 0);
+    assert_eq!(scene.ledger.remove_opt_outs(removal).await.unwrap(), []);
     assert_eq!(suppressed_rows(&scene, "sale", false).await.1, version + 1);
 }

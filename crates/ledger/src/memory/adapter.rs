@@ -13,13 +13,14 @@ use roaring::RoaringBitmap;
 use super::contents::LedgerContents;
 use super::copies::CopyStore;
 use crate::{
-    AccountRateLimit, Allowance, AskedRow, BlockRequest, CampaignLock, Claim, ContactHistory, Copies, DamagedRun,
-    DrawOutcome, DrawRefusal, EnvelopeRecord, EnvelopeSummary, ExcludedRows, Intent, Lease, Ledger, LedgerError,
-    LedgerFuture, LedgerMaintenance, NewCopies, NewNotification, NewRowEvent, NewRun, Notification,
-    NotificationOutcome, NotificationQueue, NumberSet, Ownership, Permit, QuestionPermit, RetryOrder, RowBlock,
-    RowEvent, RowSpan, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, SlotWait, StopRequest, StrayCopies, run,
+    AccountRateLimit, Allowance, AskedRow, BlockRequest, CampaignLock, CapQuery, Claim, ContactHistory, Copies,
+    CopiesPurpose, DamagedRun, DrawOutcome, DrawRefusal, EnvelopeRecord, EnvelopeSummary, ExcludedRows, Intent, Lease,
+    Ledger, LedgerError, LedgerFuture, LedgerMaintenance, LedgerProperties, NewCopies, NewNotification, NewRowEvent,
+    NewRun, Notification, NotificationOutcome, NotificationQueue, NumberSet, Ownership, Permit, QuestionPermit,
+    RetryOrder, RowBlock, RowEvent, RowSpan, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, SlotWait,
+    StopRequest, StrayCopies, run,
 };
-use campaign_core::domain::{FrequencyCap, LOOPBACK};
+use campaign_core::domain::LOOPBACK;
 
 /// The ledger in memory.
 pub struct MemoryLedger {
@@ -116,8 +117,8 @@ impl Drop for HeldName {
 }
 
 impl LedgerMaintenance for MemoryLedger {
-    fn describe_location(&self) -> String {
-        "memory".to_owned()
+    fn properties(&self) -> LedgerProperties {
+        LedgerProperties { location: "memory".to_owned(), ..LedgerProperties::default() }
     }
 
     fn check_writable(&self) -> LedgerFuture<'_, ()> {
@@ -138,9 +139,9 @@ impl LedgerMaintenance for MemoryLedger {
 }
 
 impl ContactHistory for MemoryLedger {
-    fn load_capped_numbers<'a>(&'a self, caps: &'a [FrequencyCap], loopback: bool) -> LedgerFuture<'a, NumberSet> {
+    fn load_capped_numbers<'a>(&'a self, wanted: CapQuery<'a>) -> LedgerFuture<'a, NumberSet> {
         let now = (self.clock)().as_microsecond();
-        self.read_contents(move |contents| contents.capped_numbers(now, caps, loopback))
+        self.read_contents(move |contents| contents.capped_numbers(now, wanted.caps, wanted.loopback))
     }
 }
 
@@ -202,7 +203,7 @@ impl Ledger for MemoryLedger {
         Box::pin(async move { Ok(self.is_name_taken(&run::lock_name(campaign, account))) })
     }
 
-    fn prepare_copies<'a>(&'a self, _: &'a CampaignLock) -> LedgerFuture<'a, Box<dyn NewCopies>> {
+    fn prepare_copies<'a>(&'a self, _: CopiesPurpose<'a>) -> LedgerFuture<'a, Box<dyn NewCopies>> {
         Box::pin(async { Ok(self.copies.prepare()) })
     }
 

@@ -9,9 +9,9 @@ use super::{LedgerContents, MemoryLedger};
 use crate::guards::{RepeatKey, entry_age, is_expired};
 use crate::rules::{NumberErasure, forget_in_change, forget_in_receipt};
 use crate::{
-    Additions, EntryRemoval, ForgetOrder, Forgetting, Lease, LedgerError, LedgerFuture, NewCopies, NumberKey,
-    NumberSet, OPTED_OUT, OptOut, OptOutPage, OptOutRemoval, Ownership, RepeatCheck, RepeatGuard, RepeatPlace,
-    RowState, Run, RunId, SentRow, StateCounts, SuppressedNumbers, SuppressionList,
+    Additions, ForgetOrder, Forgetting, Lease, LedgerError, LedgerFuture, NumberKey, NumberSet, OPTED_OUT, OptOut,
+    OptOutPage, OptOutRemoval, Ownership, RemovalTarget, RepeatCheck, RepeatGuard, RepeatPlace, RowState, Run, RunId,
+    SentRow, StateCounts, SuppressedNumbers, SuppressionList,
 };
 use campaign_core::domain::{Addressee, Phone, Row};
 
@@ -90,23 +90,20 @@ impl OptOutList {
         additions
     }
 
-    fn remove_entries(&mut self, removal: &EntryRemoval) -> u64 {
-        let mut removed = 0;
-        let meant = |known: &OptOut| removal.entries.contains(known);
-        for (_, in_force) in self.records.iter_mut().filter(|(known, in_force)| *in_force && meant(known)) {
-            *in_force = false;
-            removed += 1;
-        }
-        self.version += u64::from(removed > 0);
-        removed
-    }
-
     fn remove_opt_outs(&mut self, removal: &OptOutRemoval) -> Vec<OptOut> {
-        let who = self.as_listed(removal.phone.into());
-        let meant =
-            |opt_out: &OptOut| opt_out.who == who && removal.scope.as_ref().is_none_or(|scope| *scope == opt_out.scope);
+        let who = match &removal.target {
+            RemovalTarget::Number { phone, .. } => Some(self.as_listed((*phone).into())),
+            RemovalTarget::Entries(_) => None,
+        };
+        let is_meant = |opt_out: &OptOut| match &removal.target {
+            RemovalTarget::Number { scope, .. } => {
+                Some(opt_out.who) == who && scope.as_ref().is_none_or(|scope| *scope == opt_out.scope)
+            }
+            RemovalTarget::Entries(entries) => entries.contains(opt_out),
+        };
         let mut removed = Vec::new();
-        for (opt_out, in_force) in self.records.iter_mut().filter(|(opt_out, in_force)| *in_force && meant(opt_out)) {
+        for (opt_out, in_force) in self.records.iter_mut().filter(|(opt_out, in_force)| *in_force && is_meant(opt_out))
+        {
             *in_force = false;
             removed.push(opt_out.clone());
         }
@@ -138,10 +135,6 @@ impl SuppressionList for MemoryLedger {
             known: Vec::new(),
             ..contents.opt_outs.clone().add_opt_outs(opt_outs.to_vec())
         })
-    }
-
-    fn remove_entries(&self, removal: EntryRemoval) -> LedgerFuture<'_, u64> {
-        self.write_contents(move |contents, _| Ok(contents.opt_outs.remove_entries(&removal)))
     }
 
     fn load_suppressed_numbers<'a>(&'a self, campaign: &'a str, loopback: bool) -> LedgerFuture<'a, SuppressedNumbers> {
@@ -249,10 +242,6 @@ impl Forgetting for MemoryLedger {
                 Ok(())
             })
         })
-    }
-
-    fn prepare_replacement_copies<'a>(&'a self, _: &'a Run) -> LedgerFuture<'a, Box<dyn NewCopies>> {
-        Box::pin(async { Ok(self.copy_store().prepare()) })
     }
 
     fn purge_run(&self, counted: Run, counts: StateCounts, parts: u64) -> LedgerFuture<'_, Ownership> {

@@ -16,25 +16,16 @@ use super::statement::{Now, StatementError, query, read_ledger, scalar};
 use super::{envelopes, events, forgetting};
 use crate::rules::{NumberErasure, caps_allow, counted_messages, counts_for_caps, find_capped_rows};
 use crate::{
-    ContactHistory, EnvelopeRecord, Intent, LedgerError, LedgerFuture, NumberKey, NumberSet, RowEvents, Run, RunId,
-    SharedRun,
+    CapQuery, ContactHistory, EnvelopeRecord, Intent, LedgerError, LedgerFuture, NumberKey, NumberSet, RowEvents, Run,
+    RunId, SharedRun,
 };
 use campaign_core::domain::{Addressee, ForgottenNumber, FrequencyCap, Phone, Row};
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 
 impl ContactHistory for Adapter {
-    fn load_capped_numbers<'a>(&'a self, caps: &'a [FrequencyCap], loopback: bool) -> LedgerFuture<'a, NumberSet> {
-        Box::pin(async move { read_ledger!(self, load_capped_numbers, self.now(), caps, loopback) })
-    }
-
-    fn is_number_capped<'a>(
-        &'a self,
-        phone: Phone,
-        caps: &'a [FrequencyCap],
-        loopback: bool,
-    ) -> LedgerFuture<'a, bool> {
-        Box::pin(async move { read_ledger!(self, is_number_capped, self.now(), phone, caps, loopback) })
+    fn load_capped_numbers<'a>(&'a self, wanted: CapQuery<'a>) -> LedgerFuture<'a, NumberSet> {
+        Box::pin(async move { read_ledger!(self, load_capped_numbers, self.now(), wanted) })
     }
 }
 
@@ -74,20 +65,28 @@ pub(super) async fn find_rows_over_cap(
     Ok(find_capped_rows(caps, now.0, &intent.rows, times))
 }
 
-/// Whether a number has reached a cap. Without an index, this reads all numbers.
+/// The numbers that have reached a cap. Without an index, this reads all messages.
+async fn load_capped_numbers(
+    reader: &mut Connection,
+    now: Now,
+    wanted: CapQuery<'_>,
+) -> Result<NumberSet, StatementError> {
+    match wanted.only {
+        Some(phone) if is_indexed(&mut *reader, wanted.loopback).await? => {
+            let capped = is_number_capped(reader, now, phone, wanted).await?;
+            Ok(NumberSet::new(capped.then_some(phone.to_u64()).into_iter().collect(), None))
+        }
+        _ => load_all_capped_numbers(reader, now, wanted).await,
+    }
+}
+
+/// Whether the index shows that a number has reached a cap.
 async fn is_number_capped(
     reader: &mut Connection,
     now: Now,
     phone: Phone,
-    caps: &[FrequencyCap],
-    loopback: bool,
+    CapQuery { caps, loopback, .. }: CapQuery<'_>,
 ) -> Result<bool, StatementError> {
-    if caps.is_empty() {
-        return Ok(false);
-    }
-    if !is_indexed(&mut *reader, loopback).await? {
-        return Ok(load_capped_numbers(reader, now, caps, loopback).await?.contains(phone));
-    }
     let key = forgetting::load_number_key(&mut *reader).await?;
     let stays = key.map_or(phone.to_u64(), |key| Addressee::Forgotten(key.hash_number(phone)).to_u64());
     let times: Vec<i64> = scalar("SELECT at FROM contacts WHERE phone IN ($1, $2) AND loopback = $3 AND at > $4")
@@ -100,12 +99,11 @@ async fn is_number_capped(
     Ok(!caps_allow(caps, now.0, &times))
 }
 
-/// The numbers that have reached a cap.
-async fn load_capped_numbers(
+/// All numbers that have reached a cap.
+async fn load_all_capped_numbers(
     reader: &mut Connection,
     now: Now,
-    caps: &[FrequencyCap],
-    loopback: bool,
+    CapQuery { caps, loopback, .. }: CapQuery<'_>,
 ) -> Result<NumberSet, StatementError> {
     // One transaction, so that no other process builds the index in between.
     let mut reader = reader.begin().await?;

@@ -16,8 +16,8 @@ use crate::encoding::Checksum;
 use crate::encoding::{pack_list, unpack_list};
 use crate::rules::NumberErasure;
 use crate::{
-    ExcludedRows, ForgetOrder, Forgetting, LedgerError, LedgerFuture, NewCopies, NumberKey, NumberSet, OPTED_OUT,
-    Ownership, RowState, Run, RunId, StateCounts,
+    ExcludedRows, ForgetOrder, Forgetting, LedgerError, LedgerFuture, NumberKey, NumberSet, OPTED_OUT, Ownership,
+    RowState, Run, RunId, StateCounts,
 };
 use campaign_core::domain::{Addressee, Phone, Row};
 
@@ -43,10 +43,6 @@ impl Forgetting for Adapter {
                 Ok(())
             })
         }))
-    }
-
-    fn prepare_replacement_copies<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, Box<dyn NewCopies>> {
-        Box::pin(self.replacement_copies(run))
     }
 
     fn purge_run(&self, counted: Run, counts: StateCounts, parts: u64) -> LedgerFuture<'_, Ownership> {

@@ -16,10 +16,10 @@ use super::{envelopes, events, guard, limits};
 use crate::earlier_versions::rewrite_event;
 use crate::rules::check_lock;
 use crate::{
-    Allowance, AskedRow, BlockRequest, CampaignLock, Claim, Copies, DamagedRun, DrawOutcome, DrawRefusal,
-    EnvelopeRecord, EnvelopeSummary, Epoch, ExcludedRows, Intent, Lease, Ledger, LedgerError, LedgerFuture, NewCopies,
-    NewRowEvent, NewRun, NumberSet, Ownership, Permit, QuestionPermit, RetryOrder, RowBlock, RowEvent, RowSpan, Run,
-    RunEnd, RunFilter, RunId, Settlement, SharedRun, SlotWait, StopRequest, StrayCopies, run,
+    Allowance, AskedRow, BlockRequest, CampaignLock, Claim, Copies, CopiesPurpose, DamagedRun, DrawOutcome,
+    DrawRefusal, EnvelopeRecord, EnvelopeSummary, Epoch, ExcludedRows, Intent, Lease, Ledger, LedgerError,
+    LedgerFuture, NewCopies, NewRowEvent, NewRun, NumberSet, Ownership, Permit, QuestionPermit, RetryOrder, RowBlock,
+    RowEvent, RowSpan, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, SlotWait, StopRequest, StrayCopies, run,
 };
 use campaign_core::domain::{Chain, LOOPBACK};
 
@@ -62,8 +62,13 @@ impl Ledger for Adapter {
         Box::pin(async move { self.locked_since(&run::lock_name(campaign, account)).await })
     }
 
-    fn prepare_copies<'a>(&'a self, lock: &'a CampaignLock) -> LedgerFuture<'a, Box<dyn NewCopies>> {
-        Box::pin(self.new_copies(lock))
+    fn prepare_copies<'a>(&'a self, purpose: CopiesPurpose<'a>) -> LedgerFuture<'a, Box<dyn NewCopies>> {
+        Box::pin(async move {
+            match purpose {
+                CopiesPurpose::NewRun(lock) => self.new_copies(lock).await,
+                CopiesPurpose::Replacement(run) => self.replacement_copies(run).await,
+            }
+        })
     }
 
     fn load_copies<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, Copies> {

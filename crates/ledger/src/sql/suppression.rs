@@ -16,8 +16,8 @@ use super::{events, forgetting};
 use crate::encoding::Checksum;
 use crate::rules::NumberErasure;
 use crate::{
-    Additions, EntryRemoval, ExcludedRows, Lease, LedgerError, LedgerFuture, NumberKey, NumberSet, OptOut, OptOutPage,
-    OptOutReach, OptOutRemoval, OptOutScope, Ownership, Run, SentRow, SuppressedNumbers, SuppressionList,
+    Additions, ExcludedRows, Lease, LedgerError, LedgerFuture, NumberKey, NumberSet, OptOut, OptOutPage, OptOutReach,
+    OptOutRemoval, OptOutScope, Ownership, RemovalTarget, Run, SentRow, SuppressedNumbers, SuppressionList,
 };
 use campaign_core::domain::{Addressee, ForgottenNumber, Phone, Row};
 
@@ -37,22 +37,15 @@ impl SuppressionList for Adapter {
     }
 
     fn remove_opt_outs(&self, removal: OptOutRemoval) -> LedgerFuture<'_, Vec<OptOut>> {
+        let removal = Arc::new(removal);
         Box::pin(self.write(move |connection, now| {
-            let removal = removal.clone();
-            Box::pin(async move { remove_number(connection, now, &removal).await })
+            let removal = Arc::clone(&removal);
+            Box::pin(async move { remove_opt_outs(connection, now, &removal).await })
         }))
     }
 
     fn preview_additions<'a>(&'a self, opt_outs: &'a [OptOut]) -> LedgerFuture<'a, Additions> {
         Box::pin(async move { read_ledger!(self, count_additions, opt_outs) })
-    }
-
-    fn remove_entries(&self, removal: EntryRemoval) -> LedgerFuture<'_, u64> {
-        let removal = Arc::new(removal);
-        Box::pin(self.write(move |connection, now| {
-            let removal = Arc::clone(&removal);
-            Box::pin(async move { remove_entries(connection, now, &removal).await })
-        }))
     }
 
     fn load_suppressed_numbers<'a>(&'a self, campaign: &'a str, loopback: bool) -> LedgerFuture<'a, SuppressedNumbers> {
@@ -208,34 +201,66 @@ async fn find_covered(connection: &mut Connection, opt_outs: &[OptOut]) -> Resul
     Ok(known)
 }
 
-/// Removes a number from the list. The records stay, with the name of the remover.
-async fn remove_number(
+/// Removes opt-outs from the list. The records stay, with the name of the remover.
+async fn remove_opt_outs(
     connection: &mut Connection,
     now: Now,
     removal: &OptOutRemoval,
 ) -> Result<Vec<OptOut>, StatementError> {
-    let OptOutRemoval { phone, scope, by, why } = removal;
-    let mut who = Addressee::from(*phone);
-    if let Some(forgotten) = HashedOptOuts::load_if_any(connection).await? {
-        who = forgotten.resolve_addressee(who);
-    }
-    let rows = query("SELECT * FROM opt_outs WHERE removed_at IS NULL AND phone = $1 ORDER BY key")
-        .bind(to_signed(who.to_u64()))
-        .fetch_all(&mut *connection)
-        .await?;
-    let mut removed = Vec::new();
-    for row in &rows {
-        let opt_out = opt_out_from_row(row)?;
-        if scope.as_ref().is_some_and(|scope| *scope != opt_out.scope) {
-            continue;
-        }
-        mark_removed(connection, now, row, by, why.as_deref().unwrap_or("")).await?;
+    let OptOutRemoval { target, by, why } = removal;
+    let selected = match target {
+        RemovalTarget::Number { phone, scope } => select_of_number(connection, *phone, scope.as_ref()).await?,
+        RemovalTarget::Entries(entries) => select_unchanged(connection, entries).await?,
+    };
+    let mut removed = Vec::with_capacity(selected.len());
+    for (record, opt_out) in selected {
+        mark_removed(connection, now, &record, by, why.as_deref().unwrap_or("")).await?;
         removed.push(opt_out);
     }
     if !removed.is_empty() {
         bump_version(connection).await?;
     }
     Ok(removed)
+}
+
+/// Selects the active records of a number, for one scope or all of them.
+async fn select_of_number(
+    connection: &mut Connection,
+    phone: Phone,
+    scope: Option<&OptOutScope>,
+) -> Result<Vec<(Record, OptOut)>, StatementError> {
+    let mut who = Addressee::from(phone);
+    if let Some(forgotten) = HashedOptOuts::load_if_any(connection).await? {
+        who = forgotten.resolve_addressee(who);
+    }
+    let records = query("SELECT * FROM opt_outs WHERE removed_at IS NULL AND phone = $1 ORDER BY key")
+        .bind(to_signed(who.to_u64()))
+        .fetch_all(connection)
+        .await?;
+    let mut selected = read_records(records)?;
+    selected.retain(|(_, opt_out)| scope.is_none_or(|scope| *scope == opt_out.scope));
+    Ok(selected)
+}
+
+/// Selects the active records of these entries, as far as they are unchanged.
+async fn select_unchanged(
+    connection: &mut Connection,
+    entries: &[OptOut],
+) -> Result<Vec<(Record, OptOut)>, StatementError> {
+    let mut selected = Vec::new();
+    for some in entries.chunks(ENTRIES_PER_STATEMENT) {
+        let by_key: HashMap<OptOutKey<'_>, &OptOut> = some.iter().map(|entry| (opt_out_key(entry), entry)).collect();
+        let mut known = read_records(select_records(connection, some.iter().map(|entry| entry.who)).await?)?;
+        known.retain(|(_, known)| by_key.get(&opt_out_key(known)).is_some_and(|entry| **entry == *known));
+        selected.extend(known);
+    }
+    Ok(selected)
+}
+
+/// Reads the opt-outs of records, after checking their checksums.
+fn read_records(records: Vec<Record>) -> Result<Vec<(Record, OptOut)>, StatementError> {
+    let read = |record| opt_out_from_row(&record).map(|opt_out| (record, opt_out));
+    records.into_iter().map(read).collect()
 }
 
 /// Marks a record as removed.
@@ -461,27 +486,4 @@ pub(super) async fn replace_imported(connection: &mut Connection, opt_outs: &[Op
         }
     }
     Ok(())
-}
-
-/// Removes these entries, as far as they are on the list unchanged.
-pub(super) async fn remove_entries(
-    connection: &mut Connection,
-    now: Now,
-    removal: &EntryRemoval,
-) -> Result<u64, StatementError> {
-    let mut removed = 0;
-    for some in removal.entries.chunks(ENTRIES_PER_STATEMENT) {
-        let by_key: HashMap<OptOutKey<'_>, &OptOut> = some.iter().map(|entry| (opt_out_key(entry), entry)).collect();
-        for record in &select_records(connection, some.iter().map(|entry| entry.who)).await? {
-            let known = opt_out_from_row(record)?;
-            if by_key.get(&opt_out_key(&known)).is_some_and(|entry| **entry == known) {
-                mark_removed(connection, now, record, &removal.by, removal.why.as_deref().unwrap_or("")).await?;
-                removed += 1;
-            }
-        }
-    }
-    if removed > 0 {
-        bump_version(connection).await?;
-    }
-    Ok(removed)
 }

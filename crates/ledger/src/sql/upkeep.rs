@@ -8,11 +8,14 @@ use super::dialect::{self, Adapter, Connection, Record};
 use super::runs::timestamp_from_micros;
 use super::statement::{StatementError, capture_damage, query, read_ledger, read_lossy};
 use super::{approvals, forgetting, limits, notifications, schedules};
-use crate::{AccountRateLimit, Backup, DamagedRecord, LedgerError, LedgerFuture, LedgerMaintenance, RecordKind};
+use crate::{
+    AccountRateLimit, Backup, DamagedRecord, LedgerError, LedgerFuture, LedgerMaintenance, LedgerProperties, RecordKind,
+};
 
 impl LedgerMaintenance for Adapter {
-    fn describe_location(&self) -> String {
-        Adapter::place(self)
+    fn properties(&self) -> LedgerProperties {
+        let (location, lacks_high_water_mark) = (Adapter::place(self), self.has_no_mark());
+        LedgerProperties { location, shared: dialect::SHARED, lacks_high_water_mark }
     }
 
     fn check_writable(&self) -> LedgerFuture<'_, ()> {
@@ -40,10 +43,6 @@ impl LedgerMaintenance for Adapter {
         Box::pin(async move { read_ledger!(self, load_backup) })
     }
 
-    fn lacks_high_water_mark(&self) -> bool {
-        self.has_no_mark()
-    }
-
     fn mark_restored(&self) -> LedgerFuture<'_, ()> {
         Box::pin(self.write(|connection, now| {
             Box::pin(async move {
@@ -51,10 +50,6 @@ impl LedgerMaintenance for Adapter {
                 Ok(())
             })
         }))
-    }
-
-    fn is_shared(&self) -> bool {
-        dialect::SHARED
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

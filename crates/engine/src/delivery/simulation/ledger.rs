@@ -13,14 +13,14 @@ use super::judge::Sighting;
 use super::mistakes::Mistake;
 use super::process::{ProcessLife, SimulatedDisk, wall_now};
 use super::shares::HeldSeats;
-use campaign_core::domain::{Addressee, FrequencyCap, OperationOutcome, Phone, Row};
+use campaign_core::domain::{Addressee, OperationOutcome, Phone, Row};
 use campaign_ledger::memory::{LedgerContents, StoredRun};
 use campaign_ledger::{
     AccountRateLimit, ActiveSchedule, Additions, Allowance, Approval, ApprovalFilter, ApprovalRuleStore, AskedRow,
-    BlockRequest, CampaignLock, Claim, ContactHistory, Copies, DamagedOccurrence, DamagedPlan, DamagedRun,
-    DamagedSchedule, DrawOutcome, DrawRefusal, EntryRemoval, EnvelopeRecord, EnvelopeSummary, ExcludedRows,
-    ForgetOrder, Forgetting, Intent, KeptApproval, KeptApprovalRule, Lease, Ledger, LedgerError, LedgerFuture,
-    LedgerMaintenance, NewCopies, NewNotification, NewReceipt, NewRowEvent, NewRun, Notification, NotificationOutcome,
+    BlockRequest, CampaignLock, CapQuery, Claim, ContactHistory, Copies, CopiesPurpose, DamagedOccurrence, DamagedPlan,
+    DamagedRun, DamagedSchedule, DrawOutcome, DrawRefusal, EnvelopeRecord, EnvelopeSummary, ExcludedRows, ForgetOrder,
+    Forgetting, Intent, KeptApproval, KeptApprovalRule, Lease, Ledger, LedgerError, LedgerFuture, LedgerMaintenance,
+    LedgerProperties, NewCopies, NewNotification, NewReceipt, NewRowEvent, NewRun, Notification, NotificationOutcome,
     NotificationQueue, NumberSet, OccurrenceFilter, OccurrenceKey, OccurrenceRecord, OptOut, OptOutPage, OptOutRemoval,
     Ownership, Permit, Plan, PlanStore, QuestionPermit, ReceiptOutcome, ReceiptStore, RepeatGuard, RetryOrder,
     RowEvent, RowReceipts, RowSpan, Run, RunEnd, RunFilter, RunId, ScheduleOrder, ScheduleStore, Settlement, SharedRun,
@@ -115,8 +115,8 @@ impl ReceiptStore for ProcessLedger {
 }
 
 impl LedgerMaintenance for ProcessLedger {
-    fn describe_location(&self) -> String {
-        "memory".to_owned()
+    fn properties(&self) -> LedgerProperties {
+        LedgerProperties { location: "memory".to_owned(), ..LedgerProperties::default() }
     }
 
     fn check_writable(&self) -> LedgerFuture<'_, ()> {
@@ -197,7 +197,7 @@ impl Ledger for ProcessLedger {
         Box::pin(async { Ok(false) })
     }
 
-    fn prepare_copies<'a>(&'a self, _: &'a CampaignLock) -> LedgerFuture<'a, Box<dyn NewCopies>> {
+    fn prepare_copies<'a>(&'a self, _: CopiesPurpose<'a>) -> LedgerFuture<'a, Box<dyn NewCopies>> {
         no_copies()
     }
 
@@ -403,8 +403,9 @@ impl ApprovalRuleStore for ProcessLedger {
 impl RepeatGuard for ProcessLedger {}
 
 impl ContactHistory for ProcessLedger {
-    fn load_capped_numbers<'a>(&'a self, caps: &'a [FrequencyCap], loopback: bool) -> LedgerFuture<'a, NumberSet> {
-        Box::pin(self.read(move |contents| contents.capped_numbers(wall_now().as_microsecond(), caps, loopback)))
+    fn load_capped_numbers<'a>(&'a self, wanted: CapQuery<'a>) -> LedgerFuture<'a, NumberSet> {
+        let now = wall_now().as_microsecond();
+        Box::pin(self.read(move |contents| contents.capped_numbers(now, wanted.caps, wanted.loopback)))
     }
 }
 
@@ -418,10 +419,6 @@ impl SuppressionList for ProcessLedger {
     }
 
     fn preview_additions<'a>(&'a self, _: &'a [OptOut]) -> LedgerFuture<'a, Additions> {
-        unreachable!("nothing is imported")
-    }
-
-    fn remove_entries(&self, _: EntryRemoval) -> LedgerFuture<'_, u64> {
         unreachable!("nothing is imported")
     }
 
@@ -534,10 +531,6 @@ impl Forgetting for ProcessLedger {
 
     fn mark_rows_forgotten(&self, _: Vec<RunId>) -> LedgerFuture<'_, ()> {
         unreachable!("nobody is forgotten in these worlds")
-    }
-
-    fn prepare_replacement_copies<'a>(&'a self, _: &'a Run) -> LedgerFuture<'a, Box<dyn NewCopies>> {
-        no_copies()
     }
 
     fn purge_run(&self, _: Run, _: StateCounts, _: u64) -> LedgerFuture<'_, Ownership> {
