@@ -42,12 +42,12 @@ pub struct RepeatPlace {
     /// The expiry, in microseconds since 1970.
     pub(super) until: i64,
     /// The earlier expiry of the same message.
-    pub(super) before: Option<i64>,
+    before: Option<i64>,
 }
 
 impl RepeatPlace {
     /// A place that is reserved now.
-    pub(super) fn new(hash: RepeatHash, now: i64, before: Option<i64>) -> Self {
+    fn new(hash: RepeatHash, now: i64, before: Option<i64>) -> Self {
         Self { hash, until: latest_expiry(now), before }
     }
 }
@@ -74,9 +74,43 @@ pub(super) fn is_expired(until: i64, now: i64) -> bool {
 }
 
 /// The age of an entry with this expiry.
-pub(super) fn entry_age(until: i64, now: i64) -> Duration {
+fn entry_age(until: i64, now: i64) -> Duration {
     let age = now.saturating_sub(until.saturating_sub(WINDOW));
     Duration::from_micros(u64::try_from(age).unwrap_or_default())
+}
+
+/// Whether a message with this hash may be sent now. `known` is the expiry of the same message, if it was sent recently.
+pub(crate) fn check_repeat(hash: RepeatHash, known: Option<i64>, again: bool, now: i64) -> RepeatCheck {
+    match known.filter(|_| !again) {
+        Some(until) => RepeatCheck::Repeated(entry_age(until, now)),
+        None => RepeatCheck::Taken(RepeatPlace::new(hash, now, known)),
+    }
+}
+
+/// How long ago the message with this expiry was sent. `None` if it was not sent recently.
+pub(crate) fn time_since_sent(until: Option<i64>, now: i64) -> Option<Duration> {
+    until.filter(|until| !is_expired(*until, now)).map(|until| entry_age(until, now))
+}
+
+/// What the release of a place changes.
+pub(crate) enum PlaceRelease {
+    /// Nothing: a later message took the place.
+    Nothing,
+    /// The earlier message gets its expiry back.
+    Restore(i64),
+    /// The entry is deleted.
+    Delete,
+}
+
+impl RepeatPlace {
+    /// What its release changes, if the entry has this expiry.
+    pub(crate) fn release(&self, known: Option<i64>, now: i64) -> PlaceRelease {
+        match self.before.filter(|until| !is_expired(*until, now)) {
+            _ if known != Some(self.until) => PlaceRelease::Nothing,
+            Some(before) => PlaceRelease::Restore(before),
+            None => PlaceRelease::Delete,
+        }
+    }
 }
 
 /// The guard against repeated single messages. A message is identified by any bytes.
@@ -178,6 +212,25 @@ mod tests {
         let late = 5 + WINDOW;
         assert_eq!([5, late - 1, late, 4].map(|now| is_expired(place.until, now)), [false, false, true, true]);
         assert_eq!([5, late - 1].map(|now| entry_age(place.until, now).as_secs()), [0, 59]);
+    }
+
+    #[test]
+    fn release_changes_an_entry_only_if_no_later_message_took_it() {
+        let again = |known| match check_repeat([7; 32], known, true, 9) {
+            RepeatCheck::Taken(place) => place,
+            refused => panic!("{refused:?}"),
+        };
+        assert!(matches!(check_repeat([7; 32], Some(5 + WINDOW), false, 9), RepeatCheck::Repeated(_)));
+        let (first, second) = (again(None), again(Some(5 + WINDOW)));
+        assert!(matches!(first.release(Some(first.until), 10), PlaceRelease::Delete));
+        assert!(matches!(second.release(Some(second.until), 10), PlaceRelease::Restore(until) if until == 5 + WINDOW));
+        assert!(
+            matches!(second.release(Some(second.until), 5 + WINDOW), PlaceRelease::Delete),
+            "the earlier one expired"
+        );
+        for known in [None, Some(second.until + 1)] {
+            assert!(matches!(second.release(known, 10), PlaceRelease::Nothing), "{known:?}");
+        }
     }
 
     #[test]

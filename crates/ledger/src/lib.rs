@@ -45,10 +45,12 @@ mod rules {
         check_deadline, departure_time, find_refusal, in_doubt_outcomes, merge_outcomes, takes_slot,
     };
     pub(super) use super::forgetting::{NumberErasure, forget_in_change, forget_in_receipt};
-    pub(super) use super::guards::Guard;
+    pub(super) use super::guards::{Guard, PlaceRelease, check_repeat, time_since_sent};
     pub(super) use super::run::{check_lock, id_candidates};
     pub(super) use super::schedules::{may_fire, may_skip};
-    pub(super) use super::shared_runs::{DrawReadiness, HOUR, check_draw, next_draw_time, next_rows, owns_rows};
+    pub(super) use super::shared_runs::{
+        DrawReadiness, HOUR, check_draw, list_refusals, next_draw_time, next_rows, owns_rows,
+    };
 }
 
 pub use approvals::{

@@ -324,6 +324,11 @@ impl fmt::Debug for ShardWorker {
     }
 }
 
+/// All reasons to refuse a draw now: a used identifier, then the moment of the next draw within the hourly limit.
+pub(crate) fn list_refusals(is_id_taken: bool, next: Option<Timestamp>) -> Vec<DrawRefusal> {
+    is_id_taken.then_some(DrawRefusal::IdTaken).into_iter().chain(next.map(DrawRefusal::TooMany)).collect()
+}
+
 /// Whether a worker may draw shards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DrawReadiness {

@@ -17,7 +17,8 @@ use crate::guards::RepeatHash;
 use crate::rate_limit::{QuestionRateLimit, is_question_account, question_account_name};
 use crate::rules::{
     caps_allow, check_deadline, check_lock, counts_for_caps, departure_time, find_capped_rows, find_exceeded_budget,
-    find_exceeded_day, find_refusal, id_candidates, next_draw_time, next_rows, takes_slot, tighter_bound,
+    find_exceeded_day, find_refusal, id_candidates, list_refusals, next_draw_time, next_rows, takes_slot,
+    tighter_bound,
 };
 use crate::{
     AccountRateLimit, Allowance, AskedRow, BlockIds, BlockRequest, CAPPED, CampaignLock, Claim, DrawRefusal,
@@ -220,8 +221,7 @@ impl LedgerContents {
     ) -> Result<Vec<DrawRefusal>, LedgerError> {
         let taken = id.is_some_and(|id| !self.are_ids_free(IdRange { first: id.get(), len: 1 }));
         let next = per_hour.and_then(|most| next_draw_time(&self.list_draw_times(shared), now, most));
-        let late = next.map(|next| parse_instant(next).map(DrawRefusal::TooMany)).transpose()?;
-        Ok(taken.then_some(DrawRefusal::IdTaken).into_iter().chain(late).collect())
+        Ok(list_refusals(taken, next.map(parse_instant).transpose()?))
     }
 
     /// When blocks were drawn for a profile, in ascending order.

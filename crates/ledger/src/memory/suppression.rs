@@ -6,8 +6,8 @@ use roaring::{RoaringBitmap, RoaringTreemap};
 
 use super::contents::parse_instant;
 use super::{LedgerContents, MemoryLedger};
-use crate::guards::{RepeatKey, entry_age, is_expired};
-use crate::rules::{NumberErasure, forget_in_change, forget_in_receipt};
+use crate::guards::{RepeatKey, is_expired};
+use crate::rules::{NumberErasure, PlaceRelease, check_repeat, forget_in_change, forget_in_receipt, time_since_sent};
 use crate::{
     Additions, ForgetOrder, Forgetting, Lease, LedgerError, LedgerFuture, NumberKey, NumberSet, OPTED_OUT, OptOut,
     OptOutPage, OptOutRemoval, Ownership, RemovalTarget, RepeatCheck, RepeatGuard, RepeatPlace, RowState, Run, RunId,
@@ -285,31 +285,27 @@ impl RepeatGuard for MemoryLedger {
         self.write_contents(move |contents, now| {
             contents.repeats.retain(|_, until| !is_expired(*until, now));
             let hash = MESSAGE_KEY.hash_message(&message);
-            let before = contents.repeats.get(&hash).copied();
-            if let Some(until) = before.filter(|_| !again) {
-                return Ok(RepeatCheck::Repeated(entry_age(until, now)));
+            let check = check_repeat(hash, contents.repeats.get(&hash).copied(), again, now);
+            if let RepeatCheck::Taken(place) = &check {
+                contents.repeats.insert(hash, place.until);
             }
-            let place = RepeatPlace::new(hash, now, before);
-            contents.repeats.insert(hash, place.until);
-            Ok(RepeatCheck::Taken(place))
+            Ok(check)
         })
     }
 
     fn find_time_since_sent(&self, message: Vec<u8>) -> LedgerFuture<'_, Option<Duration>> {
         self.write_contents(move |contents, now| {
-            let until = contents.repeats.get(&MESSAGE_KEY.hash_message(&message)).copied();
-            Ok(until.filter(|until| !is_expired(*until, now)).map(|until| entry_age(until, now)))
+            Ok(time_since_sent(contents.repeats.get(&MESSAGE_KEY.hash_message(&message)).copied(), now))
         })
     }
 
     fn release_repeat_place(&self, place: RepeatPlace) -> LedgerFuture<'_, ()> {
         self.write_contents(move |contents, now| {
-            let RepeatPlace { hash, until, before } = place;
-            if contents.repeats.get(&hash) == Some(&until) {
-                match before.filter(|until| !is_expired(*until, now)) {
-                    Some(before) => contents.repeats.insert(hash, before),
-                    None => contents.repeats.remove(&hash),
-                };
+            let known = contents.repeats.get(&place.hash).copied();
+            match place.release(known, now) {
+                PlaceRelease::Nothing => {}
+                PlaceRelease::Restore(before) => drop(contents.repeats.insert(place.hash, before)),
+                PlaceRelease::Delete => drop(contents.repeats.remove(&place.hash)),
             }
             Ok(())
         })

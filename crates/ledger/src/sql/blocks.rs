@@ -7,7 +7,7 @@ use super::envelopes;
 use super::runs::{self, InitialRunState, timestamp_from_micros};
 use super::statement::{Now, StatementError, query, read_row_number, read_u32, scalar, to_u32};
 use crate::encoding::Checksum;
-use crate::rules::{HOUR, next_draw_time, next_rows, owns_rows};
+use crate::rules::{HOUR, list_refusals, next_draw_time, next_rows, owns_rows};
 use crate::{BlockIds, BlockRequest, DrawRefusal, Epoch, Lease, LedgerError, RowSpan, Run, RunId, SharedRun, run};
 use campaign_core::domain::{IdRange, Row};
 
@@ -66,18 +66,15 @@ pub(super) async fn find_refusals(
     shared: &SharedRun,
     BlockRequest { id, per_hour, .. }: BlockRequest,
 ) -> Result<Vec<DrawRefusal>, StatementError> {
-    let mut refusals = Vec::new();
-    if let Some(id) = id
-        && !runs::are_ids_free(connection, IdRange { first: id.get(), len: 1 }).await?
-    {
-        refusals.push(DrawRefusal::IdTaken);
-    }
-    if let Some(most) = per_hour
-        && let Some(next) = next_draw_time(&list_draw_times(connection, now, shared).await?, now.0, most)
-    {
-        refusals.push(DrawRefusal::TooMany(timestamp_from_micros(next)?));
-    }
-    Ok(refusals)
+    let is_id_taken = match id {
+        Some(id) => !runs::are_ids_free(connection, IdRange { first: id.get(), len: 1 }).await?,
+        None => false,
+    };
+    let next = match per_hour {
+        Some(most) => next_draw_time(&list_draw_times(connection, now, shared).await?, now.0, most),
+        None => None,
+    };
+    Ok(list_refusals(is_id_taken, next.map(timestamp_from_micros).transpose()?))
 }
 
 /// Who draws a block, and at which place.

@@ -9,8 +9,8 @@ use super::dialect::{Adapter, Connection};
 use super::envelopes::{SELECT_ENVELOPES, envelope_from_row};
 use super::statement::{Now, StatementError, query, read_ledger, scalar};
 use super::{events, forgetting, receipts};
-use crate::guards::{RepeatHash, RepeatKey, entry_age, is_expired, latest_expiry};
-use crate::rules::Guard;
+use crate::guards::{RepeatHash, RepeatKey, latest_expiry};
+use crate::rules::{Guard, PlaceRelease, check_repeat, time_since_sent};
 use crate::{LedgerError, LedgerFuture, NumberSet, RepeatCheck, RepeatGuard, RepeatPlace, RunId};
 
 /// The numbers with an operation in any of these runs.
@@ -98,29 +98,25 @@ async fn reserve_place(
         .execute(&mut *connection)
         .await?;
     let hash = load_or_create_key(&mut *connection).await?.hash_message(message);
-    let before = find_expiry(&mut *connection, &hash).await?;
-    if let Some(until) = before.filter(|_| !again) {
-        return Ok(RepeatCheck::Repeated(entry_age(until, now.0)));
+    let check = check_repeat(hash, find_expiry(&mut *connection, &hash).await?, again, now.0);
+    if let RepeatCheck::Taken(place) = &check {
+        store_expiry(connection, &hash, place.until).await?;
     }
-    let place = RepeatPlace::new(hash, now.0, before);
-    store_expiry(connection, &hash, place.until).await?;
-    Ok(RepeatCheck::Taken(place))
+    Ok(check)
 }
 
 async fn find_age(reader: &mut Connection, now: Now, message: &[u8]) -> Result<Option<Duration>, StatementError> {
     let Some(key) = load_repeat_key(&mut *reader).await? else { return Ok(None) };
-    let until = find_expiry(reader, &key.hash_message(message)).await?;
-    Ok(until.filter(|until| !is_expired(*until, now.0)).map(|until| entry_age(until, now.0)))
+    Ok(time_since_sent(find_expiry(reader, &key.hash_message(message)).await?, now.0))
 }
 
 /// Releases a reservation, unless a later message of the same content replaced it.
 async fn release_place(connection: &mut Connection, now: Now, place: RepeatPlace) -> Result<(), StatementError> {
-    if find_expiry(&mut *connection, &place.hash).await? != Some(place.until) {
-        return Ok(());
-    }
-    match place.before.filter(|until| !is_expired(*until, now.0)) {
-        Some(before) => store_expiry(connection, &place.hash, before).await,
-        None => {
+    let known = find_expiry(&mut *connection, &place.hash).await?;
+    match place.release(known, now.0) {
+        PlaceRelease::Nothing => Ok(()),
+        PlaceRelease::Restore(before) => store_expiry(connection, &place.hash, before).await,
+        PlaceRelease::Delete => {
             query("DELETE FROM repeats WHERE hash = $1").bind(place.hash.to_vec()).execute(connection).await?;
             Ok(())
         }
