@@ -84,8 +84,8 @@ pub use schedules::{
     SkipCondition,
 };
 pub use shared_runs::{
-    BlockIds, BlockRequest, DrawOutcome, DrawRefusal, RowBlock, RowSpan, ShardDraw, ShardHolder, ShardStore,
-    ShardWorker, Sharding, SharedRun,
+    BlockIds, BlockRequest, DrawOutcome, DrawRefusal, OwnedBlock, RowBlock, RowSpan, ShardDraw, ShardHolder,
+    ShardStore, ShardWorker, Sharding, SharedRun,
 };
 pub use sqlite::SqliteLedger;
 pub use stop_kind::StopKind;
@@ -205,8 +205,16 @@ pub trait Ledger:
         wanted: BlockRequest,
     ) -> LedgerFuture<'a, Vec<DrawRefusal>>;
 
+    /// The blocks of a shared run that processes own, oldest first.
+    fn list_owned_blocks(&self, run: RunId) -> LedgerFuture<'_, Vec<OwnedBlock>>;
+
     /// The rows of a shared run that processes own.
-    fn load_claimed_rows(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap>;
+    fn load_claimed_rows(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap> {
+        Box::pin(async move {
+            let rows: Vec<RowSpan> = self.list_owned_blocks(run).await?.iter().map(|block| block.rows).collect();
+            Ok(RowSpan::union(&rows))
+        })
+    }
 
     /// Records the end or pause of a run and releases the lease. Does nothing if the lease was lost.
     fn end_run(&self, lease: Lease, end: RunEnd) -> LedgerFuture<'_, ()>;

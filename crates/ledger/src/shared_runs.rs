@@ -1,6 +1,7 @@
 //! Runs that several processes send: blocks of shared runs for single messages, and shards of a campaign's run.
 
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::fmt;
 
 use jiff::Timestamp;
@@ -287,6 +288,33 @@ pub struct ShardHolder {
     pub since: Timestamp,
 }
 
+/// A block of rows that a process owns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnedBlock {
+    /// The rows.
+    pub rows: RowSpan,
+    /// The number of the process's place.
+    pub place: u32,
+    /// The display name of the worker. `None` for a process that draws blocks for single messages.
+    pub worker: Option<String>,
+    /// When it was drawn. `None` if it is excluded from the hourly count.
+    pub drawn_at: Option<Timestamp>,
+}
+
+impl ShardHolder {
+    /// The workers of these blocks, which are ordered by age.
+    #[must_use]
+    pub fn from_blocks(blocks: &[OwnedBlock]) -> Vec<Self> {
+        let mut holders = BTreeMap::new();
+        for OwnedBlock { rows, place, worker, drawn_at } in blocks {
+            let (Some(name), Some(since)) = (worker, drawn_at) else { continue };
+            let holder = holders.entry(place).or_insert(Self { name: name.clone(), rows: 0, since: *since });
+            holder.rows += rows.len();
+        }
+        holders.into_values().collect()
+    }
+}
+
 /// Sharded runs: several workers send one run, each its own shards.
 ///
 /// After the first sharding, the owner of the whole run can no longer send with its lease.
@@ -306,9 +334,6 @@ pub trait ShardStore: Send + Sync {
 
     /// Records that the gateway accepted a message of a run.
     fn mark_proven(&self, run: RunId) -> LedgerFuture<'_, ()>;
-
-    /// The workers of a run with their rows.
-    fn list_shard_holders<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, Vec<ShardHolder>>;
 }
 
 impl ShardWorker {

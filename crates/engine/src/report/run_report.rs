@@ -63,8 +63,10 @@ impl RunReport {
             _ => RunView::load(ledger, run, owned).await?,
         };
         let approvals = load_approvals(ledger, &view.run).await?;
-        let senders =
-            if view.run.sharding.is_some() { ledger.list_shard_holders(&view.run).await? } else { Vec::new() };
+        let senders = match view.run.sharding {
+            Some(_) => ShardHolder::from_blocks(&ledger.list_owned_blocks(view.run.key).await?),
+            None => Vec::new(),
+        };
         let budget_left = match &figures {
             Some(figures) if whole => load_budget_left(ledger, &view.run, figures).await?,
             _ => None,

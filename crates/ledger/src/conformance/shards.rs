@@ -5,7 +5,7 @@ use futures_util::future::join_all;
 use super::scene::*;
 use crate::{
     Intent, Lease, Ledger, Ownership, Permit, RowSpan, RowState, RunEnd, RunFilter, RunProgress, Settlement, ShardDraw,
-    ShardWorker, StopKind, StopRequest,
+    ShardHolder, ShardWorker, StopKind, StopRequest,
 };
 use campaign_core::domain::Row;
 
@@ -209,7 +209,7 @@ pub(super) async fn shard_holders_are_listed_while_they_are_alive<L: Ledger>(sce
         scene.draw_shard(worker, 2).await;
     }
     let holders = async || {
-        let holders = scene.ledger.list_shard_holders(&scene.reload_run().await).await.unwrap();
+        let holders = ShardHolder::from_blocks(&scene.ledger.list_owned_blocks(scene.run.key).await.unwrap());
         let mut holders: Vec<_> = holders.into_iter().map(|holder| (holder.name, holder.rows)).collect();
         holders.sort();
         holders

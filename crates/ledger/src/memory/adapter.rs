@@ -16,8 +16,8 @@ use crate::{
     AccountRateLimit, Allowance, AskedRow, BlockRequest, CampaignLock, CapQuery, Claim, ContactHistory, Copies,
     CopiesPurpose, DamagedRun, DrawOutcome, DrawRefusal, EnvelopeRecord, EnvelopeSummary, ExcludedRows, Intent, Lease,
     Ledger, LedgerError, LedgerFuture, LedgerMaintenance, LedgerProperties, NewCopies, NewNotification, NewRowEvent,
-    NewRun, Notification, NotificationOutcome, NotificationQueue, NumberSet, Ownership, Permit, QuestionPermit,
-    RetryOrder, RowBlock, RowEvent, RowSpan, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, SlotWait,
+    NewRun, Notification, NotificationOutcome, NotificationQueue, NumberSet, OwnedBlock, Ownership, Permit,
+    QuestionPermit, RetryOrder, RowBlock, RowEvent, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, SlotWait,
     StopRequest, StrayCopies, run,
 };
 use campaign_core::domain::LOOPBACK;
@@ -250,10 +250,10 @@ impl Ledger for MemoryLedger {
         self.write_contents(move |contents, now| contents.draw_refusals(now, shared, wanted))
     }
 
-    fn load_claimed_rows(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap> {
-        self.read_contents(move |contents| {
-            let Ok(stored) = contents.stored_run(run) else { return RoaringBitmap::new() };
-            RowSpan::union(&contents.list_blocks(run, |place| self.is_place_taken(&stored.run, place)))
+    fn list_owned_blocks(&self, run: RunId) -> LedgerFuture<'_, Vec<OwnedBlock>> {
+        self.write_contents(move |contents, _| {
+            let Ok(stored) = contents.stored_run(run) else { return Ok(Vec::new()) };
+            contents.list_owned_blocks(run, |place| self.is_place_taken(&stored.run, place))
         })
     }
 

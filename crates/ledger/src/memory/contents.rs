@@ -234,7 +234,7 @@ impl LedgerContents {
     }
 
     /// The blocks of a run at places that are in use.
-    pub fn list_blocks(&self, run: RunId, is_taken: impl Fn(u32) -> bool) -> Vec<RowSpan> {
+    fn list_blocks(&self, run: RunId, is_taken: impl Fn(u32) -> bool) -> Vec<RowSpan> {
         let Ok(stored) = self.stored_run(run) else { return Vec::new() };
         let blocks = stored.blocks.iter().filter(|(place, _)| is_taken(**place)).map(|(_, block)| block.rows);
         blocks.chain(stored.list_shards_at(&is_taken)).collect()

@@ -7,8 +7,8 @@ use super::contents::{LedgerContents, parse_instant};
 use super::stored_run::StoredRun;
 use crate::rules::{DrawReadiness, check_draw, next_rows, owns_rows};
 use crate::{
-    Epoch, Lease, LedgerError, LedgerFuture, Ownership, RowSpan, Run, RunId, ShardDraw, ShardHolder, ShardStore,
-    ShardWorker, Sharding, run,
+    Epoch, Lease, LedgerError, LedgerFuture, OwnedBlock, Ownership, RowSpan, Run, RunId, ShardDraw, ShardStore,
+    ShardWorker, Sharding,
 };
 
 /// A drawn shard.
@@ -140,6 +140,25 @@ impl LedgerContents {
         Ok(())
     }
 
+    /// The blocks of a run at places that are in use, oldest first.
+    pub fn list_owned_blocks(
+        &self,
+        run: RunId,
+        is_taken: impl Fn(u32) -> bool,
+    ) -> Result<Vec<OwnedBlock>, LedgerError> {
+        let stored = self.stored_run(run)?;
+        let single = |(place, block): (&u32, &Lease)| {
+            Ok(OwnedBlock { rows: block.rows, place: *place, worker: None, drawn_at: None })
+        };
+        let shard = |share: &DrawnShard| {
+            let (worker, drawn_at) = (Some(share.worker.clone()), Some(parse_instant(share.drawn_at)?));
+            Ok(OwnedBlock { rows: share.rows, place: share.place, worker, drawn_at })
+        };
+        let singles = stored.blocks.iter().filter(|(place, _)| is_taken(**place)).map(single);
+        let drawn = stored.shares.iter().filter(|share| share.epoch.is_some() && is_taken(share.place));
+        singles.chain(drawn.map(shard)).collect()
+    }
+
     /// Records that the gateway accepted a message of a run.
     pub fn mark_proven(&mut self, run: RunId) -> Result<(), LedgerError> {
         if let Some(sharing) = &mut self.stored_run_mut(run)?.run.sharding {
@@ -174,25 +193,5 @@ impl ShardStore for MemoryLedger {
 
     fn mark_proven(&self, run: RunId) -> LedgerFuture<'_, ()> {
         self.write_contents(move |contents, _| contents.mark_proven(run))
-    }
-
-    fn list_shard_holders<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, Vec<ShardHolder>> {
-        self.write_contents(move |contents, _| {
-            let mut holders: Vec<(u32, ShardHolder)> = Vec::new();
-            let had = contents.stored_run(run.key)?.shares.iter().filter(|share| share.epoch.is_some());
-            for share in
-                had.filter(|share| self.is_name_taken(&run::place_name(&run.campaign, &run.account, share.place)))
-            {
-                match holders.iter_mut().find(|(place, _)| *place == share.place) {
-                    Some((_, holder)) => holder.rows += share.rows.len(),
-                    None => {
-                        let since = parse_instant(share.drawn_at)?;
-                        let holder = ShardHolder { name: share.worker.clone(), rows: share.rows.len(), since };
-                        holders.push((share.place, holder));
-                    }
-                }
-            }
-            Ok(holders.into_iter().map(|(_, holder)| holder).collect())
-        })
     }
 }

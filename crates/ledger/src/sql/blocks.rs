@@ -1,14 +1,18 @@
 //! Blocks of rows that processes draw from a shared run, and the locked places at which they draw.
 
+use std::collections::BTreeMap;
+
 use sqlx::{AssertSqlSafe, Row as _};
 
-use super::dialect::{self, Adapter, Connection, Lock};
+use super::dialect::{self, Adapter, Connection, Lock, Record};
 use super::envelopes;
 use super::runs::{self, InitialRunState, timestamp_from_micros};
 use super::statement::{Now, StatementError, query, read_row_number, read_u32, scalar, to_u32};
 use crate::encoding::Checksum;
 use crate::rules::{HOUR, list_refusals, next_draw_time, next_rows, owns_rows};
-use crate::{BlockIds, BlockRequest, DrawRefusal, Epoch, Lease, LedgerError, RowSpan, Run, RunId, SharedRun, run};
+use crate::{
+    BlockIds, BlockRequest, DrawRefusal, Epoch, Lease, LedgerError, OwnedBlock, RowSpan, Run, RunId, SharedRun, run,
+};
 use campaign_core::domain::{IdRange, Row};
 
 /// A request for a block.
@@ -308,19 +312,46 @@ pub(super) struct DrawPlace {
     pub(super) rows: Vec<RowSpan>,
 }
 
-/// The blocks of a run at places that processes occupy. Takes no locks.
-pub(super) async fn list_occupied_rows(
+/// The blocks of a run that are not closed, by age.
+pub(super) async fn list_open_blocks(reader: &mut Connection, run: RunId) -> Result<Vec<OwnedBlock>, StatementError> {
+    let blocks = query(
+        "SELECT place, first_row, last_row, drawn_at, drawn_by FROM blocks
+         WHERE run = $1 AND epoch IS NOT NULL ORDER BY drawn_at, first_row",
+    )
+    .bind(run.0)
+    .fetch_all(reader)
+    .await?;
+    let open = |block: &Record| {
+        let drawn_at: Option<i64> = block.try_get(3)?;
+        Ok(OwnedBlock {
+            rows: RowSpan { first: read_row_number(block, 1)?, last: read_row_number(block, 2)? },
+            place: read_u32(block, 0)?,
+            worker: block.try_get(4)?,
+            drawn_at: drawn_at.map(timestamp_from_micros).transpose()?,
+        })
+    };
+    blocks.iter().map(open).collect()
+}
+
+/// The blocks at places that processes occupy. Takes no locks.
+pub(super) async fn retain_occupied(
     ledger: &Adapter,
     run: &Run,
-    places: &[DrawPlace],
-) -> Result<Vec<RowSpan>, LedgerError> {
-    let mut taken = Vec::new();
-    for place in places {
-        if ledger.is_locked(&place_lock_name(run, place)).await? {
-            taken.extend(&place.rows);
-        }
+    blocks: Vec<OwnedBlock>,
+) -> Result<Vec<OwnedBlock>, LedgerError> {
+    let (mut occupied, mut owned) = (BTreeMap::new(), Vec::new());
+    for block in blocks {
+        let is_occupied = match occupied.get(&block.place) {
+            Some(known) => *known,
+            None => {
+                let found = ledger.is_locked(&run::place_name(&run.campaign, &run.account, block.place)).await?;
+                occupied.insert(block.place, found);
+                found
+            }
+        };
+        owned.extend(is_occupied.then_some(block));
     }
-    Ok(taken)
+    Ok(owned)
 }
 
 /// The vacant places and their locks. No process can occupy them while the locks are held.

@@ -18,8 +18,8 @@ use crate::rules::check_lock;
 use crate::{
     Allowance, AskedRow, BlockRequest, CampaignLock, Claim, Copies, CopiesPurpose, DamagedRun, DrawOutcome,
     DrawRefusal, EnvelopeRecord, EnvelopeSummary, Epoch, ExcludedRows, Intent, Lease, Ledger, LedgerError,
-    LedgerFuture, NewCopies, NewRowEvent, NewRun, NumberSet, Ownership, Permit, QuestionPermit, RetryOrder, RowBlock,
-    RowEvent, RowSpan, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, SlotWait, StopRequest, StrayCopies, run,
+    LedgerFuture, NewCopies, NewRowEvent, NewRun, NumberSet, OwnedBlock, Ownership, Permit, QuestionPermit, RetryOrder,
+    RowBlock, RowEvent, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, SlotWait, StopRequest, StrayCopies, run,
 };
 use campaign_core::domain::{Chain, LOOPBACK};
 
@@ -119,10 +119,10 @@ impl Ledger for Adapter {
         Box::pin(async move { read_ledger!(self, blocks::find_refusals, self.now(), shared, wanted) })
     }
 
-    fn load_claimed_rows(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap> {
+    fn list_owned_blocks(&self, run: RunId) -> LedgerFuture<'_, Vec<OwnedBlock>> {
         Box::pin(async move {
-            let (run, places) = self.load_places(run).await?;
-            Ok(RowSpan::union(&blocks::list_occupied_rows(self, &run, &places).await?))
+            let (run, blocks) = read_ledger!(self, load_run_and_blocks, run)?;
+            blocks::retain_occupied(self, &run, blocks).await
         })
     }
 
@@ -306,4 +306,10 @@ async fn load_run_and_places(reader: &mut Connection, run: RunId) -> Result<(Run
     let run = runs::load_run(&mut *reader, run).await?;
     let places = blocks::list_places(reader, run.key).await?;
     Ok((run, places))
+}
+
+async fn load_run_and_blocks(reader: &mut Connection, run: RunId) -> Result<(Run, Vec<OwnedBlock>), StatementError> {
+    let run = runs::load_run(&mut *reader, run).await?;
+    let blocks = blocks::list_open_blocks(reader, run.key).await?;
+    Ok((run, blocks))
 }

@@ -1,18 +1,16 @@
 //! Shards: blocks of rows of one run that several workers send.
 
-use std::collections::BTreeMap;
-
 use sqlx::{AssertSqlSafe, Row as _};
 
 use super::blocks::{self, BlockOwner, LockProof};
 use super::dialect::{Adapter, Connection, Lock};
 use super::envelopes;
-use super::runs::{self, timestamp_from_micros};
-use super::statement::{Now, StatementError, query, read_ledger, read_row_number, read_u32, scalar, to_u32};
+use super::runs;
+use super::statement::{Now, StatementError, query, read_row_number, read_u32, scalar, to_u32};
 use crate::rules::{DrawReadiness, check_draw, next_rows, owns_rows};
 use crate::{
-    BlockIds, Epoch, Lease, LedgerError, LedgerFuture, Ownership, RowSpan, Run, RunId, ShardDraw, ShardHolder,
-    ShardStore, ShardWorker, Sharding, run,
+    BlockIds, Epoch, Lease, LedgerError, LedgerFuture, Ownership, RowSpan, Run, RunId, ShardDraw, ShardStore,
+    ShardWorker, Sharding, run,
 };
 use campaign_core::domain::Row;
 
@@ -85,19 +83,6 @@ impl ShardStore for Adapter {
                 Ok(())
             })
         }))
-    }
-
-    fn list_shard_holders<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, Vec<ShardHolder>> {
-        Box::pin(async move {
-            let holders = read_ledger!(self, list_holders, run.key)?;
-            let mut there = Vec::new();
-            for (place, holder) in holders {
-                if self.is_locked(&run::place_name(&run.campaign, &run.account, place)).await? {
-                    there.push(holder);
-                }
-            }
-            Ok(there)
-        })
     }
 }
 
@@ -277,23 +262,4 @@ async fn find_abandoned_rows(
         }
     }
     Ok(left)
-}
-
-/// The workers with rows of the run, by place.
-async fn list_holders(reader: &mut Connection, run: RunId) -> Result<BTreeMap<u32, ShardHolder>, StatementError> {
-    let blocks = query(
-        "SELECT place, first_row, last_row, drawn_at, drawn_by FROM blocks
-         WHERE run = $1 AND epoch IS NOT NULL AND drawn_by IS NOT NULL ORDER BY drawn_at",
-    )
-    .bind(run.0)
-    .fetch_all(reader)
-    .await?;
-    let mut holders = BTreeMap::new();
-    for block in &blocks {
-        let rows = RowSpan { first: read_row_number(block, 1)?, last: read_row_number(block, 2)? };
-        let (since, by) = (timestamp_from_micros(block.try_get(3)?)?, block.try_get(4)?);
-        let holder = holders.entry(read_u32(block, 0)?).or_insert(ShardHolder { name: by, rows: 0, since });
-        holder.rows += rows.len();
-    }
-    Ok(holders)
 }

@@ -22,9 +22,10 @@ use campaign_ledger::{
     Forgetting, Intent, KeptApproval, KeptApprovalRule, Lease, Ledger, LedgerError, LedgerFuture, LedgerMaintenance,
     LedgerProperties, NewCopies, NewNotification, NewReceipt, NewRowEvent, NewRun, Notification, NotificationOutcome,
     NotificationQueue, NumberSet, OccurrenceFilter, OccurrenceKey, OccurrenceRecord, OptOut, OptOutPage, OptOutRemoval,
-    Ownership, Permit, Plan, PlanStore, QuestionPermit, ReceiptOutcome, ReceiptStore, RepeatGuard, RetryOrder,
-    RowEvent, RowReceipts, RowSpan, Run, RunEnd, RunFilter, RunId, ScheduleOrder, ScheduleStore, Settlement, SharedRun,
-    SkipCondition, SlotWait, StateCounts, StopRequest, StrayCopies, SuppressedNumbers, SuppressionList,
+    OwnedBlock, Ownership, Permit, Plan, PlanStore, QuestionPermit, ReceiptOutcome, ReceiptStore, RepeatGuard,
+    RetryOrder, RowEvent, RowReceipts, RowSpan, Run, RunEnd, RunFilter, RunId, ScheduleOrder, ScheduleStore,
+    Settlement, SharedRun, SkipCondition, SlotWait, StateCounts, StopRequest, StrayCopies, SuppressedNumbers,
+    SuppressionList,
 };
 
 /// The time of a commit before and after the moment from which it is durable.
@@ -239,11 +240,11 @@ impl Ledger for ProcessLedger {
         unreachable!("a campaign has a run of its own")
     }
 
-    fn load_claimed_rows(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap> {
+    fn list_owned_blocks(&self, run: RunId) -> LedgerFuture<'_, Vec<OwnedBlock>> {
         Box::pin(async move {
             self.life.take_step().await;
             let disk = self.disk();
-            Ok(RowSpan::union(&disk.contents.list_blocks(run, |place| disk.places.is_occupied(place))))
+            disk.contents.list_owned_blocks(run, |place| disk.places.is_occupied(place))
         })
     }
 

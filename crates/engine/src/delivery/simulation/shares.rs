@@ -13,8 +13,7 @@ use super::ledger::ProcessLedger;
 use super::mistakes::Mistake;
 use super::process::{ProcessLife, SimulatedDisk, elapsed, wall_now};
 use campaign_ledger::{
-    Epoch, Lease, LedgerError, LedgerFuture, Ownership, RowSpan, Run, RunId, ShardDraw, ShardHolder, ShardStore,
-    ShardWorker,
+    Epoch, Lease, LedgerError, LedgerFuture, Ownership, RowSpan, Run, RunId, ShardDraw, ShardStore, ShardWorker,
 };
 
 impl SimulatedDisk {
@@ -180,10 +179,6 @@ impl ShardStore for ProcessLedger {
 
     fn mark_proven(&self, run: RunId) -> LedgerFuture<'_, ()> {
         Box::pin(async move { self.write(|disk, _| disk.contents.mark_proven(run)).await })
-    }
-
-    fn list_shard_holders<'a>(&'a self, _: &'a Run) -> LedgerFuture<'a, Vec<ShardHolder>> {
-        unreachable!("nobody is shown who has what")
     }
 }
 
