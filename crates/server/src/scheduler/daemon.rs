@@ -23,21 +23,21 @@ use campaign_runs::{Adapters, Error, RunOutcome};
 /// The signal that asks a sending process to end.
 const TERMINATED: u8 = 15;
 
-/// The parts of a daemon; [`Daemon::run_until_shutdown`] runs it.
+/// The schedule daemon; [`Daemon::run_until_shutdown`] runs it.
 pub struct Daemon {
-    /// The ledger, the profiles, the clock.
+    /// The ledger, the profiles and the clock.
     pub adapters: Adapters,
     /// Starts runs.
     pub starter: Arc<dyn Starter>,
     /// Receives events.
     pub observer: ScheduleObserver,
-    /// The campaign files, and the folders of files, that it serves; empty for all.
+    /// The campaign files and folders whose schedules it serves; empty for all.
     pub within: Vec<PathBuf>,
-    /// The longest time between two readings of the active schedules.
+    /// The longest time between two rounds over the active schedules.
     pub refresh: Duration,
 }
 
-/// The daemon at work.
+/// The state of a running daemon.
 pub(super) struct DaemonState {
     pub(super) daemon: Daemon,
     pub(super) memories: HashMap<String, ScheduleMemory>,
@@ -45,15 +45,15 @@ pub(super) struct DaemonState {
     pub(super) damaged: HashMap<String, String>,
     pub(super) running: JoinSet<StartResult>,
     pub(super) interrupt: watch::Receiver<Interrupt>,
-    /// When the last round was.
+    /// The time of the last round.
     pub(super) last_round: Timestamp,
 }
 
 /// The result of a started run.
 pub(super) struct StartResult {
-    pub(super) armed: ActiveSchedule,
+    pub(super) active: ActiveSchedule,
     pub(super) occurrence: Occurrence,
-    /// Whether it continued a run that an earlier daemon began.
+    /// Whether it resumed a run that an earlier daemon began.
     pub(super) resumed: bool,
     pub(super) outcome: Result<RunOutcome, Error>,
 }
@@ -65,14 +65,14 @@ impl Daemon {
     /// If the ledger fails: an occurrence that cannot be recorded is not started.
     pub async fn run_until_shutdown(self, shutdown: impl Future<Output = ()>) -> Result<(), LedgerError> {
         let (stop, interrupt) = watch::channel(Interrupt::None);
-        let looked = (self.adapters.clock)();
+        let now = (self.adapters.clock)();
         let mut work = DaemonState {
             daemon: self,
             memories: HashMap::new(),
             damaged: HashMap::new(),
             running: JoinSet::new(),
             interrupt,
-            last_round: looked,
+            last_round: now,
         };
         let served = work.run_rounds(shutdown).await;
         stop.send_replace(Interrupt::Graceful(TERMINATED));
@@ -105,21 +105,21 @@ impl DaemonState {
     async fn handle_start_result(&mut self, started: Result<StartResult, JoinError>) -> Result<(), LedgerError> {
         match started {
             Ok(started) => {
-                let armed = started.armed.clone();
+                let active = started.active.clone();
                 match self.handle_end(started).await {
-                    // Another process is writing. What was not recorded will be found again.
+                    // Another process is writing. An occurrence that was not recorded is handled in the next round.
                     Err(LedgerError::Busy { .. }) => {
-                        self.memories.remove(&armed.name);
+                        self.memories.remove(&active.name);
                         Ok(())
                     }
                     Err(error) if error.concerns_records() => {
-                        self.memories.remove(&armed.name);
-                        self.report_damaged(&armed, &error).await.map(drop)
+                        self.memories.remove(&active.name);
+                        self.report_damaged(&active, &error).await.map(drop)
                     }
                     ended => ended,
                 }
             }
-            // A panic of a start is a bug; its run can be continued by hand, and the others continue.
+            // A panic is a bug. An operator can resume the run; the others are not affected.
             Err(error) => {
                 tracing::error!("a run ended unexpectedly: {error}");
                 Ok(())
@@ -130,33 +130,33 @@ impl DaemonState {
     /// Handles all active schedules. Returns the time until the next event.
     async fn run_round(&mut self) -> Result<Duration, LedgerError> {
         let now = (self.daemon.adapters.clock)();
-        let armed = match self.daemon.adapters.ledger.list_schedules().await {
+        let schedules = match self.daemon.adapters.ledger.list_schedules().await {
             Err(LedgerError::Busy { .. }) => return Ok(self.daemon.refresh),
-            armed => armed?,
+            schedules => schedules?,
         };
-        let is_armed = |name: &str| armed.iter().flatten().any(|armed| armed.name == name);
-        self.memories.retain(|name, memory| memory.running.is_some() || is_armed(name));
+        let is_active = |name: &str| schedules.iter().flatten().any(|active| active.name == name);
+        self.memories.retain(|name, memory| memory.running.is_some() || is_active(name));
         let mut wait = self.daemon.refresh;
-        for stored in armed {
-            let armed = match stored {
-                Ok(armed) => armed,
+        for stored in schedules {
+            let active = match stored {
+                Ok(active) => active,
                 Err(damaged) => {
                     self.report_unreadable(&damaged).await?;
                     continue;
                 }
             };
-            if !is_served(&self.daemon.within, Path::new(&armed.file)) {
+            if !is_served(&self.daemon.within, Path::new(&active.file)) {
                 continue;
             }
-            match self.attend_schedule(armed.clone(), now).await {
-                // Another process is writing. What was not recorded is handled in the next round.
+            match self.attend_schedule(active.clone(), now).await {
+                // Another process is writing. An occurrence that was not recorded is handled in the next round.
                 Err(LedgerError::Busy { .. }) => {}
-                // A damaged record stops only its own schedule; the ledger serves the others, and receipts.
-                Err(error) if error.concerns_records() => drop(self.report_damaged(&armed, &error).await?),
+                // A damaged record stops only its own schedule.
+                Err(error) if error.concerns_records() => drop(self.report_damaged(&active, &error).await?),
                 next => {
                     wait = wait.min(next?);
-                    if self.memories.get(&armed.name).is_none_or(|memory| memory.damage.is_none()) {
-                        self.damaged.remove(&armed.name);
+                    if self.memories.get(&active.name).is_none_or(|memory| memory.damage.is_none()) {
+                        self.damaged.remove(&active.name);
                     }
                 }
             }
@@ -166,10 +166,10 @@ impl DaemonState {
     }
 }
 
-/// Whether this daemon serves a campaign file.
+/// Whether the daemon serves the schedule of a campaign file.
 fn is_served(within: &[PathBuf], file: &Path) -> bool {
-    let whole = |place: &PathBuf| place.canonicalize().unwrap_or_else(|_| place.clone());
-    within.is_empty() || within.iter().any(|place| file.starts_with(whole(place)))
+    let absolute = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
+    within.is_empty() || within.iter().any(|path| file.starts_with(absolute(path)))
 }
 
 /// Starts the runs of occurrences.
@@ -177,24 +177,24 @@ pub trait Starter: Send + Sync {
     /// Sends an occurrence, or resumes its run.
     fn start_occurrence(
         &self,
-        armed: ActiveSchedule,
+        active: ActiveSchedule,
         occurrence: Occurrence,
         interrupt: watch::Receiver<Interrupt>,
     ) -> BoxFuture<'static, Result<RunOutcome, Error>>;
 }
 
-/// Sends them as runs.
+/// Starts occurrences as runs.
 pub struct RunStarter(pub Adapters);
 
 impl Starter for RunStarter {
     fn start_occurrence(
         &self,
-        armed: ActiveSchedule,
+        active: ActiveSchedule,
         occurrence: Occurrence,
         interrupt: watch::Receiver<Interrupt>,
     ) -> BoxFuture<'static, Result<RunOutcome, Error>> {
         let adapters = self.0.clone();
-        Box::pin(async move { campaign_runs::fire_occurrence(adapters, &armed, &occurrence, interrupt).await })
+        Box::pin(async move { campaign_runs::fire_occurrence(adapters, &active, &occurrence, interrupt).await })
     }
 }
 
@@ -202,18 +202,18 @@ impl DaemonState {
     /// Reports once that a damaged record stops a schedule. Returns a description of the damage.
     pub(super) async fn report_damaged(
         &mut self,
-        armed: &ActiveSchedule,
+        active: &ActiveSchedule,
         error: &LedgerError,
     ) -> Result<String, LedgerError> {
         let problem = error.describe_damage();
-        self.report_damage_once(armed.into(), &problem).await?;
+        self.report_damage_once(active.into(), &problem).await?;
         Ok(problem)
     }
 
-    /// Reports once that the record of a schedule is damaged. Only readable parts of it are known.
+    /// Reports once that the record of a schedule is damaged. Only its readable parts are known.
     pub(super) async fn report_unreadable(&mut self, damaged: &DamagedSchedule) -> Result<(), LedgerError> {
-        let named = NotifiedSchedule { name: &damaged.name, file: damaged.file.as_ref(), armed: None };
-        self.report_damage_once(named, &damaged.error.describe_damage()).await
+        let schedule = NotifiedSchedule { name: &damaged.name, file: damaged.file.as_ref(), active: None };
+        self.report_damage_once(schedule, &damaged.error.describe_damage()).await
     }
 
     async fn report_damage_once(&mut self, schedule: NotifiedSchedule<'_>, problem: &str) -> Result<(), LedgerError> {
@@ -221,7 +221,7 @@ impl DaemonState {
         match self.damaged.entry(name.to_owned()) {
             Entry::Occupied(reported) if reported.get() == problem => return Ok(()),
             Entry::Occupied(mut reported) => drop(reported.insert(problem.to_owned())),
-            Entry::Vacant(untold) => drop(untold.insert(problem.to_owned())),
+            Entry::Vacant(unreported) => drop(unreported.insert(problem.to_owned())),
         }
         self.notify_observer(ScheduleEvent::Damaged { schedule: name.to_owned(), problem: problem.to_owned() });
         let what = format!("the ledger is damaged ({problem}), so nothing is sent until it is repaired");

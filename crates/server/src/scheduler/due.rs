@@ -22,12 +22,12 @@ pub struct DueOccurrences {
     pub next: Option<Timestamp>,
 }
 
-/// Finds what is due after `handled`, if each occurrence may start `patience` late.
+/// Finds the due and missed occurrences after `handled`. An occurrence is missed if it is more than `max_delay` late.
 ///
 /// Of several occurrences only the last one is due, unless it is too late, and the others are missed. So a restart
 /// never sends a flood of old messages.
 #[must_use]
-pub fn find_due(schedule: &Schedule, handled: Timestamp, now: Timestamp, patience: Duration) -> DueOccurrences {
+pub fn find_due(schedule: &Schedule, handled: Timestamp, now: Timestamp, max_delay: Duration) -> DueOccurrences {
     let mut found = DueOccurrences::default();
     let mut last: Option<Occurrence> = None;
     for occurrence in schedule.occurrences_after(handled) {
@@ -41,7 +41,7 @@ pub fn find_due(schedule: &Schedule, handled: Timestamp, now: Timestamp, patienc
         }
     }
     match last {
-        Some(last) if lateness(last.at, now) <= patience => found.begins = Some(last),
+        Some(last) if lateness(last.at, now) <= max_delay => found.begins = Some(last),
         Some(last) => {
             found.before += usize::from(found.missed.is_some());
             found.missed = Some(last);
@@ -60,19 +60,19 @@ pub fn lateness(due: Timestamp, now: Timestamp) -> Duration {
 /// The daemon's memory of one schedule. Everything that must survive a restart is in the ledger.
 #[derive(Debug)]
 pub(super) struct ScheduleMemory {
-    /// Every occurrence until this moment was begun or skipped.
+    /// All occurrences up to this time were started or skipped.
     pub(super) handled: Timestamp,
-    /// The moment since which its occurrences counted at that time.
+    /// The time of its activation, as last read; earlier occurrences do not count.
     pub(super) since: Timestamp,
     /// The schedule at the last check that found the campaign unchanged.
     pub(super) schedule: Option<Schedule>,
     /// The time of that check.
     pub(super) checked_at: Option<Timestamp>,
-    /// The reported change since its activation.
+    /// The change since its activation that was reported.
     pub(super) change: Option<ScheduleChange>,
-    /// The damaged record that stops it, in words.
+    /// A description of the damaged record that stops it.
     pub(super) damage: Option<String>,
-    /// Whether the runs of an earlier daemon were searched.
+    /// Whether an interrupted run of an earlier daemon was looked for.
     pub(super) resume_checked: bool,
     /// The occurrence whose run is being started or sent.
     pub(super) running: Option<Occurrence>,
@@ -88,10 +88,10 @@ pub(super) struct AwaitingApproval {
     pub(super) occurrence: Occurrence,
     /// The digest of its plan.
     pub(super) digest: String,
-    /// Until when.
+    /// The deadline.
     pub(super) until: Timestamp,
     /// The number of approvals at the last attempt.
-    pub(super) seen: usize,
+    pub(super) approvals: usize,
 }
 
 /// An occurrence that waits for its list.
@@ -99,17 +99,21 @@ pub(super) struct AwaitingApproval {
 pub(super) struct AwaitingList {
     pub(super) occurrence: Occurrence,
     pub(super) list: PathBuf,
-    /// Until when.
+    /// The deadline.
     pub(super) until: Timestamp,
     pub(super) watch: ListWatch,
 }
 
 impl ScheduleMemory {
-    /// Loads what the ledger knows about a schedule.
-    pub(super) async fn load(ledger: &dyn Ledger, armed: &ActiveSchedule, now: Timestamp) -> Result<Self, LedgerError> {
+    /// A memory with the records of the ledger.
+    pub(super) async fn load(
+        ledger: &dyn Ledger,
+        active: &ActiveSchedule,
+        now: Timestamp,
+    ) -> Result<Self, LedgerError> {
         Ok(Self {
-            handled: read_handled_until(ledger, armed, now).await?,
-            since: armed.since,
+            handled: read_handled_until(ledger, active, now).await?,
+            since: active.since,
             schedule: None,
             checked_at: None,
             change: None,
@@ -121,31 +125,32 @@ impl ScheduleMemory {
         })
     }
 
-    /// Whether an occurrence was begun, or is waiting, possibly without a record in the ledger.
+    /// Whether an occurrence was started or is waiting. It might have no record in the ledger yet.
     pub(super) fn is_in_progress(&self, occurrence: &Occurrence) -> bool {
         let waiting = self.waiting.as_ref().map(|waiting| &waiting.occurrence);
         let unapproved = self.unapproved.as_ref().map(|unapproved| &unapproved.occurrence);
         [self.running.as_ref(), waiting, unapproved].into_iter().flatten().any(|own| own == occurrence)
     }
 
-    /// The clock was set back: an occurrence that is again in the future is due at its time, and not before.
+    /// Forgets waiting occurrences that are in the future again after the clock was set back. They become due at their
+    /// time.
     pub(super) fn handle_clock_set_back(&mut self, now: Timestamp) {
         self.waiting.take_if(|waiting| waiting.occurrence.at > now);
         self.unapproved.take_if(|unapproved| unapproved.occurrence.at > now);
     }
 }
 
-/// The time up to which every occurrence has a record. Records in the future, from a wrong clock, are ignored.
+/// The time up to which every occurrence has a record. Records in the future come from a wrong clock and are ignored.
 pub(super) async fn read_handled_until(
     ledger: &dyn Ledger,
-    armed: &ActiveSchedule,
+    active: &ActiveSchedule,
     now: Timestamp,
 ) -> Result<Timestamp, LedgerError> {
-    let last = list_recent_occurrences(ledger, armed, now, 1).await?.pop();
-    Ok(last.map_or(armed.since, |last| last.at.max(armed.since)))
+    let last = list_recent_occurrences(ledger, active, now, 1).await?.pop();
+    Ok(last.map_or(active.since, |last| last.at.max(active.since)))
 }
 
-/// The time for which a file must not have changed.
+/// How long a file must be unchanged to count as complete.
 const STABLE_TIME: Duration = Duration::from_secs(5);
 
 /// The size and modification time of a file.
@@ -158,8 +163,8 @@ pub(super) struct FileStat {
 impl FileStat {
     /// Reads the metadata of a file; `None` if it does not exist.
     pub(super) fn read(path: &Path) -> Option<Self> {
-        let seen = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
-        Some(Self { size: seen.len(), changed: seen.modified().ok() })
+        let metadata = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
+        Some(Self { size: metadata.len(), changed: metadata.modified().ok() })
     }
 
     /// The modification time, if known.
@@ -168,24 +173,24 @@ impl FileStat {
     }
 }
 
-/// The last metadata of a file, and since when it is unchanged.
+/// The last metadata of a file, and the time since when they are unchanged.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ListWatch(Option<(FileStat, Timestamp)>);
 
 impl ListWatch {
-    /// Records new metadata. Returns whether the file is complete.
-    pub(super) fn is_stable(&mut self, sight: Option<FileStat>, now: Timestamp) -> bool {
-        let Some(sight) = sight else {
+    /// Records metadata. Returns whether the file has been unchanged long enough to be complete.
+    pub(super) fn is_stable(&mut self, stat: Option<FileStat>, now: Timestamp) -> bool {
+        let Some(stat) = stat else {
             self.0 = None;
             return false;
         };
         match self.0 {
             // After the clock was set back, the wait restarts.
-            Some((known, since)) if known == sight && since <= now => {
+            Some((known, since)) if known == stat && since <= now => {
                 now.duration_since(since).unsigned_abs() >= STABLE_TIME
             }
             _ => {
-                self.0 = Some((sight, now));
+                self.0 = Some((stat, now));
                 false
             }
         }
@@ -259,23 +264,23 @@ mod list_watch_tests {
     #[test]
     fn list_is_complete_after_five_unchanged_seconds() {
         let now = |second: i64| Timestamp::from_second(1_800_000_000 + second).unwrap();
-        let sight =
+        let stat =
             |size, second| Some(FileStat { size, changed: Some(SystemTime::UNIX_EPOCH + Duration::from_secs(second)) });
         let mut watch = ListWatch::default();
-        for (second, seen, whole) in [
+        for (second, seen, stable) in [
             (0, None, false),
-            (1, sight(10, 1), false),
-            (5, sight(10, 1), false),
-            (6, sight(20, 1), false),
-            (10, sight(20, 9), false),
-            (14, sight(20, 9), false),
-            (15, sight(20, 9), true),
+            (1, stat(10, 1), false),
+            (5, stat(10, 1), false),
+            (6, stat(20, 1), false),
+            (10, stat(20, 9), false),
+            (14, stat(20, 9), false),
+            (15, stat(20, 9), true),
             (16, None, false),
-            (17, sight(20, 9), false),
-            (3, sight(20, 9), false),
-            (8, sight(20, 9), true),
+            (17, stat(20, 9), false),
+            (3, stat(20, 9), false),
+            (8, stat(20, 9), true),
         ] {
-            assert_eq!(watch.is_stable(seen, now(second)), whole, "{second}");
+            assert_eq!(watch.is_stable(seen, now(second)), stable, "{second}");
         }
     }
 }

@@ -1,7 +1,11 @@
 //! Schedules: the daemon that starts each due occurrence of an active schedule exactly once.
 //!
-//! It reads active schedules from the ledger, uses the clock of its adapters, and sends through [`campaign_runs`]. It
-//! reports [`ScheduleEvent`]s and knows no texts, terminals or signals. Pure functions decide what is due (`due`).
+//! - `daemon`: rounds over all active schedules, and the runs that they start;
+//! - `due`: which occurrences are due or missed, as pure functions;
+//! - `firing`: starting, skipping and resuming occurrences.
+//!
+//! The daemon reads active schedules from the ledger, uses the clock of its adapters, and sends through
+//! [`campaign_runs`]. It reports [`ScheduleEvent`]s, and must not print anything or handle signals.
 
 mod daemon;
 mod due;
@@ -54,16 +58,16 @@ pub enum ScheduleEvent {
         /// Whether the text is identical to that of the previous occurrence.
         same_text: bool,
     },
-    /// A run that began could not be finished; it can be continued by hand.
+    /// A run that began could not be finished; an operator can resume it.
     Broke {
         /// The schedule.
         schedule: String,
         /// The occurrence.
         occurrence: Occurrence,
-        /// Why, in words.
+        /// The reason.
         why: String,
     },
-    /// An occurrence was skipped, and possibly some before it.
+    /// An occurrence was skipped, and possibly others before it.
     Skipped {
         /// The schedule.
         schedule: String,
@@ -80,7 +84,7 @@ pub enum ScheduleEvent {
         schedule: String,
         /// The change.
         change: ScheduleChange,
-        /// The findings about its file, if those are the change.
+        /// The findings about its file, if the change makes it unreadable.
         findings: Vec<BriefFinding>,
     },
     /// A damaged ledger record stops a schedule.
@@ -97,22 +101,22 @@ pub enum ScheduleEvent {
 pub enum SkipReason {
     /// Its time passed while no daemon was running.
     Missed,
-    /// The previous occurrence, or another start of the campaign, was still being sent.
+    /// The previous occurrence or another run of the campaign was still being sent.
     Busy,
-    /// Its list, this file, did not arrive.
+    /// This list file did not arrive.
     NoList(PathBuf),
-    /// The next one was due while it waited for its list.
+    /// The next occurrence became due while it waited for its list.
     Overtaken,
     /// The occurrence was not approved within a day, or before the next occurrence.
     Unapproved,
-    /// The campaign, the gateway or the account changed after the activation. With the findings about the campaign
-    /// file, if it cannot be read or has errors.
+    /// The campaign, the gateway or the account changed after the activation. The findings are about the campaign file,
+    /// if it cannot be read or has errors.
     Changed(ScheduleChange, Vec<BriefFinding>),
-    /// A record in the ledger that it needs is damaged; with a description.
+    /// A ledger record that it needs is damaged, as described.
     Damaged(String),
     /// No recipients were left.
     NobodyLeft,
-    /// The run could not begin.
+    /// The run was refused, for this reason.
     Refused(SkipRecord),
 }
 
@@ -143,27 +147,27 @@ impl SkipReason {
 /// Receives events.
 pub type ScheduleObserver = Arc<dyn Fn(ScheduleEvent) + Send + Sync>;
 
-/// A schedule that someone is notified about.
+/// The subject of a notification about a schedule.
 #[derive(Clone, Copy)]
 struct NotifiedSchedule<'a> {
     /// The name, which is that of the campaign.
     name: &'a str,
     /// The campaign file.
     file: &'a Path,
-    /// The record, unless that is damaged.
-    armed: Option<&'a ActiveSchedule>,
+    /// The record, unless it is damaged.
+    active: Option<&'a ActiveSchedule>,
 }
 
 impl<'a> From<&'a ActiveSchedule> for NotifiedSchedule<'a> {
-    fn from(armed: &'a ActiveSchedule) -> Self {
-        Self { name: &armed.name, file: armed.file.as_ref(), armed: Some(armed) }
+    fn from(active: &'a ActiveSchedule) -> Self {
+        Self { name: &active.name, file: active.file.as_ref(), active: Some(active) }
     }
 }
 
-/// Stores notifications about a schedule, for the targets in its current campaign file. A file that cannot be read has
-/// no targets.
+/// Stores notifications about a schedule for the targets in its campaign file. There are no targets if the file cannot
+/// be read.
 ///
-/// A notification program is not started if the campaign file changed after the activation, because nobody approved
+/// A notification program is not started if the campaign file changed after the activation, because nobody reviewed
 /// it.
 ///
 /// # Errors
@@ -174,31 +178,32 @@ async fn notify_about(
     occasion: NotificationEvent,
     what: &str,
 ) -> Result<(), LedgerError> {
-    let kept = build_notifications(adapters, schedule.into(), (occasion, what));
-    store_notifications(adapters, kept).await
+    let notifications = build_notifications(adapters, schedule.into(), occasion, what);
+    store_notifications(adapters, notifications).await
 }
 
-async fn store_notifications(adapters: &Adapters, kept: Vec<NewNotification>) -> Result<(), LedgerError> {
-    if kept.is_empty() { Ok(()) } else { adapters.ledger.queue_notifications(kept).await }
+async fn store_notifications(adapters: &Adapters, notifications: Vec<NewNotification>) -> Result<(), LedgerError> {
+    if notifications.is_empty() { Ok(()) } else { adapters.ledger.queue_notifications(notifications).await }
 }
 
 fn build_notifications(
     adapters: &Adapters,
-    NotifiedSchedule { name, file, armed }: NotifiedSchedule<'_>,
-    (occasion, what): (NotificationEvent, &str),
+    NotifiedSchedule { name, file, active }: NotifiedSchedule<'_>,
+    occasion: NotificationEvent,
+    what: &str,
 ) -> Vec<NewNotification> {
     let now = (adapters.clock)();
-    // A file of another campaign, which a damaged record may name, is ignored.
+    // A damaged record might name the file of another campaign, which is ignored.
     let campaign = load_campaign(file, CampaignDay::Of(now)).value.filter(|campaign| campaign.brief.name == name);
-    let activated = armed.and_then(load_active_campaign);
+    let activated = active.and_then(load_active_campaign);
     let is_activated = |campaign: &Campaign| activated.as_ref().is_some_and(|known| known.notify == campaign.notify);
     let campaign = campaign.map(|campaign| match is_activated(&campaign) {
         true => campaign,
         false => campaign.without_notify_command(),
     });
     let gateways = adapters.profiles.load(Some(file)).unwrap_or_default();
-    let of_campaign = || campaign.as_ref().map(|campaign| campaign.brief.gateway.as_str());
-    let gateway = armed.map(|armed| armed.gateway.as_str()).or_else(of_campaign).unwrap_or_default();
+    let in_campaign = || campaign.as_ref().map(|campaign| campaign.brief.gateway.as_str());
+    let gateway = active.map(|active| active.gateway.as_str()).or_else(in_campaign).unwrap_or_default();
     let profile = gateways.find_profile(gateway).ok();
     let settings = campaign.iter().flat_map(|campaign| campaign.notify_settings(profile));
     let notice = Notice {

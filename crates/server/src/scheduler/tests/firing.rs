@@ -1,4 +1,4 @@
-//! Occurrences that fire once, are skipped, or wait, under failures.
+//! Tests of occurrences that fire once, are skipped or wait, also after failures.
 
 use crate::scheduler::tests::*;
 use campaign_core::domain::NotificationEvent;
@@ -16,9 +16,9 @@ async fn occurrence_fires_once_with_two_daemons() {
     let (one, other) = tokio::join!(daemon(), daemon());
     assert!(one.is_ok() && other.is_ok());
     let mut fired = setup.fired_occurrences();
-    assert_eq!(fired.len(), 239, "but for the hour that comes twice");
+    assert_eq!(fired.len(), 239, "one hour occurs twice");
     fired.dedup();
-    assert_eq!(fired.len(), 239, "none twice");
+    assert_eq!(fired.len(), 239, "none fired twice");
     assert!(setup.reported_events().is_empty(), "{:?}", setup.reported_events());
 }
 
@@ -39,12 +39,12 @@ async fn restarted_daemon_fires_or_skips_each_occurrence_once() {
     let mut once = fired.clone();
     once.dedup();
     assert_eq!(fired, once);
-    let of_skip = |told: &String| {
-        let before = told.split("after ").nth(1).and_then(|rest| rest.split(':').next()).expect("a number");
+    let count_skipped = |event: &String| {
+        let before = event.split("after ").nth(1).and_then(|rest| rest.split(':').next()).expect("a number");
         1 + before.parse::<usize>().expect("a number")
     };
-    let skipped: usize = setup.reported_events().iter().map(of_skip).sum();
-    // Nobody can record what was missed during the last downtime.
+    let skipped: usize = setup.reported_events().iter().map(count_skipped).sum();
+    // Occurrences that were missed during the last downtime have no record.
     let all = (now() - "2026-12-01T00:10:00Z".parse::<Timestamp>().unwrap()).total(jiff::Unit::Minute).unwrap() / 10.0;
     assert!((fired.len() + skipped).abs_diff(all as usize) <= 1, "{} and {skipped} of {all}", fired.len());
     assert!(skipped > 10, "{:?}", setup.reported_events());
@@ -54,20 +54,20 @@ async fn restarted_daemon_fires_or_skips_each_occurrence_once() {
 async fn recorded_but_unopened_run_fires_again() {
     set_clock("2026-12-01T09:59:00Z");
     let setup = TestSetup::new("timezone: UTC\nschedule: { every: day 10:00 }");
-    let armed = setup.activate().await.unwrap();
+    let active = setup.activate().await.unwrap();
     tokio::time::sleep(Duration::from_secs(120)).await;
     let ledger = Arc::clone(&setup.adapters.ledger);
     let due = Occurrence::at_local_time("2026-12-01T10:00:00".parse().unwrap(), &jiff::tz::TimeZone::UTC).unwrap();
-    let key = occurrence_key(&armed.name, &due);
+    let key = occurrence_key(&active.name, &due);
     let lost = ledger.fire_occurrence(&new_run(), &key, due.at).await.unwrap().unwrap();
-    // The cursor is behind the record, so the next daemon asks the ledger. The unopened run is not in the way.
+    // The cursor is behind the record, so the next daemon asks the ledger. The unopened run does not block it.
     let starter = setup.fake_starter(Duration::from_secs(1));
     let (_stop, interrupt) = watch::channel(Interrupt::None);
-    let _ = starter.start_occurrence(armed.clone(), due.clone(), interrupt.clone()).await;
+    let _ = starter.start_occurrence(active.clone(), due.clone(), interrupt.clone()).await;
     assert_eq!(setup.fired_occurrences().len(), 1);
     let recorded = ledger.find_occurrence(OccurrenceFilter::Key(&key)).await.unwrap();
     assert_ne!(recorded.map(|record| record.outcome), Some(OccurrenceOutcome::Fired(lost.key)));
-    let again = starter.start_occurrence(armed, due, interrupt).await;
+    let again = starter.start_occurrence(active, due, interrupt).await;
     assert!(matches!(again, Err(Error::Schedule(ScheduleRefusal::Recorded { .. }))), "{again:?}");
     assert_eq!(setup.fired_occurrences().len(), 1);
 }
@@ -178,7 +178,7 @@ async fn occurrence_waits_for_its_list_until_timeout() {
     setup.write_file("sale.yaml", &yaml.replace("file: sale.csv", "file: \"daily-{{ today }}.csv\""));
     setup.activate().await.unwrap();
     let daemon = setup.test_daemon(setup.fake_starter(Duration::from_secs(1)));
-    let coming = async {
+    let arrive = async {
         // Half of the file arrives at 10:30, the rest two seconds later.
         tokio::time::sleep(Duration::from_secs(37_200)).await;
         setup.write_file("daily-2026-12-01.csv", "phone\n");
@@ -190,18 +190,18 @@ async fn occurrence_waits_for_its_list_until_timeout() {
         assert_eq!(setup.fired_occurrences().len(), 1);
         tokio::time::sleep(DAY + DAY / 2).await;
     };
-    daemon.run_until_shutdown(coming).await.unwrap();
+    daemon.run_until_shutdown(arrive).await.unwrap();
     let list = setup.folder.path().join("daily-2026-12-02.csv");
     let skipped = format!("2026-12-02 10:00 skipped after 0: the list did not arrive in time: {}", list.display());
-    let told = ["2026-12-01 10:00 waits", "2026-12-02 10:00 waits", &skipped];
-    assert_eq!((setup.reported_events(), setup.fired_occurrences().len()), (told.map(str::to_owned).to_vec(), 1));
+    let events = ["2026-12-01 10:00 waits", "2026-12-02 10:00 waits", &skipped];
+    assert_eq!((setup.reported_events(), setup.fired_occurrences().len()), (events.map(str::to_owned).to_vec(), 1));
 }
 
 #[tokio::test(start_paused = true)]
 async fn list_that_is_there_causes_no_delay() {
     let missed = "2026-12-01 10:00 skipped after 0: missed";
     // When the list arrives, when the daemon starts, and the expected events.
-    for (came, serves, told) in [
+    for (arrived, serves, events) in [
         ("2026-12-01T09:00:00Z", "2026-12-01T10:09:00Z", None),
         ("2026-12-01T09:00:00Z", "2026-12-01T14:59:00Z", Some(missed)),
         ("2026-12-01T14:50:00Z", "2026-12-01T14:59:00Z", None),
@@ -212,11 +212,11 @@ async fn list_that_is_there_causes_no_delay() {
         let setup = TestSetup::new("timezone: UTC\nschedule: { at: 2026-12-01 10:00, grace: 10m, wait_for_file: 6h }");
         setup.activate().await.unwrap();
         let list = fs::File::options().write(true).open(setup.folder.path().join("sale.csv")).unwrap();
-        list.set_modified(came.parse::<jiff::Timestamp>().unwrap().into()).unwrap();
+        list.set_modified(arrived.parse::<jiff::Timestamp>().unwrap().into()).unwrap();
         set_clock(serves);
         setup.run_for(Duration::from_secs(600)).await;
-        assert_eq!(setup.reported_events(), told.as_slice(), "{came}, {serves}");
-        assert_eq!(setup.fired_occurrences().len(), usize::from(told.is_none()), "{came}, {serves}");
+        assert_eq!(setup.reported_events(), events.as_slice(), "{arrived}, {serves}");
+        assert_eq!(setup.fired_occurrences().len(), usize::from(events.is_none()), "{arrived}, {serves}");
     }
 }
 
@@ -228,9 +228,9 @@ async fn each_occurrence_is_its_own_run_with_own_edition() {
     for day in ["2026-12-01", "2026-12-02"] {
         set_clock(&format!("{day}T09:59:59.7Z"));
         let starter = Arc::new(RunStarter(setup.adapters.clone()));
-        let (told, before) = (Arc::clone(&setup.told), setup.reported_events().len());
+        let (events, before) = (Arc::clone(&setup.events), setup.reported_events().len());
         let ended = async move {
-            while told.lock().unwrap().len() == before {
+            while events.lock().unwrap().len() == before {
                 tokio::task::yield_now().await;
             }
         };
@@ -241,33 +241,36 @@ async fn each_occurrence_is_its_own_run_with_own_edition() {
             setup.reported_events()
         );
     }
-    let told = ["2026-12-01 10:00 ended: sale@1 of 2, same false", "2026-12-02 10:00 ended: sale@2 of 2, same true"];
-    assert_eq!(setup.reported_events(), told);
+    let events = ["2026-12-01 10:00 ended: sale@1 of 2, same false", "2026-12-02 10:00 ended: sale@2 of 2, same true"];
+    assert_eq!(setup.reported_events(), events);
     let runs = setup.adapters.ledger.list_runs(RunFilter::all()).await.unwrap();
     let waiting = setup.adapters.ledger.take_notifications(Duration::ZERO, DAY).await.unwrap();
-    let [told] = waiting.as_slice() else { panic!("{waiting:?}") };
-    assert_eq!(told.content.occasion, NotificationEvent::Finished);
-    assert!(told.content.notice.contains("2026-12-02 10:00 sent the same message as the previous run"), "{told:?}");
+    let [notification] = waiting.as_slice() else { panic!("{waiting:?}") };
+    assert_eq!(notification.content.occasion, NotificationEvent::Finished);
+    assert!(
+        notification.content.notice.contains("2026-12-02 10:00 sent the same message as the previous run"),
+        "{notification:?}"
+    );
     let editions: Vec<&str> = runs.iter().map(|run| run.edition.as_str()).collect();
     assert_eq!(editions, ["2026-12-01 10:00", "2026-12-02 10:00"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn restarted_daemon_begins_recorded_run_if_in_time() {
-    for (absence, fires, told) in [(60, 1, None), (7_200, 0, Some("2026-12-01 10:00 skipped after 0: missed"))] {
+    for (absence, fires, events) in [(60, 1, None), (7_200, 0, Some("2026-12-01 10:00 skipped after 0: missed"))] {
         set_clock("2026-12-01T09:59:00Z");
         let setup = TestSetup::new("timezone: UTC\nschedule: { every: day 10:00 }");
-        let armed = setup.activate().await.unwrap();
+        let active = setup.activate().await.unwrap();
         tokio::time::sleep(Duration::from_secs(61)).await;
         let due = Occurrence::at_local_time("2026-12-01T10:00:00".parse().unwrap(), &jiff::tz::TimeZone::UTC).unwrap();
-        let key = occurrence_key(&armed.name, &due);
+        let key = occurrence_key(&active.name, &due);
         setup.adapters.ledger.fire_occurrence(&new_run(), &key, due.at).await.unwrap().unwrap();
         tokio::time::sleep(Duration::from_secs(absence)).await;
         for _ in 0..2 {
             setup.run_for(Duration::from_secs(3_600)).await;
         }
         assert_eq!(setup.fired_occurrences().len(), fires, "{absence}: {:?}", setup.reported_events());
-        assert_eq!(setup.reported_events(), told.as_slice(), "{absence}: it is reported once");
+        assert_eq!(setup.reported_events(), events.as_slice(), "{absence}: it is reported once");
     }
 }
 
@@ -277,16 +280,16 @@ pub(super) struct GuardedStarter(pub(super) Arc<FakeStarter>);
 impl Starter for GuardedStarter {
     fn start_occurrence(
         &self,
-        armed: ActiveSchedule,
+        active: ActiveSchedule,
         occurrence: Occurrence,
         interrupt: watch::Receiver<Interrupt>,
     ) -> BoxFuture<'static, Result<RunOutcome, Error>> {
         let (starter, digest) = (Arc::clone(&self.0), occurrence.format_nominal());
         Box::pin(async move {
             if !starter.ledger.list_approvals(ApprovalFilter::Digest(&digest)).await?.is_empty() {
-                return starter.start_occurrence(armed, occurrence, interrupt).await;
+                return starter.start_occurrence(active, occurrence, interrupt).await;
             }
-            let (file, gateway) = (armed.file.into(), armed.gateway);
+            let (file, gateway) = (active.file.into(), active.gateway);
             let refusal = PlanRefusal::Unapproved { digest: Some(digest), file, gateway, number: 3, sent: 0, above: 2 };
             Err(Error::Plan(refusal))
         })
@@ -311,12 +314,12 @@ async fn unapproved_occurrence_waits_a_day_or_until_the_next() {
     let (served, ()) = tokio::join!(daemon.run_until_shutdown(tokio::time::sleep(5 * DAY)), approve);
     served.unwrap();
     assert_eq!(setup.fired_occurrences(), ["2026-12-08T10:00Z\t2026-12-08 10:00"]);
-    let told = [
+    let events = [
         "2026-12-07 10:00 waits for an approval of 2026-12-07 10:00",
         "2026-12-07 10:00 skipped after 0: the run was not approved in time",
         "2026-12-08 10:00 waits for an approval of 2026-12-08 10:00",
         "2026-12-09 10:00 waits for an approval of 2026-12-09 10:00",
         "2026-12-09 10:00 skipped after 0: the run was not approved in time",
     ];
-    assert_eq!(setup.reported_events(), told);
+    assert_eq!(setup.reported_events(), events);
 }

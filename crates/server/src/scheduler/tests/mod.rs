@@ -1,4 +1,4 @@
-//! The daemon in virtual time: it fires each occurrence once.
+//! Tests of the daemon in virtual time: it fires each occurrence once.
 
 mod firing;
 mod set_back;
@@ -27,18 +27,18 @@ use campaign_runs::{
 };
 
 thread_local! {
-    /// The time that the clock was set to, and when. Each test has its own thread.
-    static SET: Cell<Option<(Timestamp, Instant)>> = const { Cell::new(None) };
+    /// The time to which the clock was set, and when that was. Each test has its own thread.
+    static CLOCK: Cell<Option<(Timestamp, Instant)>> = const { Cell::new(None) };
 }
 
-/// The clock on the wall.
+/// The time of the test clock.
 fn now() -> Timestamp {
-    let (shown, at) = SET.get().expect("a clock that was set");
-    shown + SignedDuration::try_from(at.elapsed()).expect("not that long")
+    let (set_to, at) = CLOCK.get().expect("a clock that was set");
+    set_to + SignedDuration::try_from(at.elapsed()).expect("not that long")
 }
 
 fn set_clock(to: &str) {
-    SET.set(Some((to.parse().expect("a moment"), Instant::now())));
+    CLOCK.set(Some((to.parse().expect("a moment"), Instant::now())));
 }
 
 /// A folder with a campaign, a ledger, and the reported events.
@@ -46,7 +46,7 @@ struct TestSetup {
     folder: TempDir,
     adapters: Adapters,
     fired: Arc<Mutex<Vec<String>>>,
-    told: Arc<Mutex<Vec<String>>>,
+    events: Arc<Mutex<Vec<String>>>,
 }
 
 impl TestSetup {
@@ -64,7 +64,7 @@ impl TestSetup {
             name_view: Arc::new(|_, _| String::new()),
             observer: Arc::new(|_| {}),
         };
-        let setup = Self { folder, adapters, fired: Arc::default(), told: Arc::default() };
+        let setup = Self { folder, adapters, fired: Arc::default(), events: Arc::default() };
         setup.write_file("sale.csv", "phone\n+380500000001\n+380500000002\n");
         setup.write_campaign(schedule, "Hello");
         setup
@@ -81,24 +81,24 @@ impl TestSetup {
     }
 
     async fn activate(&self) -> Result<ActiveSchedule, Error> {
-        let arming = ScheduleActivation::review(&self.adapters, &self.folder.path().join("sale.yaml")).await?;
-        arming.activate(&self.adapters, &NeverConsent).await
+        let activation = ScheduleActivation::review(&self.adapters, &self.folder.path().join("sale.yaml")).await?;
+        activation.activate(&self.adapters, &NeverConsent).await
     }
 
     fn test_daemon(&self, starter: Arc<dyn Starter>) -> Daemon {
-        let told = Arc::clone(&self.told);
+        let events = Arc::clone(&self.events);
         Daemon {
             adapters: self.adapters.clone(),
             starter,
-            observer: Arc::new(move |event| told.lock().expect("no panic").push(describe_event(&event))),
+            observer: Arc::new(move |event| events.lock().expect("no panic").push(describe_event(&event))),
             within: Vec::new(),
             refresh: Duration::from_secs(10 * 86_400),
         }
     }
 
-    fn fake_starter(&self, lasts: Duration) -> Arc<FakeStarter> {
+    fn fake_starter(&self, duration: Duration) -> Arc<FakeStarter> {
         let (ledger, fired) = (Arc::clone(&self.adapters.ledger), Arc::clone(&self.fired));
-        Arc::new(FakeStarter { ledger, fired, lasts })
+        Arc::new(FakeStarter { ledger, fired, duration })
     }
 
     /// Runs a daemon for this long, with starts that last a second.
@@ -112,7 +112,7 @@ impl TestSetup {
     }
 
     fn reported_events(&self) -> Vec<String> {
-        self.told.lock().expect("no panic").clone()
+        self.events.lock().expect("no panic").clone()
     }
 }
 
@@ -152,19 +152,19 @@ impl Consent for NeverConsent {
 struct FakeStarter {
     ledger: Arc<dyn Ledger>,
     fired: Arc<Mutex<Vec<String>>>,
-    lasts: Duration,
+    duration: Duration,
 }
 
 impl Starter for FakeStarter {
     fn start_occurrence(
         &self,
-        armed: ActiveSchedule,
+        active: ActiveSchedule,
         occurrence: Occurrence,
         _: watch::Receiver<Interrupt>,
     ) -> BoxFuture<'static, Result<RunOutcome, Error>> {
-        let (ledger, fired, lasts) = (Arc::clone(&self.ledger), Arc::clone(&self.fired), self.lasts);
+        let (ledger, fired, duration) = (Arc::clone(&self.ledger), Arc::clone(&self.fired), self.duration);
         Box::pin(async move {
-            let key = occurrence_key(&armed.name, &occurrence);
+            let key = occurrence_key(&active.name, &occurrence);
             let Some(run) = ledger.fire_occurrence(&new_run(), &key, occurrence.at).await? else {
                 return Err(Error::Schedule(ScheduleRefusal::Recorded { nominal: occurrence.format_nominal() }));
             };
@@ -172,7 +172,7 @@ impl Starter for FakeStarter {
             assert!(now() >= occurrence.at, "before its time");
             let moment = occurrence.at.strftime("%Y-%m-%dT%H:%MZ");
             fired.lock().expect("no panic").push(format!("{moment}\t{}", occurrence.format_nominal()));
-            tokio::time::sleep(lasts).await;
+            tokio::time::sleep(duration).await;
             ledger.retire_run(run.key).await?;
             Err(Error::Interrupted { signal: 15, phase: RunPhase::Ending })
         })

@@ -1,4 +1,4 @@
-//! A clock that is set back while an occurrence waits, or is being prepared: it begins still, and once.
+//! Tests with a clock that is set back while an occurrence waits or is being prepared: it still begins, and only once.
 
 use std::fs;
 
@@ -33,7 +33,7 @@ async fn run_with_clock_set_back(
 }
 
 fn skipped_occurrences(setup: &TestSetup) -> Vec<String> {
-    setup.reported_events().into_iter().filter(|told| told.contains("skipped")).collect()
+    setup.reported_events().into_iter().filter(|event| event.contains("skipped")).collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -45,8 +45,8 @@ async fn occurrence_awaiting_list_begins_when_it_arrives() {
         let list = setup.folder.path().join("sale.csv");
         let text = fs::read_to_string(&list).unwrap();
         fs::remove_file(&list).unwrap();
-        let comes = async { setup.write_file("sale.csv", &text) };
-        run_with_clock_set_back(&setup, setup.fake_starter(Duration::from_secs(1)), back, comes).await;
+        let arrive = async { setup.write_file("sale.csv", &text) };
+        run_with_clock_set_back(&setup, setup.fake_starter(Duration::from_secs(1)), back, arrive).await;
         assert_eq!(
             (setup.fired_occurrences(), skipped_occurrences(&setup)),
             (FIRED.map(str::to_owned).to_vec(), Vec::new()),
@@ -88,14 +88,14 @@ struct SlowStarter(Arc<FakeStarter>);
 impl Starter for SlowStarter {
     fn start_occurrence(
         &self,
-        armed: ActiveSchedule,
+        active: ActiveSchedule,
         occurrence: Occurrence,
         interrupt: watch::Receiver<Interrupt>,
     ) -> BoxFuture<'static, Result<RunOutcome, Error>> {
         let starter = Arc::clone(&self.0);
         Box::pin(async move {
             tokio::time::sleep(Duration::from_secs(60)).await;
-            starter.start_occurrence(armed, occurrence, interrupt).await
+            starter.start_occurrence(active, occurrence, interrupt).await
         })
     }
 }
