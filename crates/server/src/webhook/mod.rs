@@ -1,15 +1,16 @@
 //! HTTP routes for delivery-receipt webhooks (contract 2.4 and 6): `/h/` for messages and `/n/` for the account.
 //!
+//! - `senders`: trusted proxies, and the rate limit for forged webhooks;
 //! - `status_updates`: status requests and updates of results in the background.
 //!
-//! The routes decide nothing about messages. `runs` matches a webhook to its message and stores it before the
-//! response. The ledger decides what it changes.
+//! The routes decide nothing about messages. `runs` matches a webhook to its message and stores it before the response.
+//! The ledger decides how the receipt changes the message.
+
+mod senders;
 mod status_updates;
 
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
-use std::num::NonZeroU32;
+use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use axum::body::{Body, to_bytes};
@@ -19,35 +20,33 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::post;
 use axum::{Extension, Router};
-use governor::clock::DefaultClock;
-use governor::state::keyed::DefaultKeyedStateStore;
-use governor::{Quota, RateLimiter};
-use ipnet::IpNet;
 use tokio::sync::mpsc;
 
 use campaign_gateway::{WEBHOOK_TEST_HEADER, read_receipts};
 use campaign_ledger::ReceiptOutcome;
 use campaign_net::metrics::{Metrics, ReceiptResult};
 use campaign_runs::{ReceiptCollector, WebhookPath, WebhookReceiver, WebhookRefusal};
+use senders::ForgeryLimiter;
 
+pub use senders::TrustedProxies;
 pub use status_updates::{poll_statuses_until, update_results_until};
 
 /// The largest body, in bytes.
 const MAX_BODY_BYTES: usize = 256 * 1024;
-/// The maximum length of a webhook address check, in bytes.
-const MAX_QUESTION_BYTES: usize = 64;
+/// The maximum length of the challenge in a check of the webhook address, in bytes.
+const MAX_CHALLENGE_BYTES: usize = 64;
 /// How long a body may take.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Receives the identifiers of messages for which the gateway sent an unverified status, to be verified by a status
-/// request.
+/// Channel for identifiers of messages whose status the gateway sent to the account's address. That status is not
+/// trusted, so it must be requested.
 pub type Hints = mpsc::Sender<Vec<u64>>;
 
 struct WebhookState {
     receiver: Arc<WebhookReceiver>,
     collector: ReceiptCollector,
     proxies: TrustedProxies,
-    strangers: ForgeryLimiter,
+    forgeries: ForgeryLimiter,
     metrics: Arc<Metrics>,
     hints: Hints,
 }
@@ -60,7 +59,7 @@ pub fn router(
     metrics: Arc<Metrics>,
     hints: Hints,
 ) -> Router {
-    let state = WebhookState { receiver, collector, proxies, strangers: ForgeryLimiter::default(), metrics, hints };
+    let state = WebhookState { receiver, collector, proxies, forgeries: ForgeryLimiter::default(), metrics, hints };
     Router::new()
         .route("/h/{run}/{id}/{mac}", post(post_message_receipt))
         .route("/n/{mac}", post(post_account_notice))
@@ -116,9 +115,9 @@ async fn post_account_notice(
     if !state.receiver.is_account_path(&mac) {
         return state.reject_forged(peer, &headers);
     }
-    if let Some(question) = headers.get(WEBHOOK_TEST_HEADER) {
-        let question = question.to_str().ok().filter(|question| question.len() <= MAX_QUESTION_BYTES);
-        let proof = question.and_then(|question| state.receiver.prove_path(&mac, question));
+    if let Some(challenge) = headers.get(WEBHOOK_TEST_HEADER) {
+        let challenge = challenge.to_str().ok().filter(|challenge| challenge.len() <= MAX_CHALLENGE_BYTES);
+        let proof = challenge.and_then(|challenge| state.receiver.prove_path(&mac, challenge));
         return match proof {
             Some(proof) => (StatusCode::OK, proof).into_response(),
             None => StatusCode::BAD_REQUEST.into_response(),
@@ -135,7 +134,7 @@ async fn post_account_notice(
     (StatusCode::OK, "ok\n").into_response()
 }
 
-/// The whole body, within the limits.
+/// Reads the whole body, within the limits.
 async fn read_body(body: Body) -> Result<Vec<u8>, Response> {
     match tokio::time::timeout(BODY_TIMEOUT, to_bytes(body, MAX_BODY_BYTES)).await {
         Ok(Ok(body)) => Ok(body.into()),
@@ -147,7 +146,7 @@ async fn read_body(body: Body) -> Result<Vec<u8>, Response> {
 impl WebhookState {
     /// Answers a request with a forged address: 404, or 429 if the sender tries too many.
     fn reject_forged(&self, peer: SocketAddr, headers: &HeaderMap) -> Response {
-        let is_within_limit = self.strangers.charge_sender(self.proxies.sender_of(peer, headers));
+        let is_within_limit = self.forgeries.charge_sender(self.proxies.sender_of(peer, headers));
         let (result, status) = match is_within_limit {
             true => (ReceiptResult::Forged, StatusCode::NOT_FOUND),
             false => (ReceiptResult::Slowed, StatusCode::TOO_MANY_REQUESTS),
@@ -161,7 +160,7 @@ impl WebhookState {
         let (result, status) = match refused {
             WebhookRefusal::Foreign => (ReceiptResult::Unknown, StatusCode::NOT_FOUND),
             WebhookRefusal::Unreadable => (ReceiptResult::Unreadable, StatusCode::BAD_REQUEST),
-            // Sending it again would not help.
+            // A repetition by the gateway would not help.
             WebhookRefusal::Contradicting => (ReceiptResult::Contradicting, StatusCode::OK),
         };
         self.metrics.count_receipt(result);
@@ -172,140 +171,5 @@ impl WebhookState {
     fn not_stored(&self) -> Response {
         self.metrics.count_receipt(ReceiptResult::NotKept);
         StatusCode::SERVICE_UNAVAILABLE.into_response()
-    }
-}
-
-/// The proxies whose headers about a sender are trusted.
-#[derive(Clone, Debug, Default)]
-pub struct TrustedProxies(Vec<IpNet>);
-
-impl TrustedProxies {
-    /// Trusts the proxies of these networks.
-    #[must_use]
-    pub fn new(networks: Vec<IpNet>) -> Self {
-        Self(networks)
-    }
-
-    /// The client address of a request on a connection from `peer`.
-    ///
-    /// Each proxy appends the address of its client. The last address that is not a trusted proxy counts, because
-    /// anyone can write the addresses before it.
-    fn sender_of(&self, peer: SocketAddr, headers: &HeaderMap) -> IpAddr {
-        let peer = peer.ip().to_canonical();
-        if !self.is_trusted(peer) {
-            return peer;
-        }
-        let hops: Vec<&str> = headers
-            .get_all("x-forwarded-for")
-            .into_iter()
-            .flat_map(|value| value.to_str().unwrap_or("").split(','))
-            .map(str::trim)
-            .collect();
-        let mut sender = peer;
-        for hop in hops.into_iter().rev() {
-            let Some(address) = parse_address(hop) else { break };
-            sender = address;
-            if !self.is_trusted(address) {
-                break;
-            }
-        }
-        sender
-    }
-
-    fn is_trusted(&self, address: IpAddr) -> bool {
-        self.0.iter().any(|network| network.contains(&address))
-    }
-}
-
-/// An address with or without a port.
-fn parse_address(hop: &str) -> Option<IpAddr> {
-    let with_port = hop.parse::<SocketAddr>().ok().map(|address| address.ip());
-    let bare = hop.trim_start_matches('[').trim_end_matches(']');
-    with_port.or_else(|| bare.parse().ok()).map(|ip: IpAddr| ip.to_canonical())
-}
-
-/// The number of forged webhooks of a sender that are examined per second, and at once.
-const FORGERIES_PER_SECOND: NonZeroU32 = NonZeroU32::new(10).expect("more than none");
-/// The largest number of senders that are counted separately; further strangers share one counter.
-const MAX_SENDERS: usize = 65_536;
-/// The number of charges after which idle senders are forgotten.
-const CHARGES_PER_CLEANUP: u32 = 8_192;
-
-type Limiter = RateLimiter<IpAddr, DefaultKeyedStateStore<IpAddr>, DefaultClock>;
-
-/// Rate limit for senders of forged webhooks.
-struct ForgeryLimiter {
-    limiter: Limiter,
-    charged: AtomicU32,
-}
-
-impl Default for ForgeryLimiter {
-    fn default() -> Self {
-        Self { limiter: RateLimiter::keyed(Quota::per_second(FORGERIES_PER_SECOND)), charged: AtomicU32::new(0) }
-    }
-}
-
-impl ForgeryLimiter {
-    /// Charges a sender for a forged webhook. Returns whether it is within the limit.
-    fn charge_sender(&self, sender: IpAddr) -> bool {
-        if self.charged.fetch_add(1, Ordering::Relaxed) % CHARGES_PER_CLEANUP == CHARGES_PER_CLEANUP - 1 {
-            self.limiter.retain_recent();
-        }
-        let known = self.limiter.len() < MAX_SENDERS;
-        let key = if known { sender_network(sender) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
-        self.limiter.check_key(&key).is_ok()
-    }
-}
-
-/// The part of an address that its sender cannot change: for IPv6, the whole network of a customer.
-fn sender_network(sender: IpAddr) -> IpAddr {
-    match sender {
-        IpAddr::V4(_) => sender,
-        IpAddr::V6(ip) => IpAddr::V6(Ipv6Addr::from_bits(ip.to_bits() & !u128::from(u64::MAX))),
-    }
-}
-
-#[cfg(test)]
-mod sender_tests {
-    use axum::http::HeaderValue;
-
-    use super::*;
-
-    #[test]
-    fn only_a_trusted_proxy_can_name_the_sender() {
-        let proxies = TrustedProxies::new(vec!["10.0.0.0/8".parse().unwrap(), "::1/128".parse().unwrap()]);
-        for (peer, forwarded, sender) in [
-            ("203.0.113.7:1", "8.8.8.8", "203.0.113.7"),
-            ("10.0.0.1:1", "", "10.0.0.1"),
-            ("10.0.0.1:1", "8.8.8.8", "8.8.8.8"),
-            ("10.0.0.1:1", "1.1.1.1, 8.8.8.8", "8.8.8.8"),
-            ("10.0.0.1:1", "8.8.8.8:4711, 10.0.0.2", "8.8.8.8"),
-            ("10.0.0.1:1", "8.8.8.8, unknown", "10.0.0.1"),
-            ("10.0.0.1:1", "10.0.0.3, 10.0.0.2", "10.0.0.3"),
-            ("[::1]:1", "2001:db8::7", "2001:db8::7"),
-            ("[::ffff:10.0.0.1]:1", "[2001:db8::7]:80", "2001:db8::7"),
-        ] {
-            let mut headers = HeaderMap::new();
-            headers.insert("x-forwarded-for", HeaderValue::from_str(forwarded).unwrap());
-            let found = proxies.sender_of(peer.parse().unwrap(), &headers);
-            assert_eq!(found, sender.parse::<IpAddr>().unwrap(), "{peer} {forwarded}");
-        }
-    }
-}
-
-#[cfg(test)]
-mod strangers_tests {
-    use super::*;
-
-    #[test]
-    fn frequent_forger_is_limited_alone() {
-        let strangers = ForgeryLimiter::default();
-        let sender = |text: &str| text.parse::<IpAddr>().unwrap();
-        let heard = (0..1_000).filter(|_| strangers.charge_sender(sender("203.0.113.7"))).count();
-        assert!((10..100).contains(&heard), "{heard}");
-        assert!(strangers.charge_sender(sender("203.0.113.8")));
-        let of_one_network = |last: u16| sender(&format!("2001:db8::{last:x}"));
-        let heard = (0..1_000).filter(|last| strangers.charge_sender(of_one_network(*last))).count();
-        assert!((10..100).contains(&heard), "{heard}");
     }
 }

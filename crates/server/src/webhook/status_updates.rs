@@ -15,18 +15,18 @@ use campaign_engine::report::is_followed;
 use campaign_ledger::{RowState, Run, RunFilter, RunId};
 use campaign_runs::{Adapters, Error, Polling, list_stale_runs, poll_run, refresh_run, wants_receipts};
 
-/// The interval between two looks for work.
+/// The interval at which due work is looked for.
 const INTERVAL: Duration = Duration::from_secs(60);
 /// Writing results takes at most 1/20 of the time.
 const REST_FACTOR: u32 = 20;
-/// The shortest and the longest wait between two rounds of polling of a run.
+/// The shortest and the longest wait between two polls of a run.
 const WAIT_RANGE: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(86_400));
-/// The longest duration of one round of polling of a run.
+/// The longest duration of one poll of a run.
 const MAX_ROUND: Duration = Duration::from_secs(600);
-/// The time from the start of a run to the last polling: the lifetime of the longest chain, and time to reach the
+/// The age of a run after which it is no longer polled: the lifetime of the longest chain, and time to reach the
 /// gateway.
 const MAX_POLLING_AGE: Duration = Duration::from_secs(365 * 86_400);
-/// The number of runs, the latest ones, whose messages are polled.
+/// The number of latest runs that are polled.
 const MAX_RUNS: u32 = 4_096;
 
 /// Rewrites results that are outdated by receipts, until the shutdown.
@@ -50,8 +50,8 @@ async fn update_stale_results(adapters: &Adapters) -> Result<(), Error> {
     Ok(())
 }
 
-/// Polls messages without a final state until the shutdown: those of each run after a minute, and then ever less often,
-/// unless the gateway hints at them.
+/// Polls messages without a final state until the shutdown. Each run is polled after a minute and then less and less
+/// often, but soon after the gateway has sent a hint about one of its messages.
 pub async fn poll_statuses_until(
     adapters: Adapters,
     mut hints: mpsc::Receiver<Vec<u64>>,
@@ -70,12 +70,12 @@ pub async fn poll_statuses_until(
     tokio::select! { () = shutdown => {}, () = work => {} }
 }
 
-/// When runs are asked about.
+/// When runs are polled.
 #[derive(Default)]
 struct PollingRounds {
-    /// The time of the next polling of each run, and the wait after that.
+    /// The time of the next poll of each run, and the wait after that.
     next: HashMap<RunId, (Instant, Duration)>,
-    /// The runs without an unreported fallback, with their number of receipts at the last look.
+    /// The runs without an unreported fallback, with their number of receipts at the last poll.
     reported: HashMap<RunId, u64>,
 }
 
@@ -83,8 +83,7 @@ impl PollingRounds {
     /// Whether it is time to poll these messages of a run.
     fn is_due(&mut self, run: &Run, polling: Polling) -> bool {
         let now = Instant::now();
-        // The first polling comes a minute after the run was first seen. After the lifetimes of all channels, it comes
-        // once a day.
+        // A run is first polled a minute after it was found, and once a day after the lifetimes of all channels.
         let first = match polling {
             Polling::Open => (now + WAIT_RANGE.0, WAIT_RANGE.0),
             Polling::UnreportedFallbacks if self.reported.get(&run.key) == Some(&run.receipts) => return false,
@@ -96,13 +95,13 @@ impl PollingRounds {
     /// Records that a run was polled.
     fn record_poll(&mut self, run: &Run, polling: Polling, polled: Option<&PollCounts>) {
         let wait = self.next.get(&run.key).map_or(WAIT_RANGE.0, |(_, wait)| *wait);
-        let is_through = |polled: &PollCounts| polled.asked + polled.left + polled.waiting == 0;
+        let is_complete = |polled: &PollCounts| polled.asked + polled.left + polled.waiting == 0;
         let wait = match polled {
-            Some(polled) if polling == Polling::UnreportedFallbacks && is_through(polled) => {
+            Some(polled) if polling == Polling::UnreportedFallbacks && is_complete(polled) => {
                 self.reported.insert(run.key, run.receipts);
                 WAIT_RANGE.1
             }
-            // The others are polled soon.
+            // The remaining messages are polled soon.
             Some(polled) if polled.left > 0 => WAIT_RANGE.0,
             _ => (wait * 2).min(WAIT_RANGE.1),
         };
@@ -136,7 +135,7 @@ async fn poll_due_runs(adapters: &Adapters, rounds: &mut PollingRounds) -> Resul
         if !rounds.is_due(run, polling) {
             continue;
         }
-        // A gateway that does not respond must not block the others.
+        // A gateway that does not respond must not block the runs of others.
         let polled = poll_run(adapters, run, polling, MAX_ROUND).await;
         rounds.record_poll(run, polling, polled.as_ref().ok());
         match polled {
@@ -154,7 +153,7 @@ fn polling_of(run: &Run, now: Timestamp) -> Option<Polling> {
     };
     let polling = match is_followed(run, now) {
         true => Polling::Open,
-        // Without a receipt no channel is known to have failed.
+        // Without receipts, no channel is known to have failed.
         false if run.receipts > 0 && run_age(run, now) < MAX_POLLING_AGE => Polling::UnreportedFallbacks,
         false => return None,
     };
@@ -200,7 +199,7 @@ mod tests {
         rounds.record_poll(&run, FALLBACKS, Some(&PollCounts { asked: 9, left: 5, ..PollCounts::default() }));
         assert!(!rounds.is_due(&run, FALLBACKS));
         advance(WAIT_RANGE.0).await;
-        assert!(rounds.is_due(&run, FALLBACKS), "the others come soon");
+        assert!(rounds.is_due(&run, FALLBACKS), "the remaining messages are polled soon");
         rounds.record_poll(&run, FALLBACKS, Some(&PollCounts { waiting: 1, ..PollCounts::default() }));
         advance(WAIT_RANGE.1).await;
         assert!(rounds.is_due(&run, FALLBACKS), "a channel still had time");
