@@ -1,18 +1,17 @@
-//! Access of callers to the gateway by their keys. Keys that the gateway does not know get few questions, all together.
+//! Access to the gateway by API key: recently accepted and rejected keys, and a rate limit for unknown ones.
 //!
-//! A key that the gateway refused is refused here for some seconds. Keys that it has not accepted yet share one small rate,
-//! however many they are, so that made-up keys slow neither messages nor the callers whose key is good.
+//! A key that the gateway rejected is rejected here for some seconds, without a request. All keys that it has not
+//! accepted yet share one low rate limit, so that invented keys slow down neither messages nor callers with a valid
+//! key.
 
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
-use std::hash::{BuildHasher as _, Hash};
-use std::net::IpAddr;
+use std::hash::BuildHasher as _;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use governor::clock::{Clock as _, DefaultClock};
-use governor::state::keyed::DefaultKeyedStateStore;
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use secrecy::{ExposeSecret as _, SecretString};
 use subtle::ConstantTimeEq as _;
@@ -29,18 +28,19 @@ const UNKNOWN_KEY_SHARE: f64 = 0.02;
 const MAX_UNKNOWN_KEY_RATE: f64 = 10.0;
 /// The maximum number of such inquiries at once.
 const UNKNOWN_KEY_BURST: NonZeroU32 = NonZeroU32::new(3).expect("more than none");
-/// The maximum number of waiting calls with unknown keys: half of all calls, so that others have room.
+/// The maximum number of waiting calls with unknown keys. Half of all calls remain available to others.
 const MAX_WAITING: usize = super::MAX_CALLS / 2;
-/// From this number of unknown keys on, idle ones are removed.
+/// The number of unknown keys from which idle ones are removed.
 const UNKNOWN_KEYS_SWEEP: usize = 64;
 
 /// Access of callers to the gateway.
 pub(super) struct KeyAccess {
     known: KnownKeys,
     unknown: DefaultDirectRateLimiter,
-    places: Semaphore,
-    /// Locked during the inquiry for an unknown key; other calls with that key wait for its answer.
-    asking: Mutex<HashMap<KeyHash, Weak<tokio::sync::Mutex<()>>>>,
+    /// Permits for waiting calls with unknown keys.
+    waiting: Semaphore,
+    /// Locks of unknown keys, each held during an inquiry. Other calls with that key wait for the answer.
+    key_locks: Mutex<HashMap<KeyHash, Weak<tokio::sync::Mutex<()>>>>,
 }
 
 impl KeyAccess {
@@ -52,8 +52,8 @@ impl KeyAccess {
         Self {
             known: KnownKeys::default(),
             unknown: RateLimiter::direct(quota),
-            places: Semaphore::new(MAX_WAITING),
-            asking: Mutex::default(),
+            waiting: Semaphore::new(MAX_WAITING),
+            key_locks: Mutex::default(),
         }
     }
 
@@ -62,19 +62,19 @@ impl KeyAccess {
         &self,
         key: &SecretString,
         profile: &Profile,
-        question: impl Future<Output = Result<T, Error>>,
+        inquiry: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, ToolError> {
         let hash = self.known.hash_key(key);
         if self.is_accepted(hash)? || is_profile_key(key, profile) {
-            return self.await_and_record(hash, question).await;
+            return self.await_and_record(hash, inquiry).await;
         }
-        let _place = self.places.try_acquire().map_err(|_| ToolError::rate_limited(None))?;
-        let turn = self.lock_for_key(hash);
-        let _turn = turn.lock().await;
+        let _permit = self.waiting.try_acquire().map_err(|_| ToolError::rate_limited(None))?;
+        let key_lock = self.lock_for_key(hash);
+        let _guard = key_lock.lock().await;
         if !self.is_accepted(hash)? {
             self.charge_unknown()?;
         }
-        self.await_and_record(hash, question).await
+        self.await_and_record(hash, inquiry).await
     }
 
     /// Verifies a key by an inquiry, unless the gateway recently accepted it.
@@ -82,11 +82,11 @@ impl KeyAccess {
         &self,
         key: &SecretString,
         profile: &Profile,
-        question: impl Future<Output = Result<(), Error>>,
+        inquiry: impl Future<Output = Result<(), Error>>,
     ) -> Result<(), ToolError> {
         match self.is_accepted(self.known.hash_key(key))? {
             true => Ok(()),
-            false => self.ask_with_key(key, profile, question).await,
+            false => self.ask_with_key(key, profile, inquiry).await,
         }
     }
 
@@ -108,9 +108,9 @@ impl KeyAccess {
     async fn await_and_record<T>(
         &self,
         key: KeyHash,
-        question: impl Future<Output = Result<T, Error>>,
+        inquiry: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, ToolError> {
-        let answer = question.await;
+        let answer = inquiry.await;
         match &answer {
             Ok(_) => self.known.record_accepted(key, Instant::now()),
             Err(Error::Unanswered { failure, .. }) => match failure.cause {
@@ -133,16 +133,16 @@ impl KeyAccess {
     }
 
     fn lock_for_key(&self, key: KeyHash) -> Arc<tokio::sync::Mutex<()>> {
-        let mut asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
-        if asking.len() >= UNKNOWN_KEYS_SWEEP {
-            asking.retain(|_, turn| turn.strong_count() > 0);
+        let mut key_locks = self.key_locks.lock().unwrap_or_else(PoisonError::into_inner);
+        if key_locks.len() >= UNKNOWN_KEYS_SWEEP {
+            key_locks.retain(|_, key_lock| key_lock.strong_count() > 0);
         }
-        if let Some(turn) = asking.get(&key).and_then(Weak::upgrade) {
-            return turn;
+        if let Some(key_lock) = key_locks.get(&key).and_then(Weak::upgrade) {
+            return key_lock;
         }
-        let turn = Arc::default();
-        asking.insert(key, Arc::downgrade(&turn));
-        turn
+        let key_lock = Arc::default();
+        key_locks.insert(key, Arc::downgrade(&key_lock));
+        key_lock
     }
 }
 
@@ -154,9 +154,9 @@ fn is_profile_key(key: &SecretString, profile: &Profile) -> bool {
 
 /// How long a key counts as accepted.
 const ACCEPTED_TTL: Duration = Duration::from_secs(600);
-/// How long a rejected key is rejected without asking the gateway.
+/// How long a rejected key is rejected without an inquiry.
 const REFUSED_TTL: Duration = Duration::from_secs(10);
-/// The most keys of each kind.
+/// The maximum number of accepted keys, and of rejected keys.
 const MAX_KEYS: usize = 4_096;
 
 /// The gateway's latest answer about a key.
@@ -164,13 +164,13 @@ const MAX_KEYS: usize = 4_096;
 pub(super) enum KeyStatus {
     /// The gateway accepted the key.
     Accepted,
-    /// The gateway refused the key.
+    /// The gateway rejected the key.
     Refused,
     /// The gateway has not answered about the key.
     Unknown,
 }
 
-/// A key as it is kept.
+/// The stored hash of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct KeyHash(u64);
 
@@ -238,54 +238,6 @@ fn insert_bounded(keys: &mut HashMap<KeyHash, Instant>, key: KeyHash, now: Insta
     keys.insert(key, now);
 }
 
-/// The average number of calls per second.
-const CALLS_PER_SECOND: NonZeroU32 = NonZeroU32::new(2_000).expect("more than none");
-/// The maximum number of known callers.
-const MAX_CALLERS: usize = 16_384;
-
-/// Rate limits of callers.
-pub(super) struct CallLimits {
-    limiter: RateLimiter<u64, DefaultKeyedStateStore<u64>, DefaultClock>,
-    /// Has a random secret, so that a stored hash reveals nothing about the key.
-    hasher: RandomState,
-}
-
-impl Default for CallLimits {
-    fn default() -> Self {
-        Self::with_rate(CALLS_PER_SECOND)
-    }
-}
-
-impl CallLimits {
-    fn with_rate(calls: NonZeroU32) -> Self {
-        Self { limiter: RateLimiter::keyed(Quota::per_second(calls)), hasher: RandomState::new() }
-    }
-
-    /// Charges a call to an address.
-    ///
-    /// # Errors
-    /// The time to wait, if the limit is exceeded.
-    pub(super) fn charge_address(&self, address: IpAddr) -> Result<(), Duration> {
-        self.charge_caller(("address", address))
-    }
-
-    /// Charges a call to a key.
-    ///
-    /// # Errors
-    /// The time to wait, if the limit is exceeded.
-    pub(super) fn charge_key(&self, key: &SecretString) -> Result<(), Duration> {
-        self.charge_caller(("key", key.expose_secret()))
-    }
-
-    fn charge_caller(&self, caller: impl Hash) -> Result<(), Duration> {
-        if self.limiter.len() >= MAX_CALLERS {
-            self.limiter.retain_recent();
-        }
-        let caller = self.hasher.hash_one(caller);
-        self.limiter.check_key(&caller).map_err(|early| early.wait_time_from(DefaultClock::default().now()))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
@@ -311,7 +263,7 @@ mod tests {
 
     impl CountingGateway<'_> {
         async fn ask_gateway(&self, key: &str) -> &'static str {
-            let question = async {
+            let inquiry = async {
                 self.2.fetch_add(1, Ordering::Relaxed);
                 tokio::task::yield_now().await;
                 let failure = |cause| InquiryFailure { cause, reason: "why".into(), gateway_text: None, undone: true };
@@ -327,7 +279,7 @@ mod tests {
                 })
             };
             self.0
-                .ask_with_key(&SecretString::from(key), self.1, question)
+                .ask_with_key(&SecretString::from(key), self.1, inquiry)
                 .await
                 .map_or_else(|error| error.code(), |()| "ok")
         }
@@ -405,8 +357,8 @@ mod known_keys_tests {
             (11, KeyStatus::Accepted, KeyStatus::Unknown),
             (601, KeyStatus::Unknown, KeyStatus::Unknown),
         ] {
-            let standing = (known.key_status(good, at(seconds)), known.key_status(bad, at(seconds)));
-            assert_eq!(standing, (of_good, of_bad), "after {seconds} s");
+            let statuses = (known.key_status(good, at(seconds)), known.key_status(bad, at(seconds)));
+            assert_eq!(statuses, (of_good, of_bad), "after {seconds} s");
         }
     }
 
@@ -437,21 +389,5 @@ mod known_keys_tests {
         assert_eq!((refused, known.key_status(good, now)), (MAX_KEYS, KeyStatus::Accepted));
         let last = known.hash_key(&secret(&format!("made-up-{}", 2 * MAX_KEYS - 1)));
         assert_eq!(known.key_status(last, now), KeyStatus::Refused);
-    }
-}
-
-#[cfg(test)]
-mod limits_tests {
-    use super::*;
-
-    #[test]
-    fn caller_over_the_limit_waits_alone() {
-        let limits = CallLimits::with_rate(NonZeroU32::new(3).unwrap());
-        let (one, other) = (SecretString::from("one"), SecretString::from("other"));
-        let taken = (0..10).filter(|_| limits.charge_key(&one).is_ok()).count();
-        assert_eq!(taken, 3);
-        assert!(limits.charge_key(&one).is_err_and(|wait| wait <= Duration::from_secs(1)));
-        assert!(limits.charge_key(&other).is_ok());
-        assert!(limits.charge_address(IpAddr::from([127, 0, 0, 1])).is_ok());
     }
 }

@@ -1,7 +1,7 @@
 //! Operator approvals: a confirmed call waits until the operator has seen and approved it in their own terminal.
 //!
-//! Pending calls are in the memory of this process only and can be viewed through an endpoint on loopback. The ledger
-//! stores the address of that endpoint and a keyed digest, which reveals nothing about the message.
+//! Pending calls are only in the memory of this process, and can be viewed through an endpoint on loopback. The ledger
+//! stores the address of the endpoint and a keyed digest, which reveals nothing about the message.
 
 use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, HashMap};
@@ -72,10 +72,10 @@ impl Approvals {
         let address = listener.local_addr()?;
         let token = format!("{:032x}{:032x}", rand::random::<u128>(), rand::random::<u128>());
         let (waiting, callers, hasher) = (Mutex::default(), Mutex::default(), RandomState::new());
-        let desk = Arc::new(PendingCalls { secret: rand::random(), token, address, waiting, callers, hasher });
-        let router = Router::new().route("/waiting/{digest}", get(show_pending)).with_state(Arc::clone(&desk));
+        let calls = Arc::new(PendingCalls { secret: rand::random(), token, address, waiting, callers, hasher });
+        let router = Router::new().route("/waiting/{digest}", get(show_pending)).with_state(Arc::clone(&calls));
         tokio::spawn(campaign_net::serve_connections(listener, router, ConnectionLimits::default(), shutdown));
-        Ok(Self(desk))
+        Ok(Self(calls))
     }
 
     /// Uses the operator's approval of a call, or makes the call pending. `shown` is the call as people read it.
@@ -150,16 +150,16 @@ impl PendingCalls {
 
 /// Shows a pending call to a client with the token.
 async fn show_pending(
-    State(desk): State<Arc<PendingCalls>>,
+    State(calls): State<Arc<PendingCalls>>,
     Path(digest): Path<String>,
     headers: HeaderMap,
 ) -> (StatusCode, String) {
-    let shown = headers.get(AUTHORIZATION).and_then(|shown| shown.to_str().ok()?.strip_prefix("Bearer "));
-    let opens = shown.is_some_and(|shown| bool::from(shown.as_bytes().ct_eq(desk.token.as_bytes())));
-    if !opens {
+    let presented = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
+    let has_token = presented.is_some_and(|token| bool::from(token.as_bytes().ct_eq(calls.token.as_bytes())));
+    if !has_token {
         return (StatusCode::UNAUTHORIZED, String::new());
     }
-    match desk.lock_waiting().get(&digest) {
+    match calls.lock_waiting().get(&digest) {
         Some((_, shown)) => (StatusCode::OK, shown.clone()),
         None => (StatusCode::NOT_FOUND, String::new()),
     }

@@ -1,4 +1,4 @@
-//! The arguments of a call, after the tool's schema took them.
+//! Arguments of tool calls: normalization, checks against the tool's schema, and phone numbers.
 
 #[cfg(test)]
 mod schema_tests;
@@ -99,7 +99,7 @@ pub(super) fn read_phone(value: &Value) -> Result<ValidNumber, String> {
     if let Some(problem) = problem {
         return Err(format!("`phone` {problem}"));
     }
-    // With a plus sign, no number is read as a national one.
+    // The plus sign prevents reading it as a national number.
     let invalid = |problem| format!("`phone` is not a valid phone number: {problem}; ask the person you work for");
     parse_number(&format!("+{digits}"), None).map_err(invalid)
 }
@@ -127,7 +127,7 @@ pub(super) const DIGEST: &str = "^[0-9a-f]{16,64}$";
 /// The pattern of rows, such as `2-6,60`.
 pub(super) const ROWS: &str = "^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$";
 /// The maximum length of an unknown argument's name that a message repeats.
-const LONGEST_NAME: usize = 40;
+const MAX_NAME_LENGTH: usize = 40;
 
 /// Normalizes arguments at any depth: null members are removed, and whole numbers become integers.
 ///
@@ -191,8 +191,8 @@ fn check_members(place: &str, schema: &Value, members: &Map<String, Value>, prob
     let together = schema["dependentRequired"].as_object().into_iter().flatten();
     for (name, needed) in together.filter(|(name, _)| members.contains_key(*name)) {
         let needed = needed.as_array().into_iter().flatten().filter_map(Value::as_str);
-        let lacking = needed.filter(|needed| !members.contains_key(*needed));
-        problems.extend(lacking.map(|lacking| format!("`{0}` needs `{1}`; add `{1}`", path(name), path(lacking))));
+        let missing = needed.filter(|needed| !members.contains_key(*needed));
+        problems.extend(missing.map(|missing| format!("`{0}` needs `{1}`; add `{1}`", path(name), path(missing))));
     }
 }
 
@@ -205,7 +205,7 @@ fn describe_missing(path: &str) -> String {
 
 fn describe_unknown(place: &str, name: &str, properties: Option<&Map<String, Value>>) -> String {
     let of = if place.is_empty() { "this tool".to_owned() } else { format!("`{place}`") };
-    if name.chars().count() > LONGEST_NAME {
+    if name.chars().count() > MAX_NAME_LENGTH {
         return format!("{of} has no argument with this long name; remove it");
     }
     // A typo must not suggest an argument that allows sending.
@@ -219,7 +219,7 @@ fn describe_unknown(place: &str, name: &str, properties: Option<&Map<String, Val
 
 fn check_value(path: &str, schema: &Value, value: &Value, problems: &mut Vec<String>) {
     if schema["anyOf"].is_array() {
-        // The only argument with alternatives.
+        // Only the phone number has alternatives.
         problems.extend(phone_problem(value));
         return;
     }

@@ -1,5 +1,4 @@
-//! Client configuration: the entry with which an AI assistant's program finds the connector (contract 4.4) or starts
-//! it.
+//! Configuration of AI clients: the entry with which a client connects to the connector (contract 4.4) or starts it.
 
 use serde_json::{Value, json};
 

@@ -46,9 +46,9 @@ impl MessageDraft {
     /// Previews exactly what the operation contains. A channel with an incomplete message, which cannot be sent, shows
     /// its arguments.
     pub(super) fn preview(&self, phone: Option<&Value>, id: Option<&Value>) -> Value {
-        let each = self.stages.iter().map(|(channel, said)| match self.build_stage(*channel, said) {
+        let each = self.stages.iter().map(|(channel, arguments)| match self.build_stage(*channel, arguments) {
             Ok(stage) => (*channel, carried_arguments(self.kind, &stage)),
-            Err(_) => (*channel, rename_arguments(*channel, said)),
+            Err(_) => (*channel, rename_arguments(*channel, arguments)),
         });
         let shown: Vec<(Channel, ChannelArguments)> = each.collect();
         let mut preview = shown.first().map(|(_, shown)| shown.clone()).unwrap_or_default();
@@ -73,23 +73,23 @@ impl MessageDraft {
     /// The problems.
     pub(super) fn to_content(&self) -> Result<MessageContent<CallText>, Vec<String>> {
         let (mut stages, mut problems) = (Vec::new(), self.problems.clone());
-        for (channel, said) in &self.stages {
-            match self.build_stage(*channel, said) {
+        for (channel, arguments) in &self.stages {
+            match self.build_stage(*channel, arguments) {
                 Ok(stage) => {
-                    let broken = stage.texts().filter_map(|(field, text)| find_text_violation(&stage, field, text));
-                    problems.extend(broken.map(|violation| violation.to_string()));
+                    let violations = stage.texts().filter_map(|(field, text)| find_text_violation(&stage, field, text));
+                    problems.extend(violations.map(|violation| violation.to_string()));
                     stages.push(stage);
                 }
-                Err(wrong) => problems.extend(wrong),
+                Err(found) => problems.extend(found),
             }
         }
         if problems.is_empty() { Ok(MessageContent { kind: self.kind, stages }) } else { Err(problems) }
     }
 
-    fn build_stage(&self, channel: Channel, said: &ChannelArguments) -> Result<Stage<CallText>, Vec<String>> {
+    fn build_stage(&self, channel: Channel, arguments: &ChannelArguments) -> Result<Stage<CallText>, Vec<String>> {
         let mut values = StageValues::new(ExtraProperties::new());
         for field in channel.facts().fields {
-            if let Some(value) = self.read_value(channel, field, said)? {
+            if let Some(value) = self.read_value(channel, field, arguments)? {
                 values.set_value(field, value);
             }
         }
@@ -101,22 +101,22 @@ impl MessageDraft {
         &self,
         channel: Channel,
         field: &'static ChannelField,
-        said: &ChannelArguments,
+        arguments: &ChannelArguments,
     ) -> Result<Option<FieldValue<CallText>>, Vec<String>> {
-        let given = said.get(field.key);
+        let given = arguments.get(field.key);
         Ok(match field.kind {
             FieldKind::Template | FieldKind::Message | FieldKind::Choice(_) => to_text(given).map(FieldValue::Text),
             FieldKind::Form(_) => {
-                Some(FieldValue::Word(self.determine_form(channel, given.and_then(Value::as_str), said)?))
+                Some(FieldValue::Word(self.determine_form(channel, given.and_then(Value::as_str), arguments)?))
             }
-            // A limit on parts is the author's own choice; here, only the character limit applies.
+            // The limit on parts is an option of campaign files. Here, only the character limit applies.
             FieldKind::Number { most, .. } if field.place_in(self.kind) == WirePlace::LocalOnly => {
                 Some(FieldValue::Number(most))
             }
             FieldKind::Seconds { .. } | FieldKind::Number { .. } => {
                 given.and_then(Value::as_u64).and_then(|number| u32::try_from(number).ok()).map(FieldValue::Number)
             }
-            // An assistant sees the rejected text and writes a shorter one.
+            // The assistant gets an error and can write a shorter text.
             FieldKind::Word(_) => None,
             FieldKind::Flag => given.and_then(Value::as_bool).map(FieldValue::Flag),
             FieldKind::Cards { .. } => {
@@ -131,23 +131,23 @@ impl MessageDraft {
         &self,
         channel: Channel,
         named: Option<&str>,
-        said: &ChannelArguments,
+        arguments: &ChannelArguments,
     ) -> Result<&'static str, Vec<String>> {
         let facts = channel.facts();
-        let given: Vec<&str> = facts.form_keys().filter(|key| said.contains_key(*key)).collect();
+        let given: Vec<&str> = facts.form_keys().filter(|key| arguments.contains_key(*key)).collect();
         let form = match named {
             _ if self.kind == OperationKind::Pipeline => facts.forms.first(),
             Some(name) => facts.forms.iter().find(|form| form.name == name),
             None => facts.find_form(&given),
         };
         let (title, Some(form)) = (facts.title, form) else { return Err(vec!["unknown message type".to_owned()]) };
-        let lacks = form.required_keys.iter().filter(|key| !given.contains(key));
-        let lacks =
-            lacks.map(|key| format!("a {title} message of type `{}` needs `{}`", form.name, argument_name(key)));
+        let missing = form.required_keys.iter().filter(|key| !given.contains(key));
+        let missing =
+            missing.map(|key| format!("a {title} message of type `{}` needs `{}`", form.name, argument_name(key)));
         let foreign = given.iter().filter(|key| !form.allows_key(key));
         let foreign =
             foreign.map(|key| format!("a {title} message of type `{}` has no `{}`", form.name, argument_name(key)));
-        let problems: Vec<String> = lacks.chain(foreign).collect();
+        let problems: Vec<String> = missing.chain(foreign).collect();
         if problems.is_empty() { Ok(form.name) } else { Err(problems) }
     }
 }
@@ -189,9 +189,9 @@ fn card_json(card: Card<&CallText>) -> Value {
 }
 
 /// The arguments for a channel, by argument names.
-fn rename_arguments(channel: Channel, said: &ChannelArguments) -> ChannelArguments {
+fn rename_arguments(channel: Channel, arguments: &ChannelArguments) -> ChannelArguments {
     let keys = channel.facts().fields.iter().map(|field| field.key);
-    keys.filter_map(|key| Some((argument_name(key).to_owned(), said.get(key)?.clone()))).collect()
+    keys.filter_map(|key| Some((argument_name(key).to_owned(), arguments.get(key)?.clone()))).collect()
 }
 
 fn to_text(given: Option<&Value>) -> Option<CallText> {

@@ -11,7 +11,7 @@ use campaign_core::finding::escape_to_one_line;
 use campaign_gateway::{FailureCause, InquiryFailure};
 use campaign_runs::{Error, PolicyRefusal};
 
-/// Why a tool has no result.
+/// An error of a tool call.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ToolError {
     /// The message, on one line.
@@ -20,7 +20,7 @@ pub(super) struct ToolError {
     code: &'static str,
     /// Whether the same call might succeed later.
     retryable: bool,
-    /// What to do.
+    /// The hint for the caller.
     how_to: Option<String>,
     /// The identifier of the message.
     id: Option<u64>,
@@ -78,7 +78,7 @@ impl ToolError {
         Self::new("invalid_argument", why).with_how_to("check the tool's input schema, then call it again")
     }
 
-    /// Too much was asked lately.
+    /// The limit of calls is exceeded.
     pub(super) fn rate_limited(wait: Option<Duration>) -> Self {
         let seconds = wait.map_or(1, |wait| wait.as_secs() + 1);
         let error = format!("too many calls; wait {seconds} s");
@@ -178,7 +178,7 @@ impl ToolError {
         self.code == "unknown_outcome"
     }
 
-    /// An error that may be gone later.
+    /// A temporary error.
     pub(super) fn retryable(code: &'static str, error: &str) -> Self {
         Self { retryable: true, ..Self::new(code, error) }.with_how_to("call it again later")
     }
@@ -188,7 +188,7 @@ impl ToolError {
         self.code
     }
 
-    /// The one text of the answer.
+    /// The error as JSON.
     pub(super) fn to_json(&self) -> Value {
         let mut body = json!({ "error": self.error, "code": self.code, "retryable": self.retryable });
         if let Some(how_to) = &self.how_to {
@@ -208,12 +208,12 @@ impl ToolError {
 }
 
 impl From<InquiryFailure> for ToolError {
-    /// A question without an answer of the platform can be asked again.
+    /// An inquiry that the gateway did not answer is retryable.
     fn from(failure: InquiryFailure) -> Self {
-        let said = failure.gateway_text.as_deref().unwrap_or(&failure.reason);
+        let reason = failure.gateway_text.as_deref().unwrap_or(&failure.reason);
         match failure.cause {
             FailureCause::KeyRefused => Self::key_refused(),
-            FailureCause::Refused => Self::new("platform_error", said),
+            FailureCause::Refused => Self::new("platform_error", reason),
             FailureCause::NotConnected => Self::retryable("unreachable", &failure.reason),
             FailureCause::SlowDown(wait) => Self::rate_limited(wait),
             FailureCause::TimedOut => Self::retryable("timeout", &failure.reason),

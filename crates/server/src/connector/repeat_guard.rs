@@ -1,7 +1,7 @@
 //! Repeat guard: the same message to the same number is sent once within a minute, across all connectors of a ledger.
 //!
-//! The ledger stores a keyed hash of each message. With a ledger of the previous version, this process stores it
-//! instead.
+//! The ledger stores a keyed hash of each message. If the ledger has the previous version, this process stores the
+//! hash.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -52,7 +52,7 @@ pub(super) struct RecentMessages {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct OwnPlace {
     message: u64,
-    /// When it was sent before.
+    /// The time at which the message was sent before.
     before: Option<Instant>,
 }
 
@@ -94,9 +94,9 @@ impl RecentMessages {
     }
 
     /// Releases the place of a message that certainly was not sent. If that fails, the place expires within a minute.
-    pub(super) async fn give_place_back(&self, ledger: &dyn Ledger, place: SentPlace) {
+    pub(super) async fn release_place(&self, ledger: &dyn Ledger, place: SentPlace) {
         match place {
-            SentPlace::Own(place) => self.give_own_back(place),
+            SentPlace::Own(place) => self.release_own(place),
             SentPlace::Shared(place) => {
                 if let Err(error) = ledger.release_repeat_place(place).await {
                     tracing::warn!(
@@ -127,7 +127,7 @@ impl RecentMessages {
     }
 
     /// Releases a place in this process.
-    fn give_own_back(&self, OwnPlace { message, before }: OwnPlace) {
+    fn release_own(&self, OwnPlace { message, before }: OwnPlace) {
         let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
         match before {
             Some(at) => sent.insert(message, at),
@@ -150,12 +150,12 @@ mod tests {
         assert!(recent.take_own(("Hi", 381), false, now).is_ok() && recent.take_own(("Ho", 380), false, now).is_ok());
         // A second message that was not sent does not affect the first.
         let again = recent.take_own(("Hi", 380), true, later(1)).unwrap();
-        recent.give_own_back(again);
+        recent.release_own(again);
         assert_eq!(recent.take_own(("Hi", 380), false, later(2)), Err(Duration::from_secs(2)));
-        recent.give_own_back(place);
+        recent.release_own(place);
         assert_eq!(recent.take_own(("Hi", 380), false, later(3)), Ok(place));
         assert_eq!(recent.take_own(("Hi", 380), false, later(63)), Ok(place));
-        assert!(recent.sent.lock().unwrap().len() == 1, "what is older is forgotten");
+        assert!(recent.sent.lock().unwrap().len() == 1, "older messages are removed");
     }
 
     #[test]

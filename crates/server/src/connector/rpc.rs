@@ -1,6 +1,6 @@
 //! JSON-RPC 2.0 in the revisions of the Model Context Protocol, and the contract's bare call (contract 4.4).
 //!
-//! Objects that name a member twice are rejected. The module is pure. It knows neither tools nor HTTP, except for the
+//! Objects with a repeated member are rejected. The module is pure, and knows neither tools nor HTTP except for the
 //! status of an answer.
 
 use std::fmt;
@@ -15,7 +15,7 @@ use serde_json::{Map, Number, Value, json};
 pub(in crate::connector) enum RpcMessage {
     /// A request that expects an answer.
     Request(RpcRequest),
-    /// A notification, or an answer without a question: it gets no reply.
+    /// A notification or an unexpected answer, which gets no reply.
     NoReply,
 }
 
@@ -79,7 +79,7 @@ pub(in crate::connector) fn read_message(head: Option<RpcHeaders<'_>>, body: &[u
     Ok(RpcMessage::Request(RpcRequest { id, method, params, era }))
 }
 
-/// Checks that a request names in itself what the revision without a handshake requires.
+/// Checks the metadata and headers that the revision without a handshake requires.
 fn check_modern_request(
     head: Option<RpcHeaders<'_>>,
     method: &str,
@@ -93,7 +93,7 @@ fn check_modern_request(
     {
         return Err(RpcError::header_mismatch(why));
     }
-    // Revisions with a handshake are known, but a message that names one in itself is not read by it.
+    // The metadata must not name a revision with a handshake; the header may.
     let known = |version: &&str| *version == MODERN || (LEGACY.contains(version) && named != Some(*version));
     if let Some(foreign) = [named, in_head].into_iter().flatten().find(|version| !known(version)) {
         return Err(RpcError::unsupported_version(foreign));
@@ -122,7 +122,7 @@ const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 /// The key of the client's capabilities.
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
-/// The way to read and to answer a message.
+/// How a message is read and answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::connector) enum ProtocolEra {
     /// By [`MODERN`].
@@ -284,12 +284,12 @@ pub(in crate::connector) fn error_reply(id: Option<&Value>, era: ProtocolEra, fa
     RpcReply { status: fault.status, body }
 }
 
-/// The longest name of a member that an error repeats, in characters.
-const LONGEST_NAME: usize = 64;
+/// The maximum length of a member name that an error repeats, in characters.
+const MAX_NAME_LENGTH: usize = 64;
 
-/// A document, in which the first value of a repeated member counts.
+/// A document. If a member is repeated, its first value counts.
 struct JsonDocument {
-    /// Its value.
+    /// The value.
     value: Value,
     /// The repeated members, at any depth.
     repeated: RepeatedMembers,
@@ -309,7 +309,7 @@ impl RepeatedMembers {
     fn describe_problem(&self) -> Option<String> {
         let name = self.first.as_ref()?;
         Some(match name.chars().count() {
-            0..=LONGEST_NAME => {
+            0..=MAX_NAME_LENGTH => {
                 format!("the member `{}` appears twice", campaign_core::finding::escape_to_one_line(name))
             }
             _ => "a member appears twice".to_owned(),

@@ -1,4 +1,4 @@
-//! How an assistant's message is sent: past the operator's limits, once, on the way of every single message.
+//! Sending an assistant's confirmed message: within the operator's limits, once, and as other single messages are sent.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -148,7 +148,7 @@ impl Caller<'_> {
     }
 }
 
-/// A confirmed message, with all that sending it needs.
+/// A confirmed message with everything that sending it requires.
 struct ConfirmedMessage {
     sending: Arc<SendPolicy>,
     adapters: Adapters,
@@ -156,7 +156,7 @@ struct ConfirmedMessage {
     key: SecretString,
     interrupt: watch::Receiver<Interrupt>,
     message: SingleMessage,
-    /// Whether it is meant to be sent a second time.
+    /// Whether the caller wants to send the message a second time.
     again: bool,
 }
 
@@ -164,7 +164,7 @@ impl ConfirmedMessage {
     async fn send_confirmed(self) -> Result<Value, ToolError> {
         let Self { sending, adapters, profile, key, interrupt, message, again } = self;
         let SingleMessage { content, phone, id } = &message;
-        let (id, said) = (id.map(MessageId::get), serde_json::to_string(content).unwrap_or_default());
+        let (id, content_json) = (id.map(MessageId::get), serde_json::to_string(content).unwrap_or_default());
         let destination = Destination::Live(Box::new(profile.clone()));
         let single = SingleOperation::for_message(key.clone(), message.clone(), destination, sending.per_hour.get());
         let (ledger, identity) =
@@ -173,7 +173,7 @@ impl ConfirmedMessage {
         let place = place.map_err(Error::from)?.map_err(|ago| ToolError::repeated_message(ago.as_secs()))?;
         let admission = match &sending.approvals {
             Some(approvals) => {
-                let mut what = format!("{phone}\n{said}\n{}", id.unwrap_or_default());
+                let mut what = format!("{phone}\n{content_json}\n{}", id.unwrap_or_default());
                 let mut shown = render_message_preview(*phone, content);
                 if again {
                     what.push_str("\nrepeat");
@@ -187,18 +187,18 @@ impl ConfirmedMessage {
             Ok(Some(ApprovalOutcome::Approved(used))) => Some(used),
             Ok(None) => None,
             Ok(Some(ApprovalOutcome::Pending(pending))) => {
-                sending.recent.give_place_back(ledger.as_ref(), place).await;
+                sending.recent.release_place(ledger.as_ref(), place).await;
                 return Ok(pending);
             }
             Err(error) => {
-                sending.recent.give_place_back(ledger.as_ref(), place).await;
+                sending.recent.release_place(ledger.as_ref(), place).await;
                 return Err(error);
             }
         };
         let sent = async { single.confirm_by_order(adapters).await?.send(interrupt).await };
         let result = sent.await.map_or_else(|error| Err(refuse_message(error, id)), |ended| render_outcome(&ended));
         if result.as_ref().is_err_and(|error| !error.may_have_been_sent()) {
-            sending.recent.give_place_back(ledger.as_ref(), place).await;
+            sending.recent.release_place(ledger.as_ref(), place).await;
             if let Some(used) = used {
                 return_approval(ledger.as_ref(), used).await?;
             }
@@ -207,7 +207,7 @@ impl ConfirmedMessage {
     }
 }
 
-/// Why nothing was begun.
+/// The error of a message that was refused before it was sent.
 fn refuse_message(error: Error, id: Option<u64>) -> ToolError {
     let refused = match error {
         Error::IdTaken => ToolError::new("id_taken", "an earlier call used this `id`").with_how_to(
@@ -248,7 +248,7 @@ fn render_outcome(EndedSingle { id, state, skipped, outcome, stop, .. }: &EndedS
     Err(error.with_id(Some(id)))
 }
 
-/// Why a message certainly was not sent.
+/// The error of a message that was certainly not sent.
 pub(super) fn not_sent_error(reason: &str, stop: Option<&Stop>) -> ToolError {
     match stop.map(|stop| stop.kind) {
         Some(StopKind::KeyRefused) => ToolError::key_refused(),

@@ -38,7 +38,7 @@ pub struct ConnectorAccess {
     pub hosts: Hosts,
     /// Allowed origins of web pages, in addition to this machine.
     pub origins: Vec<String>,
-    /// Whether HTTP refuses a call without a key, upon which clients ask their users to log in.
+    /// Whether calls over HTTP without a key get status 401, so that clients ask their users to log in.
     pub require_key: bool,
 }
 
@@ -46,14 +46,15 @@ pub struct ConnectorAccess {
 struct ConnectorState {
     connector: Connector,
     access: ConnectorAccess,
-    places: Semaphore,
+    /// Permits for concurrent calls.
+    calls: Semaphore,
 }
 
 /// The router of a connector with these access rules.
 pub fn router(connector: Connector, access: ConnectorAccess) -> Router {
-    let state = Arc::new(ConnectorState { connector, access, places: Semaphore::new(MAX_CALLS) });
+    let state = Arc::new(ConnectorState { connector, access, calls: Semaphore::new(MAX_CALLS) });
     Router::new()
-        // The root works too: some clients use the printed address as it is.
+        // Some clients use the printed address without a path.
         .route("/", any(post_mcp))
         .route("/mcp", any(post_mcp))
         .route("/health", get(get_health))
@@ -75,7 +76,7 @@ async fn check_host_and_origin(State(state): State<Arc<ConnectorState>>, request
 }
 
 impl ConnectorAccess {
-    /// Whether a request with these headers is answered: its host is this machine, and no foreign web page sent it.
+    /// Whether a request is allowed: its host name is allowed, and no web page of another site sent it.
     fn is_allowed(&self, headers: &HeaderMap) -> bool {
         self.hosts.allows(headers) && headers.get_all(ORIGIN).iter().all(|origin| self.is_own_origin(origin))
     }
@@ -133,7 +134,7 @@ async fn post_mcp(
         let how = HeaderValue::from_static("Bearer realm=\"campaign\"");
         return ([(WWW_AUTHENTICATE, how)], refused).into_response();
     }
-    let Ok(_place) = state.places.try_acquire() else {
+    let Ok(_permit) = state.calls.try_acquire() else {
         let busy = error_response(StatusCode::SERVICE_UNAVAILABLE, "too many calls at once");
         return ([(RETRY_AFTER, HeaderValue::from_static("1"))], busy).into_response();
     };
@@ -184,8 +185,8 @@ enum StdioLine {
     TooLong,
 }
 
-/// Answers a client that started the program, with the operator's own key, until the last line or the shutdown; then
-/// finishes the open calls.
+/// Serves a client that started the program, with the operator's own key. After the last line or the shutdown, open
+/// calls are finished.
 ///
 /// # Errors
 /// When the answers cannot be written.

@@ -1,4 +1,4 @@
-//! The check of arguments, compared with a library that knows all of JSON Schema.
+//! Tests of the argument checks against a library that implements all of JSON Schema.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::connector::arguments::*;
 use crate::connector::tools::McpTool;
 use crate::connector::{campaigns, tools};
 
-/// The keywords that the check supports, and descriptive ones.
+/// The keywords that the check supports, including descriptive ones.
 const KEYWORDS: [&str; 18] = [
     "additionalProperties",
     "anyOf",

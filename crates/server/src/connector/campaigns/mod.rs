@@ -107,11 +107,11 @@ pub type SuggestedCommand = Box<dyn Fn(&str) -> String + Send + Sync>;
 /// The campaigns of a folder, which use the profile of the connector.
 pub struct Campaigns {
     folder: PathBuf,
-    /// The files that its campaigns may open: the folder.
+    /// The files that its campaigns may open: those in the folder.
     reach: PathScope,
     command: SuggestedCommand,
-    /// Held while a whole list is read, which uses all cores.
-    turn: Semaphore,
+    /// One permit for reading a whole list, which uses all cores.
+    list_permit: Semaphore,
     /// Tasks of the runs that were started here.
     runs: TaskTracker,
 }
@@ -124,7 +124,7 @@ impl Campaigns {
     pub fn from_folder(folder: &Path, command: SuggestedCommand) -> io::Result<Self> {
         list_campaign_files(folder)?;
         let (folder, reach) = (folder.canonicalize()?, PathScope::within(folder)?);
-        Ok(Self { folder, reach, command, turn: Semaphore::new(1), runs: TaskTracker::new() })
+        Ok(Self { folder, reach, command, list_permit: Semaphore::new(1), runs: TaskTracker::new() })
     }
 
     /// Opens the folder for a caller with the profile's current key. Other callers get no access.
@@ -220,8 +220,8 @@ impl OpenFolder<'_> {
         Some(self.load_in_folder(file, CampaignDay::Coming(Date::ZERO)).value?.brief.name)
     }
 
-    /// Loads a campaign for the connector's profile, without its notification program: everyone who can write a
-    /// campaign file could otherwise start any program.
+    /// Loads a campaign for the connector's profile, without its notification program. Otherwise, everyone who can
+    /// write a campaign file could start any program.
     async fn load_inputs(&self, file: PathBuf) -> Result<Arc<Inputs>, Error> {
         let (profiles, gateway, reach) =
             (self.adapters.profiles.clone(), self.gateway.to_owned(), self.campaigns.reach.clone());
@@ -243,8 +243,8 @@ impl OpenFolder<'_> {
 
     /// Loads a campaign to send. It must not have a schedule.
     ///
-    /// Everyone who can write a campaign file could start any program as its list, so only a person may have a list
-    /// fetched.
+    /// A list that must be fetched is refused: otherwise, everyone who can write a campaign file could start any
+    /// program.
     async fn load_inputs_to_send(&self, file: PathBuf) -> Result<Arc<Inputs>, Error> {
         let inputs = self.load_inputs(file).await?;
         if inputs.list.is_unfetched() {
@@ -265,9 +265,9 @@ impl OpenFolder<'_> {
         }
     }
 
-    /// Waits until no other call reads a whole list.
-    async fn acquire_turn(&self) -> Option<SemaphorePermit<'_>> {
-        self.campaigns.turn.acquire().await.ok()
+    /// Waits until no other call reads a whole list, and returns the permit to read one.
+    async fn acquire_list_permit(&self) -> Option<SemaphorePermit<'_>> {
+        self.campaigns.list_permit.acquire().await.ok()
     }
 
     /// Describes what a person must do before the plan is sent.
@@ -283,7 +283,7 @@ impl OpenFolder<'_> {
     }
 }
 
-/// Why a tool has no result.
+/// The tool error for an error about a campaign.
 fn refuse_campaign(error: Error) -> ToolError {
     match error {
         Error::Unanswered { .. } | Error::HostChanged { .. } => error.into(),

@@ -167,7 +167,7 @@ pub(super) const CHECK_CAMPAIGN: McpTool = McpTool {
 };
 
 async fn run_check(folder: &OpenFolder<'_>, file: PathBuf) -> Result<CheckedCampaign, Error> {
-    let _turn = folder.acquire_turn().await;
+    let _permit = folder.acquire_list_permit().await;
     let inputs = folder.load_inputs(file).await?;
     let adapters = folder.adapters;
     let files = ProtectedFiles { state: &adapters.state, profiles: &adapters.profiles };
@@ -247,7 +247,7 @@ pub(super) const PREVIEW_CAMPAIGN: McpTool = McpTool {
             let file = folder.find_file(&arguments)?;
             let (rows, most) = (parse_rows(&arguments)?, arguments.number("limit").unwrap_or(DEFAULT_ROWS));
             let inputs = folder.load_inputs(file).await.map_err(refuse_campaign)?;
-            let _turn = folder.acquire_turn().await;
+            let _permit = folder.acquire_list_permit().await;
             let (ledger, observer) = (folder.adapters.ledger.as_ref(), &folder.adapters.observer);
             let surveyed = survey_list(&inputs, Some(ledger), observer).await.map_err(refuse_campaign)?;
             let total = surveyed.survey.recipients;
@@ -305,7 +305,7 @@ fn preview_item(row: Row, preview: &RowPreview<'_>, held: impl Fn(Phone) -> Opti
         RowPreview::Message { phone, content } => {
             let to = mask_phone(&json!(phone.to_u64()));
             let message = report::render_preview(row, *phone, content);
-            // Also in texts that repeat the number.
+            // The texts might repeat the number, which must be masked too.
             object_of_known([
                 ("row", Some(json!(row.get()))),
                 ("to", Some(json!(to))),
@@ -368,8 +368,8 @@ pub(super) const RUN_STATUS: McpTool = McpTool {
             let Some(run) = found else {
                 return Err(ToolError::new("no_run", "this campaign has no runs yet"));
             };
-            let standing = RunReport::load(ledger, run).await.map_err(|error| refuse_campaign(error.into()))?;
-            Ok(remove_nulls(standing.to_json()))
+            let run_report = RunReport::load(ledger, run).await.map_err(|error| refuse_campaign(error.into()))?;
+            Ok(remove_nulls(run_report.to_json()))
         })
     },
 };

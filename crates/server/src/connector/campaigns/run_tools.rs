@@ -62,10 +62,10 @@ pub(super) const PLAN_CAMPAIGN: McpTool = McpTool {
             let folder = caller.open_campaigns()?;
             let file = folder.find_file(&arguments)?;
             let inputs = folder.load_inputs_to_send(file).await.map_err(refuse_campaign)?;
-            let _turn = folder.acquire_turn().await;
-            let made = campaign_runs::create_plan(folder.adapters, &inputs, &RunRequest::default()).await;
-            let made = made.map_err(refuse_campaign)?;
-            let mut result = plan_json(&made, folder.gateway, &next_step(&folder, &inputs, &made))?;
+            let _permit = folder.acquire_list_permit().await;
+            let plan = campaign_runs::create_plan(folder.adapters, &inputs, &RunRequest::default()).await;
+            let plan = plan.map_err(refuse_campaign)?;
+            let mut result = plan_json(&plan, folder.gateway, &next_step(&folder, &inputs, &plan))?;
             if let Some(note) = super::notify_command_note(&inputs) {
                 result["notes"] = json!([note]);
             }
@@ -75,12 +75,12 @@ pub(super) const PLAN_CAMPAIGN: McpTool = McpTool {
 };
 
 /// Describes what must happen before the plan is sent; a plan without messages needs no approval.
-fn next_step(folder: &OpenFolder<'_>, inputs: &Inputs, made: &CreatedPlan) -> String {
-    match made.planned.messages {
+fn next_step(folder: &OpenFolder<'_>, inputs: &Inputs, plan: &CreatedPlan) -> String {
+    match plan.planned.messages {
         0 => "no row gets a message, so run_campaign would not start a run: change the list or the campaign, then \
               plan it again"
             .to_owned(),
-        _ => folder.describe_approval(inputs, &made.digest),
+        _ => folder.describe_approval(inputs, &plan.digest),
     }
 }
 
@@ -96,8 +96,8 @@ fn resource_schema() -> Value {
     )
 }
 
-fn plan_json(made: &CreatedPlan, gateway: &str, how_to: &str) -> Result<Value, ToolError> {
-    let figures = serde_json::to_value(made.figures());
+fn plan_json(plan: &CreatedPlan, gateway: &str, how_to: &str) -> Result<Value, ToolError> {
+    let figures = serde_json::to_value(plan.figures());
     let mut result = figures.map_err(|_| ToolError::new("internal", "cannot return the plan"))?;
     result["gateway"] = json!(gateway);
     result["how_to"] = json!(how_to);
@@ -158,7 +158,7 @@ impl Consent for NoConsent {
     }
 }
 
-/// Starts or resumes a run in its own task and reports the beginning.
+/// Starts or resumes a run in its own task. Returns when sending starts, or when the run ends before that.
 async fn start_run(
     caller: &Caller<'_>,
     folder: &OpenFolder<'_>,

@@ -268,14 +268,14 @@ pub(super) const CREATE_SMS_TEMPLATE: McpTool = McpTool {
 
 /// The preview of the template.
 fn preview_template(arguments: &Map<String, Value>) -> CallPreview {
-    let said = |key: &str| arguments.get(key).and_then(Value::as_str);
+    let text = |key: &str| arguments.get(key).and_then(Value::as_str);
     let shown = super::object_of_known([
-        ("name", said("name").map(|name| json!(name.trim()))),
-        ("text", said("text").map(|text| json!(text))),
-        ("parts", said("text").map(|text| json!(measure_sms(text).parts))),
+        ("name", text("name").map(|name| json!(name.trim()))),
+        ("text", text("text").map(|text| json!(text))),
+        ("parts", text("text").map(|text| json!(measure_sms(text).parts))),
     ]);
     let is_blank = |text: &str| !text.is_empty() && text.trim().is_empty();
-    let blank = ["name", "text"].into_iter().filter(|key| said(key).is_some_and(is_blank));
+    let blank = ["name", "text"].into_iter().filter(|key| text(key).is_some_and(is_blank));
     let problems = blank.map(|key| format!("`{key}` is empty; fill it in")).collect();
     CallPreview { shown, problems, ..CallPreview::default() }
 }

@@ -25,7 +25,7 @@ pub(super) static READ_TOOLS: [McpTool; 6] = [
     account::LOOKUP_NUMBER,
 ];
 
-/// The tools that act, listed behind the reading tools if the operator switched sending on.
+/// The tools that act. They are listed after the reading tools if the operator enabled sending.
 pub(super) static SEND_TOOLS: [McpTool; 5] =
     [send::SEND_SMS, send::SEND_VIBER, send::SEND_RCS, send::SEND_CHAIN, account::CREATE_SMS_TEMPLATE];
 

@@ -1,4 +1,4 @@
-//! The preview of a message shows what its operation carries, and nothing else.
+//! Tests that the preview of a message shows exactly what its operation contains.
 
 use std::collections::BTreeSet;
 

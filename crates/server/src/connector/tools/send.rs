@@ -85,7 +85,7 @@ pub(super) fn confirm_schema() -> Value {
 }
 
 /// The schema of a sending tool's arguments: these and the common ones.
-pub(super) fn send_arguments_schema(said: Value, required: &[&str]) -> Value {
+pub(super) fn send_arguments_schema(more: Value, required: &[&str]) -> Value {
     let mut properties = json!({
         "phone": super::phone_schema(),
         "id": super::message_id_schema("Your own unique identifier for the message. If omitted, one is generated."),
@@ -95,8 +95,8 @@ pub(super) fn send_arguments_schema(said: Value, required: &[&str]) -> Value {
             "description": "Set to `true` to send the same message to the same number again within a minute.",
         },
     });
-    if let (Some(properties), Value::Object(said)) = (properties.as_object_mut(), said) {
-        properties.extend(said);
+    if let (Some(properties), Value::Object(more)) = (properties.as_object_mut(), more) {
+        properties.extend(more);
     }
     object_schema(properties, required)
 }
@@ -163,18 +163,18 @@ pub(super) const SEND_VIBER: McpTool = McpTool {
                   delivered: call message_status later.",
     annotations: ToolAnnotations::SENDING,
     input: || {
-        let said = |key| key_schema(Channel::Viber, key);
+        let schema = |key| key_schema(Channel::Viber, key);
         send_arguments_schema(
             json!({
-                "sender": said("signature"),
-                "viber_type": said("type"),
-                "text": said("message"),
-                "image": said("image"),
-                "link": said("link"),
-                "button": said("button"),
-                "carousel": said("carousel"),
-                "lifetime": said("lifetime"),
-                "short_link": said("short_link"),
+                "sender": schema("signature"),
+                "viber_type": schema("type"),
+                "text": schema("message"),
+                "image": schema("image"),
+                "link": schema("link"),
+                "button": schema("button"),
+                "carousel": schema("carousel"),
+                "lifetime": schema("lifetime"),
+                "short_link": schema("short_link"),
             }),
             &["phone", "sender"],
         )
@@ -199,18 +199,18 @@ pub(super) const SEND_RCS: McpTool = McpTool {
                   person you work for first. An accepted message is not yet delivered: call message_status later.",
     annotations: ToolAnnotations::SENDING,
     input: || {
-        let said = |key| key_schema(Channel::Rcs, key);
+        let schema = |key| key_schema(Channel::Rcs, key);
         let mut input = send_arguments_schema(
             json!({
-                "sender": said("signature"),
-                "text": said("message"),
-                "image": said("image"),
-                "button": said("button"),
-                "link": said("link"),
-                "lifetime": said("lifetime"),
+                "sender": schema("signature"),
+                "text": schema("message"),
+                "image": schema("image"),
+                "button": schema("button"),
+                "link": schema("link"),
+                "lifetime": schema("lifetime"),
                 "sms_text": key_schema(Channel::Sms, "message"),
                 "sms_sender": key_schema(Channel::Sms, "signature"),
-                "short_link": said("short_link"),
+                "short_link": schema("short_link"),
             }),
             &["phone", "sender", "text", "image", "button", "link"],
         );
@@ -251,9 +251,9 @@ pub(super) const SEND_CHAIN: McpTool = McpTool {
     annotations: ToolAnnotations::SENDING,
     input: || {
         let names: Vec<&str> = message_channels().map(Channel::name).collect();
-        let mut said: Map<String, Value> =
+        let mut properties: Map<String, Value> =
             message_channels().map(|channel| (channel.name().to_owned(), stage_schema(channel))).collect();
-        said.insert(
+        properties.insert(
             "channels".to_owned(),
             json!({
                 "type": "array",
@@ -263,7 +263,7 @@ pub(super) const SEND_CHAIN: McpTool = McpTool {
                 "description": "The channels in the order in which they are tried.",
             }),
         );
-        send_arguments_schema(Value::Object(said), &["phone", "channels"])
+        send_arguments_schema(Value::Object(properties), &["phone", "channels"])
     },
     output: send_result_schema,
     preview: Some(|arguments| preview_draft(&read_chain(arguments), arguments)),
@@ -275,10 +275,10 @@ pub(super) const SEND_CHAIN: McpTool = McpTool {
 fn read_chain(arguments: &Map<String, Value>) -> MessageDraft {
     let named = arguments.get("channels").and_then(Value::as_array).into_iter().flatten();
     let tried: Vec<Channel> = named.filter_map(|name| Channel::from_name(name.as_str()?)).collect();
-    let said = |channel: Channel| arguments.get(channel.name()).and_then(Value::as_object);
+    let message = |channel: Channel| arguments.get(channel.name()).and_then(Value::as_object);
     let mut problems = Vec::new();
     for channel in message_channels() {
-        match (tried.contains(&channel), said(channel).is_some()) {
+        match (tried.contains(&channel), message(channel).is_some()) {
             (true, false) => problems
                 .push(format!("`channels` has `{channel}`, but its message is missing: add an object `{channel}`")),
             (false, true) => problems.push(format!(
@@ -287,6 +287,6 @@ fn read_chain(arguments: &Map<String, Value>) -> MessageDraft {
             _ => {}
         }
     }
-    let stages = tried.into_iter().filter_map(|channel| Some((channel, ChannelArguments::clone(said(channel)?))));
+    let stages = tried.into_iter().filter_map(|channel| Some((channel, ChannelArguments::clone(message(channel)?))));
     MessageDraft::from_pipeline(stages.collect(), problems)
 }
