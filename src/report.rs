@@ -37,7 +37,7 @@ pub(super) async fn write_report(context: &Context, args: ReportArgs) -> Result<
     let options = context.output.options.clone();
     let command = move |arguments: String| options.command(arguments);
     let page =
-        RunPage { standing: &report, now: Timestamp::now(), left: None, zone: &zone, command: &command, rows: None };
+        RunPage { report: &report, now: Timestamp::now(), left: None, zone: &zone, command: &command, rows: None };
     let html = render_report_page(&ReportPage { page, first: first.as_ref() }, args.page.page_language())?;
     write_page(&out, &html)?;
     drop(waiting);

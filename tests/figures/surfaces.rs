@@ -119,7 +119,7 @@ fn assert_report(sale: &Folder, figures: &Figures) {
         .filter(|pair| pair[1].text.contains(|c: char| c.is_ascii_digit()))
         .map(|pair| (pair[0].words(), parse_number(&pair[1].words())))
         .collect();
-    assert_eq!(named["rows in the list"], figures.rows());
+    assert_eq!(named["Rows in the list"], figures.rows());
     assert_eq!((named["Delivered"], named["Read"]), (figures.delivered(), figures.read()), "{named:?}");
     assert_eq!(named.get("Delivered only in part").copied().unwrap_or_default(), figures.in_part(), "{named:?}");
     assert_eq!(named["Failed or rejected"], figures.state("failed") + figures.state("rejected"), "{named:?}");

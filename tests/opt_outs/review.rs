@@ -78,7 +78,7 @@ fn cancel_opts_out_of_marketing_and_scheduling_words_do_not() {
 fn front_page_shows_replies_to_review_with_masked_numbers() {
     let (_hooked, server) = receive_replies(campaign(), &["Скасувати", "дякую", "стоп"]);
     let browser = Browser::first(&server);
-    for (language, title) in [("en", "Replies to review"), ("uk", "Відповіді на перегляд")] {
+    for (language, title) in [("en", "Replies to review"), ("uk", "Відповіді для перегляду")] {
         let page = browser.ask("GET", "/", &[("Accept-Language", language)], "").page();
         let words = page.one("main").words();
         assert!(words.contains(title) && words.contains("Скасувати"), "{words}");

@@ -38,7 +38,7 @@ fn front_page_shows_runs_schedules_and_opt_outs() {
     let page = browser.page("/");
     let words = main_text(&page);
     for expected in
-        ["sale@1", "Finished", "10 Accepted by the gateway", "Active", "1 recipient gets no marketing messages"]
+        ["sale@1", "Finished", "10 Accepted by the gateway", "Active", "1 recipient opted out of marketing messages"]
     {
         assert!(words.contains(expected), "{expected}: {words}");
     }

@@ -40,13 +40,13 @@ fn first_messages_are_shown_by_channel_with_their_cost() {
     }
     let sms = html.of_class("phone-sms")[0].words();
     for expected in
-        ["Fallback 2, if earlier channels do not deliver", "Привіт, Person 2!", "part 2", "2 parts", "Unicode"]
+        ["Choice 2, if earlier channels do not deliver", "Привіт, Person 2!", "part 2", "2 parts", "Unicode"]
     {
         assert!(sms.contains(expected), "{expected}: {sms}");
     }
     assert!(html.all("mark").iter().any(|mark| mark.text == "Person 2"));
     let shown = html.one("main").words();
-    assert!(shown.contains("rows in the list 25"), "{shown}");
+    assert!(shown.contains("Rows in the list 25"), "{shown}");
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn page_has_the_requested_or_the_system_language() {
         Process::start(command).finish().exits(0);
         let (_, html) = read_page(&sale, "out.html");
         assert_eq!(html.one("html").attribute("lang"), code, "{variable}={locale} {option:?}");
-        let words = if code == "uk" { "Хто не отримає повідомлення" } else { "Skipped rows" };
+        let words = if code == "uk" { "Пропущені рядки" } else { "Skipped rows" };
         assert!(html.all("h2").iter().any(|heading| heading.words() == words), "{variable}={locale} {option:?}");
     }
 }
@@ -172,7 +172,7 @@ fn plan_shows_its_approvers_content_and_next_step() {
     );
     let page = html.one("main").words();
     let source = "Source recipients.file: sale.csv";
-    for expected in ["Sent through local", "maximum cost 4.80 UAH", "Hello, Person 2", "kept for 30 days", source] {
+    for expected in ["Gateway: local", "Maximum cost 4.80 UAH", "Hello, Person 2", "kept for 30 days", source] {
         assert!(page.contains(expected), "{expected}: {page}");
     }
     assert_eq!(gateway.requests().len(), 0);

@@ -216,7 +216,7 @@ fn gateway_text_is_escaped_and_labelled_in_two_languages() {
     let gateway = Gateway::always(Answer::items(move |operation| rejected(operation, hostile)));
     let sale = campaign().to(4).through(&gateway).write();
     sale.run(&["--keep-going"]).exits(3);
-    for (language, title) in [("en", "Failure reasons"), ("uk", "Що відхилено або не вдалося")] {
+    for (language, title) in [("en", "Failure reasons"), ("uk", "Причини невдач")] {
         let report = write_report(&sale, &["--lang", language]);
         assert_eq!(report.html.one("html").attribute("lang"), language);
         assert!(report.html.all("b").is_empty());
@@ -285,7 +285,7 @@ fn unreported_parts_make_the_total_a_minimum() {
         named.expect("the part").words()
     };
     let in_report = words(&write_report(&sale, &[]).html, "run-numbers");
-    assert!(in_report.contains("At least this many billed parts, as reported 1"), "{in_report}");
+    assert!(in_report.contains("Billed parts, at least 1"), "{in_report}");
     let server = Server::start(&sale, &[]);
     let on_page = words(&Browser::first(&server).page("/runs/sale@1"), "standing");
     assert!(on_page.contains("at least 1 billed part,"), "{on_page}");
@@ -293,7 +293,7 @@ fn unreported_parts_make_the_total_a_minimum() {
     let all = campaign().to(6).through(&gateway).write();
     all.run(&[]).exits(0);
     let in_report = words(&write_report(&all, &[]).html, "run-numbers");
-    assert!(in_report.contains("parts, as reported 6"), "{in_report}");
+    assert!(in_report.contains("Billed parts 6"), "{in_report}");
 }
 
 #[test]

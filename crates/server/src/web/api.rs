@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{Path, Request, State};
@@ -14,15 +13,13 @@ use axum::routing::get;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
 use subtle::ConstantTimeEq as _;
-use tokio::sync::Mutex;
-use tokio::time::Instant;
 
+use super::RunListCache;
 use campaign_engine::report::{RunList, damaged_runs_json, run_entry_json, run_json};
-use campaign_ledger::{Ledger, LedgerError};
 use campaign_manifest::SecretSource;
 use campaign_runs::{Adapters, ScheduleView, load_schedule_views};
 
-/// The fewest characters of a token.
+/// The minimum length of a token, in bytes.
 const MIN_TOKEN_LENGTH: usize = 16;
 
 /// The file with the token, which is read again for every request.
@@ -33,8 +30,8 @@ impl TokenFile {
     /// The token in this file.
     ///
     /// # Errors
-    /// When the file cannot be read, is readable for others, or holds no token; the text of the error never contains a
-    /// part of it.
+    /// If the file cannot be read, is readable by others, or contains no valid token. The message never contains any
+    /// part of the token.
     pub fn open(path: PathBuf) -> Result<Self, String> {
         let file = Self(SecretSource::File(path));
         file.read_token().map(|_| file)
@@ -52,11 +49,13 @@ impl TokenFile {
     }
 
     /// Whether a header contains the current token.
-    fn matches(&self, shown: Option<&HeaderValue>) -> bool {
-        let shown = shown.and_then(|value| value.to_str().ok()?.split_once(' '));
-        let Some((_, shown)) = shown.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")) else { return false };
+    fn matches(&self, header: Option<&HeaderValue>) -> bool {
+        let header = header.and_then(|value| value.to_str().ok()?.split_once(' '));
+        let Some((_, presented)) = header.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")) else {
+            return false;
+        };
         match self.read_token() {
-            Ok(token) => token.expose_secret().as_bytes().ct_eq(shown.trim().as_bytes()).into(),
+            Ok(token) => token.expose_secret().as_bytes().ct_eq(presented.trim().as_bytes()).into(),
             Err(why) => {
                 tracing::warn!("access to /api is denied: {why}");
                 false
@@ -65,7 +64,7 @@ impl TokenFile {
     }
 }
 
-/// The routes for runs and schedules, for clients with the token.
+/// The API's routes, for clients with the token.
 pub fn routes(views: Arc<RunListCache>, adapters: Adapters, token: TokenFile) -> Router {
     let schedules = Router::new().route("/api/schedules", get(list_schedules)).with_state(adapters);
     Router::new()
@@ -109,9 +108,9 @@ async fn get_run(State(views): State<Arc<RunListCache>>, Path(name): Path<String
         let why = format!("the run cannot be read: {}", damaged.error.describe_damage());
         return json_response(StatusCode::SERVICE_UNAVAILABLE, &json!({ "error": why }));
     }
-    // A campaign's name alone means its latest live run, or else its latest run; the latest is first.
-    let of_name = || views.iter().filter(|view| view.run.campaign == name);
-    let latest = || of_name().find(|view| view.run.live).or_else(|| of_name().next());
+    // The name of a campaign means its latest live run, or its latest rehearsal. The latest run is first.
+    let of_campaign = || views.iter().filter(|view| view.run.campaign == name);
+    let latest = || of_campaign().find(|view| view.run.live).or_else(|| of_campaign().next());
     match views.iter().find(|view| view.run.name() == name).or_else(latest) {
         Some(view) => json_response(StatusCode::OK, &run_json(view)),
         None => json_response(StatusCode::NOT_FOUND, &json!({ "error": "the run does not exist" })),
@@ -120,9 +119,9 @@ async fn get_run(State(views): State<Arc<RunListCache>>, Path(name): Path<String
 
 async fn list_schedules(State(adapters): State<Adapters>) -> Response {
     match load_schedule_views(&adapters).await {
-        Ok(armed) => {
-            let armed: Vec<Value> = armed.iter().map(ScheduleView::to_json).collect();
-            json_response(StatusCode::OK, &json!({ "schedules": armed }))
+        Ok(views) => {
+            let schedules: Vec<Value> = views.iter().map(ScheduleView::to_json).collect();
+            json_response(StatusCode::OK, &json!({ "schedules": schedules }))
         }
         Err(error) => {
             tracing::warn!("the active schedules cannot be read for /api: {error}");
@@ -145,64 +144,4 @@ async fn read_runs(views: &RunListCache) -> Result<Arc<RunList>, Response> {
 
 fn json_response(status: StatusCode, body: &Value) -> Response {
     (status, [(CONTENT_TYPE, "application/json")], body.to_string()).into_response()
-}
-
-/// The minimum lifetime of a cached list.
-const MIN_TTL: Duration = Duration::from_secs(1);
-/// A list is cached for this many times as long as reading it took.
-const TTL_FACTOR: u32 = 20;
-/// How long a request waits for the list.
-const READ_TIMEOUT: Duration = Duration::from_secs(8);
-
-/// A cached list of the runs.
-///
-/// The counts of a run that is being sent come from its envelopes, which takes seconds for millions of rows. So the
-/// list is read on request, by one reader at a time, for at most a twentieth of the time.
-pub struct RunListCache {
-    ledger: Arc<dyn Ledger>,
-    last: Arc<Mutex<Option<CachedRuns>>>,
-}
-
-/// A list and the end of its lifetime.
-struct CachedRuns {
-    runs: Arc<RunList>,
-    fresh_until: Instant,
-}
-
-impl RunListCache {
-    /// An empty cache for a ledger.
-    pub fn new(ledger: Arc<dyn Ledger>) -> Self {
-        Self { ledger, last: Arc::default() }
-    }
-
-    /// The ledger.
-    pub(super) fn ledger(&self) -> &dyn Ledger {
-        self.ledger.as_ref()
-    }
-
-    /// The runs, the latest first; `None` while reading them takes long.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
-    pub(super) async fn read_latest(&self) -> Result<Option<Arc<RunList>>, LedgerError> {
-        let (ledger, last) = (Arc::clone(&self.ledger), Arc::clone(&self.last));
-        // A separate task, so that the next request gets what this one no longer waits for.
-        let reading = tokio::spawn(async move {
-            let mut last = last.lock().await;
-            if let Some(CachedRuns { runs, fresh_until }) = &*last
-                && Instant::now() < *fresh_until
-            {
-                return Ok(Arc::clone(runs));
-            }
-            let began = Instant::now();
-            let runs = Arc::new(RunList::load(ledger.as_ref()).await?);
-            let fresh_until = Instant::now() + (began.elapsed() * TTL_FACTOR).max(MIN_TTL);
-            *last = Some(CachedRuns { runs: Arc::clone(&runs), fresh_until });
-            Ok(runs)
-        });
-        match tokio::time::timeout(READ_TIMEOUT, reading).await {
-            Ok(Ok(read)) => read.map(Some),
-            Ok(Err(_)) | Err(_) => Ok(None),
-        }
-    }
 }

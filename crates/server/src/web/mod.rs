@@ -2,7 +2,8 @@
 //!
 //! - `monitoring`: `/healthz`, `/readyz` and `/metrics`;
 //! - `api`: runs and schedules as JSON, with a token;
-//! - `pages`: runs, schedules and decisions, after sign-in.
+//! - `pages`: runs, schedules and decisions, after sign-in;
+//! - `cache`: single-flight cache, and the cached list of runs.
 //!
 //! Pages, served and as files:
 //!
@@ -15,6 +16,7 @@
 //! This is a router for a listener of `campaign_net`. It must not make decisions about runs.
 
 mod api;
+mod cache;
 pub mod charts;
 pub mod files;
 pub mod html;
@@ -23,7 +25,8 @@ mod pages;
 pub mod run_page;
 pub mod words;
 
-pub use api::{RunListCache, TokenFile, routes as api};
+pub use api::{TokenFile, routes as api};
+pub use cache::RunListCache;
 pub use monitoring::{Health, MetricsSource, health_routes as health, metrics_routes as metrics};
 pub use pages::{LINK_LIFETIME, Pages, SignInEntry, Visitors, is_name, routes as pages};
 

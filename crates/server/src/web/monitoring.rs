@@ -17,15 +17,15 @@ use super::RunListCache;
 use campaign_ledger::{Ledger, LedgerError};
 use campaign_net::metrics::{AccountUse, LedgerFigures, MEDIA_TYPE, Metrics};
 
-/// The longest duration of a proof; a supervisor asks again.
-const PROOF_TIMEOUT: Duration = Duration::from_secs(2);
+/// The longest duration of a check; a supervisor asks again.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a result is cached, so that frequent requests do not keep the disk busy.
-const PROOF_TTL: Duration = Duration::from_secs(1);
+const CHECK_TTL: Duration = Duration::from_secs(1);
 
 /// Whether the process can do its work.
 pub struct Health {
     ledger: Arc<dyn Ledger>,
-    /// When it was last checked, and the result.
+    /// The time of the last check, and its result.
     last: Mutex<Option<(Instant, bool)>>,
     failed: watch::Sender<Option<LedgerError>>,
 }
@@ -47,11 +47,11 @@ impl Health {
     async fn check_ready(&self) -> bool {
         let mut last = self.last.lock().await;
         if let Some((at, ready)) = *last
-            && at.elapsed() < PROOF_TTL
+            && at.elapsed() < CHECK_TTL
         {
             return ready;
         }
-        let ready = match tokio::time::timeout(PROOF_TIMEOUT, self.ledger.check_writable()).await {
+        let ready = match tokio::time::timeout(CHECK_TIMEOUT, self.ledger.check_writable()).await {
             Ok(Ok(())) => true,
             Ok(Err(LedgerError::Busy { who, .. })) => {
                 tracing::warn!("the ledger cannot be written at the moment: {who}");
@@ -64,7 +64,7 @@ impl Health {
                 false
             }
             Err(_) => {
-                tracing::warn!("the ledger could not be written within {} s", PROOF_TIMEOUT.as_secs());
+                tracing::warn!("the ledger could not be written within {} s", CHECK_TIMEOUT.as_secs());
                 false
             }
         };
@@ -73,7 +73,7 @@ impl Health {
     }
 }
 
-/// Whether the process is well.
+/// The routes `/healthz` and `/readyz`.
 pub fn health_routes(health: Arc<Health>) -> Router {
     Router::new().route("/healthz", get(|| async { "alive\n" })).route("/readyz", get(get_readyz)).with_state(health)
 }
@@ -97,13 +97,13 @@ pub struct MetricsSource {
 }
 
 /// The route `/metrics`.
-pub fn metrics_routes(counted: MetricsSource) -> Router {
-    Router::new().route("/metrics", get(get_metrics)).with_state(counted)
+pub fn metrics_routes(source: MetricsSource) -> Router {
+    Router::new().route("/metrics", get(get_metrics)).with_state(source)
 }
 
-async fn get_metrics(State(counted): State<MetricsSource>) -> Response {
-    let text = match read_ledger_figures(&counted).await {
-        Ok(Some(standing)) => counted.metrics.encode_text(&standing).ok(),
+async fn get_metrics(State(source): State<MetricsSource>) -> Response {
+    let text = match read_ledger_figures(&source).await {
+        Ok(Some(figures)) => source.metrics.encode_text(&figures).ok(),
         Ok(None) => None,
         Err(error) => {
             tracing::warn!("the ledger cannot be read for /metrics: {error}");
@@ -116,23 +116,23 @@ async fn get_metrics(State(counted): State<MetricsSource>) -> Response {
     }
 }
 
-async fn read_ledger_figures(counted: &MetricsSource) -> Result<Option<LedgerFigures>, LedgerError> {
-    let Some(runs) = counted.views.read_latest().await? else { return Ok(None) };
-    let mut standing = LedgerFigures::default();
+async fn read_ledger_figures(source: &MetricsSource) -> Result<Option<LedgerFigures>, LedgerError> {
+    let Some(runs) = source.views.read_latest().await? else { return Ok(None) };
+    let mut figures = LedgerFigures::default();
     for view in runs.views.iter().filter(|view| view.run.live) {
-        *standing.runs.entry(view.status.as_str()).or_default() += 1;
+        *figures.runs.entry(view.status.as_str()).or_default() += 1;
         for (state, count) in view.counts.iter() {
-            *standing.messages.entry((view.run.gateway.clone(), state.name())).or_default() += count;
+            *figures.messages.entry((view.run.gateway.clone(), state.name())).or_default() += count;
         }
     }
-    let now = (counted.clock)().as_microsecond();
-    let paces = counted.views.ledger().list_rate_limits().await?;
-    standing.accounts = paces
+    let now = (source.clock)().as_microsecond();
+    let rate_limits = source.views.ledger().list_rate_limits().await?;
+    figures.accounts = rate_limits
         .into_iter()
-        .filter_map(|(account, pace)| {
-            let taken = u64::try_from(pace.taken).unwrap_or(0);
-            pace.allowed_rate(now).map(|allowed| AccountUse { account, taken, allowed })
+        .filter_map(|(account, limit)| {
+            let taken = u64::try_from(limit.taken).unwrap_or(0);
+            limit.allowed_rate(now).map(|allowed| AccountUse { account, taken, allowed })
         })
         .collect();
-    Ok(Some(standing))
+    Ok(Some(figures))
 }

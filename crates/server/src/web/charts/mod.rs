@@ -44,11 +44,11 @@ pub struct Bar {
     pub foreign: bool,
     /// An additional note.
     pub note: Option<String>,
-    /// How much, exactly.
+    /// The exact number.
     pub value: u64,
     /// The class in the stylesheet.
     pub class: &'static str,
-    /// How long it is.
+    /// Its length.
     pub length: Length,
     /// The nesting depth.
     pub depth: u8,
@@ -59,24 +59,24 @@ pub struct Bar {
 pub struct BarSegment {
     /// The label with the exact number.
     pub label: String,
-    /// How much.
+    /// The exact number.
     pub value: u64,
     /// The class of the stylesheet.
     pub class: &'static str,
     /// Its start.
     pub from: Length,
-    /// How long it is.
+    /// Its length.
     pub length: Length,
 }
 
 impl Bar {
-    /// A bar of this much.
+    /// A bar for a number.
     #[must_use]
     pub fn new(label: impl Into<String>, value: u64, class: &'static str) -> Self {
         Self { label: label.into(), foreign: false, note: None, value, class, length: Length::default(), depth: 0 }
     }
 
-    /// The same below another one.
+    /// Nests the bar below another one.
     #[must_use]
     pub fn with_depth(self, depth: u8) -> Self {
         Self { depth, ..self }
@@ -95,7 +95,7 @@ impl Bar {
     }
 }
 
-/// Gives bars their lengths: the chart is as long as `whole`, or as the longest bar if that is not given.
+/// Scales bars to the length of the chart, which represents `whole` or the longest bar.
 #[must_use]
 pub fn scale_bars(bars: Vec<Bar>, whole: Option<u64>) -> Vec<Bar> {
     let whole = whole.or(bars.iter().map(|bar| bar.value).max()).unwrap_or_default();
@@ -107,10 +107,10 @@ pub fn scale_bars(bars: Vec<Bar>, whole: Option<u64>) -> Vec<Bar> {
 pub struct CascadeStep {
     /// The label.
     pub label: String,
-    /// The pieces that ended at this step: words, class and number.
+    /// The pieces that ended at this step: label, class and number.
     pub ended: Vec<(String, &'static str, u64)>,
-    /// The piece that fell back to the next channel, with its words.
-    pub fell: (String, u64),
+    /// The piece that fell back to the next channel, with its label.
+    pub fell_back: (String, u64),
 }
 
 /// A step as it is drawn.
@@ -125,17 +125,17 @@ pub struct Cascade {
 }
 
 /// The class of the piece that fell back.
-const FELL_CLASS: &str = "fell";
+const FALLBACK_CLASS: &str = "fell";
 
-/// Draws steps, the first of which is as long as the chart.
+/// Draws the steps of a cascade. The first one is as long as the chart.
 #[must_use]
 pub fn draw_cascade(steps: Vec<CascadeStep>) -> Vec<Cascade> {
     let whole = steps.first().map_or(0, count_reached);
     let mut begins = 0_u64;
     let mut drawn = Vec::with_capacity(steps.len());
     for step in steps {
-        let (reached, fell) = (count_reached(&step), step.fell.1);
-        let pieces = step.ended.into_iter().chain([(step.fell.0, FELL_CLASS, step.fell.1)]);
+        let (reached, fell_back) = (count_reached(&step), step.fell_back.1);
+        let pieces = step.ended.into_iter().chain([(step.fell_back.0, FALLBACK_CLASS, step.fell_back.1)]);
         let (mut at, mut segments) = (begins, Vec::new());
         for (label, class, value) in pieces.filter(|(.., value)| *value > 0) {
             let from = Length::from_share(at, whole).0.min(999);
@@ -144,19 +144,19 @@ pub fn draw_cascade(steps: Vec<CascadeStep>) -> Vec<Cascade> {
             segments.push(BarSegment { label, value, class, from: Length(from), length: Length(length) });
         }
         drawn.push(Cascade { label: step.label, reached, segments });
-        begins = begins.saturating_add(reached.saturating_sub(fell));
+        begins = begins.saturating_add(reached.saturating_sub(fell_back));
     }
     drawn
 }
 
 fn count_reached(step: &CascadeStep) -> u64 {
-    step.ended.iter().fold(step.fell.1, |sum, (.., value)| sum.saturating_add(*value))
+    step.ended.iter().fold(step.fell_back.1, |sum, (.., value)| sum.saturating_add(*value))
 }
 
 /// A calendar.
 #[derive(Clone, Debug, Serialize)]
 pub struct CalendarView {
-    /// The days of the week, by their numbers from 1, which is Monday.
+    /// The days of the week as numbers; Monday is 1.
     pub days: [String; 7],
     /// The weeks, each from Monday to Sunday; `None` for days outside the range.
     pub weeks: Vec<Vec<Option<CalendarDay>>>,
@@ -167,11 +167,11 @@ pub struct CalendarView {
 pub struct CalendarDay {
     /// The day of the month.
     pub day: i8,
-    /// The day of the week, by its number from 1, which is Monday.
+    /// The day of the week as a number; Monday is 1.
     pub weekday: String,
-    /// The name of its month.
+    /// The number of its month.
     pub month: String,
-    /// As programs write it.
+    /// The date in ISO format.
     pub date: String,
     /// Whether the month is shown: on the first day of the calendar, and on the first of a month.
     pub named: bool,
@@ -217,7 +217,7 @@ mod tests {
 }
 
 #[cfg(test)]
-mod bars_tests {
+mod bar_tests {
     use proptest::prelude::*;
 
     use super::*;
@@ -250,12 +250,12 @@ mod cascade_tests {
             let steps = ended.iter().map(|(a, b)| {
                 left -= a + b;
                 let ended = vec![("a".to_owned(), "good", *a), ("b".to_owned(), "bad", *b)];
-                CascadeStep { label: "<s>".to_owned(), ended, fell: ("on".to_owned(), left) }
+                CascadeStep { label: "<s>".to_owned(), ended, fell_back: ("on".to_owned(), left) }
             });
             let drawn = draw_cascade(steps.collect());
             for pair in drawn.windows(2) {
-                let fell = pair[0].segments.iter().find(|piece| piece.class == FELL_CLASS).map_or(0, |piece| piece.value);
-                prop_assert_eq!(fell, pair[1].reached);
+                let fell_back = pair[0].segments.iter().find(|piece| piece.class == FALLBACK_CLASS).map_or(0, |piece| piece.value);
+                prop_assert_eq!(fell_back, pair[1].reached);
             }
             for step in &drawn {
                 prop_assert_eq!(step.segments.iter().map(|piece| piece.value).sum::<u64>(), step.reached);

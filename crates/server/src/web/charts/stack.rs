@@ -1,4 +1,4 @@
-//! Layers over time: how much of each kind fell into each point, one on the other. Every point is as wide as it is long.
+//! Stacked charts over time: one layer per kind, and equally wide points.
 
 use std::fmt::Write as _;
 
@@ -22,7 +22,7 @@ pub struct StackInput<'c> {
     pub points: usize,
     /// The kinds, from below.
     pub kinds: Vec<LayerInput>,
-    /// The highest value that is allowed per point. It is drawn as a line if it fits the chart.
+    /// The maximum value per point, drawn as a line unless it is far above the data.
     pub allowed: Option<u64>,
     /// The time zone of the labels.
     pub zone: &'c TimeZone,
@@ -44,7 +44,7 @@ pub struct LayerInput {
 pub struct StackChart {
     /// The layers, from below.
     pub series: Vec<Series>,
-    /// How many points there are.
+    /// The number of points.
     width: usize,
     height: u32,
     rows: Vec<HeightMark>,
@@ -108,10 +108,10 @@ pub fn draw_stack(input: StackInput<'_>, write: impl Fn(u64) -> String) -> Stack
     let height = |tick: Tick| HeightMark { y: HEIGHT - tick.at.0 * HEIGHT / 1_000, label: tick.label };
     let rows: Vec<HeightMark> = rows.into_iter().map(height).collect();
     // A number that the axis already shows at the same height is not repeated.
-    let is_said = |at: u32| rows.iter().any(|row| row.y == at);
+    let is_labelled = |at: u32| rows.iter().any(|row| row.y == at);
     let line = |allowed: u64| {
         let at = y(allowed);
-        HeightMark { y: at, label: if is_said(at) { String::new() } else { write(allowed) } }
+        HeightMark { y: at, label: if is_labelled(at) { String::new() } else { write(allowed) } }
     };
     StackChart {
         series,
@@ -128,7 +128,7 @@ fn height_of(value: u64, top: u64) -> u32 {
     u32::try_from(height).unwrap_or(HEIGHT)
 }
 
-/// The outline of a layer: one piece for each stretch of points that are not empty.
+/// The outline of a layer: one closed path for each stretch of points that are not empty.
 fn draw_outline(below: &[u64], above: &[u64], y: impl Fn(u64) -> u32) -> String {
     let (mut path, mut point) = (String::new(), 0);
     let thick = |point: usize| below.get(point) != above.get(point);
@@ -160,7 +160,7 @@ fn draw_outline(below: &[u64], above: &[u64], y: impl Fn(u64) -> u32) -> String 
 pub(super) struct Tick {
     /// The distance from the start.
     pub(super) at: Length,
-    /// The edge of the chart that is so near that the words end there: `begins`, `ends` or none.
+    /// The edge of the chart at which the label must be aligned: `begins`, `ends` or none.
     edge: &'static str,
     /// The label.
     pub(super) label: String,
@@ -177,7 +177,7 @@ impl Tick {
     }
 }
 
-/// The highest number of an axis for values up to `most`, and the places of the round numbers.
+/// The highest number of an axis for values up to `most`, and the marks of its round numbers.
 pub(super) fn number_axis(most: u64, write: impl Fn(u64) -> String) -> (u64, Vec<Tick>) {
     let step = round_step(most.max(1).div_ceil(4));
     let top = most.max(1).div_ceil(step).saturating_mul(step);
@@ -220,10 +220,10 @@ const STEPS: [(i64, i64, Unit); 17] = [
     (2_592_000, 30, Unit::Day),
     (31_536_000, 365, Unit::Day),
 ];
-/// The largest number of marks whose words do not overlap on a small screen.
+/// The largest number of marks whose labels do not overlap on a small screen.
 const MAX_MARKS: i64 = 5;
 
-/// The places of round clock times of a zone between two moments.
+/// The marks of round local times between two moments.
 pub(super) fn time_axis(from: Timestamp, to: Timestamp, zone: &TimeZone) -> Vec<Tick> {
     let seconds = to.as_second().saturating_sub(from.as_second()).max(1);
     let fitting = STEPS.into_iter().find(|(step, ..)| seconds / step < MAX_MARKS);

@@ -1,4 +1,4 @@
-//! The first messages of a campaign as phones, with the findings about their texts.
+//! The first messages of a campaign as they look on a phone, with the findings about their texts.
 
 use std::io::Read;
 
@@ -14,7 +14,7 @@ use campaign_ledger::{ExcludedRows, RowState};
 use campaign_manifest::{CampaignBrief, MessageArm, SourceMap};
 use campaign_runs::{Error, Inputs};
 
-/// The messages to show, and the way to show them.
+/// Which messages to show, and how.
 #[derive(Clone, Copy, Debug)]
 pub struct MessageSelection<'c> {
     /// Only these rows, if some were named.
@@ -33,31 +33,31 @@ pub(super) struct MessageView {
     to: String,
     variant: Option<String>,
     phones: Fallbacks,
-    /// Why nothing is sent to it.
-    left_out: Option<LeftOutView>,
+    /// Why the row gets no message.
+    skipped: Option<SkipReasonView>,
 }
 
 /// Why a row gets no message.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct LeftOutView {
+pub(super) struct SkipReasonView {
     state: &'static str,
     /// The reason in the page's language, if it is one of ours.
-    reason: Option<String>,
+    translated: Option<String>,
     /// The reason in English.
-    told: String,
+    english: String,
 }
 
-impl LeftOutView {
+impl SkipReasonView {
     pub(super) fn from_reason(words: &PageWords, state: RowState, reason: &str) -> Self {
-        let known = words.kind("reason", reason).map(str::to_owned);
-        Self { state: state.name(), reason: known, told: reason.to_owned() }
+        let translated = words.kind("reason", reason).map(str::to_owned);
+        Self { state: state.name(), translated, english: reason.to_owned() }
     }
 }
 
 impl MessageView {
     /// A row without any known content.
     fn empty(row: Row) -> Self {
-        Self { row: row.get(), to: String::new(), variant: None, phones: Vec::new(), left_out: None }
+        Self { row: row.get(), to: String::new(), variant: None, phones: Vec::new(), skipped: None }
     }
 
     /// Adds a message and the name of its variant, if any. Numbers in it are masked unless they were requested.
@@ -94,25 +94,25 @@ pub(super) fn collect_run_messages<R: Read>(
     Ok(views)
 }
 
-/// The first messages, and the findings about other things than their texts.
+/// The first messages, and the findings that are not about their texts.
 pub(super) struct CampaignMessages {
     pub(super) shown: Vec<MessageView>,
     pub(super) other_findings: Vec<FindingView>,
 }
 
-/// Collects messages of a list without the skipped rows.
+/// Collects messages of a list. Excluded rows have their reasons instead.
 ///
 /// # Errors
 /// When the inputs cannot be read.
 pub(super) fn collect_messages(
     inputs: &Inputs,
-    left_out: &ExcludedRows,
+    excluded: &ExcludedRows,
     findings: &[Finding],
     shown: MessageSelection<'_>,
     words: &PageWords,
 ) -> Result<CampaignMessages, Error> {
     let arms = inputs.campaign.brief.list_arms();
-    let mut untold: Vec<&Finding> = findings.iter().collect();
+    let mut other_findings: Vec<&Finding> = findings.iter().collect();
     let mut views = Vec::new();
     let show = |row: Row, message: Result<MarkedMessage, (RowState, &str)>| {
         let mut view = MessageView::empty(row);
@@ -120,19 +120,22 @@ pub(super) fn collect_messages(
             Ok(message) => {
                 view.set_message(&message, &arms, shown.unmasked);
                 if let Some(arm) = arms.get(message.arm) {
-                    attach_findings(&mut view.phones, arm, &mut untold, &inputs.campaign.places);
+                    attach_findings(&mut view.phones, arm, &mut other_findings, &inputs.campaign.places);
                 }
             }
-            Err((state, reason)) => view.left_out = Some(LeftOutView::from_reason(words, state, reason)),
+            Err((state, reason)) => view.skipped = Some(SkipReasonView::from_reason(words, state, reason)),
         }
         views.push(view);
     };
-    let read = preview_marked_rows(&mut inputs.compile_campaign()?, left_out, shown.rows, shown.most, show);
+    let read = preview_marked_rows(&mut inputs.compile_campaign()?, excluded, shown.rows, shown.most, show);
     read.map_err(|finding| Error::Findings(vec![*finding]))?;
     if shown.rows.is_none() && views.iter().all(|view| view.phones.is_empty()) {
         fill_without_exclusions(inputs, &mut views, shown)?;
     }
-    Ok(CampaignMessages { shown: views, other_findings: untold.into_iter().map(FindingView::from_finding).collect() })
+    Ok(CampaignMessages {
+        shown: views,
+        other_findings: other_findings.into_iter().map(FindingView::from_finding).collect(),
+    })
 }
 
 /// Adds the messages of skipped rows, if there are no other messages to show.
@@ -159,9 +162,14 @@ fn format_number(phone: Phone, unmasked: bool) -> String {
 }
 
 /// Moves each finding to the first phone that shows its text.
-fn attach_findings(phones: &mut [PhoneView], arm: &MessageArm<'_>, untold: &mut Vec<&Finding>, places: &SourceMap) {
+fn attach_findings(
+    phones: &mut [PhoneView],
+    arm: &MessageArm<'_>,
+    other_findings: &mut Vec<&Finding>,
+    places: &SourceMap,
+) {
     for (phone, stage) in phones.iter_mut().zip(&arm.content.stages) {
-        untold.retain(|finding| {
+        other_findings.retain(|finding| {
             let about = finding.place.as_ref().is_some_and(|place| is_within_stage(place, stage, places));
             phone.findings.extend(about.then(|| FindingView::from_finding(finding)));
             !about

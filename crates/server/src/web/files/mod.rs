@@ -22,7 +22,7 @@ use campaign_engine::check::online::Cost;
 use campaign_ledger::{ExcludedRows, Plan};
 use campaign_manifest::{CampaignBrief, InDoubtPolicy, Resource};
 use campaign_runs::{CreatedPlan, Error, Inputs, ListSurvey, short_digest};
-use messages::{CampaignMessages, LeftOutView, MessageView, collect_messages, collect_run_messages};
+use messages::{CampaignMessages, MessageView, SkipReasonView, collect_messages, collect_run_messages};
 
 pub use messages::MessageSelection;
 
@@ -38,7 +38,7 @@ pub struct PreviewPage<'c> {
     pub cost: Option<&'c Cost>,
     /// The messages to show.
     pub shown: MessageSelection<'c>,
-    /// When it is made.
+    /// The time at which it is created.
     pub now: Timestamp,
 }
 
@@ -46,12 +46,12 @@ pub struct PreviewPage<'c> {
 #[derive(Serialize)]
 pub struct PreviewView {
     name: String,
-    way: String,
+    destination: String,
     file: String,
-    made: String,
+    created: String,
     rows: u64,
     figures: CampaignFigures,
-    left_out: LeftOutTable,
+    skipped: SkippedRowsTable,
     findings: Vec<FindingView>,
     messages: Vec<MessageView>,
     shown: usize,
@@ -78,21 +78,21 @@ pub fn build_preview_view(page: &PreviewPage<'_>, language: PageLanguage) -> Res
     let CampaignMessages { shown: messages, other_findings } =
         collect_messages(inputs, &survey.left_out, findings, *shown, words)?;
     let currency = inputs.destination.profile().and_then(|profile| profile.currency.as_deref());
-    let (shown, left_out) = (messages.len(), LeftOutTable::from_left_out(words, &survey.left_out));
+    let (shown, skipped) = (messages.len(), SkippedRowsTable::from_excluded(words, &survey.left_out));
     Ok(PreviewView {
         name: brief.name.clone(),
-        way: describe_destination(words, inputs),
+        destination: describe_destination(words, inputs),
         file: inputs.campaign.file.display().to_string(),
-        made: words.format_moment_in_zone(&now.to_zoned(brief.home_zone())),
+        created: words.format_moment_in_zone(&now.to_zoned(brief.home_zone())),
         rows: survey.recipients,
         figures: CampaignFigures {
             rows: survey.recipients,
             messages: survey.count_planned(),
             parts: survey.parts,
-            left_out: left_out.all,
+            skipped: skipped.all,
             cost: cost.map(|cost| words.format_cost(cost, currency)),
         },
-        left_out,
+        skipped,
         findings: other_findings,
         messages,
         shown,
@@ -111,16 +111,16 @@ pub struct PlanPage<'c> {
     pub approve: Option<String>,
     /// The command that sends the campaign.
     pub run: String,
-    /// When it was made.
+    /// The time at which it is created.
     pub now: Timestamp,
 }
 
 #[derive(Serialize)]
 struct PlanPageView {
     name: String,
-    way: String,
+    destination: String,
     file: String,
-    made: String,
+    created: String,
     digest: String,
     short: String,
     days: u32,
@@ -129,11 +129,11 @@ struct PlanPageView {
     /// The number of remaining rows beyond this plan.
     later: u64,
     hours: Option<String>,
-    /// Programs, addresses and sources, in the form for programs.
+    /// Programs, addresses and sources, as JSON.
     resources: Vec<Value>,
     /// The policy for rows in doubt, unless they remain in doubt.
     on_in_doubt: Option<&'static str>,
-    left_out: LeftOutTable,
+    skipped: SkippedRowsTable,
     findings: Vec<FindingView>,
     messages: Vec<MessageView>,
     shown: usize,
@@ -155,12 +155,12 @@ pub fn render_plan_page(page: &PlanPage<'_>, language: PageLanguage) -> Result<(
     let first = MessageSelection { rows: first.as_ref(), most, ..*shown };
     let CampaignMessages { shown: messages, other_findings } =
         collect_messages(inputs, &survey.left_out, &made.findings, first, words)?;
-    let (shown, left_out) = (messages.len(), LeftOutTable::from_left_out(words, &survey.left_out));
+    let (shown, skipped) = (messages.len(), SkippedRowsTable::from_excluded(words, &survey.left_out));
     let view = PlanPageView {
         name: brief.name.clone(),
-        way: describe_destination(words, inputs),
+        destination: describe_destination(words, inputs),
         file: inputs.campaign.file.display().to_string(),
-        made: words.format_moment_in_zone(&now.to_zoned(brief.home_zone())),
+        created: words.format_moment_in_zone(&now.to_zoned(brief.home_zone())),
         digest: made.digest.clone(),
         short: short_digest(&made.digest).to_owned(),
         days: Plan::KEPT_DAYS,
@@ -169,14 +169,14 @@ pub fn render_plan_page(page: &PlanPage<'_>, language: PageLanguage) -> Result<(
             rows: planned.rows,
             messages: planned.messages,
             parts: planned.parts,
-            left_out: left_out.all,
+            skipped: skipped.all,
             cost: made.cost.as_ref().map(|cost| words.format_cost(cost, planned.currency.as_deref())),
         },
         later: survey.count_planned().saturating_sub(planned.messages),
         hours: planned.options.hours.clone(),
         resources: made.resources.iter().map(Resource::to_json).collect(),
         on_in_doubt: planned.options.on_in_doubt.map(InDoubtPolicy::name),
-        left_out,
+        skipped,
         findings: other_findings,
         messages,
         shown,
@@ -213,7 +213,7 @@ pub struct FirstMessages {
 struct ReportPageView<'v> {
     run: RunPageView,
     messages: &'v [MessageView],
-    /// The numbers for programs.
+    /// The figures as JSON.
     data: String,
 }
 
@@ -225,13 +225,13 @@ impl FirstMessages {
     pub fn read_first<R: Read>(
         brief: &CampaignBrief,
         mut prepared: CompiledCampaign<R>,
-        left_out: &RoaringBitmap,
+        excluded: &RoaringBitmap,
         last: Row,
         max: usize,
         unmasked: bool,
     ) -> Result<Self, Error> {
-        let kept = (Row::FIRST.get()..=last.get()).filter(|row| !left_out.contains(*row));
-        let rows: Vec<String> = kept.take(max).map(|row| row.to_string()).collect();
+        let planned = (Row::FIRST.get()..=last.get()).filter(|row| !excluded.contains(*row));
+        let rows: Vec<String> = planned.take(max).map(|row| row.to_string()).collect();
         let messages = match rows.join(",").parse() {
             Ok(rows) => collect_run_messages(&mut prepared, brief, &rows, max, unmasked)?,
             // No row gets a message.
@@ -262,40 +262,40 @@ pub fn render_report_page(report: &ReportPage<'_>, language: PageLanguage) -> Re
     let view = ReportPageView {
         run: report.page.to_view(language),
         messages: report.first.map_or(&[], |first| &first.messages),
-        data: embed_json(&report.page.standing.to_report_json()),
+        data: embed_json(&report.page.report.to_report_json()),
     };
     render(language, PageFormat::File, "run/report.html", &view).map_err(|error| Error::Input(error.to_string()))
 }
 
-/// The number of reasons that are named; the rest are counted together.
+/// The number of reasons that are listed. The others are counted together.
 const MAX_REASONS: usize = 12;
 
 /// The number of rows skipped for one reason.
 #[derive(Clone, Debug, Serialize)]
-struct LeftOutCount {
+struct SkipReasonCount {
     #[serde(flatten)]
-    why: LeftOutView,
+    why: SkipReasonView,
     rows: u64,
 }
 
 /// Skipped rows by reason.
 #[derive(Clone, Debug, Default, Serialize)]
-struct LeftOutTable {
-    reasons: Vec<LeftOutCount>,
-    /// The number of rows that are left out for unnamed reasons.
+struct SkippedRowsTable {
+    reasons: Vec<SkipReasonCount>,
+    /// The number of rows with other reasons.
     others: u64,
-    /// The total number of rows that are left out.
+    /// The total number of skipped rows.
     all: u64,
 }
 
-impl LeftOutTable {
-    fn from_left_out(words: &PageWords, left_out: &ExcludedRows) -> Self {
-        let sets = left_out.sets().filter(|(_, _, rows)| !rows.is_empty());
-        let count = |(state, reason, rows): (_, &str, &roaring::RoaringBitmap)| LeftOutCount {
-            why: LeftOutView::from_reason(words, state, reason),
+impl SkippedRowsTable {
+    fn from_excluded(words: &PageWords, excluded: &ExcludedRows) -> Self {
+        let sets = excluded.sets().filter(|(_, _, rows)| !rows.is_empty());
+        let count = |(state, reason, rows): (_, &str, &roaring::RoaringBitmap)| SkipReasonCount {
+            why: SkipReasonView::from_reason(words, state, reason),
             rows: rows.len(),
         };
-        let mut reasons: Vec<LeftOutCount> = sets.map(count).collect();
+        let mut reasons: Vec<SkipReasonCount> = sets.map(count).collect();
         reasons.sort_by_key(|count| std::cmp::Reverse(count.rows));
         let all = reasons.iter().map(|count| count.rows).sum();
         let named = reasons.iter().take(MAX_REASONS).map(|count| count.rows).sum::<u64>();
@@ -310,14 +310,16 @@ struct CampaignFigures {
     rows: u64,
     messages: u64,
     parts: u64,
-    left_out: u64,
+    skipped: u64,
     cost: Option<String>,
 }
 
-/// The destination of a campaign, in words.
+/// Describes where a campaign is sent.
 fn describe_destination(words: &PageWords, inputs: &Inputs) -> String {
     match inputs.destination.profile() {
-        Some(profile) => words.say_with("way.live", &[("gateway", &profile.name), ("host", &profile.format_hosts())]),
-        None => words.say("way.rehearsal").to_owned(),
+        Some(profile) => {
+            words.say_with("destination.live", &[("gateway", &profile.name), ("host", &profile.format_hosts())])
+        }
+        None => words.say("destination.rehearsal").to_owned(),
     }
 }

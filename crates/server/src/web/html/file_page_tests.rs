@@ -1,4 +1,4 @@
-//! Pages for the tests: every template with something in each of its places.
+//! Tests of self-contained pages, rendered from sample data for every place of their templates.
 
 use std::collections::BTreeSet;
 
@@ -57,25 +57,25 @@ fn sample_phones(cell: &str) -> Vec<PhoneView> {
 /// Sample data for a campaign page, with this text in every cell.
 pub(super) fn sample_view(cell: &str) -> Json {
     let finding = |severity: &str| {
-        let told = json!([{ "text": cell, "code": false }, { "text": cell, "code": true }]);
-        json!({ "severity": severity, "rule": "empty-cell", "message": told, "help": told, "place": cell })
+        let text = json!([{ "text": cell, "code": false }, { "text": cell, "code": true }]);
+        json!({ "severity": severity, "rule": "empty-cell", "message": text, "help": text, "place": cell })
     };
     let findings = json!([finding("error"), finding("warning"), finding("note")]);
     let mut phones = json!(sample_phones(cell));
     phones[0]["findings"] = findings.clone();
     json!({
-        "name": cell, "way": cell, "file": cell, "made": "21 November 2026, 09:05",
+        "name": cell, "destination": cell, "file": cell, "created": "21 November 2026, 09:05",
         "digest": "3f9a1c22d04be781", "short": "3f9a1c22", "days": 30, "rows": 1_000, "later": 2, "hours": cell,
         "resources": [{ "key": cell, "kind": "program", "value": cell }], "on_in_doubt": "hold",
-        "figures": { "rows": 1_000, "messages": 998, "parts": 2_000, "left_out": 2, "cost": "1 596.80 UAH" },
-        "left_out": { "all": 2, "others": 1, "reasons": [
-            { "state": "skipped", "reason": cell, "told": cell, "rows": 1 },
-            { "state": "invalid", "reason": null, "told": cell, "rows": 1 },
+        "figures": { "rows": 1_000, "messages": 998, "parts": 2_000, "skipped": 2, "cost": "1 596.80 UAH" },
+        "skipped": { "all": 2, "others": 1, "reasons": [
+            { "state": "skipped", "translated": cell, "english": cell, "rows": 1 },
+            { "state": "invalid", "translated": null, "english": cell, "rows": 1 },
         ] },
         "findings": findings,
         "messages": [
-            { "row": 2, "to": "…67", "variant": cell, "phones": phones, "left_out": null },
-            { "row": 3, "to": "", "variant": null, "phones": [], "left_out": { "state": "invalid", "reason": null, "told": cell } },
+            { "row": 2, "to": "…67", "variant": cell, "phones": phones, "skipped": null },
+            { "row": 3, "to": "", "variant": null, "phones": [], "skipped": { "state": "invalid", "translated": null, "english": cell } },
         ],
         "shown": 2, "approve": cell, "run": cell,
     })

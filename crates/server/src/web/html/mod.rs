@@ -2,12 +2,12 @@
 //!
 //! - `phone`: messages as they look on a phone, and findings.
 //!
-//! A template is HTML with tera tags. It extends `frame.html` and fills the blocks `title`, `nav` and `main`; shared parts
-//! are components. It gets texts by `say(key=…)`, `count(key=…, n=…)` and `kind(of=…, word=…)`, and numbers by
+//! A template is HTML with Tera tags. It extends `frame.html` and fills the blocks `title`, `nav` and `main`; shared
+//! parts are components. Texts come from `say(key=…)`, `count(key=…, n=…)` and `kind(of=…, word=…)`, and numbers from
 //! `number(n=…)`. Every printed value is escaped, including control and bidirectional characters.
 //!
-//! A page loads nothing from other hosts and has no inline script and no `style` attribute. A self-contained file carries
-//! its stylesheet and has no script. Nothing here reads the ledger or makes decisions.
+//! A page loads nothing from other hosts and has no inline script and no `style` attribute. A self-contained file
+//! carries its stylesheet and has no script. Nothing here reads the ledger or makes decisions.
 
 #[cfg(test)]
 mod file_page_tests;
@@ -51,27 +51,27 @@ const TEMPLATES: &[(&str, &str)] = &[
     ("run/part.html", include_str!("templates/run/part.html")),
     ("run/report.html", include_str!("templates/run/report.html")),
     ("pages/shell.html", include_str!("templates/pages/shell.html")),
-    ("pages/pieces.html", include_str!("templates/pages/pieces.html")),
-    ("pages/closed.html", include_str!("templates/pages/closed.html")),
-    ("pages/stranger.html", include_str!("templates/pages/stranger.html")),
-    ("pages/entered.html", include_str!("templates/pages/entered.html")),
-    ("pages/refused.html", include_str!("templates/pages/refused.html")),
-    ("pages/front.html", include_str!("templates/pages/front.html")),
+    ("pages/components.html", include_str!("templates/pages/components.html")),
+    ("pages/sign_in_unavailable.html", include_str!("templates/pages/sign_in_unavailable.html")),
+    ("pages/sign_in_required.html", include_str!("templates/pages/sign_in_required.html")),
+    ("pages/signed_in.html", include_str!("templates/pages/signed_in.html")),
+    ("pages/error.html", include_str!("templates/pages/error.html")),
+    ("pages/home.html", include_str!("templates/pages/home.html")),
     ("pages/run.html", include_str!("templates/pages/run.html")),
-    ("pages/part_standing.html", include_str!("templates/pages/part_standing.html")),
+    ("pages/part_status.html", include_str!("templates/pages/part_status.html")),
     ("pages/part_counts.html", include_str!("templates/pages/part_counts.html")),
     ("pages/part_doubt.html", include_str!("templates/pages/part_doubt.html")),
     ("pages/rows.html", include_str!("templates/pages/rows.html")),
     ("pages/message.html", include_str!("templates/pages/message.html")),
     ("pages/campaign.html", include_str!("templates/pages/campaign.html")),
-    ("pages/messages.html", include_str!("templates/pages/messages.html")),
-    ("pages/preview.html", include_str!("templates/pages/preview.html")),
+    ("pages/run_preview.html", include_str!("templates/pages/run_preview.html")),
+    ("pages/schedule_preview.html", include_str!("templates/pages/schedule_preview.html")),
 ];
 
 /// How a page is delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageFormat {
-    /// By a server that also serves the stylesheet and the script.
+    /// Served together with its stylesheet and script.
     Served,
     /// As a standalone file that contains its stylesheet.
     File,
@@ -138,7 +138,7 @@ fn render_with(
     tera.render(template, &context).map_err(|error| failed(describe_error(&error)))
 }
 
-/// A value as JSON for programs inside a page; nothing in it closes the element around it.
+/// A value as JSON inside a page. Nothing in it can close the element around it.
 #[must_use]
 pub fn embed_json(value: &serde_json::Value) -> String {
     let escaped = |c: char| match c {
@@ -165,34 +165,34 @@ fn compile_templates(language: PageLanguage) -> Result<Tera, String> {
     Ok(tera)
 }
 
-/// The places in a message that templates fill.
-const PLACES: [&str; 15] =
+/// The placeholders of messages that templates can fill.
+const PLACEHOLDERS: [&str; 15] =
     ["name", "n", "of", "channel", "rows", "days", "code", "what", "who", "when", "zone", "time", "from", "to", "all"];
 
 /// Reads the values for a message's placeholders from a template's arguments.
-fn read_places(values: &Kwargs) -> TeraResult<Vec<(&'static str, String)>> {
-    let mut places = Vec::new();
-    for place in PLACES {
-        if let Some(value) = values.get::<&Value>(place)? {
-            places.push((place, value.to_string()));
+fn read_placeholders(values: &Kwargs) -> TeraResult<Vec<(&'static str, String)>> {
+    let mut filled = Vec::new();
+    for name in PLACEHOLDERS {
+        if let Some(value) = values.get::<&Value>(name)? {
+            filled.push((name, value.to_string()));
         }
     }
-    Ok(places)
+    Ok(filled)
 }
 
 fn render_words(words: &PageWords, values: &Kwargs) -> TeraResult<String> {
-    let places = read_places(values)?;
-    let places: Vec<(&str, &str)> = places.iter().map(|(place, value)| (*place, value.as_str())).collect();
-    Ok(words.say_with(values.must_get("key")?, &places))
+    let placeholders = read_placeholders(values)?;
+    let placeholders: Vec<(&str, &str)> = placeholders.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    Ok(words.say_with(values.must_get("key")?, &placeholders))
 }
 
 fn render_count(words: &PageWords, values: &Kwargs) -> TeraResult<String> {
-    let places = read_places(values)?;
-    let places: Vec<(&str, &str)> = places.iter().map(|(place, value)| (*place, value.as_str())).collect();
-    Ok(words.count(values.must_get("key")?, values.must_get("n")?, &places))
+    let placeholders = read_placeholders(values)?;
+    let placeholders: Vec<(&str, &str)> = placeholders.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    Ok(words.count(values.must_get("key")?, values.must_get("n")?, &placeholders))
 }
 
-/// An error of tera with its causes, in one line.
+/// An error of Tera with its causes, on one line.
 fn describe_error(error: &(dyn std::error::Error + 'static)) -> String {
     struct Causes<'e>(&'e (dyn std::error::Error + 'static));
     impl fmt::Display for Causes<'_> {
@@ -226,7 +226,7 @@ fn is_noncharacter(c: char) -> bool {
     matches!(c, '\u{fdd0}'..='\u{fdef}') || u32::from(c) & 0xfffe == 0xfffe
 }
 
-/// The stylesheet of served pages: the common one, and what only they need.
+/// The stylesheet of served pages: that of every page, and rules that only they need.
 const SERVED_STYLE: &str = concat!(include_str!("style.css"), include_str!("run.css"), include_str!("pages.css"));
 /// The icon of the pages.
 const ICON: &str = include_str!("icon.svg");
@@ -286,7 +286,7 @@ fn hash_text(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod templates_tests {
+mod template_tests {
     use super::*;
 
     #[test]
@@ -305,10 +305,10 @@ mod templates_tests {
     }
 
     /// The files of a folder and its subfolders, with their relative paths.
-    fn files_below(folder: &std::path::Path, way: &str) -> Vec<String> {
+    fn files_below(folder: &std::path::Path, prefix: &str) -> Vec<String> {
         let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
         let named = |entry: std::fs::DirEntry| {
-            let name = format!("{way}{}", entry.file_name().to_string_lossy());
+            let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
             if entry.path().is_dir() { files_below(&entry.path(), &format!("{name}/")) } else { vec![name] }
         };
         entries.flat_map(named).collect()
@@ -330,10 +330,10 @@ mod templates_tests {
             // Except for the server's own script. A data element is never executed.
             let source = source.replace("<script src=\"{{ script }}\" defer></script>", "");
             let source = source.replace("<script type=\"application/json\"", "");
-            for refused in
+            for forbidden in
                 ["style=", "<script", "onclick", "onload", "javascript:", "src=\"http", "href=\"http", "url("]
             {
-                assert!(!source.contains(refused), "{name}: {refused}");
+                assert!(!source.contains(forbidden), "{name}: {forbidden}");
             }
         }
         assert!(!STYLE.contains("url(") && !STYLE.contains("@import") && !STYLE.contains("</"));
@@ -362,14 +362,14 @@ mod escape_tests {
 }
 
 #[cfg(test)]
-mod assets_tests {
+mod asset_tests {
     use super::*;
 
     #[test]
     fn script_is_short_and_loads_nothing() {
         assert!(SCRIPT.lines().count() <= 120);
-        for refused in ["http:", "https:", "eval(", "import ", "Function("] {
-            assert!(!SCRIPT.contains(refused), "{refused}");
+        for forbidden in ["http:", "https:", "eval(", "import ", "Function("] {
+            assert!(!SCRIPT.contains(forbidden), "{forbidden}");
         }
         assert!(!SERVED_STYLE.contains("url(") && !SERVED_STYLE.contains("@import"));
     }

@@ -1,16 +1,16 @@
-// The script of the pages. Every page works without it, by reloading.
+// The script of the dashboard. Every page also works without it; then the user reloads it to see changes.
 "use strict";
 
-// The shortest time between two announcements to screen readers.
-const QUIET = 10_000;
+// The minimum interval between two announcements to screen readers, in milliseconds.
+const MIN_ANNOUNCEMENT_INTERVAL = 10_000;
 
-/** Whether the user is working in a part, so that it must not be replaced yet. */
+/** Whether the user is working in a part. Then it must not be replaced yet. */
 function isBusy(part) {
   const fields = part.querySelectorAll("input:not([type=hidden]), textarea, select");
   return part.contains(document.activeElement) || [...fields].some((field) => field.value !== field.defaultValue);
 }
 
-/** The parts that wait until the user leaves them. */
+/** New versions of parts, until the user leaves the old ones. */
 const waiting = new Map();
 
 /** Replaces the part with the same name. */
@@ -22,30 +22,30 @@ function replace(name, html) {
     return;
   }
   waiting.delete(name);
-  const made = document.createElement("template");
-  made.innerHTML = html;
-  part.replaceWith(made.content);
+  const template = document.createElement("template");
+  template.innerHTML = html;
+  part.replaceWith(template.content);
 }
 
-/** Announces the sentence to screen readers, but not too often. */
-function speak(said) {
+/** Announces the state of the run to screen readers, but not too often. */
+function announce(last) {
   const sentence = document.querySelector("[data-sentence]");
-  const voice = document.getElementById("voice");
-  if (!sentence || !voice || Date.now() - said.at < QUIET) return;
-  const words = sentence.textContent.trim();
-  if (words === said.words) return;
-  voice.textContent = words;
-  said.words = words;
-  said.at = Date.now();
+  const announcer = document.getElementById("announcer");
+  if (!sentence || !announcer || Date.now() - last.at < MIN_ANNOUNCEMENT_INTERVAL) return;
+  const text = sentence.textContent.trim();
+  if (text === last.text) return;
+  announcer.textContent = text;
+  last.text = text;
+  last.at = Date.now();
 }
 
-/** Updates the parts of a page live. */
+/** Updates the parts of a page while its run is being sent. */
 function follow(main) {
-  const said = { words: "", at: Date.now() };
+  const last = { text: "", at: Date.now() };
   const source = new EventSource(main.dataset.live);
   source.addEventListener("parts", (event) => {
     for (const [name, html] of Object.entries(JSON.parse(event.data))) replace(name, html);
-    speak(said);
+    announce(last);
   });
   // The session has ended, or the server stops.
   source.addEventListener("gone", () => {
@@ -55,15 +55,15 @@ function follow(main) {
   document.addEventListener("focusout", () => {
     setTimeout(() => [...waiting].forEach(([name, html]) => replace(name, html)), 0);
   });
-  setInterval(() => speak(said), QUIET);
+  setInterval(() => announce(last), MIN_ANNOUNCEMENT_INTERVAL);
 }
 
-/** Asks before a form with irreversible effects is sent. */
-function ask(event) {
-  const words = event.submitter && event.submitter.dataset.ask;
-  if (words && !confirm(words)) event.preventDefault();
+/** Asks for confirmation before a form with irreversible effects is submitted. */
+function confirmSubmit(event) {
+  const question = event.submitter && event.submitter.dataset.ask;
+  if (question && !confirm(question)) event.preventDefault();
 }
 
-document.addEventListener("submit", ask);
+document.addEventListener("submit", confirmSubmit);
 const live = document.querySelector("[data-live]");
 if (live) follow(live);

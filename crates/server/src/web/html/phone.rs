@@ -1,7 +1,7 @@
 //! Messages as they look on a phone, channel by channel, with their findings.
 //!
-//! The view follows from a channel's keys, so a new channel needs no code here. Nothing of a message is loaded: an
-//! image is a box with its address, and links cannot be clicked, because they may be personal.
+//! The view is derived from the keys of a channel, so a new channel needs no code here. Images are not loaded: each is
+//! a box with its address. Links cannot be clicked, because they might be personal.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -31,7 +31,7 @@ pub struct PhoneView {
     attached: Attachments,
     /// The cards of a carousel.
     cards: Vec<CardView>,
-    /// Its other texts, such as the sender.
+    /// Its other texts.
     others: Vec<TextView>,
     /// The size that is billed.
     size: Option<SmsSizeView>,
@@ -174,7 +174,7 @@ pub struct TextPiece {
     pub text: String,
     /// Whether it came from the recipient's row.
     pub from_row: bool,
-    /// Whether it is a link or a part of one. Pages never make it clickable, because it may be personal.
+    /// Whether it is a link or a part of one. Pages never make it clickable, because it might be personal.
     pub link: bool,
     /// The number of the part of an SMS that begins here, from 2.
     pub part: Option<usize>,
@@ -191,14 +191,14 @@ pub(super) fn split_pieces(text: &MarkedText, parts: &[usize], hide: Option<Phon
     let (mut pieces, mut begin) = (Vec::with_capacity(cuts.len()), 0);
     let within = |ranges: &[Range<usize>], at: usize| ranges.iter().any(|range| range.contains(&at));
     for end in cuts {
-        let said = &text[begin..end];
-        let said = match hide {
-            Some(phone) => phone.hide_in_text(said, &phone.format_masked()).into_owned(),
-            None => said.to_owned(),
+        let piece = &text[begin..end];
+        let piece = match hide {
+            Some(phone) => phone.hide_in_text(piece, &phone.format_masked()).into_owned(),
+            None => piece.to_owned(),
         };
         let part = parts.iter().position(|part| *part == begin && begin > 0).map(|index| index + 2);
-        if !said.is_empty() {
-            pieces.push(TextPiece { text: said, from_row: within(marks, begin), link: within(&links, begin), part });
+        if !piece.is_empty() {
+            pieces.push(TextPiece { text: piece, from_row: within(marks, begin), link: within(&links, begin), part });
         }
         begin = end;
     }
@@ -240,10 +240,10 @@ struct FindingFragment {
 
 /// Splits a message into text and code. An unpaired backtick is an ordinary character.
 fn split_code(message: &str) -> Vec<FindingFragment> {
-    let signs = message.matches('`').count() / 2 * 2;
-    let pieces = message.splitn(signs + 1, '`').enumerate();
-    let words = pieces.map(|(index, text)| FindingFragment { text: text.to_owned(), code: index % 2 == 1 });
-    words.filter(|word| !word.text.is_empty()).collect()
+    let backticks = message.matches('`').count() / 2 * 2;
+    let pieces = message.splitn(backticks + 1, '`').enumerate();
+    let fragments = pieces.map(|(index, text)| FindingFragment { text: text.to_owned(), code: index % 2 == 1 });
+    fragments.filter(|fragment| !fragment.text.is_empty()).collect()
 }
 
 impl FindingView {
@@ -314,7 +314,7 @@ mod findings_tests {
         ];
         for (text, expected) in table {
             let shown =
-                split_code(text).into_iter().map(|word| if word.code { format!("[{}]", word.text) } else { word.text });
+                split_code(text).into_iter().map(|part| if part.code { format!("[{}]", part.text) } else { part.text });
             assert_eq!(shown.collect::<Vec<_>>().join("|"), expected, "{text}");
         }
     }

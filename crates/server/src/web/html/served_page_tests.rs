@@ -1,4 +1,4 @@
-//! The pages of a server for the tests: every template with something in each of its places.
+//! Tests of served pages, rendered from sample data for every place of their templates.
 
 use std::collections::BTreeMap;
 
@@ -14,19 +14,19 @@ use crate::web::charts::build_calendar;
 use crate::web::run_page::sample_with_text;
 use crate::web::words::PageLanguage;
 
-/// The templates that are pages of a server.
+/// The templates of served pages.
 const PAGES: [&str; 11] = [
-    "pages/closed.html",
-    "pages/stranger.html",
-    "pages/entered.html",
-    "pages/refused.html",
-    "pages/front.html",
+    "pages/sign_in_unavailable.html",
+    "pages/sign_in_required.html",
+    "pages/signed_in.html",
+    "pages/error.html",
+    "pages/home.html",
     "pages/run.html",
     "pages/rows.html",
     "pages/message.html",
     "pages/campaign.html",
-    "pages/messages.html",
-    "pages/preview.html",
+    "pages/run_preview.html",
+    "pages/schedule_preview.html",
 ];
 
 /// Sample data for served pages, with this text in place of all foreign texts.
@@ -43,10 +43,10 @@ fn sample_view(cell: &str) -> Json {
     let line = json!({ "name": cell, "path": "/runs/sale@1", "status": "sending", "rehearsal": true, "began": cell,
         "rows": 3, "counts": counts });
     let row = json!({ "row": 2, "path": "/runs/sale@1/rows/2", "to": cell, "state": "rejected", "reason": cell,
-        "known": null, "sent": cell });
+        "translated": null, "sent": cell });
     let due = json!({ "time": "09:05", "name": cell, "path": "/schedules/sale" });
     json!({
-        "visitor": cell, "decides": true, "form": "mark", "zone": "Europe/Kyiv", "done": cell, "told": cell, "english": cell,
+        "visitor": cell, "decides": true, "form": "token", "zone": "Europe/Kyiv", "done": cell, "message": cell, "english": cell,
         "runs": [line], "more": 30, "reading": false,
         "schedules": [
             { "name": cell, "path": "/schedules/sale", "state": "armed", "problem": null, "next": cell,
@@ -63,9 +63,9 @@ fn sample_view(cell: &str) -> Json {
         "states": [{ "state": "rejected", "rows": 1, "path": "/runs/sale@1/rows?state=rejected", "here": true }],
         "rows": [row], "before": "/runs/sale@1/rows", "behind": "/runs/sale@1/rows?from=52",
         "numbers": { "shown": false, "path": "/runs/sale@1/rows?numbers=shown" },
-        "row": 2, "to": cell, "left_out": cell, "doubt": 1,
-        "entries": [{ "at": cell, "what": cell, "told": cell }],
-        "file": cell, "now": cell, "frozen": cell, "day": cell, "looking": false, "name": cell,
+        "row": 2, "to": cell, "skip_reason": cell, "doubt": 1,
+        "entries": [{ "at": cell, "what": cell, "text": cell }],
+        "file": cell, "now": cell, "frozen": cell, "day": cell, "check_slow": false, "name": cell,
         "texts": [{ "name": cell, "text": cell }], "findings": files_view(cell)["findings"],
     })
 }
@@ -83,11 +83,11 @@ fn render_sample(language: PageLanguage, template: &str, cell: &str) -> String {
     match template {
         // Here, `run` is the name of a run; elsewhere it is an object.
         "pages/message.html" | "pages/campaign.html" => view["run"] = cell.into(),
-        "pages/messages.html" => {
+        "pages/run_preview.html" => {
             view["run"] = cell.into();
             view["messages"] = files_view(cell)["messages"].clone();
         }
-        "pages/preview.html" => {
+        "pages/schedule_preview.html" => {
             let files = files_view(cell);
             view.as_object_mut().unwrap().extend(files.as_object().unwrap().clone());
         }
@@ -120,8 +120,8 @@ fn every_field_has_a_label_and_every_form_a_token() {
         for field in fields {
             assert!(labels.contains(&field.attribute("id")), "{template}: {field:?}");
         }
-        let marks = html.all("input").into_iter().filter(|field| field.attribute("name") == "form").count();
-        assert_eq!(marks, html.all("form").len(), "{template}");
+        let tokens = html.all("input").into_iter().filter(|field| field.attribute("name") == "form").count();
+        assert_eq!(tokens, html.all("form").len(), "{template}");
     }
 }
 

@@ -1,20 +1,22 @@
-//! Caches of ledger readings for pages: runs with open pages, row indexes, time zones and other costly values.
+//! Cached readings of the ledger for pages: runs with open pages, row indexes and time zones.
 //!
-//! One reader serves all visitors of a run, and only while a page is open. Reading pauses many times as long as it
-//! took.
+//! One reader serves all visitors of a run, and only while a page is open. Between two readings it pauses for many
+//! times as long as a reading takes.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use tokio::sync::{Mutex as AsyncMutex, watch};
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::page_error::PageError;
 use super::run::SharedParts;
+use crate::web::cache::{CachePolicy, SingleFlightCache};
 use campaign_engine::report::{RowIndex, RunReport, RunStatus, SendingProgress, is_owned, load_campaign_zone};
-use campaign_ledger::{Ledger, LedgerError, Run, RunFilter, RunId};
+use campaign_ledger::{Ledger, LedgerError, Run, RunFilter, RunId, RunProgress};
 
 /// The shortest interval between two readings of a run.
 const MIN_INTERVAL: Duration = Duration::from_secs(1);
@@ -22,12 +24,12 @@ const MIN_INTERVAL: Duration = Duration::from_secs(1);
 const REST_FACTOR: u32 = 50;
 /// How long a page waits for the first reading.
 const READ_TIMEOUT: Duration = Duration::from_secs(8);
-/// How many readings are cached while no page is open.
-const MAX_KEPT: usize = 64;
+/// The number of cached readings above which those without an open page are removed.
+const MAX_CACHED: usize = 64;
 
 /// A reading of a run.
 pub(super) struct RunReading {
-    pub(super) standing: RunReport,
+    pub(super) report: RunReport,
     /// The estimated time left, if the run has been sending for a while.
     pub(super) left: Option<Duration>,
     /// The rendered parts that all visitors share.
@@ -37,7 +39,7 @@ pub(super) struct RunReading {
 /// The last reading; `None` before the first one.
 type LastReading = Option<Result<Arc<RunReading>, Arc<LedgerError>>>;
 
-/// The runs with open pages, and recent ones.
+/// Reads the runs with open pages repeatedly, and caches readings of recent ones.
 pub(super) struct RunWatcher {
     ledger: Arc<dyn Ledger>,
     runs: Mutex<HashMap<RunId, WatchedRun>>,
@@ -58,7 +60,7 @@ impl RunWatcher {
     /// Follows a run: the last reading now, and new ones as long as the receiver lives.
     pub(super) fn follow_run(self: &Arc<Self>, run: RunId) -> watch::Receiver<LastReading> {
         let mut runs = self.lock_runs();
-        if runs.len() > MAX_KEPT {
+        if runs.len() > MAX_CACHED {
             runs.retain(|_, entry| entry.is_read);
         }
         let entry = runs.entry(run).or_insert_with(|| WatchedRun {
@@ -81,8 +83,8 @@ impl RunWatcher {
     /// A recent reading of a run; `None` if reading it takes too long.
     pub(super) async fn read_once(self: &Arc<Self>, run: RunId) -> Option<Result<Arc<RunReading>, Arc<LedgerError>>> {
         let mut follower = self.follow_run(run);
-        let known = tokio::time::timeout(READ_TIMEOUT, follower.wait_for(Option::is_some)).await;
-        known.ok()?.ok()?.clone()
+        let reading = tokio::time::timeout(READ_TIMEOUT, follower.wait_for(Option::is_some)).await;
+        reading.ok()?.ok()?.clone()
     }
 
     /// Drops the cached reading of a run that a page has just changed.
@@ -108,7 +110,7 @@ impl RunWatcher {
             }
             let mut runs = self.lock_runs();
             let Some(entry) = runs.get_mut(&run) else { return };
-            // No page can start to follow in between, because it needs the same lock.
+            // No page can start to follow in between, because that requires the same lock.
             if last.receiver_count() == 0 {
                 (entry.is_read, entry.fresh_until) = (false, began + rest);
                 return;
@@ -128,127 +130,52 @@ async fn read_run(
 ) -> Result<RunReading, LedgerError> {
     let run = ledger.list_runs(RunFilter::with_key(key)).await?.pop();
     let run = run.ok_or_else(|| LedgerError::Unreadable("the run is no longer in the ledger".to_owned()))?;
-    let standing = RunReport::load_with_figures(ledger, run).await?;
-    if standing.view.status != RunStatus::Sending {
+    let report = RunReport::load_with_figures(ledger, run).await?;
+    if report.view.status != RunStatus::Sending {
         *progress = None;
-        return Ok(RunReading { standing, left: None, shared: SharedParts::default() });
+        return Ok(RunReading { report, left: None, shared: SharedParts::default() });
     }
-    let progress = progress.get_or_insert_with(|| SendingProgress::new(standing.view.run.recipients, 0));
-    progress.update_counts(std::time::Instant::now(), &standing.view.counts);
+    let progress = progress.get_or_insert_with(|| SendingProgress::new(report.view.run.recipients, 0));
+    progress.update_counts(std::time::Instant::now(), &report.view.counts);
     let left = progress.estimate().map(|estimate| estimate.left);
-    Ok(RunReading { standing, left, shared: SharedParts::default() })
+    Ok(RunReading { report, left, shared: SharedParts::default() })
 }
 
-/// The shortest time for which a value is shown.
-const CACHE_MIN_TTL: Duration = Duration::from_secs(10);
-/// A value is shown this many times longer than it took to make.
-const CACHE_TTL_FACTOR: u32 = 50;
-/// The time that a visitor waits for a value.
-const CACHE_TIMEOUT: Duration = Duration::from_secs(4);
+/// The policy for indexes of rows: building them takes at most 1/20 of the time.
+const INDEX_POLICY: CachePolicy =
+    CachePolicy { min_ttl: Duration::from_secs(1), ttl_factor: 20, timeout: Duration::from_secs(8), max_entries: 8 };
 
-/// The last value, which is renewed after a while.
-pub(super) struct CachedValue<T>(Arc<AsyncMutex<CachedEntry<T>>>);
+/// Row indexes of recently visited runs.
+pub(super) struct RowIndexCache(SingleFlightCache<RowIndex, RunId, Option<RunVersion>>);
 
-/// The last value, and the end of its validity.
-type CachedEntry<T> = Option<(Arc<T>, Instant)>;
+/// What an index of a run depends on if no process sends the run: how it ended, and its receipts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct RunVersion {
+    progress: RunProgress,
+    ended_at: Option<Timestamp>,
+    receipts: u64,
+}
 
-impl<T> Default for CachedValue<T> {
+impl Default for RowIndexCache {
     fn default() -> Self {
-        Self(Arc::default())
+        Self(SingleFlightCache::new(INDEX_POLICY))
     }
-}
-
-impl<T: Send + Sync + 'static> CachedValue<T> {
-    /// The last value, or a new one; `None` while making it takes long.
-    ///
-    /// # Errors
-    /// The error of making it.
-    pub(super) async fn get_or_make(
-        &self,
-        make: impl Future<Output = Result<T, LedgerError>> + Send + 'static,
-    ) -> Result<Option<Arc<T>>, LedgerError> {
-        let last = Arc::clone(&self.0);
-        // A separate task, so that the next visitor gets what this one no longer waits for.
-        let making = tokio::spawn(async move {
-            let mut last = last.lock().await;
-            if let Some((value, fresh_until)) = &*last
-                && Instant::now() < *fresh_until
-            {
-                return Ok(Arc::clone(value));
-            }
-            let began = Instant::now();
-            let value = Arc::new(make.await?);
-            *last =
-                Some((Arc::clone(&value), Instant::now() + (began.elapsed() * CACHE_TTL_FACTOR).max(CACHE_MIN_TTL)));
-            Ok(value)
-        });
-        match tokio::time::timeout(CACHE_TIMEOUT, making).await {
-            Ok(Ok(value)) => value.map(Some),
-            Ok(Err(_)) | Err(_) => Ok(None),
-        }
-    }
-
-    /// Drops the value, because it changed.
-    pub(super) async fn invalidate(&self) {
-        *self.0.lock().await = None;
-    }
-}
-
-/// The minimum lifetime of a cached index.
-const INDEX_MIN_TTL: Duration = Duration::from_secs(1);
-/// An index is cached for this many times as long as building it took.
-const INDEX_TTL_FACTOR: u32 = 20;
-/// How long a page waits for an index.
-const BUILD_TIMEOUT: Duration = Duration::from_secs(8);
-/// How many are kept.
-const MAX_INDEXES: usize = 8;
-
-/// The indexes of recently visited runs, the latest last.
-#[derive(Default)]
-pub(super) struct RowIndexCache(Arc<AsyncMutex<Vec<CachedIndex>>>);
-
-struct CachedIndex {
-    run: RunId,
-    /// The state of the run that the index belongs to: another end, or other receipts, need another index.
-    of: String,
-    index: Arc<RowIndex>,
-    fresh_until: Instant,
 }
 
 impl RowIndexCache {
     /// The index of a run.
     ///
     /// # Errors
-    /// If the ledger cannot be read, or if it takes long. The index is then ready for a later request.
+    /// If the ledger cannot be read, or if building the index takes too long. A later request will then get it.
     pub(super) async fn get_index(&self, ledger: &Arc<dyn Ledger>, run: &Run) -> Result<Arc<RowIndex>, PageError> {
-        let (made, ledger, run) = (Arc::clone(&self.0), Arc::clone(ledger), run.clone());
-        let making = tokio::spawn(async move { build_index(&mut *made.lock().await, ledger.as_ref(), &run).await });
-        match tokio::time::timeout(BUILD_TIMEOUT, making).await {
-            Ok(Ok(index)) => Ok(index?),
-            Ok(Err(_)) | Err(_) => Err(PageError::Later),
-        }
+        let owned = is_owned(ledger.as_ref(), run).await?;
+        // While the run is being sent, every index is soon outdated, so only its lifetime counts.
+        let version = RunVersion { progress: run.progress, ended_at: run.ended_at, receipts: run.receipts };
+        let version = (!owned).then_some(version);
+        let (key, ledger, run) = (run.key, Arc::clone(ledger), run.clone());
+        let load = async move { RowIndex::load(ledger.as_ref(), &run, owned).await };
+        self.0.get_or_load(key, version, load).await?.ok_or(PageError::Later)
     }
-}
-
-async fn build_index(
-    made: &mut Vec<CachedIndex>,
-    ledger: &dyn Ledger,
-    run: &Run,
-) -> Result<Arc<RowIndex>, LedgerError> {
-    let owned = is_owned(ledger, run).await?;
-    let of = format!("{owned} {:?} {:?} {}", run.progress, run.ended_at, run.receipts);
-    let known = made.iter().find(|known| known.run == run.key);
-    if let Some(known) = known.filter(|known| Instant::now() < known.fresh_until && (owned || known.of == of)) {
-        return Ok(Arc::clone(&known.index));
-    }
-    let began = Instant::now();
-    let index = Arc::new(RowIndex::load(ledger, run, owned).await?);
-    made.retain(|known| known.run != run.key);
-    let fresh_until = Instant::now() + (began.elapsed() * INDEX_TTL_FACTOR).max(INDEX_MIN_TTL);
-    made.push(CachedIndex { run: run.key, of, index: Arc::clone(&index), fresh_until });
-    let surplus = made.len().saturating_sub(MAX_INDEXES);
-    made.drain(..surplus);
-    Ok(index)
 }
 
 /// The time zones of runs. The zone of a run never changes, so each is read once.
@@ -290,6 +217,6 @@ mod tests {
         drop(open);
         // The clock of the test passes at once.
         sleep(MIN_INTERVAL * 10).await;
-        assert!(ledger.take_envelope_reads().is_empty(), "nobody looks");
+        assert!(ledger.take_envelope_reads().is_empty(), "no page is open");
     }
 }

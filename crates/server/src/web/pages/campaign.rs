@@ -1,4 +1,4 @@
-//! The campaign of a run, frozen and current, with findings; and previews of runs and schedules.
+//! The campaign of a run as frozen and as it is now, with findings; and previews of runs and schedules.
 
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
@@ -41,8 +41,8 @@ struct CampaignPageView {
     /// The current content of the file; `None` if it does not exist.
     now: Option<String>,
     findings: Vec<FindingView>,
-    /// Whether the check is not finished yet.
-    looking: bool,
+    /// Whether the check takes too long.
+    check_slow: bool,
 }
 
 #[derive(Serialize)]
@@ -63,23 +63,23 @@ async fn build_view(request: &mut PageRequest, name: &str) -> Result<CampaignPag
         None => Some(FrozenInputs::from_copies(&load_copies(request.ledger(), &run).await?)?),
     };
     let file = find_campaign_file(request.ledger(), &run).await.filter(|_| !run.shared);
-    let (now, (findings, looking)) = match &file {
+    let (now, (findings, check_slow)) = match &file {
         Some(file) => (read_text(file.clone()).await?, find_problems(request, file).await),
         None => (None, (Vec::new(), false)),
     };
-    let there = now.is_some();
-    let of_frozen = frozen.as_ref().map(|frozen| serde_yaml::to_string(&frozen.brief));
+    let file_exists = now.is_some();
+    let frozen_yaml = frozen.as_ref().map(|frozen| serde_yaml::to_string(&frozen.brief));
     let (texts, day) = frozen.map(|frozen| (frozen.includes, frozen.today)).unzip();
     Ok(CampaignPageView {
         run: run.name(),
         path: format!("/runs/{}", encode_path_segment(name)),
-        frozen: of_frozen.transpose().map_err(|error| PageError::Failed(error.to_string()))?,
+        frozen: frozen_yaml.transpose().map_err(|error| PageError::Failed(error.to_string()))?,
         texts: texts.unwrap_or_default().into_iter().map(|(name, text)| IncludedText { name, text }).collect(),
         day,
         file: file.map(|file| file.display().to_string()),
         now,
-        findings: findings.iter().filter(|_| there).map(FindingView::from_finding).collect(),
-        looking,
+        findings: findings.iter().filter(|_| file_exists).map(FindingView::from_finding).collect(),
+        check_slow,
     })
 }
 
@@ -92,7 +92,7 @@ async fn read_text(file: PathBuf) -> Result<Option<String>, PageError> {
     Ok(run_blocking(read).await?)
 }
 
-/// The findings of a campaign, and whether they are not known yet.
+/// The findings of a campaign, and whether the check takes too long.
 async fn find_problems(request: &PageRequest, file: &FilePath) -> (Vec<Finding>, bool) {
     match check_campaign_file(request, file, None).await {
         Some(Ok((_, checked))) => (checked.findings, false),
@@ -102,15 +102,17 @@ async fn find_problems(request: &PageRequest, file: &FilePath) -> (Vec<Finding>,
     }
 }
 
-/// Checks a campaign with its whole list, as `check` does, one at a time; `None` if that takes too long. A list that
-/// is not a file is not fetched. A schedule is checked as its next occurrence would send it.
+/// Checks a campaign with its whole list, as `check` does; `None` if that takes too long. A schedule is checked as its
+/// next occurrence would send it.
+///
+/// Campaigns are checked one at a time. A list that is not a file is not fetched.
 pub(super) async fn check_campaign_file(
     request: &PageRequest,
     file: &FilePath,
     occurrence: Option<Occurrence>,
 ) -> Option<Result<(Arc<Inputs>, CheckedCampaign), Error>> {
-    let looking = async {
-        let _turn = request.pages.looking.lock().await;
+    let check = async {
+        let _lock = request.pages.checking.lock().await;
         let (adapters, now) = (&request.pages.adapters, request.pages.now());
         let (file, profiles) = (file.to_owned(), adapters.profiles.clone());
         let load = move || match occurrence {
@@ -126,7 +128,7 @@ pub(super) async fn check_campaign_file(
         let checked = check_campaign(&inputs, ledger, files, &adapters.observer, now).await?;
         Ok((inputs, checked))
     };
-    tokio::time::timeout(CHECK_TIMEOUT, looking).await.ok()
+    tokio::time::timeout(CHECK_TIMEOUT, check).await.ok()
 }
 
 /// How many rows are shown.
@@ -151,7 +153,7 @@ struct RunPreviewView {
 /// Shows the preview of a run, made from its own copies.
 pub(super) async fn show_run_preview(mut request: PageRequest, Path(name): Path<String>) -> Response {
     let view = build_run_preview(&mut request, name).await;
-    request.respond("pages/messages.html", view)
+    request.respond("pages/run_preview.html", view)
 }
 
 async fn build_run_preview(request: &mut PageRequest, name: String) -> Result<RunPreviewView, PageError> {
@@ -160,10 +162,10 @@ async fn build_run_preview(request: &mut PageRequest, name: String) -> Result<Ru
         return Err(PageError::Unknown);
     }
     let (frozen, prepared) = open_copies(request.ledger(), &run).await?;
-    let (left_out, last) = (request.ledger().load_excluded_rows(run.key).await?.rows(), run.last_row());
+    let (excluded, last) = (request.ledger().load_excluded_rows(run.key).await?.rows(), run.last_row());
     let unmasked = request.shows_numbers();
     let first =
-        run_blocking(move || FirstMessages::read_first(&frozen.brief, prepared, &left_out, last, SHOWN_ROWS, unmasked))
+        run_blocking(move || FirstMessages::read_first(&frozen.brief, prepared, &excluded, last, SHOWN_ROWS, unmasked))
             .await??;
     let path = format!("/runs/{}", encode_path_segment(&name));
     let numbers = NumbersLink::for_page(request, &format!("{path}/preview"));
@@ -173,19 +175,19 @@ async fn build_run_preview(request: &mut PageRequest, name: String) -> Result<Ru
 /// The preview of a schedule's next occurrence.
 pub(super) async fn show_schedule_preview(request: PageRequest, Path(name): Path<String>) -> Response {
     let view = async {
-        let armed = find_schedule(request.ledger(), &name).await?.ok_or(PageError::Unknown)?;
-        let schedule = load_schedule(&request.pages.adapters, &armed).await?.ok();
+        let active = find_schedule(request.ledger(), &name).await?.ok_or(PageError::Unknown)?;
+        let schedule = load_schedule(&request.pages.adapters, &active).await?.ok();
         let next = schedule.and_then(|schedule| schedule.occurrences_after(request.pages.now()).next());
         build_schedule_preview(
             &request,
-            &PathBuf::from(armed.file),
+            &PathBuf::from(active.file),
             next,
             &format!("/schedules/{}/preview", encode_path_segment(&name)),
         )
         .await
     };
     let view = view.await;
-    request.respond("pages/preview.html", view)
+    request.respond("pages/schedule_preview.html", view)
 }
 
 async fn build_schedule_preview(

@@ -1,6 +1,6 @@
-//! Actions of the dashboard, under the name of the visitor, and the log of these orders.
+//! Actions of the dashboard, and the log of who ordered them.
 //!
-//! The log gets a line before an order is carried out, and a line with its outcome. It contains no whole phone
+//! The log gets a line before an order is executed, and another with its outcome. It contains no complete phone
 //! numbers.
 
 use std::collections::HashSet;
@@ -38,7 +38,7 @@ pub(super) async fn stop_run(
         let (order, ledger) = (begin_order(&request, "stop", run.name()), request.pages.adapters.ledger.clone());
         let nothing_to_do = |stopping: &bool| (!stopping).then_some("the run is not being sent");
         let stop = async move { campaign_runs::stop_run(ledger.as_ref(), &run).await };
-        let stopping = carry_out(&request, order, stop, nothing_to_do).await?;
+        let stopping = execute_order(&request, order, stop, nothing_to_do).await?;
         Ok(format!("/runs/{}?done={}", encode_path_segment(&name), if stopping { "stop" } else { "not-sending" }))
     };
     let done = done.await;
@@ -70,8 +70,8 @@ pub(super) async fn resolve_rows(
         let resolution = Resolution { rows, decision, by, why, duplicates: typed };
         let (adapters, key) = (request.pages.adapters.clone(), run.key);
         let resolve = async move { campaign_runs::resolve_doubts(&adapters, run, &resolution).await };
-        carry_out(&request, order, resolve, |_| None).await?;
-        request.pages.watched.invalidate(key);
+        execute_order(&request, order, resolve, |_| None).await?;
+        request.pages.run_watcher.invalidate(key);
         let row = fields.get("row").map(|row| format!("/rows/{}", encode_path_segment(row))).unwrap_or_default();
         Ok(format!("/runs/{}{row}?done=resolve", encode_path_segment(&name)))
     };
@@ -79,15 +79,15 @@ pub(super) async fn resolve_rows(
     request.respond_to_order(done)
 }
 
-/// Refuses a typed number that differs from the number of rows, before anything is taken: also where the command would
-/// not ask for one. The number is compared again where the decision is made.
+/// Checks that the typed number is the number of affected rows, even if the command would not ask for one.
+/// `resolve_doubts` compares it again.
 async fn check_typed_count(
     request: &PageRequest,
     run: &Run,
     rows: &RowChoice,
     typed: Option<u64>,
 ) -> Result<(), PageError> {
-    let about = match rows {
+    let affected = match rows {
         RowChoice::Waiting => {
             let owned = is_owned(request.ledger(), run).await?;
             let view = RunView::load(request.ledger(), run.clone(), owned).await?;
@@ -95,11 +95,11 @@ async fn check_typed_count(
         }
         RowChoice::Rows(_) | RowChoice::File(_) => 1,
     };
-    // If nothing waits, the decision itself reports that.
-    if typed == Some(about) || about == 0 {
+    // If no rows are in doubt, the decision itself reports that.
+    if typed == Some(affected) || affected == 0 {
         Ok(())
     } else {
-        Err(PageError::InvalidInput(InvalidInput::Count { rows: about }))
+        Err(PageError::InvalidInput(InvalidInput::Count { rows: affected }))
     }
 }
 
@@ -112,7 +112,7 @@ pub(super) async fn pause_schedule(
     request.respond_to_order(done)
 }
 
-/// Lets a schedule start runs again from now on.
+/// Resumes a schedule. Occurrences during the pause are skipped.
 pub(super) async fn resume_schedule(
     UrlPath(name): UrlPath<String>,
     DecisionForm(VerifiedForm { request, .. }): DecisionForm,
@@ -131,7 +131,7 @@ async fn order_schedule(
     find_schedule(request.ledger(), name).await?.ok_or(PageError::Unknown)?;
     let (ledger, schedule) = (request.pages.adapters.ledger.clone(), name.to_owned());
     let change = async move { apply_schedule_order(ledger.as_ref(), &schedule, order).await };
-    carry_out(request, begin_order(request, word, name.to_owned()), change, |()| None).await?;
+    execute_order(request, begin_order(request, word, name.to_owned()), change, |()| None).await?;
     Ok(format!("/?done={word}"))
 }
 
@@ -151,7 +151,7 @@ pub(super) async fn suppress_number(DecisionForm(VerifiedForm { request, fields 
         let nothing_to_do = |(_, additions): &(OptOut, Additions)| {
             (additions.added == 0).then_some("the number is already on the list")
         };
-        let (_, additions) = carry_out(&request, order, suppress, nothing_to_do).await?;
+        let (_, additions) = execute_order(&request, order, suppress, nothing_to_do).await?;
         request.pages.opt_outs.invalidate().await;
         Ok(format!("/?done={}", if additions.added > 0 { "suppress" } else { "suppressed" }))
     };
@@ -159,23 +159,23 @@ pub(super) async fn suppress_number(DecisionForm(VerifiedForm { request, fields 
     request.respond_to_order(done)
 }
 
-/// An order of this session.
+/// The record of a new order by the visitor.
 fn begin_order(request: &PageRequest, order: &str, of: String) -> OrderRecord {
     OrderRecord::new(request.pages.now(), request.visitor.name.clone(), order, of)
 }
 
 /// Records an order, executes it and records its outcome, even if the browser disconnects. The server waits for it
-/// before it ends.
+/// before it shuts down.
 ///
-/// `nothing_to_do` gives the reason if there was nothing to do.
-async fn carry_out<T: Send + 'static>(
+/// `nothing_to_do` returns the reason if the order changed nothing.
+async fn execute_order<T: Send + 'static>(
     request: &PageRequest,
     order: OrderRecord,
     work: impl Future<Output = Result<T, campaign_runs::Error>> + Send + 'static,
     nothing_to_do: impl Fn(&T) -> Option<&'static str> + Send + 'static,
 ) -> Result<T, PageError> {
     let orders = request.pages.orders.clone();
-    let carried_out = request.pages.work.spawn(async move {
+    let executed = request.pages.actions.spawn(async move {
         tracing::info!("{} requested on the dashboard: {} {}", order.by, order.order, order.of);
         record_order(&orders, order.clone()).await?;
         let (done, ended) = match work.await {
@@ -195,8 +195,8 @@ async fn carry_out<T: Send + 'static>(
         }
         done
     });
-    let carried_out = carried_out.await;
-    carried_out.map_err(|error| PageError::Failed(format!("an action ended early; this is a bug: {error}")))?
+    let executed = executed.await;
+    executed.map_err(|error| PageError::Failed(format!("an action ended early; this is a bug: {error}")))?
 }
 
 /// Whether the ledger failed, so that the order may have been executed.

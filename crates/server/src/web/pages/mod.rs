@@ -3,7 +3,7 @@
 //! - `sign_in`: sign-in links and sessions;
 //! - `request`: page requests with a session, forms with a CSRF token, and responses; `page_error`: why a page or an
 //!   action failed;
-//! - `front`, `run`, `rows` (with the page of a message), `campaign`: the pages;
+//! - `home`, `run`, `rows` (with the page of a message), `campaign`: the pages;
 //! - `caches`: cached readings of the ledger;
 //! - `decisions`: actions, each by the rules of its command, and their log.
 //!
@@ -12,7 +12,7 @@
 mod caches;
 mod campaign;
 mod decisions;
-mod front;
+mod home;
 mod page_error;
 mod request;
 mod rows;
@@ -35,51 +35,51 @@ use crate::web::html::{ASSETS, Asset};
 use caches::{RowIndexCache, RunWatcher, RunZones};
 use campaign_runs::Adapters;
 use decisions::OrderLog;
-use front::OptOutCache;
+use home::OptOutCache;
 
 pub use sign_in::{LINK_LIFETIME, SignInEntry, Visitors, is_name};
 
-/// The largest number of live pages; further ones are reloaded by the browser.
+/// The largest number of live pages. Other pages show changes only after a reload.
 const MAX_LIVE_PAGES: usize = 128;
 
-/// The data from which pages are made.
+/// The state that all pages share.
 pub struct Pages {
     adapters: Adapters,
-    views: Arc<RunListCache>,
+    run_list: Arc<RunListCache>,
     visitors: Visitors,
     orders: OrderLog,
-    watched: Arc<RunWatcher>,
+    run_watcher: Arc<RunWatcher>,
     indexes: RowIndexCache,
     zones: RunZones,
     opt_outs: OptOutCache,
     /// The origin of the server behind a proxy.
     published: Option<String>,
-    /// The number of further live pages that are allowed.
-    live: Arc<Semaphore>,
-    /// Campaigns are loaded one at a time, because each may have a long list.
-    looking: Mutex<()>,
+    /// Permits for live pages.
+    live_pages: Arc<Semaphore>,
+    /// Locked while a campaign is checked: one at a time, because each may have a long list.
+    checking: Mutex<()>,
     /// Actions in progress.
-    work: TaskTracker,
+    actions: TaskTracker,
     closing: watch::Sender<bool>,
 }
 
 impl Pages {
     /// Pages for a server; `published` is its origin behind a proxy.
     #[must_use]
-    pub fn new(adapters: Adapters, views: Arc<RunListCache>, published: Option<String>) -> Arc<Self> {
+    pub fn new(adapters: Adapters, run_list: Arc<RunListCache>, published: Option<String>) -> Arc<Self> {
         Arc::new(Self {
             visitors: Visitors::in_state_folder(&adapters.state),
             orders: OrderLog::in_state_folder(&adapters.state),
-            watched: Arc::new(RunWatcher::new(Arc::clone(&adapters.ledger))),
+            run_watcher: Arc::new(RunWatcher::new(Arc::clone(&adapters.ledger))),
             indexes: RowIndexCache::default(),
             zones: RunZones::default(),
             opt_outs: OptOutCache::default(),
-            live: Arc::new(Semaphore::new(MAX_LIVE_PAGES)),
-            looking: Mutex::default(),
-            work: TaskTracker::new(),
+            live_pages: Arc::new(Semaphore::new(MAX_LIVE_PAGES)),
+            checking: Mutex::default(),
+            actions: TaskTracker::new(),
             closing: watch::Sender::new(false),
             adapters,
-            views,
+            run_list,
             published,
         })
     }
@@ -87,8 +87,8 @@ impl Pages {
     /// Ends live pages and waits for actions in progress.
     pub async fn close(&self) {
         self.closing.send_replace(true);
-        self.work.close();
-        self.work.wait().await;
+        self.actions.close();
+        self.actions.wait().await;
     }
 }
 
@@ -96,7 +96,7 @@ impl Pages {
 pub fn routes(pages: Arc<Pages>) -> Router {
     let files = Router::new().route("/static/{name}", get(get_asset));
     Router::new()
-        .route("/", get(front::show_front_page))
+        .route("/", get(home::show_home_page))
         .route("/enter/{link}", get(sign_in::sign_in))
         .route("/leave", post(sign_in::sign_out))
         .route("/runs/{run}", get(run::show_run))
@@ -120,8 +120,8 @@ pub fn routes(pages: Arc<Pages>) -> Router {
 async fn get_asset(Path(name): Path<String>) -> Response {
     match ASSETS.iter().find(|asset| asset.file_name() == name) {
         Some(Asset { kind, text, .. }) => {
-            let kept = "public, max-age=31536000, immutable";
-            ([(CONTENT_TYPE, *kind), (CACHE_CONTROL, kept)], *text).into_response()
+            let cached = "public, max-age=31536000, immutable";
+            ([(CONTENT_TYPE, *kind), (CACHE_CONTROL, cached)], *text).into_response()
         }
         None => StatusCode::NOT_FOUND.into_response(),
     }

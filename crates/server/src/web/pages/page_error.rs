@@ -35,7 +35,7 @@ pub(super) enum PageError {
 pub(super) enum InvalidInput {
     /// The typed number of rows is wrong.
     Count {
-        /// How many it is about.
+        /// The number of rows that the decision affects.
         rows: u64,
     },
     /// No decision was chosen.
@@ -50,7 +50,7 @@ pub(super) enum InvalidInput {
 pub(super) struct ErrorMessage {
     pub(super) status: StatusCode,
     /// The text in the page's language; `None` if there is only an English one.
-    pub(super) told: Option<String>,
+    pub(super) message: Option<String>,
     /// The English text.
     pub(super) english: Option<String>,
 }
@@ -65,50 +65,51 @@ impl PageError {
 
     /// The HTTP status and the text.
     pub(super) fn into_message(self, words: &PageWords) -> ErrorMessage {
-        let said = |status, told: &str| ErrorMessage { status, told: Some(told.to_owned()), english: None };
+        let with_status =
+            |status, message: &str| ErrorMessage { status, message: Some(message.to_owned()), english: None };
         match self {
-            Self::Unknown => said(StatusCode::NOT_FOUND, words.say("pages.unknown")),
-            Self::Later => said(StatusCode::SERVICE_UNAVAILABLE, words.say("pages.later")),
-            Self::NoPermission => said(StatusCode::FORBIDDEN, words.say("pages.not-given")),
-            Self::ForeignRequest => said(StatusCode::FORBIDDEN, words.say("pages.not-ours")),
+            Self::Unknown => with_status(StatusCode::NOT_FOUND, words.say("pages.does-not-exist")),
+            Self::Later => with_status(StatusCode::SERVICE_UNAVAILABLE, words.say("pages.later")),
+            Self::NoPermission => with_status(StatusCode::FORBIDDEN, words.say("pages.no-permission")),
+            Self::ForeignRequest => with_status(StatusCode::FORBIDDEN, words.say("pages.foreign-request")),
             Self::InvalidInput(InvalidInput::Count { rows }) => {
-                said(StatusCode::UNPROCESSABLE_ENTITY, &words.count("pages.wrong-count", rows, &[]))
+                with_status(StatusCode::UNPROCESSABLE_ENTITY, &words.count("pages.invalid-count", rows, &[]))
             }
             Self::InvalidInput(InvalidInput::Decision) => {
-                said(StatusCode::UNPROCESSABLE_ENTITY, words.say("pages.wrong-decision"))
+                with_status(StatusCode::UNPROCESSABLE_ENTITY, words.say("pages.invalid-decision"))
             }
             Self::InvalidInput(InvalidInput::Search) => {
-                said(StatusCode::UNPROCESSABLE_ENTITY, words.say("pages.wrong-search"))
+                with_status(StatusCode::UNPROCESSABLE_ENTITY, words.say("pages.invalid-search"))
             }
             Self::InvalidInput(InvalidInput::Phone) => {
-                said(StatusCode::UNPROCESSABLE_ENTITY, words.say("pages.wrong-phone"))
+                with_status(StatusCode::UNPROCESSABLE_ENTITY, words.say("pages.invalid-phone"))
             }
             Self::Refused(error) => {
-                let told = translate_error(words, &error);
-                let english = told.is_none().then(|| error.to_string());
-                ErrorMessage { status: StatusCode::CONFLICT, told, english }
+                let message = translate_error(words, &error);
+                let english = message.is_none().then(|| error.to_string());
+                ErrorMessage { status: StatusCode::CONFLICT, message, english }
             }
             Self::Failed(why) => {
                 tracing::warn!("cannot render a page: {why}");
-                said(StatusCode::INTERNAL_SERVER_ERROR, words.say("pages.failed"))
+                with_status(StatusCode::INTERNAL_SERVER_ERROR, words.say("pages.failed"))
             }
         }
     }
 }
 
-/// The pages' own words for some refusals of `runs`. `None` for all other errors.
+/// Translates some refusals of `runs`; `None` for all other errors.
 fn translate_error(words: &PageWords, error: &Error) -> Option<String> {
     match error {
         Error::BusyRun { .. } => Some(words.say("pages.busy").to_owned()),
-        Error::Decision(DecisionRefusal::Nothing { .. }) => Some(words.say("pages.nothing-to-decide").to_owned()),
+        Error::Decision(DecisionRefusal::Nothing { .. }) => Some(words.say("pages.no-doubt").to_owned()),
         Error::Decision(DecisionRefusal::DuplicatesNotAccepted { rows, .. }) => {
-            Some(words.count("pages.wrong-count", *rows, &[]))
+            Some(words.count("pages.invalid-count", *rows, &[]))
         }
         _ => None,
     }
 }
 
-/// The text for the log, which is in English.
+/// The text for the log, in English.
 impl fmt::Display for PageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

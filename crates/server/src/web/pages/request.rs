@@ -42,7 +42,7 @@ pub(super) struct PageRequest {
     pub(super) zone: TimeZone,
 }
 
-/// The values that every served page has in addition to its own.
+/// The values of a page, and those that every served page has.
 #[derive(Serialize)]
 struct ServedView<'v, V> {
     #[serde(flatten)]
@@ -56,9 +56,9 @@ struct ServedView<'v, V> {
 
 /// The page of an error.
 #[derive(Serialize)]
-struct RefusalView<'w> {
+struct ErrorPageView<'w> {
     heading: &'w str,
-    told: Option<String>,
+    message: Option<String>,
     english: Option<String>,
 }
 
@@ -123,8 +123,8 @@ impl Pages {
     /// Fails if the record of sign-ins cannot be read.
     async fn check_sign_ins_readable(&self) -> Result<(), String> {
         let visitors = self.visitors.clone();
-        let proven = run_blocking(move || visitors.prove_readable()).await;
-        proven.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
+        let readable = run_blocking(move || visitors.prove_readable()).await;
+        readable.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
     }
 
     pub(super) fn now(&self) -> Timestamp {
@@ -137,7 +137,7 @@ fn csrf_token(session: &str) -> String {
     URL_SAFE_NO_PAD.encode(Sha256::new().chain_update("the forms of ").chain_update(session).finalize())
 }
 
-/// The language that a browser wants.
+/// The preferred language of a browser.
 pub(super) fn preferred_language(headers: &HeaderMap) -> PageLanguage {
     let wanted = headers.get(ACCEPT_LANGUAGE).and_then(|wanted| wanted.to_str().ok()).unwrap_or_default();
     PageLanguage::from_accept_language(wanted)
@@ -145,14 +145,14 @@ pub(super) fn preferred_language(headers: &HeaderMap) -> PageLanguage {
 
 /// The answer to a request without a session.
 pub(super) fn no_session_response(language: PageLanguage) -> Response {
-    let page = render(language, PageFormat::Served, "pages/stranger.html", &serde_json::json!({}));
+    let page = render(language, PageFormat::Served, "pages/sign_in_required.html", &serde_json::json!({}));
     (StatusCode::FORBIDDEN, page.map(Html).map_err(|error| error.to_string())).into_response()
 }
 
 /// The response if the sign-in file cannot be read. It does not reveal any path of this machine.
 pub(super) fn closed_response(language: PageLanguage, why: &str) -> Response {
     tracing::error!("the dashboard is closed: cannot read the dashboard sign-ins: {why}");
-    let page = render(language, PageFormat::Served, "pages/closed.html", &serde_json::json!({}));
+    let page = render(language, PageFormat::Served, "pages/sign_in_unavailable.html", &serde_json::json!({}));
     (StatusCode::SERVICE_UNAVAILABLE, page.map(Html).map_err(|error| error.to_string())).into_response()
 }
 
@@ -170,12 +170,12 @@ impl PageRequest {
         self.pages.adapters.ledger.as_ref()
     }
 
-    /// A moment in the zone of the page.
+    /// A time in the time zone of the page.
     pub(super) fn format_moment(&self, at: Timestamp) -> String {
         self.words().format_moment(&at.to_zoned(self.zone.clone()))
     }
 
-    /// A moment in the time zone of a run, with the zone if it differs from that of the page.
+    /// A time in the time zone of a run. The zone is named if it differs from that of the page.
     pub(super) fn format_moment_in(&self, zone: &TimeZone, at: Timestamp) -> String {
         if zone_name(zone) == zone_name(&self.zone) {
             return self.format_moment(at);
@@ -188,12 +188,12 @@ impl PageRequest {
         self.visitor.decides && self.query.get("numbers") == Some("shown")
     }
 
-    /// A number in the form for this visitor.
+    /// A phone number, masked unless numbers are shown.
     pub(super) fn format_number(&self, phone: Phone) -> String {
         if self.shows_numbers() { format!("+{phone}") } else { phone.format_masked() }
     }
 
-    /// A foreign text, in which a number is masked as elsewhere for this visitor.
+    /// A text that is not ours, in which a phone number is masked unless numbers are shown.
     pub(super) fn mask_text(&self, text: &str, of: Option<Phone>) -> String {
         match of.filter(|_| !self.shows_numbers()) {
             Some(phone) => phone.hide_in_text(text, &phone.format_masked()).into_owned(),
@@ -209,7 +209,7 @@ impl PageRequest {
         Ok(run)
     }
 
-    /// A page of a template.
+    /// Renders a page.
     pub(super) fn render_page(&self, template: &str, view: &impl Serialize) -> Result<String, PageError> {
         Ok(render(self.language, PageFormat::Served, template, &self.with_frame(view))?)
     }
@@ -225,11 +225,11 @@ impl PageRequest {
         ServedView { view, visitor: name, decides: *decides, form: &self.csrf_token, zone }
     }
 
-    /// Renders this template, or fails with the reason.
+    /// The response with a rendered page, or with an error page.
     pub(super) fn respond<V: Serialize>(&self, template: &str, view: Result<V, PageError>) -> Response {
         match view.and_then(|view| self.render_page(template, &view)) {
             Ok(page) => Html(page).into_response(),
-            Err(refusal) => self.render_refusal(self.words().say("pages.not-shown"), refusal),
+            Err(refusal) => self.render_refusal(self.words().say("pages.not-available"), refusal),
         }
     }
 
@@ -237,25 +237,25 @@ impl PageRequest {
     pub(super) fn respond_to_order(&self, done: Result<String, PageError>) -> Response {
         match done {
             Ok(page) => Redirect::to(&page).into_response(),
-            Err(refusal) => self.render_refusal(self.words().say("pages.refused"), refusal),
+            Err(refusal) => self.render_refusal(self.words().say("pages.action-failed"), refusal),
         }
     }
 
     /// Renders an error page with this heading. A missing object has its own heading.
     fn render_refusal(&self, heading: &str, refusal: PageError) -> Response {
-        let nothing = matches!(refusal, PageError::Unknown);
-        let heading = if nothing { self.words().say("pages.nothing-here") } else { heading };
-        let ErrorMessage { status, told, english } = refusal.into_message(self.words());
-        match self.render_page("pages/refused.html", &RefusalView { heading, told, english }) {
+        let is_missing = matches!(refusal, PageError::Unknown);
+        let heading = if is_missing { self.words().say("pages.not-found") } else { heading };
+        let ErrorMessage { status, message, english } = refusal.into_message(self.words());
+        match self.render_page("pages/error.html", &ErrorPageView { heading, message, english }) {
             Ok(page) => (status, Html(page)).into_response(),
             Err(_) => status.into_response(),
         }
     }
 }
 
-/// The longest form.
+/// The largest size of a form.
 const MAX_FORM_BYTES: usize = 16 * 1024;
-/// The longest time for a form to arrive.
+/// How long a form may take to arrive.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A form with a valid session and CSRF token.
@@ -273,16 +273,16 @@ impl FromRequest<Arc<Pages>> for VerifiedForm {
     async fn from_request(request: Request, pages: &Arc<Pages>) -> Result<Self, Response> {
         let (mut parts, body) = request.into_parts();
         let request = PageRequest::from_request_parts(&mut parts, pages).await?;
-        let not_ours = || request.respond_to_order(Err(PageError::ForeignRequest));
+        let foreign = || request.respond_to_order(Err(PageError::ForeignRequest));
         if !is_same_origin(&parts.headers, pages.published.as_deref()) {
-            return Err(not_ours());
+            return Err(foreign());
         }
         let read = tokio::time::timeout(BODY_TIMEOUT, to_bytes(body, MAX_FORM_BYTES)).await;
-        let Ok(Ok(body)) = read else { return Err(not_ours()) };
+        let Ok(Ok(body)) = read else { return Err(foreign()) };
         let fields = FormFields::parse(&body);
-        let shown = fields.get("form").unwrap_or_default();
-        if !bool::from(shown.as_bytes().ct_eq(request.csrf_token.as_bytes())) {
-            return Err(not_ours());
+        let token = fields.get("form").unwrap_or_default();
+        if !bool::from(token.as_bytes().ct_eq(request.csrf_token.as_bytes())) {
+            return Err(foreign());
         }
         Ok(Self { request, fields })
     }
@@ -333,7 +333,7 @@ pub(super) fn encode_path_segment(word: &str) -> String {
 }
 
 #[cfg(test)]
-mod told_tests {
+mod origin_tests {
     use axum::http::HeaderValue;
 
     use super::*;
@@ -341,7 +341,7 @@ mod told_tests {
     #[test]
     fn only_own_or_published_origin_is_accepted() {
         let published = Some("https://campaign.example.com");
-        for (origins, ours) in [
+        for (origins, accepted) in [
             (vec!["http://127.0.0.1:8040"], true),
             (vec!["https://campaign.example.com"], true),
             (vec![], false),
@@ -357,13 +357,13 @@ mod told_tests {
             for origin in &origins {
                 headers.append(ORIGIN, HeaderValue::from_str(origin).unwrap());
             }
-            assert_eq!(is_same_origin(&headers, published), ours, "{origins:?}");
+            assert_eq!(is_same_origin(&headers, published), accepted, "{origins:?}");
         }
     }
 }
 
 #[cfg(test)]
-mod fields_tests {
+mod form_tests {
     use super::*;
 
     #[test]

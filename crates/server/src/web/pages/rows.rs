@@ -1,6 +1,6 @@
 //! The rows of a run by state and page, the search for a row, and the history of one row.
 //!
-//! A page starts at a row and not at an offset, so the last page of a million rows is as fast as the first.
+//! A page starts at a row number and not at an offset, so the last page of a million rows is as fast as the first.
 
 use axum::extract::Path;
 use axum::response::Response;
@@ -21,7 +21,7 @@ use campaign_engine::report::{
 use campaign_ledger::{AskedRow, Author, LedgerError, RowChange, RowState, Run};
 use campaign_runs::{Error, is_known_author, open_copies, run_blocking};
 
-/// How many rows a page has.
+/// The number of rows on a page.
 const ROWS_PER_PAGE: usize = 50;
 /// The largest number of rows of one number that are shown.
 const MAX_FOUND: usize = 200;
@@ -71,7 +71,7 @@ struct RowLine {
     state: &'static str,
     reason: Option<String>,
     /// The reason in the page's language, if it is one of ours.
-    known: Option<String>,
+    translated: Option<String>,
     sent: Option<String>,
 }
 
@@ -160,7 +160,7 @@ fn row_line(
         path: format!("{path}/rows/{row}{numbers}"),
         to: phone.map(|phone| request.format_number(phone)),
         state: state.name(),
-        known: reason.as_deref().and_then(|reason| request.words().kind("reason", reason)).map(str::to_owned),
+        translated: reason.as_deref().and_then(|reason| request.words().kind("reason", reason)).map(str::to_owned),
         reason: reason.map(|reason| request.mask_text(&reason, phone)),
         sent: sent_at.map(|at| request.format_moment(at)),
     }
@@ -230,7 +230,7 @@ async fn find_rows_of_number(request: &PageRequest, run: &Run, wanted: &str) -> 
     Ok(load_row_summaries(request.ledger(), run, is_owned(request.ledger(), run).await?, &rows).await?)
 }
 
-/// Rows up to this one are looked up in the list while a page is made.
+/// The messages of rows up to this one are loaded without a click, because that reads the list up to the row.
 const MAX_EAGER_ROW: u32 = 100_000;
 /// The largest length of a recorded answer on a page.
 const MAX_ANSWER_LENGTH: usize = 1_000;
@@ -242,12 +242,11 @@ struct MessagePageView {
     row: u32,
     to: Option<String>,
     state: &'static str,
-    /// Why it is never sent.
-    left_out: Option<String>,
+    /// Why the row gets no message.
+    skip_reason: Option<String>,
     /// The message; `None` if the row has no message, or if the data was removed.
     message: Option<FirstMessages>,
-    /// The address that shows the message of a row that is too far down its list to be looked up unasked, or whose
-    /// lookup failed.
+    /// The link that shows the message, if the row is too far down the list to load it at once, or if loading failed.
     message_path: Option<String>,
     entries: Vec<HistoryLine>,
     /// The number of rows that a decision concerns: 1 if the row is in doubt, or 0.
@@ -261,8 +260,8 @@ struct MessagePageView {
 struct HistoryLine {
     at: String,
     what: String,
-    /// Foreign text, or English text of ours.
-    told: Option<String>,
+    /// The text that came with it: not ours, or in English.
+    text: Option<String>,
 }
 
 pub(super) async fn show_message(mut request: PageRequest, Path((name, row)): Path<(String, String)>) -> Response {
@@ -282,10 +281,10 @@ async fn build_message_view(request: &mut PageRequest, name: &str, row: Row) -> 
     let owned = is_owned(request.ledger(), &run).await?;
     let history = MessageHistory::load_row(request.ledger(), &run, owned, row).await?.ok_or(PageError::Unknown)?;
     let path = format!("/runs/{}", encode_path_segment(name));
-    let waits = IN_DOUBT_STATES.contains(&history.state);
-    let is_there = !run.shared && history.left_out.is_none();
+    let is_in_doubt = IN_DOUBT_STATES.contains(&history.state);
+    let has_message = !run.shared && history.left_out.is_none();
     let message = match request.query.get("message") {
-        _ if !is_there => None,
+        _ if !has_message => None,
         Some(_) => Some(load_message(request, &run, row).await?),
         // The history is shown even if the message cannot be loaded.
         None if row.get() <= MAX_EAGER_ROW => load_message(request, &run, row).await.ok(),
@@ -296,11 +295,11 @@ async fn build_message_view(request: &mut PageRequest, name: &str, row: Row) -> 
         row: row.get(),
         to: history.phone.map(|phone| request.format_number(phone)),
         state: history.state.name(),
-        left_out: history.left_out.as_deref().map(|why| translate_reason(request.words(), why)),
-        message_path: (is_there && message.is_none()).then(|| format!("{path}/rows/{row}?message=shown")),
+        skip_reason: history.left_out.as_deref().map(|why| translate_reason(request.words(), why)),
+        message_path: (has_message && message.is_none()).then(|| format!("{path}/rows/{row}?message=shown")),
         message,
         entries: history_lines(request, &history),
-        doubt: waits.into(),
+        doubt: is_in_doubt.into(),
         numbers: NumbersLink::for_page(request, &format!("{path}/rows/{row}")),
         done: done_message(request),
         path,
@@ -321,16 +320,16 @@ fn translate_reason(words: &PageWords, why: &str) -> String {
 
 fn history_lines(request: &PageRequest, history: &MessageHistory) -> Vec<HistoryLine> {
     let entry = |entry: &HistoryEntry| {
-        let (what, told) = describe_incident(request.words(), &entry.event);
-        let told = told.map(|told| request.mask_text(&told, history.phone));
-        HistoryLine { at: request.format_moment(entry.at), what, told }
+        let (what, text) = describe_event(request.words(), &entry.event);
+        let text = text.map(|text| request.mask_text(&text, history.phone));
+        HistoryLine { at: request.format_moment(entry.at), what, text }
     };
     history.entries.iter().map(entry).collect()
 }
 
 /// Describes an event in the page's language, with the text that came with it.
-fn describe_incident(words: &PageWords, incident: &HistoryEvent) -> (String, Option<String>) {
-    match incident {
+fn describe_event(words: &PageWords, event: &HistoryEvent) -> (String, Option<String>) {
+    match event {
         HistoryEvent::Attempt { envelope, id, others } => {
             let (envelope, id) = (envelope.to_string(), id.map_or(0, |id| id.get()).to_string());
             (words.count("pages.attempt", *others, &[("n", &envelope), ("code", &id)]), None)
@@ -340,7 +339,7 @@ fn describe_incident(words: &PageWords, incident: &HistoryEvent) -> (String, Opt
             (words.say("pages.answer").to_owned(), Some(body.chars().take(MAX_ANSWER_LENGTH).collect()))
         }
         HistoryEvent::Questions(AskedRow { asked, answer, .. }) => {
-            (words.count("pages.asked", (*asked).into(), &[]), Some(answer.to_string()))
+            (words.count("pages.status-requests", (*asked).into(), &[]), Some(answer.to_string()))
         }
         HistoryEvent::Receipt(receipt) => describe_receipt(words, receipt),
         HistoryEvent::Change { change, .. } => describe_change(words, change),
@@ -352,7 +351,7 @@ fn describe_outcome(words: &PageWords, outcome: &OperationOutcome) -> (String, O
         OperationOutcome::NotSent { .. } => RowState::NotSent,
         other => RowState::from_outcome(other),
     };
-    let told = match outcome {
+    let text = match outcome {
         OperationOutcome::Accepted { msg_id, answer, .. } => {
             answer.clone().or_else(|| msg_id.as_ref().map(|id| format!("msg_id {id}")))
         }
@@ -360,7 +359,7 @@ fn describe_outcome(words: &PageWords, outcome: &OperationOutcome) -> (String, O
         OperationOutcome::Rejected { error } => Some(error.clone()),
         OperationOutcome::NotSent { reason } | OperationOutcome::InDoubt { reason } => Some(reason.to_string()),
     };
-    (words.kind("state", state.name()).unwrap_or_default().to_owned(), told)
+    (words.kind("state", state.name()).unwrap_or_default().to_owned(), text)
 }
 
 fn describe_receipt(words: &PageWords, receipt: &Receipt) -> (String, Option<String>) {
@@ -372,12 +371,13 @@ fn describe_receipt(words: &PageWords, receipt: &Receipt) -> (String, Option<Str
         None => words.say_with("pages.receipt", &[("what", status)]),
     };
     let replies = receipt.replies.iter().map(|reply| reply.text.as_str());
-    let told: Vec<&str> = receipt.error.as_deref().into_iter().chain(receipt.digit.as_deref()).chain(replies).collect();
-    (what, (!told.is_empty()).then(|| told.join(" · ")))
+    let texts: Vec<&str> =
+        receipt.error.as_deref().into_iter().chain(receipt.digit.as_deref()).chain(replies).collect();
+    (what, (!texts.is_empty()).then(|| texts.join(" · ")))
 }
 
 fn describe_change(words: &PageWords, change: &RowChange) -> (String, Option<String>) {
-    let (word, by, told) = match change {
+    let (word, by, text) = match change {
         RowChange::Found { status, .. } => ("found", None, Some(status.clone())),
         RowChange::NotFound { .. } => ("not_found", None, None),
         RowChange::Unresolved { .. } => ("unresolved", None, None),
@@ -386,11 +386,11 @@ fn describe_change(words: &PageWords, change: &RowChange) -> (String, Option<Str
         RowChange::SendAgain { by, why } => ("send_again", Some(by), why.clone()),
         RowChange::Retry { by, .. } => ("retry", Some(by), None),
     };
-    let what = words.kind("pages-change", word).unwrap_or_default();
-    let known = by.filter(|by| is_known_author(by));
-    (known.map_or_else(|| what.to_owned(), |by: &Author| with_author(words, what, by)), told)
+    let what = words.kind("change", word).unwrap_or_default();
+    let author = by.filter(|by| is_known_author(by));
+    (author.map_or_else(|| what.to_owned(), |by: &Author| with_author(words, what, by)), text)
 }
 
 fn with_author(words: &PageWords, what: &str, by: &Author) -> String {
-    words.say_with("pages.by", &[("what", what), ("who", &by.to_string())])
+    words.say_with("pages.changed-by", &[("what", what), ("who", &by.to_string())])
 }

@@ -1,7 +1,7 @@
 //! The page of a run: state, rows by state, figures and rows in doubt, with live updates.
 //!
-//! Each part has a name, by which a live page replaces it. Parts that depend on the visitor have their own templates.
-//! The others are common parts (`server/web/run_page`), rendered once for all visitors.
+//! A live page replaces its parts by name. Parts that depend on the visitor have their own templates. The other parts
+//! (`server/web/run_page`) are rendered once for all visitors.
 
 use std::convert::Infallible;
 use std::fmt::Write as _;
@@ -29,11 +29,8 @@ use campaign_engine::report::{IN_DOUBT_STATES, RunStatus, RunView, displayed_cou
 use campaign_ledger::{LedgerError, RowState, RunId, StateCounts};
 
 /// The parts of the page that depend on the visitor: the name of each, and its template.
-const VISITOR_PARTS: [(&str, &str); 3] = [
-    ("standing", "pages/part_standing.html"),
-    ("counts", "pages/part_counts.html"),
-    ("doubt", "pages/part_doubt.html"),
-];
+const VISITOR_PARTS: [(&str, &str); 3] =
+    [("standing", "pages/part_status.html"), ("counts", "pages/part_counts.html"), ("doubt", "pages/part_doubt.html")];
 /// The parts that every page of a run has.
 const SHARED_PARTS: [RunPagePart; 7] = [
     RunPagePart::Sentence,
@@ -64,7 +61,7 @@ struct RunSummaryView {
     in_part: u64,
     /// The number of rows that wait for a decision.
     doubt: u64,
-    /// The same by state.
+    /// These rows by state.
     doubtful: Vec<StateCountView>,
     /// Whether its rows can be shown: they were not purged.
     kept: bool,
@@ -107,8 +104,8 @@ pub(super) struct SharedParts([OnceLock<Vec<NamedPart>>; PageLanguage::ALL.len()
 
 impl SharedParts {
     fn get_or_render(&self, request: &PageRequest, reading: &RunReading) -> Result<&[NamedPart], PageError> {
-        let made = &self.0[request.language as usize];
-        if let Some(parts) = made.get() {
+        let rendered = &self.0[request.language as usize];
+        if let Some(parts) = rendered.get() {
             return Ok(parts);
         }
         let view = figures_view(request, reading);
@@ -117,17 +114,17 @@ impl SharedParts {
             Ok((format!("run-{}", part.name()), html.trim().to_owned()))
         };
         let parts = SHARED_PARTS.into_iter().map(part).collect::<Result<_, PageError>>()?;
-        Ok(made.get_or_init(|| parts))
+        Ok(rendered.get_or_init(|| parts))
     }
 }
 
-/// The figures of the run, as every page of a run shows them.
+/// The figures of the run, which are the same for all visitors.
 fn figures_view(request: &PageRequest, reading: &RunReading) -> RunPageView {
     let command = |arguments: String| format!("campaign {arguments}");
-    let run = &reading.standing.view.run;
+    let run = &reading.report.view.run;
     let rows = format!("/runs/{}/rows", encode_path_segment(&run.name()));
     let page = run_page::RunPage {
-        standing: &reading.standing,
+        report: &reading.report,
         now: request.pages.now(),
         left: reading.left,
         zone: &request.zone,
@@ -141,13 +138,13 @@ fn figures_view(request: &PageRequest, reading: &RunReading) -> RunPageView {
 /// Renders the parts that change while the run is sent.
 pub(super) fn render_parts(request: &PageRequest, reading: &RunReading) -> Result<Vec<NamedPart>, PageError> {
     #[derive(Serialize)]
-    struct Own {
+    struct VisitorView {
         run: RunSummaryView,
     }
-    let own = Own { run: run_summary(request, reading) };
+    let view = VisitorView { run: run_summary(request, reading) };
     let mut parts = Vec::with_capacity(VISITOR_PARTS.len() + SHARED_PARTS.len());
     for (id, template) in VISITOR_PARTS {
-        parts.push((id.to_owned(), request.render_part(template, &own)?.trim().to_owned()));
+        parts.push((id.to_owned(), request.render_part(template, &view)?.trim().to_owned()));
     }
     parts.extend_from_slice(reading.shared.get_or_render(request, reading)?);
     Ok(parts)
@@ -156,7 +153,7 @@ pub(super) fn render_parts(request: &PageRequest, reading: &RunReading) -> Resul
 pub(super) async fn show_run(mut request: PageRequest, Path(name): Path<String>) -> Response {
     let view = async {
         let run = request.find_run(&name).await?;
-        let reading = request.pages.watched.read_once(run.key).await.ok_or(PageError::Later)??;
+        let reading = request.pages.run_watcher.read_once(run.key).await.ok_or(PageError::Later)??;
         Ok(RunPageContext {
             run: run_summary(&request, &reading),
             figures: figures_view(&request, &reading),
@@ -169,7 +166,7 @@ pub(super) async fn show_run(mut request: PageRequest, Path(name): Path<String>)
 
 /// The summary of a run for a visitor.
 fn run_summary(request: &PageRequest, reading: &RunReading) -> RunSummaryView {
-    let RunView { run, status, counts: by_state, parts } = &reading.standing.view;
+    let RunView { run, status, counts: by_state, parts } = &reading.report.view;
     let name = run.name();
     let path = format!("/runs/{}", encode_path_segment(&name));
     let ended = run.ended_at.filter(|_| *status != RunStatus::Sending);
@@ -180,11 +177,11 @@ fn run_summary(request: &PageRequest, reading: &RunReading) -> RunSummaryView {
         rehearsal: !run.live,
         rows: by_state.total(),
         parts: *parts,
-        parts_at_least: reading.standing.has_unreported_parts(),
+        parts_at_least: reading.report.has_unreported_parts(),
         doubt: count_doubtful(by_state),
         doubtful: state_counts(&path, by_state).into_iter().filter(StateCountView::is_doubtful).collect(),
         counts: state_counts(&path, by_state),
-        in_part: reading.standing.count_partial(),
+        in_part: reading.report.count_partial(),
         kept: run.purged_at.is_none(),
         gateway: run.gateway.clone(),
         began: request.format_moment(run.began_at),
@@ -198,7 +195,7 @@ fn run_summary(request: &PageRequest, reading: &RunReading) -> RunSummaryView {
 /// The confirmation message for the action named in `?done=`.
 pub(super) fn done_message(request: &PageRequest) -> Option<String> {
     let word = request.query.get("done")?;
-    request.words().kind("pages-done", word).map(str::to_owned)
+    request.words().kind("confirmation", word).map(str::to_owned)
 }
 
 /// The states with rows, each with the link to them. Delivered messages include read ones.
@@ -228,16 +225,18 @@ struct LivePage {
     readings: watch::Receiver<Option<Result<Arc<RunReading>, Arc<LedgerError>>>>,
     closing: watch::Receiver<bool>,
     ticks: Interval,
-    /// The parts that the browser already has, and the name of all of them together.
-    has: Vec<NamedPart>,
+    /// The parts that the browser already has.
+    sent: Vec<NamedPart>,
+    /// The identifier of these parts.
     id: String,
+    /// Whether the session has ended.
     over: bool,
-    _place: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
-/// An event of a live page.
+/// What a live page waits for.
 enum LivePageEvent {
-    /// The server ends.
+    /// The server shuts down.
     End,
     /// It is time to check the session.
     Tick,
@@ -250,27 +249,27 @@ pub(super) async fn stream_run(mut request: PageRequest, Path(name): Path<String
         Ok(run) => run,
         Err(refusal) => return request.respond_to_order(Err(refusal)),
     };
-    let Ok(place) = Arc::clone(&request.pages.live).try_acquire_owned() else {
+    let Ok(permit) = Arc::clone(&request.pages.live_pages).try_acquire_owned() else {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
     };
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()).unwrap_or_default().to_owned();
     let ping = KeepAlive::new().interval(PING_INTERVAL).text("ping");
-    Sse::new(event_stream(request, run.key, last, place)).keep_alive(ping).into_response()
+    Sse::new(event_stream(request, run.key, last, permit)).keep_alive(ping).into_response()
 }
 
 fn event_stream(
     request: PageRequest,
     run: RunId,
     last: String,
-    place: OwnedSemaphorePermit,
+    permit: OwnedSemaphorePermit,
 ) -> impl Stream<Item = Result<Event, Infallible>> {
-    let mut readings = request.pages.watched.follow_run(run);
-    // A reading from before this page was opened is also new to it.
+    let mut readings = request.pages.run_watcher.follow_run(run);
+    // A reading from before the page was opened is also new to the page.
     readings.mark_changed();
     let closing = request.pages.closing.subscribe();
     let mut ticks = interval(SESSION_CHECK_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let open = LivePage { request, readings, closing, ticks, has: Vec::new(), id: last, over: false, _place: place };
+    let open = LivePage { request, readings, closing, ticks, sent: Vec::new(), id: last, over: false, _permit: permit };
     unfold(open, |mut open| async move { open.next_event().await.map(|event| (Ok(event), open)) })
 }
 
@@ -319,18 +318,18 @@ impl LivePage {
                 return None;
             }
         };
-        let made = render_parts(&self.request, &reading)
+        let parts = render_parts(&self.request, &reading)
             .map_err(|refusal| tracing::warn!("cannot render a part of a page: {refusal}"))
             .ok()?;
-        let id = parts_id(&made);
+        let id = parts_id(&parts);
         if id == self.id {
-            self.has = made;
+            self.sent = parts;
             return None;
         }
-        let changed = made.iter().enumerate().filter(|(index, part)| self.has.get(*index) != Some(*part));
+        let changed = parts.iter().enumerate().filter(|(index, part)| self.sent.get(*index) != Some(*part));
         let changed: Map<String, Value> =
             changed.map(|(_, (name, html))| (name.clone(), html.as_str().into())).collect();
-        (self.has, self.id) = (made, id.clone());
+        (self.sent, self.id) = (parts, id.clone());
         // JSON escapes line breaks, so it is one line, as an event requires.
         Some(Event::default().event("parts").id(id).retry(RECONNECT_DELAY).data(Value::Object(changed).to_string()))
     }

@@ -31,8 +31,8 @@ use campaign_runs::run_blocking;
 /// The headers with which browsers mark speculative requests.
 const PURPOSES: [HeaderName; 2] = [HeaderName::from_static("sec-purpose"), HeaderName::from_static("purpose")];
 
-/// Signs a visitor in by a link. The cookie is `SameSite=Strict`, so the next page is requested by this page and not
-/// by a redirect, which would count as a request from the site with the link.
+/// Signs a visitor in by a link. The response is a page that loads the next one, not a redirect: after a redirect, the
+/// browser would not send the `SameSite=Strict` cookie, because the request came from the site with the link.
 pub(super) async fn sign_in(
     State(pages): State<Arc<Pages>>,
     UrlPath(link): UrlPath<String>,
@@ -44,16 +44,16 @@ pub(super) async fn sign_in(
         return StatusCode::NO_CONTENT.into_response();
     }
     let (visitors, now) = (pages.visitors.clone(), pages.now());
-    let entered = run_blocking(move || visitors.use_link(&link, now)).await.map_err(PageError::from);
-    let (visitor, session) = match entered.and_then(|entered| Ok(entered?)) {
-        Ok(Some(entered)) => entered,
+    let used = run_blocking(move || visitors.use_link(&link, now)).await.map_err(PageError::from);
+    let (visitor, session) = match used.and_then(|used| Ok(used?)) {
+        Ok(Some(signed_in)) => signed_in,
         Ok(None) => return no_session_response(language),
         Err(refusal) => {
             return closed_response(language, &refusal.to_string());
         }
     };
     tracing::info!("{} signed in to the dashboard", visitor.name);
-    let page = render(language, PageFormat::Served, "pages/entered.html", &json!({ "name": visitor.name }));
+    let page = render(language, PageFormat::Served, "pages/signed_in.html", &json!({ "name": visitor.name }));
     let Ok(page) = page else { return StatusCode::INTERNAL_SERVER_ERROR.into_response() };
     with_cookie(&pages, Html(page).into_response(), &session, SESSION_LIFETIME.as_secs())
 }
@@ -67,7 +67,7 @@ pub(super) async fn sign_out(State(pages): State<Arc<Pages>>, form: VerifiedForm
     }
 }
 
-/// Whether a browser asks before the user wants to see the answer; this uses up no link.
+/// Whether a browser requests a page speculatively. Such requests must not use up a link.
 fn is_prefetch(headers: &HeaderMap) -> bool {
     let says = |value: &HeaderValue| value.to_str().is_ok_and(|value| value.contains("prefetch"));
     PURPOSES.iter().filter_map(|name| headers.get(name)).any(says)
@@ -86,11 +86,11 @@ fn with_cookie(pages: &Pages, mut answer: Response, session: &str, seconds: i64)
     }
 }
 
-/// How long a link is good.
+/// How long a sign-in link is valid.
 pub const LINK_LIFETIME: SignedDuration = SignedDuration::from_hours(24);
-/// How long a session is good.
+/// How long a session is valid.
 pub(super) const SESSION_LIFETIME: SignedDuration = SignedDuration::from_hours(30 * 24);
-/// The largest number of links and of sessions that are kept; the latest are kept.
+/// The largest number of links, and of sessions. The oldest ones are removed.
 const MAX_PASSES: usize = 256;
 /// The longest name.
 const MAX_NAME_LENGTH: usize = 64;
@@ -113,9 +113,9 @@ pub struct SignInEntry {
     pub decides: bool,
     /// The number of unused links.
     pub links: usize,
-    /// Sessions.
+    /// The number of sessions.
     pub sessions: usize,
-    /// The end of the last of these.
+    /// When the last of these expires.
     pub until: Timestamp,
 }
 
@@ -158,9 +158,9 @@ impl SignInPass {
 /// Whether a name is valid: short, on one line, and without control characters.
 #[must_use]
 pub fn is_name(name: &str) -> bool {
-    let signs = name.chars().count();
+    let length = name.chars().count();
     name.trim() == name
-        && (1..=MAX_NAME_LENGTH).contains(&signs)
+        && (1..=MAX_NAME_LENGTH).contains(&length)
         && campaign_core::finding::escape_to_one_line(name) == name
 }
 
@@ -176,7 +176,7 @@ impl Visitors {
     /// # Errors
     /// When the file cannot be read or written.
     pub fn record_address(&self, address: &str, now: Timestamp) -> io::Result<()> {
-        self.update_file(now, |book| book.address = Some(address.to_owned()))
+        self.update_file(now, |sign_ins| sign_ins.address = Some(address.to_owned()))
     }
 
     /// The address of the server that started last, if any.
@@ -194,7 +194,7 @@ impl Visitors {
     pub fn create_link(&self, name: &str, decides: bool, now: Timestamp) -> io::Result<String> {
         let secret = new_secret();
         let pass = SignInPass::new(&secret, Visitor { name: name.to_owned(), decides }, add_time(now, LINK_LIFETIME));
-        self.update_file(now, |book| push_bounded(&mut book.links, pass)).map(|()| secret)
+        self.update_file(now, |sign_ins| push_bounded(&mut sign_ins.links, pass)).map(|()| secret)
     }
 
     /// Uses up a link and returns the visitor and the secret of the new session; `None` if the link is used, expired
@@ -203,11 +203,11 @@ impl Visitors {
     /// # Errors
     /// If the file cannot be read or written.
     pub(super) fn use_link(&self, link: &str, now: Timestamp) -> io::Result<Option<(Visitor, String)>> {
-        self.update_file(now, |book| {
-            let place = book.links.iter().position(|pass| has_secret(pass, link))?;
-            let (visitor, secret) = (book.links.remove(place).to_visitor(), new_secret());
+        self.update_file(now, |sign_ins| {
+            let place = sign_ins.links.iter().position(|pass| has_secret(pass, link))?;
+            let (visitor, secret) = (sign_ins.links.remove(place).to_visitor(), new_secret());
             push_bounded(
-                &mut book.sessions,
+                &mut sign_ins.sessions,
                 SignInPass::new(&secret, visitor.clone(), add_time(now, SESSION_LIFETIME)),
             );
             Some((visitor, secret))
@@ -220,8 +220,8 @@ impl Visitors {
     /// If the file cannot be read.
     pub(super) fn find_session(&self, secret: &str, now: Timestamp) -> io::Result<Option<Visitor>> {
         let sessions = self.read_file()?.sessions;
-        let mut mine = sessions.iter().filter(|pass| pass.until > now && has_secret(pass, secret));
-        Ok(mine.next().map(SignInPass::to_visitor))
+        let mut valid = sessions.iter().filter(|pass| pass.until > now && has_secret(pass, secret));
+        Ok(valid.next().map(SignInPass::to_visitor))
     }
 
     /// Ends a session.
@@ -229,19 +229,19 @@ impl Visitors {
     /// # Errors
     /// When the file cannot be read or written.
     pub(super) fn end_session(&self, secret: &str, now: Timestamp) -> io::Result<()> {
-        self.update_file(now, |book| book.sessions.retain(|pass| !has_secret(pass, secret)))
+        self.update_file(now, |sign_ins| sign_ins.sessions.retain(|pass| !has_secret(pass, secret)))
     }
 
-    /// Everybody with access, by name.
+    /// Everyone with access, by name.
     ///
     /// # Errors
     /// When the file cannot be read.
     pub fn list_visitors(&self, now: Timestamp) -> io::Result<Vec<SignInEntry>> {
-        let mut book = self.read_file()?;
-        book.remove_expired(now);
+        let mut sign_ins = self.read_file()?;
+        sign_ins.remove_expired(now);
         let mut all: Vec<SignInEntry> = Vec::new();
-        let links = book.links.into_iter().map(|pass| (pass, (1, 0)));
-        for (pass, (link, session)) in links.chain(book.sessions.into_iter().map(|pass| (pass, (0, 1)))) {
+        let links = sign_ins.links.into_iter().map(|pass| (pass, (1, 0)));
+        for (pass, (link, session)) in links.chain(sign_ins.sessions.into_iter().map(|pass| (pass, (0, 1)))) {
             let known = all.iter_mut().find(|known| known.name == pass.name);
             match known {
                 Some(known) => {
@@ -267,12 +267,12 @@ impl Visitors {
     /// # Errors
     /// If the file cannot be read or written.
     pub fn revoke_visitor(&self, name: &str, now: Timestamp) -> io::Result<usize> {
-        self.update_file(now, |book| {
-            let all = |book: &SignInFile| book.links.len() + book.sessions.len();
-            let before = all(book);
-            book.links.retain(|pass| pass.name != name);
-            book.sessions.retain(|pass| pass.name != name);
-            before - all(book)
+        self.update_file(now, |sign_ins| {
+            let count = |sign_ins: &SignInFile| sign_ins.links.len() + sign_ins.sessions.len();
+            let before = count(sign_ins);
+            sign_ins.links.retain(|pass| pass.name != name);
+            sign_ins.sessions.retain(|pass| pass.name != name);
+            before - count(sign_ins)
         })
     }
 
@@ -305,12 +305,12 @@ impl Visitors {
     fn update_file<T>(&self, now: Timestamp, change: impl FnOnce(&mut SignInFile) -> T) -> io::Result<T> {
         let lock: File = private::open_file(&self.lock, ExistingFile::Keep)?;
         lock.lock()?;
-        let mut book = self.read_file()?;
-        book.remove_expired(now);
-        let changed = change(&mut book);
+        let mut sign_ins = self.read_file()?;
+        sign_ins.remove_expired(now);
+        let changed = change(&mut sign_ins);
         let folder = self.file.parent().unwrap_or(Path::new("."));
         let mut new = tempfile::Builder::new().prefix(".visitors-").tempfile_in(folder)?;
-        new.write_all(&serde_json::to_vec_pretty(&book)?)?;
+        new.write_all(&serde_json::to_vec_pretty(&sign_ins)?)?;
         new.as_file().sync_all()?;
         new.persist(&self.file).map_err(|error| error.error)?;
         private::sync_entry(&self.file)?;
@@ -372,13 +372,13 @@ mod tests {
             visitors.create_link("Ivan", false, at_hour(0)).unwrap(),
         );
         assert_eq!(visitors.use_link("another", at_hour(1)).unwrap(), None);
-        let (visitor, session) = visitors.use_link(&link, at_hour(1)).unwrap().expect("let in");
+        let (visitor, session) = visitors.use_link(&link, at_hour(1)).unwrap().expect("a valid link");
         assert_eq!(visitor, olha());
         assert_eq!(visitors.use_link(&link, at_hour(1)).unwrap(), None, "used");
-        assert_eq!(visitors.use_link(&late, at_hour(24)).unwrap(), None, "over");
+        assert_eq!(visitors.use_link(&late, at_hour(24)).unwrap(), None, "expired");
         assert_eq!(visitors.find_session(&session, at_hour(2)).unwrap(), Some(olha()));
         assert_eq!(visitors.find_session(&link, at_hour(2)).unwrap(), None, "a link is no session");
-        assert_eq!(visitors.find_session(&session, at_hour(1 + 30 * 24)).unwrap(), None, "over");
+        assert_eq!(visitors.find_session(&session, at_hour(1 + 30 * 24)).unwrap(), None, "expired");
     }
 
     #[test]
@@ -388,7 +388,7 @@ mod tests {
         let link = visitors.create_link("Olha", true, at_hour(0)).unwrap();
         let written = fs::read_to_string(&visitors.file).unwrap();
         assert!(written.contains("Olha") && !written.contains(&link), "{written}");
-        let (_, session) = visitors.use_link(&link, at_hour(1)).unwrap().expect("let in");
+        let (_, session) = visitors.use_link(&link, at_hour(1)).unwrap().expect("a valid link");
         assert!(!fs::read_to_string(&visitors.file).unwrap().contains(&session));
         #[cfg(unix)]
         {
@@ -402,7 +402,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let visitors = Visitors::in_state_folder(folder.path());
         let link = visitors.create_link("Olha", true, at_hour(0)).unwrap();
-        let (_, session) = visitors.use_link(&link, at_hour(1)).unwrap().expect("let in");
+        let (_, session) = visitors.use_link(&link, at_hour(1)).unwrap().expect("a valid link");
         let second = visitors.create_link("Olha", false, at_hour(1)).unwrap();
         let other = visitors.create_link("Ivan", false, at_hour(1)).unwrap();
         let all = visitors.list_visitors(at_hour(2)).unwrap();
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_file_lets_nobody_in() {
+    fn damaged_file_lets_no_one_in() {
         let folder = tempfile::tempdir().unwrap();
         let visitors = Visitors::in_state_folder(folder.path());
         fs::write(&visitors.file, "{").unwrap();

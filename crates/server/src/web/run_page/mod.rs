@@ -29,7 +29,7 @@ pub(in crate::web) use part_tests::sample_with_text;
 /// The data of a run's page.
 pub struct RunPage<'p> {
     /// The run and its figures.
-    pub standing: &'p RunReport,
+    pub report: &'p RunReport,
     /// When it was read.
     pub now: Timestamp,
     /// The time left, if it was measured while sending; otherwise, it is estimated from the throughput.
@@ -47,11 +47,11 @@ pub struct RunPage<'p> {
 pub enum RunPagePart {
     /// The state of the run, as a sentence.
     Sentence,
-    /// Its numbers.
+    /// The main figures.
     Numbers,
-    /// From the list to the messages that were read.
+    /// The funnel from the list to read messages.
     Funnel,
-    /// The times of arrival, the channels, and the durations.
+    /// Deliveries over time, fallbacks and delivery times.
     Arrivals,
     /// Rejected and failed messages.
     Failures,
@@ -59,7 +59,7 @@ pub enum RunPagePart {
     Doubt,
     /// The cost.
     Money,
-    /// How fast it went.
+    /// The throughput.
     Pace,
 }
 
@@ -92,17 +92,17 @@ impl RunPagePart {
     }
 }
 
-/// A run in the form for the templates in `run/`.
+/// The view of a run for the templates in `run/`.
 #[derive(Clone, Debug, Serialize)]
 pub struct RunPageView {
     name: String,
     campaign: String,
-    way: String,
+    destination: String,
     began: String,
     /// The time at which it was read, with the zone.
     read: String,
     zone: String,
-    /// Whether more than the counts is known.
+    /// Whether figures other than the counts exist.
     whole: bool,
     purged: Option<String>,
     approved: Vec<String>,
@@ -116,7 +116,7 @@ pub struct RunPageView {
     pace: Option<timelines::PaceView>,
 }
 
-/// A number with its name.
+/// A number with its label.
 #[derive(Clone, Debug, Serialize)]
 struct NumberView {
     label: String,
@@ -124,15 +124,15 @@ struct NumberView {
 }
 
 impl RunPage<'_> {
-    /// The run in a language.
+    /// The view of the run in a language.
     #[must_use]
     pub fn to_view(&self, language: PageLanguage) -> RunPageView {
         let (words, run) = (PageWords::in_language(language), self.run());
-        let figures = self.standing.figures.as_ref();
+        let figures = self.report.figures.as_ref();
         RunPageView {
             name: run.name(),
             campaign: run.campaign.clone(),
-            way: self.describe_destination(words),
+            destination: self.describe_destination(words),
             began: self.format_moment(words, run.began_at),
             read: words.format_moment_in_zone(&self.now.to_zoned(self.zone.clone())),
             zone: zone_name(self.zone).to_owned(),
@@ -145,21 +145,21 @@ impl RunPage<'_> {
             arrivals: figures.and_then(|figures| self.arrivals_view(words, figures)),
             failures: self.failures_view(words),
             doubt: self.doubt_view(words),
-            money: figures.and_then(|figures| timelines::money_view(words, figures, self.standing.budget_left)),
+            money: figures.and_then(|figures| timelines::money_view(words, figures, self.report.budget_left)),
             pace: figures.and_then(|figures| self.pace_view(words, figures)),
         }
     }
 
     fn run(&self) -> &Run {
-        &self.standing.view.run
+        &self.report.view.run
     }
 
     fn counts(&self) -> &StateCounts {
-        &self.standing.view.counts
+        &self.report.view.counts
     }
 
     fn figures(&self) -> Option<&RunFigures> {
-        self.standing.figures.as_ref()
+        self.report.figures.as_ref()
     }
 
     fn sum_states(&self, states: &[RowState]) -> u64 {
@@ -169,13 +169,13 @@ impl RunPage<'_> {
     fn describe_destination(&self, words: &PageWords) -> String {
         let run = self.run();
         match run.live {
-            true => words.say_with("run.way", &[("gateway", &run.gateway)]),
-            false => words.say("way.rehearsal").to_owned(),
+            true => words.say_with("run.gateway", &[("gateway", &run.gateway)]),
+            false => words.say("destination.rehearsal").to_owned(),
         }
     }
 
     fn describe_approvals(&self, words: &PageWords) -> Vec<String> {
-        let approved = self.standing.approvals.iter().map(|approval| {
+        let approved = self.report.approvals.iter().map(|approval| {
             words.say_with("run.approved", &[("by", &approval.by), ("at", &self.format_moment(words, approval.at))])
         });
         approved.collect()
@@ -193,21 +193,21 @@ impl RunPage<'_> {
         let number = |label: &str, value| NumberView { label: label.to_owned(), value };
         let mut numbers = vec![
             number(words.say("figure.rows"), self.run().recipients),
-            number(words.say("run.taken"), self.sum_states(&ACCEPTED_STATES)),
+            number(words.say("run.accepted"), self.sum_states(&ACCEPTED_STATES)),
             number(words.say("run.delivered"), self.counts().count_delivered()),
             number(words.say("run.read"), self.counts().get(RowState::Read)),
             number(words.say("run.failed"), self.sum_states(&[RowState::Failed, RowState::Rejected])),
         ];
         let others = [
-            number(words.say("run.in-part"), self.standing.count_partial()),
-            number(words.say("run.waiting"), self.sum_states(&outcomes::WAITING_STATES)),
+            number(words.say("run.in-part"), self.report.count_partial()),
+            number(words.say("run.no-status"), self.sum_states(&outcomes::WAITING_STATES)),
             number(words.say("run.in-doubt"), self.sum_states(&campaign_engine::report::IN_DOUBT_STATES)),
         ];
         numbers.extend(others.into_iter().filter(|number| number.value > 0));
-        let least = self.standing.has_unreported_parts();
+        let least = self.report.has_unreported_parts();
         let parts = if least { words.say("run.parts-at-least") } else { words.say("run.parts") };
-        // Some channels have none.
-        numbers.extend(Some(number(parts, self.standing.view.parts)).filter(|number| number.value > 0));
+        // Some channels have no parts.
+        numbers.extend(Some(number(parts, self.report.view.parts)).filter(|number| number.value > 0));
         numbers
     }
 }
@@ -243,32 +243,32 @@ fn format_share(words: &PageWords, part: u64, whole: u64) -> Option<String> {
 
 /// The number of latest points from which the speed of a run is estimated.
 const LATEST_POINTS: usize = 10;
-/// A shorter remaining time is shown as a duration, and a longer one as the time of the end.
+/// A shorter remaining time is shown as a duration, and a longer one as a finish time.
 const SHORT_REST: Duration = Duration::from_secs(600);
 
 /// The state of a run.
 #[derive(Clone, Debug, Serialize)]
 struct SentenceView {
-    /// The word for programs.
+    /// The name of the state, in the class of the element.
     state: &'static str,
-    /// The word for people.
-    word: String,
-    /// How far it is.
-    said: String,
+    /// The state in words.
+    status: String,
+    /// The progress.
+    progress: String,
     /// Why it stopped, in English.
     why: Option<String>,
-    /// How many rows are in doubt.
+    /// The number of rows in doubt.
     doubt: Option<String>,
 }
 
 impl RunPage<'_> {
     fn sentence_view(&self, words: &PageWords) -> SentenceView {
-        let status = &self.standing.view.status;
+        let status = &self.report.view.status;
         let doubt = self.sum_states(&IN_DOUBT_STATES);
         SentenceView {
             state: status.as_str(),
-            word: words.kind("standing", status.as_str()).unwrap_or_default().to_owned(),
-            said: self.describe_progress(words),
+            status: words.kind("status", status.as_str()).unwrap_or_default().to_owned(),
+            progress: self.describe_progress(words),
             why: status.reason().map(str::to_owned),
             doubt: (doubt > 0).then(|| words.count("run.doubt", doubt, &[])),
         }
@@ -278,21 +278,21 @@ impl RunPage<'_> {
     fn describe_progress(&self, words: &PageWords) -> String {
         let waiting = self.sum_states(&[RowState::Planned, RowState::Sending]);
         let planned = self.run().recipients.saturating_sub(self.sum_states(&[RowState::Skipped, RowState::Invalid]));
-        let through = words.format_number(planned.saturating_sub(waiting));
-        let said = words.count("run.through", planned, &[("through", &through)]);
-        if self.standing.view.status != RunStatus::Sending {
-            return said;
+        let processed = words.format_number(planned.saturating_sub(waiting));
+        let progress = words.count("run.processed", planned, &[("processed", &processed)]);
+        if self.report.view.status != RunStatus::Sending {
+            return progress;
         }
         match self.left.or_else(|| estimate_left(self.figures()?, waiting)) {
             Some(left) if left < SHORT_REST => {
                 let left = words.format_duration(round_duration(left));
-                words.say_with("run.left", &[("said", &said), ("time", &left)])
+                words.say_with("run.time-left", &[("progress", &progress), ("time", &left)])
             }
             Some(left) => {
                 let at = self.now.checked_add(left).unwrap_or(Timestamp::MAX);
-                words.say_with("run.until", &[("said", &said), ("at", &self.format_moment(words, at))])
+                words.say_with("run.finish-time", &[("progress", &progress), ("at", &self.format_moment(words, at))])
             }
-            None => said,
+            None => progress,
         }
     }
 }
@@ -309,7 +309,7 @@ fn estimate_left(figures: &RunFigures, waiting: u64) -> Option<Duration> {
     Some(Duration::from_secs(u64::try_from(seconds).ok()?))
 }
 
-/// A rounded duration, in steps that fit its size.
+/// Rounds a duration up, in steps that fit its size.
 fn round_duration(left: Duration) -> Duration {
     let step = match left.as_secs() {
         0..20 => 1,

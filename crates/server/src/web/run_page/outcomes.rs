@@ -11,7 +11,7 @@ use campaign_ledger::RowState;
 
 /// The states of accepted rows without a delivery status.
 pub(super) const WAITING_STATES: [RowState; 2] = [RowState::Accepted, RowState::Queued];
-/// The states of rows that are to be sent, and for which the gateway is not known to have accepted a message.
+/// The states of planned rows whose message the gateway is not known to have accepted.
 const NOT_ACCEPTED_STATES: [RowState; 7] = [
     RowState::Planned,
     RowState::Sending,
@@ -27,21 +27,22 @@ const MAX_SKIP_REASONS: usize = 8;
 impl RunPage<'_> {
     pub(super) fn funnel_bars(&self, words: &PageWords) -> Vec<Bar> {
         let rows = self.run().recipients;
-        let left_out = self.sum_states(&[RowState::Skipped, RowState::Invalid]);
-        let (taken, delivered) = (self.sum_states(&ACCEPTED_STATES), self.counts().count_delivered());
-        let planned = rows.saturating_sub(left_out);
+        let skipped = self.sum_states(&[RowState::Skipped, RowState::Invalid]);
+        let (accepted, delivered) = (self.sum_states(&ACCEPTED_STATES), self.counts().count_delivered());
+        let planned = rows.saturating_sub(skipped);
         let mut funnel = vec![Bar::new(words.say("run.list"), rows, "whole")];
-        funnel.extend(self.left_out_bars(words, left_out));
+        funnel.extend(self.skipped_bars(words, skipped));
         funnel.push(
-            Bar::new(words.say("run.meant"), planned, "whole").with_note(self.describe_share_of_list(words, planned)),
+            Bar::new(words.say("run.planned"), planned, "whole").with_note(self.describe_share_of_list(words, planned)),
         );
         funnel.extend(self.state_bars(words, &NOT_ACCEPTED_STATES));
         funnel.push(
-            Bar::new(words.say("run.taken"), taken, "whole").with_note(self.describe_share_of_list(words, taken)),
+            Bar::new(words.say("run.accepted"), accepted, "whole")
+                .with_note(self.describe_share_of_list(words, accepted)),
         );
         funnel.extend(self.waiting_bar(words));
         funnel.extend(self.state_bars(words, &[RowState::Failed]));
-        let in_part = self.standing.count_partial();
+        let in_part = self.report.count_partial();
         let in_part = (in_part > 0).then(|| words.count("run.in-part-of", in_part, &[]));
         let notes: Vec<String> = self.describe_share_of_accepted(words, delivered).into_iter().chain(in_part).collect();
         let note = (!notes.is_empty()).then(|| notes.join(" · "));
@@ -62,13 +63,13 @@ impl RunPage<'_> {
 
     fn describe_share_of_accepted(&self, words: &PageWords, part: u64) -> Option<String> {
         let share = format_share(words, part, self.sum_states(&ACCEPTED_STATES))?;
-        Some(words.say_with("run.of-taken", &[("share", &share)]))
+        Some(words.say_with("run.of-accepted", &[("share", &share)]))
     }
 
     /// The bar of accepted messages without a delivery status.
     fn waiting_bar(&self, words: &PageWords) -> Option<Bar> {
         let rows = self.sum_states(&WAITING_STATES);
-        (rows > 0).then(|| Bar::new(words.say("run.waiting"), rows, state_class(RowState::Accepted)).with_depth(1))
+        (rows > 0).then(|| Bar::new(words.say("run.no-status"), rows, state_class(RowState::Accepted)).with_depth(1))
     }
 
     /// Bars for those of the states that occur.
@@ -79,7 +80,7 @@ impl RunPage<'_> {
     }
 
     /// Skipped rows by reason; rows without a listed reason are others.
-    fn left_out_bars(&self, words: &PageWords, all: u64) -> Vec<Bar> {
+    fn skipped_bars(&self, words: &PageWords, all: u64) -> Vec<Bar> {
         if all == 0 {
             return Vec::new();
         }
@@ -92,7 +93,7 @@ impl RunPage<'_> {
         let named: Vec<Bar> =
             reasons.iter().take(MAX_SKIP_REASONS).map(|reason| bar(reason.text, reason.rows)).collect();
         let others = all.saturating_sub(named.iter().map(|bar| bar.value).sum());
-        let word = if named.is_empty() { words.say("run.left-out") } else { words.say("left-out.others") };
+        let word = if named.is_empty() { words.say("run.skipped") } else { words.say("skipped.others") };
         let others = (others > 0).then(|| Bar::new(word, others, "out").with_depth(1));
         named.into_iter().chain(others).collect()
     }
@@ -110,17 +111,17 @@ pub(super) fn state_class(state: RowState) -> &'static str {
     }
 }
 
-/// How many reasons are named.
+/// How many reasons are listed.
 const MAX_REASONS: usize = 10;
 /// The states of failed rows.
 const UNDELIVERED_STATES: [RowState; 3] = [RowState::Failed, RowState::Rejected, RowState::NotSent];
 
-/// The messages that did not arrive.
+/// The messages that were not delivered.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct FailuresView {
     all: u64,
     bars: Vec<Bar>,
-    /// The addresses of their rows, by state, on a server's page.
+    /// The links to their rows by state, on a served page.
     rows: Vec<RowsOfState>,
     /// The command that lists their rows.
     command: String,
@@ -142,12 +143,12 @@ impl RunPage<'_> {
             let state = words.kind("state", reason.state.name()).map(str::to_owned);
             drawn.push(match reason.text {
                 "" => Bar::new(words.say("run.no-reason"), reason.rows, "bad").with_note(state),
-                said => Bar::new(said, reason.rows, "bad").with_foreign_label().with_note(state),
+                text => Bar::new(text, reason.rows, "bad").with_foreign_label().with_note(state),
             });
         }
         let others = all.saturating_sub(drawn.iter().map(|bar| bar.value).sum());
         if others > 0 {
-            let word = if drawn.is_empty() { words.say("run.no-reason") } else { words.say("left-out.others") };
+            let word = if drawn.is_empty() { words.say("run.no-reason") } else { words.say("skipped.others") };
             drawn.push(Bar::new(word, others, "bad"));
         }
         let states: Vec<&'static str> =
@@ -167,18 +168,18 @@ impl RunPage<'_> {
 pub(super) struct DoubtView {
     rows: u64,
     since: Option<String>,
-    /// The first of them.
+    /// The first rows.
     named: Vec<DoubtfulRowView>,
     /// The number of further rows.
     others: u64,
-    /// The commands that settle them, if no page of a server does.
+    /// The commands that resolve them. Empty on a served page, which has buttons.
     commands: Vec<CommandView>,
 }
 
 #[derive(Clone, Debug, Serialize)]
 struct DoubtfulRowView {
     row: u32,
-    /// The address of its message, on a server's page.
+    /// The link to its page, on a served page.
     path: Option<String>,
     state: &'static str,
     sent: String,
@@ -207,7 +208,7 @@ impl RunPage<'_> {
             since: doubts.and_then(|doubts| doubts.since).map(|at| self.format_moment(words, at)),
             others: rows.saturating_sub(named.len() as u64),
             named,
-            commands: if self.rows.is_some() { Vec::new() } else { self.settle_commands(words) },
+            commands: if self.rows.is_some() { Vec::new() } else { self.resolve_commands(words) },
         })
     }
 
@@ -217,8 +218,8 @@ impl RunPage<'_> {
         DoubtfulRowView { row: row.row, path, state: row.state.name(), sent, why: row.why.clone(), asked: row.asked }
     }
 
-    /// The commands that settle them.
-    fn settle_commands(&self, words: &PageWords) -> Vec<CommandView> {
+    /// The commands that resolve them.
+    fn resolve_commands(&self, words: &PageWords) -> Vec<CommandView> {
         let name = self.run().name();
         let command = |what: &str, arguments: String| CommandView {
             what: what.to_owned(),
@@ -226,13 +227,13 @@ impl RunPage<'_> {
         };
         let states = IN_DOUBT_STATES.map(RowState::name).join(",");
         let mut commands =
-            vec![command(words.say("run.settle-list"), format!("results {name} --state {states} --out -"))];
+            vec![command(words.say("run.resolve-list"), format!("results {name} --state {states} --out -"))];
         if self.run().live && !self.run().is_shared_single_run() {
-            commands.push(command(words.say("run.settle-ask"), format!("reconcile {name}")));
+            commands.push(command(words.say("run.resolve-reconcile"), format!("reconcile {name}")));
         }
-        commands.push(command(words.say("run.settle-sent"), format!("resolve {name} --rows N --as sent")));
-        commands.push(command(words.say("run.settle-not-sent"), format!("resolve {name} --rows N --as not-sent")));
-        commands.push(command(words.say("run.settle-again"), format!("resolve {name} --rows N --as send-again")));
+        commands.push(command(words.say("run.resolve-sent"), format!("resolve {name} --rows N --as sent")));
+        commands.push(command(words.say("run.resolve-not-sent"), format!("resolve {name} --rows N --as not-sent")));
+        commands.push(command(words.say("run.resolve-send-again"), format!("resolve {name} --rows N --as send-again")));
         commands
     }
 }

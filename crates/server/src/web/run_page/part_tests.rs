@@ -1,5 +1,5 @@
-//! With any text from a gateway, the parts of a run's page are sound HTML, add up, and contain only elements of the
-//! templates.
+//! Tests of the parts of a run's page: whatever texts the gateway returns, they are sound HTML and their numbers add
+//! up.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -15,24 +15,23 @@ use campaign_core::domain::{Channel, OperationOutcome, Status};
 use campaign_engine::report::{RunReport, RunStatus};
 use campaign_testing::{RowCase, build_run, row_case};
 
-fn sample_view(fates: &[RowCase], language: PageLanguage) -> RunPageView {
+fn sample_view(rows: &[RowCase], language: PageLanguage) -> RunPageView {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
-    let standing = runtime.block_on(async {
-        let (ledger, run) = build_run(fates).await;
+    let report = runtime.block_on(async {
+        let (ledger, run) = build_run(rows).await;
         RunReport::load_with_figures(&ledger, run).await.unwrap()
     });
     let (now, command) = (Timestamp::UNIX_EPOCH, |arguments: String| format!("campaign {arguments}"));
-    RunPage { standing: &standing, now, left: None, zone: &TimeZone::UTC, command: &command, rows: None }
-        .to_view(language)
+    RunPage { report: &report, now, left: None, zone: &TimeZone::UTC, command: &command, rows: None }.to_view(language)
 }
 
-/// A run whose gateway answered with these words.
+/// A run whose gateway answered with this text.
 pub(in crate::web) fn sample_with_text(words: &str) -> RunPageView {
     let refused = RowCase::Sent(OperationOutcome::Rejected { error: words.into() }, Vec::new());
     let failed = vec![(Some(Channel::Viber), Status::Other(words.into()), Some(words.into()))];
-    let taken = RowCase::Sent(OperationOutcome::Accepted { msg_id: None, parts: Some(1), answer: None }, failed);
+    let accepted = RowCase::Sent(OperationOutcome::Accepted { msg_id: None, parts: Some(1), answer: None }, failed);
     sample_view(
-        &[RowCase::Skipped(words.into()), RowCase::Planned, RowCase::Unanswered, refused, taken],
+        &[RowCase::Skipped(words.into()), RowCase::Planned, RowCase::Unanswered, refused, accepted],
         PageLanguage::English,
     )
 }
@@ -53,16 +52,17 @@ fn read_parts(view: &RunPageView, language: PageLanguage) -> (BTreeSet<(String, 
 }
 
 /// The element shapes of a run's parts.
-fn element_shapes(fates: &[RowCase]) -> BTreeSet<(String, Vec<String>)> {
-    read_parts(&sample_view(fates, PageLanguage::English), PageLanguage::English).0
+fn element_shapes(rows: &[RowCase]) -> BTreeSet<(String, Vec<String>)> {
+    read_parts(&sample_view(rows, PageLanguage::English), PageLanguage::English).0
 }
 
 /// A run with content in each of its parts, and an empty one.
 fn ordinary_fates() -> [Vec<RowCase>; 2] {
-    let taken = |told| RowCase::Sent(OperationOutcome::Accepted { msg_id: None, parts: Some(1), answer: None }, told);
+    let accepted =
+        |receipts| RowCase::Sent(OperationOutcome::Accepted { msg_id: None, parts: Some(1), answer: None }, receipts);
     let refused = |error: &str| RowCase::Sent(OperationOutcome::Rejected { error: error.into() }, Vec::new());
-    let fell = |status| {
-        taken(vec![(Some(Channel::Viber), Status::Expired, None), (Some(Channel::Sms), status, Some("no".into()))])
+    let fallback = |status| {
+        accepted(vec![(Some(Channel::Viber), Status::Expired, None), (Some(Channel::Sms), status, Some("no".into()))])
     };
     let mut all = vec![
         RowCase::Skipped("x".into()),
@@ -72,8 +72,8 @@ fn ordinary_fates() -> [Vec<RowCase>; 2] {
         refused(""),
     ];
     all.extend((0..24).map(|_| RowCase::Unanswered));
-    all.extend(Status::KNOWN_STATUSES.map(fell));
-    all.extend([Some(Channel::Viber), None].map(|channel| taken(vec![(channel, Status::Delivered, None)])));
+    all.extend(Status::KNOWN_STATUSES.map(fallback));
+    all.extend([Some(Channel::Viber), None].map(|channel| accepted(vec![(channel, Status::Delivered, None)])));
     [all, vec![RowCase::Skipped("filtered".into())]]
 }
 
@@ -84,19 +84,19 @@ proptest! {
 
     #[test]
     fn foreign_text_is_escaped_and_numbers_add_up(
-        fates in proptest::collection::vec(row_case(HOSTILE), 1..20),
+        rows in proptest::collection::vec(row_case(HOSTILE), 1..20),
     ) {
-        let known: BTreeSet<_> = ordinary_fates().iter().flat_map(|fates| element_shapes(fates)).collect();
+        let known: BTreeSet<_> = ordinary_fates().iter().flat_map(|rows| element_shapes(rows)).collect();
         for language in PageLanguage::ALL {
-            let view = sample_view(&fates, language);
+            let view = sample_view(&rows, language);
             let (shapes, text) = read_parts(&view, language);
             let foreign: Vec<_> = shapes.difference(&known).collect();
             prop_assert!(foreign.is_empty(), "{:?}", foreign);
-            for missing in ["run.", "state.", "standing.", "NaN", "inf%"] {
+            for missing in ["run.", "state.", "status.", "NaN", "inf%"] {
                 prop_assert!(!text.replace(|c: char| !c.is_ascii(), "").contains(&format!(" {missing}")), "{}", text);
             }
             let depth = |depth: u8| view.funnel.iter().filter(move |bar| bar.depth == depth);
-            prop_assert_eq!(depth(0).next().map(|bar| bar.value), Some(fates.len() as u64));
+            prop_assert_eq!(depth(0).next().map(|bar| bar.value), Some(rows.len() as u64));
             // The rows below a row, and the row after it, add up to it, down to the messages that arrived.
             let mut rows = view.funnel.iter().peekable();
             while let Some(row) = rows.next() {
@@ -116,12 +116,12 @@ proptest! {
 #[test]
 fn remaining_time_is_a_duration_or_a_finish_time() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
-    let mut standing = runtime.block_on(async {
+    let mut report = runtime.block_on(async {
         let (ledger, run) =
             build_run(&[RowCase::Skipped("filtered".into()), RowCase::Planned, RowCase::Unanswered]).await;
         RunReport::load_with_figures(&ledger, run).await.unwrap()
     });
-    standing.view.status = RunStatus::Sending;
+    report.view.status = RunStatus::Sending;
     let command = |arguments: String| arguments;
     let table = [
         (14, "1 of 2 messages processed, about 14 s left."),
@@ -129,13 +129,13 @@ fn remaining_time_is_a_duration_or_a_finish_time() {
         (130, "1 of 2 messages processed, about 3 min left."),
         (3_600, "1 of 2 messages processed, expected to finish around 1 January 1970, 01:00."),
     ];
-    for (seconds, said) in table {
+    for (seconds, expected) in table {
         let left = Some(Duration::from_secs(seconds));
         let (now, zone) = (Timestamp::UNIX_EPOCH, &TimeZone::UTC);
-        let page = RunPage { standing: &standing, now, left, zone, command: &command, rows: None };
+        let page = RunPage { report: &report, now, left, zone, command: &command, rows: None };
         let html = render_run_part(PageLanguage::English, &page.to_view(PageLanguage::English), RunPagePart::Sentence)
             .unwrap();
         let words = Html::read(&format!("<!doctype html>{html}")).elements[0].words().replace('\u{a0}', " ");
-        assert!(words.contains(said), "{said}: {words}");
+        assert!(words.contains(expected), "{expected}: {words}");
     }
 }

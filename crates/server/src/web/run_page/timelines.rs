@@ -15,14 +15,14 @@ use campaign_engine::report::{
 };
 use campaign_ledger::{RowState, StateCounts};
 
-/// The messages that arrived.
+/// The delivered messages.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct ArrivalsView {
     chart: Option<TimedView>,
     /// The number of deliveries that the chart places at the arrival of their receipts.
     uncertain: Option<String>,
-    /// The fallbacks from one channel to the next, for each way with several channels.
-    ways: Vec<WayView>,
+    /// The fallbacks from one channel to the next, for each chain of several channels.
+    chains: Vec<ChainView>,
     times: Vec<TimesView>,
 }
 
@@ -30,10 +30,10 @@ pub(super) struct ArrivalsView {
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct TimedView {
     pub(super) chart: StackChart,
-    /// How long a point is, in words.
+    /// The length of a point, as text.
     pub(super) step: String,
     pub(super) label: String,
-    /// The points in time: the beginning of each, and the number in each layer.
+    /// The start of each point, and its number in each layer.
     pub(super) rows: Vec<TimedRow>,
 }
 
@@ -45,17 +45,17 @@ pub(super) struct TimedRow {
 }
 
 #[derive(Clone, Debug, Serialize)]
-struct WayView {
+struct ChainView {
     label: String,
     steps: Vec<Cascade>,
-    untold: u64,
+    unknown: u64,
 }
 
 #[derive(Clone, Debug, Serialize)]
 struct TimesView {
     channel: String,
-    /// The numbers of delivered and read messages, and the duration of the delivery.
-    said: Vec<String>,
+    /// Sentences about delivered and read messages, and delivery times.
+    sentences: Vec<String>,
     bars: Vec<Bar>,
 }
 
@@ -76,21 +76,21 @@ fn channel_class(arrived: ArrivalKind) -> String {
 
 impl RunPage<'_> {
     pub(super) fn arrivals_view(&self, words: &PageWords, figures: &RunFigures) -> Option<ArrivalsView> {
-        let several = |way: &FallbackChain| way.len() > 1;
-        let ways = figures.chains.iter().filter(|(way, figure)| several(way) && figure.count_reached(0) > 0);
+        let several = |chain: &FallbackChain| chain.len() > 1;
+        let chains = figures.chains.iter().filter(|(chain, figure)| several(chain) && figure.count_reached(0) > 0);
         let view = ArrivalsView {
             chart: self.arrivals_chart(words, figures),
             uncertain: describe_nonzero(figures.channels.count_uncertain_times(), |n| {
-                words.count("run.arrived-uncertain", n, &[])
+                words.count("run.arrivals-uncertain", n, &[])
             }),
-            ways: ways.map(|(way, figure)| way_view(words, way, figure)).collect(),
+            chains: chains.map(|(chain, figure)| chain_view(words, chain, figure)).collect(),
             times: times_views(words, figures),
         };
-        (view.chart.is_some() || !view.ways.is_empty()).then_some(view)
+        (view.chart.is_some() || !view.chains.is_empty()).then_some(view)
     }
 
     fn arrivals_chart(&self, words: &PageWords, figures: &RunFigures) -> Option<TimedView> {
-        let several = figures.chains.keys().any(|way| way.len() > 1);
+        let several = figures.chains.keys().any(|chain| chain.len() > 1);
         let label = |arrived: ArrivalKind| {
             let channel = channel_name(words, arrived.channel);
             match arrived.first.filter(|_| several) {
@@ -101,7 +101,7 @@ impl RunPage<'_> {
         };
         let named = |arrived| (label(arrived), channel_class(arrived));
         let is_fallback = |arrived: ArrivalKind| arrived.first == Some(false);
-        self.timed_view(words, &figures.arrivals, named, is_fallback, None, words.say("run.arrived-chart"))
+        self.timed_view(words, &figures.arrivals, named, is_fallback, None, words.say("run.arrivals-chart"))
     }
 
     /// A chart of counts over time, with its table; some kinds are stacked above all others. `None` without counts.
@@ -140,35 +140,35 @@ impl RunPage<'_> {
         })
     }
 
-    /// A moment in the form for a table of many.
+    /// Formats a time for a table.
     fn format_time(&self, words: &PageWords, at: Timestamp) -> String {
         let at = at.to_zoned(self.zone.clone());
         format!("{}, {}", words.format_day(at.date()), at.strftime("%H:%M:%S"))
     }
 }
 
-fn way_view(words: &PageWords, way: &FallbackChain, figure: &FallbackChainFigure) -> WayView {
+fn chain_view(words: &PageWords, chain: &FallbackChain, figure: &FallbackChainFigure) -> ChainView {
     let step = |(place, channel): (u8, &Channel)| {
         let counts = figure.places.get(&Some(place));
         let count =
             |states: &[RowState]| counts.map_or(0, |counts| states.iter().map(|state| counts.get(*state)).sum());
         let delivered = counts.map_or(0, StateCounts::count_delivered);
-        let piece = |word: &str, state: RowState, messages: u64| (word.to_owned(), state_class(state), messages);
+        let piece = |label: &str, state: RowState, messages: u64| (label.to_owned(), state_class(state), messages);
         CascadeStep {
             label: channel_name(words, Some(*channel)),
             ended: vec![
                 piece(words.say("run.delivered"), RowState::Delivered, delivered),
                 piece(words.say("run.failed"), RowState::Failed, count(&[RowState::Failed])),
-                piece(words.say("run.waiting"), RowState::Accepted, count(&WAITING_STATES)),
+                piece(words.say("run.no-status"), RowState::Accepted, count(&WAITING_STATES)),
             ],
-            fell: (words.say("run.fell").to_owned(), figure.count_reached(place.saturating_add(1))),
+            fell_back: (words.say("run.fell-back").to_owned(), figure.count_reached(place.saturating_add(1))),
         }
     };
-    let names: Vec<String> = way.iter().map(|channel| channel_name(words, Some(*channel))).collect();
-    WayView {
+    let names: Vec<String> = chain.iter().map(|channel| channel_name(words, Some(*channel))).collect();
+    ChainView {
         label: names.join(" → "),
-        steps: draw_cascade((0..).zip(way).map(step).collect()),
-        untold: figure.count_unknown(),
+        steps: draw_cascade((0..).zip(chain).map(step).collect()),
+        unknown: figure.count_unknown(),
     }
 }
 
@@ -182,18 +182,18 @@ fn times_view(words: &PageWords, channel: Option<Channel>, figure: &ChannelFigur
     let ChannelFigure { counts, read, in_part, times } = figure;
     let number = |number: u64| words.format_number(number);
     let (delivered, all_read) = (number(counts.count_delivered()), number(*read));
-    let mut said = vec![words.say_with("run.by-channel", &[("delivered", &delivered), ("read", &all_read)])];
-    said.extend(describe_nonzero(read.saturating_sub(counts.get(RowState::Read)), |n| {
+    let mut sentences = vec![words.say_with("run.by-channel", &[("delivered", &delivered), ("read", &all_read)])];
+    sentences.extend(describe_nonzero(read.saturating_sub(counts.get(RowState::Read)), |n| {
         words.count("run.read-elsewhere", n, &[])
     }));
-    said.extend((*in_part > 0).then(|| format!("{}: {}.", words.say("run.in-part"), number(*in_part))));
+    sentences.extend((*in_part > 0).then(|| format!("{}: {}.", words.say("run.in-part"), number(*in_part))));
     if let (Some(half), Some(most)) = (times.median(), times.p95()) {
         let (half, most) = (words.format_duration(half), words.format_duration(most));
-        said.push(words.say_with("run.times", &[("half", &half), ("most", &most)]));
+        sentences.push(words.say_with("run.times", &[("half", &half), ("most", &most)]));
     }
-    said.extend(describe_nonzero(times.at_latest(), |n| words.count("run.times-at-latest", n, &[])));
-    said.extend(describe_nonzero(times.uncertain(), |n| words.count("run.times-uncertain", n, &[])));
-    TimesView { channel: channel_name(words, channel), said, bars: scale_bars(time_bars(words, times), None) }
+    sentences.extend(describe_nonzero(times.at_latest(), |n| words.count("run.times-at-latest", n, &[])));
+    sentences.extend(describe_nonzero(times.uncertain(), |n| words.count("run.times-uncertain", n, &[])));
+    TimesView { channel: channel_name(words, channel), sentences, bars: scale_bars(time_bars(words, times), None) }
 }
 
 /// A bar for each range of delivery times, including empty ranges between others. A bar counts only the messages in
@@ -217,12 +217,12 @@ fn time_bars(words: &PageWords, times: &DeliveryTimes) -> Vec<Bar> {
     (first..=last).map(bar).collect()
 }
 
-/// A number of messages in words; empty for 0.
+/// Describes a number of messages; `None` for 0.
 fn describe_nonzero(messages: u64, in_words: impl FnOnce(u64) -> String) -> Option<String> {
     (messages > 0).then(|| in_words(messages))
 }
 
-/// How fast it went.
+/// The throughput.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct PaceView {
     chart: Option<TimedView>,
@@ -232,7 +232,7 @@ pub(super) struct PaceView {
     answers: Option<String>,
 }
 
-/// The maximum cost.
+/// The cost.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct MoneyView {
     used: String,

@@ -12,13 +12,13 @@ use campaign_core::domain::Amount;
 use campaign_engine::check::online::Cost;
 use campaign_engine::report::format_thousands;
 
-/// The separator of thousands: narrow, and without a line break.
+/// The thousands separator: a narrow no-break space.
 const THIN: &str = "\u{202f}";
 /// A no-break space between a number and its unit.
 const FIRM: char = '\u{a0}';
 
 impl PageWords {
-    /// A number with separated thousands.
+    /// A number with thousands separators.
     #[must_use]
     pub fn format_number(&self, number: u64) -> String {
         format_thousands(number).replace(' ', THIN)
@@ -64,7 +64,7 @@ impl PageWords {
         format!("{}{FIRM}{unit}", self.format_number(number))
     }
 
-    /// A duration in words that fit its size: `0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`.
+    /// A duration in units that fit its size: `0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`.
     #[must_use]
     pub fn format_duration(&self, time: Duration) -> String {
         let seconds = time.as_secs();
@@ -141,7 +141,7 @@ pub fn zone_name(zone: &TimeZone) -> &str {
 }
 
 #[cfg(test)]
-mod figures_tests {
+mod number_tests {
     use super::*;
 
     #[test]
@@ -167,10 +167,10 @@ mod figures_tests {
             (7_500_000, "2 h 5 min", "2 год 5 хв"),
             (300_000_000, "3 d 11 h", "3 д 11 год"),
         ];
-        for (milliseconds, expected, said) in table {
+        for (milliseconds, in_english, in_ukrainian) in table {
             let time = Duration::from_millis(milliseconds);
-            assert_eq!(english.format_duration(time).replace(FIRM, " "), expected);
-            assert_eq!(ukrainian.format_duration(time).replace(FIRM, " "), said);
+            assert_eq!(english.format_duration(time).replace(FIRM, " "), in_english);
+            assert_eq!(ukrainian.format_duration(time).replace(FIRM, " "), in_ukrainian);
         }
         let spans = [(1, "1 s"), (90, "90 s"), (60, "1 min"), (5_400, "90 min"), (86_400, "24 h"), (604_800, "7 d")];
         for (seconds, expected) in spans {
@@ -184,7 +184,7 @@ mod figures_tests {
 }
 
 #[cfg(test)]
-mod moments_tests {
+mod time_tests {
     use super::*;
     use crate::web::words::PageLanguage;
 

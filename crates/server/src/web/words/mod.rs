@@ -97,7 +97,7 @@ impl PageWords {
     /// The message of a key with these values in its placeholders: `{name}`.
     #[must_use]
     pub fn say_with(&self, key: &str, values: &[(&str, &str)]) -> String {
-        fill_places(self.say(key), values)
+        fill_placeholders(self.say(key), values)
     }
 
     /// The text of a key for a number, which fills `{count}`, with these values for the other placeholders.
@@ -110,7 +110,7 @@ impl PageWords {
             _ => self.say(key),
         };
         let number = self.format_number(count);
-        fill_places(text, &[&[("count", number.as_str())], values].concat())
+        fill_placeholders(text, &[&[("count", number.as_str())], values].concat())
     }
 
     /// The name of an item, such as `kind("state", "in_doubt")`; `None` if it has no name here.
@@ -139,7 +139,7 @@ fn plural_rules(language: PageLanguage) -> PluralRules {
 }
 
 /// Fills the placeholders of a text. Unknown placeholders stay. Inserted values are not searched for placeholders.
-fn fill_places(text: &str, values: &[(&str, &str)]) -> String {
+fn fill_placeholders(text: &str, values: &[(&str, &str)]) -> String {
     let (mut filled, mut rest) = (String::with_capacity(text.len()), text);
     while let Some((before, after)) = rest.split_once('{') {
         filled.push_str(before);
@@ -256,7 +256,7 @@ mod tests {
         let values = [("a", "{b}"), ("b", "x")];
         let table = [("{a} and {b}", "{b} and x"), ("{c} {a", "{c} {a"), ("} {{a}", "} {{b}"), ("", "")];
         for (text, filled) in table {
-            assert_eq!(fill_places(text, &values), filled, "{text}");
+            assert_eq!(fill_placeholders(text, &values), filled, "{text}");
         }
     }
 }

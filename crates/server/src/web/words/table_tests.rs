@@ -1,4 +1,4 @@
-//! Whether the tables are whole: the languages have the same messages, and the code and the templates have all of them.
+//! Tests of the tables: all languages have the same messages, and these are the messages that code and templates use.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,7 +14,7 @@ use campaign_engine::check::{ALREADY_SENT, DUPLICATE, EXCLUDED, FILTERED, HOLDOU
 use campaign_engine::report::RunStatus;
 use campaign_ledger::{CAPPED, OPTED_OUT, RowState};
 
-/// Kinds whose words come from elsewhere, with all their words; these have messages `KIND.WORD`.
+/// Kinds with all their words. A kind's messages have the keys `KIND.WORD`.
 fn word_kinds() -> BTreeMap<&'static str, Vec<String>> {
     let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     let channels = || Channel::ALL.iter().map(|channel| channel.name().to_owned()).collect();
@@ -27,12 +27,12 @@ fn word_kinds() -> BTreeMap<&'static str, Vec<String>> {
         ("reason", skip_reasons()),
         ("resource", owned(&["program", "address", "source"])),
         ("state", owned(&RowState::ALL.map(RowState::name))),
-        ("pages-armed", owned(&["armed", "paused", "changed", "damaged"])),
-        ("pages-order", owned(&["stop", "pause", "resume", "suppress", "sent", "not-sent", "send-again"])),
-        ("pages-outcome", owned(&["begun", "done", "unchanged", "refused", "failed"])),
-        ("pages-done", owned(&["stop", "not-sending", "resolve", "pause", "resume", "suppress", "suppressed"])),
-        ("pages-change", owned(&["found", "not_found", "unresolved", "sent", "not_sent", "send_again", "retry"])),
-        ("standing", RunStatus::NAMES.map(str::to_owned).to_vec()),
+        ("schedule-state", owned(&["armed", "paused", "changed", "damaged"])),
+        ("action", owned(&["stop", "pause", "resume", "suppress", "sent", "not-sent", "send-again"])),
+        ("outcome", owned(&["begun", "done", "unchanged", "refused", "failed"])),
+        ("confirmation", owned(&["stop", "not-sending", "resolve", "pause", "resume", "suppress", "suppressed"])),
+        ("change", owned(&["found", "not_found", "unresolved", "sent", "not_sent", "send_again", "retry"])),
+        ("status", RunStatus::NAMES.map(str::to_owned).to_vec()),
     ])
 }
 
@@ -40,8 +40,8 @@ fn word_kinds() -> BTreeMap<&'static str, Vec<String>> {
 fn skip_reasons() -> Vec<String> {
     let by_list = [ALREADY_SENT, MIGHT_BE_SENT, DUPLICATE, EXCLUDED, HOLDOUT, FILTERED];
     let by_ledger = [OPTED_OUT, CAPPED, CANCELLED, CANCELLED_EARLIER, EXPIRED, REPLACED];
-    let left_out = [by_list, by_ledger].concat().into_iter();
-    left_out.map(str::to_owned).chain(PhoneProblem::ALL.map(|problem| problem.to_string())).collect()
+    let fixed = [by_list, by_ledger].concat().into_iter();
+    fixed.map(str::to_owned).chain(PhoneProblem::ALL.map(|problem| problem.to_string())).collect()
 }
 
 fn message_texts(message: &Translation) -> Vec<&String> {
@@ -111,8 +111,8 @@ fn languages_have_the_same_messages_and_places() {
     for language in PageLanguage::ALL {
         let other = shape(language);
         let keys = |shape: &BTreeMap<&String, _>| shape.keys().map(|key| (*key).clone()).collect::<BTreeSet<_>>();
-        let apart: Vec<_> = keys(&english).symmetric_difference(&keys(&other)).cloned().collect();
-        assert!(apart.is_empty(), "{language:?}: only in one language: {apart:?}");
+        let differing: Vec<_> = keys(&english).symmetric_difference(&keys(&other)).cloned().collect();
+        assert!(differing.is_empty(), "{language:?}: only in one language: {differing:?}");
         assert_eq!(english, other, "{language:?}");
     }
 }
@@ -130,8 +130,11 @@ fn plural_messages_have_exactly_the_needed_forms() {
                 assert_eq!(has, needs, "{language:?}: `{key}`, {category:?}");
             }
             let all: BTreeSet<_> = message_texts(message).into_iter().map(|text| text_places(text)).collect();
-            assert_eq!(all.len(), 1, "{language:?}: `{key}` has other places in another form");
-            assert!(all.iter().all(|places| places.contains("count")), "{language:?}: `{key}` says no number");
+            assert_eq!(all.len(), 1, "{language:?}: `{key}` has different placeholders in its forms");
+            assert!(
+                all.iter().all(|places| places.contains("count")),
+                "{language:?}: `{key}` does not contain the number"
+            );
         }
     }
 }
@@ -156,11 +159,10 @@ fn every_requested_key_exists_and_none_is_unused() {
     let (asked, asked_kinds) = requested_keys();
     let there: BTreeSet<&String> = PageWords::in_language(PageLanguage::English).messages().keys().collect();
     let missing: Vec<&String> = asked.iter().filter(|key| !there.contains(key)).collect();
-    assert!(missing.is_empty(), "asked for, and in no table: {missing:?}");
+    assert!(missing.is_empty(), "used, but in no table: {missing:?}");
     let kinds = word_kinds();
     for kind in &asked_kinds {
-        let words =
-            kinds.get(kind.as_str()).unwrap_or_else(|| panic!("`{kind}` is a kind of which nobody knows the words"));
+        let words = kinds.get(kind.as_str()).unwrap_or_else(|| panic!("the words of the kind `{kind}` are unknown"));
         let missing: Vec<&String> = words.iter().filter(|word| !there.contains(&format!("{kind}.{word}"))).collect();
         assert!(missing.is_empty(), "`{kind}` has no word for {missing:?}");
     }
@@ -169,5 +171,5 @@ fn every_requested_key_exists_and_none_is_unused() {
         asked_kinds.contains(kind) && kinds.get(kind).is_some_and(|words| words.iter().any(|known| known == word))
     };
     let idle: Vec<_> = there.iter().filter(|key| !asked.contains(**key) && !of_a_kind(key)).collect();
-    assert!(idle.is_empty(), "in the tables, and nobody asks for it: {idle:?}");
+    assert!(idle.is_empty(), "in the tables, but never used: {idle:?}");
 }

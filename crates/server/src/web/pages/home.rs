@@ -1,7 +1,8 @@
-//! The front page: runs, schedules, opt-outs and recent orders.
+//! The home page: runs, schedules, opt-outs and recent actions.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::response::Response;
 use jiff::civil::{Date, DateTime};
@@ -9,11 +10,11 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, ToSpan as _};
 use serde::Serialize;
 
-use super::caches::CachedValue;
 use super::decisions::OrderOutcome;
 use super::page_error::PageError;
 use super::request::{PageRequest, encode_path_segment};
 use super::run::{StateCountView, done_message, state_counts};
+use crate::web::cache::{CachePolicy, SingleFlightCache};
 use crate::web::charts::{self, CalendarView};
 use campaign_engine::report::{RunView, UnclearReply, find_unclear_replies, load_display_zone};
 use campaign_ledger::{DamagedRun, Ledger, LedgerError, Run, RunFilter};
@@ -25,17 +26,17 @@ const RUNS_PER_PAGE: usize = 30;
 const CALENDAR_DAYS: u16 = 30;
 /// The maximum number of occurrences of one schedule.
 const MAX_OCCURRENCES: usize = 62;
-/// The number of orders.
+/// The number of recent actions.
 const SHOWN_ORDERS: usize = 10;
 
 #[derive(Serialize)]
-struct FrontPageView {
+struct HomePageView {
     /// The confirmation of the last action.
     done: Option<String>,
     runs: Vec<RunLine>,
     /// The runs whose records are damaged.
     damaged: Vec<DamagedLine>,
-    /// The address of the next runs; `None` at the end.
+    /// The offset of the next runs; `None` at the end.
     more: Option<usize>,
     /// Whether reading the runs takes long.
     reading: bool,
@@ -82,7 +83,7 @@ struct ScheduleLine {
     next: Option<String>,
 }
 
-/// A day on which something is due.
+/// A day with occurrences.
 #[derive(Serialize)]
 struct DueDay {
     day: String,
@@ -134,20 +135,20 @@ struct OrderLine {
     outcome: Option<&'static str>,
 }
 
-pub(super) async fn show_front_page(request: PageRequest) -> Response {
+pub(super) async fn show_home_page(request: PageRequest) -> Response {
     let view = build_view(&request).await;
-    request.respond("pages/front.html", view)
+    request.respond("pages/home.html", view)
 }
 
-async fn build_view(request: &PageRequest) -> Result<FrontPageView, PageError> {
+async fn build_view(request: &PageRequest) -> Result<HomePageView, PageError> {
     let from = request.query.get("from").and_then(|from| from.parse().ok()).unwrap_or(0_usize);
-    let read = request.pages.views.read_latest().await?;
+    let read = request.pages.run_list.read_latest().await?;
     let reading = read.is_none();
     let list = read.unwrap_or_default();
     let views = &list.views;
     let damaged = |run: &DamagedRun| DamagedLine { name: run.name.clone(), problem: run.error.describe_damage() };
-    let (armed, now) = (load_schedule_views(&request.pages.adapters).await?, request.pages.now());
-    let days = coming_days(request, &armed, now);
+    let (schedules, now) = (load_schedule_views(&request.pages.adapters).await?, request.pages.now());
+    let days = coming_days(request, &schedules, now);
     let (counted, opt_outs_problem) = match request.pages.opt_outs.read_days(&request.pages.adapters.ledger, now).await
     {
         Ok(counted) => (counted, None),
@@ -162,13 +163,13 @@ async fn build_view(request: &PageRequest) -> Result<FrontPageView, PageError> {
     }
     let orders = request.pages.orders.clone();
     let orders = run_blocking(move || orders.read_latest(SHOWN_ORDERS)).await??;
-    Ok(FrontPageView {
+    Ok(HomePageView {
         done: done_message(request),
         runs,
         damaged: list.damaged.iter().filter(|_| from == 0).map(damaged).collect(),
         more: (views.len() > from + RUNS_PER_PAGE).then_some(from + RUNS_PER_PAGE),
         reading,
-        schedules: armed.iter().map(|armed| schedule_line(request, armed)).collect(),
+        schedules: schedules.iter().map(|schedule| schedule_line(request, schedule)).collect(),
         calendar: build_calendar(&days, now),
         days: days.into_values().collect(),
         opt_outs: counted.map(|counted| opt_outs_view(request, &counted)),
@@ -226,7 +227,7 @@ fn build_calendar(days: &BTreeMap<Date, DueDay>, now: Timestamp) -> Option<Calen
     let named = |due: &DueEntry| format!("{} {}", due.time, due.name);
     let due: BTreeMap<Date, Vec<String>> =
         days.iter().map(|(date, day)| (*date, day.due.iter().map(named).collect())).collect();
-    // A clock that is behind this machine's may still show yesterday.
+    // In a time zone behind that of this machine, it may still be yesterday.
     let (today, earliest) = (local_date(now), *due.keys().next()?);
     Some(if earliest < today {
         charts::build_calendar(earliest, CALENDAR_DAYS + 1, &due)
@@ -236,14 +237,14 @@ fn build_calendar(days: &BTreeMap<Date, DueDay>, now: Timestamp) -> Option<Calen
 }
 
 /// The occurrences of the next days, by date in the time zone of their schedule.
-fn coming_days(request: &PageRequest, armed: &[ScheduleView], now: Timestamp) -> BTreeMap<Date, DueDay> {
-    let behind = local_date(now).saturating_add(i64::from(CALENDAR_DAYS).days());
+fn coming_days(request: &PageRequest, schedules: &[ScheduleView], now: Timestamp) -> BTreeMap<Date, DueDay> {
+    let end = local_date(now).saturating_add(i64::from(CALENDAR_DAYS).days());
     let mut due: Vec<(DateTime, &str)> = Vec::new();
-    for view in armed.iter().filter(|view| view.state == ScheduleStatus::Active) {
+    for view in schedules.iter().filter(|view| view.state == ScheduleStatus::Active) {
         let Some(schedule) = &view.schedule else { continue };
         let coming =
             schedule.occurrences_after(now.max(view.since)).map(|occurrence| occurrence.local_time().datetime());
-        let coming = coming.take_while(|local| local.date() < behind).take(MAX_OCCURRENCES);
+        let coming = coming.take_while(|local| local.date() < end).take(MAX_OCCURRENCES);
         due.extend(coming.map(|local| (local, view.name.as_str())));
     }
     due.sort_unstable();
@@ -280,21 +281,30 @@ fn replies_view(request: &PageRequest, to_review: &RepliesToReview) -> RepliesVi
     RepliesView { all: to_review.all, newest: to_review.newest.iter().map(line).collect() }
 }
 
-/// How many days are shown.
+/// The number of days whose opt-outs are shown.
 pub(super) const SHOWN_DAYS: i64 = 30;
 /// The number of records per read.
 const BATCH_SIZE: u32 = 10_000;
 /// The largest age and the largest number of runs whose replies are read.
 const MAX_RUN_AGE: SignedDuration = SignedDuration::from_hours(30 * 24);
 const MAX_RUNS: usize = 50;
-/// How many replies are shown.
+/// The number of replies that are shown.
 const SHOWN_REPLIES: usize = 20;
 
-/// Opt-outs and replies, cached for a moment.
-#[derive(Default)]
+/// The policy for opt-outs and replies: reading them takes at most 1/50 of the time.
+const OPT_OUT_POLICY: CachePolicy =
+    CachePolicy { min_ttl: Duration::from_secs(10), ttl_factor: 50, timeout: Duration::from_secs(4), max_entries: 1 };
+
+/// Cached opt-outs and replies.
 pub(super) struct OptOutCache {
-    days: CachedValue<OptOutDays>,
-    replies: CachedValue<RepliesToReview>,
+    days: SingleFlightCache<OptOutDays>,
+    replies: SingleFlightCache<RepliesToReview>,
+}
+
+impl Default for OptOutCache {
+    fn default() -> Self {
+        Self { days: SingleFlightCache::new(OPT_OUT_POLICY), replies: SingleFlightCache::new(OPT_OUT_POLICY) }
+    }
 }
 
 /// The suppression list in figures.
@@ -302,16 +312,16 @@ pub(super) struct OptOutCache {
 pub(super) struct OptOutDays {
     /// The number of opt-outs on each of the last days, in their order; only days with an opt-out.
     pub(super) days: BTreeMap<Date, u64>,
-    /// How many are on the list.
+    /// The number of recipients on the list.
     pub(super) all: u64,
 }
 
 /// Replies that look like an opt-out and were not recorded as such.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RepliesToReview {
-    /// The newest.
+    /// The newest replies.
     pub(super) newest: Vec<ReplyToReview>,
-    /// How many there are.
+    /// The number of replies.
     pub(super) all: usize,
 }
 
@@ -334,7 +344,7 @@ impl OptOutCache {
         now: Timestamp,
     ) -> Result<Option<Arc<OptOutDays>>, LedgerError> {
         let ledger = Arc::clone(ledger);
-        self.days.get_or_make(async move { count_opt_outs(ledger.as_ref(), now).await }).await
+        self.days.get_or_load((), (), async move { count_opt_outs(ledger.as_ref(), now).await }).await
     }
 
     /// The replies to review; `None` while reading them takes long.
@@ -347,13 +357,13 @@ impl OptOutCache {
         now: Timestamp,
     ) -> Result<Option<Arc<RepliesToReview>>, LedgerError> {
         let ledger = Arc::clone(ledger);
-        self.replies.get_or_make(async move { read_replies_to_review(ledger.as_ref(), now).await }).await
+        self.replies.get_or_load((), (), async move { read_replies_to_review(ledger.as_ref(), now).await }).await
     }
 
-    /// Makes the next visit read both again, because a page recorded an opt-out.
+    /// Removes the cached values after a page recorded an opt-out.
     pub(super) async fn invalidate(&self) {
-        self.days.invalidate().await;
-        self.replies.invalidate().await;
+        self.days.clear().await;
+        self.replies.clear().await;
     }
 }
 
@@ -361,9 +371,9 @@ async fn count_opt_outs(ledger: &dyn Ledger, now: Timestamp) -> Result<OptOutDay
     let zone = TimeZone::system();
     let today = now.to_zoned(zone.clone()).date();
     let since = today.checked_sub((SHOWN_DAYS - 1).days()).unwrap_or(today);
-    let (mut counted, mut behind) = (OptOutDays::default(), None);
+    let (mut counted, mut next) = (OptOutDays::default(), None);
     loop {
-        let part = ledger.list_opt_outs(behind, BATCH_SIZE).await?;
+        let part = ledger.list_opt_outs(next, BATCH_SIZE).await?;
         for opt_out in &part.entries {
             let day = opt_out.at.to_zoned(zone.clone()).date();
             counted.all += 1;
@@ -372,7 +382,7 @@ async fn count_opt_outs(ledger: &dyn Ledger, now: Timestamp) -> Result<OptOutDay
             }
         }
         match part.next {
-            Some(next) => behind = Some(next),
+            Some(following) => next = Some(following),
             None => return Ok(counted),
         }
     }
