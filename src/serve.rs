@@ -83,7 +83,8 @@ async fn run_server(context: &Context, args: ServeArgs) -> Result<u8, CommandFai
     }
     let pages = build_pages(&args, adapters.clone(), &views);
     app = app.merge(web::pages(Arc::clone(&pages)));
-    let metrics_router = web::metrics(MetricsSource { metrics: Arc::clone(&metrics), views, clock: Timestamp::now });
+    let metrics_router =
+        web::metrics(MetricsSource { metrics: Arc::clone(&metrics), run_list: views, clock: Timestamp::now });
     let mut tasks = ServerTasks::default();
     match metrics_endpoint {
         Some((listener, _)) => tasks.spawn(|shutdown| serve_until_shutdown(listener, metrics_router, shutdown)),

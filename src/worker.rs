@@ -38,7 +38,7 @@ pub(super) async fn run_worker(context: &Context, args: WorkerArgs) -> Result<u8
         return Ok(exit::SUCCESS);
     };
     let views = Arc::new(RunListCache::new(ledger));
-    let router = web::metrics(MetricsSource { metrics, views, clock: Timestamp::now });
+    let router = web::metrics(MetricsSource { metrics, run_list: views, clock: Timestamp::now });
     // The metrics endpoint ends with the work, because the ledger might be unavailable.
     let (working, ended) = oneshot::channel::<()>();
     let work = async move {

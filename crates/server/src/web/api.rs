@@ -65,12 +65,12 @@ impl TokenFile {
 }
 
 /// The API's routes, for clients with the token.
-pub fn routes(views: Arc<RunListCache>, adapters: Adapters, token: TokenFile) -> Router {
+pub fn routes(run_list: Arc<RunListCache>, adapters: Adapters, token: TokenFile) -> Router {
     let schedules = Router::new().route("/api/schedules", get(list_schedules)).with_state(adapters);
     Router::new()
         .route("/api/runs", get(list_runs))
         .route("/api/runs/{name}", get(get_run))
-        .with_state(views)
+        .with_state(run_list)
         .merge(schedules)
         .route_layer(middleware::from_fn_with_state(Arc::new(token), require_token))
 }
@@ -84,8 +84,8 @@ async fn require_token(State(token): State<Arc<TokenFile>>, request: Request, ne
     refused
 }
 
-async fn list_runs(State(views): State<Arc<RunListCache>>) -> Response {
-    match read_runs(&views).await {
+async fn list_runs(State(run_list): State<Arc<RunListCache>>) -> Response {
+    match read_runs(&run_list).await {
         Ok(list) => {
             let runs: Vec<Value> = list.views.iter().map(run_entry_json).collect();
             let mut object = json!({ "runs": runs });
@@ -98,8 +98,8 @@ async fn list_runs(State(views): State<Arc<RunListCache>>) -> Response {
     }
 }
 
-async fn get_run(State(views): State<Arc<RunListCache>>, Path(name): Path<String>) -> Response {
-    let list = match read_runs(&views).await {
+async fn get_run(State(run_list): State<Arc<RunListCache>>, Path(name): Path<String>) -> Response {
+    let list = match read_runs(&run_list).await {
         Ok(list) => list,
         Err(refused) => return refused,
     };
@@ -130,8 +130,8 @@ async fn list_schedules(State(adapters): State<Adapters>) -> Response {
     }
 }
 
-async fn read_runs(views: &RunListCache) -> Result<Arc<RunList>, Response> {
-    let why = match views.read_latest().await {
+async fn read_runs(run_list: &RunListCache) -> Result<Arc<RunList>, Response> {
+    let why = match run_list.read_latest().await {
         Ok(Some(runs)) => return Ok(runs),
         Ok(None) => "the runs are being read; try again in a moment".to_owned(),
         Err(error) => {

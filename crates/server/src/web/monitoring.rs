@@ -91,7 +91,7 @@ pub struct MetricsSource {
     /// The counters of the process.
     pub metrics: Arc<Metrics>,
     /// The runs.
-    pub views: Arc<RunListCache>,
+    pub run_list: Arc<RunListCache>,
     /// The wall clock.
     pub clock: fn() -> Timestamp,
 }
@@ -117,7 +117,7 @@ async fn get_metrics(State(source): State<MetricsSource>) -> Response {
 }
 
 async fn read_ledger_figures(source: &MetricsSource) -> Result<Option<LedgerFigures>, LedgerError> {
-    let Some(runs) = source.views.read_latest().await? else { return Ok(None) };
+    let Some(runs) = source.run_list.read_latest().await? else { return Ok(None) };
     let mut figures = LedgerFigures::default();
     for view in runs.views.iter().filter(|view| view.run.live) {
         *figures.runs.entry(view.status.as_str()).or_default() += 1;
@@ -126,7 +126,7 @@ async fn read_ledger_figures(source: &MetricsSource) -> Result<Option<LedgerFigu
         }
     }
     let now = (source.clock)().as_microsecond();
-    let rate_limits = source.views.ledger().list_rate_limits().await?;
+    let rate_limits = source.run_list.ledger().list_rate_limits().await?;
     figures.accounts = rate_limits
         .into_iter()
         .filter_map(|(account, limit)| {

@@ -37,7 +37,7 @@ fn sample_view(cell: &str) -> Json {
     ]);
     let run = json!({
         "name": cell, "path": "/runs/sale@1", "sending": false,
-        "stopping": false, "rehearsal": false, "rows": 100_000, "parts": 2, "counts": counts, "in_part": 1, "doubt": 3, "kept": true,
+        "stopping": false, "rehearsal": false, "rows": 100_000, "parts": 2, "counts": counts, "in_part": 1, "doubt": 3, "has_rows": true,
         "gateway": cell, "began": cell, "ended": cell, "took": cell,
     });
     let line = json!({ "name": cell, "path": "/runs/sale@1", "status": "sending", "rehearsal": true, "began": cell,
@@ -59,13 +59,13 @@ fn sample_view(cell: &str) -> Json {
         "opt_outs": { "all": 2, "days": [{ "day": cell, "people": 2 }] },
         "replies": { "all": 2, "newest": [{ "at": cell, "to": cell, "text": cell, "run": cell, "path": "/runs/sale@1/rows/2" }] },
         "orders": [{ "at": cell, "by": cell, "order": "stop", "of": cell, "outcome": "refused" }],
-        "run": run, "figures": sample_with_text(cell), "path": "/runs/sale@1", "state": "rejected", "found": false,
-        "states": [{ "state": "rejected", "rows": 1, "path": "/runs/sale@1/rows?state=rejected", "here": true }],
-        "rows": [row], "before": "/runs/sale@1/rows", "behind": "/runs/sale@1/rows?from=52",
+        "run": run, "figures": sample_with_text(cell), "path": "/runs/sale@1", "state": "rejected", "is_search": false,
+        "states": [{ "state": "rejected", "rows": 1, "path": "/runs/sale@1/rows?state=rejected", "is_current": true }],
+        "rows": [row], "previous": "/runs/sale@1/rows", "next": "/runs/sale@1/rows?from=52",
         "numbers": { "shown": false, "path": "/runs/sale@1/rows?numbers=shown" },
         "row": 2, "to": cell, "skip_reason": cell, "doubt": 1,
         "entries": [{ "at": cell, "what": cell, "text": cell }],
-        "file": cell, "now": cell, "frozen": cell, "day": cell, "check_slow": false, "name": cell,
+        "file": cell, "current": cell, "frozen": cell, "day": cell, "check_slow": false, "name": cell,
         "texts": [{ "name": cell, "text": cell }], "findings": files_view(cell)["findings"],
     })
 }
@@ -74,11 +74,11 @@ fn render_sample(language: PageLanguage, template: &str, cell: &str) -> String {
     let mut view = sample_view(cell);
     view["run"]["parts_at_least"] = true.into();
     view["run"]["doubtful"] = view["run"]["counts"].clone();
-    view["beyond"] = false.into();
+    view["past_end"] = false.into();
     view["heading"] = "Nothing is here".into();
     view["damaged"] = json!([{ "name": cell, "problem": cell }]);
     view["opt_outs_problem"] = Json::Null;
-    view["shown"] = json!({ "from": "51", "to": "100", "all": "161" });
+    view["position"] = json!({ "from": "51", "to": "100", "all": "161" });
     view["message"] = json!({ "messages": files_view(cell)["messages"] });
     match template {
         // Here, `run` is the name of a run; elsewhere it is an object.

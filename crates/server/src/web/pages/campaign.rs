@@ -39,7 +39,7 @@ struct CampaignPageView {
     /// The campaign file.
     file: Option<String>,
     /// The current content of the file; `None` if it does not exist.
-    now: Option<String>,
+    current: Option<String>,
     findings: Vec<FindingView>,
     /// Whether the check takes too long.
     check_slow: bool,
@@ -63,11 +63,11 @@ async fn build_view(request: &mut PageRequest, name: &str) -> Result<CampaignPag
         None => Some(FrozenInputs::from_copies(&load_copies(request.ledger(), &run).await?)?),
     };
     let file = find_campaign_file(request.ledger(), &run).await.filter(|_| !run.shared);
-    let (now, (findings, check_slow)) = match &file {
+    let (current, (findings, check_slow)) = match &file {
         Some(file) => (read_text(file.clone()).await?, find_problems(request, file).await),
         None => (None, (Vec::new(), false)),
     };
-    let file_exists = now.is_some();
+    let file_exists = current.is_some();
     let frozen_yaml = frozen.as_ref().map(|frozen| serde_yaml::to_string(&frozen.brief));
     let (texts, day) = frozen.map(|frozen| (frozen.includes, frozen.today)).unzip();
     Ok(CampaignPageView {
@@ -77,7 +77,7 @@ async fn build_view(request: &mut PageRequest, name: &str) -> Result<CampaignPag
         texts: texts.unwrap_or_default().into_iter().map(|(name, text)| IncludedText { name, text }).collect(),
         day,
         file: file.map(|file| file.display().to_string()),
-        now,
+        current,
         findings: findings.iter().filter(|_| file_exists).map(FindingView::from_finding).collect(),
         check_slow,
     })

@@ -35,15 +35,15 @@ struct RowsPageView {
     states: Vec<StateLink>,
     rows: Vec<RowLine>,
     /// The position of these rows among all; `None` for search results.
-    shown: Option<PagePosition>,
-    /// Whether all of these rows are before the requested start.
-    beyond: bool,
-    /// The addresses of the rows before and behind these.
-    before: Option<String>,
-    behind: Option<String>,
-    /// Whether these are the results of a search.
-    found: bool,
-    /// The address that shows or hides numbers; `None` without the right to see them.
+    position: Option<PagePosition>,
+    /// Whether the requested start is after the last of these rows.
+    past_end: bool,
+    /// The links to the previous and next rows.
+    previous: Option<String>,
+    next: Option<String>,
+    /// Whether these are search results.
+    is_search: bool,
+    /// The link that shows or hides numbers; `None` without the right to see them.
     numbers: Option<NumbersLink>,
 }
 
@@ -60,7 +60,7 @@ struct StateLink {
     state: &'static str,
     rows: u64,
     path: String,
-    here: bool,
+    is_current: bool,
 }
 
 #[derive(Serialize)]
@@ -107,40 +107,41 @@ async fn build_view(request: &mut PageRequest, name: &str) -> Result<RowsPageVie
     let from = request.query.get("from").and_then(|from| from.parse().ok()).map_or(Row::FIRST, Row::new);
     let index = request.pages.indexes.get_index(&request.pages.adapters.ledger, &run).await?;
     let mut rows = index.rows_from(state, from, ROWS_PER_PAGE + 1);
-    let behind = if rows.len() > ROWS_PER_PAGE { rows.pop() } else { None };
-    let before = index.find_page_start(state, from, ROWS_PER_PAGE);
+    let next = if rows.len() > ROWS_PER_PAGE { rows.pop() } else { None };
+    let previous = index.find_page_start(state, from, ROWS_PER_PAGE);
     let (skipped, all) = index.count_before(state, from);
     let number = |number: u64| request.words().format_number(number);
-    let shown = PagePosition { from: number(skipped + 1), to: number(skipped + rows.len() as u64), all: number(all) };
-    let beyond = rows.is_empty() && all > 0;
-    let shown = (!rows.is_empty()).then_some(shown);
+    let position =
+        PagePosition { from: number(skipped + 1), to: number(skipped + rows.len() as u64), all: number(all) };
+    let past_end = rows.is_empty() && all > 0;
+    let position = (!rows.is_empty()).then_some(position);
     let listed = load_row_summaries(request.ledger(), &run, is_owned(request.ledger(), &run).await?, &rows).await?;
     let path = format!("/runs/{}", encode_path_segment(name));
-    let here = |from: Row| rows_url(&path, state, Some(from), request.shows_numbers());
+    let link = |from: Row| rows_url(&path, state, Some(from), request.shows_numbers());
     // The state of a row might have changed since the lookup.
     let listed = listed.into_iter().filter(|row| state.is_none_or(|state| state.includes_state(row.state)));
     let links = RowState::ALL.into_iter().filter(|state| index.count(*state) > 0).map(|of| StateLink {
         state: of.name(),
         rows: index.count(of),
         path: rows_url(&path, Some(of), None, request.shows_numbers()),
-        here: state == Some(of),
+        is_current: state == Some(of),
     });
     Ok(RowsPageView {
         name: run.name(),
         state: state.map(RowState::name),
         states: links.collect(),
         rows: listed.map(|row| row_line(request, &path, row)).collect(),
-        shown,
-        beyond,
-        before: before.map(&here),
-        behind: behind.map(here),
-        found: false,
+        position,
+        past_end,
+        previous: previous.map(&link),
+        next: next.map(link),
+        is_search: false,
         numbers: NumbersLink::for_page(request, &rows_url(&path, state, Some(from), false)),
         path,
     })
 }
 
-/// The address of rows.
+/// The URL of a page of rows.
 fn rows_url(path: &str, state: Option<RowState>, from: Option<Row>, numbers: bool) -> String {
     let state = state.map(|state| format!("state={}", state.name()));
     let from = from.filter(|from| *from > Row::FIRST).map(|from| format!("from={from}"));
@@ -190,11 +191,11 @@ pub(super) async fn find_rows(Path(name): Path<String>, form: VerifiedForm) -> R
                 state: None,
                 states: Vec::new(),
                 rows,
-                shown: None,
-                beyond: false,
-                before: None,
-                behind: None,
-                found: true,
+                position: None,
+                past_end: false,
+                previous: None,
+                next: None,
+                is_search: true,
                 numbers: None,
             };
             request.respond("pages/rows.html", Ok(view))

@@ -63,8 +63,8 @@ struct RunSummaryView {
     doubt: u64,
     /// These rows by state.
     doubtful: Vec<StateCountView>,
-    /// Whether its rows can be shown: they were not purged.
-    kept: bool,
+    /// Whether its rows can be shown, because they were not purged.
+    has_rows: bool,
     gateway: String,
     began: String,
     ended: Option<String>,
@@ -182,7 +182,7 @@ fn run_summary(request: &PageRequest, reading: &RunReading) -> RunSummaryView {
         doubtful: state_counts(&path, by_state).into_iter().filter(StateCountView::is_doubtful).collect(),
         counts: state_counts(&path, by_state),
         in_part: reading.report.count_partial(),
-        kept: run.purged_at.is_none(),
+        has_rows: run.purged_at.is_none(),
         gateway: run.gateway.clone(),
         began: request.format_moment(run.began_at),
         ended: ended.map(|at| request.format_moment(at)),

@@ -103,7 +103,7 @@ pub struct RunPageView {
     read: String,
     zone: String,
     /// Whether figures other than the counts exist.
-    whole: bool,
+    has_figures: bool,
     purged: Option<String>,
     approved: Vec<String>,
     sentence: SentenceView,
@@ -136,7 +136,7 @@ impl RunPage<'_> {
             began: self.format_moment(words, run.began_at),
             read: words.format_moment_in_zone(&self.now.to_zoned(self.zone.clone())),
             zone: zone_name(self.zone).to_owned(),
-            whole: figures.is_some(),
+            has_figures: figures.is_some(),
             purged: run.purged_at.map(|at| self.format_moment(words, at)),
             approved: self.describe_approvals(words),
             sentence: self.sentence_view(words),
