@@ -1,5 +1,6 @@
-//! `campaign init`: creates a campaign file, its text and a list, ready for a rehearsal.
+//! `campaign init`: creates a campaign file, its texts and a list, ready for a rehearsal.
 
+use jiff::Timestamp;
 use serde_json::json;
 
 use super::args::InitArgs;
@@ -10,13 +11,16 @@ use campaign_core::domain::ListFormat;
 use campaign_core::finding::{escape_to_one_line, join_names, quote_for_shell};
 use campaign_engine::report::{format_count, format_thousands};
 use campaign_manifest::{is_slug, to_slug};
-use campaign_runs::draft::{DraftError, DraftFile, DraftList, InvalidRows, draft_campaign, write_drafts};
+use campaign_runs::draft::{
+    DraftError, DraftFile, DraftList, InvalidRows, draft_campaign, draft_example, write_drafts,
+};
 
 pub(super) fn create_campaign(context: &Context, args: &InitArgs) -> Result<u8, CommandFailure> {
     let name = &args.name;
     if !is_slug(name) {
         let from = args.from.as_ref().map(|list| format!(" --from {}", quote_for_shell(list))).unwrap_or_default();
-        let init = context.output.command(format!("init {}{from}", to_slug(name)));
+        let example = args.example.map(|example| format!(" --example {}", example.name)).unwrap_or_default();
+        let init = context.output.command(format!("init {}{from}{example}", to_slug(name)));
         return Err(CommandFailure::invalid(format!(
             "`{name}` is not a valid campaign name: use 1 to 64 characters from a-z, 0-9 and `-`"
         ))
@@ -24,7 +28,10 @@ pub(super) fn create_campaign(context: &Context, args: &InitArgs) -> Result<u8, 
     }
     let form = ListFormat { sheet: args.sheet.clone(), header_row: args.header_row, ..ListFormat::default() };
     let list = args.from.as_deref().map(|path| DraftList::read(path, &form)).transpose()?;
-    let drafts = draft_campaign(name, list.as_ref());
+    let drafts = match args.example {
+        Some(example) => draft_example(name, example, Timestamp::now()),
+        None => draft_campaign(name, list.as_ref()),
+    };
     write_drafts(&drafts)?;
     let next = context.output.command(format!("check {name}.yaml"));
     if context.output.json {

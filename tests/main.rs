@@ -18,6 +18,7 @@ mod examples;
 #[cfg(target_os = "linux")]
 mod figures;
 mod house;
+mod init_examples;
 mod inputs;
 mod looks;
 mod mistakes;

@@ -3,11 +3,12 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::builder::RangedU64ValueParser;
+use clap::builder::{PossibleValue, PossibleValuesParser, RangedU64ValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 
 use super::results::{PAGE_FILE, PAGE_HEADING, PageArgs};
 use campaign_core::domain::RowSet;
+use campaign_runs::draft::{EXAMPLES, ExampleCampaign, find_example};
 
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {
@@ -22,6 +23,20 @@ pub(crate) struct InitArgs {
     /// Read the headers from row N [default: the first nonblank row]
     #[arg(long, value_name = "N", requires = "from", value_parser = RangedU64ValueParser::<u32>::new().range(1..=1000))]
     pub(crate) header_row: Option<u32>,
+    /// Create a complete campaign for a common task, with a sample list and texts in Ukrainian and English
+    #[arg(
+        long,
+        value_name = "EXAMPLE",
+        value_parser = example_parser(),
+        conflicts_with_all = ["from", "sheet", "header_row"]
+    )]
+    pub(crate) example: Option<&'static ExampleCampaign>,
+}
+
+/// The names of the examples, which shells complete.
+fn example_parser() -> impl TypedValueParser<Value = &'static ExampleCampaign> {
+    PossibleValuesParser::new(EXAMPLES.iter().map(|example| PossibleValue::new(example.name).help(example.summary)))
+        .try_map(|name| find_example(&name).ok_or("unknown example"))
 }
 
 #[derive(Debug, Args)]

@@ -64,6 +64,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("", "run autumn-sale.yaml --gateway production"),
     ("", "status"),
     ("init", "autumn-sale --from clients.csv"),
+    ("init", "autumn-sale --example sale"),
     ("check", "autumn-sale.yaml"),
     ("check", "autumn-sale.yaml --online --gateway production"),
     ("check", "autumn-sale.yaml --show-settings"),

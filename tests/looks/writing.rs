@@ -10,6 +10,11 @@ fn init_lists_the_files_that_it_wrote() {
 }
 
 #[test]
+fn init_lists_the_files_of_an_example() {
+    compare("init-example", || Folder::new(false), &["init", "spring", "--example", "survey"]);
+}
+
+#[test]
 fn check_reports_a_list_with_mistakes() {
     compare("check-list", winter, &["check", "winter.yaml"]);
 }

@@ -20,7 +20,7 @@ use campaign_manifest::campaign_schema;
 const CAMPAIGN: &str = include_str!("campaign.yaml");
 /// The schema reference in a new campaign file. The schema lies beside it, so that editors need no network and both
 /// move together.
-const SCHEMA: &str = "campaign.schema.json";
+pub(super) const SCHEMA: &str = "campaign.schema.json";
 const RECIPIENTS: &str = include_str!("recipients.csv");
 
 /// A file to be written.
@@ -53,18 +53,20 @@ pub fn draft_campaign(name: &str, list: Option<&DraftList>) -> Vec<DraftFile> {
     if list.is_none() {
         drafts.push(own_file(format!("{name}.csv"), RECIPIENTS.to_owned(), "the recipients: five sample rows"));
     }
-    let text = format!("{:#}\n", campaign_schema());
-    drafts.push(DraftFile {
-        path: SCHEMA.to_owned(),
-        text,
-        description: "the JSON Schema that lets editors complete keys",
-        shared: true,
-    });
+    drafts.push(schema_file());
     drafts
 }
 
-fn own_file(path: String, text: String, what: &'static str) -> DraftFile {
+/// A file of one campaign.
+pub(super) fn own_file(path: String, text: String, what: &'static str) -> DraftFile {
     DraftFile { path, text, description: what, shared: false }
+}
+
+/// The schema of campaign files, which all campaigns of a folder share.
+pub(super) fn schema_file() -> DraftFile {
+    let text = format!("{:#}\n", campaign_schema());
+    let description = "the JSON Schema that lets editors complete keys";
+    DraftFile { path: SCHEMA.to_owned(), text, description, shared: true }
 }
 
 fn starter_recipients(name: &str) -> String {

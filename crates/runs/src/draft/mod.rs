@@ -1,8 +1,9 @@
-//! Drafts of new campaigns, for an existing list or a sample list, and of gateway profiles.
+//! Drafts of new campaigns, for an existing list, a sample list or an example, and of gateway profiles.
 //!
 //! A draft never overwrites a file; all files are written or none. A profile is appended to the existing ones.
 
 mod campaign;
+mod examples;
 mod gateway;
 
 use std::fs::{self, OpenOptions};
@@ -12,6 +13,7 @@ use std::path::{Path, PathBuf};
 use campaign_core::finding::Finding;
 
 pub use campaign::{DraftFile, DraftList, InvalidRows, draft_campaign};
+pub use examples::{EXAMPLES, ExampleCampaign, draft_example, find_example};
 pub use gateway::{GatewayLine, KeyFile, ProfileDraft, find_campaigns};
 
 /// Why no draft was written.
