@@ -13,7 +13,7 @@ use reqwest::{Response, StatusCode, Url, Version};
 use secrecy::ExposeSecret as _;
 
 use super::{FetchError, ListSpool, read_secret};
-use crate::notify::{PrivateAddressError, PublicResolver};
+use crate::notify::{PublicResolver, RequestFailure};
 use campaign_manifest::{HeaderText, ListUrl};
 use campaign_net::http_client;
 use campaign_net::is_public;
@@ -138,14 +138,11 @@ fn build_headers(wanted: &ListUrl) -> Result<HeaderMap, FetchError> {
 
 /// Describes an error without the URL, whose query might be a secret.
 fn describe_error(error: &reqwest::Error) -> FetchError {
-    let mut sources = std::iter::successors(std::error::Error::source(error), |error| error.source());
-    if sources.any(|source| source.is::<PrivateAddressError>()) {
-        return private_address_error();
-    }
-    FetchError::new(match () {
-        () if error.is_timeout() => "the server did not respond in time",
-        () if error.is_connect() => "cannot connect to the server",
-        () => "the connection was lost",
+    FetchError::new(match RequestFailure::from_error(error) {
+        RequestFailure::PrivateAddress => return private_address_error(),
+        RequestFailure::Timeout => "the server did not respond in time",
+        RequestFailure::NoConnection => "cannot connect to the server",
+        RequestFailure::ConnectionLost => "the connection was lost",
     })
 }
 

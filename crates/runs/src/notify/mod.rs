@@ -9,7 +9,7 @@
 mod command;
 mod post;
 
-pub(crate) use post::{PrivateAddressError, PublicResolver};
+pub(crate) use post::{PublicResolver, RequestFailure};
 
 use std::future::Future;
 use std::sync::Arc;

@@ -54,12 +54,36 @@ pub(super) async fn send_post(post: NotificationPost, local: bool, patience: Dur
 
 /// Describes an error without the URL.
 fn describe_error(error: &reqwest::Error) -> String {
-    let sources = std::iter::successors(std::error::Error::source(error), |error| error.source());
-    match () {
-        () if sources.into_iter().any(|source| source.is::<PrivateAddressError>()) => PRIVATE_ADDRESS.to_owned(),
-        () if error.is_timeout() => "the receiver did not respond in time".to_owned(),
-        () if error.is_connect() => "cannot connect to the receiver".to_owned(),
-        () => "the connection to the receiver was interrupted".to_owned(),
+    let description = match RequestFailure::from_error(error) {
+        RequestFailure::PrivateAddress => PRIVATE_ADDRESS,
+        RequestFailure::Timeout => "the receiver did not respond in time",
+        RequestFailure::NoConnection => "cannot connect to the receiver",
+        RequestFailure::ConnectionLost => "the connection to the receiver was interrupted",
+    };
+    description.to_owned()
+}
+
+/// Why a request to an address of the user failed. The error itself names the URL, which might be a secret.
+pub(crate) enum RequestFailure {
+    /// The host has private addresses only.
+    PrivateAddress,
+    /// There was no response in time.
+    Timeout,
+    /// No connection was made.
+    NoConnection,
+    /// The connection was lost.
+    ConnectionLost,
+}
+
+impl RequestFailure {
+    pub(crate) fn from_error(error: &reqwest::Error) -> Self {
+        let mut sources = std::iter::successors(std::error::Error::source(error), |error| error.source());
+        match () {
+            () if sources.any(|source| source.is::<PrivateAddressError>()) => Self::PrivateAddress,
+            () if error.is_timeout() => Self::Timeout,
+            () if error.is_connect() => Self::NoConnection,
+            () => Self::ConnectionLost,
+        }
     }
 }
 
@@ -69,7 +93,7 @@ pub(crate) struct PublicResolver;
 /// The host name resolves to private addresses only.
 #[derive(Debug, thiserror::Error)]
 #[error("the host name has no public address")]
-pub(crate) struct PrivateAddressError;
+struct PrivateAddressError;
 
 impl Resolve for PublicResolver {
     fn resolve(&self, name: Name) -> Resolving {
