@@ -93,7 +93,9 @@ fn proposal_prompt(proposal: &Proposal<'_>) -> ConfirmationPrompt {
             }
             question
         }
-        Proposal::ActivateSchedule { arming, profile, samples } => activation_prompt(arming, profile, samples),
+        Proposal::ActivateSchedule { activation: arming, profile, samples } => {
+            activation_prompt(arming, profile, samples)
+        }
         Proposal::Approve { approving, profile, standing, samples } => {
             approval_prompt(approving, profile, standing.as_ref(), samples)
         }

@@ -13,7 +13,7 @@ use campaign_engine::report::{
     ResultsBackup, describe_cost, format_count, format_duration, format_local_minute, format_thousands,
 };
 use campaign_gateway::Balance;
-use campaign_runs::{RetryLeftOut, RunEvent, RunObserver, StaleResults};
+use campaign_runs::{RunEvent, RunObserver, SkippedRetries, StaleResults};
 
 /// An observer that prints events.
 pub(super) fn terminal_observer(output: &Output) -> RunObserver {
@@ -96,7 +96,7 @@ fn show_event(output: &Output, event: RunEvent) {
             format_count(rows, "message"),
             choose_plural(rows, "it", "them")
         )),
-        RunEvent::RetryPlanned { run, rows, left_out, errors, scope } => {
+        RunEvent::RetryPlanned { run, rows, skipped: left_out, errors, scope } => {
             output.print_note(&describe_retry(&run, rows, left_out));
             for line in retry::describe_errors(&output.options, &run, &errors, &scope) {
                 output.print_note(&line);
@@ -122,8 +122,8 @@ fn show_event(output: &Output, event: RunEvent) {
 }
 
 /// Describes the rows that a retry sends and skips.
-fn describe_retry(run: &str, rows: u64, left_out: RetryLeftOut) -> String {
-    let RetryLeftOut { delivered, under_way, unconfirmed, guarded } = left_out;
+fn describe_retry(run: &str, rows: u64, left_out: SkippedRetries) -> String {
+    let SkippedRetries { delivered, under_way, unconfirmed, guarded } = left_out;
     let parts = [
         (delivered, "delivered"),
         (under_way, "still being delivered"),

@@ -197,7 +197,10 @@ pub(super) fn code_of_released(released: &ReleasedRun) -> u8 {
 
 /// The exit code of `reconcile`: that of `run` for the current state of the run, or 0 if no rows are in doubt and the
 /// gateway was not asked. `polled` is the number of unfinished messages in the request.
-pub(super) fn code_of_reconciled(ReconciledRun { learnt, released }: &ReconciledRun, polled: u64) -> u8 {
+pub(super) fn code_of_reconciled(
+    ReconciledRun { reconciliation: learnt, released }: &ReconciledRun,
+    polled: u64,
+) -> u8 {
     let counts = &released.snapshot.counts;
     let is_clear = learnt.asked + polled == 0 && IN_DOUBT_STATES.iter().all(|state| counts.get(*state) == 0);
     match released.stale_results {

@@ -49,7 +49,7 @@ pub(super) async fn reconcile_run(context: &Context, args: ReconcileArgs) -> Res
 
 fn report_reconciliation(
     context: &Context,
-    ReconciledRun { learnt, released }: &ReconciledRun,
+    ReconciledRun { reconciliation: learnt, released }: &ReconciledRun,
     resume: String,
     exit: u8,
 ) {
@@ -100,7 +100,7 @@ fn report_reconciliation(
 
 /// Describes the result of asking about messages without a final status.
 fn describe_polled(polled: &PollCounts) -> String {
-    let PollCounts { asked, told, blind, unclear, left, .. } = *polled;
+    let PollCounts { asked, updated: told, blind, unclear, left, .. } = *polled;
     if asked == 0 && left == 0 {
         return "every accepted message has a final status".to_owned();
     }

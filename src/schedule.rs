@@ -77,7 +77,7 @@ async fn activate_schedule(context: &Context, args: &ScheduleAddArgs) -> Result<
     if !context.output.json {
         context.output.print_findings(&findings);
     }
-    let (next, was_active, lacks_list) = (activation.next.clone(), activation.was_armed, activation.survey.is_none());
+    let (next, was_active, lacks_list) = (activation.next.clone(), activation.was_active, activation.survey.is_none());
     let list = activation.inputs.campaign.recipients.clone();
     let schedule = activation
         .activate(&adapters, consent::consent_for(&context.output, args.yes).as_ref())

@@ -40,7 +40,7 @@ const OF_THE_COMMAND_LINE: [&str; 9] =
     ["clap", "console", "indicatif", "ExitCode", "exit", "IsTerminal", "stdin", "stdout", "std::process"];
 
 /// Exceptions below the command line: file, name and reason.
-const NAMED_BELOW: [(&str, &str, &str); 8] = [
+const NAMED_BELOW: [(&str, &str, &str); 9] = [
     ("crates/engine/src/report/results.rs", "std::process", "a temporary file is named after its process"),
     ("crates/runs/src/notify/command.rs", "std::process", "the streams of a notification program"),
     ("crates/runs/src/notify/command.rs", "stdin", "the standard input of a notification program"),
@@ -49,6 +49,7 @@ const NAMED_BELOW: [(&str, &str, &str); 8] = [
     ("crates/runs/src/fetch/command.rs", "stdin", "a program that prints a list has no input"),
     ("crates/runs/src/fetch/command.rs", "stdout", "the list that the program prints"),
     ("crates/ledger/src/sqlite/schema.rs", "exit", "a column of earlier versions that a migration removes"),
+    ("crates/runs/src/tests.rs", "exit", "a method of a trace subscriber in a test"),
 ];
 
 /// The names of the copies of runs in the state folder.

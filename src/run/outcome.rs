@@ -91,11 +91,11 @@ impl OutcomePrinter<'_> {
     fn summarize_ended(&self, ended: EndedRun, real_time: bool) -> (u8, RunSummary) {
         let mut code = exit::code_of_end(ended.kind, &ended.counts);
         let mut notes = ended.played.as_ref().map(describe_sandbox).unwrap_or_default();
-        if ended.unconfirmed > 0 {
+        if ended.notes.unconfirmed > 0 {
             code = exit::graver_code(code, exit::STOPPED);
             notes.push(self.describe_unconfirmed(&ended));
         }
-        notes.extend(describe_left_out(&ended.left_out));
+        notes.extend(describe_left_out(&ended.excluded));
         notes.extend(self.collect_notes(&ended, real_time));
         notes.extend(ended.kept.as_ref().map(describe_kept_results));
         notes.extend(ended.open_doubts.iter().map(|doubt| self.describe_open_doubt(doubt).0));
@@ -168,11 +168,11 @@ impl OutcomePrinter<'_> {
     }
 
     /// Describes the messages that a retry skipped.
-    fn describe_unconfirmed(&self, EndedRun { run, unconfirmed, .. }: &EndedRun) -> String {
+    fn describe_unconfirmed(&self, EndedRun { run, notes, .. }: &EndedRun) -> String {
         let retry = self.output.command(format!("retry {} --state failed", run.name()));
         format!(
             "not retried: {} (the gateway did not confirm that delivery failed on every channel); to try again: {retry}",
-            format_count(*unconfirmed, "message")
+            format_count(notes.unconfirmed, "message")
         )
     }
 
@@ -286,12 +286,12 @@ impl OutcomePrinter<'_> {
             ));
         }
         let skipped = counts.get(RowState::Skipped);
-        if let Some(before) = &ended.before {
+        if let Some(before) = &ended.notes.before {
             let results = output.command(format!("results {} --out FILE", before.run));
             let results = if before.purged { String::new() } else { format!("; results: {results}") };
             notes.push(describe_sent_before(before) + &results);
         }
-        notes.extend(describe_cancelled_runs(&ended.cancelled_in));
+        notes.extend(describe_cancelled_runs(&ended.notes.cancelled_in));
         notes.extend(
             self.inputs.list_form().and_then(|form| describe_list_form(&form)).map(|form| format!("list: {form}")),
         );

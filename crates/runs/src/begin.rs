@@ -3,16 +3,14 @@
 
 use std::sync::Arc;
 
-use roaring::RoaringTreemap;
-
 use super::fetch::reconcile_past;
 use super::find::{absolute_file_path, refuse_other_file};
 use super::guard::find_excluded;
 use super::inputs::Includes;
-use super::launch::{NothingLeft, Preparation, RunOutcome, RunToSend, Session};
-use super::plan::{PlanConsent, check_profile};
-use super::ports::{Consent, confirm};
-use super::resume::{RunChanges, compare_inputs, freeze_inputs};
+use super::launch::{NothingLeft, Preparation, RunOutcome, RunToSend, SelectionNotes, Session};
+use super::plan::check_profile;
+use super::ports::{Consent, ConsentInAdvance, confirm};
+use super::resume::{RunChanges, compare_inputs};
 use super::send::{refuse_expired, refuse_unsendable_run};
 use super::{
     CampaignList, CancelledRecipients, ChangedInputs, EarlierEdition, Error, Inputs, ListSurvey, Proposal, Round,
@@ -21,11 +19,11 @@ use super::{
 };
 use campaign_core::failpoint;
 use campaign_engine::check::{RunStart, SurveyExclusions};
-use campaign_engine::delivery::FrozenInputs;
+use campaign_engine::delivery::{FrozenInputs, FrozenRun};
 use campaign_engine::report::{find_runs_in_doubt, is_owned};
 use campaign_ledger::{
-    CopiesPurpose, Ledger, NewRun, OccurrenceFilter, OccurrenceOutcome, RowState, Run, RunId, RunProgress, StopRequest,
-    SuppressedNumbers, SuppressionPolicy,
+    CopiesPurpose, Ledger, LedgerError, NewRun, OccurrenceFilter, OccurrenceOutcome, RowState, Run, RunId, RunProgress,
+    StopRequest, SuppressedNumbers, SuppressionPolicy,
 };
 
 impl Session {
@@ -50,10 +48,10 @@ impl Session {
         if self.launch.request.round != Round::Same {
             return Err(Error::RoundUnfinished { run: open.name() });
         }
-        let hold = self.hold_for_run(&open).await?;
-        match refuse_changes(ledger, &open, inputs, &opened.edition).await {
+        let lock = self.lock_for_run(&open).await?;
+        match self.refuse_changes(&open, &opened.edition).await {
             Ok(()) => {
-                let resumed = self.resume_run(open, &opened.edition, hold).await?;
+                let resumed = self.resume_run(open, &opened.edition, lock).await?;
                 self.claim_runs_for_file().await?;
                 Ok(resumed)
             }
@@ -117,7 +115,7 @@ impl Session {
             sent.numbers |= ledger.load_sent_numbers(&[replaced.key]).await?;
         }
         let random = rand::random();
-        let mut copies = ledger.prepare_copies(CopiesPurpose::NewRun(&self.hold)).await?;
+        let mut copies = ledger.prepare_copies(CopiesPurpose::NewRun(&self.lock)).await?;
         let list = copies.list_writer()?;
         let SuppressedNumbers { version, numbers: opted_out } = find_opted_out(ledger, inputs).await?;
         let capped = find_capped(ledger, inputs).await?;
@@ -154,7 +152,7 @@ impl Session {
         let in_edition = |run: &Run| run.edition == edition || replaced.as_ref().is_some_and(|old| old.key == run.key);
         let approval = self.find_begin_approval(&survey, &chosen, in_edition).await?;
         self.refuse_unapproved(approval.is_some(), chosen.len())?;
-        let consent: &dyn Consent = if approval.is_some() { &PlanConsent } else { self.consent.as_ref() };
+        let consent: &dyn Consent = if approval.is_some() { &ConsentInAdvance } else { self.consent.as_ref() };
         let asked = inputs.destination.remote_profile().filter(|_| !chosen.is_empty());
         if asked.is_none() || !consent.shows_proposals() {
             (self.adapters.observer)(RunEvent::Warnings(survey.warnings_for_rows(
@@ -192,18 +190,9 @@ impl Session {
         }
         failpoint::pass("run.opened");
         let before = sent.first_sending().filter(|_| survey.survey.left_out.count_rows(RowState::Skipped) > 0);
-        Ok(Preparation::Send(Box::new(RunToSend {
-            suppressed: RoaringTreemap::new(),
-            run,
-            snapshot: None,
-            hold: Arc::clone(&self.hold),
-            limit: self.launch.request.limit,
-            retry: false,
-            unconfirmed: 0,
-            earlier_edition: false,
-            before,
-            cancelled_in,
-        })))
+        let notes = SelectionNotes { before, cancelled_in, ..SelectionNotes::default() };
+        let (lock, limit) = (Arc::clone(&self.lock), self.launch.request.limit);
+        Ok(Preparation::Send(Box::new(RunToSend { limit, notes, ..RunToSend::new(run, lock) })))
     }
 
     /// Creates the run together with the record of its occurrence.
@@ -266,8 +255,8 @@ impl Session {
     /// campaign now has a different one.
     async fn choose_edition<'e>(&self, rendered: &'e str, replaced: Option<&'e Run>) -> &'e str {
         let Some(replaced) = replaced else { return rendered };
-        match FrozenInputs::load_for_run(self.adapters.ledger.as_ref(), replaced).await {
-            Ok(frozen) if frozen.brief.edition == self.inputs().campaign.brief.edition => &replaced.edition,
+        match self.load_frozen(replaced).await {
+            Ok(frozen) if frozen.inputs.brief.edition == self.inputs().campaign.brief.edition => &replaced.edition,
             _ => rendered,
         }
     }
@@ -319,6 +308,22 @@ impl TodaysTexts {
     }
 }
 
+/// The frozen inputs of a new run.
+pub(super) fn freeze_inputs(inputs: &Inputs, survey: &ListSurvey) -> FrozenInputs {
+    let campaign = &inputs.campaign;
+    FrozenInputs {
+        brief: campaign.brief.clone(),
+        includes: survey.includes.clone(),
+        today: inputs.today.clone(),
+        // An absolute path, because later commands can run in any folder.
+        campaign_file: std::path::absolute(&campaign.file).unwrap_or_else(|_| campaign.file.clone()),
+        list: campaign.recipients.list_file().map(|list| list.path().into()),
+        recipients_sha256: survey.sha256.clone(),
+        forgotten: Vec::new(),
+        trims_cells: true,
+    }
+}
+
 /// Returns why `run` would not send these inputs because of earlier runs.
 ///
 /// # Errors
@@ -333,7 +338,10 @@ pub(super) async fn refuse_start(ledger: &dyn Ledger, inputs: &Arc<Inputs>) -> R
     match runs.iter().rfind(|run| run.progress == RunProgress::Open) {
         // The process that sends the run uses its copies.
         Some(open) if is_owned(ledger, open).await? => Ok(()),
-        Some(open) => refuse_changes(ledger, open, inputs, &opened.edition).await,
+        Some(open) => {
+            let copies = FrozenRun::load(ledger, open).await.map(Arc::new);
+            refuse_changes(open, copies, inputs, &opened.edition).await
+        }
         None => {
             let sent = find_sent_recipients(ledger, inputs, &opened.edition).await?;
             refuse_other_text(ledger, &sent, inputs, &opened.includes).await
@@ -342,13 +350,13 @@ pub(super) async fn refuse_start(ledger: &dyn Ledger, inputs: &Arc<Inputs>) -> R
 }
 
 /// Refuses to resume a run whose campaign, texts or list have changed since it began. `edition` is the current one.
-pub(super) async fn refuse_changes(
-    ledger: &dyn Ledger,
+async fn refuse_changes(
     run: &Run,
+    copies: Result<Arc<FrozenRun>, LedgerError>,
     inputs: &Arc<Inputs>,
     edition: &str,
 ) -> Result<(), Error> {
-    let RunChanges { what: Some(changes), keeps_edition } = compare_inputs(ledger, run, inputs).await? else {
+    let RunChanges { what: Some(changes), keeps_edition } = compare_inputs(copies, inputs).await? else {
         return Ok(());
     };
     let earlier_edition = (run.edition != edition).then(|| EarlierEdition {
@@ -378,6 +386,11 @@ pub(super) async fn refuse_other_text(
 }
 
 impl Session {
+    /// Refuses to resume a run whose campaign, texts or list have changed since it began.
+    async fn refuse_changes(&self, run: &Run, edition: &str) -> Result<(), Error> {
+        refuse_changes(run, self.load_frozen(run).await, self.inputs(), edition).await
+    }
+
     /// Loads the campaign with its list. A resumed run always uses its own copy.
     pub(super) async fn load_with_list(&self, runs: &[Run]) -> Result<Arc<Inputs>, Error> {
         let inputs = self.inputs();
@@ -395,8 +408,8 @@ impl Session {
         if !inputs.list.is_unfetched() {
             return Ok(Arc::clone(inputs));
         }
-        match self.adapters.ledger.load_copies(run).await {
-            Ok(copies) => Ok(Arc::new(inputs.with_list(CampaignList::Copies(copies)))),
+        match self.load_frozen(run).await {
+            Ok(frozen) => Ok(Arc::new(inputs.with_list(CampaignList::Copies(frozen.copies.clone())))),
             Err(_) => self.fetch_list().await,
         }
     }

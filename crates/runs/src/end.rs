@@ -1,37 +1,41 @@
-//! The end of a call: reconciliation, results, notification, and the places that results never overwrite.
+//! The end of a call: results, the record of the end, and the notification.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
 use super::find::reload_run;
-use super::launch::Session;
-use super::{EndedRun, Error, Inputs, Profiles, RunPhase, list_campaign_runs};
+use super::launch::{SelectionNotes, Session};
+use super::{EndedRun, Error, RunPhase, list_campaign_runs};
 use crate::notify::{create_notification, run_notice};
 use campaign_content::message::Notice;
 use campaign_core::domain::NotificationEvent;
 use campaign_core::failpoint;
-use campaign_core::finding::{Finding, rules};
-use campaign_engine::delivery::{FrozenInputs, SendEnding, Snapshot, Stop};
-use campaign_engine::report::{
-    ProtectedPath, ResultsBackup, ResultsTarget, RunFigures, RunResults, find_runs_in_doubt,
-};
+use campaign_engine::delivery::{SendEnding, Snapshot, Stop};
+use campaign_engine::report::{ResultsBackup, RunFigures, RunResults, find_runs_in_doubt};
 use campaign_ledger::{
     BilledParts, ExcludedRows, Lease, NewNotification, RowState, Run, RunEnd, RunProgress, StateCounts, StopKind,
 };
-use campaign_manifest::{Campaign, CampaignPath, NotifySettings, load_campaign};
+use campaign_manifest::NotifySettings;
 use campaign_sandbox::Counts;
+
+/// A run whose sending has ended.
+pub(super) struct SentRun {
+    pub(super) run: Run,
+    pub(super) lease: Lease,
+    pub(super) ending: SendEnding,
+    pub(super) notes: SelectionNotes,
+    /// The billed parts before this call.
+    pub(super) parts_before: BilledParts,
+    /// When this call began.
+    pub(super) began: Instant,
+    /// Delivery statuses of a rehearsal with a scenario.
+    pub(super) played: Option<Counts>,
+}
 
 impl Session {
     /// Writes the results and records the end of the run.
-    pub(super) async fn end_run(
-        &self,
-        run: Run,
-        lease: Lease,
-        ending: SendEnding,
-        parts_before: BilledParts,
-        began: Instant,
-        played: Option<Counts>,
-    ) -> Result<EndedRun, Error> {
+    pub(super) async fn end_run(&self, sent_run: SentRun) -> Result<EndedRun, Error> {
+        let SentRun { run, lease, ending, notes, parts_before, began, played } = sent_run;
         let SendEnding { stopped: stop, counts, sent, opted_out, parts, errors, oddities, lag, .. } = ending;
         let (kind, sending) = (stop.as_ref().map(|stop| stop.kind), counts.get(RowState::Sending));
         if let Some(StopKind::Interrupted(signal)) = kind
@@ -94,7 +98,7 @@ impl Session {
         }
         let time = began.elapsed();
         let never = counts.get(RowState::Skipped) + counts.get(RowState::Invalid);
-        let left_out = match never == counts.total() {
+        let excluded = match never == counts.total() {
             true => self.adapters.ledger.load_excluded_rows(run.key).await?,
             false => ExcludedRows::default(),
         };
@@ -104,18 +108,15 @@ impl Session {
             kind: stopped_by,
             counts,
             sent,
-            unconfirmed: 0,
+            notes,
             opted_out,
             parts,
             time,
-            left_out,
+            excluded,
             errors,
             oddities,
             results,
             kept,
-            before: None,
-            cancelled_in: Vec::new(),
-            earlier_edition: false,
             not_begun_error: None,
             earlier: None,
             played,
@@ -168,68 +169,4 @@ impl Session {
 /// The absolute path, so that the results are found from any folder later.
 fn absolute_path(path: &Path) -> String {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
-}
-
-/// Files that results never overwrite in any campaign: the state folder and the profiles.
-#[derive(Clone, Copy)]
-pub struct ProtectedFiles<'a> {
-    /// The state folder.
-    pub state: &'a Path,
-    /// The places of profiles.
-    pub profiles: &'a Profiles,
-}
-
-impl ProtectedFiles<'_> {
-    /// The results of a campaign at `path`.
-    #[must_use]
-    pub fn results_target(self, campaign: &Campaign, path: CampaignPath) -> ResultsTarget {
-        let mut kept = self.list_protected(Some(&campaign.file));
-        kept.extend(list_user_files(campaign));
-        ResultsTarget::new(path, kept)
-    }
-
-    /// The results of a run at `path`, even if its campaign has changed or disappeared since.
-    #[must_use]
-    pub fn results_target_of_run(self, frozen: &FrozenInputs, path: PathBuf) -> ResultsTarget {
-        let file = frozen.campaign_file.as_path();
-        // A lookup or a code call has no campaign.
-        let named = !file.as_os_str().is_empty();
-        let mut kept = self.list_protected(named.then_some(file));
-        if named {
-            kept.push(ProtectedPath { path: file.to_owned(), what: "the campaign file" });
-            let list = frozen.list.clone();
-            kept.extend(list.map(|path| ProtectedPath { path, what: "the recipient list" }));
-            kept.extend(load_campaign(file, frozen.day()).value.iter().flat_map(list_user_files));
-        }
-        ResultsTarget::new(CampaignPath::anywhere(path), kept)
-    }
-
-    /// The finding if results of this campaign cannot be written to the path in the file.
-    #[must_use]
-    pub fn check_results_target(self, inputs: &Inputs) -> Option<Finding> {
-        let campaign = &inputs.campaign;
-        let why = self.results_target(campaign, campaign.results_file()).resolve_path().err()?;
-        let finding = Finding::new(&rules::RESULTS_OVERWRITE, format!("cannot write the results: {why}"));
-        let help =
-            "name another file under `results`, or move the existing one; only a results file can be overwritten";
-        Some(finding.at(campaign.places.locate_key("results")).help(help))
-    }
-
-    fn list_protected(self, campaign: Option<&Path>) -> Vec<ProtectedPath> {
-        let gateways = self.profiles.list_files(campaign).into_iter();
-        let gateways = gateways.map(|path| ProtectedPath { path, what: "the gateway profiles file" });
-        let state = ProtectedPath { path: self.state.to_owned(), what: "in the state folder, where the ledger is" };
-        gateways.chain([state]).collect()
-    }
-}
-
-fn list_user_files(campaign: &Campaign) -> Vec<ProtectedPath> {
-    let mut kept = vec![ProtectedPath { path: campaign.file.clone(), what: "the campaign file" }];
-    let named = |file: &CampaignPath, what| ProtectedPath { path: file.path().to_owned(), what };
-    kept.extend(campaign.recipients.list_file().map(|list| named(list, "the recipient list")));
-    kept.extend(campaign.data.iter().map(|table| named(&table.file, "one of the campaign's data tables")));
-    kept.extend(campaign.suppress.iter().map(|list| named(&list.file, "a suppression list")));
-    let texts = campaign.places.text_files();
-    kept.extend(texts.map(|path| ProtectedPath { path: path.to_owned(), what: "one of the campaign's templates" }));
-    kept
 }

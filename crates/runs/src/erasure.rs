@@ -17,20 +17,19 @@ use roaring::RoaringBitmap;
 use sha2::{Digest as _, Sha256};
 
 use super::find::reload_run;
-use super::resume::is_list_intact;
 use super::{Adapters, Error, HeldRun, StaleResults, current_person, refresh_run, run_blocking};
 use campaign_content::audience::write_without_rows;
 use campaign_core::domain::{Addressee, FORGOTTEN, Phone, Row};
 use campaign_core::failpoint;
 use campaign_core::private::{self, ExistingFile};
 use campaign_engine::check::reader_settings;
-use campaign_engine::delivery::{FrozenInputs, Snapshot};
+use campaign_engine::delivery::{FrozenInputs, FrozenRun, Snapshot};
 use campaign_engine::report::{
     IN_DOUBT_STATES, NextStep, RecipientInRun, RecipientRecord, ResultsError, RowSelection, RunView, UnreadableRun,
     is_owned, load_cancelled_numbers,
 };
 use campaign_ledger::{
-    CampaignLock, Copies, CopiesPurpose, ForgetOrder, Ledger, LedgerError, NumberKey, OptOut, OptOutReach, OptOutScope,
+    CampaignLock, CopiesPurpose, ForgetOrder, Ledger, LedgerError, NumberKey, OptOut, OptOutReach, OptOutScope,
     Ownership, RowState, Run, RunFilter, RunProgress,
 };
 
@@ -69,7 +68,7 @@ pub async fn forget_person(adapters: &Adapters, phone: Phone) -> Result<Forgotte
     let person = RecipientRecord::find(ledger, phone, &RowSelection::default()).await?;
     result.unread.extend(person.unreadable);
     for RecipientInRun { run, .. } in &person.runs {
-        hold_for_run(adapters, &mut held, run).await?;
+        lock_for_run(adapters, &mut held, run).await?;
     }
     let mut order = Vec::new();
     for RecipientInRun { run, rows, .. } in person.runs {
@@ -122,11 +121,11 @@ async fn reload_or_keep(ledger: &dyn Ledger, run: &Run) -> Result<Run, LedgerErr
     Ok(runs.pop().unwrap_or_else(|| run.clone()))
 }
 
-/// Finishes what an earlier call left for the runs of this hold. If a file cannot be written now, the next call tries
+/// Finishes what an earlier call left for the runs of this lock. If a file cannot be written now, the next call tries
 /// again. The start of a run does not report it.
-pub(super) async fn finish_forgetting(adapters: &Adapters, hold: &Arc<CampaignLock>) {
+pub(super) async fn finish_forgetting(adapters: &Adapters, lock: &Arc<CampaignLock>) {
     let mut result = ForgottenPerson::default();
-    if let Err(error) = erase_waiting(adapters, &mut vec![Arc::clone(hold)], Some(hold), &mut result).await {
+    if let Err(error) = erase_waiting(adapters, &mut vec![Arc::clone(lock)], Some(lock), &mut result).await {
         tracing::warn!("a forgotten number has not been removed from all stored lists and results yet: {error}");
     }
     for UnreadableRun { run, why } in &result.unread {
@@ -145,11 +144,11 @@ async fn erase_waiting(
     let mut done = Vec::new();
     for (key, rows) in ledger.list_rows_to_forget().await? {
         let run = reload_run(ledger, key).await?;
-        if only.is_some_and(|hold| !hold.covers_run(&run)) {
+        if only.is_some_and(|lock| !lock.covers_run(&run)) {
             continue;
         }
-        let hold = hold_for_run(adapters, held, &run).await?;
-        if erase_in_run(adapters, run, hold, rows, result).await? {
+        let lock = lock_for_run(adapters, held, &run).await?;
+        if erase_in_run(adapters, run, lock, rows, result).await? {
             done.push(key);
         }
     }
@@ -165,7 +164,7 @@ async fn erase_waiting(
 async fn erase_in_run(
     adapters: &Adapters,
     run: Run,
-    hold: Arc<CampaignLock>,
+    lock: Arc<CampaignLock>,
     rows: RoaringBitmap,
     result: &mut ForgottenPerson,
 ) -> Result<bool, Error> {
@@ -177,7 +176,7 @@ async fn erase_in_run(
     }
     failpoint::pass("forget.copied");
     let results = run.results.as_ref().map(|path| ReplacedFile::open(path.as_ref()));
-    let released = HeldRun::claim(adapters, hold, run).await?.release().await?;
+    let released = HeldRun::claim(adapters, lock, run).await?.release().await?;
     failpoint::pass("forget.written");
     match released.stale_results {
         // The results of a later run are updated with that run.
@@ -220,15 +219,14 @@ impl ReplacedFile {
 /// Replaces the copies of a run by ones without these rows.
 async fn replace_copies(ledger: &dyn Ledger, run: &Run, rows: RoaringBitmap) -> Result<(), ResultsError> {
     let mut new = ledger.prepare_copies(CopiesPurpose::Replacement(run)).await?;
-    let copies = ledger.load_copies(run).await?;
-    let frozen = FrozenInputs::from_copies(&copies)?;
-    let before: RoaringBitmap = frozen.forgotten.iter().copied().collect();
+    let frozen = FrozenRun::load(ledger, run).await?;
+    let before: RoaringBitmap = frozen.inputs.forgotten.iter().copied().collect();
     if rows.is_subset(&before) {
         return Ok(());
     }
     let rows = rows | before;
     let list = new.list_writer()?;
-    let written = run_blocking(move || write_list_without(&copies, frozen, &rows, list)).await;
+    let written = run_blocking(move || write_list_without(frozen, &rows, list)).await;
     let frozen = written.map_err(|error| ResultsError::Recipients(error.to_string()))??;
     let bytes = frozen.to_bytes().map_err(|error| ResultsError::Recipients(error.to_string()))?;
     Ok(new.freeze(bytes, run).await?)
@@ -236,13 +234,14 @@ async fn replace_copies(ledger: &dyn Ledger, run: &Run, rows: RoaringBitmap) -> 
 
 /// Writes a list without these rows and returns its frozen inputs.
 fn write_list_without(
-    copies: &Copies,
-    frozen: FrozenInputs,
+    frozen: FrozenRun,
     rows: &RoaringBitmap,
     list: Box<dyn Write + Send>,
 ) -> Result<FrozenInputs, ResultsError> {
     // A damaged copy would look intact with a new hash.
-    if !is_list_intact(copies, &frozen) {
+    let is_intact = frozen.is_list_intact();
+    let FrozenRun { inputs: frozen, copies, .. } = frozen;
+    if !is_intact {
         return Err(ResultsError::ListChanged(copies.place().into()));
     }
     let mut hashed = HashingWriter { out: list, hash: Sha256::new() };
@@ -272,18 +271,18 @@ impl<W: Write> Write for HashingWriter<W> {
     }
 }
 
-/// The hold on the campaign of a run, which is taken if this process does not have it yet.
-async fn hold_for_run(
+/// The lock on the campaign of a run, which is taken if this process does not have it yet.
+async fn lock_for_run(
     adapters: &Adapters,
     held: &mut Vec<Arc<CampaignLock>>,
     run: &Run,
 ) -> Result<Arc<CampaignLock>, Error> {
-    if let Some(hold) = held.iter().find(|hold| hold.covers_run(run)) {
-        return Ok(Arc::clone(hold));
+    if let Some(lock) = held.iter().find(|lock| lock.covers_run(run)) {
+        return Ok(Arc::clone(lock));
     }
-    let hold = HeldRun::hold_for_run(adapters, run).await?;
-    held.push(Arc::clone(&hold));
-    Ok(hold)
+    let lock = HeldRun::lock_for_run(adapters, run).await?;
+    held.push(Arc::clone(&lock));
+    Ok(lock)
 }
 
 /// The file in the state folder: a key, and a keyed hash of each number.
@@ -452,13 +451,13 @@ pub async fn purge_runs(adapters: &Adapters, runs: Vec<Run>) -> Result<Vec<(Stri
 
 async fn purge_run(adapters: &Adapters, run: Run) -> Result<Result<(), PurgeBlocker>, Error> {
     let ledger = adapters.ledger.as_ref();
-    let hold = match HeldRun::hold_for_run(adapters, &run).await {
-        Ok(hold) => hold,
+    let lock = match HeldRun::lock_for_run(adapters, &run).await {
+        Ok(lock) => lock,
         Err(Error::BusyRun { .. }) => return Ok(Err(PurgeBlocker::InUse)),
         Err(error) => return Err(error),
     };
     // Copies and results that still contain a forgotten person could not be found again.
-    finish_forgetting(adapters, &hold).await;
+    finish_forgetting(adapters, &lock).await;
     if ledger.list_rows_to_forget().await?.iter().any(|(waiting, _)| *waiting == run.key) {
         return Ok(Err(PurgeBlocker::Forgetting));
     }

@@ -1,6 +1,5 @@
-//! Lookup of runs and campaigns by name or file, and holds on campaigns.
+//! Lookup of runs and campaigns by name or file, and locks on campaigns.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,11 +8,10 @@ use jiff::civil::Date;
 
 use super::inputs::Includes;
 use super::{Error, Inputs, RunEvent, RunObserver, find_occurrence};
-use campaign_core::domain::Region;
 use campaign_core::finding::did_you_mean;
 use campaign_engine::delivery::FrozenInputs;
 use campaign_engine::report::{NextStep, RunView, find_unknown_results_quickly};
-use campaign_ledger::{Author, CampaignLock, Ledger, LedgerError, Run, RunFilter, RunId};
+use campaign_ledger::{CampaignLock, Ledger, LedgerError, Run, RunFilter, RunId};
 use campaign_manifest::{CampaignDay, CampaignPath, is_slug, load_campaign};
 
 /// Finds the run of a name: `autumn-sale@3`, or a campaign's name or file (its latest live run, else its latest).
@@ -231,7 +229,7 @@ pub(super) async fn refuse_other_file(
     })
 }
 
-/// Takes the hold on a campaign and account.
+/// Takes the lock on a campaign and account.
 ///
 /// # Errors
 /// If another process has it, or that is unknown.
@@ -242,29 +240,13 @@ pub async fn lock_campaign(
     account: &str,
 ) -> Result<CampaignLock, Error> {
     match ledger.acquire_campaign_lock(campaign, account).await? {
-        Some(hold) => Ok(hold),
+        Some(lock) => Ok(lock),
         None => Err(Error::Busy {
             campaign: campaign.to_owned(),
             gateway: gateway.to_owned(),
             since: ledger.find_lock_time(campaign, account).await?,
         }),
     }
-}
-
-/// The placeholder for an unknown person.
-const UNKNOWN_PERSON: &str = "somebody";
-
-/// Whether the author of a decision is known.
-#[must_use]
-pub fn is_known_author(author: &Author) -> bool {
-    !matches!(author, Author::Person(name) if name == UNKNOWN_PERSON)
-}
-
-/// The name of the person at this computer for records of decisions.
-#[must_use]
-pub fn current_person() -> String {
-    let known = ["USER", "LOGNAME", "USERNAME"].into_iter().find_map(|name| std::env::var(name).ok());
-    known.filter(|name| !name.trim().is_empty()).unwrap_or_else(|| UNKNOWN_PERSON.to_owned())
 }
 
 /// The largest campaign file, in bytes.
@@ -297,73 +279,6 @@ fn names_channels(file: impl Read) -> bool {
     read.is_ok_and(|read| (read as u64) < MAX_BYTES) && text.lines().any(|line| line.starts_with("channels:"))
 }
 
-/// The regions of campaigns.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CampaignRegions {
-    /// The names of campaigns by region.
-    pub campaigns: Vec<(Region, BTreeSet<String>)>,
-    /// Campaign files that cannot be read, so their region is unknown.
-    pub unreadable: BTreeSet<String>,
-}
-
-impl CampaignRegions {
-    /// The region of national numbers. `None` if campaigns differ or one of them cannot be read.
-    #[must_use]
-    pub fn only_region(&self) -> Option<Region> {
-        match &self.campaigns[..] {
-            [(only, _)] if self.unreadable.is_empty() => Some(*only),
-            _ => None,
-        }
-    }
-
-    fn add_campaign(&mut self, region: Option<Region>, campaign: &str) {
-        let Some(region) = region else { return };
-        match self.campaigns.iter_mut().find(|(known, _)| *known == region) {
-            Some((_, campaigns)) => drop(campaigns.insert(campaign.to_owned())),
-            None => self.campaigns.push((region, BTreeSet::from([campaign.to_owned()]))),
-        }
-    }
-}
-
-/// Finds the regions of the campaigns in a folder and of the latest runs in the ledger, or of the campaign with this
-/// name. Campaigns without a region are ignored: all of their numbers have a country code.
-///
-/// # Errors
-/// If the ledger cannot be read.
-pub async fn find_campaign_regions(
-    ledger: Option<&dyn Ledger>,
-    folder: &Path,
-    name: Option<&str>,
-    today: CampaignDay,
-) -> Result<CampaignRegions, Error> {
-    let mut found = CampaignRegions::default();
-    for file in list_campaign_files(folder).unwrap_or_default() {
-        let shown = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        match load_campaign(&file, today).value {
-            Some(campaign) if name.is_none_or(|name| name == campaign.brief.name) => {
-                found.add_campaign(campaign.brief.region, &campaign.brief.name);
-            }
-            Some(_) => {}
-            // A file without a name, or with a file name like it, might be the campaign.
-            None if name.is_none_or(|name| file.file_stem().is_some_and(|stem| stem == name)) => {
-                found.unreadable.insert(shown);
-            }
-            None => {}
-        }
-    }
-    let Some(ledger) = ledger else { return Ok(found) };
-    let filter = name.map_or_else(RunFilter::all, RunFilter::for_campaign);
-    let runs = ledger.list_runs(filter).await?.into_iter().filter(|run| !run.shared && run.purged_at.is_none());
-    let latest: BTreeMap<String, Run> = runs.map(|run| (run.campaign.clone(), run)).collect();
-    for run in latest.into_values() {
-        match FrozenInputs::load_for_run(ledger, &run).await {
-            Ok(frozen) => found.add_campaign(frozen.brief.region, &run.campaign),
-            Err(_) => drop(found.unreadable.insert(run.name())),
-        }
-    }
-    Ok(found)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -389,26 +304,5 @@ mod tests {
         let names: Vec<&str> = found.iter().map(|path| path.file_name().unwrap().to_str().unwrap()).collect();
         assert_eq!(names, ["a.yml", "again.yaml", "b.yaml", "deep.yaml"]);
         assert!(list_campaign_files(&house.path().join("none")).is_err());
-    }
-}
-
-#[cfg(test)]
-mod campaign_regions_tests {
-    use super::*;
-
-    fn regions(of: &[(&str, &str)]) -> CampaignRegions {
-        let mut found = CampaignRegions::default();
-        of.iter().for_each(|(region, name)| found.add_campaign(Some(region.parse().unwrap()), name));
-        found
-    }
-
-    #[test]
-    fn only_region_exists_unless_campaigns_differ() {
-        assert_eq!(regions(&[]).only_region(), None);
-        let ukraine = regions(&[("UA", "spring"), ("UA", "autumn")]);
-        assert_eq!(ukraine.only_region(), Some("UA".parse().unwrap()));
-        assert_eq!(regions(&[("UA", "spring"), ("PL", "autumn")]).only_region(), None);
-        let unreadable = BTreeSet::from(["broken.yaml".to_owned()]);
-        assert_eq!(CampaignRegions { unreadable, ..ukraine }.only_region(), None, "its region might be another");
     }
 }

@@ -1,18 +1,19 @@
-//! Runs that this process holds, to reconcile, decide, stop or update them without sending.
+//! Runs that this process holds, to reconcile, decide or stop them without sending.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
 use super::find::{planned_results_path, reload_run};
-use super::{Adapters, Error, ProtectedFiles, RunEvent, find_later_run, is_folder_gone, lock_campaign};
+use super::results::rewrite_results;
+use super::{Adapters, Error, StaleResults, lock_campaign};
 use campaign_engine::delivery::Snapshot;
-use campaign_engine::report::{RunFigures, RunResults, is_owned};
+use campaign_engine::report::{RunFigures, is_owned};
 use campaign_ledger::{
-    CampaignLock, Lease, Ledger, NewRowEvent, Ownership, RowState, Run, RunEnd, RunFilter, RunProgress, StateCounts,
-    StopKind, StopRequest,
+    CampaignLock, Lease, Ledger, NewRowEvent, Ownership, RowState, Run, RunEnd, RunProgress, StateCounts, StopKind,
+    StopRequest,
 };
 
 /// A run that this process holds.
@@ -23,7 +24,7 @@ pub struct HeldRun {
     pub run: Run,
     /// The lease.
     pub lease: Lease,
-    _hold: Arc<CampaignLock>,
+    _lock: Arc<CampaignLock>,
 }
 
 /// The state of a run after its release.
@@ -39,58 +40,32 @@ pub struct ReleasedRun {
     pub stale_results: Option<StaleResults>,
 }
 
-/// Why the results of a run were not updated.
-#[derive(Debug, thiserror::Error)]
-pub enum StaleResults {
-    /// The results of a later run have their place.
-    #[error("`{path}` contains the results of {later}")]
-    Later {
-        /// The run.
-        run: String,
-        /// The later one.
-        later: String,
-        /// The place.
-        path: PathBuf,
-    },
-    /// The campaign's folder no longer exists at the path of the results.
-    #[error("the folder of `{path}` no longer exists")]
-    Gone {
-        /// The run.
-        run: String,
-        /// The place.
-        path: PathBuf,
-    },
-    /// The results could not be written.
-    #[error("{0}")]
-    Failed(Error),
-}
-
 impl HeldRun {
     /// Takes a run.
     ///
     /// # Errors
     /// If another process has it, or the ledger cannot be written.
     pub async fn take(adapters: &Adapters, run: Run) -> Result<Self, Error> {
-        let hold = Self::hold_for_run(adapters, &run).await?;
-        Self::claim(adapters, hold, run).await
+        let lock = Self::lock_for_run(adapters, &run).await?;
+        Self::claim(adapters, lock, run).await
     }
 
-    /// Takes the hold on the campaign of a run.
+    /// Takes the lock on the campaign of a run.
     ///
     /// # Errors
     /// If another process has it, or that is unknown.
-    pub(super) async fn hold_for_run(adapters: &Adapters, run: &Run) -> Result<Arc<CampaignLock>, Error> {
-        let hold = lock_campaign(adapters.ledger.as_ref(), &run.campaign, &run.gateway, &run.account).await;
-        hold.map(Arc::new).map_err(|error| match error {
+    pub(super) async fn lock_for_run(adapters: &Adapters, run: &Run) -> Result<Arc<CampaignLock>, Error> {
+        let lock = lock_campaign(adapters.ledger.as_ref(), &run.campaign, &run.gateway, &run.account).await;
+        lock.map(Arc::new).map_err(|error| match error {
             Error::Busy { campaign, gateway, since } => Error::BusyRun { campaign, gateway, since },
             other => other,
         })
     }
 
-    /// Claims a run under a hold.
-    pub(super) async fn claim(adapters: &Adapters, hold: Arc<CampaignLock>, run: Run) -> Result<Self, Error> {
-        let lease = adapters.ledger.claim_run(&hold, run.key).await?.lease;
-        Ok(Self { adapters: adapters.clone(), run, lease, _hold: hold })
+    /// Claims a run under a lock.
+    pub(super) async fn claim(adapters: &Adapters, lock: Arc<CampaignLock>, run: Run) -> Result<Self, Error> {
+        let lease = adapters.ledger.claim_run(&lock, run.key).await?.lease;
+        Ok(Self { adapters: adapters.clone(), run, lease, _lock: lock })
     }
 
     /// Reads the current state of the run.
@@ -141,7 +116,7 @@ impl HeldRun {
         let snapshot = Snapshot::load(ledger, &now, false).await?;
         let reopened = now.progress == RunProgress::Open && self.run.progress != RunProgress::Open;
         let run = Run { progress: now.progress, ..self.run.clone() };
-        let unwritten = self.write_results(&now).await;
+        let unwritten = rewrite_results(&self.adapters, &self.run, &now).await;
         let end = RunEnd {
             progress: run.progress,
             stop: if reopened { None } else { remaining_stop(&run, &snapshot) },
@@ -159,37 +134,9 @@ impl HeldRun {
         Ok(ReleasedRun { run, reopened, snapshot, stale_results: unwritten })
     }
 
-    /// Updates the results, unless a later run has their place. Returns why not.
-    async fn write_results(&self, now: &Run) -> Option<StaleResults> {
-        rewrite_results(&self.adapters, &self.run, now).await
-    }
-
     fn taken_error(&self) -> Error {
         Error::Taken { run: self.run.name() }
     }
-}
-
-/// Updates the results of a run in the state `now`, unless a later run has their place. Returns why not.
-pub(super) async fn rewrite_results(adapters: &Adapters, run: &Run, now: &Run) -> Option<StaleResults> {
-    let (path, ledger) = (run.results.as_ref()?, adapters.ledger.as_ref());
-    if is_folder_gone(ledger, run, Path::new(path)).await {
-        return Some(StaleResults::Gone { run: now.name(), path: PathBuf::from(path) });
-    }
-    match find_later_run(ledger, now, path).await {
-        Ok(None) => write_results_to(adapters, now, Path::new(path)).await.err().map(StaleResults::Failed),
-        Ok(Some(later)) => Some(StaleResults::Later { run: now.name(), later, path: PathBuf::from(path) }),
-        Err(error) => Some(StaleResults::Failed(error.into())),
-    }
-}
-
-async fn write_results_to(adapters: &Adapters, now: &Run, path: &Path) -> Result<(), Error> {
-    let Adapters { state, profiles, ledger, .. } = adapters;
-    let results = RunResults::open(ledger.as_ref(), now, false).await?;
-    let target = ProtectedFiles { state, profiles }.results_target_of_run(results.frozen_inputs(), path.to_owned());
-    if let Some(kept) = results.write_file(&target).await? {
-        (adapters.observer)(RunEvent::ResultsKept(kept));
-    }
-    Ok(())
 }
 
 /// Why a run is still stopped after a reconciliation or decision. `None` if it has nothing left to send.
@@ -200,40 +147,6 @@ fn remaining_stop(before: &Run, snapshot: &Snapshot) -> Option<StopKind> {
         RunProgress::Replaced | RunProgress::Cancelled => false,
     };
     before.stop.filter(|_| left)
-}
-
-/// The runs with receipts since their rows were counted, oldest first, without those that are being sent.
-///
-/// # Errors
-/// If the ledger cannot be read.
-pub async fn list_stale_runs(adapters: &Adapters) -> Result<Vec<Run>, Error> {
-    let stale = adapters.ledger.list_stored_runs(RunFilter { uncounted: true, ..RunFilter::all() }).await?;
-    Ok(stale.into_iter().flatten().filter(|run| run.counts.is_some()).collect())
-}
-
-/// Counts the rows of a run again and updates its results, unless a later run has their place or a process sends it and
-/// will write them. Returns why results were not written.
-///
-/// # Errors
-/// If the ledger cannot be read or written.
-pub async fn refresh_run(adapters: &Adapters, run: &Run) -> Result<Option<StaleResults>, Error> {
-    let ledger = adapters.ledger.as_ref();
-    loop {
-        let before = reload_run(ledger, run.key).await?;
-        if is_owned(ledger, &before).await? {
-            return Ok(None);
-        }
-        let snapshot = Snapshot::load(ledger, &before, false).await?;
-        let unwritten = rewrite_results(adapters, &before, &before).await;
-        let now = reload_run(ledger, run.key).await?;
-        // Another process took and released the run in the meantime and wrote newer results, which ours might have
-        // replaced.
-        if (now.ended_at, now.epoch) == (before.ended_at, before.epoch) {
-            ledger.store_counts(run.key, snapshot.counts, snapshot.parts.billed, before.receipts).await?;
-            RunFigures::store(ledger, run.key, None).await;
-            return Ok(unwritten);
-        }
-    }
 }
 
 /// How long the sending process is waited for: messages in flight and large results take their time.
@@ -283,7 +196,7 @@ impl Cancellation {
         let is_sending = is_owned(ledger, run).await?;
         let counts = Snapshot::load(ledger, run, is_sending).await?.counts;
         let schedules = ledger.list_schedules().await?;
-        let is_scheduled = schedules.iter().flatten().any(|armed| armed.name == run.campaign && !armed.paused);
+        let is_scheduled = schedules.iter().flatten().any(|schedule| schedule.name == run.campaign && !schedule.paused);
         Ok(Self { counts, is_sending, is_scheduled })
     }
 
@@ -324,13 +237,13 @@ pub async fn cancel_run(adapters: &Adapters, run: Run) -> Result<CancelledRun, E
         }
         sleep(POLL_INTERVAL).await;
     };
-    let hold = HeldRun::hold_for_run(adapters, &now).await?;
-    // Under the hold, so that only one of two concurrent calls cancels it.
+    let lock = HeldRun::lock_for_run(adapters, &now).await?;
+    // Under the lock, so that only one of two concurrent calls cancels it.
     let now = reload_run(ledger, now.key).await?;
     if now.progress != RunProgress::Open {
         return Err(Error::NothingToCancel { run: now.name() });
     }
-    let held = HeldRun::claim(adapters, hold, now).await?;
+    let held = HeldRun::claim(adapters, lock, now).await?;
     let rows = held.read_snapshot().await?.counts.get(RowState::Planned);
     Ok(CancelledRun { rows, released: held.cancel().await? })
 }

@@ -16,10 +16,10 @@ use campaign_core::calendar::Occurrence;
 use campaign_core::domain::{MessageContent, NamedTemplate, OperationKind, Row};
 use campaign_core::finding::{Finding, Rule, did_you_mean, join_names, rules};
 use campaign_engine::check::{
-    CompiledCampaign, PrepareError, Survey, SurveyExclusions, SurveyInputs, Tee, TextInputs, check_against_profile,
-    check_campaign_notices, check_embedded_rows, check_invalid_rows, check_list_limit, check_opted_out_rows,
-    check_texts, check_unknown_zones, check_until_over, find_text_problems, prepare_campaign, render_edition,
-    survey_recipients,
+    CompiledCampaign, PrepareError, Survey, SurveyExclusions, SurveyInputs, Tee, TextCache, TextInputs,
+    check_against_profile, check_campaign_notices, check_embedded_rows, check_invalid_rows, check_list_limit,
+    check_opted_out_rows, check_texts, check_unknown_zones, check_until_over, find_text_problems, prepare_campaign,
+    render_edition, survey_recipients,
 };
 use campaign_engine::report::{MAX_SHEET_ROWS, is_workbook};
 use campaign_ledger::{NumberSet, RowState};
@@ -39,6 +39,7 @@ pub struct Inputs {
     /// The list, if it is available.
     pub list: CampaignList,
     decoded: Arc<DecodedList>,
+    texts: Arc<TextCache>,
     /// The destination.
     pub destination: Destination,
     /// Warnings and notes.
@@ -144,8 +145,8 @@ impl Inputs {
             }
         };
         let (today, list) = (campaign.today.to_string(), CampaignList::for_recipients(&campaign.recipients));
-        let inputs =
-            Self { campaign, list, decoded: Arc::default(), destination, warnings: findings, today, own_gateway };
+        let (decoded, texts) = (Arc::default(), Arc::default());
+        let inputs = Self { campaign, list, decoded, texts, destination, warnings: findings, today, own_gateway };
         if is_whole && !inputs.warnings.iter().any(Finding::is_error) {
             return Ok(inputs);
         }
@@ -298,12 +299,14 @@ impl Inputs {
         self.with_texts(|texts| find_text_problems(&self.campaign.brief, texts, &self.today))
     }
 
+    /// Reads the header of a list with the compiled texts, which are compiled the first time only.
     pub(super) fn compile_list<R: Read>(&self, input: R) -> Result<CompiledCampaign<R>, Error> {
-        let prepared = self.compile_brief(&self.campaign.brief, input);
-        prepared.map_err(|unprepared| Error::Findings(self.add_likely_place(self.add_row_problems(unprepared))))
+        let (brief, place) = (&self.campaign.brief, self.list.place());
+        let compiled = self.with_texts(|texts| self.texts.prepare_campaign(brief, input, place, texts, &self.today));
+        compiled.map_err(|unprepared| Error::Findings(self.add_likely_place(self.add_row_problems(unprepared))))
     }
 
-    /// The same with another brief.
+    /// Reads the header of a list and compiles the texts of another brief.
     pub(super) fn compile_brief<R: Read>(
         &self,
         brief: &CampaignBrief,

@@ -1,7 +1,8 @@
 //! One call to send a campaign: its request, its session, and its outcome.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use roaring::{RoaringBitmap, RoaringTreemap};
@@ -9,20 +10,21 @@ use secrecy::SecretString;
 use tokio::sync::watch;
 
 use super::erasure::finish_forgetting;
-use super::ledger_health::{move_signs_aside, refuse_backup, refuse_lost_ledger, refuse_stray_copies};
+use super::ledger_health::{move_signs_aside, refuse_lost_ledger, refuse_stray_copies};
 use super::plan::RequiredPlan;
 use super::profiles::{load_hook, refuse_other_secret};
+use super::restore::refuse_backup;
 use super::{
     Adapters, Consent, EarlierSending, Error, Inputs, ListSurvey, ProtectedFiles, RunPhase, lock_campaign,
     read_destination_key,
 };
 use campaign_core::calendar::Occurrence;
 use campaign_core::domain::{Row, RowSet};
-use campaign_engine::delivery::{DeviationCounts, ErrorCounts, Interrupt, Snapshot, Stop};
+use campaign_engine::delivery::{DeviationCounts, ErrorCounts, FrozenRun, Interrupt, Snapshot, Stop};
 use campaign_engine::report::{ResultsBackup, ResultsTarget, RunInDoubt, check_target};
 use campaign_gateway::WebhookUrls;
 use campaign_ledger::{
-    BilledParts, CampaignLock, ExcludedRows, RowState, Run, RunId, StateCounts, StopKind, StrayCopies,
+    BilledParts, CampaignLock, ExcludedRows, LedgerError, RowState, Run, RunId, StateCounts, StopKind, StrayCopies,
 };
 use campaign_manifest::Profile;
 use campaign_sandbox::{Counts, Scenario};
@@ -56,32 +58,48 @@ pub(super) struct Session {
     pub(super) adapters: Adapters,
     pub(super) consent: Arc<dyn Consent>,
     pub(super) interrupt: watch::Receiver<Interrupt>,
-    pub(super) hold: Arc<CampaignLock>,
+    pub(super) lock: Arc<CampaignLock>,
     /// The plan that the call must follow.
     pub(super) required_plan: Option<RequiredPlan>,
+    /// The copies of runs that were loaded. They do not change while the campaign is locked.
+    frozen_runs: Mutex<HashMap<RunId, Arc<FrozenRun>>>,
 }
 
 /// The run that a call sends.
 pub(super) struct RunToSend {
+    pub(super) run: Run,
+    /// The lock on its campaign and its original account.
+    pub(super) lock: Arc<CampaignLock>,
+    /// The state of the run while it is locked. `None` if it must be read again.
+    pub(super) snapshot: Option<Snapshot>,
     /// Numbers in the current suppression files. A resumed run sends nothing to them.
     pub(super) suppressed: RoaringTreemap,
-    pub(super) run: Run,
-    /// The state of the run under the hold. `None` if it must be read again.
-    pub(super) snapshot: Option<Snapshot>,
-    /// The hold on its campaign and its original account.
-    pub(super) hold: Arc<CampaignLock>,
     /// The most messages that this call sends.
     pub(super) limit: Option<u64>,
     /// Whether this call retries rows.
-    pub(super) retry: bool,
-    /// Rows that are not retried, because the gateway did not confirm that their messages failed.
-    pub(super) unconfirmed: u64,
+    pub(super) is_retry: bool,
+    pub(super) notes: SelectionNotes,
+}
+
+/// Facts about the selection of a run that its outcome reports.
+#[derive(Clone, Debug, Default)]
+pub struct SelectionNotes {
+    /// Rows that a retry did not send, because the gateway did not confirm that their messages failed.
+    pub unconfirmed: u64,
     /// Whether it belongs to an earlier edition. The current edition begins after it.
-    pub(super) earlier_edition: bool,
+    pub earlier_edition: bool,
     /// The earlier run that sent to skipped recipients, if there are any.
-    pub(super) before: Option<EarlierSending>,
+    pub before: Option<EarlierSending>,
     /// The runs of the same edition that were stopped for good, if their recipients are skipped for that.
-    pub(super) cancelled_in: Vec<String>,
+    pub cancelled_in: Vec<String>,
+}
+
+impl RunToSend {
+    /// All rows of a run that are left.
+    pub(super) fn new(run: Run, lock: Arc<CampaignLock>) -> Self {
+        let (suppressed, notes) = (RoaringTreemap::new(), SelectionNotes::default());
+        Self { run, lock, snapshot: None, suppressed, limit: None, is_retry: false, notes }
+    }
 }
 
 /// The result of preparing a call.
@@ -166,15 +184,17 @@ impl Launch {
         if self.inputs.destination.is_live() {
             refuse_backup(ledger).await?;
         }
-        let hold = Arc::new(lock_campaign(ledger, &brief.name, &brief.gateway, account).await?);
-        // Under the hold, so that no other process writes those results in the meantime.
+        let lock = Arc::new(lock_campaign(ledger, &brief.name, &brief.gateway, account).await?);
+        // After locking, so that no other process writes those results in the meantime.
         match self.request.new_ledger {
             true => move_signs_aside(ledger, &self.inputs, &adapters.observer).await?,
             false => refuse_lost_ledger(ledger, &self.inputs).await?,
         }
-        finish_forgetting(&adapters, &hold).await;
-        let pin = RequiredPlan::load_for_request(ledger, &self.request, self.inputs.destination.profile()).await?;
-        Ok(Session { launch: self, adapters, consent, interrupt, hold, required_plan: pin })
+        finish_forgetting(&adapters, &lock).await;
+        let profile = self.inputs.destination.profile();
+        let required_plan = RequiredPlan::load_for_request(ledger, &self.request, profile).await?;
+        let frozen_runs = Mutex::default();
+        Ok(Session { launch: self, adapters, consent, interrupt, lock, required_plan, frozen_runs })
     }
 }
 
@@ -184,13 +204,30 @@ impl Session {
         &self.launch.inputs
     }
 
-    /// The hold for a run, which might have begun with another account of the profile.
-    pub(super) async fn hold_for_run(&self, run: &Run) -> Result<Arc<CampaignLock>, Error> {
-        if self.hold.covers_run(run) {
-            return Ok(Arc::clone(&self.hold));
+    /// The lock of a run, which might have begun with another account of the profile.
+    pub(super) async fn lock_for_run(&self, run: &Run) -> Result<Arc<CampaignLock>, Error> {
+        if self.lock.covers_run(run) {
+            return Ok(Arc::clone(&self.lock));
         }
         let gateway = &self.inputs().campaign.brief.gateway;
-        Ok(Arc::new(lock_campaign(self.adapters.ledger.as_ref(), &run.campaign, gateway, &run.account).await?))
+        let lock = lock_campaign(self.adapters.ledger.as_ref(), &run.campaign, gateway, &run.account).await?;
+        // Before this lock, another process could have replaced its copies.
+        self.known_copies().remove(&run.key);
+        Ok(Arc::new(lock))
+    }
+
+    /// The copies of a run, which are loaded once.
+    pub(super) async fn load_frozen(&self, run: &Run) -> Result<Arc<FrozenRun>, LedgerError> {
+        if let Some(frozen) = self.known_copies().get(&run.key) {
+            return Ok(Arc::clone(frozen));
+        }
+        let frozen = Arc::new(FrozenRun::load(self.adapters.ledger.as_ref(), run).await?);
+        self.known_copies().insert(run.key, Arc::clone(&frozen));
+        Ok(frozen)
+    }
+
+    fn known_copies(&self) -> MutexGuard<'_, HashMap<RunId, Arc<FrozenRun>>> {
+        self.frozen_runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The path of the results.
@@ -204,7 +241,7 @@ impl Session {
         let RunOutcome::Ended(mut ended) = first else { return Ok(first) };
         let request = &self.launch.request;
         let some = request.limit.is_some() || request.rows.is_some();
-        if some || ended.kind.is_some() || !ended.earlier_edition {
+        if some || ended.kind.is_some() || !ended.notes.earlier_edition {
             return Ok(RunOutcome::Ended(ended));
         }
         match self.send_prepared(self.prepare_run()).await {
@@ -227,8 +264,8 @@ impl Session {
             signal = self.wait_for_signal() => return Err(Error::Interrupted { signal, phase: RunPhase::Preparing }),
         };
         match prepared {
-            Preparation::Send(selection) => tokio::select! {
-                ended = self.send_run(*selection) => ended,
+            Preparation::Send(selected) => tokio::select! {
+                ended = self.send_run(*selected) => ended,
                 // The engine stops at once by itself. This covers later work, such as large results.
                 signal = self.wait_for_second_signal() => Err(Error::Interrupted { signal, phase: RunPhase::Ending }),
             },
@@ -379,8 +416,8 @@ pub struct EndedRun {
     pub counts: StateCounts,
     /// Messages that this call sent or might have sent.
     pub sent: u64,
-    /// Rows that a retry did not send, because the gateway did not confirm that their messages failed.
-    pub unconfirmed: u64,
+    /// Facts about the selection of the run.
+    pub notes: SelectionNotes,
     /// Recipients who opted out during the run. A live run skipped them; in a rehearsal they replied so.
     pub opted_out: u64,
     /// The billed parts, as far as the gateway reported them.
@@ -388,7 +425,7 @@ pub struct EndedRun {
     /// The duration of this call.
     pub time: Duration,
     /// Skipped and invalid rows by reason, if the run sent nothing; otherwise empty.
-    pub left_out: ExcludedRows,
+    pub excluded: ExcludedRows,
     /// The errors of this call.
     pub errors: ErrorCounts,
     /// Unexpected contents of this call's responses.
@@ -397,12 +434,6 @@ pub struct EndedRun {
     pub results: Option<Result<PathBuf, Error>>,
     /// The new path of another run's results that were in this place.
     pub kept: Option<ResultsBackup>,
-    /// The earlier run that sent to skipped recipients, if there are any.
-    pub before: Option<EarlierSending>,
-    /// The runs of the same edition that were stopped for good, if their recipients were skipped for that.
-    pub cancelled_in: Vec<String>,
-    /// Whether it belongs to an earlier edition.
-    pub earlier_edition: bool,
     /// Why the current edition did not begin after this run of an earlier one, or ended without its own outcome.
     pub not_begun_error: Option<Box<Error>>,
     /// Delivery statuses of a rehearsal with a scenario.

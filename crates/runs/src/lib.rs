@@ -29,6 +29,8 @@ mod profiles;
 mod receipts;
 mod reconcile;
 mod resolve;
+mod restore;
+mod results;
 mod resume;
 mod retry;
 mod schedule;
@@ -44,7 +46,6 @@ use begin::refuse_start;
 
 pub use account::{GatewayAccount, KeylessAccount, NewAccount, TemplateChange, add_gateway};
 pub use check_campaign::{CheckedCampaign, DryRun, OnlineAnswer, ask_online, check_campaign, dry_run};
-pub use end::ProtectedFiles;
 pub use erasure::{ForgottenPerson, ForgottenRows, OldRuns, PurgeBlocker, forget_person, purge_runs};
 pub use error::{
     ChangedInputs, DecisionRefusal, EarlierEdition, Error, InputChanges, PlanRefusal, RetryRefusal, RunPhase,
@@ -52,23 +53,17 @@ pub use error::{
 };
 pub use fetch::{FetchContext, FetchedList, fetch_list};
 pub use find::{
-    CampaignRegions, current_person, find_campaign_file, find_campaign_regions, find_doubtful_run, find_later_run,
-    find_latest_of_file, find_run, find_stored_run, is_folder_gone, is_known_author, list_campaign_files,
-    lock_campaign, report_results_conflict,
+    find_campaign_file, find_doubtful_run, find_later_run, find_latest_of_file, find_run, find_stored_run,
+    is_folder_gone, list_campaign_files, lock_campaign, report_results_conflict,
 };
 pub use guard::{
     CancelledRecipients, EarlierSending, SentRecipients, find_capped, find_opted_out, find_sent_recipients,
     list_campaign_runs, list_edition_runs,
 };
-pub use held_run::{
-    Cancellation, CancelledRun, HeldRun, ReleasedRun, StaleResults, cancel_run, list_stale_runs, refresh_run, stop_run,
-};
+pub use held_run::{Cancellation, CancelledRun, HeldRun, ReleasedRun, cancel_run, stop_run};
 pub use inputs::{Inputs, read_api_key};
-pub use launch::{EndedRun, Launch, NothingLeft, RetryScope, Round, RunOutcome, RunRequest};
-pub use ledger_health::{
-    BackupRefusal, CheckedLedger, LedgerProblem, RestoredLedger, accept_restored_ledger, check_ledger,
-    unfamiliar_ledger_warning,
-};
+pub use launch::{EndedRun, Launch, NothingLeft, RetryScope, Round, RunOutcome, RunRequest, SelectionNotes};
+pub use ledger_health::{CheckedLedger, LedgerProblem, check_ledger, unfamiliar_ledger_warning};
 pub use list::{CampaignList, ListSurvey, RestOfRun, Sample, survey_list};
 pub use occurrence::{
     SkipRecord, SkippedOccurrence, check_schedule, find_occurrence, find_schedule, find_schedule_damage,
@@ -76,8 +71,8 @@ pub use occurrence::{
     occurrence_key, occurrence_list_path, recorded_occurrence,
 };
 pub use opt_outs::{
-    ImportedEntries, MixedColumn, OptOutFile, OptOutTerms, add_opt_out, list_opt_outs, list_other_campaigns,
-    read_numbers, remove_opt_outs,
+    CampaignRegions, ImportedEntries, MixedColumn, OptOutFile, OptOutTerms, add_opt_out, find_campaign_regions,
+    list_opt_outs, list_other_campaigns, read_numbers, remove_opt_outs,
 };
 pub use plan::{
     CreatedPlan, PendingRequest, PlanContent, PlanFigures, PlanOptions, PlanReview, PlannedCampaign, PrivateKey,
@@ -96,9 +91,11 @@ pub use profiles::{
 };
 pub use receipts::{ReceiptCollector, WebhookPath, WebhookReceiver, WebhookRefusal, create_collector};
 pub use reconcile::{Polling, ReconciledRun, poll_run, reconcile_run, wants_receipts};
-pub use resolve::{DoubtDecision, Resolution, ResolvedRun, RowChoice, resolve_doubts};
+pub use resolve::{DoubtDecision, Resolution, ResolvedRun, RowChoice, current_person, is_known_author, resolve_doubts};
+pub use restore::{BackupRefusal, RestoredLedger, accept_restored_ledger};
+pub use results::{ProtectedFiles, StaleResults, list_stale_runs, refresh_run};
 pub use resume::open_copies;
-pub use retry::{RetriedError, RetryLeftOut};
+pub use retry::{RetriedError, SkippedRetries};
 pub use schedule::{
     ScheduleActivation, ScheduleChange, ScheduleOrder, ScheduleStatus, ScheduleView, apply_schedule_order,
     load_active_campaign, load_schedule_views,

@@ -14,34 +14,20 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::inputs::mentions_today;
+use super::ports::ConsentInAdvance;
 use super::schedule::{find_schedule_change, standing_digest};
 use super::{
-    Adapters, Consent, ConsentRefusal, Error, Inputs, Launch, PlanContent, Profiles, Proposal, ProtectedFiles,
-    RunOutcome, RunRequest, ScheduleChange, ScheduleRefusal, list_campaign_runs, run_blocking,
+    Adapters, Error, Inputs, Launch, PlanContent, Profiles, ProtectedFiles, RunOutcome, RunRequest, ScheduleChange,
+    ScheduleRefusal, list_campaign_runs, run_blocking,
 };
 use campaign_core::calendar::{Occurrence, Schedule};
 use campaign_core::finding::{BriefFinding, Finding, escape_to_one_line, mask_numbers};
 use campaign_engine::delivery::{FrozenInputs, Interrupt};
-use campaign_gateway::BoxFuture;
 use campaign_ledger::{
     ActiveSchedule, ApprovalFilter, DamagedPlan, Ledger, LedgerError, OccurrenceFilter, OccurrenceKey,
     OccurrenceOutcome, OccurrenceRecord, Plan, Run, RunFilter, RunId, RunProgress, ScheduleStore,
 };
 use campaign_manifest::CampaignDay;
-
-/// The confirmation of the person who activated a schedule.
-struct ScheduleConsent;
-
-impl Consent for ScheduleConsent {
-    fn can_confirm(&self) -> bool {
-        true
-    }
-
-    fn ask<'a>(&'a self, question: Proposal<'a>) -> BoxFuture<'a, Result<(), ConsentRefusal>> {
-        let covered = matches!(question, Proposal::Begin { .. } | Proposal::Resume { .. });
-        Box::pin(async move { if covered { Ok(()) } else { Err(ConsentRefusal::NoTerminal) } })
-    }
-}
 
 /// The key of an occurrence.
 #[must_use]
@@ -59,15 +45,15 @@ pub fn occurrence_key(campaign: &str, occurrence: &Occurrence) -> OccurrenceKey 
 /// If its files cannot be read.
 pub async fn load_schedule(
     adapters: &Adapters,
-    armed: &ActiveSchedule,
+    schedule: &ActiveSchedule,
 ) -> Result<Result<Schedule, ScheduleChange>, Error> {
-    let (profiles, now, armed) = (adapters.profiles.clone(), (adapters.clock)(), armed.clone());
+    let (profiles, now, active) = (adapters.profiles.clone(), (adapters.clock)(), schedule.clone());
     run_blocking(move || {
         let today = now.to_zoned(TimeZone::UTC).date();
-        let Ok(inputs) = Inputs::load(Path::new(&armed.file), None, &profiles, CampaignDay::Coming(today)) else {
+        let Ok(inputs) = Inputs::load(Path::new(&active.file), None, &profiles, CampaignDay::Coming(today)) else {
             return Err(ScheduleChange::Unreadable);
         };
-        match (find_schedule_change(&armed, &inputs), inputs.campaign.schedule) {
+        match (find_schedule_change(&active, &inputs), inputs.campaign.schedule) {
             (None, Some(schedule)) => Ok(schedule),
             (change, _) => Err(change.unwrap_or(ScheduleChange::Campaign)),
         }
@@ -79,8 +65,8 @@ pub async fn load_schedule(
 ///
 /// # Errors
 /// If its files cannot be read.
-pub async fn check_schedule(adapters: &Adapters, armed: &ActiveSchedule) -> Result<Vec<BriefFinding>, Error> {
-    let (profiles, now, file) = (adapters.profiles.clone(), (adapters.clock)(), armed.file.clone());
+pub async fn check_schedule(adapters: &Adapters, schedule: &ActiveSchedule) -> Result<Vec<BriefFinding>, Error> {
+    let (profiles, now, file) = (adapters.profiles.clone(), (adapters.clock)(), schedule.file.clone());
     run_blocking(move || {
         let today = now.to_zoned(TimeZone::UTC).date();
         match Inputs::load(Path::new(&file), None, &profiles, CampaignDay::Coming(today)) {
@@ -113,11 +99,11 @@ pub fn load_occurrence(
 /// If the campaign has errors, with all of them.
 pub fn occurrence_list_path(
     adapters: &Adapters,
-    armed: &ActiveSchedule,
+    schedule: &ActiveSchedule,
     occurrence: &Occurrence,
 ) -> Result<Option<PathBuf>, Error> {
     let day = CampaignDay::Coming(occurrence.nominal.date());
-    let inputs = Inputs::load(Path::new(&armed.file), None, &adapters.profiles, day)?;
+    let inputs = Inputs::load(Path::new(&schedule.file), None, &adapters.profiles, day)?;
     Ok(inputs.campaign.recipients.list_file().map(|list| list.path().to_owned()))
 }
 
@@ -127,23 +113,22 @@ pub fn occurrence_list_path(
 /// If nothing was sent, or a second signal came.
 pub async fn fire_occurrence(
     adapters: Adapters,
-    armed: &ActiveSchedule,
+    schedule: &ActiveSchedule,
     occurrence: &Occurrence,
     interrupt: watch::Receiver<Interrupt>,
 ) -> Result<RunOutcome, Error> {
-    let inputs = load_occurrence(&adapters.profiles, Path::new(&armed.file), None, occurrence)?;
+    let inputs = load_occurrence(&adapters.profiles, Path::new(&schedule.file), None, occurrence)?;
     // The texts were read before, so later changes of the files are not sent.
-    if let Some(change) = find_schedule_change(armed, &inputs) {
+    if let Some(change) = find_schedule_change(schedule, &inputs) {
         return Err(Error::Schedule(ScheduleRefusal::Changed(change)));
     }
-    let armed = Some(standing_digest(armed));
+    let schedule_digest = Some(standing_digest(schedule));
     // If other machines use the ledger, their workers can help.
     let shared = adapters.ledger.properties().shared && inputs.destination.is_live();
-    let request =
-        RunRequest { occurrence: Some(occurrence.clone()), schedule_digest: armed, shared, ..RunRequest::default() };
+    let request = RunRequest { occurrence: Some(occurrence.clone()), schedule_digest, shared, ..RunRequest::default() };
     let files = ProtectedFiles { state: &adapters.state, profiles: &adapters.profiles };
     let launch = Launch::prepare(Arc::new(inputs), request, files)?;
-    launch.run(adapters, Arc::new(ScheduleConsent), interrupt).await
+    launch.run(adapters, Arc::new(ConsentInAdvance), interrupt).await
 }
 
 /// The occurrence of a run. `None` if it has none.
@@ -277,7 +262,7 @@ const CHECKED_OCCURRENCES: u32 = 50;
 pub async fn find_schedule(ledger: &dyn ScheduleStore, name: &str) -> Result<Option<ActiveSchedule>, LedgerError> {
     for stored in ledger.list_schedules().await? {
         match stored {
-            Ok(armed) if armed.name == name => return Ok(Some(armed)),
+            Ok(schedule) if schedule.name == name => return Ok(Some(schedule)),
             Err(damaged) if damaged.name == name => return Err(damaged.error),
             Ok(_) | Err(_) => {}
         }
@@ -294,15 +279,15 @@ pub async fn find_schedule(ledger: &dyn ScheduleStore, name: &str) -> Result<Opt
 /// If a record that counts is damaged, or the ledger cannot be read.
 pub async fn list_recent_occurrences(
     ledger: &dyn Ledger,
-    armed: &ActiveSchedule,
+    schedule: &ActiveSchedule,
     until: Timestamp,
     latest: u32,
 ) -> Result<Vec<OccurrenceRecord>, LedgerError> {
     let mut recent = Vec::new();
-    for stored in ledger.list_occurrences(&armed.name, until, latest).await? {
+    for stored in ledger.list_occurrences(&schedule.name, until, latest).await? {
         match stored {
             Ok(record) => recent.push(record),
-            Err(damaged) if damaged.at.is_some_and(|at| at <= armed.since) => break,
+            Err(damaged) if damaged.at.is_some_and(|at| at <= schedule.since) => break,
             Err(damaged) => return Err(damaged.error),
         }
     }
@@ -315,27 +300,27 @@ pub async fn list_recent_occurrences(
 /// If the ledger cannot be read.
 pub async fn find_schedule_damage(
     ledger: &dyn Ledger,
-    armed: &ActiveSchedule,
+    schedule: &ActiveSchedule,
     now: Timestamp,
 ) -> Result<Option<LedgerError>, LedgerError> {
-    match check_records(ledger, armed, now).await {
+    match check_records(ledger, schedule, now).await {
         Ok(()) => Ok(None),
         Err(error) if error.concerns_records() => Ok(Some(error)),
         Err(error) => Err(error),
     }
 }
 
-async fn check_records(ledger: &dyn Ledger, armed: &ActiveSchedule, now: Timestamp) -> Result<(), LedgerError> {
-    list_recent_occurrences(ledger, armed, now, CHECKED_OCCURRENCES).await?;
-    ledger.list_runs(RunFilter::for_campaign(&armed.name)).await?;
-    ledger.list_approvals(ApprovalFilter::Digest(&standing_digest(armed))).await?;
+async fn check_records(ledger: &dyn Ledger, schedule: &ActiveSchedule, now: Timestamp) -> Result<(), LedgerError> {
+    list_recent_occurrences(ledger, schedule, now, CHECKED_OCCURRENCES).await?;
+    ledger.list_runs(RunFilter::for_campaign(&schedule.name)).await?;
+    ledger.list_approvals(ApprovalFilter::Digest(&standing_digest(schedule))).await?;
     for stored in ledger.list_plans("").await? {
         match stored {
-            Ok(plan) if plan.at > armed.since && is_planned_of(&plan, armed) => {
+            Ok(plan) if plan.at > schedule.since && is_planned_of(&plan, schedule) => {
                 ledger.list_approvals(ApprovalFilter::Digest(&plan.digest)).await?;
             }
             Err(DamagedPlan { record, at, error })
-                if at.is_none_or(|at| at > armed.since) && may_be_planned_of(&record, armed) =>
+                if at.is_none_or(|at| at > schedule.since) && may_be_planned_of(&record, schedule) =>
             {
                 return Err(error);
             }
@@ -346,20 +331,21 @@ async fn check_records(ledger: &dyn Ledger, armed: &ActiveSchedule, now: Timesta
 }
 
 /// Whether a plan belongs to an occurrence of this schedule.
-fn is_planned_of(plan: &Plan, armed: &ActiveSchedule) -> bool {
-    record_names_campaign(&plan.record, armed)
-        && serde_json::from_str(&plan.record).is_ok_and(|of| is_occurrence(&of, armed))
+fn is_planned_of(plan: &Plan, schedule: &ActiveSchedule) -> bool {
+    record_names_campaign(&plan.record, schedule)
+        && serde_json::from_str(&plan.record).is_ok_and(|of| is_occurrence(&of, schedule))
 }
 
 /// Whether a damaged plan might belong to an occurrence of this schedule.
-fn may_be_planned_of(record: &str, armed: &ActiveSchedule) -> bool {
-    record_names_campaign(record, armed) && serde_json::from_str(record).map_or(true, |of| is_occurrence(&of, armed))
+fn may_be_planned_of(record: &str, schedule: &ActiveSchedule) -> bool {
+    record_names_campaign(record, schedule)
+        && serde_json::from_str(record).map_or(true, |of| is_occurrence(&of, schedule))
 }
 
-fn is_occurrence(of: &PlanContent, armed: &ActiveSchedule) -> bool {
+fn is_occurrence(of: &PlanContent, schedule: &ActiveSchedule) -> bool {
     match of {
         PlanContent::Campaign(planned) => {
-            planned.inputs.brief.name == armed.name && planned.options.occurrence.is_some()
+            planned.inputs.brief.name == schedule.name && planned.options.occurrence.is_some()
         }
         PlanContent::Pending(_) => false,
     }

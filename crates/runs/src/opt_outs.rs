@@ -1,4 +1,6 @@
 //! Opt-outs on the suppression list: adding and removing numbers, and importing files of recipients who opted out.
+//!
+//! The regions of campaigns say how national numbers are read.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
@@ -8,7 +10,7 @@ use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 
-use super::{Error, current_person, run_blocking};
+use super::{Error, current_person, list_campaign_files, run_blocking};
 use campaign_content::audience::{
     DecodedText, PhoneProblem, clean_cell, decode_table, parse_header_number, parse_phone_number, read_columns,
     read_rows, suggest_for_number_file,
@@ -16,10 +18,12 @@ use campaign_content::audience::{
 use campaign_core::domain::{OptOutState, Phone, Region, Row, read_opt_out_state};
 use campaign_core::finding::{Finding, rules};
 use campaign_core::regular_file;
+use campaign_engine::delivery::FrozenInputs;
 use campaign_engine::report::OPT_OUT_COLUMNS;
 use campaign_ledger::{
-    Additions, Ledger, OptOut, OptOutReach, OptOutRemoval, OptOutScope, RemovalTarget, RunFilter, import_source,
+    Additions, Ledger, OptOut, OptOutReach, OptOutRemoval, OptOutScope, RemovalTarget, Run, RunFilter, import_source,
 };
+use campaign_manifest::{CampaignDay, load_campaign};
 
 /// The most rows that a finding names.
 const MAX_NAMED_ROWS: usize = 5;
@@ -462,9 +466,76 @@ pub async fn list_other_campaigns(ledger: &dyn Ledger, name: &str) -> Result<Opt
     let runs = ledger.list_runs(RunFilter::all()).await?;
     let campaigns = runs.into_iter().filter(|run| !run.shared).map(|run| run.campaign);
     let schedules = ledger.list_schedules().await?.into_iter();
-    let scheduled = schedules.map(|schedule| schedule.map_or_else(|damaged| damaged.name, |armed| armed.name));
+    let scheduled = schedules.map(|schedule| schedule.map_or_else(|damaged| damaged.name, |active| active.name));
     let names: BTreeSet<String> = campaigns.chain(scheduled).collect();
     Ok((!names.contains(name)).then_some(names))
+}
+
+/// The regions of campaigns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CampaignRegions {
+    /// The names of campaigns by region.
+    pub campaigns: Vec<(Region, BTreeSet<String>)>,
+    /// Campaign files that cannot be read, so their region is unknown.
+    pub unreadable: BTreeSet<String>,
+}
+
+impl CampaignRegions {
+    /// The region of national numbers. `None` if campaigns differ or one of them cannot be read.
+    #[must_use]
+    pub fn only_region(&self) -> Option<Region> {
+        match &self.campaigns[..] {
+            [(only, _)] if self.unreadable.is_empty() => Some(*only),
+            _ => None,
+        }
+    }
+
+    fn add_campaign(&mut self, region: Option<Region>, campaign: &str) {
+        let Some(region) = region else { return };
+        match self.campaigns.iter_mut().find(|(known, _)| *known == region) {
+            Some((_, campaigns)) => drop(campaigns.insert(campaign.to_owned())),
+            None => self.campaigns.push((region, BTreeSet::from([campaign.to_owned()]))),
+        }
+    }
+}
+
+/// Finds the regions of the campaigns in a folder and of the latest runs in the ledger, or of the campaign with this
+/// name. Campaigns without a region are ignored: all of their numbers have a country code.
+///
+/// # Errors
+/// If the ledger cannot be read.
+pub async fn find_campaign_regions(
+    ledger: Option<&dyn Ledger>,
+    folder: &Path,
+    name: Option<&str>,
+    today: CampaignDay,
+) -> Result<CampaignRegions, Error> {
+    let mut found = CampaignRegions::default();
+    for file in list_campaign_files(folder).unwrap_or_default() {
+        let shown = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        match load_campaign(&file, today).value {
+            Some(campaign) if name.is_none_or(|name| name == campaign.brief.name) => {
+                found.add_campaign(campaign.brief.region, &campaign.brief.name);
+            }
+            Some(_) => {}
+            // A file without a name, or with a file name like it, might be the campaign.
+            None if name.is_none_or(|name| file.file_stem().is_some_and(|stem| stem == name)) => {
+                found.unreadable.insert(shown);
+            }
+            None => {}
+        }
+    }
+    let Some(ledger) = ledger else { return Ok(found) };
+    let filter = name.map_or_else(RunFilter::all, RunFilter::for_campaign);
+    let runs = ledger.list_runs(filter).await?.into_iter().filter(|run| !run.shared && run.purged_at.is_none());
+    let latest: BTreeMap<String, Run> = runs.map(|run| (run.campaign.clone(), run)).collect();
+    for run in latest.into_values() {
+        match FrozenInputs::load_for_run(ledger, &run).await {
+            Ok(frozen) => found.add_campaign(frozen.brief.region, &run.campaign),
+            Err(_) => drop(found.unreadable.insert(run.name())),
+        }
+    }
+    Ok(found)
 }
 
 #[cfg(test)]
@@ -502,5 +573,26 @@ mod tests {
         assert_eq!(found(&["Name", "Date", "Unsubscribed At"]).as_deref(), Some("Unsubscribed At"));
         assert_eq!(found(&["Ім'я", "Дата"]).as_deref(), Some("Дата"));
         assert_eq!(found(&["birthday", "created_at", "at"]), None);
+    }
+}
+
+#[cfg(test)]
+mod campaign_regions_tests {
+    use super::*;
+
+    fn regions(of: &[(&str, &str)]) -> CampaignRegions {
+        let mut found = CampaignRegions::default();
+        of.iter().for_each(|(region, name)| found.add_campaign(Some(region.parse().unwrap()), name));
+        found
+    }
+
+    #[test]
+    fn only_region_exists_unless_campaigns_differ() {
+        assert_eq!(regions(&[]).only_region(), None);
+        let ukraine = regions(&[("UA", "spring"), ("UA", "autumn")]);
+        assert_eq!(ukraine.only_region(), Some("UA".parse().unwrap()));
+        assert_eq!(regions(&[("UA", "spring"), ("PL", "autumn")]).only_region(), None);
+        let unreadable = BTreeSet::from(["broken.yaml".to_owned()]);
+        assert_eq!(CampaignRegions { unreadable, ..ukraine }.only_region(), None, "its region might be another");
     }
 }

@@ -12,8 +12,8 @@ use secrecy::SecretString;
 
 use super::policy::describe_closed_window;
 use super::{
-    Error, FetchContext, Inputs, ListSurvey, PlanReview, Profiles, RestOfRun, RetriedError, RetryLeftOut, RetryScope,
-    Sample, ScheduleActivation, StaleResults, StandingApproval, TemplateChange,
+    Error, FetchContext, Inputs, ListSurvey, PlanReview, Profiles, RestOfRun, RetriedError, RetryScope, Sample,
+    ScheduleActivation, SkippedRetries, StaleResults, StandingApproval, TemplateChange,
 };
 use campaign_core::domain::{Endpoint, Phone, format_count};
 use campaign_core::finding::Finding;
@@ -157,7 +157,7 @@ pub enum RunEvent {
         /// Rows that are sent again.
         rows: u64,
         /// The others.
-        left_out: RetryLeftOut,
+        skipped: SkippedRetries,
         /// The errors of the rows that are sent again, with their numbers.
         errors: Vec<RetriedError>,
         /// The request.
@@ -224,7 +224,7 @@ pub enum Proposal<'q> {
     /// The activation of a schedule.
     ActivateSchedule {
         /// The schedule.
-        arming: &'q ScheduleActivation,
+        activation: &'q ScheduleActivation,
         /// The profile.
         profile: &'q Profile,
         /// Sample messages, if a person sees the proposal.
@@ -349,6 +349,20 @@ pub trait Consent: Send + Sync {
 
     /// Asks for confirmation.
     fn ask<'a>(&'a self, question: Proposal<'a>) -> BoxFuture<'a, Result<(), ConsentRefusal>>;
+}
+
+/// The consent of a person who activated a schedule or approved a plan: it covers its runs, and nothing else.
+pub(crate) struct ConsentInAdvance;
+
+impl Consent for ConsentInAdvance {
+    fn can_confirm(&self) -> bool {
+        true
+    }
+
+    fn ask<'a>(&'a self, question: Proposal<'a>) -> BoxFuture<'a, Result<(), ConsentRefusal>> {
+        let covered = matches!(question, Proposal::Begin { .. } | Proposal::Resume { .. });
+        Box::pin(async move { if covered { Ok(()) } else { Err(ConsentRefusal::NoTerminal) } })
+    }
 }
 
 /// Describes why a proposal was not confirmed.

@@ -366,9 +366,9 @@ impl Session {
         let now = reload_run(ledger, run.key).await?;
         let times = ChainLifetimes::load_for_run(ledger, &now).await;
         let pending = load_pending(ledger, &now, &Snapshot::load(ledger, &now, false).await?, &times).await?;
-        let account = Allowance::new(destination.account_name(), None);
+        let allowance = Allowance::new(destination.account_name(), None);
         let (most, clock) = (destination.largest_envelope(), self.adapters.clock);
-        let poller = StatusPoller { ledger, gateway, run: &now, account, most, clock };
+        let poller = StatusPoller { ledger, gateway, run: &now, allowance, most, clock };
         let (deadline, mut polled) = (Instant::now() + POLLING_LIMIT, PollCounts::default());
         for group in pending.chunks(poller.group_size()) {
             if poller.ask_group(group, 1.0, deadline, &mut polled).await?.is_none() {

@@ -28,7 +28,7 @@ struct ReconciliationEnd {
     /// The remaining rows in doubt.
     doubts: MessagesInDoubt,
     /// The information about the other rows.
-    learnt: Reconciliation,
+    reconciliation: Reconciliation,
     /// The signal that ended it early.
     interrupted: Option<u8>,
 }
@@ -36,7 +36,7 @@ struct ReconciliationEnd {
 impl ReconciliationEnd {
     /// Whether the state of a row can have changed. The information before a signal is not known here.
     fn has_changes(&self) -> bool {
-        let Reconciliation { found, failed, not_found, unresolved, .. } = self.learnt;
+        let Reconciliation { found, failed, not_found, unresolved, .. } = self.reconciliation;
         self.interrupted.is_some() || found + failed + not_found + unresolved > 0
     }
 }
@@ -78,7 +78,7 @@ impl Session {
         let gateway =
             connection.create_client(self.adapters.connect, run.endpoint, self.inputs().campaign.delivery.timeout)?;
         let unchanged = self.find_changes(run).await?.what.is_none();
-        let held = HeldRun::claim(&self.adapters, self.hold_for_run(run).await?, run.clone()).await?;
+        let held = HeldRun::claim(&self.adapters, self.lock_for_run(run).await?, run.clone()).await?;
         let asked = self.reconcile_held(&held, gateway.as_ref(), unchanged).await;
         let released = held.release().await?;
         if let Some(unwritten) = released.stale_results {
@@ -129,9 +129,9 @@ impl Session {
 
     fn build_reconciler<'i>(&'i self, run: &'i Run, lease: Lease, gateway: &'i dyn Gateway) -> Reconciler<'i> {
         let (destination, ledger) = (&self.inputs().destination, self.adapters.ledger.as_ref());
-        let account = run.allowance(destination.account_rate().per_second());
+        let allowance = run.allowance(destination.account_rate().per_second());
         let most = destination.largest_envelope();
-        Reconciler { ledger, gateway, run, lease, account, most, clock: self.adapters.clock }
+        Reconciler { ledger, gateway, run, lease, allowance, most, clock: self.adapters.clock }
     }
 
     /// Reconciles after each of these waits, as long as there are rows in doubt.
@@ -149,24 +149,29 @@ impl Session {
             MessagesInDoubt::load(reconciler.ledger, reconciler.run, &snapshot.states, &[RowState::InDoubt]).await?;
         (self.adapters.observer)(RunEvent::AskingAboutDoubt { rows: doubts.rows.len() as u64 });
         let deadline = Instant::now() + longest;
-        let mut learnt = Reconciliation::default();
+        let mut reconciliation = Reconciliation::default();
         for wait in waits {
-            if doubts.rows.is_empty() || learnt.lost {
+            if doubts.rows.is_empty() || reconciliation.lost {
                 break;
             }
             let asked = tokio::select! {
                 biased;
                 signal = self.wait_for_signal() => {
-                    return Ok(ReconciliationEnd { doubts, learnt, interrupted: Some(signal) });
+                    return Ok(ReconciliationEnd { doubts, reconciliation, interrupted: Some(signal) });
                 }
                 asked = async { sleep(*wait).await; reconciler.ask_rows(&mut doubts, deadline).await } => asked?,
             };
             // How often a message repeats says nothing about how many there are.
             let Reconciliation { blind, unclear, .. } = asked;
-            learnt = Reconciliation { asked: learnt.asked.max(asked.asked), blind, unclear, ..learnt.merge(asked) };
+            reconciliation = Reconciliation {
+                asked: reconciliation.asked.max(asked.asked),
+                blind,
+                unclear,
+                ..reconciliation.merge(asked)
+            };
         }
-        (self.adapters.observer)(RunEvent::Reconciliation(learnt));
-        Ok(ReconciliationEnd { doubts, learnt, interrupted: None })
+        (self.adapters.observer)(RunEvent::Reconciliation(reconciliation));
+        Ok(ReconciliationEnd { doubts, reconciliation, interrupted: None })
     }
 
     /// Applies the campaign's own rule to rows. Returns whether there were any.
@@ -205,7 +210,7 @@ const RECONCILE_TIMEOUT: Duration = Duration::from_secs(3_600);
 #[derive(Debug)]
 pub struct ReconciledRun {
     /// The information.
-    pub learnt: Reconciliation,
+    pub reconciliation: Reconciliation,
     /// The state of the run.
     pub released: ReleasedRun,
 }
@@ -216,10 +221,10 @@ pub struct ReconciledRun {
 /// If another process has the run, the gateway cannot be asked, or the ledger cannot be written.
 pub async fn reconcile_run(adapters: &Adapters, run: Run) -> Result<ReconciledRun, Error> {
     let held = HeldRun::take(adapters, run).await?;
-    let learnt = ask_about_doubts(&held).await;
+    let reconciliation = ask_about_doubts(&held).await;
     // The run is released even if the question failed.
     let released = held.release().await?;
-    Ok(ReconciledRun { learnt: learnt?, released })
+    Ok(ReconciledRun { reconciliation: reconciliation?, released })
 }
 
 async fn ask_about_doubts(held: &HeldRun) -> Result<Reconciliation, Error> {
@@ -238,7 +243,7 @@ async fn ask_about_doubts(held: &HeldRun) -> Result<Reconciliation, Error> {
         gateway: gateway.as_ref(),
         run,
         lease: *lease,
-        account: run.allowance(profile.rate.per_second()),
+        allowance: run.allowance(profile.rate.per_second()),
         most: profile.max_envelope_size(),
         clock: adapters.clock,
     };
@@ -305,9 +310,9 @@ pub async fn poll_run(
     let profile = load_profile_of_run(adapters, run).await?;
     let key = read_api_key(&profile)?;
     let gateway = Connection::Gateway(&profile, key).create_client(adapters.connect, run.endpoint, REQUEST_TIMEOUT)?;
-    let account = run.allowance(profile.rate.per_second());
+    let allowance = run.allowance(profile.rate.per_second());
     let (gateway, most, clock) = (gateway.as_ref(), profile.max_envelope_size(), adapters.clock);
-    let poller = StatusPoller { ledger, gateway, run, account, most, clock };
+    let poller = StatusPoller { ledger, gateway, run, allowance, most, clock };
     let deadline = Instant::now() + longest;
     for group in pending.chunks(poller.group_size()) {
         // A run can begin or end at any time.

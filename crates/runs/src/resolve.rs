@@ -1,4 +1,4 @@
-//! Decisions about rows in doubt, and the selection of rows.
+//! Decisions about rows in doubt: their rows, and their authors.
 
 use std::path::{Path, PathBuf};
 
@@ -14,6 +14,22 @@ use campaign_engine::delivery::{MessageInDoubt, MessagesInDoubt, SingleKind};
 use campaign_ledger::{
     Author, EnvelopeReader, Ledger, LedgerError, NewRowEvent, RowChange, RowState, RowStates, Run, RunProgress,
 };
+
+/// The placeholder for an unknown person.
+const UNKNOWN_PERSON: &str = "somebody";
+
+/// Whether the author of a decision is known.
+#[must_use]
+pub fn is_known_author(author: &Author) -> bool {
+    !matches!(author, Author::Person(name) if name == UNKNOWN_PERSON)
+}
+
+/// The name of the person at this computer for records of decisions.
+#[must_use]
+pub fn current_person() -> String {
+    let known = ["USER", "LOGNAME", "USERNAME"].into_iter().find_map(|name| std::env::var(name).ok());
+    known.filter(|name| !name.trim().is_empty()).unwrap_or_else(|| UNKNOWN_PERSON.to_owned())
+}
 
 /// The states that allow a decision.
 const DECIDABLE: [RowState; 4] = [RowState::InDoubt, RowState::Unresolved, RowState::NotSent, RowState::AssumedSent];

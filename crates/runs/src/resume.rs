@@ -1,23 +1,22 @@
-//! Resuming an unfinished run: confirmation, frozen inputs, and changes since it began.
+//! Resuming an unfinished run: changes since it began, and confirmation of the remaining messages.
 
-use std::io::{self, BufReader, Sink};
+use std::io::{self, BufReader};
 use std::sync::Arc;
 
 use roaring::RoaringBitmap;
 
 use super::check_campaign::refuse_online;
-use super::launch::{Preparation, RunToSend, Session};
+use super::launch::{Preparation, RunToSend, SelectionNotes, Session};
 use super::list::{CampaignRecords, describe_list_changes, is_same_except};
-use super::plan::{PlanConsent, check_profile};
-use super::ports::{Consent, confirm};
-use super::{CampaignList, Error, InputChanges, Inputs, ListSurvey, Proposal, RestOfRun, RunEvent, run_blocking};
-use campaign_content::audience::{Chunk, RecordRef};
+use super::plan::check_profile;
+use super::ports::{Consent, ConsentInAdvance, confirm};
+use super::{CampaignList, Error, InputChanges, Inputs, Proposal, RestOfRun, RunEvent, run_blocking};
 use campaign_core::domain::Row;
 use campaign_engine::check::online::{Cost, MessagePrices};
-use campaign_engine::check::{CompiledCampaign, Recipe, Survey, SurveyExclusions, Tee};
-use campaign_engine::delivery::{FrozenInputs, Snapshot, compile_frozen};
+use campaign_engine::check::{CompiledCampaign, Survey, SurveyExclusions};
+use campaign_engine::delivery::{FrozenInputs, FrozenRun, Snapshot};
 use campaign_gateway::Balance;
-use campaign_ledger::{CampaignLock, Copies, Lease, Ledger, LedgerError, ListReader, Ownership, RowState, Run};
+use campaign_ledger::{CampaignLock, Ledger, LedgerError, ListReader, RowState, Run};
 use campaign_manifest::Profile;
 
 /// What is confirmed before more messages of an existing run are sent.
@@ -40,7 +39,7 @@ impl Session {
         &self,
         run: Run,
         edition: &str,
-        hold: Arc<CampaignLock>,
+        lock: Arc<CampaignLock>,
     ) -> Result<Preparation, Error> {
         let suppressed = self.read_suppressed().await?;
         let snapshot = Snapshot::load(self.adapters.ledger.as_ref(), &run, false).await?;
@@ -57,7 +56,7 @@ impl Session {
         self.refuse_unapproved_end(&run, number).await?;
         // Without a plan, the usual confirmation is asked for.
         let consent: &dyn Consent =
-            if approval.is_some() && self.required_plan.is_some() { &PlanConsent } else { self.consent.as_ref() };
+            if approval.is_some() && self.required_plan.is_some() { &ConsentInAdvance } else { self.consent.as_ref() };
         if let Some(profile) = self.inputs().destination.remote_profile() {
             let rest = match number > 0 && consent.shows_proposals() {
                 true => self.survey_rest(&run, |survey| self.choose_open_rows(&open, survey)).await.ok(),
@@ -91,18 +90,8 @@ impl Session {
         let earlier_edition = run.edition != edition;
         let other_edition = earlier_edition.then(|| run.edition.clone());
         (self.adapters.observer)(RunEvent::GoingOn { run: run.name(), other_edition });
-        Ok(Preparation::Send(Box::new(RunToSend {
-            suppressed,
-            run,
-            snapshot: Some(snapshot),
-            hold,
-            limit,
-            retry: false,
-            unconfirmed: 0,
-            earlier_edition,
-            before: None,
-            cancelled_in: Vec::new(),
-        })))
+        let (snapshot, notes) = (Some(snapshot), SelectionNotes { earlier_edition, ..SelectionNotes::default() });
+        Ok(Preparation::Send(Box::new(RunToSend { snapshot, suppressed, limit, notes, ..RunToSend::new(run, lock) })))
     }
 
     /// Asks for confirmation of messages to recipients of a run. None is necessary without recipients.
@@ -193,42 +182,27 @@ pub(super) struct RunChanges {
     pub(super) keeps_edition: bool,
 }
 
-/// The frozen inputs of a new run.
-pub(super) fn freeze_inputs(inputs: &Inputs, survey: &ListSurvey) -> FrozenInputs {
-    let campaign = &inputs.campaign;
-    FrozenInputs {
-        brief: campaign.brief.clone(),
-        includes: survey.includes.clone(),
-        today: inputs.today.clone(),
-        // An absolute path, because later commands can run in any folder.
-        campaign_file: std::path::absolute(&campaign.file).unwrap_or_else(|_| campaign.file.clone()),
-        list: campaign.recipients.list_file().map(|list| list.path().into()),
-        recipients_sha256: survey.sha256.clone(),
-        forgotten: Vec::new(),
-        trims_cells: true,
-    }
-}
-
 impl Session {
     /// Changes since a run began.
     pub(super) async fn find_changes(&self, run: &Run) -> Result<RunChanges, Error> {
-        compare_inputs(self.adapters.ledger.as_ref(), run, self.inputs()).await
+        compare_inputs(self.load_frozen(run).await, self.inputs()).await
     }
 }
 
-/// Changes since a run began.
-pub(super) async fn compare_inputs(ledger: &dyn Ledger, run: &Run, inputs: &Arc<Inputs>) -> Result<RunChanges, Error> {
-    let copies = match ledger.load_copies(run).await {
-        Ok(copies) => copies,
+/// Changes since a run with these copies began. Unreadable copies are a change.
+pub(super) async fn compare_inputs(
+    copies: Result<Arc<FrozenRun>, LedgerError>,
+    inputs: &Arc<Inputs>,
+) -> Result<RunChanges, Error> {
+    let frozen_run = match copies {
+        Ok(frozen) => frozen,
         Err(LedgerError::CopiesUnreadable { place, .. }) => return Ok(RunChanges::copies_lost(&place, false)),
         Err(error) => return Err(error.into()),
     };
     let inputs = Arc::clone(inputs);
     run_blocking(move || {
-        let Ok(frozen) = FrozenInputs::from_copies(&copies) else {
-            return Ok(RunChanges::copies_lost(copies.place(), false));
-        };
-        if !is_list_intact(&copies, &frozen) {
+        let FrozenRun { inputs: frozen, copies, .. } = &*frozen_run;
+        if !frozen_run.is_list_intact() {
             return Ok(RunChanges::copies_lost(copies.place(), true));
         }
         // A fetched list is not compared with a new fetch.
@@ -264,12 +238,6 @@ impl RunChanges {
     }
 }
 
-/// Whether the copy of the list has the frozen hash.
-pub(super) fn is_list_intact(copies: &Copies, frozen: &FrozenInputs) -> bool {
-    let hashed = copies.open_list().and_then(|list| Tee::new(list, None::<Sink>).finish());
-    hashed.is_ok_and(|sha256| sha256 == frozen.recipients_sha256)
-}
-
 /// Opens the copies of a run, so that current files do not affect what is sent.
 ///
 /// # Errors
@@ -278,55 +246,10 @@ pub async fn open_copies(
     ledger: &dyn Ledger,
     run: &Run,
 ) -> Result<(FrozenInputs, CompiledCampaign<BufReader<ListReader>>), Error> {
-    let copies = ledger.load_copies(run).await?;
+    let frozen = FrozenRun::load(ledger, run).await?;
     run_blocking(move || {
-        let frozen = FrozenInputs::from_copies(&copies)?;
-        let list = copies.open_list().map_err(|error| copies.unreadable_error(error))?;
-        let list = (BufReader::with_capacity(1 << 16, list), copies.place().as_ref());
-        let prepared = compile_frozen(&frozen, list).map_err(|findings| {
-            copies.unreadable_error(findings.into_iter().map(|finding| finding.message).collect::<Vec<_>>().join("; "))
-        })?;
-        Ok((frozen, prepared))
+        let compiled = frozen.open_list()?;
+        Ok((frozen.inputs, compiled))
     })
     .await?
-}
-
-impl Session {
-    /// Skips rows that can still be sent and match `is_meant`. Returns how many.
-    ///
-    /// # Errors
-    /// If the copies of the run or the ledger fail, or another process has the run.
-    pub(super) async fn skip_rows(
-        &self,
-        run: &Run,
-        lease: Lease,
-        snapshot: &Snapshot,
-        reason: &'static str,
-        is_meant: impl Fn(&Recipe, &RecordRef<'_>) -> bool + Send + 'static,
-    ) -> Result<u64, Error> {
-        let ledger = self.adapters.ledger.as_ref();
-        let open = list_open_rows(run, snapshot);
-        if open.is_empty() {
-            return Ok(0);
-        }
-        let (_, mut prepared) = open_copies(ledger, run).await?;
-        let rows = run_blocking(move || {
-            let (mut chunk, mut rows) = (Chunk::new(), Vec::new());
-            while prepared.reader.read_chunk(&mut chunk).map_err(|finding| Error::Findings(vec![*finding]))? {
-                let open = chunk.iter().filter(|record| open.contains(record.row.get()));
-                rows.extend(open.filter(|record| is_meant(&prepared.recipe, record)).map(|record| record.row));
-            }
-            Ok::<_, Error>(rows)
-        });
-        let rows = rows.await??;
-        let count = rows.len() as u64;
-        if count == 0 {
-            return Ok(0);
-        }
-        tracing::info!(run = run.name(), rows = count, reason, "rows skipped");
-        match ledger.skip_rows(lease, rows, reason).await? {
-            Ownership::Held => Ok(count),
-            Ownership::Lost => Err(Error::Taken { run: run.name() }),
-        }
-    }
 }

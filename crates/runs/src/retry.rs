@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use roaring::{RoaringBitmap, RoaringTreemap};
+use roaring::RoaringBitmap;
 use tokio::time::Instant;
 
 use super::find::reload_run;
 use super::guard::{GuardedNumbers, find_cancelled_recipients, find_sent_rows};
 use super::held_run::cancelled_error;
-use super::launch::{Preparation, RetryScope, RunToSend, Session};
+use super::launch::{Preparation, RetryScope, RunToSend, SelectionNotes, Session};
 use super::plan::check_profile;
 use super::profiles::refuse_other_reach;
 use super::reconcile::REQUEST_TIMEOUT;
@@ -20,7 +20,7 @@ use super::{CampaignList, Connection, Error, RetryRefusal, RunEvent, current_per
 use campaign_core::domain::{OperationOutcome, Phone, Row, Status};
 use campaign_core::failpoint;
 use campaign_engine::check::SurveyExclusions;
-use campaign_engine::delivery::{ChainLifetimes, ConfirmedFate, PendingMessage, SingleKind, Snapshot, StatusPoller};
+use campaign_engine::delivery::{ChainLifetimes, ConfirmedStatus, PendingMessage, SingleKind, Snapshot, StatusPoller};
 use campaign_ledger::{
     Attempt, Author, EnvelopeReader, NumberSet, Ownership, ReceiptReader, RetriedRow, RetryOrder, RowChange, RowState,
     Run, RunActivity, RunFilter, RunId, RunProgress,
@@ -92,7 +92,7 @@ fn count_errors(rows: &[RefusedRow]) -> Vec<RetriedError> {
 
 /// Rows that are not retried, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RetryLeftOut {
+pub struct SkippedRetries {
     /// Their messages were delivered in the end.
     pub delivered: u64,
     /// The gateway is still trying their channels.
@@ -120,7 +120,7 @@ impl Session {
         let run = reload_run(ledger, scope.run).await?;
         let runs = ledger.list_runs(RunFilter::for_campaign(&run.campaign)).await?;
         self.refuse_retry(&run, &runs)?;
-        let hold = self.hold_for_run(&run).await?;
+        let lock = self.lock_for_run(&run).await?;
         if let Some(changes) = self.find_changes(&run).await?.what {
             let (run, file, gateway) = (run.name(), self.inputs().campaign.file.clone(), run.gateway.clone());
             return Err(RetryRefusal::Changed { run, file, gateway, changes }.into());
@@ -133,18 +133,20 @@ impl Session {
         let mut guarded = NumberSet::new(self.read_suppressed().await?, None);
         guarded |= find_opted_out(ledger, self.inputs()).await?.numbers;
         // A row that an earlier retry skipped is never sent: it stays skipped in the ledger.
-        let skipped = snapshot.left_out.rows();
+        let skipped_before = snapshot.left_out.rows();
         let is_guarded = |row: &RefusedRow| {
-            elsewhere.contains(row.row, row.phone) || guarded.contains(row.phone) || skipped.contains(row.row.get())
+            elsewhere.contains(row.row, row.phone)
+                || guarded.contains(row.phone)
+                || skipped_before.contains(row.row.get())
         };
         let (guarded, rows): (Vec<RefusedRow>, Vec<RefusedRow>) = rows.into_iter().partition(is_guarded);
-        let mut left_out = RetryLeftOut { guarded: guarded.len() as u64, ..RetryLeftOut::default() };
+        let mut skipped = SkippedRetries { guarded: guarded.len() as u64, ..SkippedRetries::default() };
         if let Some(profile) = self.inputs().destination.profile() {
             refuse_other_reach(&run, profile)?;
             check_profile(&self.adapters, profile).await?;
         }
-        let (rows, snapshot) = self.remove_delivered(&run, snapshot, rows, &mut left_out).await?;
-        let (number, unconfirmed) = (rows.len() as u64, left_out.unconfirmed);
+        let (rows, snapshot) = self.remove_delivered(&run, snapshot, rows, &mut skipped).await?;
+        let (number, unconfirmed) = (rows.len() as u64, skipped.unconfirmed);
         let said = self.launch.request.accept_duplicates;
         if unconfirmed > 0 && (number == 0 || said.is_some_and(|said| said != number)) {
             return Err(RetryRefusal::Unconfirmed { run: run.name(), rows: unconfirmed, said }.into());
@@ -152,7 +154,7 @@ impl Session {
         if number == 0 {
             let failed = others.iter().filter(|row| row.state == RowState::Failed).count() as u64;
             let error = (!scope.errors.is_empty()).then(|| scope.errors.join("` or `"));
-            return Err(RetryRefusal::Nothing { run: run.name(), failed, error, left_out }.into());
+            return Err(RetryRefusal::Nothing { run: run.name(), failed, error, skipped }.into());
         }
         self.refuse_restored_retry(&run, number).await?;
         self.refuse_unapproved_retry(&run, number).await?;
@@ -160,7 +162,7 @@ impl Session {
         (self.adapters.observer)(RunEvent::RetryPlanned {
             run: run.name(),
             rows: number,
-            left_out,
+            skipped,
             errors,
             scope: planned,
         });
@@ -178,7 +180,7 @@ impl Session {
             let rest = RestToConfirm { number, cost, balance: None, rest, is_retry: true };
             self.confirm_rest((self.consent.as_ref(), profile), (&run, &snapshot), rest).await?;
         }
-        let lease = ledger.claim_run(&hold, run.key).await?.lease;
+        let lease = ledger.claim_run(&lock, run.key).await?.lease;
         let order = RetryOrder {
             rows: rows
                 .iter()
@@ -194,28 +196,19 @@ impl Session {
         (self.adapters.observer)(RunEvent::Retrying { run: run.name(), rows: number });
         // With the identifiers that the retry reserved.
         let run = reload_run(ledger, scope.run).await?;
-        Ok(Preparation::Send(Box::new(RunToSend {
-            suppressed: RoaringTreemap::new(),
-            run,
-            snapshot: None,
-            hold,
-            limit: self.launch.request.limit,
-            retry: true,
-            unconfirmed,
-            earlier_edition: false,
-            before: None,
-            cancelled_in: Vec::new(),
-        })))
+        let notes = SelectionNotes { unconfirmed, ..SelectionNotes::default() };
+        let limit = self.launch.request.limit;
+        Ok(Preparation::Send(Box::new(RunToSend { limit, is_retry: true, notes, ..RunToSend::new(run, lock) })))
     }
 
     /// Asks the gateway about rows with a fallback. Returns the rows that can be retried and a fresh snapshot of the run; counts
-    /// the others in `left_out`.
+    /// the others in `skipped`.
     async fn remove_delivered(
         &self,
         run: &Run,
         snapshot: Snapshot,
         rows: Vec<RefusedRow>,
-        left_out: &mut RetryLeftOut,
+        skipped: &mut SkippedRetries,
     ) -> Result<(Vec<RefusedRow>, Snapshot), Error> {
         let (asked, mut rows): (Vec<RefusedRow>, Vec<RefusedRow>) =
             rows.into_iter().partition(RefusedRow::needs_reconciliation);
@@ -227,7 +220,8 @@ impl Session {
             rows.sort_by_key(|refused| refused.row);
             return Ok((rows, snapshot));
         }
-        let times = ChainLifetimes::load_for_run(self.adapters.ledger.as_ref(), run).await;
+        let frozen = self.load_frozen(run).await;
+        let times = frozen.map(|frozen| ChainLifetimes::from_brief(&frozen.inputs.brief)).unwrap_or_default();
         let message = |refused: &RefusedRow| {
             let Attempt { envelope, chain, .. } = refused.attempt;
             let order = snapshot.states.events().find_order(refused.row, envelope);
@@ -246,12 +240,12 @@ impl Session {
             }
         }
         (self.adapters.observer)(RunEvent::AskingBeforeRetry { rows: messages.len() as u64 });
-        for (refused, fate) in questions.into_iter().zip(self.ask_before_retry(run, &messages).await?) {
-            match fate {
-                ConfirmedFate::Failed => rows.push(refused),
-                ConfirmedFate::Delivered => left_out.delivered += 1,
-                ConfirmedFate::InProgress => left_out.under_way += 1,
-                ConfirmedFate::Unknown => unconfirmed.push(refused),
+        for (refused, status) in questions.into_iter().zip(self.ask_before_retry(run, &messages).await?) {
+            match status {
+                ConfirmedStatus::Failed => rows.push(refused),
+                ConfirmedStatus::Delivered => skipped.delivered += 1,
+                ConfirmedStatus::InProgress => skipped.under_way += 1,
+                ConfirmedStatus::Unknown => unconfirmed.push(refused),
             }
         }
         // A restored ledger needs the accepted number of all rows, including these.
@@ -259,21 +253,21 @@ impl Session {
         if numbers.contains(&self.launch.request.accept_duplicates) {
             rows.append(&mut unconfirmed);
         }
-        left_out.unconfirmed = unconfirmed.len() as u64;
+        skipped.unconfirmed = unconfirmed.len() as u64;
         rows.sort_by_key(|refused| refused.row);
         Ok((rows, Snapshot::load(self.adapters.ledger.as_ref(), run, false).await?))
     }
 
     /// Asks the gateway about messages of a run.
-    async fn ask_before_retry(&self, run: &Run, messages: &[PendingMessage]) -> Result<Vec<ConfirmedFate>, Error> {
+    async fn ask_before_retry(&self, run: &Run, messages: &[PendingMessage]) -> Result<Vec<ConfirmedStatus>, Error> {
         let Some(profile) = self.inputs().destination.profile() else {
-            return Ok(vec![ConfirmedFate::Unknown; messages.len()]);
+            return Ok(vec![ConfirmedStatus::Unknown; messages.len()]);
         };
         let connection = Connection::Gateway(profile, self.launch.key.clone());
         let gateway = connection.create_client(self.adapters.connect, run.endpoint, REQUEST_TIMEOUT)?;
-        let account = run.allowance(profile.rate.per_second());
+        let allowance = run.allowance(profile.rate.per_second());
         let (ledger, most, clock) = (self.adapters.ledger.as_ref(), profile.max_envelope_size(), self.adapters.clock);
-        let poller = StatusPoller { ledger, gateway: gateway.as_ref(), run, account, most, clock };
+        let poller = StatusPoller { ledger, gateway: gateway.as_ref(), run, allowance, most, clock };
         Ok(poller.ask_before_retry(messages, Instant::now() + QUESTIONS_TIMEOUT).await?)
     }
 
@@ -362,7 +356,8 @@ impl Session {
             return Ok(GuardedElsewhere(SurveyExclusions::default()));
         }
         // A retry uses the rows of the run's own list, even if the user's list has changed.
-        let listed = Arc::new(self.inputs().with_list(CampaignList::Copies(ledger.load_copies(run).await?)));
+        let copies = self.load_frozen(run).await?.copies.clone();
+        let listed = Arc::new(self.inputs().with_list(CampaignList::Copies(copies)));
         let numbers = GuardedNumbers { sent: &sent, cancelled: &cancelled };
         let rows = find_sent_rows(ledger, &listed, &others, numbers).await?;
         Ok(GuardedElsewhere(SurveyExclusions { already_sent: sent, rows, cancelled, ..SurveyExclusions::default() }))

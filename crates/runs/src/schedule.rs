@@ -46,8 +46,8 @@ pub struct ScheduleActivation {
     /// Whether each occurrence sends the same texts as the one before.
     pub repeats_itself: bool,
     /// Whether it replaces an active schedule.
-    pub was_armed: bool,
-    armed: ActiveSchedule,
+    pub was_active: bool,
+    active: ActiveSchedule,
 }
 
 impl ScheduleActivation {
@@ -73,7 +73,7 @@ impl ScheduleActivation {
         let here = absolute_file_path(file);
         // A damaged record is replaced, because the activation reviews all of it again.
         let stored = adapters.ledger.list_schedules().await?;
-        let was_armed = stored.iter().any(|stored| schedule_name(stored) == name);
+        let was_active = stored.iter().any(|stored| schedule_name(stored) == name);
         let known = stored.into_iter().flatten().find(|known| known.name == name);
         if let Some(other) = known.filter(|known| known.file != here) {
             return refuse(ScheduleRefusal::OtherFile { name, there: PathBuf::from(&other.file) });
@@ -103,7 +103,7 @@ impl ScheduleActivation {
         let repeats_itself = schedule.repeats_after(now)
             && before.all_contents().eq(now_says.all_contents())
             && !mentions_today(now_says, survey.as_ref().map_or(&Vec::new(), |survey| &survey.includes));
-        let armed = ActiveSchedule {
+        let active = ActiveSchedule {
             name,
             file: here,
             digest: run_blocking(move || campaign_digest(&timeless)).await?,
@@ -115,7 +115,7 @@ impl ScheduleActivation {
             since: now,
             paused: false,
         };
-        Ok(Self { schedule, next, survey, findings, repeats_itself, was_armed, armed, inputs })
+        Ok(Self { schedule, next, survey, findings, repeats_itself, was_active, active, inputs })
     }
 
     /// Asks for confirmation as before a live run, and activates the schedule.
@@ -128,10 +128,10 @@ impl ScheduleActivation {
                 Some(survey) => survey.pick_samples(&self.inputs, &survey.survey.planned_rows())?,
                 None => Vec::new(),
             };
-            confirm(consent, Proposal::ActivateSchedule { arming: &self, profile, samples: &samples }).await?;
+            confirm(consent, Proposal::ActivateSchedule { activation: &self, profile, samples: &samples }).await?;
         }
-        adapters.ledger.activate_schedule(self.armed.clone()).await?;
-        Ok(self.armed)
+        adapters.ledger.activate_schedule(self.active.clone()).await?;
+        Ok(self.active)
     }
 }
 
@@ -151,7 +151,7 @@ pub async fn apply_schedule_order(ledger: &dyn ScheduleStore, name: &str, order:
 
 fn schedule_name(stored: &Result<ActiveSchedule, DamagedSchedule>) -> &str {
     match stored {
-        Ok(armed) => &armed.name,
+        Ok(active) => &active.name,
         Err(damaged) => &damaged.name,
     }
 }
@@ -210,8 +210,8 @@ pub(super) fn campaign_digest(campaign: &Campaign) -> String {
 
 /// Loads the campaign of an active schedule, if its file and texts are unchanged.
 #[must_use]
-pub fn load_active_campaign(armed: &ActiveSchedule) -> Option<Campaign> {
-    load_timeless(Path::new(&armed.file)).ok().filter(|now| campaign_digest(now) == armed.digest)
+pub fn load_active_campaign(active: &ActiveSchedule) -> Option<Campaign> {
+    load_timeless(Path::new(&active.file)).ok().filter(|now| campaign_digest(now) == active.digest)
 }
 
 /// The active schedule of a campaign, if the file is unchanged. `None` if there is none.
@@ -220,17 +220,17 @@ pub(super) async fn find_active_schedule(
     inputs: &Arc<Inputs>,
 ) -> Result<Option<ActiveSchedule>, Error> {
     let name = &inputs.campaign.brief.name;
-    let Some(armed) = find_schedule(adapters.ledger.as_ref(), name).await? else { return Ok(None) };
-    let (compared, inputs) = (armed.clone(), Arc::clone(inputs));
+    let Some(active) = find_schedule(adapters.ledger.as_ref(), name).await? else { return Ok(None) };
+    let (compared, inputs) = (active.clone(), Arc::clone(inputs));
     match run_blocking(move || find_schedule_change(&compared, &inputs)).await? {
         Some(change) => Err(Error::Schedule(ScheduleRefusal::Changed(change))),
-        None => Ok(Some(armed)),
+        None => Ok(Some(active)),
     }
 }
 
 /// The digest that approves all occurrences of a schedule: texts and destination, independent of list and day.
-pub(super) fn standing_digest(armed: &ActiveSchedule) -> String {
-    let ActiveSchedule { digest, gateway, addresses, account, .. } = armed;
+pub(super) fn standing_digest(active: &ActiveSchedule) -> String {
+    let ActiveSchedule { digest, gateway, addresses, account, .. } = active;
     Digest::new().with("campaign schedule 1").with(digest).with(gateway).with(addresses).with(account).finish()
 }
 
@@ -246,13 +246,13 @@ pub(super) fn format_addresses(destination: &Destination) -> String {
 /// The change since the activation, if there is one.
 ///
 /// A new key or rate of the gateway is not a change.
-pub(super) fn find_schedule_change(armed: &ActiveSchedule, inputs: &Inputs) -> Option<ScheduleChange> {
-    match load_timeless(Path::new(&armed.file)) {
+pub(super) fn find_schedule_change(active: &ActiveSchedule, inputs: &Inputs) -> Option<ScheduleChange> {
+    match load_timeless(Path::new(&active.file)) {
         Err(_) => Some(ScheduleChange::Unreadable),
-        Ok(now) if campaign_digest(&now) != armed.digest => Some(ScheduleChange::Campaign),
-        Ok(_) if inputs.campaign.brief.gateway != armed.gateway => Some(ScheduleChange::Addresses),
-        Ok(_) if format_addresses(&inputs.destination) != armed.addresses => Some(ScheduleChange::Addresses),
-        Ok(_) if inputs.destination.account_name() != armed.account => Some(ScheduleChange::Account),
+        Ok(now) if campaign_digest(&now) != active.digest => Some(ScheduleChange::Campaign),
+        Ok(_) if inputs.campaign.brief.gateway != active.gateway => Some(ScheduleChange::Addresses),
+        Ok(_) if format_addresses(&inputs.destination) != active.addresses => Some(ScheduleChange::Addresses),
+        Ok(_) if inputs.destination.account_name() != active.account => Some(ScheduleChange::Account),
         Ok(_) => None,
     }
 }
@@ -331,28 +331,28 @@ impl ScheduleView {
         object
     }
 
-    async fn load(adapters: &Adapters, armed: ActiveSchedule) -> Result<Self, Error> {
+    async fn load(adapters: &Adapters, active: ActiveSchedule) -> Result<Self, Error> {
         let now = (adapters.clock)();
-        let damage = find_schedule_damage(adapters.ledger.as_ref(), &armed, now).await?;
+        let damage = find_schedule_damage(adapters.ledger.as_ref(), &active, now).await?;
         // The records are known to be intact.
         let last = match &damage {
             Some(_) => Vec::new(),
-            None => list_recent_occurrences(adapters.ledger.as_ref(), &armed, now, 1).await?,
+            None => list_recent_occurrences(adapters.ledger.as_ref(), &active, now, 1).await?,
         };
         let skipped = last.first().and_then(SkippedOccurrence::from_record);
-        let (state, schedule) = match (damage, load_schedule(adapters, &armed).await?) {
+        let (state, schedule) = match (damage, load_schedule(adapters, &active).await?) {
             (Some(error), _) => (ScheduleStatus::Damaged(error.describe_damage()), None),
-            (None, Ok(schedule)) if armed.paused => (ScheduleStatus::Paused, Some(schedule)),
+            (None, Ok(schedule)) if active.paused => (ScheduleStatus::Paused, Some(schedule)),
             (None, Ok(schedule)) => (ScheduleStatus::Active, Some(schedule)),
             (None, Err(change)) => (ScheduleStatus::Changed(change), None),
         };
         let findings = match state {
-            ScheduleStatus::Changed(ScheduleChange::Unreadable) => check_schedule(adapters, &armed).await?,
+            ScheduleStatus::Changed(ScheduleChange::Unreadable) => check_schedule(adapters, &active).await?,
             _ => Vec::new(),
         };
         let due = schedule.as_ref().filter(|_| state == ScheduleStatus::Active);
-        let next = due.and_then(|schedule| schedule.occurrences_after(now.max(armed.since)).next());
-        Ok(Self { name: armed.name, file: armed.file, since: armed.since, state, schedule, next, skipped, findings })
+        let next = due.and_then(|schedule| schedule.occurrences_after(now.max(active.since)).next());
+        Ok(Self { name: active.name, file: active.file, since: active.since, state, schedule, next, skipped, findings })
     }
 }
 
@@ -380,7 +380,7 @@ pub async fn load_schedule_views(adapters: &Adapters) -> Result<Vec<ScheduleView
     let mut views = Vec::new();
     for stored in adapters.ledger.list_schedules().await? {
         views.push(match stored {
-            Ok(armed) => ScheduleView::load(adapters, armed).await?,
+            Ok(active) => ScheduleView::load(adapters, active).await?,
             Err(damaged) => damaged.into(),
         });
     }
@@ -404,7 +404,7 @@ mod tests {
         fs::write(folder.path().join("hello.txt"), "Hello").unwrap();
         let digest = campaign_digest(&load_timeless(&file).unwrap());
         assert_eq!(digest, "479cef6f73aca044db449f54043d72a3c2a48f021be38adbcdbc28034114909d");
-        let armed = ActiveSchedule {
+        let active = ActiveSchedule {
             name: "sale".to_owned(),
             file: file.display().to_string(),
             digest,
@@ -416,9 +416,9 @@ mod tests {
             since: jiff::Timestamp::UNIX_EPOCH,
             paused: false,
         };
-        assert_eq!(standing_digest(&armed), "3ed02f6e147380edf4da88d3b0ab8313b855d905cec82d4908d0ff829f96562f");
-        assert!(load_active_campaign(&armed).is_some());
+        assert_eq!(standing_digest(&active), "3ed02f6e147380edf4da88d3b0ab8313b855d905cec82d4908d0ff829f96562f");
+        assert!(load_active_campaign(&active).is_some());
         fs::write(folder.path().join("hello.txt"), "Goodbye").unwrap();
-        assert!(load_active_campaign(&armed).is_none());
+        assert!(load_active_campaign(&active).is_none());
     }
 }

@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use tokio::sync::watch;
 
+use super::end::SentRun;
 use super::find::reload_run;
 use super::guard::combine_caps;
 use super::launch::{RunToSend, Session};
-use super::resume::{list_open_rows, open_copies};
-use super::{Adapters, Connection, EndedRun, Error, Inputs, RunEvent, RunOutcome};
-use campaign_content::audience::{ListHeader, RecordRef};
+use super::resume::list_open_rows;
+use super::{Adapters, Connection, Error, Inputs, RunEvent, RunOutcome, run_blocking};
+use campaign_content::audience::{Chunk, ListHeader, RecordRef};
 use campaign_core::domain::{Budget, RowSet};
 use campaign_core::failpoint;
 use campaign_core::finding::Finding;
@@ -21,14 +22,14 @@ use campaign_engine::check::{
     CompiledCampaign, Recipe, RunStart, Survey, check_timing, check_until_over, missing_zone_column,
 };
 use campaign_engine::delivery::{
-    self, BreakerLimits, DeliveryObserver, Feed, Interrupt, SendConditions, SendContext, SendEnding, SendingHours,
-    SendingPasses, SendingRules, ShardSource, SharedPace, Snapshot, Stop, ZoneSource, send_operations, shard_size,
-    start_feed, start_shard_feed,
+    BreakerLimits, Feed, FeedFuture, FrozenRun, Interrupt, SendContext, SendEnding, SendOptions, SendSelection,
+    SendingHours, SendingPasses, SendingRules, ShardSource, SharedPace, Snapshot, Stop, ZoneSource, send_operations,
+    shard_size, start_feed, start_shard_feed,
 };
 use campaign_engine::report::{RunFigures, RunTerms};
 use campaign_gateway::{Gateway, RunWebhookUrls};
 use campaign_ledger::{
-    Allowance, Bounds, Claim, EXPIRED, Lease, Ledger, ListReader, OPTED_OUT, RowState, Run, StopKind,
+    Allowance, Bounds, Claim, EXPIRED, Lease, Ledger, ListReader, OPTED_OUT, Ownership, RowState, Run, StopKind,
 };
 use campaign_manifest::{
     CampaignBrief, DeliverySettings, Destination, Profile, Rate, SendingTerms, SendingWindow, WindowZone,
@@ -36,26 +37,29 @@ use campaign_manifest::{
 
 impl Session {
     /// Sends the run and returns how it ended.
-    pub(super) async fn send_run(&self, selection: RunToSend) -> Result<RunOutcome, Error> {
+    pub(super) async fn send_run(&self, selected: RunToSend) -> Result<RunOutcome, Error> {
         let began = Instant::now();
         let (ledger, inputs, request) = (self.adapters.ledger.as_ref(), self.inputs(), &self.launch.request);
-        let RunToSend { suppressed, run, snapshot, hold, limit, retry, unconfirmed, .. } = selection;
-        let RunToSend { earlier_edition, before, cancelled_in, .. } = selection;
-        let Claim { lease, in_doubt: requests } = ledger.claim_run(&hold, run.key).await?;
+        let RunToSend { run, lock, snapshot, suppressed, limit, is_retry, notes } = selected;
+        let Claim { lease, in_doubt: requests } = ledger.claim_run(&lock, run.key).await?;
         failpoint::pass("run.claimed");
         if requests > 0 {
             (self.adapters.observer)(RunEvent::DoubtFromBefore { requests });
         }
-        let (frozen, prepared) = open_copies(ledger, &run).await?;
+        let frozen = self.load_frozen(&run).await?;
+        let compiled = open_frozen_list(&frozen).await?;
         let (key, scenario) = (self.launch.key.clone(), request.scenario.clone().unwrap_or_default());
         let receipts = self.start_rehearsed_receipts()?;
         let receiver = receipts.as_ref().map(|receipts| receipts.receiver.clone());
         let connection = Connection::open(&inputs.destination, key, scenario, receiver).await?;
-        let gateway =
-            connection.create_client(self.adapters.connect, frozen.brief.endpoint, inputs.campaign.delivery.timeout)?;
+        let gateway = connection.create_client(
+            self.adapters.connect,
+            frozen.inputs.brief.endpoint,
+            inputs.campaign.delivery.timeout,
+        )?;
         RunFigures::store_terms(ledger, run.key, self.stored_terms()).await;
         let snapshot = match snapshot {
-            // It was read under the hold, so rows that the claim made doubtful are in doubt in it.
+            // It was read while the campaign was locked, so rows that the claim made doubtful are in doubt in it.
             Some(snapshot) => snapshot,
             None => Snapshot::load(ledger, &run, false).await?,
         };
@@ -63,7 +67,7 @@ impl Session {
             true => Snapshot::load(ledger, &run, false).await?,
             false => snapshot,
         };
-        let left_out = match suppressed.is_empty() {
+        let skipped = match suppressed.is_empty() {
             true => 0,
             false => {
                 let is_on_a_list = move |recipe: &Recipe, record: &RecordRef<'_>| {
@@ -72,12 +76,23 @@ impl Session {
                 self.skip_rows(&run, lease, &snapshot, OPTED_OUT, is_on_a_list).await?
             }
         };
-        let snapshot = if left_out > 0 { Snapshot::load(ledger, &run, false).await? } else { snapshot };
+        let snapshot = if skipped > 0 { Snapshot::load(ledger, &run, false).await? } else { snapshot };
         let hook = self.launch.hook.as_ref().or(receipts.as_ref().map(|receipts| &receipts.hook));
         let hook = hook.map(|hook| hook.for_run(run.name()));
+        let terms = self.sending_terms();
+        let sender = RunSender {
+            adapters: &self.adapters,
+            interrupt: &self.interrupt,
+            terms: &terms,
+            destination: &inputs.destination,
+            keeps_time: self.keeps_time(),
+            gateway: Arc::clone(&gateway),
+            hook,
+            is_retry,
+        };
         let rows = request.rows.clone();
-        let job = SendJob { run: &run, lease, snapshot: &snapshot, rows, limit, retry, hook, shares: None };
-        let mut ending = self.run_engine(job, Arc::clone(&gateway), prepared).await?;
+        let job = SendJob { run: &run, lease, frozen, snapshot: &snapshot, rows, limit, shares: None };
+        let mut ending = self.send_rows(sender, job, compiled).await?;
         let sharing = reload_run(ledger, run.key).await?.sharding;
         let run = Run { sharding: sharing, ..run };
         self.expire_run(&run, lease, &mut ending).await?;
@@ -89,25 +104,24 @@ impl Session {
             Some(sandbox) => self.play_scenario(&run, sandbox, gateway.as_ref(), receipts, &mut ending).await?,
             None => None,
         };
-        let ended = self.end_run(run, lease, ending, snapshot.parts, began, played).await?;
-        Ok(RunOutcome::Ended(Box::new(EndedRun { before, cancelled_in, earlier_edition, unconfirmed, ..ended })))
+        let ended = SentRun { run, lease, ending, notes, parts_before: snapshot.parts, began, played };
+        Ok(RunOutcome::Ended(Box::new(self.end_run(ended).await?)))
     }
 
     /// Sends the selected rows, alone or with workers, and reports events.
-    async fn run_engine(
+    async fn send_rows(
         &self,
+        sender: RunSender<'_>,
         job: SendJob<'_>,
-        gateway: Arc<dyn Gateway>,
-        prepared: CompiledCampaign<BufReader<ListReader>>,
+        compiled: CompiledCampaign<BufReader<ListReader>>,
     ) -> Result<SendEnding, Error> {
         let (run, request, observer) = (job.run, &self.launch.request, &self.adapters.observer);
-        let terms = self.sending_terms();
         let later = self.count_planned_for_later(run, job.snapshot, job.limit);
         observer(RunEvent::SendingBegins { run: run.name(), recipients: run.recipients, later });
         let ended = if request.shared || run.sharding.is_some() {
-            self.send_shared_run(run, job.lease, gateway, job.hook, &terms, job.retry).await
+            self.send_shared_run(sender, run, job.lease).await
         } else {
-            self.build_sender(&terms).run_engine(job, gateway, prepared).await
+            sender.run_engine(job, compiled).await
         };
         observer(RunEvent::SendingEnded);
         let mut ending = ended?;
@@ -145,24 +159,15 @@ impl Session {
     /// The terms to store for reports.
     pub(super) fn stored_terms(&self) -> RunTerms {
         let (terms, destination) = (self.sending_terms(), &self.inputs().destination);
-        let keeps_time = destination.is_live() || self.launch.request.real_time;
-        let rate = destination.limit_delivery(terms.delivery).rate.filter(|_| keeps_time).and_then(Rate::per_second);
+        let rate =
+            destination.limit_delivery(terms.delivery).rate.filter(|_| self.keeps_time()).and_then(Rate::per_second);
         let currency = destination.profile().and_then(|profile| profile.currency.clone());
         RunTerms { rate, budget: terms.limits, currency }
     }
 
-    /// The sender with the adapters and terms of this call.
-    pub(super) fn build_sender<'s>(&'s self, terms: &'s SendingTerms) -> RunSender<'s> {
-        let Inputs { campaign, destination, .. } = self.inputs().as_ref();
-        let keeps_time = destination.is_live() || self.launch.request.real_time;
-        RunSender {
-            adapters: &self.adapters,
-            interrupt: &self.interrupt,
-            brief: &campaign.brief,
-            terms,
-            destination,
-            keeps_time,
-        }
+    /// Whether rate and hours are observed: always, except in a rehearsal.
+    fn keeps_time(&self) -> bool {
+        self.inputs().destination.is_live() || self.launch.request.real_time
     }
 }
 
@@ -178,34 +183,34 @@ fn can_reconcile_at_end(ending: &SendEnding) -> bool {
 /// The time for polling the first messages of an asynchronous run.
 const WARM_UP_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The adapters and terms for sending runs of a campaign.
-#[derive(Clone, Copy)]
+/// What stays the same while a process sends a run: adapters, terms and gateway.
 pub(super) struct RunSender<'s> {
     pub(super) adapters: &'s Adapters,
     pub(super) interrupt: &'s watch::Receiver<Interrupt>,
-    pub(super) brief: &'s CampaignBrief,
     pub(super) terms: &'s SendingTerms,
     pub(super) destination: &'s Destination,
     /// Whether rate and hours are observed: always, except in a rehearsal.
     pub(super) keeps_time: bool,
+    pub(super) gateway: Arc<dyn Gateway>,
+    /// The webhook of the messages.
+    pub(super) hook: Option<RunWebhookUrls>,
+    /// Whether rows are retried. Then a first rejection says nothing about the others.
+    pub(super) is_retry: bool,
 }
 
-/// A start of a run.
+/// Rows of a run that are sent together: all of a call, or the shards that a worker has drawn.
 pub(super) struct SendJob<'r> {
     pub(super) run: &'r Run,
-    /// The lease.
     pub(super) lease: Lease,
+    /// The copies of the run.
+    pub(super) frozen: Arc<FrozenRun>,
     /// The state of the selected rows.
     pub(super) snapshot: &'r Snapshot,
     /// The requested rows. `None` for all.
     pub(super) rows: Option<RowSet>,
     /// The most messages.
     pub(super) limit: Option<u64>,
-    /// Whether a first rejection does not predict others.
-    pub(super) retry: bool,
-    /// The webhook of its messages.
-    pub(super) hook: Option<RunWebhookUrls>,
-    /// The draw of shares, if workers send the run too.
+    /// The drawn shards, if workers send the run too.
     pub(super) shares: Option<ShardSource>,
 }
 
@@ -213,48 +218,48 @@ impl RunSender<'_> {
     /// Sends the selected rows of a list with the engine.
     pub(super) async fn run_engine<R: Read + Send + 'static>(
         &self,
-        start: SendJob<'_>,
-        gateway: Arc<dyn Gateway>,
-        prepared: CompiledCampaign<R>,
+        job: SendJob<'_>,
+        compiled: CompiledCampaign<R>,
     ) -> Result<SendEnding, Error> {
-        let SendJob { run, snapshot, shares, .. } = &start;
+        let SendJob { run, frozen, snapshot, shares, .. } = &job;
         let run_observer = Arc::clone(&self.adapters.observer);
-        let observer: DeliveryObserver = Arc::new(move |event| run_observer(RunEvent::Sending(event)));
-        let mut selection = delivery::SendSelection {
-            settled: snapshot.settled.clone(),
-            rows: start.rows.clone(),
-            limit: start.limit,
-            digests: snapshot.digests.clone(),
-            renumbered: snapshot.renumbered.clone(),
-            hook: start.hook.clone(),
-            prices: self.prices(),
-            hours: None,
+        let mut selection = SendSelection {
+            rows: job.rows.clone(),
+            limit: job.limit,
+            hook: self.hook.clone(),
+            prices: self.find_prices(&frozen.inputs.brief),
+            ..SendSelection::from_snapshot(snapshot)
         };
-        let passes = self.plan_passes(run, &prepared, &selection, shares.as_ref())?;
+        let passes = self.plan_passes(&job, compiled.reader.header(), &selection)?;
         selection.hours = passes.as_ref().map(|passes| Arc::clone(&passes.hours));
         let feed = match shares {
-            None => start_feed(prepared, run.ids, selection),
-            Some(shares) => start_shard_feed(prepared, run.ids, selection, shares.clone()),
+            None => start_feed(compiled, run.ids, selection),
+            Some(shares) => start_shard_feed(compiled, run.ids, selection, shares.clone()),
         };
-        let (ledger, interrupt) = (Arc::clone(&self.adapters.ledger), self.interrupt.clone());
-        let edges = SendContext { ledger, gateway, observer, interrupt, passes: passes.map(Arc::new) };
-        Ok(send_operations(self.build_conditions(&start), edges, feed, snapshot.counts.clone()).await)
+        let context = SendContext {
+            ledger: Arc::clone(&self.adapters.ledger),
+            gateway: Arc::clone(&self.gateway),
+            observer: Arc::new(move |event| run_observer(RunEvent::Sending(event))),
+            interrupt: self.interrupt.clone(),
+            passes: passes.map(Arc::new),
+        };
+        Ok(send_operations(self.build_options(&job), context, feed, snapshot.counts.clone()).await)
     }
 
     /// The prices of its messages, if the profile has all of them.
-    fn prices(&self) -> Option<MessagePrices> {
-        MessagePrices::for_campaign(self.destination.profile()?, self.brief).ok()
+    fn find_prices(&self, brief: &CampaignBrief) -> Option<MessagePrices> {
+        MessagePrices::for_campaign(self.destination.profile()?, brief).ok()
     }
 
     /// The budget, caps and daily limits. `None` without any. A rehearsal costs nothing.
-    fn build_bounds(&self) -> Option<Bounds> {
+    fn build_bounds(&self, brief: &CampaignBrief) -> Option<Bounds> {
         let Budget { cost, recipients } = self.terms.limits;
         let budget = Budget { cost: cost.filter(|_| self.destination.is_live()), recipients };
         // A rehearsal reaches no recipients.
         let caps = match self.destination.is_live() {
             true => {
                 let own = [self.terms.delivery.cap, self.terms.policy.cap];
-                combine_caps(self.brief.purpose, own.into_iter().flatten(), self.destination)
+                combine_caps(brief.purpose, own.into_iter().flatten(), self.destination)
             }
             false => Vec::new(),
         };
@@ -264,28 +269,27 @@ impl RunSender<'_> {
         (bounds != Bounds::default()).then_some(bounds)
     }
 
-    fn build_conditions(&self, job: &SendJob<'_>) -> SendConditions {
-        let (destination, SendJob { run, lease, snapshot, .. }) = (self.destination, job);
+    fn build_options(&self, job: &SendJob<'_>) -> SendOptions {
+        let (destination, SendJob { run, lease, frozen, snapshot, .. }) = (self.destination, job);
         let delivery = destination.limit_delivery(self.terms.delivery);
         let rate = delivery.rate.filter(|_| self.keeps_time).and_then(Rate::per_second);
         let proven = run.sharding.as_ref().is_some_and(|sharing| sharing.proven);
-        SendConditions {
+        SendOptions {
             lease: *lease,
-            endpoint: run.endpoint,
             repeated: snapshot.repeated.clone(),
             rate,
-            account: Allowance::of_account(
+            allowance: Allowance::of_account(
                 destination.account_name(),
                 destination.is_loopback(),
                 destination.account_rate().per_second(),
             ),
-            bounds: self.build_bounds().map(Arc::new),
+            bounds: self.build_bounds(&frozen.inputs.brief).map(Arc::new),
             waits_at_bounds: self.terms.waits,
             batch: delivery.batch.get() as usize,
             in_flight: delivery.in_flight.get() as usize,
             timeout: delivery.timeout,
             limits: breaker_limits(&delivery, destination, self.terms.keep_going),
-            proven: proven || job.retry || snapshot.has_accepted(),
+            proven: proven || self.is_retry || snapshot.has_accepted(),
             first_messages: if destination.is_live() { WARM_UP_TIMEOUT } else { Duration::ZERO },
             sharing: job.shares.as_ref().map(|_| self.shared_conditions(run, rate)),
             is_attended: false,
@@ -323,37 +327,37 @@ impl RunSender<'_> {
     ///
     /// # Errors
     /// If the zones of recipients are in a column that the list of the run does not have.
-    pub(super) fn plan_passes<R: Read>(
+    fn plan_passes(
         &self,
-        run: &Run,
-        prepared: &CompiledCampaign<R>,
-        selection: &delivery::SendSelection,
-        shares: Option<&ShardSource>,
+        job: &SendJob<'_>,
+        header: &ListHeader,
+        selection: &SendSelection,
     ) -> Result<Option<SendingPasses>, Error> {
         if !self.keeps_time {
             return Ok(None);
         }
-        let Some(keeping) = self.sending_hours(run, prepared.reader.header())? else { return Ok(None) };
-        let hours = Arc::new(SendingHours::new(keeping, Arc::new(self.adapters.clock)));
-        let anew = FeedSource {
+        let Some(rules) = self.sending_rules(job, header)? else { return Ok(None) };
+        let hours = Arc::new(SendingHours::new(rules, Arc::new(self.adapters.clock)));
+        let source = FeedSource {
             ledger: Arc::clone(&self.adapters.ledger),
-            run: run.clone(),
-            selection: delivery::SendSelection { hours: Some(Arc::clone(&hours)), ..selection.clone() },
-            shares: shares.cloned(),
+            run: job.run.clone(),
+            frozen: Arc::clone(&job.frozen),
+            selection: SendSelection { hours: Some(Arc::clone(&hours)), ..selection.clone() },
+            shares: job.shares.clone(),
         };
-        let anew = move |begun: u64| -> delivery::FeedFuture { Box::pin(anew.clone().open_feed(begun)) };
-        Ok(Some(SendingPasses { hours, restart_feed: Box::new(anew), waits: self.terms.waits, limit: selection.limit }))
+        let restart_feed = Box::new(move |begun: u64| -> FeedFuture { Box::pin(source.clone().open_feed(begun)) });
+        Ok(Some(SendingPasses { hours, restart_feed, waits: self.terms.waits, limit: selection.limit }))
     }
 
     /// The sending hours of the rows. `None` if they are unlimited.
-    fn sending_hours(&self, run: &Run, header: &ListHeader) -> Result<Option<SendingRules>, Error> {
+    fn sending_rules(&self, job: &SendJob<'_>, header: &ListHeader) -> Result<Option<SendingRules>, Error> {
         let windows: Vec<_> = self
             .terms
             .effective_windows(self.destination.profile())
             .map(|SendingWindow { window, zone }| Ok((window.clone(), resolve_zone(zone, header)?)))
             .collect::<Result<_, Error>>()?;
-        let home = self.brief.home_zone();
-        let until = self.terms.end_time(&home, run.began_at);
+        let home = job.frozen.inputs.brief.home_zone();
+        let until = self.terms.end_time(&home, job.run.began_at);
         let keeps = !windows.is_empty() || until.is_some();
         Ok(keeps.then_some(SendingRules { windows, home, until }))
     }
@@ -388,6 +392,54 @@ impl Session {
     }
 }
 
+impl Session {
+    /// Skips rows that can still be sent and match `is_meant`. Returns how many.
+    ///
+    /// # Errors
+    /// If the copies of the run or the ledger fail, or another process has the run.
+    async fn skip_rows(
+        &self,
+        run: &Run,
+        lease: Lease,
+        snapshot: &Snapshot,
+        reason: &'static str,
+        is_meant: impl Fn(&Recipe, &RecordRef<'_>) -> bool + Send + 'static,
+    ) -> Result<u64, Error> {
+        let ledger = self.adapters.ledger.as_ref();
+        let open = list_open_rows(run, snapshot);
+        if open.is_empty() {
+            return Ok(0);
+        }
+        let mut compiled = open_frozen_list(&self.load_frozen(run).await?).await?;
+        let rows = run_blocking(move || {
+            let (mut chunk, mut rows) = (Chunk::new(), Vec::new());
+            while compiled.reader.read_chunk(&mut chunk).map_err(|finding| Error::Findings(vec![*finding]))? {
+                let open = chunk.iter().filter(|record| open.contains(record.row.get()));
+                rows.extend(open.filter(|record| is_meant(&compiled.recipe, record)).map(|record| record.row));
+            }
+            Ok::<_, Error>(rows)
+        });
+        let rows = rows.await??;
+        let count = rows.len() as u64;
+        if count == 0 {
+            return Ok(0);
+        }
+        tracing::info!(run = run.name(), rows = count, reason, "rows skipped");
+        match ledger.skip_rows(lease, rows, reason).await? {
+            Ownership::Held => Ok(count),
+            Ownership::Lost => Err(Error::Taken { run: run.name() }),
+        }
+    }
+}
+
+/// Opens the list of a run with its compiled texts.
+pub(super) async fn open_frozen_list(
+    frozen: &Arc<FrozenRun>,
+) -> Result<CompiledCampaign<BufReader<ListReader>>, Error> {
+    let frozen = Arc::clone(frozen);
+    Ok(run_blocking(move || frozen.open_list()).await??)
+}
+
 /// Refuses to begin a run that would skip all recipients.
 pub(super) fn refuse_expired(inputs: &Inputs, now: Timestamp) -> Result<(), Error> {
     check_until_over(&inputs.campaign, now).map_or(Ok(()), |finding| Err(Error::Findings(vec![finding])))
@@ -409,24 +461,30 @@ pub(super) fn refuse_unsendable_run(inputs: &Inputs, survey: &Survey, start: Run
 struct FeedSource {
     ledger: Arc<dyn Ledger>,
     run: Run,
-    selection: delivery::SendSelection,
+    frozen: Arc<FrozenRun>,
+    selection: SendSelection,
     shares: Option<ShardSource>,
 }
 
 impl FeedSource {
     /// The rows that are still planned after this many were begun.
     async fn open_feed(self, begun: u64) -> Result<Feed, Stop> {
-        let Self { ledger, run, selection, shares } = self;
+        let Self { ledger, run, frozen, selection, shares } = self;
         let failed = |error: String| Stop::new(StopKind::Ledger, error);
         let snapshot = Snapshot::load(ledger.as_ref(), &run, true).await.map_err(|error| failed(error.to_string()))?;
-        let thawed = open_copies(ledger.as_ref(), &run).await;
-        let (_, prepared) = thawed.map_err(|_| failed("the stored inputs of the run cannot be read".to_owned()))?;
+        let unreadable = || failed("the stored inputs of the run cannot be read".to_owned());
+        let frozen = match &shares {
+            None => frozen,
+            // A worker does not lock the campaign, so forgetting a recipient can replace the copies meanwhile.
+            Some(_) => Arc::new(FrozenRun::load(ledger.as_ref(), &run).await.map_err(|_| unreadable())?),
+        };
+        let compiled = open_frozen_list(&frozen).await.map_err(|_| unreadable())?;
         let limit = selection.limit.map(|limit| limit.saturating_sub(begun));
-        let Snapshot { settled, digests, renumbered, .. } = snapshot;
-        let selection = delivery::SendSelection { settled, digests, renumbered, limit, ..selection };
+        let SendSelection { rows, hook, hours, prices, .. } = selection;
+        let selection = SendSelection { rows, limit, hook, hours, prices, ..SendSelection::from_snapshot(&snapshot) };
         Ok(match shares {
-            None => start_feed(prepared, run.ids, selection),
-            Some(shares) => start_shard_feed(prepared, run.ids, selection, shares.repeat()),
+            None => start_feed(compiled, run.ids, selection),
+            Some(shares) => start_shard_feed(compiled, run.ids, selection, shares.repeat()),
         })
     }
 }

@@ -12,13 +12,13 @@ use jiff::tz::TimeZone;
 use secrecy::SecretString;
 use tokio::sync::watch;
 
-use super::ledger_health::refuse_backup;
 use super::plan::check_profile;
 use super::policy::{
     PolicyRefusal, assistant_caps, assistant_hours, build_hours, refuse_closed_window, refuse_opted_out,
     refuse_suppressed_by_files, test_hours,
 };
 use super::ports::confirm;
+use super::restore::refuse_backup;
 use super::test_messages::test_edition;
 use super::{
     Adapters, Connection, Consent, Error, Inputs, Proposal, RunEvent, TestMessage, load_hook, read_destination_key,
@@ -27,8 +27,8 @@ use campaign_core::domain::{
     Endpoint, FrequencyCap, MessageContent, MessageId, Operation, OperationOutcome, Phone, Purpose, Row,
 };
 use campaign_engine::delivery::{
-    Interrupt, SendContext, SendingHours, SendingPasses, SendingRules, SingleConditions, SingleEnding, SingleKind,
-    Stop, send_single,
+    Interrupt, SendContext, SendOptions, SendingHours, SendingPasses, SendingRules, SingleEnding, SingleKind, Stop,
+    send_single,
 };
 use campaign_gateway::EncodedOperation;
 use campaign_ledger::{
@@ -288,11 +288,11 @@ impl ConfirmedSingle {
         let (ledger, observer) = (Arc::clone(&self.adapters.ledger), Arc::clone(&self.adapters.observer));
         let observer = Arc::new(move |event| observer(RunEvent::Sending(event)));
         let passes = hours.as_ref().map(|hours| Arc::new(SendingPasses::for_one_message(Arc::clone(hours))));
-        let edges = SendContext { ledger, gateway, observer, interrupt, passes };
+        let context = SendContext { ledger, gateway, observer, interrupt, passes };
         let lease = block.lease;
-        let conditions = build_conditions(&run, lease, caps, timeout, &destination);
+        let options = build_options(&run, lease, caps, timeout, &destination);
         let SingleEnding { outcome, stopped: stop, skipped } =
-            send_single(conditions, edges, encoded.with_leave_before(leave_by)).await;
+            send_single(options, context, encoded.with_leave_before(leave_by)).await;
         tracing::info!(run = run.name(), row = row.get(), "asked");
         if stop.as_ref().is_some_and(|stop| stop.kind == StopKind::KeyRefused) {
             // The row stays, but a rejected key does not use up the hourly limit.
@@ -346,14 +346,14 @@ impl SingleOperation {
     }
 }
 
-fn build_conditions(
+fn build_options(
     run: &Run,
     lease: Lease,
     caps: Vec<FrequencyCap>,
     timeout: Duration,
     destination: &Destination,
-) -> SingleConditions {
-    let account = run.allowance(destination.account_rate().per_second());
+) -> SendOptions {
+    let allowance = run.allowance(destination.account_rate().per_second());
     let bounds = (!caps.is_empty()).then(|| Arc::new(Bounds { caps, ..Bounds::default() }));
-    SingleConditions { lease, endpoint: run.endpoint, account, bounds, timeout, patience: UNREACHABLE_LIMIT }
+    SendOptions { bounds, ..SendOptions::for_single(lease, allowance, timeout, UNREACHABLE_LIMIT) }
 }

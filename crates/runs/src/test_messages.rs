@@ -93,7 +93,7 @@ fn render_row(inputs: &Inputs, rows: &RowSet) -> Result<Option<MessageContent<Co
 /// The most test recipients of an edition without an approval.
 const MAX_TEST_RECIPIENTS: u64 = 10;
 
-/// The hold for counting the recipients of an edition's tests. No campaign has this name.
+/// The lock for counting the recipients of an edition's tests. No campaign has this name.
 const COUNT_LOCK: &str = "campaign.test-recipients";
 
 /// The time limit and the pause for waiting for the tests of other processes.
@@ -146,20 +146,20 @@ impl TestOrder<'_> {
         Ok(AdmittedTests { tests, _counted: self.count_recipients(&adapters).await? })
     }
 
-    /// Counts the recipients again under a hold, and uses an approval if they need one.
+    /// Counts the recipients again under a lock, and uses an approval if they need one.
     async fn count_recipients(&self, adapters: &Adapters) -> Result<Option<CampaignLock>, Error> {
         let (brief, destination) = (&self.inputs.campaign.brief, &self.inputs.destination);
         if !destination.is_live() {
             return Ok(None);
         }
         let ledger = adapters.ledger.as_ref();
-        let hold = take_turn(ledger, &brief.name, destination.gateway_name()).await?;
+        let lock = take_turn(ledger, &brief.name, destination.gateway_name()).await?;
         if let Some(approval) = self.find_approval(adapters).await?
             && !ledger.use_approval(&approval.token, None).await?
         {
             return Err(Error::Plan(PlanRefusal::Used { digest: approval.digest }));
         }
-        Ok(Some(hold))
+        Ok(Some(lock))
     }
 
     /// The approval for the recipients if the edition has too many. `None` if they need none.
@@ -212,8 +212,8 @@ impl TestOrder<'_> {
 async fn take_turn(ledger: &dyn Ledger, campaign: &str, gateway: &str) -> Result<CampaignLock, Error> {
     let began = Instant::now();
     loop {
-        if let Some(hold) = ledger.acquire_campaign_lock(COUNT_LOCK, campaign).await? {
-            return Ok(hold);
+        if let Some(lock) = ledger.acquire_campaign_lock(COUNT_LOCK, campaign).await? {
+            return Ok(lock);
         }
         if began.elapsed() > TURN_TIMEOUT {
             let (campaign, gateway) = (SingleKind::Test.campaign_name().to_owned(), gateway.to_owned());

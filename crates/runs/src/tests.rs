@@ -1,11 +1,15 @@
 //! The behaviour of runs that every surface relies on.
 
-use std::fs;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::{fmt, fs};
 
 use jiff::Timestamp;
 use tokio::sync::watch;
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
 
 use super::*;
 use campaign_engine::delivery::Interrupt;
@@ -200,4 +204,100 @@ async fn resume_reads_envelopes_once_and_once_more_for_results() {
     let run = world.adapters.ledger.list_runs(RunFilter::with_key(through.run.key)).await.unwrap().pop().unwrap();
     let kept = RunFigures::load_stored(world.adapters.ledger.as_ref(), &run).await.unwrap();
     assert_eq!(kept.map(|figures| figures.counts), Some(through.counts), "the figures were made on the way");
+}
+
+/// Counts trace events by campaign and name of the work.
+struct TraceCounter;
+
+static TRACED: Mutex<BTreeMap<(String, String), usize>> = Mutex::new(BTreeMap::new());
+
+/// The fields of a trace event.
+#[derive(Default)]
+struct TraceFields {
+    campaign: String,
+    message: String,
+}
+
+impl Visit for TraceFields {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        if field.name() == "campaign" {
+            value.clone_into(&mut self.campaign);
+        }
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        if field.name() == "frozen" && value {
+            self.message.insert_str(0, "frozen ");
+        }
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        if field.name() == "message" {
+            self.message += &format!("{value:?}");
+        }
+    }
+}
+
+impl Subscriber for TraceCounter {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        let mut fields = TraceFields::default();
+        event.record(&mut fields);
+        *TRACED.lock().unwrap().entry((fields.campaign, fields.message)).or_default() += 1;
+    }
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+/// How often this campaign's texts were compiled, its frozen texts compiled, and its frozen inputs read, since the last
+/// call.
+fn take_traced(campaign: &str) -> [usize; 3] {
+    ["texts compiled", "frozen texts compiled", "frozen inputs read"].map(|work| {
+        let counted = TRACED.lock().unwrap().remove(&(campaign.to_owned(), work.to_owned()));
+        counted.unwrap_or_default()
+    })
+}
+
+#[tokio::test]
+async fn start_compiles_texts_and_reads_copies_once() {
+    tracing::subscriber::set_global_default(TraceCounter).unwrap();
+    let world = TestWorld::new().await;
+    let write = |name: &str, text: &str| fs::write(world.folder.path().join(name), text).unwrap();
+    let sms = "channels:\n  - sms: { signature: Olena, message: Hello }\n";
+    write("sale.yaml", &format!("name: counted\nrecipients:\n  file: sale.csv\n{sms}"));
+    write("gateways.yaml", "near:\n  base_url: http://127.0.0.1:9\n  api_key: { file: key }\n  rate: 10/s\n");
+    for start in ["a new run", "the resumed run"] {
+        let (interrupt, interrupts) = watch::channel(Interrupt::None);
+        let (interrupt, traced) = (Arc::new(interrupt), Arc::new(Mutex::new(None)));
+        let at_begin = Arc::clone(&traced);
+        let observer: RunObserver = Arc::new(move |event| {
+            if matches!(event, RunEvent::SendingBegins { .. }) {
+                *at_begin.lock().unwrap() = Some(take_traced("counted"));
+                interrupt.send_replace(Interrupt::Graceful(2));
+            }
+        });
+        let adapters = Adapters { observer, ..world.adapters.clone() };
+        let Adapters { state, profiles, clock, .. } = &adapters;
+        let (file, day) = (world.folder.path().join("sale.yaml"), CampaignDay::Of(clock()));
+        let inputs = Arc::new(Inputs::load(&file, Some("near"), profiles, day).unwrap());
+        let request = RunRequest { offline: true, ..RunRequest::default() };
+        let launch = Launch::prepare(inputs, request, ProtectedFiles { state, profiles }).unwrap();
+        let ended = expect_ended(launch.run(adapters.clone(), FixedConsent::yes(), interrupts).await);
+        assert_eq!(ended.run.name(), "counted@1");
+        assert_eq!(*traced.lock().unwrap(), Some([1, 1, 1]), "{start}");
+        take_traced("counted");
+    }
 }

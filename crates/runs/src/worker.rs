@@ -10,17 +10,15 @@ use tokio::time::Instant;
 
 use super::find::reload_run;
 use super::launch::Session;
-use super::ledger_health::refuse_backup;
 use super::plan::check_profile;
 use super::profiles::refuse_other_reach;
-use super::resume::open_copies;
-use super::send::{RunSender, SendJob};
+use super::restore::refuse_backup;
+use super::send::{RunSender, SendJob, open_frozen_list};
 use super::{Adapters, Connection, Error, RunEvent, load_hook, read_api_key, refuse_other_secret};
 use campaign_engine::delivery::{
-    self, DeliveryEvent, DrawEnd, FrozenInputs, Interrupt, Participant, SendEnding, ShardSender, ShardSource, Snapshot,
-    Stop,
+    self, DeliveryEvent, DrawEnd, FrozenInputs, FrozenRun, Interrupt, Participant, SendEnding, ShardSender,
+    ShardSource, Snapshot, Stop,
 };
-use campaign_gateway::{Gateway, RunWebhookUrls};
 use campaign_ledger::{
     BilledParts, Lease, LedgerError, RowState, Run, RunFilter, RunId, RunProgress, StateCounts, StopKind,
 };
@@ -211,13 +209,15 @@ impl Worker {
         let sender = RunSender {
             adapters: &adapters,
             interrupt: &self.interrupt,
-            brief: &frozen.brief,
             terms: &terms,
             destination: &destination,
             keeps_time: true,
+            gateway,
+            hook,
+            is_retry: false,
         };
         (self.observer)(WorkerEvent::Joined { run: run.name() });
-        RunShardSender::new(sender, gateway, hook, false).participant().take_part(run).await
+        RunShardSender::new(sender).participant().take_part(run).await
     }
 }
 
@@ -243,22 +243,13 @@ const STOP_GRACE: Duration = Duration::from_secs(15);
 /// A sender of shares.
 pub(super) struct RunShardSender<'h> {
     sender: RunSender<'h>,
-    gateway: Arc<dyn Gateway>,
-    hook: Option<RunWebhookUrls>,
-    /// Whether a first rejection does not predict others.
-    retry: bool,
     /// When the progress is reported next.
     next_report: Mutex<Option<std::time::Instant>>,
 }
 
 impl<'h> RunShardSender<'h> {
-    pub(super) fn new(
-        sender: RunSender<'h>,
-        gateway: Arc<dyn Gateway>,
-        hook: Option<RunWebhookUrls>,
-        retry: bool,
-    ) -> Self {
-        Self { sender, gateway, hook, retry, next_report: Mutex::default() }
+    pub(super) fn new(sender: RunSender<'h>) -> Self {
+        Self { sender, next_report: Mutex::default() }
     }
 
     /// The participant of this sender.
@@ -270,15 +261,15 @@ impl<'h> RunShardSender<'h> {
 
     /// Reports the progress of a run while others send it.
     async fn report_progress(&self, run: &Run) -> Result<(), Error> {
-        let tells_at = || self.next_report.lock().unwrap_or_else(PoisonError::into_inner);
-        if tells_at().is_some_and(|next| std::time::Instant::now() < next) {
+        let next_report = || self.next_report.lock().unwrap_or_else(PoisonError::into_inner);
+        if next_report().is_some_and(|next| std::time::Instant::now() < next) {
             return Ok(());
         }
         let (began, adapters) = (std::time::Instant::now(), self.sender.adapters);
         let counts = Snapshot::load(adapters.ledger.as_ref(), run, true).await?.counts;
         (adapters.observer)(RunEvent::Sending(DeliveryEvent::Settled { counts }));
         // The progress of a large run is read less often.
-        *tells_at() = Some(std::time::Instant::now() + REPORT_INTERVAL.max(began.elapsed() * REPORT_COST_FACTOR));
+        *next_report() = Some(std::time::Instant::now() + REPORT_INTERVAL.max(began.elapsed() * REPORT_COST_FACTOR));
         Ok(())
     }
 }
@@ -292,10 +283,11 @@ impl ShardSender for RunShardSender<'_> {
         (lease, snapshot): (Lease, &Snapshot),
         shares: ShardSource,
     ) -> Result<SendEnding, Error> {
-        let (_, prepared) = open_copies(self.sender.adapters.ledger.as_ref(), run).await?;
-        let (retry, hook, shares) = (self.retry, self.hook.clone(), Some(shares));
-        let start = SendJob { run, lease, snapshot, rows: None, limit: None, retry, hook, shares };
-        self.sender.run_engine(start, Arc::clone(&self.gateway), prepared).await
+        // Loaded for each draw: a worker does not lock the campaign, so forgetting a recipient can replace the copies.
+        let frozen = Arc::new(FrozenRun::load(self.sender.adapters.ledger.as_ref(), run).await?);
+        let compiled = open_frozen_list(&frozen).await?;
+        let job = SendJob { run, lease, frozen, snapshot, rows: None, limit: None, shares: Some(shares) };
+        self.sender.run_engine(job, compiled).await
     }
 
     fn note_takeover(&self, run: &Run, shares: usize, doubtful: usize) {
@@ -329,20 +321,18 @@ impl Session {
     /// Shares the run, sends the shards that this process draws, and waits until no process has any.
     pub(super) async fn send_shared_run(
         &self,
+        sender: RunSender<'_>,
         run: &Run,
         lease: Lease,
-        gateway: Arc<dyn Gateway>,
-        hook: Option<RunWebhookUrls>,
-        terms: &SendingTerms,
-        retry: bool,
     ) -> Result<SendEnding, Error> {
         let ledger = self.adapters.ledger.as_ref();
         let before = Snapshot::load(ledger, run, true).await?;
-        let hand = RunShardSender::new(self.build_sender(terms), gateway, hook, retry);
-        let for_workers = terms.to_worker_terms(self.inputs().destination.profile());
-        let terms_told = serde_json::to_string(&for_workers).map_err(|error| Error::Internal(error.to_string()))?;
+        let (is_retry, terms) = (sender.is_retry, sender.terms);
+        let for_workers = terms.to_worker_terms(sender.destination.profile());
+        let worker_terms = serde_json::to_string(&for_workers).map_err(|error| Error::Internal(error.to_string()))?;
         let longest = terms.delivery.timeout + STOP_GRACE;
-        let led = hand.participant().lead_run(run, lease, &terms_told, retry, longest).await?;
+        let shard_sender = RunShardSender::new(sender);
+        let led = shard_sender.participant().lead_run(run, lease, &worker_terms, is_retry, longest).await?;
         let ending = led.ok_or_else(|| Error::Taken { run: run.name() })?;
         let run = reload_run(ledger, run.key).await?;
         let now = Snapshot::load(ledger, &run, false).await?;

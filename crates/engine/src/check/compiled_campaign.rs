@@ -5,13 +5,15 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::fmt;
 use std::io::Read;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::rules;
 use campaign_content::audience::{
-    ListSettings, NamedColumns, PhoneColumns, RecipientReader, RecordFields, RecordRef, RejectedList, ValidNumber,
+    ListHeader, ListSettings, NamedColumns, PhoneColumns, RecipientReader, RecordFields, RecordRef, RejectedList,
+    ValidNumber,
 };
 use campaign_content::message::{
     BranchFinder, CompiledMessages, Condition, EmptyCellFinder, FilledMessage, LookupTable, Marker, RenderError,
@@ -37,7 +39,7 @@ pub struct CompiledCampaign<R> {
     /// The list, read up to the header.
     pub reader: RecipientReader<R>,
     /// Turns its records into messages.
-    pub recipe: Recipe,
+    pub recipe: Arc<Recipe>,
     /// The rendered edition; empty if the campaign has none.
     pub edition: String,
 }
@@ -64,8 +66,78 @@ pub fn prepare_campaign<R: Read>(
     texts: TextInputs<'_>,
     today: &str,
 ) -> Result<CompiledCampaign<R>, PrepareError> {
-    let (reader, columns, mut findings) = match RecipientReader::open_with_columns(list, path, &reader_settings(brief))
-    {
+    compile_for(RecipientReader::open_with_columns(list, path, &reader_settings(brief)), brief, texts, today)
+}
+
+/// The compiled texts of a campaign, for all readings of its list.
+///
+/// They are compiled again only if the columns, the campaign or the day differ.
+#[derive(Default)]
+pub struct TextCache(Mutex<Option<CachedTexts>>);
+
+struct CachedTexts {
+    header: ListHeader,
+    brief: CampaignBrief,
+    today: String,
+    recipe: Arc<Recipe>,
+    edition: String,
+}
+
+impl TextCache {
+    /// Opens the list like [`prepare_campaign`], with the cached texts if there are any.
+    ///
+    /// # Errors
+    /// Those of [`prepare_campaign`].
+    pub fn prepare_campaign<R: Read>(
+        &self,
+        brief: &CampaignBrief,
+        list: R,
+        path: &Path,
+        texts: TextInputs<'_>,
+        today: &str,
+    ) -> Result<CompiledCampaign<R>, PrepareError> {
+        let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let opened = match (RecipientReader::open_with_columns(list, path, &reader_settings(brief)), &*cached) {
+            (Ok(reader), Some(cached)) if cached.fits(reader.header(), brief, today) => {
+                let (recipe, edition) = (Arc::clone(&cached.recipe), cached.edition.clone());
+                return Ok(CompiledCampaign { reader, recipe, edition });
+            }
+            (opened, _) => opened,
+        };
+        let compiled = compile_for(opened, brief, texts, today)?;
+        let CompiledCampaign { reader, recipe, edition } = &compiled;
+        *cached = Some(CachedTexts {
+            header: reader.header().clone(),
+            brief: brief.clone(),
+            today: today.to_owned(),
+            recipe: Arc::clone(recipe),
+            edition: edition.clone(),
+        });
+        Ok(compiled)
+    }
+}
+
+impl CachedTexts {
+    fn fits(&self, header: &ListHeader, brief: &CampaignBrief, today: &str) -> bool {
+        self.header == *header && self.brief == *brief && self.today == today
+    }
+}
+
+/// Shows nothing, because texts can contain data tables.
+impl fmt::Debug for TextCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TextCache").finish_non_exhaustive()
+    }
+}
+
+/// Compiles every text against the header of an opened list.
+fn compile_for<R: Read>(
+    opened: Result<RecipientReader<R>, RejectedList>,
+    brief: &CampaignBrief,
+    texts: TextInputs<'_>,
+    today: &str,
+) -> Result<CompiledCampaign<R>, PrepareError> {
+    let (reader, columns, mut findings) = match opened {
         Ok(reader) => {
             let (headers, names) = (reader.header().headers().to_vec(), reader.header().names().to_vec());
             (Some(reader), Some(NamedColumns { headers, names }), Vec::new())
@@ -85,7 +157,8 @@ pub fn prepare_campaign<R: Read>(
             let (region, places) = (brief.region, texts.places.cloned());
             let trims_cells = texts.trims_cells;
             let recipe = Recipe { arms, allotment, condition, tables, phones, region, places, trims_cells };
-            Ok(CompiledCampaign { reader, recipe, edition })
+            tracing::debug!(campaign = brief.name.as_str(), frozen = recipe.places.is_none(), "texts compiled");
+            Ok(CompiledCampaign { reader, recipe: Arc::new(recipe), edition })
         }
         (reader, _) => Err(PrepareError { findings, has_rows: reader.is_some() }),
     }

@@ -19,7 +19,7 @@ mod timing;
 
 pub use column_cells::{DistinctValues, EmptyCells, ListColumn, OptedOutCells};
 pub use compiled_campaign::{
-    CompiledCampaign, ComposeFailure, ComposedMessage, Composer, FILTERED, PrepareError, Recipe, TextInputs,
+    CompiledCampaign, ComposeFailure, ComposedMessage, Composer, FILTERED, PrepareError, Recipe, TextCache, TextInputs,
     find_text_problems, prepare_campaign, reader_settings, render_edition,
 };
 pub use exclusions::{

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::start::{Stop, StopKind};
+use super::tally::{Stop, StopKind};
 use campaign_core::domain::{OperationOutcome, choose_plural, format_count};
 use campaign_gateway::{GatewayReply, Signal, StopCause};
 

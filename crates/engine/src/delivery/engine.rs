@@ -10,14 +10,13 @@ use tokio::time::{Instant, sleep_until};
 use super::feed::Feed;
 use super::flow_control::{BoundEffect, FlowControl, FollowUp, Halt, QueuedMessage};
 use super::in_flight::{EnvelopeResult, FlightEvent, InFlight, ReturnedEnvelope};
-use super::rate_gate::RateGate;
+use super::options::{AfterWait, DeliveryEvent, Interrupt, SendContext, SendOptions};
 use super::retry::{ResendBatch, RetryMoment, random_share, resend_batches};
 use super::sending_hours::{NextCheck, SendingPasses};
 use super::shared_run::{DOUBT_WINDOW, count_doubtful_in_a_row};
-use super::start::{AfterWait, DeliveryEvent, Interrupt, SendConditions, SendContext, SendEnding, Stop, StopKind};
 use super::status_poll;
-use super::submission::{SlowAnswers, SubmissionEnd, Submitter, Watchdog};
-use super::tally::RunTally;
+use super::submission::{SubmissionEnd, Submitter};
+use super::tally::{RunTally, SendEnding, Stop, StopKind};
 use campaign_core::domain::{OperationOutcome, Row, choose_plural, format_count};
 use campaign_gateway::{Envelope, GatewayReply};
 use campaign_ledger::{Bound, LedgerError, Ownership, Permit, RowState, StateCounts};
@@ -31,42 +30,27 @@ const EXIT_LIMIT: Duration = Duration::from_millis(250);
 
 /// Sends all operations of `feed`. `counts` are the counts of the run so far.
 pub async fn send_operations(
-    conditions: SendConditions,
-    edges: SendContext,
+    options: SendOptions,
+    context: SendContext,
     feed: Feed,
     counts: StateCounts,
 ) -> SendEnding {
-    let control = FlowControl::new(&conditions);
-    let submitter = Arc::new(Submitter {
-        ledger: edges.ledger,
-        gateway: edges.gateway,
-        lease: conditions.lease,
-        account: conditions.account,
-        bounds: conditions.bounds,
-        gate: RateGate::new(conditions.rate),
-        pace: conditions.sharing.as_ref().and_then(|together| together.pace.clone()),
-        timeout: conditions.timeout,
-        watchdog: Watchdog::new(conditions.timeout),
-        slow: SlowAnswers::new(conditions.timeout, Arc::clone(&edges.observer)),
-        observer: edges.observer,
-        hours: edges.passes.as_ref().map(|passes| Arc::clone(&passes.hours)),
-    });
+    let options = Arc::new(options);
+    let interrupt = context.interrupt.clone();
+    let submitter = Arc::new(Submitter::new(Arc::clone(&options), context));
     let engine = Engine {
-        in_flight: InFlight::new(Arc::clone(&submitter), conditions.batch, feed),
+        in_flight: InFlight::new(Arc::clone(&submitter), feed),
         submitter,
-        control,
+        control: FlowControl::new(Arc::clone(&options)),
         planned: counts.get(RowState::Planned),
         tally: RunTally::new(counts),
-        passes: edges.passes,
         is_expired: false,
-        interrupt: edges.interrupt,
+        interrupt,
         began: Instant::now(),
-        attended: conditions.is_attended,
         silent_until: None,
         asking_announced: false,
-        is_shared: conditions.sharing.is_some(),
-        most_doubtful: conditions.limits.doubtful_envelopes,
-        proven: conditions.proven,
+        is_proven: options.proven,
+        options,
     };
     // On a worker thread, like its envelopes, so that no wake-up crosses threads.
     match tokio::spawn(engine.run_to_end()).await {
@@ -77,29 +61,23 @@ pub async fn send_operations(
 
 /// One start of a run.
 struct Engine {
+    options: Arc<SendOptions>,
     submitter: Arc<Submitter>,
     in_flight: InFlight,
     control: FlowControl,
     tally: RunTally,
     /// The number of planned rows at the start.
     planned: u64,
-    passes: Option<Arc<SendingPasses>>,
     /// Whether the remaining rows can no longer leave in time.
     is_expired: bool,
     interrupt: watch::Receiver<Interrupt>,
     began: Instant,
-    /// Whether a person waits.
-    attended: bool,
-    /// When the missing answer is announced to that person.
+    /// When the missing answer is announced to a person who waits.
     silent_until: Option<Instant>,
     /// Whether the question about the first messages was announced.
     asking_announced: bool,
-    /// Whether other workers send the run too.
-    is_shared: bool,
-    /// This many consecutive envelopes in doubt stop all workers.
-    most_doubtful: u32,
     /// Whether the other workers know that the gateway accepts messages.
-    proven: bool,
+    is_proven: bool,
 }
 
 impl Engine {
@@ -118,7 +96,7 @@ impl Engine {
                     false => break,
                 }
             }
-            let waits = !stops && (self.is_shared || self.control.is_paused() || !self.in_flight.is_empty());
+            let waits = !stops && (self.is_shared() || self.control.is_paused() || !self.in_flight.is_empty());
             tokio::select! {
                 biased;
                 interrupt = next_interrupt(&mut self.interrupt) => match interrupt {
@@ -138,7 +116,7 @@ impl Engine {
                 () = wait_for_instant(self.silent_until) => {
                     self.silent_until = None;
                     let what = "still waiting for the rate limit or for the gateway's response";
-                    (self.submitter.observer)(DeliveryEvent::Warning(what.to_owned()));
+                    self.submitter.emit(DeliveryEvent::Warning(what.to_owned()));
                 }
                 what = submitter.watchdog.wait_overdue(), if !self.in_flight.is_empty() => {
                     self.abandon_in_flight(what);
@@ -147,8 +125,12 @@ impl Engine {
             }
         }
         let stopped = self.control.stop_reason().cloned();
-        let expired = self.is_expired;
-        SendEnding { expired, ..self.tally.into_ending(stopped) }
+        self.tally.into_ending(stopped, self.is_expired)
+    }
+
+    /// Whether other workers send the run too.
+    fn is_shared(&self) -> bool {
+        self.options.sharing.is_some()
     }
 
     /// Begins as many envelopes as are allowed now.
@@ -156,7 +138,7 @@ impl Engine {
         while self.control.may_begin(self.in_flight.count_flying(), self.in_flight.count_settling()) {
             let Some(count) = self.in_flight.begin_envelope(self.control.next_size()) else { return };
             self.tally.count_begun(count);
-            self.silent_until = self.attended.then(|| Instant::now() + SILENCE_LIMIT);
+            self.silent_until = self.options.is_attended.then(|| Instant::now() + SILENCE_LIMIT);
         }
     }
 
@@ -172,7 +154,7 @@ impl Engine {
     /// Ends an expired pause, and stops the run if requested: an envelope can wait for long.
     async fn check_stop_request(&mut self) {
         self.control.expire_pause(self.began.elapsed());
-        match self.submitter.ledger.is_stop_requested(self.submitter.lease.run).await {
+        match self.submitter.context.ledger.is_stop_requested(self.options.lease.run).await {
             Ok(false) => {}
             Ok(true) => self.stop_sending(asked_stop()),
             Err(error) => self.stop_sending(ledger_stop(&error)),
@@ -232,7 +214,7 @@ impl Engine {
         if !operations.is_empty() {
             self.in_flight.put_back(ResendBatch { operations, is_piece: piece });
         }
-        (self.submitter.observer)(DeliveryEvent::Settled { counts: self.tally.counts().clone() });
+        self.submitter.emit(DeliveryEvent::Settled { counts: self.tally.counts().clone() });
     }
 
     /// Puts back the operations within the bound and the rest separately. If none is within it, this can be the end.
@@ -269,26 +251,27 @@ impl Engine {
             resend_batches(envelope, piece, &reply).into_iter().map(FollowUp::Resend).collect()
         } else {
             let moment =
-                RetryMoment { at: self.began.elapsed(), chance: random_share(self.submitter.lease.epoch, number) };
+                RetryMoment { at: self.began.elapsed(), chance: random_share(self.options.lease.epoch, number) };
             self.control.follow_ups(envelope, piece, &reply, moment)
         };
         for step in steps {
             self.apply_follow_up(step, number).await;
         }
-        if self.is_shared && !held_back {
+        if self.is_shared() && !held_back {
             self.share_progress(number, &reply).await;
         }
-        (self.submitter.observer)(DeliveryEvent::Settled { counts: self.tally.counts().clone() });
+        self.submitter.emit(DeliveryEvent::Settled { counts: self.tally.counts().clone() });
     }
 
     /// Applies a follow-up to an answer.
     async fn apply_follow_up(&mut self, step: FollowUp, number: u32) {
         match step {
-            FollowUp::Warn(what) => (self.submitter.observer)(DeliveryEvent::Warning(what)),
+            FollowUp::Warn(what) => self.submitter.emit(DeliveryEvent::Warning(what)),
             FollowUp::Pause { reason, time, next } => self.announce_pause(reason, time, next),
             FollowUp::SlowDown(wait) => {
                 self.submitter.gate.slow_down();
-                if let Err(error) = self.submitter.ledger.slow_account(&self.submitter.account.name, wait).await {
+                let (ledger, account) = (&self.submitter.context.ledger, &self.options.allowance.name);
+                if let Err(error) = ledger.slow_account(account, wait).await {
                     self.stop_sending(ledger_stop(&error));
                 }
             }
@@ -297,7 +280,7 @@ impl Engine {
                     self.stop_sending(stop);
                 }
             }
-            FollowUp::Resend(parcel) => self.in_flight.put_back(parcel),
+            FollowUp::Resend(batch) => self.in_flight.put_back(batch),
             FollowUp::Stop(halt) => self.recall_waiting(halt),
         }
     }
@@ -306,7 +289,7 @@ impl Engine {
     fn announce_pause(&mut self, reason: String, time: Duration, next: AfterWait) {
         self.in_flight.recall_waiting();
         if !self.in_flight.is_through() {
-            (self.submitter.observer)(DeliveryEvent::Waiting { reason, time, next });
+            self.submitter.emit(DeliveryEvent::Waiting { reason, time, next });
         }
     }
 
@@ -315,7 +298,7 @@ impl Engine {
         if !std::mem::replace(&mut self.asking_announced, true) {
             let at_most = deadline.saturating_duration_since(Instant::now()).as_secs_f64().ceil();
             let at_most = Duration::from_secs(at_most as u64);
-            (self.submitter.observer)(DeliveryEvent::Asking { at_most });
+            self.submitter.emit(DeliveryEvent::Asking { at_most });
         }
         let learned = tokio::select! {
             biased;
@@ -347,8 +330,8 @@ impl Engine {
     /// Recalls waiting envelopes, and announces what the run still waits for.
     fn recall_waiting(&mut self, Halt { reason, first }: Halt) {
         if first && self.in_flight.count_flying() > 0 {
-            let (in_flight, at_most) = (self.tally.count_sending(), self.submitter.timeout);
-            (self.submitter.observer)(DeliveryEvent::Stopping { reason, in_flight, at_most });
+            let (in_flight, at_most) = (self.tally.count_sending(), self.options.timeout);
+            self.submitter.emit(DeliveryEvent::Stopping { reason, in_flight, at_most });
         }
         self.in_flight.recall_waiting();
     }
@@ -369,7 +352,7 @@ impl Engine {
 
     /// Abandons what is in flight, because a step took too long.
     fn abandon_in_flight(&mut self, what: String) {
-        (self.submitter.observer)(DeliveryEvent::Warning(what.clone()));
+        self.submitter.emit(DeliveryEvent::Warning(what.clone()));
         self.in_flight.abandon();
         self.tally.leave_in_doubt();
         self.control.record_stop(Stop::new(StopKind::Unreachable, what));
@@ -416,18 +399,18 @@ impl Engine {
     }
 
     async fn update_shared_run(&mut self, number: u32, reply: &GatewayReply) -> Result<(), LedgerError> {
-        let run = self.submitter.lease.run;
-        let is_taken = |outcome: &OperationOutcome| {
+        let (ledger, run) = (&self.submitter.context.ledger, self.options.lease.run);
+        let is_accepted = |outcome: &OperationOutcome| {
             matches!(outcome, OperationOutcome::Accepted { .. } | OperationOutcome::Queued { .. })
         };
-        if !self.proven && self.control.stop_reason().is_none() && reply.outcomes.iter().any(is_taken) {
-            self.proven = true;
-            self.submitter.ledger.mark_proven(run).await?;
+        if !self.is_proven && self.control.stop_reason().is_none() && reply.outcomes.iter().any(is_accepted) {
+            self.is_proven = true;
+            ledger.mark_proven(run).await?;
         }
         if reply.is_doubtful() && self.control.stop_reason().is_none() {
             let around = number.saturating_sub(DOUBT_WINDOW).max(1)..=number.saturating_add(DOUBT_WINDOW);
-            let in_a_row = count_doubtful_in_a_row(&self.submitter.ledger.load_envelopes(run, around).await?);
-            if in_a_row >= self.most_doubtful {
+            let in_a_row = count_doubtful_in_a_row(&ledger.load_envelopes(run, around).await?);
+            if in_a_row >= self.options.limits.doubtful_envelopes {
                 let (requests, are) =
                     (format_count(in_a_row.into(), "request"), choose_plural(in_a_row.into(), "is", "are"));
                 let reason = format!("{requests} in a row {are} in doubt across all processes of the run");
@@ -445,7 +428,7 @@ impl Engine {
         self.tally.shift_state(RowState::Sending, RowState::Planned, operations.len());
         let ends = operations.iter().filter_map(|operation| operation.leave_before).filter(|by| *by <= at).min();
         operations.retain(|operation| operation.leave_before.is_none_or(|by| by > at));
-        if let Some((passes, ends)) = self.passes.as_ref().zip(ends) {
+        if let Some((passes, ends)) = self.submitter.context.passes.as_ref().zip(ends) {
             passes.hours.note_closing(ends);
         }
         if !operations.is_empty() {
@@ -455,7 +438,7 @@ impl Engine {
 
     /// Waits until skipped rows may leave, and starts another pass. Returns false if there is none or the run stops.
     async fn begin_next_pass(&mut self) -> bool {
-        let Some(passes) = self.passes.clone() else { return false };
+        let Some(passes) = self.submitter.context.passes.clone() else { return false };
         let left = self.tally.counts().get(RowState::Planned);
         let begun = self.planned.saturating_sub(left);
         if left == 0 || passes.limit.is_some_and(|limit| begun >= limit) {
@@ -471,11 +454,11 @@ impl Engine {
                     return true;
                 }
                 let time = passes.hours.time_until(at);
-                (self.submitter.observer)(DeliveryEvent::Waiting { reason, time, next: AfterWait::NEXT });
+                self.submitter.emit(DeliveryEvent::Waiting { reason, time, next: AfterWait::NEXT });
                 self.wait_until(&passes, at).await;
             }
             // A person waits for the end of this start.
-            NextCheck::AtClosing(_) if self.attended => {
+            NextCheck::AtClosing(_) if self.options.is_attended => {
                 self.stop_sending(Stop::new(
                     StopKind::Window,
                     "the sending window closes before the message can be sent",

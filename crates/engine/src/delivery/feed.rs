@@ -12,7 +12,8 @@ use tokio::sync::mpsc;
 
 use super::sending_hours::SendingHours;
 use super::shared_run::ShardSource;
-use super::start::{Stop, StopKind};
+use super::snapshot::Snapshot;
+use super::tally::{Stop, StopKind};
 use crate::check::online::MessagePrices;
 use crate::check::{
     CompiledCampaign, ComposeFailure, ComposedMessage, Composer, MessageSize, count_sms_parts, process_in_order,
@@ -101,6 +102,14 @@ pub struct SendSelection {
 }
 
 impl SendSelection {
+    /// All rows that are left of a run in this state.
+    #[must_use]
+    pub fn from_snapshot(snapshot: &Snapshot) -> Self {
+        let Snapshot { settled, digests, renumbered, .. } = snapshot;
+        let (settled, digests, renumbered) = (settled.clone(), digests.clone(), renumbered.clone());
+        Self { settled, digests, renumbered, ..Self::default() }
+    }
+
     /// The identifiers for a row: those of its retry order, or else those of the run.
     fn ids_for(&self, row: Row, own: IdRange) -> IdRange {
         let order = self.renumbered.iter().find(|(rows, _)| rows.contains(row.get()));

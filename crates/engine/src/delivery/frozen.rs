@@ -1,23 +1,22 @@
 //! Frozen inputs of a run: what a resume, a retry or an export reads instead of the campaign's files.
 
-use std::collections::HashMap;
-use std::io::Read;
+use std::io::{BufReader, Read, Sink};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
 use crate::check::{
-    CompiledCampaign, ComposedMessage, Composer, TextHash, TextInputs, count_cores, prepare_campaign, process_in_order,
+    CompiledCampaign, ComposedMessage, Composer, PrepareError, Tee, TextCache, TextHash, TextInputs, count_cores,
+    prepare_campaign, process_in_order,
 };
 use campaign_content::audience::{Chunk, RecordRef, ValidNumber};
 use campaign_content::message::LookupTable;
-use campaign_core::domain::{Chain, FieldValue, MessageContent, MessageId, NamedTemplate, Phone, Row, Stage};
+use campaign_core::domain::{MessageId, Phone, Row};
 use campaign_core::finding::Finding;
 use campaign_gateway::{EncodedOperation, OperationForm};
-use campaign_ledger::{Copies, Ledger, LedgerError, Run};
+use campaign_ledger::{Copies, Ledger, LedgerError, ListReader, Run};
 use campaign_manifest::{CampaignBrief, CampaignDay};
 
 /// The frozen inputs of a run besides its recipients.
@@ -50,7 +49,9 @@ impl FrozenInputs {
     /// # Errors
     /// If the frozen inputs are damaged.
     pub fn from_copies(copies: &Copies) -> Result<Self, LedgerError> {
-        Self::from_bytes(copies.inputs()).map_err(|error| copies.unreadable_error(error))
+        let frozen = Self::from_bytes(copies.inputs()).map_err(|error| copies.unreadable_error(error))?;
+        tracing::debug!(campaign = frozen.brief.name.as_str(), "frozen inputs read");
+        Ok(frozen)
     }
 
     /// The frozen inputs of a run.
@@ -179,14 +180,65 @@ fn compile_brief<R: Read>(
     frozen: &FrozenInputs,
     (reader, path): (R, &Path),
 ) -> Result<CompiledCampaign<R>, Vec<Finding>> {
-    let mut load = |name: &str| {
-        let found = frozen.includes.iter().find(|(include, _)| include == name);
-        found
-            .map(|(_, source)| source.clone())
-            .ok_or_else(|| format!("the stored inputs do not contain the template `{name}`"))
-    };
-    let texts = TextInputs { places: None, trims_cells: frozen.trims_cells, load: &mut load };
-    prepare_campaign(brief, reader, path, texts, &frozen.today).map_err(|unprepared| unprepared.findings)
+    let compiled = frozen.with_texts(|texts| prepare_campaign(brief, reader, path, texts, &frozen.today));
+    compiled.map_err(|unprepared| unprepared.findings)
+}
+
+impl FrozenInputs {
+    fn with_texts<T>(&self, compile: impl FnOnce(TextInputs<'_>) -> T) -> T {
+        let mut load = |name: &str| {
+            let found = self.includes.iter().find(|(include, _)| include == name);
+            found
+                .map(|(_, source)| source.clone())
+                .ok_or_else(|| format!("the stored inputs do not contain the template `{name}`"))
+        };
+        compile(TextInputs { places: None, trims_cells: self.trims_cells, load: &mut load })
+    }
+}
+
+/// The frozen copies of a run, which a start reads and compiles once.
+#[derive(Debug)]
+pub struct FrozenRun {
+    /// The inputs besides the list.
+    pub inputs: FrozenInputs,
+    /// The copies, with the list.
+    pub copies: Copies,
+    texts: TextCache,
+}
+
+impl FrozenRun {
+    /// Loads the copies of a run.
+    ///
+    /// # Errors
+    /// If the copies are missing or damaged, or the ledger cannot be read.
+    pub async fn load(ledger: &dyn Ledger, run: &Run) -> Result<Self, LedgerError> {
+        let copies = ledger.load_copies(run).await?;
+        Ok(Self { inputs: FrozenInputs::from_copies(&copies)?, copies, texts: TextCache::default() })
+    }
+
+    /// Whether the copy of the list has the frozen hash. Blocks.
+    #[must_use]
+    pub fn is_list_intact(&self) -> bool {
+        let hashed = self.copies.open_list().and_then(|list| Tee::new(list, None::<Sink>).finish());
+        hashed.is_ok_and(|sha256| sha256 == self.inputs.recipients_sha256)
+    }
+
+    /// Opens the list from its beginning, with the compiled texts. Blocks.
+    ///
+    /// # Errors
+    /// If the list cannot be read, or the texts do not fit it.
+    pub fn open_list(&self) -> Result<CompiledCampaign<BufReader<ListReader>>, LedgerError> {
+        let Self { inputs, copies, texts } = self;
+        let list = copies.open_list().map_err(|error| copies.unreadable_error(error))?;
+        let list = BufReader::with_capacity(1 << 16, list);
+        let compiled = inputs.with_texts(|sources| {
+            texts.prepare_campaign(&inputs.brief, list, copies.place().as_ref(), sources, &inputs.today)
+        });
+        compiled.map_err(|PrepareError { findings, .. }| {
+            let problems: Vec<String> = findings.into_iter().map(|finding| finding.message).collect();
+            copies.unreadable_error(problems.join("; "))
+        })
+    }
 }
 
 /// Passes the phone number of each row to `take`, in order, with the hash of its text if it has a message.
@@ -235,56 +287,6 @@ fn hash_text(composer: &mut Composer<'_>, forms: &[OperationForm], record: Recor
     // Each run gives a row another identifier, so an unused one replaces it.
     let id = MessageId::new(0)?;
     Some(EncodedOperation::from_form(record.row, id, phone, &forms[arm], |place| message.text(place)).digest)
-}
-
-/// The default lifetime of a message on a channel (contract 8 `rcs_lifetime`; other channels alike).
-const DEFAULT_LIFETIME: Duration = Duration::from_secs(172_800);
-/// The minimum lifetime of a chain, because receipts of the last channel can be late.
-const MIN_LIFETIME: Duration = Duration::from_secs(4 * 86_400);
-/// The number of channels that an unknown chain can have.
-const MAX_CHANNELS: u32 = 6;
-
-/// The lifetime of each channel chain of a run, from the time of sending.
-#[derive(Clone, Debug, Default)]
-pub struct ChainLifetimes(HashMap<Chain, Duration>);
-
-impl ChainLifetimes {
-    /// The lifetimes of a frozen run. If its copies cannot be read, those of the gateway.
-    pub async fn load_for_run(ledger: &dyn Ledger, run: &Run) -> Self {
-        let frozen = FrozenInputs::load_for_run(ledger, run).await;
-        frozen.map(|frozen| Self::from_brief(&frozen.brief)).unwrap_or_default()
-    }
-
-    /// The lifetimes of a campaign's messages. Of variants with the same channels, the longer one.
-    #[must_use]
-    pub fn from_brief(brief: &CampaignBrief) -> Self {
-        let mut times = HashMap::new();
-        for content in brief.all_contents() {
-            let time = times.entry(content.channel_chain()).or_default();
-            *time = total_lifetime(content).max(*time);
-        }
-        Self(times)
-    }
-
-    /// The lifetime of a chain: the sum of its channels, at least four days.
-    #[must_use]
-    pub fn for_chain(&self, chain: Chain) -> Duration {
-        let channels =
-            if chain.is_known() { u32::try_from(chain.channels().count()).unwrap_or(1) } else { MAX_CHANNELS };
-        self.0.get(&chain).copied().unwrap_or(DEFAULT_LIFETIME * channels).max(MIN_LIFETIME)
-    }
-}
-
-fn total_lifetime(content: &MessageContent<NamedTemplate>) -> Duration {
-    content.stages.iter().map(stage_lifetime).sum()
-}
-
-fn stage_lifetime(stage: &Stage<NamedTemplate>) -> Duration {
-    let named = stage.values().find_map(|(field, value)| match value {
-        FieldValue::Number(seconds) if field.key == "lifetime" => Some(Duration::from_secs(seconds.into())),
-        _ => None,
-    });
-    named.unwrap_or(DEFAULT_LIFETIME)
 }
 
 #[cfg(test)]
@@ -350,45 +352,5 @@ mod tests {
         let earlier: FrozenInputs = serde_json::from_str(&earlier).unwrap();
         assert_eq!(render_first_row(&earlier), "Hello, Olena !");
         assert_eq!(render_first_row(&FrozenInputs { trims_cells: true, ..earlier }), "Hello,Olena!");
-    }
-}
-
-#[cfg(test)]
-mod lifetime_tests {
-    use super::*;
-    use campaign_core::domain::OperationKind;
-    use campaign_manifest::{CampaignDay, load_campaign};
-
-    const DAY: u64 = 86_400;
-
-    fn times(channels: &str) -> ChainLifetimes {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("sale.yaml");
-        let campaign = format!("name: sale\nrecipients: {{ file: list.csv }}\nchannels:\n{channels}");
-        std::fs::write(&file, campaign).unwrap();
-        let loaded = load_campaign(&file, CampaignDay::Coming(jiff::civil::Date::ZERO));
-        ChainLifetimes::from_brief(&loaded.value.unwrap_or_else(|| panic!("{:?}", loaded.findings)).brief)
-    }
-
-    #[test]
-    fn chain_lifetime_is_the_sum_of_its_channels() {
-        let viber = |lifetime| format!("  - viber: {{ signature: Olena, message: Hi, lifetime: {lifetime} }}\n");
-        let sms = "  - sms: { signature: Olena, message: Hi }\n";
-        let chain = Chain::from(OperationKind::ViberSms);
-        let of = |lifetime| times(&format!("{}{sms}", viber(lifetime))).for_chain(chain).as_secs();
-        assert_eq!(of("1h"), 4 * DAY, "four days at least");
-        assert_eq!(of("172800"), 4 * DAY);
-        let rcs = "  - rcs: { signature: Olena, message: Hi, image: https://shop.example/1.png, button: Buy, \
-                   link: https://shop.example, lifetime: 4d }\n";
-        let two = times(&format!("{rcs}{sms}"));
-        assert_eq!(two.for_chain(OperationKind::RcsSms.into()).as_secs(), 6 * DAY);
-    }
-
-    #[test]
-    fn chain_lifetime_without_copies_uses_gateway_defaults() {
-        let unread = ChainLifetimes::default();
-        assert_eq!(unread.for_chain(OperationKind::RcsViberSms.into()).as_secs(), 6 * DAY);
-        assert_eq!(unread.for_chain(OperationKind::Sms.into()).as_secs(), 4 * DAY);
-        assert_eq!(unread.for_chain(Chain::UNKNOWN).as_secs(), 12 * DAY);
     }
 }

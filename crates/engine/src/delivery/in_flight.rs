@@ -9,8 +9,8 @@ use tracing::Instrument as _;
 
 use super::feed::Feed;
 use super::retry::ResendBatch;
-use super::start::{Stop, StopKind};
 use super::submission::{SubmissionEnd, Submitter, WatchedEnvelope};
+use super::tally::{Stop, StopKind};
 use campaign_gateway::{EncodedOperation, Envelope, GatewayReply};
 use campaign_ledger::LedgerError;
 
@@ -46,8 +46,6 @@ pub(super) enum FlightEvent {
 /// The operations in flight.
 pub(super) struct InFlight {
     submitter: Arc<Submitter>,
-    /// The maximum number of ready operations.
-    batch: usize,
     /// Rendered operations in the order of the list. `None` after the last one.
     feed: Option<Feed>,
     ready: VecDeque<EncodedOperation>,
@@ -62,10 +60,9 @@ pub(super) struct InFlight {
 }
 
 impl InFlight {
-    pub(super) fn new(submitter: Arc<Submitter>, batch: usize, feed: Feed) -> Self {
+    pub(super) fn new(submitter: Arc<Submitter>, feed: Feed) -> Self {
         Self {
             submitter,
-            batch,
             feed: Some(feed),
             ready: VecDeque::new(),
             shares: VecDeque::new(),
@@ -117,8 +114,8 @@ impl InFlight {
 
     /// The operations of the next envelope: resends first, then the next rows.
     fn next_operations(&mut self, size: usize) -> Option<ResendBatch> {
-        if let Some(parcel) = self.resends.pop_front() {
-            return Some(parcel);
+        if let Some(resend) = self.resends.pop_front() {
+            return Some(resend);
         }
         let share = self.shares.front().copied();
         // An incomplete envelope leaves only after the last row.
@@ -138,10 +135,10 @@ impl InFlight {
     }
 
     /// Keeps unsent operations for the next envelopes, in the order of the list.
-    pub(super) fn put_back(&mut self, parcel: ResendBatch) {
-        let first = |parcel: &ResendBatch| parcel.operations.first().map(|operation| operation.row);
-        let place = self.resends.partition_point(|known| first(known) < first(&parcel));
-        self.resends.insert(place, parcel);
+    pub(super) fn put_back(&mut self, resend: ResendBatch) {
+        let first_row = |batch: &ResendBatch| batch.operations.first().map(|operation| operation.row);
+        let place = self.resends.partition_point(|waiting| first_row(waiting) < first_row(&resend));
+        self.resends.insert(place, resend);
     }
 
     /// Recalls waiting envelopes.
@@ -162,7 +159,7 @@ impl InFlight {
 
     /// Waits for the next event. Waits for more operations only if `wants_more`, and forever if nothing is pending.
     pub(super) async fn next_event(&mut self, wants_more: bool) -> FlightEvent {
-        let wants_more = wants_more && self.feed.is_some() && self.ready.len() < self.batch;
+        let wants_more = wants_more && self.feed.is_some() && self.ready.len() < self.submitter.options.batch;
         tokio::select! {
             biased;
             Some(recorded) = self.settling.join_next() => {

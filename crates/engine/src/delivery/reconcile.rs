@@ -28,7 +28,7 @@ pub struct Reconciler<'a> {
     /// The lease of the run.
     pub lease: Lease,
     /// The account and its rate limit.
-    pub account: Allowance,
+    pub allowance: Allowance,
     /// The maximum number of operations in an envelope.
     pub most: usize,
     /// The wall clock.
@@ -129,16 +129,16 @@ impl Reconciler<'_> {
         doubts: &mut MessagesInDoubt,
         deadline: Instant,
     ) -> Result<Reconciliation, LedgerError> {
-        let mut learnt = Reconciliation::default();
+        let mut reconciliation = Reconciliation::default();
         let mut left = Vec::new();
         let mut rows = std::mem::take(&mut doubts.rows).into_iter().peekable();
-        while rows.peek().is_some() && !learnt.lost {
+        while rows.peek().is_some() && !reconciliation.lost {
             let mut group: Vec<MessageInDoubt> = rows.by_ref().take(self.group_size(deadline)).collect();
             let ids = group.iter().map(|doubt| doubt.id);
             let answers = self.status_query().ask_trusted(ids, doubts.reference, deadline).await?;
             let in_time = answers.is_some();
-            if let Some((sight, answers)) = answers {
-                self.store_answers(&mut group, sight, &answers, &mut learnt).await?;
+            if let Some((trust, answers)) = answers {
+                self.store_answers(&mut group, trust, &answers, &mut reconciliation).await?;
             }
             left.append(&mut group);
             if !in_time {
@@ -147,18 +147,18 @@ impl Reconciler<'_> {
         }
         left.extend(rows);
         doubts.rows = left;
-        Ok(learnt)
+        Ok(reconciliation)
     }
 
     fn status_query(&self) -> StatusQuery<'_> {
-        let Self { ledger, gateway, run, ref account, most, .. } = *self;
-        StatusQuery { ledger, gateway, run, account, most }
+        let Self { ledger, gateway, run, ref allowance, most, .. } = *self;
+        StatusQuery { ledger, gateway, run, allowance, most }
     }
 
     /// The size of a group, so that little of the rate is reserved in vain before `deadline`.
     fn group_size(&self, deadline: Instant) -> usize {
         let seconds = deadline.saturating_duration_since(Instant::now()).as_secs_f64();
-        let most = self.account.rate.map_or(MAX_QUESTIONS, |rate| (seconds * rate) as usize);
+        let most = self.allowance.rate.map_or(MAX_QUESTIONS, |rate| (seconds * rate) as usize);
         // Each group includes the probe and the reference. There is room for at least one row.
         most.min(MAX_QUESTIONS).min(self.most).saturating_sub(2).max(1)
     }
@@ -167,23 +167,23 @@ impl Reconciler<'_> {
     async fn store_answers(
         &self,
         group: &mut Vec<MessageInDoubt>,
-        sight: StatusTrust,
+        trust: StatusTrust,
         answers: &[StatusAnswer],
-        learnt: &mut Reconciliation,
+        reconciliation: &mut Reconciliation,
     ) -> Result<(), LedgerError> {
         let (now, patience) = ((self.clock)(), denial_wait(self.run.endpoint, self.run.lag));
         let (mut questions, mut events) = (Vec::new(), Vec::new());
         let (mut left, mut receipts) = (Vec::new(), Vec::new());
         for (mut doubt, answer) in std::mem::take(group).into_iter().zip(answers) {
-            receipts.extend(self.build_receipt(&doubt, answer).filter(|_| sight != StatusTrust::Blind));
-            let (question, change) = evaluate_answer(&doubt, sight, answer, patience, now);
-            learnt.asked += 1;
+            receipts.extend(self.build_receipt(&doubt, answer).filter(|_| trust != StatusTrust::Blind));
+            let (question, change) = evaluate_answer(&doubt, trust, answer, patience, now);
+            reconciliation.asked += 1;
             let unclear = matches!(answer, StatusAnswer::Unclear(_));
-            learnt.unclear += u64::from(unclear);
-            learnt.blind += u64::from(sight == StatusTrust::Blind && !unclear);
+            reconciliation.unclear += u64::from(unclear);
+            reconciliation.blind += u64::from(trust == StatusTrust::Blind && !unclear);
             questions.push(question.clone());
             doubt.history = Some(question);
-            let settled = change.as_ref().is_some_and(|change| learnt.count_change(change, doubt.chain));
+            let settled = change.as_ref().is_some_and(|change| reconciliation.count_change(change, doubt.chain));
             if let Some(change) = change {
                 doubt.not_found |= matches!(change, RowChange::NotFound { .. });
                 events.push(NewRowEvent { row: doubt.row, envelope: doubt.envelope, change });
@@ -196,7 +196,7 @@ impl Reconciler<'_> {
         self.ledger.keep_asked_rows(self.run.key, questions).await?;
         failpoint::pass("questions.kept");
         if self.ledger.record_events(self.lease, events).await? == Ownership::Lost {
-            learnt.lost = true;
+            reconciliation.lost = true;
         }
         // The event proves that the message was sent. Its delivery status counts like that of any receipt.
         self.ledger.store_receipts(receipts).await?;
@@ -322,25 +322,25 @@ pub fn denial_wait(endpoint: Endpoint, lag: Option<Duration>) -> Duration {
 #[must_use]
 pub(super) fn evaluate_answer(
     doubt: &MessageInDoubt,
-    sight: StatusTrust,
+    trust: StatusTrust,
     answer: &StatusAnswer,
     patience: Duration,
     now: Timestamp,
 ) -> (AskedRow, Option<RowChange>) {
     let mut question = next_question(doubt, answer, now);
     if let (StatusAnswer::Known { status, msg_id, channel, .. }, StatusTrust::Full | StatusTrust::KnownOnly) =
-        (answer, sight)
+        (answer, trust)
     {
         let (status, msg_id, channel) = (status.name().to_owned(), msg_id.clone(), channel.clone());
         return (question, Some(RowChange::Found { status, msg_id, channel }));
     }
-    if sight == StatusTrust::Blind && !matches!(answer, StatusAnswer::Unclear(_)) {
+    if trust == StatusTrust::Blind && !matches!(answer, StatusAnswer::Unclear(_)) {
         question.answer = format!(
             "{}; this proves nothing, because the gateway gives the same response for sent and unsent messages",
             question.answer
         );
     }
-    if matches!((answer, sight), (StatusAnswer::Denied(_), StatusTrust::Full)) {
+    if matches!((answer, trust), (StatusAnswer::Denied(_), StatusTrust::Full)) {
         let before = question.negative_at.unwrap_or(doubt.since);
         if elapsed(before, now) >= patience {
             question.negatives += 1;
@@ -434,23 +434,23 @@ mod tests {
     /// Asks at each of these seconds. Returns the changes.
     fn ask_repeatedly(
         mut doubt: MessageInDoubt,
-        sight: StatusTrust,
+        trust: StatusTrust,
         answers: &[(i64, StatusAnswer)],
     ) -> (MessageInDoubt, Vec<Option<RowChange>>) {
-        let mut learnt = Vec::new();
+        let mut changes = Vec::new();
         for (second, answer) in answers {
-            let (question, change) = evaluate_answer(&doubt, sight, answer, PATIENCE, at(*second));
+            let (question, change) = evaluate_answer(&doubt, trust, answer, PATIENCE, at(*second));
             doubt.history = Some(question);
             doubt.not_found |= matches!(change, Some(RowChange::NotFound { .. }));
             doubt.unresolved |= matches!(change, Some(RowChange::Unresolved { .. }));
-            learnt.push(change);
+            changes.push(change);
         }
-        (doubt, learnt)
+        (doubt, changes)
     }
 
     #[test]
     fn gateway_is_trusted_if_it_knows_sent_messages() {
-        for (probe, reference, sight) in [
+        for (probe, reference, trust) in [
             (denied(), Some(known()), StatusTrust::Full),
             (denied(), None, StatusTrust::KnownOnly),
             (denied(), Some(unclear()), StatusTrust::KnownOnly),
@@ -459,7 +459,7 @@ mod tests {
             (known(), None, StatusTrust::Blind),
             (unclear(), Some(known()), StatusTrust::Blind),
         ] {
-            assert_eq!(StatusTrust::from_answers(&probe, reference.as_ref()), sight, "{probe:?} {reference:?}");
+            assert_eq!(StatusTrust::from_answers(&probe, reference.as_ref()), trust, "{probe:?} {reference:?}");
         }
     }
 
@@ -467,12 +467,12 @@ mod tests {
     fn known_status_is_proof_unless_the_gateway_is_blind() {
         let found =
             RowChange::Found { status: "DELIVERED".into(), msg_id: Some(GatewayMessageId::Number(5)), channel: None };
-        for (sight, change) in [
+        for (trust, change) in [
             (StatusTrust::Full, Some(found.clone())),
             (StatusTrust::KnownOnly, Some(found)),
             (StatusTrust::Blind, None),
         ] {
-            assert_eq!(ask_repeatedly(doubt(), sight, &[(1, known())]).1, [change], "{sight:?}");
+            assert_eq!(ask_repeatedly(doubt(), trust, &[(1, known())]).1, [change], "{trust:?}");
         }
     }
 
@@ -480,14 +480,15 @@ mod tests {
     fn three_denials_after_waits_make_a_row_not_found() {
         let denials = |seconds: &[i64]| seconds.iter().map(|second| (*second, denied())).collect::<Vec<_>>();
         let not_found = |asked| Some(RowChange::NotFound { asked });
-        let (_, learnt) = ask_repeatedly(doubt(), StatusTrust::Full, &denials(&[60, 120, 180, 240]));
-        assert_eq!(learnt, [None, None, not_found(3), None], "labelled once");
-        let (_, learnt) = ask_repeatedly(doubt(), StatusTrust::Full, &denials(&[1, 5, 20, 60, 61, 119, 120, 179, 180]));
-        assert_eq!(learnt.iter().flatten().count(), 1);
-        assert_eq!(learnt.last(), Some(&not_found(9)), "an early answer does not count");
-        for sight in [StatusTrust::KnownOnly, StatusTrust::Blind] {
-            let (doubt, learnt) = ask_repeatedly(doubt(), sight, &denials(&[60, 120, 180, 240, 300]));
-            assert_eq!(learnt, vec![None; 5], "{sight:?}");
+        let (_, changes) = ask_repeatedly(doubt(), StatusTrust::Full, &denials(&[60, 120, 180, 240]));
+        assert_eq!(changes, [None, None, not_found(3), None], "labelled once");
+        let (_, changes) =
+            ask_repeatedly(doubt(), StatusTrust::Full, &denials(&[1, 5, 20, 60, 61, 119, 120, 179, 180]));
+        assert_eq!(changes.iter().flatten().count(), 1);
+        assert_eq!(changes.last(), Some(&not_found(9)), "an early answer does not count");
+        for trust in [StatusTrust::KnownOnly, StatusTrust::Blind] {
+            let (doubt, changes) = ask_repeatedly(doubt(), trust, &denials(&[60, 120, 180, 240, 300]));
+            assert_eq!(changes, vec![None; 5], "{trust:?}");
             assert_eq!(doubt.history.map(|question| question.negatives), Some(0));
         }
     }
@@ -495,25 +496,25 @@ mod tests {
     #[test]
     fn row_is_unresolved_after_twenty_questions_or_a_day() {
         let answers: Vec<_> = (1..=21).map(|second| (second, unclear())).collect();
-        let (_, learnt) = ask_repeatedly(doubt(), StatusTrust::Blind, &answers);
-        assert_eq!(learnt[18..], [None, Some(RowChange::Unresolved { asked: 20 }), None], "labelled once");
-        let (_, learnt) = ask_repeatedly(doubt(), StatusTrust::Full, &[(86_399, unclear()), (86_400, unclear())]);
-        assert_eq!(learnt, [None, Some(RowChange::Unresolved { asked: 2 })]);
+        let (_, changes) = ask_repeatedly(doubt(), StatusTrust::Blind, &answers);
+        assert_eq!(changes[18..], [None, Some(RowChange::Unresolved { asked: 20 }), None], "labelled once");
+        let (_, changes) = ask_repeatedly(doubt(), StatusTrust::Full, &[(86_399, unclear()), (86_400, unclear())]);
+        assert_eq!(changes, [None, Some(RowChange::Unresolved { asked: 2 })]);
         let late: Vec<_> = [86_400, 90_000, 90_060, 90_120, 90_180].map(|second| (second, denied())).into();
-        let (_, learnt) = ask_repeatedly(doubt(), StatusTrust::Full, &[&late[..], &[(90_240, known())]].concat());
+        let (_, changes) = ask_repeatedly(doubt(), StatusTrust::Full, &[&late[..], &[(90_240, known())]].concat());
         let found =
             RowChange::Found { status: "DELIVERED".into(), msg_id: Some(GatewayMessageId::Number(5)), channel: None };
-        assert_eq!(learnt[1..], [None, None, None, None, Some(found)], "only proof changes it");
+        assert_eq!(changes[1..], [None, None, None, None, Some(found)], "only proof changes it");
     }
 
     #[test]
     fn clock_set_back_makes_nothing_older() {
-        let (_, learnt) = ask_repeatedly(
+        let (_, changes) = ask_repeatedly(
             doubt(),
             StatusTrust::Full,
             &[(-90_000, denied()), (-180_000, denied()), (-270_000, denied())],
         );
-        assert_eq!(learnt, [None, None, None]);
+        assert_eq!(changes, [None, None, None]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use jiff::SignedDuration;
 use roaring::RoaringBitmap;
 use rustc_hash::FxHasher;
 
-use super::start::{Stop, StopKind};
+use super::tally::{Stop, StopKind};
 use campaign_core::domain::OperationOutcome;
 use campaign_gateway::{EncodedOperation, Envelope, GatewayReply, Signal};
 use campaign_ledger::Epoch;
@@ -279,11 +279,11 @@ mod tests {
             let unsent = sent.operations().iter().zip(&outcomes);
             let unsent = unsent.filter(|(_, outcome)| matches!(outcome, OperationOutcome::NotSent { .. }));
             let expected: Vec<EncodedOperation> = unsent.map(|(operation, _)| operation.clone()).collect();
-            let parcels = resend_batches(sent, piece, &GatewayReply::new(outcomes, signal));
+            let batches = resend_batches(sent, piece, &GatewayReply::new(outcomes, signal));
             let most = if split && expected.len() > 1 { 2 } else { 1 };
-            prop_assert!(parcels.len() <= most);
-            prop_assert!(parcels.iter().all(|parcel| !parcel.operations.is_empty() && parcel.is_piece == (piece || split)));
-            let again: Vec<EncodedOperation> = parcels.into_iter().flat_map(|parcel| parcel.operations).collect();
+            prop_assert!(batches.len() <= most);
+            prop_assert!(batches.iter().all(|batch| !batch.operations.is_empty() && batch.is_piece == (piece || split)));
+            let again: Vec<EncodedOperation> = batches.into_iter().flat_map(|batch| batch.operations).collect();
             prop_assert_eq!(again, expected);
         }
 
@@ -316,10 +316,10 @@ mod tests {
             let repeated: RoaringBitmap = sent.operations().iter().step_by(2).map(|one| one.row.get()).collect();
             let mut reply = GatewayReply::new(outcomes.clone(), Signal::Go);
             restore_doubt(&repeated, &sent, &mut reply);
-            for ((operation, told), kept) in sent.operations().iter().zip(&outcomes).zip(&reply.outcomes) {
-                let doubt = repeated.contains(operation.row.get()) && matches!(told, OperationOutcome::Rejected { .. });
-                prop_assert_eq!(matches!(kept, OperationOutcome::InDoubt { .. }), doubt || matches!(told, OperationOutcome::InDoubt { .. }));
-                prop_assert!(doubt || kept == told);
+            for ((operation, reported), kept) in sent.operations().iter().zip(&outcomes).zip(&reply.outcomes) {
+                let doubt = repeated.contains(operation.row.get()) && matches!(reported, OperationOutcome::Rejected { .. });
+                prop_assert_eq!(matches!(kept, OperationOutcome::InDoubt { .. }), doubt || matches!(reported, OperationOutcome::InDoubt { .. }));
+                prop_assert!(doubt || kept == reported);
             }
         }
     }

@@ -15,7 +15,7 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 
 use super::feed::Feed;
-use super::start::Stop;
+use super::tally::Stop;
 use campaign_content::audience::RecordFields;
 use campaign_core::calendar::{Window, Windows, zone_of_country};
 use campaign_core::domain::{Phone, find_country};
@@ -124,6 +124,11 @@ enum WindowState {
     Closed(Option<Timestamp>),
 }
 
+/// A time with the name of its zone: `2026-11-27 09:00 (Europe/Kyiv)`.
+pub(super) fn format_with_zone(time: &Zoned) -> String {
+    format!("{} ({})", time.strftime("%Y-%m-%d %H:%M"), time.time_zone().iana_name().unwrap_or("UTC"))
+}
+
 impl SendingHours {
     /// Sending hours by this clock.
     #[must_use]
@@ -215,8 +220,7 @@ impl SendingHours {
 
     /// A time in the campaign's zone.
     pub(super) fn format_time(&self, at: Timestamp) -> String {
-        let home = &self.rules.home;
-        format!("at {} ({})", home.to_datetime(at).strftime("%Y-%m-%d %H:%M"), home.iana_name().unwrap_or("UTC"))
+        format!("at {}", format_with_zone(&at.to_zoned(self.rules.home.clone())))
     }
 
     fn row_zones(&self, phone: Phone, fields: RecordFields<'_>) -> RowZones {

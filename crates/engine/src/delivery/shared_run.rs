@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::start::{SendEnding, Snapshot, Stop, StopKind};
+use super::snapshot::Snapshot;
+use super::tally::{SendEnding, Stop, StopKind};
 use campaign_core::domain::OperationOutcome;
 use campaign_core::failpoint;
 use campaign_ledger::{
@@ -132,25 +133,27 @@ impl<S: ShardSender> Participant<'_, S> {
     /// the lease of the leader.
     async fn send_shares(&self, run: &Run, leads: Option<Lease>) -> Result<(SendEnding, DrawEnd), S::Error> {
         let Self { ledger, by, size, sender } = self;
-        let Some(seat) = ledger.register_worker(run, by.clone()).await? else {
+        let Some(worker) = ledger.register_worker(run, by.clone()).await? else {
             return Ok((SendEnding::default(), DrawEnd::RunOver));
         };
-        let seat = Arc::new(seat);
+        let worker = Arc::new(worker);
         // Rows that were never drawn are unchanged since the run was shared out.
         let mut snapshot = Snapshot::load(ledger.as_ref(), run, true).await?;
         let (mut ending, mut next) = (SendEnding::default(), None);
         loop {
             let share = match next.take() {
                 Some(share) => share,
-                None => ledger.draw_shard(&seat, *size, true).await?,
+                None => ledger.draw_shard(&worker, *size, true).await?,
             };
             let shares = match share {
-                ShardDraw::NewRows(rows) => ShardSource::draw_from(Arc::clone(ledger), Arc::clone(&seat), rows, *size),
+                ShardDraw::NewRows(rows) => {
+                    ShardSource::draw_from(Arc::clone(ledger), Arc::clone(&worker), rows, *size)
+                }
                 ShardDraw::TakenOver { rows, doubtful } => {
                     sender.note_takeover(run, rows.len(), doubtful);
                     failpoint::pass("share.taken_over");
                     snapshot = Snapshot::load(ledger.as_ref(), run, true).await?;
-                    ShardSource::fixed(Arc::clone(ledger), Arc::clone(&seat), rows)
+                    ShardSource::fixed(Arc::clone(ledger), Arc::clone(&worker), rows)
                 }
                 ShardDraw::Unavailable => {
                     if let Some(stop) = sender.wait_for_others(run).await? {
@@ -173,7 +176,7 @@ impl<S: ShardSender> Participant<'_, S> {
                 }
             };
             failpoint::pass("share.drawn");
-            ending = ending.merge(sender.send_drawn(run, (seat.lease, &snapshot), shares.clone()).await?);
+            ending = ending.merge(sender.send_drawn(run, (worker.lease, &snapshot), shares.clone()).await?);
             snapshot.counts = ending.counts.clone();
             if let Some(stop) = &ending.stopped {
                 if stop.kind == StopKind::StopRequested {
@@ -183,7 +186,7 @@ impl<S: ShardSender> Participant<'_, S> {
             }
             next = shares.take_last_share();
             if !matches!(next, Some(ShardDraw::NewRows(_) | ShardDraw::TakenOver { .. })) {
-                ledger.finish_shards(&seat).await?;
+                ledger.finish_shards(&worker).await?;
             }
         }
     }
@@ -231,7 +234,7 @@ pub struct ShardSource(Arc<ShareDrawInner>);
 
 struct ShareDrawInner {
     ledger: Arc<dyn Ledger>,
-    seat: Arc<ShardWorker>,
+    worker: Arc<ShardWorker>,
     /// The number of rows per draw. `None` if no more are drawn.
     size: Option<u32>,
     state: Mutex<DrawState>,
@@ -254,29 +257,29 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(5);
 impl ShardSource {
     /// These rows first, then rows that were never drawn, `size` at a time.
     #[must_use]
-    pub fn draw_from(ledger: Arc<dyn Ledger>, seat: Arc<ShardWorker>, rows: RowSpan, size: u32) -> Self {
-        Self::new(ledger, seat, vec![rows], Some(size))
+    pub fn draw_from(ledger: Arc<dyn Ledger>, worker: Arc<ShardWorker>, rows: RowSpan, size: u32) -> Self {
+        Self::new(ledger, worker, vec![rows], Some(size))
     }
 
     /// Only these rows, in order.
     #[must_use]
-    pub fn fixed(ledger: Arc<dyn Ledger>, seat: Arc<ShardWorker>, rows: Vec<RowSpan>) -> Self {
-        Self::new(ledger, seat, rows, None)
+    pub fn fixed(ledger: Arc<dyn Ledger>, worker: Arc<ShardWorker>, rows: Vec<RowSpan>) -> Self {
+        Self::new(ledger, worker, rows, None)
     }
 
-    fn new(ledger: Arc<dyn Ledger>, seat: Arc<ShardWorker>, rows: Vec<RowSpan>, size: Option<u32>) -> Self {
+    fn new(ledger: Arc<dyn Ledger>, worker: Arc<ShardWorker>, rows: Vec<RowSpan>, size: Option<u32>) -> Self {
         // The caller has just checked.
         let state = DrawState { waiting: rows.into(), checked_at: Some(Instant::now()), ..DrawState::default() };
-        Self(Arc::new(ShareDrawInner { ledger, seat, size, state: Mutex::new(state) }))
+        Self(Arc::new(ShareDrawInner { ledger, worker, size, state: Mutex::new(state) }))
     }
 
     /// The same rows again, and no others.
     #[must_use]
     pub fn repeat(&self) -> Self {
-        let ShareDrawInner { ledger, seat, .. } = &*self.0;
+        let ShareDrawInner { ledger, worker, .. } = &*self.0;
         let state = self.state();
         let rows = state.drawn.iter().chain(&state.waiting).copied().collect();
-        Self::fixed(Arc::clone(ledger), Arc::clone(seat), rows)
+        Self::fixed(Arc::clone(ledger), Arc::clone(worker), rows)
     }
 
     /// The next rows. `None` if there are none now.
@@ -287,9 +290,9 @@ impl ShardSource {
         if let Some(rows) = self.take_waiting() {
             return Ok(Some(rows));
         }
-        let ShareDrawInner { ledger, seat, size, .. } = &*self.0;
+        let ShareDrawInner { ledger, worker, size, .. } = &*self.0;
         let Some(size) = size.filter(|_| self.state().last.is_none()) else { return Ok(None) };
-        match ledger.draw_shard(seat, size, self.is_check_due()).await? {
+        match ledger.draw_shard(worker, size, self.is_check_due()).await? {
             ShardDraw::NewRows(rows) => {
                 self.state().drawn.push(rows);
                 Ok(Some(rows))
@@ -437,9 +440,9 @@ mod participant_tests {
         let ledger: Arc<dyn Ledger> = Arc::new(MemoryLedger::new(LedgerContents::default(), clock));
         let run = ledger.create_run(&new_run()).await.unwrap();
         ledger.open_run(run.key, None).await.unwrap();
-        let hold = ledger.acquire_campaign_lock("sale", "account").await.unwrap().expect("nobody has it");
-        let lease = ledger.claim_run(&hold, run.key).await.unwrap().lease;
-        let sender = OvertakenSender(ledger.as_ref(), &hold);
+        let lock = ledger.acquire_campaign_lock("sale", "account").await.unwrap().expect("nobody has it");
+        let lease = ledger.claim_run(&lock, run.key).await.unwrap().lease;
+        let sender = OvertakenSender(ledger.as_ref(), &lock);
         let participant = Participant { ledger: &ledger, by: "one".into(), size: 2, sender: &sender };
         let led = participant.lead_run(&run, lease, "", true, Duration::from_secs(1));
         let ending = timeout(Duration::from_secs(3_600), led).await.expect("it ends").unwrap().expect("it had the run");

@@ -1,7 +1,6 @@
 //! Single operations outside a campaign: lookups, verification calls, assistant messages and tests.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use roaring::RoaringBitmap;
@@ -10,30 +9,14 @@ use super::breaker::BreakerLimits;
 use super::engine::send_operations;
 use super::feed::Feed;
 use super::frozen::FrozenInputs;
-use super::start::{SendConditions, SendContext, SendEnding, Stop, StopKind};
+use super::options::{SendContext, SendOptions};
+use super::tally::{SendEnding, Stop, StopKind};
 use campaign_core::domain::{
     CallOtp, Endpoint, ExtraProperties, Hlr, MessageContent, OperationKind, OperationOutcome, Purpose, Stage,
 };
 use campaign_gateway::EncodedOperation;
-use campaign_ledger::{Allowance, Bounds, CAPPED, Lease, OPTED_OUT, RowState, Run, SharedRun, StateCounts};
+use campaign_ledger::{Allowance, CAPPED, Lease, OPTED_OUT, RowState, Run, SharedRun, StateCounts};
 use campaign_manifest::{CampaignBrief, DuplicatePolicy, Percentage};
-
-/// The conditions of a single operation.
-#[derive(Clone, Debug)]
-pub struct SingleConditions {
-    /// The lease of the run.
-    pub lease: Lease,
-    /// The endpoint.
-    pub endpoint: Endpoint,
-    /// The account and its rate limit.
-    pub account: Allowance,
-    /// The bounds that the intent must keep, if any.
-    pub bounds: Option<Arc<Bounds>>,
-    /// The timeout of a request.
-    pub timeout: Duration,
-    /// How long an unreachable gateway is retried.
-    pub patience: Duration,
-}
 
 /// The result of a single operation.
 #[derive(Clone, Debug)]
@@ -47,14 +30,10 @@ pub struct SingleEnding {
 }
 
 /// Sends one operation. Only what is proven unsent is retried.
-pub async fn send_single(
-    conditions: SingleConditions,
-    edges: SendContext,
-    operation: EncodedOperation,
-) -> SingleEnding {
+pub async fn send_single(options: SendOptions, context: SendContext, operation: EncodedOperation) -> SingleEnding {
     let mut counts = StateCounts::default();
     counts.add(RowState::Planned, 1);
-    to_single_ending(send_operations(conditions.into(), edges, Feed::from_groups(vec![vec![operation]]), counts).await)
+    to_single_ending(send_operations(options, context, Feed::from_groups(vec![vec![operation]]), counts).await)
 }
 
 /// The ending of a single operation. Only an unsent one has a reason other than an interrupt.
@@ -84,16 +63,16 @@ fn to_single_ending(SendEnding { outcome, stopped, counts, opted_out, .. }: Send
     SingleEnding { outcome, stopped, skipped }
 }
 
-impl From<SingleConditions> for SendConditions {
-    fn from(single: SingleConditions) -> Self {
-        let SingleConditions { lease, endpoint, account, bounds, timeout, patience } = single;
+impl SendOptions {
+    /// The options of a single operation, without bounds. An unreachable gateway is retried for `patience`.
+    #[must_use]
+    pub fn for_single(lease: Lease, allowance: Allowance, timeout: Duration, patience: Duration) -> Self {
         Self {
             lease,
-            endpoint,
             repeated: RoaringBitmap::new(),
             rate: None,
-            account,
-            bounds,
+            allowance,
+            bounds: None,
             waits_at_bounds: true,
             batch: 1,
             in_flight: 1,
@@ -259,7 +238,7 @@ mod tests {
     fn unsent_operation_has_a_reason() {
         let stop = |kind| Some(Stop::new(kind, "why"));
         let unsent = Some(OperationOutcome::NotSent { reason: "why".into() });
-        let (accepted, refused, doubt, told_unsent) =
+        let (accepted, refused, doubt, not_sent) =
             (Some(outcome(0)), Some(outcome(2)), Some(outcome(4)), Some(outcome(3)));
         let (planned, sending) = (RowState::Planned, RowState::Sending);
         for (known, state, stopped, expected, keeps) in [
@@ -267,8 +246,8 @@ mod tests {
             (&accepted, RowState::Accepted, stop(StopKind::Interrupted(2)), &accepted, true),
             (&refused, RowState::Rejected, stop(StopKind::OffContract), &refused, false),
             (&doubt, RowState::InDoubt, stop(StopKind::OffContract), &doubt, false),
-            (&told_unsent, planned, stop(StopKind::KeyRefused), &told_unsent, true),
-            (&told_unsent, planned, stop(StopKind::OffContract), &told_unsent, true),
+            (&not_sent, planned, stop(StopKind::KeyRefused), &not_sent, true),
+            (&not_sent, planned, stop(StopKind::OffContract), &not_sent, true),
             // It was recalled before its intent, or another process took the run.
             (&None, planned, stop(StopKind::Interrupted(2)), &unsent, true),
             (&None, planned, stop(StopKind::LeaseLost), &unsent, true),
@@ -279,14 +258,14 @@ mod tests {
             let mut counts = StateCounts::default();
             counts.add(state, 1);
             let case = format!("{known:?} {state} {stopped:?}");
-            let told = to_single_ending(SendEnding {
+            let ending = to_single_ending(SendEnding {
                 stopped: stopped.clone(),
                 counts,
                 outcome: known.clone(),
                 ..SendEnding::default()
             });
-            assert_eq!(&told.outcome, expected, "{case}");
-            assert_eq!(told.stopped, stopped.filter(|_| keeps), "{case}");
+            assert_eq!(&ending.outcome, expected, "{case}");
+            assert_eq!(ending.stopped, stopped.filter(|_| keeps), "{case}");
         }
     }
 }

@@ -1,7 +1,9 @@
 //! Status queries: polling of messages without a final status, before a retry, and of the first messages of a run.
+//!
+//! The lifetimes of a message's channels say when an answer about it is final.
 
 use std::cmp::Reverse;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -9,14 +11,17 @@ use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
 use super::Snapshot;
 use super::flow_control::QueuedMessage;
-use super::frozen::ChainLifetimes;
+use super::frozen::FrozenInputs;
+use super::options::SendContext;
 use super::reconcile::StatusTrust;
 use super::submission::Submitter;
 use campaign_core::domain::{
-    Chain, DeliveryState, GatewayMessageId, MessageId, Receipt, ReceiptSource, ReportedChannel, Row, Status,
+    Chain, DeliveryState, FieldValue, GatewayMessageId, MessageContent, MessageId, NamedTemplate, Receipt,
+    ReceiptSource, ReportedChannel, Row, Stage, Status,
 };
 use campaign_gateway::{Gateway, StatusAnswer};
 use campaign_ledger::{Allowance, EnvelopeReader, Ledger, LedgerError, NewReceipt, ReceiptOutcome, RowState, Run};
+use campaign_manifest::CampaignBrief;
 
 /// A message whose status is queried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +44,7 @@ pub struct PollCounts {
     /// Messages that were queried.
     pub asked: u64,
     /// Messages with a new status.
-    pub told: u64,
+    pub updated: u64,
     /// Messages whose answers proved nothing, because the gateway cannot tell sent from unsent messages.
     pub blind: u64,
     /// Messages without a usable answer.
@@ -59,7 +64,7 @@ pub struct StatusPoller<'a> {
     /// The run.
     pub run: &'a Run,
     /// The account and its rate limit.
-    pub account: Allowance,
+    pub allowance: Allowance,
     /// The maximum number of operations in an envelope.
     pub most: usize,
     /// The wall clock.
@@ -139,15 +144,15 @@ impl StatusPoller<'_> {
         deadline: Instant,
         polled: &mut PollCounts,
     ) -> Result<Option<Vec<Option<Receipt>>>, LedgerError> {
-        let Self { ledger, gateway, run, ref account, most, .. } = *self;
-        let questions = StatusQuery { ledger, gateway, run, account, most };
+        let Self { ledger, gateway, run, ref allowance, most, .. } = *self;
+        let questions = StatusQuery { ledger, gateway, run, allowance, most };
         let began = Instant::now();
         // A reference is not needed, because denials do not count here.
         let ids = group.iter().map(|message| message.id);
-        let Some((sight, answers)) = questions.ask_trusted(ids, None, deadline).await? else { return Ok(None) };
-        let answered = self.store_answers(group, sight, answers, polled).await?;
+        let Some((trust, answers)) = questions.ask_trusted(ids, None, deadline).await? else { return Ok(None) };
+        let answered = self.store_answers(group, trust, answers, polled).await?;
         let operations = group.len() as f64 + 1.0;
-        let turn = self.account.rate.map_or(Duration::ZERO, |rate| {
+        let turn = self.allowance.rate.map_or(Duration::ZERO, |rate| {
             Duration::from_secs_f64((operations / (rate * share).max(0.001)).min(3_600.0))
         });
         sleep(turn.saturating_sub(began.elapsed())).await;
@@ -157,7 +162,7 @@ impl StatusPoller<'_> {
     async fn store_answers(
         &self,
         group: &[PendingMessage],
-        sight: StatusTrust,
+        trust: StatusTrust,
         answers: Vec<StatusAnswer>,
         polled: &mut PollCounts,
     ) -> Result<Vec<Option<Receipt>>, LedgerError> {
@@ -169,7 +174,7 @@ impl StatusPoller<'_> {
                     polled.unclear += 1;
                     None
                 }
-                _ if sight == StatusTrust::Blind => {
+                _ if trust == StatusTrust::Blind => {
                     polled.blind += 1;
                     None
                 }
@@ -187,7 +192,7 @@ impl StatusPoller<'_> {
         });
         let receipts = receipts.collect();
         let receptions = self.ledger.store_receipts(receipts).await?;
-        polled.told += receptions.iter().filter(|reception| **reception == ReceiptOutcome::Stored).count() as u64;
+        polled.updated += receptions.iter().filter(|reception| **reception == ReceiptOutcome::Stored).count() as u64;
         Ok(answered)
     }
 }
@@ -206,7 +211,7 @@ pub(super) struct StatusQuery<'a> {
     pub(super) ledger: &'a dyn Ledger,
     pub(super) gateway: &'a dyn Gateway,
     pub(super) run: &'a Run,
-    pub(super) account: &'a Allowance,
+    pub(super) allowance: &'a Allowance,
     /// The maximum number of operations in an envelope.
     pub(super) most: usize,
 }
@@ -227,13 +232,13 @@ impl StatusQuery<'_> {
         let mut answers = Vec::with_capacity(ids.len());
         for asked in ids.chunks(self.most.max(1)) {
             let count = u32::try_from(asked.len()).unwrap_or(u32::MAX);
-            let wait = self.ledger.reserve_rate(self.account, count).await?.time;
+            let wait = self.ledger.reserve_rate(self.allowance, count).await?.time;
             if Instant::now() + wait > deadline {
                 return Ok(None);
             }
             sleep(wait).await;
-            let Ok(told) = timeout_at(deadline, self.gateway.ask_statuses(asked)).await else { return Ok(None) };
-            answers.extend(told);
+            let Ok(answered) = timeout_at(deadline, self.gateway.ask_statuses(asked)).await else { return Ok(None) };
+            answers.extend(answered);
         }
         let mut answers = answers.into_iter();
         let unclear = || StatusAnswer::Unclear("no answer".to_owned());
@@ -245,7 +250,7 @@ impl StatusQuery<'_> {
 
 /// The status of a message that seemed to have failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ConfirmedFate {
+pub enum ConfirmedStatus {
     /// The message failed on all of its channels.
     Failed,
     /// The message was delivered.
@@ -256,18 +261,18 @@ pub enum ConfirmedFate {
     Unknown,
 }
 
-impl ConfirmedFate {
+impl ConfirmedStatus {
     fn from_receipt(message: &PendingMessage, reported: Option<&Receipt>) -> Self {
-        let Some(receipt) = reported else { return ConfirmedFate::Unknown };
+        let Some(receipt) = reported else { return ConfirmedStatus::Unknown };
         match receipt.status.delivery_state() {
-            DeliveryState::Delivered | DeliveryState::Read => ConfirmedFate::Delivered,
-            DeliveryState::Pending => ConfirmedFate::InProgress,
+            DeliveryState::Delivered | DeliveryState::Read => ConfirmedStatus::Delivered,
+            DeliveryState::Pending => ConfirmedStatus::InProgress,
             DeliveryState::Failed => {
                 let is_last = receipt.source == ReceiptSource::AskedLast;
                 if is_last || message.chain.ends_with(receipt.channel.as_ref()) {
-                    ConfirmedFate::Failed
+                    ConfirmedStatus::Failed
                 } else {
-                    ConfirmedFate::InProgress
+                    ConfirmedStatus::InProgress
                 }
             }
         }
@@ -276,7 +281,7 @@ impl ConfirmedFate {
 
 impl StatusPoller<'_> {
     /// Asks the gateway about messages before their retry, and stores its answers as receipts. Returns one status per
-    /// message, in order; messages that the deadline leaves unasked are [`ConfirmedFate::Unknown`].
+    /// message, in order; messages that the deadline leaves unasked are [`ConfirmedStatus::Unknown`].
     ///
     /// # Errors
     /// If the ledger cannot be read or written.
@@ -284,20 +289,20 @@ impl StatusPoller<'_> {
         &self,
         messages: &[PendingMessage],
         deadline: Instant,
-    ) -> Result<Vec<ConfirmedFate>, LedgerError> {
-        let mut fates = Vec::with_capacity(messages.len());
+    ) -> Result<Vec<ConfirmedStatus>, LedgerError> {
+        let mut statuses = Vec::with_capacity(messages.len());
         for group in messages.chunks(self.group_size()) {
             let answers = self.ask_group(group, 1.0, deadline, &mut PollCounts::default()).await?;
             let Some(answers) = answers else { break };
-            fates.extend(
+            statuses.extend(
                 group
                     .iter()
                     .zip(&answers)
-                    .map(|(message, reported)| ConfirmedFate::from_receipt(message, reported.as_ref())),
+                    .map(|(message, reported)| ConfirmedStatus::from_receipt(message, reported.as_ref())),
             );
         }
-        fates.resize(messages.len(), ConfirmedFate::Unknown);
-        Ok(fates)
+        statuses.resize(messages.len(), ConfirmedStatus::Unknown);
+        Ok(statuses)
     }
 }
 
@@ -325,15 +330,16 @@ pub(super) async fn ask_until_known(
     queued: &[QueuedMessage],
     deadline: Instant,
 ) -> Result<LateRejections, LedgerError> {
+    let SendContext { ledger, gateway, .. } = &submitter.context;
     let mut open: Vec<QueuedMessage> = queued.iter().copied().take(MAX_ASKED).collect();
     let mut learned = LateRejections { rejected: Vec::new(), asked: open.len(), lag: None };
     let (began, mut known) = (Instant::now(), HashSet::new());
     while !open.is_empty() && Instant::now() < deadline {
         let count = u32::try_from(open.len()).unwrap_or(u32::MAX);
-        let wait = submitter.ledger.reserve_rate(&submitter.account, count).await?.time;
+        let wait = ledger.reserve_rate(&submitter.options.allowance, count).await?.time;
         sleep_until(deadline.min(Instant::now() + wait)).await;
         let ids: Vec<MessageId> = open.iter().map(|message| message.id).collect();
-        let Ok(answers) = timeout_at(deadline, submitter.gateway.ask_statuses(&ids)).await else { break };
+        let Ok(answers) = timeout_at(deadline, gateway.ask_statuses(&ids)).await else { break };
         let mut waiting = Vec::new();
         for (message, answer) in open.into_iter().zip(answers) {
             if matches!(answer, StatusAnswer::Known { .. }) && known.insert(message.id) {
@@ -355,6 +361,56 @@ pub(super) async fn ask_until_known(
         }
     }
     Ok(learned)
+}
+
+/// The default lifetime of a message on a channel (contract 8 `rcs_lifetime`; other channels alike).
+const DEFAULT_LIFETIME: Duration = Duration::from_secs(172_800);
+/// The minimum lifetime of a chain, because receipts of the last channel can be late.
+const MIN_LIFETIME: Duration = Duration::from_secs(4 * 86_400);
+/// The number of channels that an unknown chain can have.
+const MAX_CHANNELS: u32 = 6;
+
+/// The lifetime of each channel chain of a run, from the time of sending.
+#[derive(Clone, Debug, Default)]
+pub struct ChainLifetimes(HashMap<Chain, Duration>);
+
+impl ChainLifetimes {
+    /// The lifetimes of a frozen run. If its copies cannot be read, those of the gateway.
+    pub async fn load_for_run(ledger: &dyn Ledger, run: &Run) -> Self {
+        let frozen = FrozenInputs::load_for_run(ledger, run).await;
+        frozen.map(|frozen| Self::from_brief(&frozen.brief)).unwrap_or_default()
+    }
+
+    /// The lifetimes of a campaign's messages. Of variants with the same channels, the longer one.
+    #[must_use]
+    pub fn from_brief(brief: &CampaignBrief) -> Self {
+        let mut times = HashMap::new();
+        for content in brief.all_contents() {
+            let time = times.entry(content.channel_chain()).or_default();
+            *time = total_lifetime(content).max(*time);
+        }
+        Self(times)
+    }
+
+    /// The lifetime of a chain: the sum of its channels, at least four days.
+    #[must_use]
+    pub fn for_chain(&self, chain: Chain) -> Duration {
+        let channels =
+            if chain.is_known() { u32::try_from(chain.channels().count()).unwrap_or(1) } else { MAX_CHANNELS };
+        self.0.get(&chain).copied().unwrap_or(DEFAULT_LIFETIME * channels).max(MIN_LIFETIME)
+    }
+}
+
+fn total_lifetime(content: &MessageContent<NamedTemplate>) -> Duration {
+    content.stages.iter().map(stage_lifetime).sum()
+}
+
+fn stage_lifetime(stage: &Stage<NamedTemplate>) -> Duration {
+    let named = stage.values().find_map(|(field, value)| match value {
+        FieldValue::Number(seconds) if field.key == "lifetime" => Some(Duration::from_secs(seconds.into())),
+        _ => None,
+    });
+    named.unwrap_or(DEFAULT_LIFETIME)
 }
 
 #[cfg(test)]
@@ -396,19 +452,59 @@ mod retry_tests {
             Some(Receipt { channel, ..Receipt::new(source, status) })
         };
         let (asked, last) = (ReceiptSource::Asked, ReceiptSource::AskedLast);
-        for (reported, fate) in [
-            (None, ConfirmedFate::Unknown),
-            (report(asked, "sms", Status::Undeliverable), ConfirmedFate::Failed),
-            (report(asked, "", Status::Expired), ConfirmedFate::Failed),
-            (report(asked, "viber", Status::Expired), ConfirmedFate::InProgress),
-            (report(last, "viber", Status::Expired), ConfirmedFate::Failed),
-            (report(asked, "MAX", Status::Expired), ConfirmedFate::InProgress),
-            (report(asked, "sms", Status::Accepted), ConfirmedFate::InProgress),
-            (report(asked, "", Status::Unknown), ConfirmedFate::InProgress),
-            (report(asked, "viber", Status::Read), ConfirmedFate::Delivered),
-            (report(last, "sms", Status::PartiallyDelivered), ConfirmedFate::Delivered),
+        for (reported, expected) in [
+            (None, ConfirmedStatus::Unknown),
+            (report(asked, "sms", Status::Undeliverable), ConfirmedStatus::Failed),
+            (report(asked, "", Status::Expired), ConfirmedStatus::Failed),
+            (report(asked, "viber", Status::Expired), ConfirmedStatus::InProgress),
+            (report(last, "viber", Status::Expired), ConfirmedStatus::Failed),
+            (report(asked, "MAX", Status::Expired), ConfirmedStatus::InProgress),
+            (report(asked, "sms", Status::Accepted), ConfirmedStatus::InProgress),
+            (report(asked, "", Status::Unknown), ConfirmedStatus::InProgress),
+            (report(asked, "viber", Status::Read), ConfirmedStatus::Delivered),
+            (report(last, "sms", Status::PartiallyDelivered), ConfirmedStatus::Delivered),
         ] {
-            assert_eq!(ConfirmedFate::from_receipt(&message, reported.as_ref()), fate, "{reported:?}");
+            assert_eq!(ConfirmedStatus::from_receipt(&message, reported.as_ref()), expected, "{reported:?}");
         }
+    }
+}
+
+#[cfg(test)]
+mod lifetime_tests {
+    use super::*;
+    use campaign_core::domain::OperationKind;
+    use campaign_manifest::{CampaignDay, load_campaign};
+
+    const DAY: u64 = 86_400;
+
+    fn times(channels: &str) -> ChainLifetimes {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("sale.yaml");
+        let campaign = format!("name: sale\nrecipients: {{ file: list.csv }}\nchannels:\n{channels}");
+        std::fs::write(&file, campaign).unwrap();
+        let loaded = load_campaign(&file, CampaignDay::Coming(jiff::civil::Date::ZERO));
+        ChainLifetimes::from_brief(&loaded.value.unwrap_or_else(|| panic!("{:?}", loaded.findings)).brief)
+    }
+
+    #[test]
+    fn chain_lifetime_is_the_sum_of_its_channels() {
+        let viber = |lifetime| format!("  - viber: {{ signature: Olena, message: Hi, lifetime: {lifetime} }}\n");
+        let sms = "  - sms: { signature: Olena, message: Hi }\n";
+        let chain = Chain::from(OperationKind::ViberSms);
+        let of = |lifetime| times(&format!("{}{sms}", viber(lifetime))).for_chain(chain).as_secs();
+        assert_eq!(of("1h"), 4 * DAY, "four days at least");
+        assert_eq!(of("172800"), 4 * DAY);
+        let rcs = "  - rcs: { signature: Olena, message: Hi, image: https://shop.example/1.png, button: Buy, \
+                   link: https://shop.example, lifetime: 4d }\n";
+        let two = times(&format!("{rcs}{sms}"));
+        assert_eq!(two.for_chain(OperationKind::RcsSms.into()).as_secs(), 6 * DAY);
+    }
+
+    #[test]
+    fn chain_lifetime_without_copies_uses_gateway_defaults() {
+        let unread = ChainLifetimes::default();
+        assert_eq!(unread.for_chain(OperationKind::RcsViberSms.into()).as_secs(), 6 * DAY);
+        assert_eq!(unread.for_chain(OperationKind::Sms.into()).as_secs(), 4 * DAY);
+        assert_eq!(unread.for_chain(Chain::UNKNOWN).as_secs(), 12 * DAY);
     }
 }

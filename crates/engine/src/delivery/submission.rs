@@ -14,15 +14,13 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
 use super::flow_control::QueuedMessage;
+use super::options::{AfterWait, DeliveryEvent, DeliveryObserver, SendContext, SendOptions};
 use super::rate_gate::RateGate;
-use super::sending_hours::SendingHours;
-use super::start::{AfterWait, DeliveryEvent, DeliveryObserver};
 use campaign_core::domain::{DeliveryState, OperationOutcome, ReportedChannel, Row, Status};
 use campaign_core::failpoint;
-use campaign_gateway::{Envelope, Gateway, GatewayReply, MayLeave, Signal};
+use campaign_gateway::{Envelope, GatewayReply, MayLeave, Signal};
 use campaign_ledger::{
-    Allowance, Bound, Bounds, Intent, KeptReceipt, Lease, Ledger, LedgerError, NewRowEvent, Ownership, Permit,
-    RowChange, SentRow, Settlement,
+    Bound, Intent, KeptReceipt, LedgerError, NewRowEvent, Ownership, Permit, RowChange, SentRow, Settlement,
 };
 
 /// The extra time beyond the request's timeout.
@@ -33,23 +31,11 @@ const ANNOUNCE_AFTER: Duration = Duration::from_secs(2);
 
 /// Submits envelopes of a run.
 pub(super) struct Submitter {
-    pub(super) ledger: Arc<dyn Ledger>,
-    pub(super) gateway: Arc<dyn Gateway>,
-    pub(super) lease: Lease,
-    /// The account and its rate limit.
-    pub(super) account: Allowance,
-    /// The bounds that each intent must keep, if any.
-    pub(super) bounds: Option<Arc<Bounds>>,
+    pub(super) options: Arc<SendOptions>,
+    pub(super) context: SendContext,
     pub(super) gate: RateGate,
-    /// The campaign's rate, which several workers keep together.
-    pub(super) pace: Option<Allowance>,
-    pub(super) timeout: Duration,
     pub(super) watchdog: Watchdog,
-    pub(super) slow: SlowAnswers,
-    /// Is informed about long waits.
-    pub(super) observer: DeliveryObserver,
-    /// When messages may leave. `None` if they may at any time.
-    pub(super) hours: Option<Arc<SendingHours>>,
+    slow: SlowAnswers,
 }
 
 /// The result of submitting an envelope.
@@ -76,6 +62,21 @@ pub(super) enum SubmissionEnd {
 }
 
 impl Submitter {
+    pub(super) fn new(options: Arc<SendOptions>, context: SendContext) -> Self {
+        Self {
+            gate: RateGate::new(options.rate),
+            watchdog: Watchdog::new(options.timeout),
+            slow: SlowAnswers::new(options.timeout, Arc::clone(&context.observer)),
+            options,
+            context,
+        }
+    }
+
+    /// Emits an event.
+    pub(super) fn emit(&self, event: DeliveryEvent) {
+        (self.context.observer)(event);
+    }
+
     /// Waits for the envelope's turn, records the intent, waits for the account's slot, and sends.
     ///
     /// A change of `recalls` withdraws the envelope while it waits.
@@ -88,14 +89,15 @@ impl Submitter {
         mut recalls: watch::Receiver<u64>,
     ) -> Result<SubmissionEnd, LedgerError> {
         let began = Instant::now();
+        let (SendOptions { lease, timeout, .. }, SendContext { ledger, gateway, .. }) = (&*self.options, &self.context);
         let turn = tokio::select! {
             biased;
             _ = recalls.changed() => return Ok(SubmissionEnd::Recalled),
             turn = self.gate.wait_turn(envelope.operations().len()) => turn,
         };
-        if let Some(pace) = &self.pace {
+        if let Some(pace) = self.options.sharing.as_ref().and_then(|sharing| sharing.pace.as_ref()) {
             let count = u32::try_from(envelope.operations().len()).unwrap_or(u32::MAX);
-            let wait = self.ledger.reserve_rate(pace, count).await?;
+            let wait = ledger.reserve_rate(pace, count).await?;
             tokio::select! {
                 biased;
                 _ = recalls.changed() => return Ok(SubmissionEnd::Recalled),
@@ -103,7 +105,7 @@ impl Submitter {
             }
         }
         let leave_by = envelope.operations().iter().filter_map(|operation| operation.leave_before).min();
-        let hours = self.hours.clone();
+        let hours = self.context.passes.as_ref().map(|passes| Arc::clone(&passes.hours));
         let late = move || hours.as_ref().map(|hours| hours.now()).filter(|now| leave_by.is_some_and(|by| *now >= by));
         if let Some(now) = late() {
             return Ok(SubmissionEnd::TooLate(now));
@@ -123,11 +125,11 @@ impl Submitter {
             })
             .collect();
         tracing::debug!(waited_ms = elapsed_millis(began), "has its turn");
-        let (account, bounds) = (self.account.clone(), self.bounds.clone());
+        let (account, bounds) = (self.options.allowance.clone(), self.options.bounds.clone());
         let costs = envelope.operations().iter().map_while(|operation| operation.cost).collect();
-        let intent = Intent { lease: self.lease, kind: envelope.kind(), account, rows, costs, bounds, leave_by };
+        let intent = Intent { lease: *lease, kind: envelope.kind(), account, rows, costs, bounds, leave_by };
         let asked = self.watchdog.register();
-        let begun = self.ledger.begin_envelope(intent).await;
+        let begun = ledger.begin_envelope(intent).await;
         self.watchdog.remove(asked);
         let (number, wait) = match begun? {
             Permit::Granted { envelope, wait } => (envelope, wait),
@@ -150,7 +152,7 @@ impl Submitter {
             self.watchdog.enter_step(WatchedEnvelope::Envelope(number), WaitStep::Slot);
             if wait.time > ANNOUNCE_AFTER {
                 let (reason, time) = (wait.reason.describe().to_owned(), wait.time);
-                (self.observer)(DeliveryEvent::Waiting { reason, time, next: AfterWait::NEXT });
+                self.emit(DeliveryEvent::Waiting { reason, time, next: AfterWait::NEXT });
             }
             tokio::select! {
                 biased;
@@ -159,13 +161,13 @@ impl Submitter {
             }
         }
         // The computer may have slept for long: it may be too late, or another process may have the run.
-        let (ledger, lease) = (Arc::clone(&self.ledger), self.lease);
+        let (ledger, lease) = (Arc::clone(ledger), *lease);
         let may_leave: MayLeave = Arc::new(move || late().is_none() && ledger.may_still_send(lease));
         failpoint::pass("envelope.leaves");
         self.watchdog.enter_step(WatchedEnvelope::Envelope(number), WaitStep::Answer);
         turn.mark_left();
-        let submitted = self.gateway.submit(envelope, may_leave);
-        let reply = self.slow.wait_for(tokio::time::timeout(self.timeout + GRACE, submitted)).await;
+        let submitted = gateway.submit(envelope, may_leave);
+        let reply = self.slow.wait_for(tokio::time::timeout(*timeout + GRACE, submitted)).await;
         failpoint::pass("answer.came");
         let Some(reply) = reply.unwrap_or_else(|_| Some(self.silence_reply(envelope))) else {
             return Ok(SubmissionEnd::HeldBack(number, withdrawn_reply(envelope)));
@@ -180,12 +182,12 @@ impl Submitter {
             || envelope.operations().iter().filter(|operation| operation.repeats).map(|operation| operation.row);
         let (Some(first), Some(last)) = (repeats().min(), repeats().max()) else { return Ok(Vec::new()) };
         let rows = first.get()..last.get().saturating_add(1);
-        let mut told = self.ledger.load_receipts(self.lease.run, rows).await?;
+        let mut receipts = self.context.ledger.load_receipts(self.options.lease.run, rows).await?;
         let is_delivery = |kept: &KeptReceipt| {
             matches!(kept.receipt.status.delivery_state(), DeliveryState::Delivered | DeliveryState::Read)
         };
-        told.retain(|(row, kept)| kept.iter().any(is_delivery) && repeats().any(|repeated| repeated == *row));
-        Ok(told.into_iter().map(|(row, _)| row).collect())
+        receipts.retain(|(row, kept)| kept.iter().any(is_delivery) && repeats().any(|repeated| repeated == *row));
+        Ok(receipts.into_iter().map(|(row, _)| row).collect())
     }
 
     /// Records the outcome of the envelope.
@@ -194,9 +196,8 @@ impl Submitter {
     /// If the outcome cannot be recorded; then the intent stays, and the messages are in doubt.
     pub(super) async fn record_outcome(&self, number: u32, reply: &GatewayReply) -> Result<(), LedgerError> {
         self.watchdog.enter_step(WatchedEnvelope::Envelope(number), WaitStep::Outcome);
-        let outcomes = reply.outcomes.clone();
-        let evidence = reply.evidence.clone();
-        self.ledger.settle_envelope(Settlement { run: self.lease.run, envelope: number, outcomes, evidence }).await?;
+        let (run, outcomes, evidence) = (self.options.lease.run, reply.outcomes.clone(), reply.evidence.clone());
+        self.context.ledger.settle_envelope(Settlement { run, envelope: number, outcomes, evidence }).await?;
         failpoint::pass("outcome.kept");
         tracing::debug!(envelope = number, "outcome kept");
         Ok(())
@@ -220,11 +221,11 @@ impl Submitter {
             }
         };
         let events = refused.iter().map(event).collect();
-        self.ledger.record_events(self.lease, events).await
+        self.context.ledger.record_events(self.options.lease, events).await
     }
 
     fn silence_reply(&self, envelope: &Envelope) -> GatewayReply {
-        let reason = format!("no answer within {} s", self.timeout.as_secs_f64());
+        let reason = format!("no answer within {} s", self.options.timeout.as_secs_f64());
         let doubt = OperationOutcome::InDoubt { reason: reason.as_str().into() };
         GatewayReply::for_all(envelope.operations().len(), &doubt, Signal::Broken(reason))
     }
@@ -377,8 +378,8 @@ impl Watchdog {
     /// Waits until an envelope has been in one step for too long. Returns a description of all waiting envelopes.
     pub(super) async fn wait_overdue(&self) -> String {
         loop {
-            if let Some(told) = self.describe_overdue() {
-                return told;
+            if let Some(description) = self.describe_overdue() {
+                return description;
             }
             sleep(CHECK_INTERVAL).await;
         }
@@ -432,20 +433,20 @@ mod slow_answers_tests {
 
     /// The times, in seconds from the start, at which slow answers are announced if answers take this long.
     async fn announcement_times(at_most: u64, answers: &[u64]) -> Vec<u64> {
-        let (began, told) = (Instant::now(), Arc::new(Mutex::new(Vec::new())));
-        let kept = Arc::clone(&told);
+        let (began, announced) = (Instant::now(), Arc::new(Mutex::new(Vec::new())));
+        let times = Arc::clone(&announced);
         let observer: DeliveryObserver = Arc::new(move |event| {
             let DeliveryEvent::Slow { waited, at_most: most } = event else { panic!("unexpected event") };
             assert_eq!((waited, most), (SLOW_AFTER, Duration::from_secs(at_most)));
-            kept.lock().unwrap().push(began.elapsed().as_secs());
+            times.lock().unwrap().push(began.elapsed().as_secs());
         });
         let slow = SlowAnswers::new(Duration::from_secs(at_most), observer);
         for &late in answers {
             slow.wait_for(sleep(Duration::from_secs(late))).await;
         }
         assert_eq!(began.elapsed().as_secs(), answers.iter().sum::<u64>(), "nothing is waited for but the answers");
-        let told = told.lock().unwrap();
-        told.clone()
+        let announced = announced.lock().unwrap();
+        announced.clone()
     }
 
     #[tokio::test(start_paused = true)]
@@ -469,8 +470,8 @@ mod watchdog_tests {
     /// The time until something is overdue, and its description. `None` within a day.
     async fn measure_overdue(watchdog: &Watchdog) -> Option<(u64, String)> {
         let start = Instant::now();
-        let told = tokio::time::timeout(Duration::from_secs(86_400), watchdog.wait_overdue()).await.ok()?;
-        Some((start.elapsed().as_secs(), told))
+        let overdue = tokio::time::timeout(Duration::from_secs(86_400), watchdog.wait_overdue()).await.ok()?;
+        Some((start.elapsed().as_secs(), overdue))
     }
 
     #[tokio::test(start_paused = true)]
@@ -479,9 +480,9 @@ mod watchdog_tests {
             for step in [WaitStep::Intent, WaitStep::Answer, WaitStep::Outcome] {
                 let watchdog = Watchdog::new(Duration::from_secs(timeout));
                 watchdog.enter_step(WatchedEnvelope::Envelope(7), step);
-                let (seconds, told) = measure_overdue(&watchdog).await.expect("it is overdue");
+                let (seconds, overdue) = measure_overdue(&watchdog).await.expect("it is overdue");
                 assert_eq!(seconds, patience);
-                assert!(told.contains(&format!("request 7 {step} for {patience} s")), "{told}");
+                assert!(overdue.contains(&format!("request 7 {step} for {patience} s")), "{overdue}");
             }
         }
     }

@@ -1,68 +1,119 @@
-//! Figures of sending: rows by state, billed parts, errors, and deviations from the contract. Pure.
+//! The ending of sending with its figures: rows by state, billed parts, errors, deviations from the contract. Pure.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 
 use rustc_hash::FxHashSet;
 
-use super::start::{SendEnding, Stop};
 use campaign_core::domain::{GatewayMessageId, OperationOutcome, Phone};
 use campaign_gateway::{ContractDeviation, Envelope, GatewayReply};
 use campaign_ledger::{BilledParts, RowState, StateCounts};
 
-/// The figures of this start. The counts are those of the whole run.
+pub use campaign_ledger::StopKind;
+
+/// A stop with its reason in plain words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stop {
+    /// Its kind.
+    pub kind: StopKind,
+    /// The reason.
+    pub reason: String,
+}
+
+impl Stop {
+    /// A stop of that kind.
+    pub fn new(kind: StopKind, reason: impl Into<String>) -> Self {
+        Self { kind, reason: reason.into() }
+    }
+}
+
+impl fmt::Display for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.reason)
+    }
+}
+
+/// How sending ended.
+#[derive(Clone, Debug, Default)]
+pub struct SendEnding {
+    /// Why sending stopped before the last row. `None` if all rows were tried.
+    pub stopped: Option<Stop>,
+    /// The stored counts by state of the whole run.
+    pub counts: StateCounts,
+    /// Messages of this start that were or may have been sent.
+    pub sent: u64,
+    /// Rows of this start whose recipients opted out meanwhile.
+    pub opted_out: u64,
+    /// The billed parts of this start, as far as reported.
+    pub parts: BilledParts,
+    /// The errors of this start.
+    pub errors: ErrorCounts,
+    /// Deviations from the contract in the answers of this start.
+    pub oddities: DeviationCounts,
+    /// The observed delay until the gateway knew a message.
+    pub lag: Option<Duration>,
+    /// Whether the remaining rows can no longer leave in time.
+    pub expired: bool,
+    /// The stored outcome of the last operation. `None` while it is on its way.
+    pub outcome: Option<OperationOutcome>,
+}
+
+impl SendEnding {
+    /// The sum of this ending and the next one.
+    #[must_use]
+    pub fn merge(self, next: Self) -> Self {
+        let mut errors = self.errors;
+        errors.merge(next.errors);
+        Self {
+            sent: self.sent + next.sent,
+            opted_out: self.opted_out + next.opted_out,
+            parts: self.parts.plus(next.parts),
+            errors,
+            oddities: self.oddities.merge(next.oddities),
+            lag: self.lag.max(next.lag),
+            expired: self.expired || next.expired,
+            ..next
+        }
+    }
+}
+
+/// Keeps the figures of sending up to date until it ends.
 pub(super) struct RunTally {
-    counts: StateCounts,
-    sent: u64,
-    opted_out: u64,
-    parts: BilledParts,
-    errors: ErrorCounts,
-    oddities: DeviationCounts,
-    lag: Option<Duration>,
-    /// The last recorded outcome. `None` once more is on its way.
-    outcome: Option<OperationOutcome>,
+    figures: SendEnding,
 }
 
 impl RunTally {
     /// A tally that continues from the counts of the run.
     pub(super) fn new(counts: StateCounts) -> Self {
-        Self {
-            counts,
-            sent: 0,
-            opted_out: 0,
-            parts: BilledParts::default(),
-            errors: ErrorCounts::default(),
-            oddities: DeviationCounts::default(),
-            lag: None,
-            outcome: None,
-        }
+        Self { figures: SendEnding { counts, ..SendEnding::default() } }
     }
 
     pub(super) fn counts(&self) -> &StateCounts {
-        &self.counts
+        &self.figures.counts
     }
 
     /// Counts rows that are on their way.
     pub(super) fn count_begun(&mut self, rows: usize) {
         self.shift_state(RowState::Planned, RowState::Sending, rows);
-        self.outcome = None;
+        self.figures.outcome = None;
     }
 
     /// Counts rows whose recipients opted out meanwhile.
     pub(super) fn count_opted_out(&mut self, rows: usize) {
-        self.opted_out += rows as u64;
+        self.figures.opted_out += rows as u64;
     }
 
     /// Moves rows from one state to another.
     pub(super) fn shift_state(&mut self, from: RowState, to: RowState, rows: usize) {
-        self.counts.shift(from, to, rows as u64);
+        self.figures.counts.shift(from, to, rows as u64);
     }
 
     /// Rows on their way.
     pub(super) fn count_sending(&self) -> usize {
-        usize::try_from(self.counts.get(RowState::Sending)).unwrap_or(usize::MAX)
+        usize::try_from(self.figures.counts.get(RowState::Sending)).unwrap_or(usize::MAX)
     }
 
     /// Counts rows on their way as in doubt.
@@ -72,30 +123,29 @@ impl RunTally {
 
     /// Records the delay until the gateway knew a message.
     pub(super) fn record_lag(&mut self, lag: Option<Duration>) {
-        self.lag = self.lag.max(lag);
+        self.figures.lag = self.figures.lag.max(lag);
     }
 
     /// Counts a recorded reply.
     pub(super) fn count_reply(&mut self, envelope: &Envelope, reply: &GatewayReply) {
         for (operation, outcome) in envelope.operations().iter().zip(&reply.outcomes) {
             match outcome {
-                OperationOutcome::Accepted { parts, .. } => self.parts.add(*parts),
-                OperationOutcome::Rejected { error } => self.errors.count_error(operation.phone, error),
+                OperationOutcome::Accepted { parts, .. } => self.figures.parts.add(*parts),
+                OperationOutcome::Rejected { error } => self.figures.errors.count_error(operation.phone, error),
                 OperationOutcome::Queued { .. }
                 | OperationOutcome::NotSent { .. }
                 | OperationOutcome::InDoubt { .. } => {}
             }
-            self.sent += u64::from(!matches!(outcome, OperationOutcome::NotSent { .. }));
+            self.figures.sent += u64::from(!matches!(outcome, OperationOutcome::NotSent { .. }));
             self.shift_state(RowState::Sending, RowState::from_outcome(outcome), 1);
         }
-        self.outcome = reply.outcomes.last().cloned();
-        self.oddities.observe(reply);
+        self.figures.outcome = reply.outcomes.last().cloned();
+        self.figures.oddities.observe(reply);
     }
 
-    /// The ending with these figures.
-    pub(super) fn into_ending(self, stopped: Option<Stop>) -> SendEnding {
-        let Self { counts, sent, opted_out, parts, errors, oddities, lag, outcome } = self;
-        SendEnding { stopped, counts, sent, opted_out, parts, errors, oddities, lag, expired: false, outcome }
+    /// The ending with these figures. `expired` means that the remaining rows can no longer leave in time.
+    pub(super) fn into_ending(self, stopped: Option<Stop>, expired: bool) -> SendEnding {
+        SendEnding { stopped, expired, ..self.figures }
     }
 }
 
@@ -151,14 +201,14 @@ impl ErrorCounts {
 
 /// The reply with comparable errors, which do not quote their own phone number.
 pub(super) fn hide_numbers<'r>(envelope: &Envelope, reply: &'r GatewayReply) -> Cow<'r, GatewayReply> {
-    let mut told = Cow::Borrowed(reply);
+    let mut hidden = Cow::Borrowed(reply);
     for (index, operation) in envelope.operations().iter().enumerate() {
         let Some(OperationOutcome::Rejected { error }) = reply.outcomes.get(index) else { continue };
         if let Cow::Owned(error) = operation.phone.hide_in_text(error, HIDDEN_NUMBER) {
-            told.to_mut().outcomes[index] = OperationOutcome::Rejected { error };
+            hidden.to_mut().outcomes[index] = OperationOutcome::Rejected { error };
         }
     }
-    told
+    hidden
 }
 
 /// The number of remembered gateway identifiers: a gateway that repeats identifiers repeats one of them.
@@ -215,8 +265,8 @@ mod errors_tests {
             errors.count_error(phone, &format!("please enter a valid number, not {phone}"));
         }
         errors.count_error(Phone::new(380_501_234_567).unwrap(), "No route");
-        let told: Vec<_> = errors.most_frequent(5).collect();
-        assert_eq!(told, [("please enter a valid number, not 3805…67", 3), ("No route", 1)]);
+        let frequent: Vec<_> = errors.most_frequent(5).collect();
+        assert_eq!(frequent, [("please enter a valid number, not 3805…67", 3), ("No route", 1)]);
     }
 }
 
@@ -243,12 +293,12 @@ mod deviations_tests {
         assert_eq!(oddities.counts().count(), 0);
         oddities.observe(&reply(&[7; 5], vec![ContractDeviation::NumericRequestId]));
         oddities.observe(&reply(&[7, 4], vec![ContractDeviation::NegativeMsgId, ContractDeviation::NegativeMsgId]));
-        let told: Vec<_> = oddities.counts().collect();
+        let counted: Vec<_> = oddities.counts().collect();
         let expected = [
             (ContractDeviation::NumericRequestId, 1),
             (ContractDeviation::NegativeMsgId, 2),
             (ContractDeviation::RepeatedMsgId, 5),
         ];
-        assert_eq!(told, expected);
+        assert_eq!(counted, expected);
     }
 }

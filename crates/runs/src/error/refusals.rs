@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::{RetryLeftOut, ScheduleChange, short_digest};
+use crate::{ScheduleChange, SkippedRetries, short_digest};
 use campaign_core::domain::{Row, format_count, format_thousands};
 use campaign_core::finding::Finding;
 use campaign_ledger::{Plan, RowState};
@@ -245,7 +245,7 @@ pub enum RetryRefusal {
         changes: InputChanges,
     },
     /// No row can be sent again.
-    #[error("{}", describe_nothing(.run, *.failed, .error.as_deref(), *.left_out))]
+    #[error("{}", describe_nothing(.run, *.failed, .error.as_deref(), *.skipped))]
     Nothing {
         /// The run.
         run: String,
@@ -254,7 +254,7 @@ pub enum RetryRefusal {
         /// The text that errors had to contain.
         error: Option<String>,
         /// Rows that are not retried, by reason.
-        left_out: RetryLeftOut,
+        skipped: SkippedRetries,
     },
     /// The gateway did not confirm that messages failed.
     #[error("{}", describe_unconfirmed(.run, *.rows, *.said))]
@@ -268,9 +268,9 @@ pub enum RetryRefusal {
     },
 }
 
-fn describe_nothing(run: &str, failed: u64, error: Option<&str>, left_out: RetryLeftOut) -> String {
+fn describe_nothing(run: &str, failed: u64, error: Option<&str>, skipped: SkippedRetries) -> String {
     let which = error.map(|error| format!(" whose error contains `{error}`")).unwrap_or_default();
-    let RetryLeftOut { delivered, under_way, unconfirmed: _, guarded } = left_out;
+    let SkippedRetries { delivered, under_way, unconfirmed: _, guarded } = skipped;
     let mut message = format!("{run} has no rows to retry{which}");
     if guarded > 0 {
         message += &format!(

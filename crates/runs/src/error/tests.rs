@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::*;
-use crate::{AccountView, HeldRecipient, RetryLeftOut, ScheduleChange};
+use crate::{AccountView, HeldRecipient, ScheduleChange, SkippedRetries};
 use campaign_core::domain::Phone;
 use campaign_gateway::FailureCause;
 use campaign_ledger::RowState;
@@ -86,7 +86,7 @@ fn refusal_errors() -> Vec<Error> {
         above: 2,
     };
     let held = HeldRecipient { place: 1, phone: Phone::new(380_501_234_567).unwrap() };
-    let left_out = RetryLeftOut { delivered: 1, under_way: 1, unconfirmed: 0, guarded: 1 };
+    let skipped = SkippedRetries { delivered: 1, under_way: 1, unconfirmed: 0, guarded: 1 };
     let changed = |changes, earlier_edition| {
         Error::InputsChanged(Box::new(ChangedInputs {
             run: run(),
@@ -107,7 +107,7 @@ fn refusal_errors() -> Vec<Error> {
         Error::Retry(RetryRefusal::Unfinished { run: run(), file: campaign_file(), gateway: gateway() }),
         Error::Retry(RetryRefusal::Replaced { run: run() }),
         Error::Retry(RetryRefusal::Changed { run: run(), file: campaign_file(), gateway: gateway(), changes: list() }),
-        Error::Retry(RetryRefusal::Nothing { run: run(), failed: 2, error: Some("No route".to_owned()), left_out }),
+        Error::Retry(RetryRefusal::Nothing { run: run(), failed: 2, error: Some("No route".to_owned()), skipped }),
         Error::Retry(RetryRefusal::Unconfirmed { run: run(), rows: 3, said: Some(2) }),
         Error::Decision(DecisionRefusal::NotApplicable { row: Row::new(2), state: RowState::Accepted }),
         Error::Decision(DecisionRefusal::NotInDoubt { row: Row::new(2), state: RowState::Accepted }),

@@ -6,17 +6,14 @@ use jiff::Timestamp;
 use roaring::RoaringBitmap;
 use rustc_hash::FxHashMap;
 
-use super::approval::verify_token;
 use super::planned::{list_valid_digests, plan_campaign, store_plan};
+use super::signature::verify_token;
 use super::{PlanContent, PlanOptions, PlanRefusal, PlannedCampaign};
+use crate::begin::freeze_inputs;
 use crate::launch::Session;
-use crate::resume::freeze_inputs;
-use crate::{
-    Consent, ConsentRefusal, Error, ListSurvey, Proposal, ProposalKind, RunEvent, RunRequest, list_campaign_runs,
-};
+use crate::{ConsentRefusal, Error, ListSurvey, ProposalKind, RunEvent, RunRequest, list_campaign_runs};
 use campaign_core::domain::Row;
 use campaign_engine::delivery::{FrozenInputs, Snapshot};
-use campaign_gateway::BoxFuture;
 use campaign_ledger::{
     Approval, ApprovalFilter, EnvelopeReader, KeptApproval, Ledger, LedgerError, Plan, RowState, Run, RunId, find_plans,
 };
@@ -30,20 +27,6 @@ pub(crate) struct RequiredPlan {
     pub(super) planned: Option<Box<PlannedCampaign>>,
     /// The approvals.
     pub(super) approvals: Vec<KeptApproval>,
-}
-
-/// The confirmation of the person who approved a plan.
-pub(crate) struct PlanConsent;
-
-impl Consent for PlanConsent {
-    fn can_confirm(&self) -> bool {
-        true
-    }
-
-    fn ask<'a>(&'a self, question: Proposal<'a>) -> BoxFuture<'a, Result<(), ConsentRefusal>> {
-        let covered = matches!(question, Proposal::Begin { .. } | Proposal::Resume { .. });
-        Box::pin(async move { if covered { Ok(()) } else { Err(ConsentRefusal::NoTerminal) } })
-    }
 }
 
 /// The plan whose digest begins like this.
@@ -242,14 +225,14 @@ impl Session {
         if self.required_plan.is_none() && !needed {
             return Ok(None);
         }
-        let frozen = FrozenInputs::load_for_run(self.adapters.ledger.as_ref(), run).await?;
+        let frozen = &self.load_frozen(run).await?.inputs;
         // Whether the round is new was only stated when the run began.
         let options = [false, true]
             .map(|again| PlanOptions { again, ..PlanOptions::from_request(&self.launch.request, self.inputs()) });
-        self.refuse_other_plan(&frozen, &options)?;
+        self.refuse_other_plan(frozen, &options)?;
         let mut known = Vec::from_iter(self.launch.request.schedule_digest.clone());
         for options in &options {
-            known.extend(list_valid_digests(&frozen, &self.inputs().destination, options)?);
+            known.extend(list_valid_digests(frozen, &self.inputs().destination, options)?);
         }
         let own = self.find_used_approval(run, &known).await?;
         let approved = sent - unapproved;
@@ -266,7 +249,7 @@ impl Session {
                 self.refuse_more_messages(number)?;
                 pin.find_usable(now, number).filter(|_| number > 0).cloned()
             }
-            None => self.find_occurrence_approval(&frozen, total).await?,
+            None => self.find_occurrence_approval(frozen, total).await?,
         };
         match found {
             Some(approval) => Ok(Some(UsableApproval { left: approval.up_to, approval, is_used: false })),
@@ -283,7 +266,7 @@ impl Session {
             return Ok(());
         }
         let ledger = self.adapters.ledger.as_ref();
-        let frozen = FrozenInputs::load_for_run(ledger, run).await?;
+        let frozen = &self.load_frozen(run).await?.inputs;
         let now = PlanOptions::default().with_resources_of(self.inputs());
         let mut options = vec![now.clone(), PlanOptions { again: true, ..now }];
         for used in ledger.list_approvals(ApprovalFilter::Run(run.key)).await? {
@@ -291,7 +274,7 @@ impl Session {
             let planned = plans.first().map(PlanContent::parse_campaign).transpose()?;
             options.extend(planned.map(|planned| planned.options.with_resources_of(self.inputs())));
         }
-        let known = options.iter().map(|options| list_valid_digests(&frozen, &self.inputs().destination, options));
+        let known = options.iter().map(|options| list_valid_digests(frozen, &self.inputs().destination, options));
         let own = self.find_used_approval(run, &known.collect::<Result<Vec<_>, _>>()?.concat()).await?;
         match own.filter(|approval| number <= approval.up_to) {
             Some(_) => Ok(()),
@@ -367,13 +350,14 @@ impl Session {
         total: UnapprovedMessages,
     ) -> Result<Option<Approval>, Error> {
         let request = &self.launch.request;
-        let Some(armed) = request.schedule_digest.as_ref().filter(|_| self.required_rule(total).is_some()) else {
+        let Some(schedule_digest) = request.schedule_digest.as_ref().filter(|_| self.required_rule(total).is_some())
+        else {
             return Ok(None);
         };
         let ledger = self.adapters.ledger.as_ref();
         let own =
             list_valid_digests(now, &self.inputs().destination, &PlanOptions::from_request(request, self.inputs()))?;
-        for digest in own.iter().chain([armed]) {
+        for digest in own.iter().chain([schedule_digest]) {
             let found = load_approvals(ledger, digest, self.approval_rule()).await?;
             if let Some(approval) = find_usable_approval(&found, (self.adapters.clock)(), total.number) {
                 return Ok(Some(approval.clone()));

@@ -9,11 +9,10 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::account_rule::check_profile;
-use super::{PlanRefusal, TestRecipients};
-use crate::begin::TodaysTexts;
+use super::{PendingRequest, PlanRefusal, TestRecipients};
+use crate::begin::{TodaysTexts, freeze_inputs};
 use crate::check_campaign::check_inputs;
 use crate::guard::find_excluded;
-use crate::resume::freeze_inputs;
 use crate::schedule::format_addresses;
 use crate::send::{refuse_expired, refuse_unsendable_run};
 use crate::{
@@ -49,17 +48,6 @@ pub enum PlanContent {
     Campaign(Box<PlannedCampaign>),
     /// An operation that an assistant requests and that waits in another process.
     Pending(PendingRequest),
-}
-
-/// The address at which a pending operation can be reviewed: it is only in the memory of the process that will do it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PendingRequest {
-    /// The gateway's profile.
-    pub gateway: String,
-    /// The address of the process on loopback.
-    pub address: String,
-    /// The token for the address.
-    pub token: String,
 }
 
 /// A planned run of a campaign.

@@ -139,7 +139,7 @@ async fn poll_due_runs(adapters: &Adapters, rounds: &mut PollingRounds) -> Resul
         let polled = poll_run(adapters, run, polling, MAX_ROUND).await;
         rounds.record_poll(run, polling, polled.as_ref().ok());
         match polled {
-            Ok(polled) => tracing::info!(run = run.name(), asked = polled.asked, told = polled.told, "asked"),
+            Ok(polled) => tracing::info!(run = run.name(), asked = polled.asked, updated = polled.updated, "asked"),
             Err(error) => log_failure(Err(error)),
         }
     }

@@ -100,9 +100,9 @@ struct LedgerPair {
 impl LedgerPair {
     /// Takes the run in both.
     async fn claim_both(&mut self) {
-        let hold = self.real.acquire_campaign_lock("sale", "account").await.unwrap().expect("nobody has it");
-        let real = self.real.claim_run(&hold, self.run).await.unwrap();
-        let model = self.model.claim_run(FIXED_NOW, &hold, self.run, |_| false).unwrap();
+        let lock = self.real.acquire_campaign_lock("sale", "account").await.unwrap().expect("nobody has it");
+        let real = self.real.claim_run(&lock, self.run).await.unwrap();
+        let model = self.model.claim_run(FIXED_NOW, &lock, self.run, |_| false).unwrap();
         assert_eq!(real.in_doubt, model.in_doubt, "claim");
         self.leases.push((real.lease, model.lease));
     }
@@ -111,9 +111,9 @@ impl LedgerPair {
     async fn begin_both(&mut self, chance: &mut SimulationRandom, leases: (Lease, Lease)) {
         let real = any_intent(chance, leases.0);
         let model = Intent { lease: leases.1, ..real.clone() };
-        let told = self.model.begin_envelope(FIXED_NOW, model).unwrap();
-        assert_eq!(self.real.begin_envelope(real).await.unwrap(), told, "begin");
-        if let Permit::Granted { envelope, .. } = told {
+        let permit = self.model.begin_envelope(FIXED_NOW, model).unwrap();
+        assert_eq!(self.real.begin_envelope(real).await.unwrap(), permit, "begin");
+        if let Permit::Granted { envelope, .. } = permit {
             self.envelopes += 1;
             assert_eq!(envelope, self.envelopes);
         }
@@ -139,8 +139,8 @@ impl LedgerPair {
             6 if self.envelopes > 0 => {
                 let envelope = 1 + chance.below(u64::from(self.envelopes)) as u32;
                 let event = NewRowEvent { row: any_row(chance), envelope, change: any_change(chance) };
-                let told = self.real.record_events(leases.0, vec![event.clone()]).await.unwrap();
-                assert_eq!(told, self.model.record_events(FIXED_NOW, leases.1, vec![event]).unwrap(), "record");
+                let ownership = self.real.record_events(leases.0, vec![event.clone()]).await.unwrap();
+                assert_eq!(ownership, self.model.record_events(FIXED_NOW, leases.1, vec![event]).unwrap(), "record");
             }
             8 => {
                 let phone = Phone::new(row_phone(any_row(chance))).unwrap();

@@ -12,7 +12,8 @@ use super::platform::SimulatedGateway;
 use super::process::wall_now;
 use super::world::{SimulatedWorld, load_run};
 use crate::delivery::{
-    ChainLifetimes, ConfirmedFate, MessageInDoubt, MessagesInDoubt, PendingMessage, Reconciler, Snapshot, StatusPoller,
+    ChainLifetimes, ConfirmedStatus, MessageInDoubt, MessagesInDoubt, PendingMessage, Reconciler, Snapshot,
+    StatusPoller,
 };
 use campaign_core::domain::Row;
 use campaign_ledger::{
@@ -35,14 +36,15 @@ impl SimulatedWorld {
         if doubts.rows.is_empty() {
             return;
         }
-        let account = Allowance::new(run.account.as_str(), self.plan.account_rate);
+        let allowance = Allowance::new(run.account.as_str(), self.plan.account_rate);
         let reconciler =
-            Reconciler { ledger, gateway: line, run: &run, lease, account, most: self.plan.batch, clock: wall_now };
-        let Ok(learnt) = reconciler.ask_rows(&mut doubts, Instant::now() + Duration::from_secs(600)).await else {
+            Reconciler { ledger, gateway: line, run: &run, lease, allowance, most: self.plan.batch, clock: wall_now };
+        let Ok(reconciliation) = reconciler.ask_rows(&mut doubts, Instant::now() + Duration::from_secs(600)).await
+        else {
             return;
         };
-        self.record_sighting(Sighting::Found, learnt.found);
-        self.record_sighting(Sighting::Unresolved, learnt.unresolved);
+        self.record_sighting(Sighting::Found, reconciliation.found);
+        self.record_sighting(Sighting::Unresolved, reconciliation.unresolved);
         let hasty = self.mistake == Some(Mistake::OneDenialIsEnough);
         if self.plan.resend_if_not_found || hasty {
             let denied = |answer: &str| answer.starts_with("no such message");
@@ -128,19 +130,21 @@ impl SimulatedWorld {
             refused.into_iter().partition(seems_failed);
         let life = self.immortal_life();
         let (ledger, line) = (self.process_ledger(&life), self.simulated_gateway(0, &life));
-        let account = Allowance::new(run.account.as_str(), self.plan.account_rate);
+        let allowance = Allowance::new(run.account.as_str(), self.plan.account_rate);
         let (ledger, gateway, most) = (ledger.as_ref(), line.as_ref(), self.plan.batch);
-        let poller = StatusPoller { ledger, gateway, run, account, most, clock: wall_now };
+        let poller = StatusPoller { ledger, gateway, run, allowance, most, clock: wall_now };
         let message = |doubt: &MessageInDoubt| {
             let order = run.find_message(doubt.id).and_then(|(_, order)| order);
             PendingMessage::new((doubt.row, order, doubt.id), (doubt.chain, doubt.since), &ChainLifetimes::default())
         };
         let messages: Vec<PendingMessage> = asked.iter().map(message).collect();
-        let fates = poller.ask_before_retry(&messages, Instant::now() + Duration::from_secs(600)).await?;
-        let left_out =
-            fates.iter().filter(|fate| matches!(fate, ConfirmedFate::Delivered | ConfirmedFate::InProgress)).count();
-        self.record_sighting(Sighting::RetryLeftOut, left_out as u64);
-        let confirmed = asked.into_iter().zip(fates).filter(|(_, fate)| *fate == ConfirmedFate::Failed);
+        let statuses = poller.ask_before_retry(&messages, Instant::now() + Duration::from_secs(600)).await?;
+        let skipped = statuses
+            .iter()
+            .filter(|status| matches!(status, ConfirmedStatus::Delivered | ConfirmedStatus::InProgress))
+            .count();
+        self.record_sighting(Sighting::RetryLeftOut, skipped as u64);
+        let confirmed = asked.into_iter().zip(statuses).filter(|(_, status)| *status == ConfirmedStatus::Failed);
         again.extend(confirmed.map(|(doubt, _)| doubt));
         Ok(again)
     }

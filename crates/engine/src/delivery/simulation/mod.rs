@@ -70,8 +70,8 @@ fn play_world(plan: WorldPlan, mistake: Option<Mistake>) -> WorldReport {
 fn play_worlds(seeds: std::ops::Range<u64>) -> BTreeMap<Sighting, u64> {
     if let Ok(seed) = std::env::var("SIMULATION_SEED") {
         let seed = seed.parse().expect("SIMULATION_SEED is a number");
-        let told = play_world(WorldPlan::from_seed(seed), None);
-        assert!(told.broken.is_empty(), "seed {seed}: {:#?}\n{:#?}", told.broken, WorldPlan::from_seed(seed));
+        let judged = play_world(WorldPlan::from_seed(seed), None);
+        assert!(judged.broken.is_empty(), "seed {seed}: {:#?}\n{:#?}", judged.broken, WorldPlan::from_seed(seed));
         return BTreeMap::new();
     }
     let half = |odd: u64| {
@@ -79,9 +79,9 @@ fn play_worlds(seeds: std::ops::Range<u64>) -> BTreeMap<Sighting, u64> {
         move || {
             let mut seen = BTreeMap::new();
             for seed in seeds {
-                let told = play_world(WorldPlan::from_seed(seed), None);
-                assert!(told.broken.is_empty(), "SIMULATION_SEED={seed} repeats it: {:#?}", told.broken);
-                told.seen.into_iter().for_each(|(what, times)| *seen.entry(what).or_default() += times);
+                let judged = play_world(WorldPlan::from_seed(seed), None);
+                assert!(judged.broken.is_empty(), "SIMULATION_SEED={seed} repeats it: {:#?}", judged.broken);
+                judged.seen.into_iter().for_each(|(what, times)| *seen.entry(what).or_default() += times);
             }
             seen
         }

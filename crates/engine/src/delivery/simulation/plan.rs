@@ -240,7 +240,7 @@ impl WorldPlan {
 
 impl WorldPlan {
     /// The run of the campaign.
-    pub(super) fn new_run(&self, random: u64, left_out: ExcludedRows) -> NewRun {
+    pub(super) fn new_run(&self, random: u64, excluded: ExcludedRows) -> NewRun {
         NewRun {
             campaign: "simulated".into(),
             edition: String::new(),
@@ -252,7 +252,7 @@ impl WorldPlan {
             round: 1,
             recipients: u64::from(self.rows),
             last_row: Row::new(self.rows + 1),
-            excluded: left_out,
+            excluded,
             suppression: SuppressionPolicy::default(),
             file: None,
             began_at: wall_now(),

@@ -555,13 +555,14 @@ impl Gateway for SimulatedGateway {
             self.life.take_step().await;
             let numbers: Vec<u64> = ids.iter().map(|id| id.get()).collect();
             let exchange = self.wait_for_answer(self.platform.answer_statuses(&numbers)).await;
-            let mut told = read_status_answers(ids, &exchange, &RedactingReader::new(""));
+            let mut answers = read_status_answers(ids, &exchange, &RedactingReader::new(""));
             let blind = matches!(self.plan.oracle, StatusOracle::KnowsAll | StatusOracle::DeniesAll);
-            if self.mistake == Some(Mistake::BlindStatusTrusted) && blind && told.len() > 1 {
-                told[0] = StatusAnswer::Denied(String::new());
-                told[1] = StatusAnswer::Known { status: Status::Delivered, msg_id: None, channel: None, updated: None };
+            if self.mistake == Some(Mistake::BlindStatusTrusted) && blind && answers.len() > 1 {
+                answers[0] = StatusAnswer::Denied(String::new());
+                answers[1] =
+                    StatusAnswer::Known { status: Status::Delivered, msg_id: None, channel: None, updated: None };
             }
-            told
+            answers
         })
     }
 }

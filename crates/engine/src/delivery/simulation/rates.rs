@@ -355,11 +355,11 @@ async fn play_turns(rate: f64, seed: u64, trouble: TurnTrouble) {
     let log = log.lock().unwrap();
     let largest = log.iter().map(|(_, size)| *size).max().expect("something left");
     let excess = max_excess(&log, rate);
-    let told = format!("at {rate}/s, seed {seed}, {trouble:?}");
-    assert!(excess <= largest as f64 + 0.001, "{excess} above the rate in a window, {largest} allowed {told}");
+    let case = format!("at {rate}/s, seed {seed}, {trouble:?}");
+    assert!(excess <= largest as f64 + 0.001, "{excess} above the rate in a window, {largest} allowed {case}");
     let sent = log.iter().map(|(_, size)| size).sum::<usize>() + largest;
     let least = 0.95 * rate * lasts.as_secs_f64();
-    assert!(trouble.late || trouble.slowed || sent as f64 >= least, "{sent} of {least} {told}");
+    assert!(trouble.late || trouble.slowed || sent as f64 >= least, "{sent} of {least} {case}");
 }
 
 #[test]

@@ -52,7 +52,7 @@ impl AcknowledgedReceipt {
 
 impl SimulatedWorld {
     /// Makes the platform report what it executes from now on, in half of the worlds.
-    pub(super) fn start_telling(self: &Arc<Self>, mut executed: UnboundedReceiver<ExecutedMessage>) {
+    pub(super) fn start_reporting(self: &Arc<Self>, mut executed: UnboundedReceiver<ExecutedMessage>) {
         let (world, mut chance) = (Arc::clone(self), self.plan.random_for(4));
         if !self.plan.sends_webhooks() {
             return;
@@ -98,7 +98,7 @@ impl SimulatedWorld {
             return statuses.iter().map(|status| (Duration::ZERO, None, status.clone())).collect();
         }
         self.record_sighting(if fallback.reaches { Sighting::FellBack } else { Sighting::FailedOnEveryChannel }, 1);
-        let mut told = Vec::new();
+        let mut reports = Vec::new();
         for (happens, report) in fallback.steps() {
             if chance.once_in(4) {
                 continue;
@@ -110,9 +110,9 @@ impl SimulatedWorld {
                 false => chance.once_in(4),
             };
             let channel = report.channel.filter(|_| !nameless).map(ReportedChannel::Known);
-            told.push((happens, channel, status));
+            reports.push((happens, channel, status));
         }
-        told
+        reports
     }
 
     async fn deliver_receipt(self: Arc<Self>, id: u64, receipt: Receipt, after: Duration, tries: Vec<TellAttempt>) {
@@ -151,8 +151,8 @@ impl SimulatedWorld {
         }
         let acknowledged = one == TellAttempt::Acknowledged || hasty;
         if acknowledged {
-            let told = AcknowledgedReceipt { run, row, order, receipt: receipt.clone(), at: wall_now() };
-            self.acknowledged.0.lock().unwrap().push(told);
+            let stored = AcknowledgedReceipt { run, row, order, receipt: receipt.clone(), at: wall_now() };
+            self.acknowledged.0.lock().unwrap().push(stored);
         }
         acknowledged
     }
@@ -160,26 +160,28 @@ impl SimulatedWorld {
     /// Compares the ledger's state of the current run with the acknowledged receipts.
     pub(super) fn compare_with_receipts(&self, snapshot: &Snapshot) {
         let disk = self.disk.lock().unwrap();
-        for told in self.acknowledged.0.lock().unwrap().iter() {
-            let book = disk.book(told.run);
-            let kept = book.receipts.get(&told.row);
-            let same = kept
-                .is_some_and(|kept| kept.iter().any(|kept| kept.order == told.order && kept.receipt == told.receipt));
+        for stored in self.acknowledged.0.lock().unwrap().iter() {
+            let book = disk.book(stored.run);
+            let kept = book.receipts.get(&stored.row);
+            let same = kept.is_some_and(|kept| {
+                kept.iter().any(|kept| kept.order == stored.order && kept.receipt == stored.receipt)
+            });
             if !same {
-                self.judge.record_breach(Breach::ReceiptLost, &format!("row {}: {:?}", told.row, told.receipt));
+                self.judge.record_breach(Breach::ReceiptLost, &format!("row {}: {:?}", stored.row, stored.receipt));
             }
             let new_message = book
                 .events
                 .iter()
-                .any(|event| event.row == told.row && matches!(event.change, RowChange::Retry { .. }));
-            let state = snapshot.row_state(told.row);
-            let forgotten = match told.receipt.status.delivery_state() {
+                .any(|event| event.row == stored.row && matches!(event.change, RowChange::Retry { .. }));
+            let state = snapshot.row_state(stored.row);
+            let forgotten = match stored.receipt.status.delivery_state() {
                 DeliveryState::Read => state != RowState::Read,
                 DeliveryState::Delivered => !matches!(state, RowState::Delivered | RowState::Read),
                 DeliveryState::Pending | DeliveryState::Failed => false,
             };
-            if told.run == self.current_run() && !new_message && forgotten {
-                self.judge.record_breach(Breach::WentBack, &format!("row {} is {state}: {:?}", told.row, told.receipt));
+            if stored.run == self.current_run() && !new_message && forgotten {
+                self.judge
+                    .record_breach(Breach::WentBack, &format!("row {} is {state}: {:?}", stored.row, stored.receipt));
             }
         }
     }
@@ -187,26 +189,29 @@ impl SimulatedWorld {
     /// Checks that no row to be asked about was proven before `since`, unless it was resent later.
     pub(super) fn check_nothing_proven_is_asked(&self, since: Timestamp, run: RunId, doubts: &MessagesInDoubt) {
         let disk = self.disk.lock().unwrap();
-        for told in self.acknowledged.0.lock().unwrap().iter().filter(|told| told.run == run && told.at < since) {
+        for stored in self.acknowledged.0.lock().unwrap().iter().filter(|stored| stored.run == run && stored.at < since)
+        {
             let asked = doubts.rows.iter().find(|doubt| {
-                doubt.row == told.row && disk.book(run).run.find_message(doubt.id).is_some_and(|of| of.1 == told.order)
+                doubt.row == stored.row
+                    && disk.book(run).run.find_message(doubt.id).is_some_and(|of| of.1 == stored.order)
             });
             let begun = asked.and_then(|doubt| disk.book(run).envelopes.get(&doubt.envelope));
-            if begun.is_some_and(|envelope| envelope.begun_at < told.at) {
-                self.judge.record_breach(Breach::AskedAlthoughProven, &format!("row {}: {:?}", told.row, told.receipt));
+            if begun.is_some_and(|envelope| envelope.begun_at < stored.at) {
+                self.judge
+                    .record_breach(Breach::AskedAlthoughProven, &format!("row {}: {:?}", stored.row, stored.receipt));
             }
         }
     }
 
     /// Checks that no row to be sent had arrived before `since`.
     pub(super) fn check_no_arrived_is_resent(&self, since: Timestamp, run: RunId, rows: impl Iterator<Item = Row>) {
-        let told = self.acknowledged.0.lock().unwrap();
+        let stored = self.acknowledged.0.lock().unwrap();
         for row in rows {
-            let arrived = |told: &&AcknowledgedReceipt| {
-                told.run == run && told.row == row && told.at < since && told.has_arrived()
+            let arrived = |stored: &&AcknowledgedReceipt| {
+                stored.run == run && stored.row == row && stored.at < since && stored.has_arrived()
             };
-            if let Some(told) = told.iter().find(arrived) {
-                self.judge.record_breach(Breach::SentAlthoughProven, &format!("row {row}: {:?}", told.receipt));
+            if let Some(stored) = stored.iter().find(arrived) {
+                self.judge.record_breach(Breach::SentAlthoughProven, &format!("row {row}: {:?}", stored.receipt));
             }
         }
     }

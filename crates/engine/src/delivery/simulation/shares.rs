@@ -56,12 +56,12 @@ impl SimulatedDisk {
     fn draw_share(
         &mut self,
         now: i64,
-        (seat, rows): (&ShardWorker, u32),
+        (worker, rows): (&ShardWorker, u32),
         shut: Option<&[u32]>,
         mistake: Option<Mistake>,
     ) -> Result<ShardDraw, LedgerError> {
         let is_there = |place| shut.is_none_or(|shut| !shut.contains(&place));
-        let book = self.contents.stored_run_mut(seat.lease.run)?;
+        let book = self.contents.stored_run_mut(worker.lease.run)?;
         if mistake == Some(Mistake::ShareWithoutDoubt) {
             let left: Vec<RowSpan> = book.list_shards_at(|place| !is_there(place)).collect();
             let is_of = |rows: &RowSpan, row| rows.contains(row);
@@ -72,10 +72,10 @@ impl SimulatedDisk {
         }
         let known = book.run.sharding.clone();
         if let Some(sharing) = book.run.sharding.as_mut().filter(|_| mistake == Some(Mistake::SharingUnnumbered)) {
-            sharing.id = seat.sharding;
+            sharing.id = worker.sharding;
         }
-        let drawn = self.contents.draw_shard(now, seat, (rows, shut.is_some()), is_there);
-        self.contents.stored_run_mut(seat.lease.run)?.run.sharding = known;
+        let drawn = self.contents.draw_shard(now, worker, (rows, shut.is_some()), is_there);
+        self.contents.stored_run_mut(worker.lease.run)?.run.sharding = known;
         drawn
     }
 }
@@ -94,13 +94,13 @@ impl ProcessLedger {
     }
 
     /// Takes the abandoned seats of a run, except this one, until the returned guards are dropped.
-    async fn take_abandoned(&self, seat: &ShardWorker) -> Result<(Vec<u32>, Vec<SeatGuard>), LedgerError> {
+    async fn take_abandoned(&self, worker: &ShardWorker) -> Result<(Vec<u32>, Vec<SeatGuard>), LedgerError> {
         self.life.take_step().await;
-        if self.disk().abandoned_places(seat.lease.run, Some(seat.place)).is_empty() {
+        if self.disk().abandoned_places(worker.lease.run, Some(worker.place)).is_empty() {
             return Ok(<_>::default());
         }
         let shut = |disk: &mut SimulatedDisk, _| {
-            let left = disk.abandoned_places(seat.lease.run, Some(seat.place));
+            let left = disk.abandoned_places(worker.lease.run, Some(worker.place));
             if disk.places.has_sleeper_at(&left) {
                 disk.record_sighting(Sighting::SuspendedPastItsLease);
             }
@@ -140,32 +140,32 @@ impl ShardStore for ProcessLedger {
                 }
                 let holder = disk.places.take_seat(place, &self.life);
                 let sitting = SeatGuard::unrenewed((place, holder), &self.disk, &self.leases).with_renewal(&self.life);
-                let seat = disk.contents.register_worker(run, (place, by), sitting);
-                if let Some(seat) = &seat {
-                    self.leases.record_taken(seat.lease.epoch, place, holder);
-                    disk.seats.insert(seat.lease.epoch, Arc::clone(&self.life));
+                let worker = disk.contents.register_worker(run, (place, by), sitting);
+                if let Some(worker) = &worker {
+                    self.leases.record_taken(worker.lease.epoch, place, holder);
+                    disk.seats.insert(worker.lease.epoch, Arc::clone(&self.life));
                 }
-                Ok(seat)
+                Ok(worker)
             })
             .await
         })
     }
 
-    fn draw_shard<'a>(&'a self, seat: &'a ShardWorker, rows: u32, looks: bool) -> LedgerFuture<'a, ShardDraw> {
+    fn draw_shard<'a>(&'a self, worker: &'a ShardWorker, rows: u32, looks: bool) -> LedgerFuture<'a, ShardDraw> {
         Box::pin(async move {
-            let (shut, taken) = if looks { Some(self.take_abandoned(seat).await?) } else { None }.unzip();
-            if !self.renew_if_lost(seat.lease.epoch).await? {
+            let (shut, taken) = if looks { Some(self.take_abandoned(worker).await?) } else { None }.unzip();
+            if !self.renew_if_lost(worker.lease.epoch).await? {
                 return Ok(ShardDraw::Ended);
             }
             self.write(|disk, now| {
                 // It may have slept since it looked.
                 let own = self
                     .leases
-                    .find_place(seat.lease.epoch)
+                    .find_place(worker.lease.epoch)
                     .is_some_and(|(place, by)| disk.places.is_held_by(place, by));
                 let mut taken = taken.iter().flatten();
                 match own && taken.all(|sitting| sitting.is_still_held(&disk.places)) {
-                    true => disk.draw_share(now, (seat, rows), shut.as_deref(), self.mistake),
+                    true => disk.draw_share(now, (worker, rows), shut.as_deref(), self.mistake),
                     false => Ok(ShardDraw::Ended),
                 }
             })
@@ -173,8 +173,8 @@ impl ShardStore for ProcessLedger {
         })
     }
 
-    fn finish_shards<'a>(&'a self, seat: &'a ShardWorker) -> LedgerFuture<'a, ()> {
-        Box::pin(async move { self.write(|disk, _| disk.contents.finish_shards(seat.lease)).await })
+    fn finish_shards<'a>(&'a self, worker: &'a ShardWorker) -> LedgerFuture<'a, ()> {
+        Box::pin(async move { self.write(|disk, _| disk.contents.finish_shards(worker.lease)).await })
     }
 
     fn mark_proven(&self, run: RunId) -> LedgerFuture<'_, ()> {
@@ -277,8 +277,8 @@ impl HeldSeats {
     /// Whether a process may rely on an epoch. `None` if it has no seat.
     pub(super) fn is_reliable(&self, epoch: Epoch) -> Option<bool> {
         let held = self.0.lock().unwrap().get(&epoch).copied()?;
-        Some(held.asked.is_some_and(|(steady, told)| {
-            let by_wall = Duration::try_from(wall_now().duration_since(told)).unwrap_or_default();
+        Some(held.asked.is_some_and(|(steady, asked_at)| {
+            let by_wall = Duration::try_from(wall_now().duration_since(asked_at)).unwrap_or_default();
             (elapsed() - steady).max(by_wall) < RELIANCE_TIME
         }))
     }

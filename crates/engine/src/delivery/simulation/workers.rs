@@ -18,7 +18,7 @@ use super::process::{ProcessLife, shift_wall_clock, wall_now};
 use super::world::{ProcessTask, SimulatedWorld, load_run, run_end};
 use crate::delivery::engine::send_operations;
 use crate::delivery::{
-    DrawEnd, Feed, Interrupt, POLL_INTERVAL, Participant, SendConditions, SendContext, SendEnding, ShardSender,
+    DrawEnd, Feed, Interrupt, POLL_INTERVAL, Participant, SendContext, SendEnding, SendOptions, ShardSender,
     ShardSource, SharedPace, Snapshot, Stop, StopKind,
 };
 use campaign_ledger::{Allowance, Lease, Ledger, LedgerError, RowState, Run, RunFilter, RunProgress, StopRequest};
@@ -54,16 +54,16 @@ impl ShardSender for WorkerSender {
         let rendered = world.rendered_operations(run, snapshot).concat();
         world.check_no_arrived_is_resent(self.since, run.key, rendered.iter().map(|operation| operation.row));
         let proven = run.sharding.as_ref().is_some_and(|sharing| sharing.proven);
-        let alone = world.conditions(lease, snapshot);
+        let alone = world.send_options(lease, snapshot);
         let own = world.plan.rate.filter(|rate| world.plan.account_rate.is_none_or(|account| *rate < account));
         let pace = own.map(|rate| Allowance::new(format!("{} of account", run.name()), Some(rate)));
-        let conditions = SendConditions { proven: alone.proven || proven, sharing: Some(SharedPace { pace }), ..alone };
-        world.judge.note_start(self.process, proven || has_accepted(snapshot) || conditions.limits.keep_going);
+        let options = SendOptions { proven: alone.proven || proven, sharing: Some(SharedPace { pace }), ..alone };
+        world.judge.note_start(self.process, proven || has_accepted(snapshot) || options.limits.keep_going);
         let (ledger, gateway, interrupt) = (Arc::clone(&self.ledger), self.line.clone(), self.interrupt.clone());
-        let edges = SendContext { ledger, gateway, observer: world.observer(&self.life), interrupt, passes: None };
+        let context = SendContext { ledger, gateway, observer: world.observer(&self.life), interrupt, passes: None };
         world.schedule_opt_out();
         let ending =
-            send_operations(conditions, edges, Feed::from_shares(shares, rendered), snapshot.counts.clone()).await;
+            send_operations(options, context, Feed::from_shares(shares, rendered), snapshot.counts.clone()).await;
         world.record_sighting(Sighting::LeftOut, ending.opted_out);
         Ok(ending)
     }

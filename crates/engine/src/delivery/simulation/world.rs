@@ -19,7 +19,7 @@ use super::receipts::AcknowledgedLog;
 use super::shares::HeldSeats;
 use crate::delivery::engine::send_operations;
 use crate::delivery::{
-    BreakerLimits, DeliveryEvent, DeliveryObserver, Feed, Interrupt, SendConditions, SendContext, SendEnding, Snapshot,
+    BreakerLimits, DeliveryEvent, DeliveryObserver, Feed, Interrupt, SendContext, SendEnding, SendOptions, Snapshot,
 };
 use campaign_core::domain::{Endpoint, MessageId, OperationKind, Phone, Row};
 use campaign_gateway::EncodedOperation;
@@ -52,9 +52,9 @@ pub(super) struct SimulatedWorld {
 /// Plays the world of a plan.
 pub(super) async fn play_plan(plan: WorldPlan, mistake: Option<Mistake>) -> WorldReport {
     begin_world();
-    let (executed, told) = unbounded_channel();
+    let (executed, reported) = unbounded_channel();
     let world = SimulatedWorld::new(Arc::new(plan), mistake, executed);
-    world.start_telling(told);
+    world.start_reporting(reported);
     world.schedule_clock_change();
     world.run_beside_workers(SimulatedWorld::mortal_life, world.run_faulty_phase()).await;
     world.compare_with_ledger(false).await;
@@ -243,13 +243,13 @@ impl SimulatedWorld {
         let feed = Feed::from_groups(rendered);
         self.sent_whole.store(true, Ordering::Relaxed);
         self.schedule_opt_out();
-        let conditions = self.conditions(lease, &snapshot);
-        self.judge.note_start(process, has_accepted(&snapshot) || conditions.limits.keep_going);
+        let options = self.send_options(lease, &snapshot);
+        self.judge.note_start(process, has_accepted(&snapshot) || options.limits.keep_going);
         let (_interrupt, interrupts) = watch::channel(Interrupt::None);
         let observer = self.observer(life);
-        let edges =
+        let context =
             SendContext { ledger: ledger.clone(), gateway: line, observer, interrupt: interrupts, passes: None };
-        let ending = send_operations(conditions, edges, feed, snapshot.counts).await;
+        let ending = send_operations(options, context, feed, snapshot.counts).await;
         self.record_sighting(Sighting::LeftOut, ending.opted_out);
         let progress =
             if ending.counts.get(RowState::Planned) == 0 { RunProgress::Finished } else { RunProgress::Open };
@@ -269,8 +269,8 @@ impl SimulatedWorld {
     /// Takes the run from any owner. `None` if the ledger failed.
     pub(super) async fn take_run(&self, ledger: &ProcessLedger) -> Option<Lease> {
         let run = self.disk.lock().unwrap().book(self.current_run()).run.clone();
-        let hold = ledger.acquire_campaign_lock(&run.campaign, &run.account).await.ok()??;
-        Some(ledger.claim_run(&hold, run.key).await.ok()?.lease)
+        let lock = ledger.acquire_campaign_lock(&run.campaign, &run.account).await.ok()??;
+        Some(ledger.claim_run(&lock, run.key).await.ok()?.lease)
     }
 
     pub(super) async fn load_snapshot(&self) -> Snapshot {
@@ -309,19 +309,8 @@ pub(super) async fn load_run(ledger: &ProcessLedger, owned: bool) -> Option<(Run
 pub(super) fn run_end(ending: SendEnding, progress: RunProgress) -> RunEnd {
     let SendEnding { stopped, counts, parts, lag, .. } = ending;
     let (stop, stopped) = stopped.map(|stop| (stop.kind, stop.reason)).unzip();
-    let (parts, at, told) = (parts.billed, wall_now(), Vec::new());
-    RunEnd {
-        progress,
-        stop,
-        stop_reason: stopped,
-        counts,
-        parts,
-        receipts: 0,
-        results: None,
-        lag,
-        at,
-        notifications: told,
-    }
+    let (parts, at, notifications) = (parts.billed, wall_now(), Vec::new());
+    RunEnd { progress, stop, stop_reason: stopped, counts, parts, receipts: 0, results: None, lag, at, notifications }
 }
 
 impl SimulatedWorld {
@@ -345,7 +334,7 @@ impl SimulatedWorld {
         operations.chunks(7).map(<[EncodedOperation]>::to_vec).collect()
     }
 
-    pub(super) fn conditions(&self, lease: Lease, snapshot: &Snapshot) -> SendConditions {
+    pub(super) fn send_options(&self, lease: Lease, snapshot: &Snapshot) -> SendOptions {
         let plan = &self.plan;
         let limits = BreakerLimits {
             doubtful_envelopes: 3,
@@ -354,14 +343,13 @@ impl SimulatedWorld {
             unreachable: Duration::from_secs(20),
             keep_going: plan.unsupported.is_some() || plan.seed.is_multiple_of(2),
         };
-        SendConditions {
+        SendOptions {
             lease,
-            endpoint: plan.endpoint,
             repeated: snapshot.repeated.clone(),
             rate: plan.rate,
             bounds: None,
             waits_at_bounds: true,
-            account: Allowance::new("account", plan.account_rate),
+            allowance: Allowance::new("account", plan.account_rate),
             batch: plan.batch,
             in_flight: plan.in_flight,
             timeout: plan.timeout,
@@ -415,15 +403,15 @@ impl SimulatedWorld {
     /// Runs the campaign again, for recipients that the guard does not skip.
     pub(super) async fn send_again(self: &Arc<Self>) {
         let skipped = self.check_guard().await;
-        let mut left_out = ExcludedRows::default();
+        let mut excluded = ExcludedRows::default();
         let rows =
             (2..=self.plan.rows + 1).map(Row::new).filter(|row| skipped.contains(Phone::new(row_phone(*row)).unwrap()));
-        rows.for_each(|row| left_out.insert(row, RowState::Skipped, "sent to before"));
-        if left_out.count_rows(RowState::Skipped) == u64::from(self.plan.rows) {
+        rows.for_each(|row| excluded.insert(row, RowState::Skipped, "sent to before"));
+        if excluded.count_rows(RowState::Skipped) == u64::from(self.plan.rows) {
             return;
         }
         self.judge.allow_decided_again();
-        let new = self.plan.new_run(self.with_random(SimulationRandom::next_bits), left_out);
+        let new = self.plan.new_run(self.with_random(SimulationRandom::next_bits), excluded);
         let run = self.disk.lock().unwrap().begin_run(wall_now().as_microsecond(), &new);
         *self.run.lock().unwrap() = run;
         self.run_process(ProcessTask::SendRun, self.immortal_life()).await;

@@ -1,0 +1,114 @@
+//! The state of a run's rows, read from its envelopes, events and receipts.
+
+use std::collections::{BTreeMap, HashMap};
+
+use roaring::RoaringBitmap;
+
+use campaign_core::domain::{IdRange, Row};
+use campaign_ledger::{
+    BilledParts, EnvelopeReader, ExcludedRows, Ledger, LedgerError, ReceiptReader, RowActivities, RowEvents, RowState,
+    RowStates, Run, StateCounts,
+};
+
+/// A snapshot of the rows of a run.
+#[derive(Debug)]
+pub struct Snapshot {
+    /// Counts by state.
+    pub counts: StateCounts,
+    /// The billed parts, as far as reported.
+    pub parts: BilledParts,
+    /// Rows that are never sent.
+    pub left_out: ExcludedRows,
+    /// Rows that need no sending: skipped, or with a final envelope.
+    pub settled: RoaringBitmap,
+    /// The hashes of rows that are resent as the same message.
+    pub digests: HashMap<Row, [u8; 8]>,
+    /// Resent rows whose message was in doubt, so that it may have been sent before.
+    pub repeated: RoaringBitmap,
+    /// Rows that are sent with the identifiers of a retry order, with these.
+    pub renumbered: Vec<(RoaringBitmap, IdRange)>,
+    /// The state of each row with an envelope, including decisions.
+    pub states: RowStates,
+}
+
+impl Snapshot {
+    /// Reads the state of `run`. `owned` means that a process is sending it.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read, or the run was purged.
+    pub async fn load(ledger: &dyn Ledger, run: &Run, owned: bool) -> Result<Self, LedgerError> {
+        LedgerError::refuse_purged(run)?;
+        let left_out = ledger.load_excluded_rows(run.key).await?;
+        let events = RowEvents::from(ledger.load_events(run.key).await?).with_excluded_rows(&left_out);
+        let mut states = RowStates::new(RowActivities::load(ledger, run, owned).await?, events);
+        let mut settled = left_out.rows();
+        let mut digests = HashMap::new();
+        let mut envelopes = EnvelopeReader::new(ledger, run.key);
+        while let Some(envelope) = envelopes.next_envelope().await? {
+            states.add_envelope(&envelope);
+            for sent in &envelope.rows {
+                if states.recorded_state(sent.row) == Some(RowState::Planned) {
+                    settled.remove(sent.row.get());
+                    digests.insert(sent.row, sent.digest);
+                } else {
+                    settled.insert(sent.row.get());
+                    digests.remove(&sent.row);
+                }
+            }
+        }
+        let mut receipts = ReceiptReader::new(ledger, run.key, run.last_row());
+        while let Some(reported) = receipts.next_receipts().await? {
+            for (row, receipts) in reported {
+                states.add_receipts(row, &receipts);
+                match states.recorded_state(row) {
+                    // It failed by its receipt, and a retry was ordered.
+                    Some(RowState::Planned) => drop(settled.remove(row.get())),
+                    // A message that was sent after all is not resent.
+                    Some(_) => {
+                        settled.insert(row.get());
+                        digests.remove(&row);
+                    }
+                    None => {}
+                }
+            }
+        }
+        let counts = states.count_states(run.recipients, &left_out);
+        let renumbered = find_renumbered(run, &states, &mut digests);
+        let planned = states.events().rows().filter(|row| states.recorded_state(*row) == Some(RowState::Planned));
+        let repeated = planned.filter(|row| states.events().repeats_doubt(*row)).map(Row::get).collect();
+        let parts = states.billed_parts();
+        Ok(Self { counts, parts, left_out, settled, digests, repeated, renumbered, states })
+    }
+
+    /// Whether the gateway has accepted a message of the run.
+    #[must_use]
+    pub fn has_accepted(&self) -> bool {
+        let accepted = [RowState::Accepted, RowState::Queued, RowState::Delivered, RowState::Read];
+        accepted.into_iter().any(|state| self.counts.get(state) > 0)
+    }
+
+    /// The state of a row.
+    #[must_use]
+    pub fn row_state(&self, row: Row) -> RowState {
+        self.states.row_state(row, &self.left_out)
+    }
+}
+
+/// The rows with other identifiers than the run's. New messages have no hash to compare.
+fn find_renumbered(
+    run: &Run,
+    states: &RowStates,
+    digests: &mut HashMap<Row, [u8; 8]>,
+) -> Vec<(RoaringBitmap, IdRange)> {
+    let mut orders: BTreeMap<u32, RoaringBitmap> = BTreeMap::new();
+    let events = states.events();
+    for row in events.rows().filter(|row| states.recorded_state(*row) == Some(RowState::Planned)) {
+        let Some(order) = events.next_order(row) else { continue };
+        orders.entry(order).or_default().insert(row.get());
+        if states.last_attempt(row).is_none_or(|last| events.find_order(row, last.envelope) != Some(order)) {
+            digests.remove(&row);
+        }
+    }
+    let ids = |order: u32| run.orders.get(usize::try_from(order).ok()?.checked_sub(1)?).copied();
+    orders.into_iter().filter_map(|(order, rows)| Some((rows, ids(order)?))).collect()
+}

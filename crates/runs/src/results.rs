@@ -1,0 +1,158 @@
+//! Results of runs: updates after new statuses or decisions, and the files that results never overwrite.
+
+use std::path::{Path, PathBuf};
+
+use super::find::reload_run;
+use super::{Adapters, Error, Inputs, Profiles, RunEvent, find_later_run, is_folder_gone};
+use campaign_core::finding::{Finding, rules};
+use campaign_engine::delivery::{FrozenInputs, Snapshot};
+use campaign_engine::report::{ProtectedPath, ResultsTarget, RunFigures, RunResults, is_owned};
+use campaign_ledger::{Run, RunFilter};
+use campaign_manifest::{Campaign, CampaignPath, load_campaign};
+
+/// Why the results of a run were not updated.
+#[derive(Debug, thiserror::Error)]
+pub enum StaleResults {
+    /// The results of a later run have their place.
+    #[error("`{path}` contains the results of {later}")]
+    Later {
+        /// The run.
+        run: String,
+        /// The later one.
+        later: String,
+        /// The place.
+        path: PathBuf,
+    },
+    /// The campaign's folder no longer exists at the path of the results.
+    #[error("the folder of `{path}` no longer exists")]
+    Gone {
+        /// The run.
+        run: String,
+        /// The place.
+        path: PathBuf,
+    },
+    /// The results could not be written.
+    #[error("{0}")]
+    Failed(Error),
+}
+
+/// Updates the results of a run in the state `now`, unless a later run has their place. Returns why not.
+pub(super) async fn rewrite_results(adapters: &Adapters, run: &Run, now: &Run) -> Option<StaleResults> {
+    let (path, ledger) = (run.results.as_ref()?, adapters.ledger.as_ref());
+    if is_folder_gone(ledger, run, Path::new(path)).await {
+        return Some(StaleResults::Gone { run: now.name(), path: PathBuf::from(path) });
+    }
+    match find_later_run(ledger, now, path).await {
+        Ok(None) => write_results_to(adapters, now, Path::new(path)).await.err().map(StaleResults::Failed),
+        Ok(Some(later)) => Some(StaleResults::Later { run: now.name(), later, path: PathBuf::from(path) }),
+        Err(error) => Some(StaleResults::Failed(error.into())),
+    }
+}
+
+async fn write_results_to(adapters: &Adapters, now: &Run, path: &Path) -> Result<(), Error> {
+    let Adapters { state, profiles, ledger, .. } = adapters;
+    let results = RunResults::open(ledger.as_ref(), now, false).await?;
+    let target = ProtectedFiles { state, profiles }.results_target_of_run(results.frozen_inputs(), path.to_owned());
+    if let Some(kept) = results.write_file(&target).await? {
+        (adapters.observer)(RunEvent::ResultsKept(kept));
+    }
+    Ok(())
+}
+
+/// The runs with receipts since their rows were counted, oldest first, without those that are being sent.
+///
+/// # Errors
+/// If the ledger cannot be read.
+pub async fn list_stale_runs(adapters: &Adapters) -> Result<Vec<Run>, Error> {
+    let stale = adapters.ledger.list_stored_runs(RunFilter { uncounted: true, ..RunFilter::all() }).await?;
+    Ok(stale.into_iter().flatten().filter(|run| run.counts.is_some()).collect())
+}
+
+/// Counts the rows of a run again and updates its results, unless a later run has their place or a process sends it and
+/// will write them. Returns why results were not written.
+///
+/// # Errors
+/// If the ledger cannot be read or written.
+pub async fn refresh_run(adapters: &Adapters, run: &Run) -> Result<Option<StaleResults>, Error> {
+    let ledger = adapters.ledger.as_ref();
+    loop {
+        let before = reload_run(ledger, run.key).await?;
+        if is_owned(ledger, &before).await? {
+            return Ok(None);
+        }
+        let snapshot = Snapshot::load(ledger, &before, false).await?;
+        let unwritten = rewrite_results(adapters, &before, &before).await;
+        let now = reload_run(ledger, run.key).await?;
+        // Another process took and released the run in the meantime and wrote newer results, which ours might have
+        // replaced.
+        if (now.ended_at, now.epoch) == (before.ended_at, before.epoch) {
+            ledger.store_counts(run.key, snapshot.counts, snapshot.parts.billed, before.receipts).await?;
+            RunFigures::store(ledger, run.key, None).await;
+            return Ok(unwritten);
+        }
+    }
+}
+
+/// Files that results never overwrite in any campaign: the state folder and the profiles.
+#[derive(Clone, Copy)]
+pub struct ProtectedFiles<'a> {
+    /// The state folder.
+    pub state: &'a Path,
+    /// The places of profiles.
+    pub profiles: &'a Profiles,
+}
+
+impl ProtectedFiles<'_> {
+    /// The results of a campaign at `path`.
+    #[must_use]
+    pub fn results_target(self, campaign: &Campaign, path: CampaignPath) -> ResultsTarget {
+        let mut kept = self.list_protected(Some(&campaign.file));
+        kept.extend(list_user_files(campaign));
+        ResultsTarget::new(path, kept)
+    }
+
+    /// The results of a run at `path`, even if its campaign has changed or disappeared since.
+    #[must_use]
+    pub fn results_target_of_run(self, frozen: &FrozenInputs, path: PathBuf) -> ResultsTarget {
+        let file = frozen.campaign_file.as_path();
+        // A lookup or a code call has no campaign.
+        let named = !file.as_os_str().is_empty();
+        let mut kept = self.list_protected(named.then_some(file));
+        if named {
+            kept.push(ProtectedPath { path: file.to_owned(), what: "the campaign file" });
+            let list = frozen.list.clone();
+            kept.extend(list.map(|path| ProtectedPath { path, what: "the recipient list" }));
+            kept.extend(load_campaign(file, frozen.day()).value.iter().flat_map(list_user_files));
+        }
+        ResultsTarget::new(CampaignPath::anywhere(path), kept)
+    }
+
+    /// The finding if results of this campaign cannot be written to the path in the file.
+    #[must_use]
+    pub fn check_results_target(self, inputs: &Inputs) -> Option<Finding> {
+        let campaign = &inputs.campaign;
+        let why = self.results_target(campaign, campaign.results_file()).resolve_path().err()?;
+        let finding = Finding::new(&rules::RESULTS_OVERWRITE, format!("cannot write the results: {why}"));
+        let help =
+            "name another file under `results`, or move the existing one; only a results file can be overwritten";
+        Some(finding.at(campaign.places.locate_key("results")).help(help))
+    }
+
+    fn list_protected(self, campaign: Option<&Path>) -> Vec<ProtectedPath> {
+        let gateways = self.profiles.list_files(campaign).into_iter();
+        let gateways = gateways.map(|path| ProtectedPath { path, what: "the gateway profiles file" });
+        let state = ProtectedPath { path: self.state.to_owned(), what: "in the state folder, where the ledger is" };
+        gateways.chain([state]).collect()
+    }
+}
+
+fn list_user_files(campaign: &Campaign) -> Vec<ProtectedPath> {
+    let mut kept = vec![ProtectedPath { path: campaign.file.clone(), what: "the campaign file" }];
+    let named = |file: &CampaignPath, what| ProtectedPath { path: file.path().to_owned(), what };
+    kept.extend(campaign.recipients.list_file().map(|list| named(list, "the recipient list")));
+    kept.extend(campaign.data.iter().map(|table| named(&table.file, "one of the campaign's data tables")));
+    kept.extend(campaign.suppress.iter().map(|list| named(&list.file, "a suppression list")));
+    let texts = campaign.places.text_files();
+    kept.extend(texts.map(|path| ProtectedPath { path: path.to_owned(), what: "one of the campaign's templates" }));
+    kept
+}
