@@ -27,6 +27,21 @@ fn lost_answer_is_found_at_the_end_of_the_run() {
 }
 
 #[test]
+fn queued_message_in_doubt_that_was_rejected_has_failed() {
+    let scenario =
+        "faults: [{ when: { envelope: 2 }, answer: dropped }, { when: { suffix: \"4\" }, item_error: No route }]\n";
+    let sandbox = start_sandbox(scenario);
+    let chain = "  - viber: { signature: OlenaCo, message: Hi }\n  - sms: { signature: OlenaCo, message: Hi }";
+    let sale = ten_recipients(&sandbox).asynchronous().channels(chain).write();
+    let summary = sale.run(&["--json"]).json();
+    let expected = json!({ "accepted": 3, "failed": 1, "queued": 6 });
+    assert_eq!(summary["counts"], expected, "the second request of four is in doubt at first: {summary}");
+    assert_eq!(result_cell(&sale, 4, "state"), "failed");
+    assert_eq!(result_cell(&sale, 4, "gateway_status"), "REJECTED");
+    sale.campaign(&["retry", "sale@1", "--dry-run"]).says("1 ");
+}
+
+#[test]
 fn gateway_that_knows_a_message_later_is_asked_again() {
     let sandbox = start_sandbox(&format!("{ANSWER_LOST}status: {{ lag: 4s }}\n"));
     let sale = ten_recipients(&sandbox).write();

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::message_state::MessageState;
 use super::{Attempt, ExcludedRows, KeptReceipt, RowState};
-use campaign_core::domain::{Chain, DeliveryState, GatewayMessageId, ReportedChannel, Row, Status};
+use campaign_core::domain::{Chain, DeliveryState, Endpoint, GatewayMessageId, ReportedChannel, Row, Status};
 
 /// A fact or decision about one row. Events are appended and never changed.
 #[derive(Clone, Debug, PartialEq)]
@@ -188,7 +188,7 @@ impl fmt::Display for Author {
 impl RowChange {
     /// The new state of a row whose message has this chain. `None` if the state does not change.
     #[must_use]
-    pub fn resulting_state(&self, chain: Chain) -> Option<RowState> {
+    pub(super) fn resulting_state(&self, chain: Chain) -> Option<RowState> {
         match self {
             RowChange::Found { status, channel, .. } => {
                 let failed = Status::from_name(status).is_failure() && chain.ends_with(channel.as_ref());
@@ -200,6 +200,13 @@ impl RowChange {
             RowChange::NotSent { .. } => Some(RowState::NotSent),
             RowChange::SendAgain { .. } | RowChange::Retry { .. } => Some(RowState::Planned),
         }
+    }
+
+    /// The state of a message in doubt after this change. `None` if it stays in doubt.
+    #[must_use]
+    pub fn settled_state(&self, chain: Chain, endpoint: Endpoint) -> Option<RowState> {
+        let mut message = MessageState::new(RowState::InDoubt, chain, endpoint);
+        (message.add_change(self) && message.state != RowState::InDoubt).then_some(message.state)
     }
 
     /// Whether this change applies to a row in that state whose message has this chain.
@@ -262,6 +269,8 @@ pub struct RetryOrder {
 /// The events of a run by row. Contains only rows with events.
 #[derive(Clone, Debug, Default)]
 pub struct RowEvents {
+    /// The endpoint of the run.
+    endpoint: Endpoint,
     rows: FxHashMap<Row, Vec<RowEvent>>,
     /// The skipped rows. Their planned messages are no longer sent.
     excluded: RoaringBitmap,
@@ -331,18 +340,17 @@ impl<'e> Judgement<'e> {
     }
 }
 
-impl From<Vec<RowEvent>> for RowEvents {
-    /// Groups events by row and keeps their order.
-    fn from(events: Vec<RowEvent>) -> Self {
+impl RowEvents {
+    /// Groups the events of a run on this endpoint by row, and keeps their order.
+    #[must_use]
+    pub fn new(events: Vec<RowEvent>, endpoint: Endpoint) -> Self {
         let mut rows = FxHashMap::<Row, Vec<RowEvent>>::default();
         for event in events {
             rows.entry(event.row).or_default().push(event);
         }
-        Self { rows, excluded: RoaringBitmap::new() }
+        Self { endpoint, rows, excluded: RoaringBitmap::new() }
     }
-}
 
-impl RowEvents {
     /// Adds the excluded rows, some of which may have been skipped after an attempt.
     #[must_use]
     pub fn with_excluded_rows(self, excluded: &ExcludedRows) -> Self {
@@ -414,7 +422,7 @@ impl RowEvents {
             RowState::Planned if is_out && self.repeats_doubt(row) => RowState::InDoubt,
             state => state,
         };
-        let mut message = MessageState::new(state, attempt.chain);
+        let mut message = MessageState::new(state, attempt.chain, self.endpoint);
         let mut judgement = Judgement { order, ..Judgement::from_state(attempt.state) };
         loop {
             let event = events.next_if(|event| receipts.peek().is_none_or(|receipt| event.at <= receipt.at));
@@ -509,7 +517,7 @@ mod tests {
 
     fn events(changes: Vec<(u32, RowChange)>) -> RowEvents {
         let event = |(envelope, change)| RowEvent { row: row(), envelope, at: Timestamp::UNIX_EPOCH, change };
-        changes.into_iter().map(event).collect::<Vec<_>>().into()
+        RowEvents::new(changes.into_iter().map(event).collect(), Endpoint::Sync)
     }
 
     fn attempt(envelope: u32, state: RowState) -> Attempt {
@@ -607,7 +615,7 @@ mod tests {
         let failed = [kept(Status::Expired)];
         let mut event = RowEvent { row: row(), envelope: 3, at: Timestamp::from_second(9).unwrap(), change: retry };
         let judge = |event: &RowEvent, attempts: &[Attempt], receipts: &[KeptReceipt]| {
-            let events = RowEvents::from(vec![event.clone()]).with_excluded_rows(&out);
+            let events = RowEvents::new(vec![event.clone()], Endpoint::Sync).with_excluded_rows(&out);
             events.judge_row(row(), attempts, receipts).state
         };
         assert_eq!(judge(&event, &[first], &failed), RowState::Failed, "the retry was only ordered");

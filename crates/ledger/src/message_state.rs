@@ -4,7 +4,7 @@
 //! different clocks. A failure is final only if it concerns the whole message (contract 6.2).
 
 use super::{KeptReceipt, RowChange, RowState};
-use campaign_core::domain::{Chain, DeliveryState, Receipt, ReceiptSource, Status};
+use campaign_core::domain::{Chain, DeliveryState, Endpoint, Receipt, ReceiptSource, Status};
 
 /// The state of a message while its events and receipts are added in order.
 #[derive(Clone, Copy, Debug)]
@@ -12,6 +12,8 @@ pub(super) struct MessageState {
     pub(super) state: RowState,
     /// The channels of the message, as sent.
     chain: Chain,
+    /// The endpoint that it was sent to.
+    endpoint: Endpoint,
     /// The state before a retry, until something newer is known.
     pub(super) before_retry: Option<RowState>,
     /// Whether it has any receipts.
@@ -22,8 +24,8 @@ pub(super) struct MessageState {
 
 impl MessageState {
     /// A message in this state, sent on these channels.
-    pub(super) fn new(state: RowState, chain: Chain) -> Self {
-        Self { state, chain, before_retry: None, has_receipts: false, refused_at_intake: false }
+    pub(super) fn new(state: RowState, chain: Chain, endpoint: Endpoint) -> Self {
+        Self { state, chain, endpoint, before_retry: None, has_receipts: false, refused_at_intake: false }
     }
 
     /// Adds an event's change. Returns whether it applied.
@@ -46,8 +48,8 @@ impl MessageState {
     pub(super) fn add_receipt(&mut self, kept: &KeptReceipt) -> bool {
         let arrival = self.effective_arrival(&kept.receipt);
         let at_intake = self.is_refused_at_intake(&kept.receipt.status);
-        // A report of a channel disproves the rejection: the message was tried after all.
-        self.refused_at_intake &= kept.receipt.channel.is_none() && kept.receipt.status == Status::Rejected;
+        // Another report disproves the rejection: the message was tried after all.
+        self.refused_at_intake &= kept.receipt.status == Status::Rejected;
         self.has_receipts = true;
         let next = match arrival {
             DeliveryState::Pending => RowState::Accepted,
@@ -85,8 +87,20 @@ impl MessageState {
     }
 
     /// Whether a queued message is rejected before any channel was tried (contract 6.5), whatever channel is named.
+    ///
+    /// A message in doubt on the asynchronous endpoint was at most queued. On the synchronous one, a rejection can be
+    /// that of the first channel, while the next one is still tried.
     fn is_refused_at_intake(&self, status: &Status) -> bool {
-        self.state == RowState::Queued && !self.has_receipts && *status == Status::Rejected
+        let was_queued = match self.state {
+            RowState::Queued => true,
+            RowState::Sending
+            | RowState::InDoubt
+            | RowState::Unresolved
+            | RowState::AssumedSent
+            | RowState::NotSent => self.endpoint == Endpoint::Async,
+            _ => false,
+        };
+        was_queued && !self.has_receipts && *status == Status::Rejected
     }
 }
 
@@ -110,9 +124,13 @@ mod tests {
         KeptReceipt { order: None, at, receipt }
     }
 
-    /// The state of a message after these receipts.
+    /// The state of a message to the synchronous endpoint after these receipts.
     fn after(state: RowState, chain: impl Into<Chain>, receipts: &[KeptReceipt]) -> RowState {
-        let mut message = MessageState::new(state, chain.into());
+        after_on(Endpoint::Sync, state, chain, receipts)
+    }
+
+    fn after_on(endpoint: Endpoint, state: RowState, chain: impl Into<Chain>, receipts: &[KeptReceipt]) -> RowState {
+        let mut message = MessageState::new(state, chain.into(), endpoint);
         for receipt in receipts {
             message.add_receipt(receipt);
         }
@@ -255,9 +273,32 @@ mod tests {
     }
 
     #[test]
+    fn rejection_of_a_queued_message_in_doubt_is_final() {
+        for doubtful in
+            [RowState::Sending, RowState::InDoubt, RowState::Unresolved, RowState::AssumedSent, RowState::NotSent]
+        {
+            for channel in ["viber", "viber+sms", "sms", ""] {
+                let rejected = [receipt(channel, Status::Rejected, 1)];
+                let state = after_on(Endpoint::Async, doubtful, VIBER_SMS, &rejected);
+                assert_eq!(state, RowState::Failed, "{doubtful} {channel}");
+                let mut asked = MessageState::new(doubtful, VIBER_SMS.into(), Endpoint::Async);
+                let channel = ReportedChannel::parse(channel);
+                assert!(asked.add_change(&RowChange::Found { status: "REJECTED".into(), msg_id: None, channel }));
+                // The answer is stored as a receipt too.
+                asked.add_receipt(&rejected[0]);
+                assert_eq!((asked.state, asked.refused_at_intake), (RowState::Failed, true), "{doubtful}");
+            }
+            let rejected = [receipt("viber", Status::Rejected, 1)];
+            assert_eq!(after(doubtful, VIBER_SMS, &rejected), RowState::Accepted, "SMS can still be tried: {doubtful}");
+            let tried = [receipt("viber", Status::Routing, 1), receipt("viber", Status::Rejected, 2)];
+            assert_eq!(after_on(Endpoint::Async, doubtful, VIBER_SMS, &tried), RowState::Accepted, "{doubtful}");
+        }
+    }
+
+    #[test]
     fn report_of_a_channel_disproves_a_refusal_at_intake() {
         let refused = |receipts: &[KeptReceipt]| {
-            let mut message = MessageState::new(RowState::Queued, VIBER_SMS.into());
+            let mut message = MessageState::new(RowState::Queued, VIBER_SMS.into(), Endpoint::Async);
             for receipt in receipts {
                 message.add_receipt(receipt);
             }
@@ -312,7 +353,7 @@ mod tests {
     #[test]
     fn retried_message_accepts_only_a_delivery_of_the_old_one() {
         let reported = |status| {
-            let mut message = MessageState::new(RowState::Planned, OperationKind::Sms.into());
+            let mut message = MessageState::new(RowState::Planned, OperationKind::Sms.into(), Endpoint::Sync);
             message.before_retry = Some(RowState::Failed);
             message.add_receipt(&receipt("sms", status, 1)).then_some(message.state)
         };

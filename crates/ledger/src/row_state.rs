@@ -446,7 +446,7 @@ mod tests {
 
     use super::*;
     use crate::{Author, ExcludedRows, RowChange, RowEvent, RowStates};
-    use campaign_core::domain::{OperationKind, Phone};
+    use campaign_core::domain::{Endpoint, OperationKind, Phone};
 
     const ACTIVITIES: [RunActivity; 4] =
         [RunActivity::Sending, RunActivity::Idle, RunActivity::Finished, RunActivity::Cancelled];
@@ -514,7 +514,7 @@ mod tests {
         let (attempts, events) = (attempts(), events());
         assert!(attempts.len() * events.len() > 9_000, "too few cases");
         for events in &events {
-            let folded = RowEvents::from(events.clone());
+            let folded = RowEvents::new(events.clone(), Endpoint::Sync);
             attempts.iter().for_each(|attempts| check(attempts, events, states(attempts, &folded)));
         }
     }
@@ -581,14 +581,14 @@ mod tests {
         everything(|attempts, events, reported| {
             let last = attempts.len();
             let about: Vec<RowEvent> = events.iter().filter(|event| event.envelope as usize == last).cloned().collect();
-            assert_eq!(states(attempts, &about.into()), reported, "{attempts:?} {events:?}");
+            assert_eq!(states(attempts, &RowEvents::new(about, Endpoint::Sync)), reported, "{attempts:?} {events:?}");
         });
     }
 
     #[test]
     fn row_state_with_a_message_implies_the_guard() {
         everything(|attempts, events, reported| {
-            let folded = RowEvents::from(events.to_vec());
+            let folded = RowEvents::new(events.to_vec(), Endpoint::Sync);
             let all: Vec<Attempt> = (1..)
                 .zip(attempts)
                 .map(|(envelope, outcome)| {
@@ -638,7 +638,7 @@ mod tests {
     fn run_counts_match_the_states_of_its_rows() {
         everything(|attempts, events, reported| {
             for (activity, reported) in ACTIVITIES.into_iter().zip(reported) {
-                let mut states = RowStates::new(activity, events.to_vec().into());
+                let mut states = RowStates::new(activity, RowEvents::new(events.to_vec(), Endpoint::Sync));
                 for (envelope, outcome) in (1..).zip(attempts) {
                     let rows = vec![sent(ROW)];
                     let settled = outcome.clone().map(|outcome| (Timestamp::UNIX_EPOCH, vec![outcome]));

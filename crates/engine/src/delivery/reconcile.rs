@@ -183,7 +183,10 @@ impl Reconciler<'_> {
             reconciliation.blind += u64::from(trust == StatusTrust::Blind && !unclear);
             questions.push(question.clone());
             doubt.history = Some(question);
-            let settled = change.as_ref().is_some_and(|change| reconciliation.count_change(change, doubt.chain));
+            let settled = change.as_ref().is_some_and(|change| {
+                let state = change.settled_state(doubt.chain, self.run.endpoint);
+                reconciliation.count_change(change, state)
+            });
             if let Some(change) = change {
                 doubt.not_found |= matches!(change, RowChange::NotFound { .. });
                 events.push(NewRowEvent { row: doubt.row, envelope: doubt.envelope, change });
@@ -215,9 +218,9 @@ impl Reconciler<'_> {
 }
 
 impl Reconciliation {
-    /// Counts a change of a row. Returns whether the row is settled.
-    fn count_change(&mut self, change: &RowChange, chain: Chain) -> bool {
-        match (change, change.resulting_state(chain)) {
+    /// Counts a change of a row, which is in this state now. Returns whether the row is settled.
+    fn count_change(&mut self, change: &RowChange, state: Option<RowState>) -> bool {
+        match (change, state) {
             (RowChange::Found { .. }, Some(RowState::Failed)) => self.failed += 1,
             (RowChange::Found { .. }, _) => self.found += 1,
             (RowChange::Unresolved { .. }, _) => self.unresolved += 1,

@@ -39,7 +39,7 @@ impl Snapshot {
     pub async fn load(ledger: &dyn Ledger, run: &Run, owned: bool) -> Result<Self, LedgerError> {
         LedgerError::refuse_purged(run)?;
         let left_out = ledger.load_excluded_rows(run.key).await?;
-        let events = RowEvents::from(ledger.load_events(run.key).await?).with_excluded_rows(&left_out);
+        let events = RowEvents::new(ledger.load_events(run.key).await?, run.endpoint).with_excluded_rows(&left_out);
         let mut states = RowStates::new(RowActivities::load(ledger, run, owned).await?, events);
         let mut settled = left_out.rows();
         let mut digests = HashMap::new();

@@ -117,7 +117,7 @@ async fn remove_known_ids(ledger: &dyn Ledger, run: &Run, unknown: &mut RoaringT
         ranges.iter().for_each(|ids| _ = unknown.remove_range(range(ids)));
         return Ok(());
     }
-    let events = RowEvents::from(ledger.load_events(run.key).await?);
+    let events = RowEvents::new(ledger.load_events(run.key).await?, run.endpoint);
     let mut envelopes = EnvelopeReader::new(ledger, run.key);
     while let Some(envelope) = envelopes.next_envelope().await? {
         for sent in &envelope.rows {

@@ -134,7 +134,7 @@ impl MessageHistory {
             return Ok(None);
         };
         let left_out = ledger.load_excluded_rows(run.key).await?;
-        let events = RowEvents::from(ledger.load_events(run.key).await?).with_excluded_rows(&left_out);
+        let events = RowEvents::new(ledger.load_events(run.key).await?, run.endpoint).with_excluded_rows(&left_out);
         let left_out = left_out.find_reason(row).filter(|(out, _)| *out == state).map(|(_, why)| why.to_owned());
         let entries = load_entries(ledger, run, row, &events).await?;
         Ok(Some(Self { row, phone, state, left_out, entries }))

@@ -243,9 +243,10 @@ impl<'a> RowRecords<'a> {
     ) -> Result<Self, LedgerError> {
         LedgerError::refuse_purged(run)?;
         let clock = GatewayClock::for_run(run);
-        let (activities, run) = (RowActivities::load(ledger, run, owned).await?, run.key);
-        let events =
-            RowEvents::from(ledger.load_events(run).await?).with_excluded_rows(&ledger.load_excluded_rows(run).await?);
+        let activities = RowActivities::load(ledger, run, owned).await?;
+        let (run, endpoint) = (run.key, run.endpoint);
+        let events = RowEvents::new(ledger.load_events(run).await?, endpoint)
+            .with_excluded_rows(&ledger.load_excluded_rows(run).await?);
         let (block, receipts_at_once) =
             if few.is_some() { (1, RECEIPT_ROWS_OF_FEW) } else { (BLOCK_ENVELOPES, RECEIPT_ROWS) };
         let summaries = ledger.list_envelope_summaries(run).await?;

@@ -115,7 +115,7 @@ impl<L: Ledger> Scene<L> {
 
     async fn fold_states(&self) -> RowStates {
         let excluded = self.ledger.load_excluded_rows(self.run.key).await.unwrap();
-        let events = RowEvents::from(self.load_events().await).with_excluded_rows(&excluded);
+        let events = RowEvents::new(self.load_events().await, self.run.endpoint).with_excluded_rows(&excluded);
         let mut states = RowStates::new(RunActivity::Idle, events);
         for envelope in self.ledger.load_envelopes(self.run.key, 1..=10).await.unwrap() {
             states.add_envelope(&envelope);

@@ -181,7 +181,7 @@ impl StoredRun {
 
     /// The events by row, given the excluded rows.
     pub fn row_events(&self) -> RowEvents {
-        RowEvents::from(self.events.clone()).with_excluded_rows(&self.excluded)
+        RowEvents::new(self.events.clone(), self.run.endpoint).with_excluded_rows(&self.excluded)
     }
 
     pub(super) fn guarded_numbers(&self) -> RoaringTreemap {
@@ -195,7 +195,7 @@ impl StoredRun {
 
     fn build_guard(&self) -> Guard {
         let stored = self.retained();
-        let mut guard = Guard::new(stored.events.clone().into());
+        let mut guard = Guard::new(RowEvents::new(stored.events.clone(), self.run.endpoint));
         stored.envelopes.values().for_each(|envelope| guard.add_envelope(envelope));
         stored.receipts.iter().for_each(|(row, receipts)| guard.add_receipts(*row, receipts));
         guard
@@ -204,7 +204,7 @@ impl StoredRun {
     /// The used part of the edition's budget.
     pub(super) fn total_spending(&self) -> Spending {
         let stored = self.retained();
-        let events = RowEvents::from(stored.events.clone());
+        let events = RowEvents::new(stored.events.clone(), self.run.endpoint);
         stored
             .envelopes
             .values()
@@ -215,7 +215,7 @@ impl StoredRun {
     /// The number of messages per day.
     pub(super) fn count_by_day(&self, per_day: &DailyLimits) -> BTreeMap<Date, u64> {
         let stored = self.retained();
-        let (events, mut days) = (RowEvents::from(stored.events.clone()), BTreeMap::new());
+        let (events, mut days) = (RowEvents::new(stored.events.clone(), self.run.endpoint), BTreeMap::new());
         for envelope in stored.envelopes.values() {
             *days.entry(per_day.local_date(envelope.begun_at)).or_default() +=
                 envelope_spending(envelope, &events).recipients;
@@ -229,7 +229,7 @@ impl StoredRun {
             return Vec::new();
         }
         let stored = self.retained();
-        let events = RowEvents::from(stored.events.clone());
+        let events = RowEvents::new(stored.events.clone(), self.run.endpoint);
         let of = |envelope: &EnvelopeRecord| {
             let at = envelope.begun_at.as_microsecond();
             counted_messages(envelope, &events).map(|sent| (sent.to, at)).collect::<Vec<_>>()

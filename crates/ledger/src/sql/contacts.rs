@@ -169,7 +169,7 @@ pub(super) async fn refresh_contacts(
     if !counts_for_caps(&loaded) || !is_indexed(&mut *connection, loaded.suppression.loopback).await? {
         return Ok(());
     }
-    let events = RowEvents::from(events::load_events(&mut *connection, run).await?);
+    let events = events::load_row_events(&mut *connection, run).await?;
     for record in envelopes::load_envelopes(&mut *connection, run, envelope..=envelope).await? {
         for sent in &record.rows {
             query(
@@ -329,7 +329,7 @@ async fn load_run_contacts(
     run: RunId,
     since: i64,
 ) -> Result<Vec<Contact>, StatementError> {
-    let events = RowEvents::from(events::load_events(&mut *connection, run).await?);
+    let events = events::load_row_events(&mut *connection, run).await?;
     let (mut found, mut next) = (Vec::new(), 1);
     loop {
         let block = envelopes::load_next_envelopes(connection, run, &mut next).await?;

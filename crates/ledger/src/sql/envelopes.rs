@@ -24,7 +24,7 @@ use crate::rules::{
 };
 use crate::{
     Allowance, Claim, EnvelopeRecord, EnvelopeSummary, Epoch, ExcludedRows, Intent, Lease, LedgerError, OPTED_OUT,
-    Permit, RowEvents, RowSpan, RowStates, RunActivity, RunId, SentRow, Settlement, SlotWait,
+    Permit, RowSpan, RowStates, RunActivity, RunId, SentRow, Settlement, SlotWait,
 };
 use campaign_core::domain::{Addressee, OperationOutcome, Purpose, Row};
 
@@ -253,8 +253,7 @@ pub(super) async fn settle_envelope(
 async fn recount_run(connection: &mut Connection, key: RunId) -> Result<(), StatementError> {
     let run = runs::load_run(&mut *connection, key).await?;
     let left_out = events::load_skipped_rows(&mut *connection, key).await?;
-    let events = events::load_events(&mut *connection, key).await?;
-    let events = RowEvents::from(events).with_excluded_rows(&left_out);
+    let events = events::load_row_events(&mut *connection, key).await?.with_excluded_rows(&left_out);
     let mut states = RowStates::new(RunActivity::from_progress(run.progress, false), events);
     let mut next = 1;
     loop {

@@ -5,14 +5,14 @@ use sqlx::Row as _;
 
 use super::dialect::Connection;
 use super::runs::{self, timestamp_from_micros};
-use super::statement::{self, Now, StatementError, query, read_u32, scalar, to_u32};
+use super::statement::{self, Now, StatementError, parse_name, query, read_u32, scalar, to_u32};
 use super::{blocks, limits};
 use crate::encoding::Checksum;
 use crate::encoding::{pack_set, unpack_set};
 use crate::rules::{NumberErasure, forget_in_change};
 use crate::{
-    AskedRow, ExcludedRows, Lease, LedgerError, NewRowEvent, Ownership, RetryOrder, RowChange, RowEvent, RowSpan,
-    RowState, RunId,
+    AskedRow, ExcludedRows, Lease, LedgerError, NewRowEvent, Ownership, RetryOrder, RowChange, RowEvent, RowEvents,
+    RowSpan, RowState, RunId,
 };
 use campaign_core::domain::{IdRange, Row};
 
@@ -141,6 +141,13 @@ pub(super) async fn load_events(reader: &mut Connection, run: RunId) -> Result<V
         events.push(RowEvent { row: Row::new(row), envelope, at: timestamp_from_micros(at)?, change });
     }
     Ok(events)
+}
+
+/// The events of a run by row.
+pub(super) async fn load_row_events(reader: &mut Connection, run: RunId) -> Result<RowEvents, StatementError> {
+    let row = query("SELECT endpoint FROM runs WHERE key = $1").bind(run.0).fetch_one(&mut *reader).await?;
+    let endpoint = parse_name(row.try_get(0)?)?;
+    Ok(RowEvents::new(load_events(reader, run).await?, endpoint))
 }
 
 /// The identifier ranges of a run's retry orders, in order.

@@ -36,7 +36,7 @@ pub(super) async fn load_rows_sent(reader: &mut Connection, run: RunId) -> Resul
 
 /// Builds the guard of a run from its envelopes and receipts.
 async fn load_guard(reader: &mut Connection, run: RunId) -> Result<Guard, StatementError> {
-    let mut guard = Guard::new(events::load_events(&mut *reader, run).await?.into());
+    let mut guard = Guard::new(events::load_row_events(&mut *reader, run).await?);
     let mut rows = query(SELECT_ENVELOPES).bind(run.0).bind(1_i64).bind(i64::from(u32::MAX)).fetch(&mut *reader);
     while let Some(row) = rows.try_next().await? {
         guard.add_envelope(&envelope_from_row(&row)?);

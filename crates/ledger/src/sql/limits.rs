@@ -23,7 +23,7 @@ use crate::rules::{
 };
 use crate::{
     AccountRateLimit, Allowance, Bound, CAPPED, ExcludedRows, Intent, LedgerError, NewRowEvent, Permit, QuestionPermit,
-    RowEvents, Run, RunId, SlotWait,
+    Run, RunId, SlotWait,
 };
 use campaign_core::calendar::DailyLimits;
 use campaign_core::domain::{Budget, OperationOutcome, Spending};
@@ -204,7 +204,7 @@ async fn load_spending(connection: &mut Connection, run: &Run) -> Result<(Spendi
 
 /// Computes the spending of a run from its envelopes.
 async fn count_spending(connection: &mut Connection, run: RunId) -> Result<Spending, StatementError> {
-    let events = RowEvents::from(events::load_events(&mut *connection, run).await?);
+    let events = events::load_row_events(&mut *connection, run).await?;
     let (mut sum, mut next) = (Spending::default(), 1);
     loop {
         let block = envelopes::load_next_envelopes(connection, run, &mut next).await?;
@@ -351,7 +351,7 @@ async fn count_sent_by_day(
     run: RunId,
     per_day: &DailyLimits,
 ) -> Result<BTreeMap<Date, u64>, StatementError> {
-    let events = RowEvents::from(events::load_events(&mut *connection, run).await?);
+    let events = events::load_row_events(&mut *connection, run).await?;
     let (mut days, mut next) = (BTreeMap::<Date, u64>::new(), 1);
     loop {
         let block = envelopes::load_next_envelopes(connection, run, &mut next).await?;
