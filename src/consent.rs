@@ -145,7 +145,7 @@ fn proposal_prompt(proposal: &Proposal<'_>) -> ConfirmationPrompt {
             let title = format!("An assistant wants to use {gateway}. Approve this request?");
             let mut question = ConfirmationPrompt::new(title, ExpectedAnswer::Yes, "approve");
             shown.lines().for_each(|line| question.add_note(line));
-            question.with_note("This allows the assistant to do it once, within an hour.")
+            question.with_note("This allows the assistant to make the request once, within the next hour.")
         }
         Proposal::Template { profile, change } => template_prompt(profile, change),
     }

@@ -55,7 +55,7 @@ pub(super) fn error_hint(error: &Error, options: &RepeatedOptions) -> Option<Str
             let campaign = campaign.as_deref().map_or_else(|| "FILE".to_owned(), shell_path);
             format!(
                 "to retry rejected and unsent rows of the run: `{}`; to include its cancelled recipients, use a new \
-                 `edition` or `--again`, which also send to recipients who already got the message",
+                 `edition` or `--again`, both of which also send to recipients who already got the message",
                 options.command(with_gateway(format!("run {campaign}"), Some(gateway)))
             )
         }
@@ -69,8 +69,8 @@ pub(super) fn error_hint(error: &Error, options: &RepeatedOptions) -> Option<Str
             format!("use the name `{run}`; if you moved the file, add `--moved` to the next `run`")
         }
         Error::TextChanged { .. } => "to send the new message to everyone, set an `edition`, for example `edition: \
-                                      \"{{ today }}\"`; to send it only to recipients who have not got the old one yet, \
-                                      add `--accept-changes`"
+            \"{{ today }}\"`; to send it only to recipients who have not received the old one yet, add \
+            `--accept-changes`"
             .to_owned(),
         Error::NoGatewayNamed => "set `gateway: NAME` in the campaign, or add `--gateway NAME`; to rehearse, add \
                                   `--gateway sandbox`"
@@ -79,7 +79,8 @@ pub(super) fn error_hint(error: &Error, options: &RepeatedOptions) -> Option<Str
         Error::NotConfirmed { what, refusal } => return unconfirmed_hint(what, *refusal),
         Error::Policy(refusal) => policy_hint(refusal, options),
         Error::OtherNumber { number, .. } => format!(
-            "to send the message to all of them, use `--again {number}`; to send only to new recipients, remove `--again`"
+            "to send the message to all of them, use `--again {number}`; to send only to new recipients, remove \
+             `--again`"
         ),
         Error::TooManyRecipients { number, .. } => {
             format!("check the list with `campaign check`; to send to all of them, add `--up-to {number}`")
@@ -287,7 +288,7 @@ fn ledger_hint(error: &LedgerError, options: &RepeatedOptions) -> Option<String>
         LedgerError::Purged { .. } => format!("see the run's counts: `{}`", options.command("status --all")),
         LedgerError::Busy { .. } => "wait until that process ends, then run the same command again".to_owned(),
         LedgerError::Occupied { .. } => "use a database without a ledger".to_owned(),
-        LedgerError::TooNew { .. } => "use the version of campaign that wrote it, or a newer one".to_owned(),
+        LedgerError::TooNew { .. } => "use the version of campaign that wrote the ledger, or a newer one".to_owned(),
         LedgerError::Closed
         | LedgerError::NotCopied { .. }
         | LedgerError::CopiesUnreadable { .. }
@@ -353,8 +354,8 @@ fn changed_inputs_hint(changed: &ChangedInputs, options: &RepeatedOptions) -> St
              the old list, restore it; to cancel the rest: `{stop}`"
         ),
         InputChanges::Campaign(_) => format!(
-            "to apply the changes to recipients who have not got a message yet: `{accept}`; to finish without the changes, \
-             undo them; to cancel the rest: `{stop}`"
+            "to apply the changes to recipients who have not received a message yet: `{accept}`; to finish without \
+             the changes, undo them; to cancel the rest: `{stop}`"
         ),
         InputChanges::Copies { .. } => format!(
             "to send from the current files, except to recipients who already got the message: `{accept}`; to cancel \
@@ -366,7 +367,7 @@ fn changed_inputs_hint(changed: &ChangedInputs, options: &RepeatedOptions) -> St
 /// The remedy for a run whose rows cannot be retried because its inputs changed.
 fn retry_hint(changes: &InputChanges, campaign: &Path, gateway: &str, options: &RepeatedOptions) -> String {
     let accept = accept_command(campaign, Some(gateway), options);
-    let send = format!("to send with the changes to recipients who have not got a message yet: `{accept}`");
+    let send = format!("to send with the changes to recipients who have not received a message yet: `{accept}`");
     match changes {
         InputChanges::List { .. } => format!(
             "{send}; to retry with the old list, restore it; to send again only to recipients whose message failed, use \
@@ -387,12 +388,12 @@ fn earlier_edition_hint(run: &str, edition: &EarlierEdition, accept: &str, stop:
     let first = format!("to cancel the rest of {run}: `{stop}`, then run the same command again");
     match edition.is_kept {
         true => format!(
-            "{first}; to send with the changes to recipients who have not got a message from {run} yet: `{accept}`; the next \
-             run sends {now}"
+            "{first}; to send with the changes to recipients who have not received a message from {run} yet: \
+             `{accept}`; the next run sends {now}"
         ),
         false => format!(
-            "{first}; to send {now} to recipients who have not got a message from {run}: `{accept}`; the next run sends {now} \
-             to the others"
+            "{first}; to send {now} to recipients who have not received a message from {run}: `{accept}`; the next \
+             run sends {now} to the others"
         ),
     }
 }

@@ -102,11 +102,12 @@ fn describe_effect(effect: &CampaignEffect, purchases: &Purchases, has_amounts: 
         ]
     });
     let paid = if has_amounts { "amount" } else { "" };
-    let header = ["", "people", "bought", "share", "95 % interval", "points above the holdout", "purchases", paid];
+    let header = ["", "people", "bought", "share", "95% interval", "points above the holdout", "purchases", paid];
     text.extend(TerminalTable::new(header, rows));
     match holdout {
         None => text.push(StyledLine::from_prose(
-            "there was no holdout group, so the effect of the messages cannot be measured; to have one, set `holdout: 10%`",
+            "there was no holdout group, so the effect of the messages cannot be measured; to have one, set `holdout: \
+             10%`",
         )),
         Some(holdout) => sent.for_each(|(name, arm)| text.push(verdict_line(name, arm, holdout))),
     }

@@ -27,7 +27,7 @@ const OPENER_TIMEOUT: Duration = Duration::from_secs(2);
 pub(super) fn check_place(path: &Path) -> Result<(), CommandFailure> {
     if path.as_os_str() == "-" {
         return Err(CommandFailure::invalid(
-            "a page cannot be written to standard output; name a file, for example `preview.html`",
+            "a page cannot be written to standard output; specify a file, for example `preview.html`",
         ));
     }
     if path.is_dir() {
@@ -79,7 +79,7 @@ fn unwritable_page(path: &Path, error: &io::Error) -> CommandFailure {
 pub(super) async fn open_page(output: &Output, path: &Path) {
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let why = match opener_command(&whole) {
-        None => "no screen is available".to_owned(),
+        None => "no graphical display is available".to_owned(),
         Some(command) => match start_opener(command).await {
             Ok(()) => return,
             Err(why) => why,

@@ -28,8 +28,8 @@ pub(super) async fn retry_run(context: &Context, args: RetryArgs) -> Result<u8, 
         let moved = context.output.command("run FILE --moved");
         let message = format!("the campaign file of {name} is no longer at `{file}`");
         let help = format!(
-            "run the campaign from its new place with `{moved}`, which sends to recipients who have not got a message yet; \
-             then retry"
+            "run the campaign from its new location with `{moved}`, which sends to recipients who have not received a \
+             message yet; then retry"
         );
         return Err(CommandFailure::invalid(message).with_help(help));
     }
@@ -101,7 +101,7 @@ pub(super) fn describe_errors(
         lines.push(format!("  {} with other errors", format_thousands(rows)));
     }
     let rows: u64 = lasting.iter().map(|error| error.rows).sum();
-    let advice = format!("retrying {} of these messages does not help", format_thousands(rows));
+    let advice = format!("retrying {} of these messages will not help", format_thousands(rows));
     lines.push(match retry_command(options, run, &lasting, &others, &scope.states) {
         Some(command) => format!("{advice}; to retry only the others: {command}"),
         None if others.is_empty() => advice,
@@ -169,12 +169,12 @@ mod tests {
             describe_sample(&[(RowState::Rejected, NUMBER, 2), (RowState::Rejected, "No route", 7)], &DEFAULT_STATES);
         assert_eq!(lines[0], "  7 rejected: No route");
         assert!(lines[1].starts_with(&format!("  2 rejected: {NUMBER} (correct the number")), "{lines:?}");
-        let last = "retrying 2 of these messages does not help; to retry only the others: campaign retry sale@1 --error \
+        let last = "retrying 2 of these messages will not help; to retry only the others: campaign retry sale@1 --error \
                     'No route'";
         assert_eq!(lines[2], last);
         assert_eq!(
             describe_sample(&[(RowState::Rejected, NUMBER, 1)], &DEFAULT_STATES)[1],
-            "retrying 1 of these messages does not help"
+            "retrying 1 of these messages will not help"
         );
     }
 

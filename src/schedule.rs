@@ -52,7 +52,8 @@ pub(super) fn not_due_failure(campaign: &Path, schedule: &Schedule, output: &Out
         None => {
             let (over, status) = (ScheduleRefusal::Over { file: campaign.to_owned() }, output.command("status"));
             CommandFailure::invalid(over.to_string()).with_help(format!(
-                "{FUTURE_DATE_HINT}; to send it now, check with `{status}` that it has not been sent yet, then run `{at_once}`"
+                "{FUTURE_DATE_HINT}; to send it now, check with `{status}` that it has not been sent yet, then run \
+                 `{at_once}`"
             ))
         }
     }
@@ -64,7 +65,7 @@ const SAME_MESSAGE_NOTE: &str = "each run sends the same message; to change it e
 /// Explains a missing gateway, because `schedule add` has no `--gateway` option.
 fn explain_missing_gateway(error: Error) -> CommandFailure {
     match error {
-        Error::NoGatewayNamed => CommandFailure::invalid("the campaign names no gateway")
+        Error::NoGatewayNamed => CommandFailure::invalid("the campaign does not specify a gateway")
             .with_help("set `gateway: NAME` in the campaign file"),
         error => error.into(),
     }
@@ -205,7 +206,7 @@ fn resume_order() -> ScheduleOrder {
 fn schedule_spans(view: &ScheduleView) -> [Span; 3] {
     let next = match (&view.state, &view.next) {
         (ScheduleStatus::Active, Some(next)) => format_occurrence(next),
-        (ScheduleStatus::Active, None) => "no longer due".to_owned(),
+        (ScheduleStatus::Active, None) => "no further runs".to_owned(),
         (ScheduleStatus::Paused, _) => String::new(),
         (ScheduleStatus::Changed(change), _) => format!("{change}; activate the schedule again"),
         (ScheduleStatus::Damaged(problem), _) => format!("nothing is sent: {}", escape_to_one_line(problem)),

@@ -21,7 +21,7 @@ pub(crate) struct ServeArgs {
     /// Serve the dashboard on this address; port 0 selects a free port
     #[arg(long, default_value = "127.0.0.1:8040", value_name = "ADDRESS")]
     pub(crate) listen: SocketAddr,
-    /// Campaign files or folders whose schedules fire here [default: all active schedules]
+    /// Campaign files or folders whose schedules this server runs [default: all active schedules]
     ///
     /// The webhook endpoint accepts receipts for the gateway profiles of these campaigns and for earlier runs.
     #[arg(value_name = "DIR|FILE", value_hint = clap::ValueHint::AnyPath)]
@@ -52,7 +52,7 @@ pub(crate) enum ServeCommand {
     Link(LinkArgs),
     /// List the people who can sign in to the dashboard
     List,
-    /// Revoke all links and sessions of a person at once
+    /// Revoke all links and sessions of a person immediately
     Revoke {
         /// Name of the person for whom the link was created
         #[arg(value_name = "NAME")]
@@ -128,7 +128,7 @@ pub(crate) struct NextArgs {
     /// Campaign file
     #[arg(id = "campaign", value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Show the times of N runs
+    /// Show the times of the next N runs
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) count: u32,
     /// Show runs after this time [default: now]

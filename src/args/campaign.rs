@@ -81,7 +81,7 @@ pub(crate) enum Format {
     Text,
     /// One JSON object, as --json prints it
     Json,
-    /// Annotations of a GitHub workflow
+    /// Annotations for a GitHub workflow
     Github,
     /// A SARIF 2.1.0 log
     Sarif,
@@ -89,7 +89,7 @@ pub(crate) enum Format {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
-    /// Rule, which each finding shows in brackets, such as empty-cell [default: list all rules]
+    /// Rule to explain, such as empty-cell; findings show it in brackets [default: list all rules]
     pub(crate) rule: Option<String>,
 }
 

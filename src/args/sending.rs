@@ -67,7 +67,7 @@ pub(crate) struct RunArgs {
     /// Start a new run with the changed files; recipients who already got the message are skipped
     #[arg(long, help_heading = CONFIRMATION)]
     pub(crate) accept_changes: bool,
-    /// Confirm that this is the campaign file of earlier runs, moved to a new place
+    /// Confirm that this is the campaign file of earlier runs, moved to a new location
     #[arg(long, help_heading = CONFIRMATION)]
     pub(crate) moved: bool,
     /// Send without checking the key, sender names and balance with the gateway first

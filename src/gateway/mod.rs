@@ -244,7 +244,8 @@ fn describe_hook_answer(answer: &WebhookTestAnswer, other_secret: bool) -> Strin
              requests to its `--hooks` address"
         ),
         WebhookTestAnswer::Somebody(status) => format!(
-            "the response was {status} and did not come from `campaign serve`; check which server or proxy responds there"
+            "the response was {status} and did not come from `campaign serve`; check which server or proxy responds \
+             there"
         ),
         WebhookTestAnswer::NoName(cause) => {
             format!("unknown host name ({cause}); correct `public_url` or add the name to your DNS")
@@ -255,7 +256,8 @@ fn describe_hook_answer(answer: &WebhookTestAnswer, other_secret: bool) -> Strin
             )
         }
         WebhookTestAnswer::NoHandshake(cause) => format!(
-            "the TLS handshake failed ({cause}); use a valid certificate for this name from a public certificate authority"
+            "the TLS handshake failed ({cause}); use a valid certificate for this name from a public certificate \
+             authority"
         ),
         WebhookTestAnswer::Silence => "no response within 10 seconds; a firewall might be blocking the connection".to_owned(),
         WebhookTestAnswer::Broken(cause) => format!("the connection was lost ({cause}); see the proxy's log"),
@@ -276,7 +278,9 @@ async fn trust_host(context: &Context, name: &str) -> Result<u8, CommandFailure>
     if context.output.json {
         context.output.print_object(&serde_json::json!({ "gateway": name, "host": host, "exit": exit::SUCCESS }));
     } else {
-        context.output.print_done(format!("`{name}` is trusted {}\n", describe_host(&host)), exit::SUCCESS);
+        context
+            .output
+            .print_done(format!("the profile `{name}` {} is now trusted\n", describe_host(&host)), exit::SUCCESS);
     }
     Ok(exit::SUCCESS)
 }

@@ -153,7 +153,7 @@ impl OutcomePrinter<'_> {
             time,
             how: match kind {
                 _ if stop.is_none() => "finished",
-                Some(StopKind::Limit) => "sent the selected rows",
+                Some(StopKind::Limit) => "sent the selected messages",
                 _ => "stopped",
             },
             stopped: kind.map(StopKind::word),
@@ -171,7 +171,8 @@ impl OutcomePrinter<'_> {
     fn describe_unconfirmed(&self, EndedRun { run, notes, .. }: &EndedRun) -> String {
         let retry = self.output.command(format!("retry {} --state failed", run.name()));
         format!(
-            "not retried: {} (the gateway did not confirm that delivery failed on every channel); to try again: {retry}",
+            "not retried: {} (the gateway did not confirm that delivery failed on every channel); to try again: \
+             {retry}",
             format_count(notes.unconfirmed, "message")
         )
     }

@@ -1,4 +1,4 @@
-//! `campaign check --online`: the key, sender names and balance are checked before a campaign is sent.
+//! `campaign check --online`: the key, the sender names and the balance are checked before a campaign is sent.
 
 use serde_json::{Value, json};
 

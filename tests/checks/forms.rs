@@ -125,8 +125,8 @@ fn warnings_refuse_where_they_are_taken_for_errors() {
 fn rule_is_explained_by_its_id_and_a_near_id_is_suggested() {
     let folder = Folder::new(false);
     let output = folder.campaign(&["explain", "empty-cell"]).exits(0);
-    output.says("empty-cell · warning").says("A cell that the message uses is empty.").says("Fix: fill the cell");
-    folder.campaign(&["explain", "warning[empty-cell]:"]).exits(0).says("Fix: fill the cell");
+    output.says("empty-cell · warning").says("A cell that the message uses is empty.").says("Fix: fill in the cell");
+    folder.campaign(&["explain", "warning[empty-cell]:"]).exits(0).says("Fix: fill in the cell");
     folder.campaign(&["explain", "empty-sell"]).exits(2).says("did you mean `empty-cell`?");
     let one = folder.campaign(&["explain", "empty-cell", "--json"]).exits(0).json();
     let all = folder.campaign(&["explain", "--json"]).exits(0).json();

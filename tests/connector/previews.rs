@@ -140,7 +140,7 @@ fn warnings_of_check_are_shown_and_refuse_nothing() {
         (PHONE, "See http://shop.example".to_owned(), "does not start with `https://`"),
         (PHONE, "See https:/shop.example".to_owned(), "starts with a typo"),
         (PHONE, "Пpивіт".to_owned(), "Latin"),
-        (PHONE, long, "the SMS 3 parts instead of 2"),
+        (PHONE, long, "the SMS 3 parts long instead of 2"),
         (PHONE, "Привіт ".repeat(45), "the SMS has 5 parts"),
         (380_441_234_567, "Hi".to_owned(), "a landline or a service"),
     ] {

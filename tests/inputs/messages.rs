@@ -36,7 +36,7 @@ fn confirmation_shows_cost_gaps_and_long_messages() {
     let terminal = Terminal::start_on(200, sale.command(&["run", "sale.yaml", "--offline", "--limit", "2"]));
     terminal.shows("at most 3.20").shows("`name` is empty in row 3");
     terminal.shows(
-        "`–` (U+2013) in row 2 makes the SMS 2 parts instead of 1; in total, 3 extra parts in 3 rows, about 2.40",
+        "`–` (U+2013) in row 2 makes the SMS 2 parts long instead of 1; in total, 3 extra parts in 3 rows, about 2.40",
     );
     terminal.shows("Type 2 to send").types("no");
     terminal.finish().exits(2);
@@ -72,7 +72,7 @@ fn costly_character_is_named_with_a_replacement() {
     let sale = campaign().channels(&channel).write();
     let output = sale.campaign(&["check", "sale.yaml"]).exits(0);
     output
-        .says("`’` (U+2019) in row 2 makes the SMS 2 parts instead of 1; in total, 3 extra parts in 3 rows")
+        .says("`’` (U+2019) in row 2 makes the SMS 2 parts long instead of 1; in total, 3 extra parts in 3 rows")
         .says("write `'` instead");
     sale.campaign(&["preview", "sale.yaml", "--rows", "2"]).exits(0).says("longer because of `’`");
     sale.replace("sale.yaml", "It’s", "It's");

@@ -190,7 +190,7 @@ fn page_opens_in_the_system_browser_or_its_path_is_shown() {
         Process::start(command).finish().exits(0)
     };
     let path = format!("{}:/usr/bin:/bin", sale.path("bin").display());
-    open(None, &path).says("no screen is available").says("out.html");
+    open(None, &path).says("no graphical display is available").says("out.html");
     assert!(!sale.path("opened").exists());
     open(Some(":0"), &path);
     until("the page is opened", || sale.path("opened").exists());

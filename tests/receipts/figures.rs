@@ -73,7 +73,7 @@ fn status_shows_arrivals_and_delivery_times_by_channel() {
         .campaign(&["status", "sale"])
         .exits(3)
         .says("viber: 20 delivered (5 read) · half delivered within 10 min")
-        .says("95 % within 19 min")
+        .says("95% within 19 min")
         .says("sms: 1 accepted by the gateway · 2 delivered · 1 failed");
     drop(server);
 }

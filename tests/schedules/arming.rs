@@ -141,7 +141,9 @@ fn missed_occurrence_is_reported_and_skipped() {
     shows("2030-01-11T03:30:00Z");
     until("the run waits for the next occurrence", || run.stderr().contains("due Fri 11 Jan 2030, 21:30 (UTC)"));
     assert!(
-        run.stderr().contains("the run for Thu 10 Jan 2030, 21:30 (UTC) was missed by 6 h 0 min and is not sent"),
+        run.stderr().contains(
+            "the run scheduled for Thu 10 Jan 2030, 21:30 (UTC) was missed by 6 h 0 min and will not be sent"
+        ),
         "{}",
         run.stderr()
     );
@@ -179,6 +181,7 @@ fn command_of_a_changed_campaign_sends_no_notification() {
 fn campaign_without_a_gateway_is_not_activated() {
     let sale = campaign().top("schedule: { every: day 10:00 }\ntimezone: Europe/Kyiv").write();
     let refused = sale.campaign(&["schedule", "add", "sale.yaml", "--yes"]).exits(2);
-    let refused = refused.says("the campaign names no gateway").says("set `gateway: NAME` in the campaign file");
+    let refused =
+        refused.says("the campaign does not specify a gateway").says("set `gateway: NAME` in the campaign file");
     assert!(!refused.stderr.contains("--gateway "), "the command has no such option: {}", refused.told());
 }

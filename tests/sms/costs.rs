@@ -27,10 +27,11 @@ fn costly_character_is_named_with_row_and_cost() {
     let [(apostrophe, help), (both, _)] = output.as_slice() else { panic!("{output:?}") };
     assert_eq!(
         apostrophe,
-        "`’` (U+2019) in row 3 makes the SMS 2 parts instead of 1; in total, 2 extra parts in 2 rows, about 1.60 UAH"
+        "`’` (U+2019) in row 3 makes the SMS 2 parts long instead of 1; in total, 2 extra parts in 2 rows, about 1.60 \
+         UAH"
     );
     assert!(help.contains("write `'` instead") && help.contains("`plain: quotes`"), "{help}");
-    assert_eq!(both, "`—` (U+2014) and `’` (U+2019) in row 6 make the SMS 2 parts instead of 1, about 0.80 UAH");
+    assert_eq!(both, "`—` (U+2014) and `’` (U+2019) in row 6 make the SMS 2 parts long instead of 1, about 0.80 UAH");
 }
 
 #[test]
@@ -39,7 +40,7 @@ fn plan_without_prices_shows_parts_unless_plain() {
     let as_written = find_costly(draft(&names));
     assert_eq!(
         as_written[0].0,
-        "`’` (U+2019) in row 2 makes the SMS 2 parts instead of 1; in total, 2 extra parts in 2 rows"
+        "`’` (U+2019) in row 2 makes the SMS 2 parts long instead of 1; in total, 2 extra parts in 2 rows"
     );
     let sms =
         format!("  - sms: {{ signature: OlenaCo, message: \"{} {{{{ name }}}}\", plain: quotes }}", "a".repeat(100));

@@ -80,7 +80,7 @@ fn changed_edition_is_refused_with_what_replaces_the_run() {
     sale.run(&["--limit", "2"]).exits(0);
     sale.replace("sale.yaml", "edition: first", "edition: second");
     let refused = sale.run(&[]).exits(2).says("belongs to the edition `first`").says("now has the edition `second`");
-    refused.says("to send the edition `second` to recipients who have not got a message from ");
+    refused.says("to send the edition `second` to recipients who have not received a message from ");
     sale.run(&["--accept-changes"]).exits(0).says("2 skipped");
     assert_eq!(gateway.phones(), (2..6).map(phone).collect::<Vec<_>>());
     sale.run(&[]).exits(0).says("2 accepted");

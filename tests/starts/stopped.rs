@@ -75,8 +75,10 @@ fn rows_that_were_rejected_before_the_stop_are_not_cancelled() {
     let sale = campaign().to(10).batches_of(2).one_at_a_time().through(&gateway).write();
     sale.run(&["--limit", "4"]).exits(3);
     sale.campaign(&["stop", "sale", "--for-good", "--yes"]).exits(3).says("6 rows cancelled");
-    let refused =
-        sale.campaign(&["retry", "sale", "--yes"]).exits(2).says("sale@1 was cancelled and cannot send again");
+    let refused = sale
+        .campaign(&["retry", "sale", "--yes"])
+        .exits(2)
+        .says("sale@1 was cancelled and can no longer send messages");
     refused.says("help: to retry rejected and unsent rows of the run: `campaign run sale.yaml --gateway local`");
     sale.run(&[]).exits(0).says("2 accepted").says("8 skipped");
     assert_eq!(gateway.phones(), [2, 3, 4, 5, 3, 4].map(phone));

@@ -153,7 +153,10 @@ impl Envelope {
     #[must_use]
     pub fn new(operations: Vec<EncodedOperation>) -> Option<Self> {
         let kind = operations.first()?.kind;
-        assert!(operations.iter().all(|operation| operation.kind == kind), "an envelope is of one kind");
+        assert!(
+            operations.iter().all(|operation| operation.kind == kind),
+            "all operations in an envelope have the same kind"
+        );
         Some(Self { kind, operations })
     }
 

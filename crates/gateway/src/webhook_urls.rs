@@ -52,7 +52,7 @@ impl WebhookSecrets {
         let keyed = |secret: &SecretString| {
             let bytes = secret.expose_secret().as_bytes();
             match bytes.len() {
-                MIN_SECRET.. => Ok(Hmac::new_from_slice(bytes).expect("a key of HMAC may have any length")),
+                MIN_SECRET.. => Ok(Hmac::new_from_slice(bytes).expect("an HMAC key can have any length")),
                 short => Err(WebhookSecretError::Short(short)),
             }
         };

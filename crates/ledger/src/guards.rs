@@ -30,7 +30,7 @@ impl RepeatKey {
     pub(super) const LENGTH: usize = 32;
 
     pub(super) fn hash_message(&self, message: &[u8]) -> RepeatHash {
-        let mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("a key of HMAC may have any length");
+        let mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("an HMAC key can have any length");
         mac.chain_update(message).finalize().into_bytes().into()
     }
 }

@@ -86,7 +86,7 @@ impl Default for Metrics {
         registry.register("runs", "Live runs by activity", new.runs.clone());
         registry.register(
             "account_operations",
-            "Operations and status questions that used an account's rate limit",
+            "Operations and status queries that counted against an account's rate limit",
             new.taken.clone(),
         );
         registry.register(

@@ -241,7 +241,7 @@ impl Inputs {
             return Ok(());
         }
         let message = "the list has more rows than fit in a worksheet (1,048,575 below the header)";
-        let finding = Finding::new(&rules::RESULTS_OVERWRITE, message).help("name a `.csv` file under `results`");
+        let finding = Finding::new(&rules::RESULTS_OVERWRITE, message).help("specify a `.csv` file under `results`");
         Err(Error::Findings(vec![finding.at(self.campaign.places.locate_key("results"))]))
     }
 
@@ -454,7 +454,7 @@ fn read_table(from: &TableFile) -> Result<LookupTable, Finding> {
     find_key_column(&columns, &from.key).map_err(|finding| *finding)?;
     let mut seen = BTreeSet::new();
     if let Some(twice) = columns.iter().find(|name| !seen.insert(name.as_str())) {
-        let finding = Finding::new(&rules::DATA_FILE, format!("it has more than one column `{twice}`"));
+        let finding = Finding::new(&rules::DATA_FILE, format!("it has more than one column named `{twice}`"));
         return Err(finding.help("rename one of them"));
     }
     Ok(LookupTable { columns, rows })

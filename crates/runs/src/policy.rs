@@ -19,7 +19,7 @@ use campaign_manifest::{Campaign, Destination, Profile, SendingWindow, WindowZon
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PolicyRefusal {
     /// Recipients opted out.
-    #[error("{} opted out, and the message is marketing; nothing was sent", list_held_recipients(.0))]
+    #[error("{} opted out, and this is a marketing message; nothing was sent", list_held_recipients(.0))]
     Suppressed(Vec<HeldRecipient>),
     /// The window is closed.
     #[error("{}; nothing was sent", describe_closed_window(.opens.as_ref()))]

@@ -382,7 +382,7 @@ pub(super) fn describe_refusal(what: &ProposalKind, refusal: ConsentRefusal) -> 
             return format!("{}; nothing was sent", describe_closed_window(opens.as_ref()));
         }
         (ProposalKind::Approve, ConsentRefusal::NoTerminal) => {
-            return "the reviewer must confirm the approval at a terminal; nothing was approved".to_owned();
+            return "the approver must confirm the approval at a terminal; nothing was approved".to_owned();
         }
         (ProposalKind::Run(number), ConsentRefusal::NoTerminal) => {
             format!("sending to {} through a live gateway", format_count(*number, "recipient"))

@@ -180,7 +180,8 @@ impl RowChoice {
             RowChoice::File(path) => {
                 let NamedRows { mut rows, by_number } = NamedRows::read(path, run)?;
                 if let Some(line) = match_by_number(ledger, run, &by_number, &mut rows).await? {
-                    let named = format!("row {} ({}) is not a message", line.named.0, line.named.1.format_masked());
+                    let named =
+                        format!("row {} ({}) does not match a message", line.named.0, line.named.1.format_masked());
                     let (path, row, run) = (path.clone(), line.row, run.name());
                     return Err(DecisionRefusal::ForeignId { path, row, named, run }.into());
                 }
@@ -250,7 +251,7 @@ impl NamedRows {
             }
             _ => {
                 let named = if id.is_empty() {
-                    format!("row {row} is not a message")
+                    format!("row {row} does not match a message")
                 } else {
                     format!("`{id}` is not the `id` of a message")
                 };

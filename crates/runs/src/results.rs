@@ -134,7 +134,7 @@ impl ProtectedFiles<'_> {
         let why = self.results_target(campaign, campaign.results_file()).resolve_path().err()?;
         let finding = Finding::new(&rules::RESULTS_OVERWRITE, format!("cannot write the results: {why}"));
         let help =
-            "name another file under `results`, or move the existing one; only a results file can be overwritten";
+            "specify another file under `results`, or move the existing file; only a results file can be overwritten";
         Some(finding.at(campaign.places.locate_key("results")).help(help))
     }
 

@@ -156,7 +156,7 @@ fn read_file(from: &SuppressionFile, region: Option<Region>) -> Result<FileNumbe
 
 fn missing_column_finding() -> Finding {
     let finding = Finding::new(&rules::NO_PHONES, "it has no column with phone numbers");
-    finding.help("name the column: `{ file: …, phone: \"Header\" }`")
+    finding.help("specify the column: `{ file: …, phone: \"Header\" }`")
 }
 
 /// Reads the numbers of a column. Returns whether the column exists.

@@ -77,7 +77,7 @@ const REQUESTS: &[Assumption] = rows! {
         because "clients omit it, but still read `id` from the response";
     "id-form": "the format of an `id` in responses"
         => "unchanged in results, a string in status records; `7`, `\"7\"` and `\"007\"` are the same identifier"
-        because "clients send strings with leading zeros, but ask with numbers";
+        because "clients send strings with leading zeros, but query statuses with numbers";
     "msg-id": "the format of `msg_id`"
         => "consecutive numbers from 700000001"
         because "known clients read a number, and tests need reproducible values";
@@ -174,7 +174,7 @@ const ANSWERS: &[Assumption] = rows! {
     // Money.
     "balance": "the account's balance"
         => "100000000.123456 UAH at the start"
-        because "amounts have many decimals, and a rehearsal must not run out of money by accident" changed by "accounts[].balance, accounts[].currency";
+        because "amounts have many decimal places, and a rehearsal must not run out of money by accident" changed by "accounts[].balance, accounts[].currency";
     "prices": "the price of a message part"
         => "an invented price for each channel; SMS are charged per part, other stages once"
         because "the contract shows no prices" changed by "prices.<channel>";
@@ -243,7 +243,7 @@ const OUTCOMES: &[Assumption] = rows! {
         because "clients use it, and a `msg_id` is unique";
     "status-lag": "when `status` knows a message"
         => "immediately"
-        because "clients ask in the next request after sending" changed by "status.lag";
+        because "clients query the status in the next request after sending" changed by "status.lag";
     "status-blind": "whether `status` responses are correct"
         => "yes"
         because "the contract does not say otherwise" changed by "status.blind";

@@ -407,7 +407,7 @@ def malformed():
     spoilt("ragged-often.csv", ("phone,city\n" + few).encode(), "many rows do not fit", ragged, ["line 2 has 3 cells, but the header has 2", "24 rows have this problem", "2, 5, 8, 11, 14, 17, 20, 23, 26, 29, 32, 35, 38, 41, 44, 47, 50, 53, 56, 59 and 4 more"])
     spoilt("a-cell-too-few.csv", b"phone,name\n380501234567\n380671234567,Ivan\n", "a line break that is not quoted", ragged, ["line 2 has 1 cell, but the header has 2"])
     spoilt("wrong-delimiter-told.csv", b"phone;name\n380501234567;Olena\n", "the campaign says another delimiter", "recipients-phone-column", ["no column is named `phone`"], {"delimiter": ","})
-    spoilt("unclosed-quote.csv", b'phone,name\n380501234567,"Olena\n380671234567,Ivan\n', "a quote that nobody closed", unclosed, ["the quote that opens in line 2 is not closed"])
+    spoilt("unclosed-quote.csv", b'phone,name\n380501234567,"Olena\n380671234567,Ivan\n', "a quote that nobody closed", unclosed, ["the quote that opens on line 2 is not closed"])
     spoilt("swallowed-row.csv", b'phone,name\n380501234567,"Olena\n380671234567,"Ivan"\n', "a forgotten quote hides a row", unclosed, ["line 2"])
     spoilt("stray-quote.csv", b'phone,name\n380501234567,"Cafe "Sun""\n', "quotes within quotes", "recipients-stray-quote", ["text follows the closing quote"])
     spoilt("nul.csv", b"phone,name\n380501234567,a\0b\n", "a byte that no text has", not_csv, ["line 2 contains a NUL"])

@@ -13,8 +13,9 @@ use campaign_core::finding::{Finding, Rule, SourceLocation, SourceText, did_you_
 /// The maximum number of bytes of a line in an excerpt.
 const EXCERPT: usize = 200;
 
-pub(super) const SAVE_AS: &str = "in Excel choose `File > Save As` and the type `CSV UTF-8 (Comma delimited)`, in LibreOffice \
-                       the type `Text CSV` and the character set `Unicode (UTF-8)`, in Google Sheets `File > Download > CSV`";
+pub(super) const SAVE_AS: &str = "in Excel, choose `File > Save As` and the type `CSV UTF-8 (Comma delimited)`; in \
+    LibreOffice, the type `Text CSV` and the character set `Unicode (UTF-8)`; in Google Sheets, `File > Download > \
+    CSV`";
 
 /// A part of the file for a finding.
 #[derive(Clone, Copy)]
@@ -133,7 +134,7 @@ pub(super) fn no_recipients(header: FileExcerpt<'_>) -> Finding {
 pub(super) fn unclosed_quote(spot: FileExcerpt<'_>, opened: usize) -> Finding {
     let line = spot.line_at(opened);
     let message = format!(
-        "the quote that opens in line {line} is not closed, so the rows after it are read as part of the same cell"
+        "the quote that opens on line {line} is not closed, so the rows after it are read as part of the same cell"
     );
     Finding::new(&rules::RECIPIENTS_UNCLOSED_QUOTE, message).at(spot.place(opened..opened + 1)).help(
         "close the quote at the end of the cell; if the quote is part of the text, double the quote and put the cell \
@@ -144,8 +145,7 @@ pub(super) fn unclosed_quote(spot: FileExcerpt<'_>, opened: usize) -> Finding {
 pub(super) fn swallowed_row(spot: FileExcerpt<'_>, opened: usize, swallowed: u64) -> Finding {
     let line = spot.line_at(opened);
     let message = format!(
-        "the quoted cell that starts in line {line} contains line {swallowed}, which looks like a separate \
-            row"
+        "the quoted cell that starts on line {line} contains line {swallowed}, which looks like a separate row"
     );
     Finding::new(&rules::RECIPIENTS_UNCLOSED_QUOTE, message)
         .at(spot.place(opened..opened + 1))
@@ -153,7 +153,7 @@ pub(super) fn swallowed_row(spot: FileExcerpt<'_>, opened: usize, swallowed: u64
 }
 
 pub(super) fn text_after_quote(spot: FileExcerpt<'_>, at: usize) -> Finding {
-    let message = format!("text follows the closing quote of a cell in line {}", spot.line_at(at));
+    let message = format!("text follows the closing quote of a cell on line {}", spot.line_at(at));
     Finding::new(&rules::RECIPIENTS_STRAY_QUOTE, message)
         .at(spot.place(at..at + 1))
         .help("double the quotes inside a cell: `\"Cafe \"\"Sun\"\"\"`")
@@ -172,8 +172,8 @@ pub(super) fn quoted_lines_finding(spot: FileExcerpt<'_>) -> Finding {
     Finding::new(&rules::RECIPIENTS_QUOTED_LINES, "each line is in quotes, so the whole line is one cell")
         .at(spot.place(spot.full_span()))
         .help(
-            "export the list again, or remove the quotes around each line and replace doubled quotes inside it \
-             with single ones",
+            "export the list again, or remove the quotes around each line and replace each doubled quote inside it \
+             with one quote",
         )
 }
 
@@ -230,7 +230,7 @@ pub(super) fn large_cell(spot: FileExcerpt<'_>, at: usize) -> Finding {
 }
 
 pub(super) fn large_record(spot: FileExcerpt<'_>) -> Finding {
-    Finding::new(&rules::RECIPIENTS_TOO_LARGE, format!("the row in line {} is larger than 1 MiB", spot.line))
+    Finding::new(&rules::RECIPIENTS_TOO_LARGE, format!("the row on line {} is larger than 1 MiB", spot.line))
         .at(spot.place(0..EXCERPT))
         .help("look for a quote that is not closed, or for missing line breaks")
 }

@@ -206,7 +206,7 @@ impl Chunk {
 
     /// Adds a record, which must have as many cells as the chunk expects.
     pub(super) fn push(&mut self, row: Row, record: &csv::StringRecord) {
-        debug_assert_eq!(record.len(), self.width, "ragged records are refused before they come here");
+        debug_assert_eq!(record.len(), self.width, "ragged records are rejected before they get here");
         let mut end = self.text.len();
         self.text.push_str(record.as_slice());
         self.ends.extend(record.iter().map(|cell| {

@@ -160,9 +160,10 @@ impl<'s> FailurePlace<'s> {
                 format!("{} has decimal places, but the test needs a whole number", self.find_subject().title),
                 format!("write `{} | round`", self.find_subject().written),
             ),
-            _ if starts("Map does not have a key") => {
-                RenderFailure::new("the map does not have the key for this row", "write `get(key=…, default=\"…\")`")
-            }
+            _ if starts("Map does not have a key") => RenderFailure::new(
+                "the map does not contain the key used in this row",
+                "write `get(key=…, default=\"…\")`",
+            ),
             _ if starts("Map keys must be") || starts("Not a valid key") => RenderFailure::new(
                 "a list or a decimal number cannot be a map key",
                 "use text or a whole number as the key",
@@ -198,7 +199,7 @@ impl<'s> FailurePlace<'s> {
                 format!("write `{} | str is containing(pat=…)`", self.find_subject().written),
             ),
             _ if starts("Value `") => RenderFailure::new(
-                format!("a number for `{}` is negative or too large", self.own_filter.unwrap_or("the filter")),
+                format!("a number passed to `{}` is negative or too large", self.own_filter.unwrap_or("the filter")),
                 "write a smaller, non-negative number",
             ),
             _ if starts("super() called") || starts("Tried to use super()") => {

@@ -308,7 +308,8 @@ impl<'j> NameChecker<'j> {
             | OutlineAction::Define { name, .. }
                 if name.starts_with("__") =>
             {
-                let help = Some("use a name that does not start with `__`; these names are reserved".to_owned());
+                let help =
+                    Some("use a name that does not start with `__`; names with this prefix are reserved".to_owned());
                 Some(NameProblem::new(&rules::UNKNOWN_VARIABLE, format!("`{name}` cannot be used"), help))
             }
             OutlineAction::Use(VariableUse { name, .. }) if local(name) => None,
@@ -399,7 +400,7 @@ impl<'j> NameChecker<'j> {
         let new = |message: String, help: String| Some(NameProblem::new(&rules::DATA_LOOKUP, message, Some(help)));
         let columns = || table.columns.iter().map(String::as_str);
         let written = format!(
-            "write `{name}[COLUMN].{}`, where COLUMN is the list's column that selects the row",
+            "write `{name}[COLUMN].{}`, where COLUMN is the list column that selects the row",
             columns().next_back().unwrap_or("column")
         );
         match lookup {
@@ -475,7 +476,7 @@ fn is_compared(source: &str, span: &Range<usize>) -> bool {
 
 /// The remedy for an unknown name in a comparison; `help` names similar names.
 fn suggest_quotes(name: &str, help: String) -> String {
-    let quotes = format!("for the text `{name}`, write `'{name}'` in quotes");
+    let quotes = format!("if you mean the text `{name}`, write it in quotes: `'{name}'`");
     if help.starts_with("use one of these names") {
         format!("{quotes}; otherwise, {help}")
     } else if help.ends_with('?') {

@@ -39,13 +39,13 @@ pub enum RenderError {
     #[error("{} (`{}`, line {}, column {})", .0.message, .0.text, .0.line, .0.column)]
     TemplateFails(Box<TextProblem>),
     /// A message would be longer than any channel takes.
-    #[error("`{text}` is longer than {MAX_BYTES} bytes, which is too long for every channel")]
+    #[error("`{text}` is longer than {MAX_BYTES} bytes, which is too long for any channel")]
     TooLong {
         /// The text's name.
         text: String,
     },
     /// A cell is longer than any message.
-    #[error("the cell in `{column}` is longer than {MAX_BYTES} bytes, which is too long for every channel")]
+    #[error("the cell in `{column}` is longer than {MAX_BYTES} bytes, which is too long for any channel")]
     CellTooLong {
         /// The column's template name or header.
         column: String,
@@ -480,7 +480,8 @@ mod tests {
             ("{% set first_name = first_name | upper %}{{ first_name }}", "ОЛЯ"),
             ("{% set a %}<{{ code }}>{% endset %}{{ a | lower }}", "<<a&b>>"),
             (
-                "{% for c in 'a,b' | split(pat=',') -%}\n {{ loop.index }}{{ c }}{% if not loop.last %};{% endif %}{% endfor %}",
+                "{% for c in 'a,b' | split(pat=',') -%}\n {{ loop.index }}{{ c }}{% if not loop.last %};{% endif %}{% \
+                 endfor %}",
                 "1a;2b",
             ),
             ("{% for n in range(end=3) %}{% if n == 1 %}{% continue %}{% endif %}{{ n }}{% endfor %}", "02"),

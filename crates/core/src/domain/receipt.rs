@@ -20,7 +20,7 @@ pub struct Receipt {
     pub channel: Option<ReportedChannel>,
     /// When the status changed, according to the gateway's clock.
     pub updated: Option<Timestamp>,
-    /// The gateway's identifier of the message.
+    /// The gateway's identifier for the message.
     pub msg_id: Option<GatewayMessageId>,
     /// The identifier of the queued envelope that it was in (contract 2.3).
     pub request_id: Option<String>,

@@ -163,7 +163,7 @@ pub fn check_account(
             return vec![rules::key_rejected_finding(refused.reason.clone(), account.key)];
         }
         Err(unanswered) => {
-            return vec![rules::online_unknown_finding("sender names and balance are", unanswered, account)];
+            return vec![rules::online_unknown_finding("the sender names and the balance are", unanswered, account)];
         }
     };
     let mut findings = match senders {

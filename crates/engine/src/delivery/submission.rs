@@ -415,7 +415,7 @@ impl fmt::Display for WatchedEnvelope {
 impl fmt::Display for WaitStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            WaitStep::Intent => "has been waiting to be recorded before sending",
+            WaitStep::Intent => "has been waiting to be recorded in the ledger",
             WaitStep::Slot => "has been waiting for the rate limit",
             WaitStep::Answer => "has been waiting for its response",
             WaitStep::Outcome => "has been waiting for its outcome to be recorded",

@@ -65,7 +65,7 @@ pub(super) const RESULT_COLUMNS: [ResultColumn; 21] = [
             _ => ColumnValue::Text(cells.kind.name()),
         },
     },
-    // The gateway's identifier of the message.
+    // The gateway's identifier for the message.
     ResultColumn {
         name: "msg_id",
         value: |cells| match cells.msg_id {

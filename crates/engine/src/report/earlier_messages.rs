@@ -36,9 +36,9 @@ pub(super) struct EarlierMessage {
     pub(super) state: Option<RowState>,
     /// Our identifier.
     pub(super) id: Option<MessageId>,
-    /// The gateway's identifier of the message.
+    /// The gateway's identifier for the message.
     pub(super) msg_id: Option<GatewayMessageId>,
-    /// The gateway's identifier of the request.
+    /// The gateway's identifier for the request.
     pub(super) request_id: Option<Arc<str>>,
 }
 

@@ -123,9 +123,9 @@ impl ResultsTarget {
         let name = file.file_name().ok_or_else(|| format!("`{path}` is a folder"))?;
         match self.file.hold_folder(false) {
             Ok(Some(folder)) => match fs::symlink_metadata(folder.file_path(name)) {
-                Ok(found) if found.is_symlink() => {
-                    Err(format!("`{path}` is a link, and results cannot be written through a link here"))
-                }
+                Ok(found) if found.is_symlink() => Err(format!(
+                    "`{path}` is a symbolic link; campaigns opened by an assistant cannot write results through links"
+                )),
                 found => Ok((folder.current_path().join(name), found.ok())),
             },
             Err(error) if error.kind() == io::ErrorKind::NotADirectory => Err(describe_blocked(&path)),

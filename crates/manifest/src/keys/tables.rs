@@ -205,7 +205,7 @@ static DELIVERY: &[KeySpec] = &[
     KeySpec::new("until", ValueShape::Line, "2026-12-07 20:00")
         .with_doc("When sending ends: a local time, or a duration such as `12h` after the start. The remaining recipients are skipped."),
     KeySpec::new("per_day", ValueShape::Counts, "2000").with_doc(
-        "The maximum number of messages of an edition per day, in the time zone `timezone`. In a list, the first number is for the first day of sending, and so on.",
+        "The maximum number of messages of an edition per day, in the campaign's `timezone`. In a list, the first number is for the first day of sending, and so on.",
     ),
     KeySpec::new("cap", ValueShape::Cap, "2/7d").with_doc(
         "The maximum number of messages to one number from all campaigns in a period. Recipients at the limit are skipped.",
@@ -213,14 +213,14 @@ static DELIVERY: &[KeySpec] = &[
 ];
 
 pub(super) static HOURS: KeySpec = KeySpec::new("hours", ValueShape::Line, "09:00-20:00")
-    .with_doc("The hours of the day. If the end is before the start, it means the next morning.");
+    .with_doc("The hours of the day. If the end is before the start, the window ends the next morning.");
 
 static DATE: KeySpec = KeySpec::new("date", ValueShape::Line, "2026-12-25").with_doc("A date.");
 
 /// The keys of `window` as a map.
 pub(crate) static WINDOW: &[KeySpec] = &[
     KeySpec::new("hours", ValueShape::Line, "09:00-20:00")
-        .with_doc("The hours of the day. If the end is before the start, it means the next morning.")
+        .with_doc("The hours of the day. If the end is before the start, the window ends the next morning.")
         .mark_required(),
     KeySpec::new("days", ValueShape::Line, "mon-fri")
         .with_doc("The days of the week, such as `mon-fri` or `mon, wed`. Defaults to every day."),

@@ -328,7 +328,7 @@ fn load_words(path: &CampaignPath) -> LoadedFile<Vec<String>> {
                         format!("is the same as `{same}`")
                     };
                     let finding = Finding::new(&rules::OPT_OUT_WORDS, format!("`{word}` {what}")).as_warning();
-                    report.add(&span, finding.help("remove this line; case and look-alike letters are ignored"));
+                    report.add(&span, finding.help("remove this line; case and look-alike letters make no difference"));
                 }
                 None => {
                     known = known.with_words([word.to_owned()]);

@@ -69,7 +69,7 @@ impl<'s> TreeReader<'s, '_> {
                     return Err(self.fatal_finding(
                         &span,
                         Finding::new(&rules::YAML_DOCUMENTS, "a second document starts here")
-                            .help("remove the line `---`; a file contains one document"),
+                            .help("remove the `---` line; a file can contain only one document"),
                     ));
                 }
                 (Event::DocumentStart(..), _) => root = Some(self.read_node(1)?),

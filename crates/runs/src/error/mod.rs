@@ -68,7 +68,7 @@ pub enum Error {
     #[error("another message already has this identifier; omit the identifier to get a new one")]
     IdTaken,
     /// The limit of messages per hour is reached.
-    #[error("the hourly message limit is reached; the next message can be sent at {}", format_local_second(*.next))]
+    #[error("the hourly message limit has been reached; the next message can be sent at {}", format_local_second(*.next))]
     TooManyThisHour {
         /// When the next message can be sent.
         next: Timestamp,
@@ -144,7 +144,7 @@ pub enum Error {
     #[error(transparent)]
     Retry(#[from] RetryRefusal),
     /// A run was cancelled.
-    #[error("{run} was cancelled and cannot send again")]
+    #[error("{run} was cancelled and can no longer send messages")]
     Cancelled {
         /// The run.
         run: String,
@@ -215,7 +215,7 @@ pub enum Error {
         people: u64,
     },
     /// Sending was confirmed in advance, but no gateway was named.
-    #[error("sending was confirmed in advance, but the campaign names no gateway; nothing was sent")]
+    #[error("sending was confirmed in advance, but the campaign does not specify a gateway; nothing was sent")]
     NoGatewayNamed,
     /// A run cannot be resumed, because its inputs changed.
     #[error(transparent)]
@@ -294,9 +294,9 @@ pub enum Error {
     WeakerApproval(Box<WeakerRule>),
     /// A run went through loopback and its profile is now at a live host, or the reverse.
     #[error(
-        "{run} was sent through {}, but the profile `{gateway}` is now {}",
+        "{run} was sent through {}, but the profile `{gateway}` now points to {}",
         if *.loopback { "a gateway on this machine" } else { "a live gateway" },
-        if *.loopback { "at a live host" } else { "on this machine" }
+        if *.loopback { "a live host" } else { "this machine" }
     )]
     OtherReach {
         /// The run.
@@ -404,7 +404,7 @@ pub enum TemplateRefusal {
     /// The gateway deleted nothing.
     #[error("the gateway deleted nothing; template {id} might not exist")]
     NothingDeleted {
-        /// The gateway's identifier of the template.
+        /// The gateway's identifier for the template.
         id: u64,
     },
     /// The account has no such Viber template.
@@ -412,13 +412,13 @@ pub enum TemplateRefusal {
     NoSuchTemplate {
         /// The profile.
         gateway: String,
-        /// The gateway's identifier of the template.
+        /// The gateway's identifier for the template.
         id: u64,
     },
     /// The gateway does not return the text of a template, which its deletion requires.
     #[error("cannot delete the Viber template {id}: the gateway did not return its text, which is required")]
     TextUnknown {
-        /// The gateway's identifier of the template.
+        /// The gateway's identifier for the template.
         id: u64,
     },
 }

@@ -153,7 +153,7 @@ pub enum DecisionRefusal {
         said: Option<u64>,
     },
     /// A newer run replaced the run.
-    #[error("this run was replaced by a newer one and cannot send again; no decision was recorded")]
+    #[error("this run was replaced by a newer one and can no longer send messages; no decision was recorded")]
     Replaced,
     /// A file with identifiers cannot be read.
     #[error("cannot read `{path}`; no decision was recorded")]
@@ -164,7 +164,7 @@ pub enum DecisionRefusal {
         finding: Box<Finding>,
     },
     /// A file has no columns that name messages.
-    #[error("`{path}` has neither a column `id` nor the columns `row` and `to`; no decision was recorded")]
+    #[error("`{path}` has neither an `id` column nor `row` and `to` columns; no decision was recorded")]
     NoIds {
         /// The file.
         path: PathBuf,
@@ -351,13 +351,13 @@ pub enum PlanRefusal {
         digest: String,
     },
     /// Several plans have digests with this beginning.
-    #[error("several plans begin with `{digest}`; give more characters of the digest")]
+    #[error("several plans begin with `{digest}`; enter more characters of the digest")]
     Ambiguous {
         /// The digest as given.
         digest: String,
     },
     /// The plan was stored by another version of this program.
-    #[error("the plan {} was made by a different version of the program", short_digest(.digest))]
+    #[error("the plan {} was created by a different version of campaign", short_digest(.digest))]
     OtherVersion {
         /// Its digest.
         digest: String,
@@ -456,7 +456,9 @@ pub enum PlanRefusal {
         above: u32,
     },
     /// The profile names approvers, and no key was given.
-    #[error("the gateway `{gateway}` names its approvers, so the approval must be signed; nothing was approved")]
+    #[error(
+        "the profile of the gateway `{gateway}` lists approvers, so the approval must be signed; nothing was approved"
+    )]
     NeedsKey {
         /// The digest of the plan.
         digest: String,

@@ -22,7 +22,7 @@ pub(super) async fn fetch_from_command(
     mut spool: ListSpool,
 ) -> Result<ListSpool, FetchError> {
     let Some((program, arguments)) = wanted.words.split_first() else {
-        return Err(FetchError::new("no program is named"));
+        return Err(FetchError::new("no program is specified"));
     };
     let mut command = Command::new(program);
     command.args(arguments).current_dir(&wanted.folder).kill_on_drop(true);
@@ -44,7 +44,7 @@ pub(super) async fn fetch_from_command(
         .child
         .wait()
         .await
-        .map_err(|error| FetchError::new(format!("cannot learn how `{program}` ended: {error}")))?;
+        .map_err(|error| FetchError::new(format!("cannot find out how `{program}` ended: {error}")))?;
     if status.success() {
         return Ok(spool);
     }

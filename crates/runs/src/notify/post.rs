@@ -19,7 +19,7 @@ use campaign_net::is_public;
 const USER_AGENT: &str = concat!("campaign/", env!("CARGO_PKG_VERSION"));
 
 /// Why a URL is refused.
-const PRIVATE_ADDRESS: &str = "the URL is on this machine or its own network; set `local: true` to allow this";
+const PRIVATE_ADDRESS: &str = "the URL points to this machine or its local network; set `local: true` to allow this";
 
 /// Parses a secret URL. Errors do not contain it.
 pub(super) fn parse_address(secret: &str, local: bool) -> Result<Url, String> {

@@ -189,7 +189,7 @@ impl std::fmt::Display for RecordedRule {
                 let names = |(name, key): (&String, &String)| format!("{name} ({key})");
                 let by: Vec<String> = by.iter().map(names).collect();
                 let recipients = format_count((*above).into(), "recipient");
-                write!(f, "an approval for more than {recipients} by {}", by.join(" or "))
+                write!(f, "an approval by {} for more than {recipients}", by.join(" or "))
             }
         }
     }

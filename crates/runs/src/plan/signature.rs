@@ -43,8 +43,9 @@ impl PrivateKey {
     /// If that fails, which is a bug.
     pub fn generate_pair() -> Result<(SecretString, ApproverKey), Error> {
         let seed: [u8; 32] = rand::random();
-        let key = Self::from_seed(&seed).ok_or_else(|| Error::Internal("no key can be made".to_owned()))?;
-        let public = key.public_key().ok_or_else(|| Error::Internal("a key has no public half".to_owned()))?;
+        let key = Self::from_seed(&seed).ok_or_else(|| Error::Internal("cannot generate a key pair".to_owned()))?;
+        let public =
+            key.public_key().ok_or_else(|| Error::Internal("the generated key pair has no public key".to_owned()))?;
         Ok((SecretString::from(format!("{KEY_PREFIX}{}", URL_SAFE_NO_PAD.encode(seed))), public))
     }
 

@@ -168,9 +168,9 @@ pub(super) static FAULT: &[KeySpec] = &[
 static ANSWERS: &[&str] = &["dropped", "truncated", "reordered", "missing", "foreign"];
 
 static STATUS: &[KeySpec] = &[
-    KeySpec::new("lag", TIME, "30s").with_doc("How long `status` does not know an accepted message.").default("0"),
+    KeySpec::new("lag", TIME, "30s").with_doc("How long an accepted message remains unknown to `status`.").default("0"),
     KeySpec::new("blind", ValueShape::OneOf(&["denies", "affirms"]), "denies")
-        .with_doc("Whether `status` claims to know no message, or every message."),
+        .with_doc("Whether `status` reports every message as unknown, or every message as known."),
 ];
 
 /// The keys of webhooks.

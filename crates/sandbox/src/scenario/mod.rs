@@ -44,7 +44,7 @@ pub struct Scenario {
     pub exceptions: Vec<Exception>,
     /// The faults, in the order of the file.
     pub faults: Vec<ScenarioFault>,
-    /// How long `status` does not know an accepted message.
+    /// How long an accepted message remains unknown to `status`.
     pub status_lag: Duration,
     /// A wrong answer to `status`, if any.
     pub status_blind: Option<Blindness>,

@@ -121,7 +121,7 @@ impl PendingCalls {
 
     /// The keyed digest that identifies a call.
     fn digest_of(&self, caller: u128, gateway: &str, what: &str) -> String {
-        let mac = Hmac::<Sha256>::new_from_slice(&self.secret).expect("a key of HMAC may have any length");
+        let mac = Hmac::<Sha256>::new_from_slice(&self.secret).expect("an HMAC key can have any length");
         let tag = mac
             .chain_update(caller.to_le_bytes())
             .chain_update(gateway)

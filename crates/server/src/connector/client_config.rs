@@ -68,7 +68,7 @@ impl AssistantClient {
                 "inputs": [{
                     "type": "promptString",
                     "id": "campaign-key",
-                    "description": "API key of the messaging gateway",
+                    "description": "API key for the messaging gateway",
                     "password": true,
                 }],
                 "servers": { SERVER_NAME: entry },

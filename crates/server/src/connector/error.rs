@@ -109,7 +109,7 @@ impl ToolError {
     /// The limit of messages per hour is reached.
     pub(super) fn too_many_sends(next: Timestamp) -> Self {
         let wait = Duration::try_from(next.duration_since(Timestamp::now())).unwrap_or_default().as_secs() + 1;
-        let error = format!("the limit of messages per hour is reached; wait {wait} s");
+        let error = format!("the hourly message limit has been reached; wait {wait} s");
         Self { retryable: true, ..Self::new("rate_limited", error) }
             .with_how_to(format!("nothing was sent; try again after {wait} s"))
     }
@@ -117,7 +117,7 @@ impl ToolError {
     /// The limit of lookups per hour is reached.
     pub(super) fn too_many_lookups(next: Timestamp) -> Self {
         let wait = Duration::try_from(next.duration_since(Timestamp::now())).unwrap_or_default().as_secs() + 1;
-        let error = format!("the limit of lookups per hour is reached; wait {wait} s");
+        let error = format!("the hourly lookup limit has been reached; wait {wait} s");
         Self { retryable: true, ..Self::new("rate_limited", error) }.with_how_to(format!(
             "no number was looked up; try again after {wait} s, or ask the person who set up the connector"
         ))

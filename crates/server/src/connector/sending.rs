@@ -210,9 +210,9 @@ impl ConfirmedMessage {
 /// The error of a message that was refused before it was sent.
 fn refuse_message(error: Error, id: Option<u64>) -> ToolError {
     let refused = match error {
-        Error::IdTaken => ToolError::new("id_taken", "an earlier call used this `id`").with_how_to(
+        Error::IdTaken => ToolError::new("id_taken", "an earlier call has already used this `id`").with_how_to(
             "nothing was sent; check the result of the earlier call, or call message_status. Send again without `id` \
-             only if that message was certainly not sent",
+             only if it is certain that the earlier message was not sent",
         ),
         Error::TooManyThisHour { next } => ToolError::too_many_sends(next),
         error => error.into(),
@@ -242,7 +242,7 @@ fn render_outcome(EndedSingle { id, state, skipped, outcome, stop, .. }: &EndedS
         _ if *state == RowState::Skipped => ToolError::opted_out(),
         Some(OperationOutcome::Rejected { error }) => ToolError::new("platform_error", error),
         Some(OperationOutcome::NotSent { reason }) => not_sent_error(reason, stop.as_ref())
-            .with_more_how_to("its `id` is used up: omit `id`, or choose another one"),
+            .with_more_how_to("its `id` cannot be used again: omit `id`, or choose another one"),
         Some(OperationOutcome::InDoubt { .. }) | None => ToolError::unknown_outcome(Some(id)),
     };
     Err(error.with_id(Some(id)))

@@ -133,7 +133,8 @@ impl DaemonState {
         if let Some(change) = change.filter(|_| change != memory.change) {
             let findings = self.load_findings(active, change).await;
             let mut what =
-                "the campaign has changed since its schedule was activated, so nothing is sent until you activate the schedule again"
+                "the campaign has changed since its schedule was activated, so nothing is sent until you activate the \
+                 schedule again"
                     .to_owned();
             what.extend(findings.iter().map(|finding| format!("; {finding}")));
             self.notify_observer(ScheduleEvent::Changed { schedule: active.name.clone(), change, findings });
@@ -438,7 +439,7 @@ impl DaemonState {
         let (name, until) = (occurrence.format_nominal(), unapproved.until);
         memory.unapproved = Some(unapproved);
         let (until, plan) = (format_local_minute(until), short_digest(&digest));
-        let what = format!("the run scheduled for {name} waits until {until} for approval of plan {plan}");
+        let what = format!("the run scheduled for {name} is waiting until {until} for approval of plan {plan}");
         notify_about(&self.daemon.adapters, active, NotificationEvent::Waiting, &what).await?;
         self.notify_observer(ScheduleEvent::Unapproved { schedule: active.name.clone(), occurrence, digest });
         Ok(())

@@ -250,7 +250,7 @@ rules! {
         fix: "use one of the tests listed in the finding",
     }
     error UNKNOWN_BLOCK = "unknown-block" {
-        cause: "The parent template has no such block. Its content would never be sent.",
+        cause: "The parent template has no such block. The block's content would never be sent.",
         example: [
             "sale.txt: {% extends \"base.txt\" %}",
             "          {% block ofer %}-20%{% endblock %}",

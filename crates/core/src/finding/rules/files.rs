@@ -69,8 +69,7 @@ rules! {
     error YAML_SYNTAX = "yaml-syntax" {
         cause: "A line is not valid YAML. The file cannot be read.",
         example: ["recipients:", "  file:list.csv"],
-        fix: "look for a missing space after `:`, a missing quote or a missing bracket in this line or the line \
-              above",
+        fix: "look for a missing space after `:`, a missing quote or a missing bracket on this line or the line above",
     }
     error YAML_INDENTATION = "yaml-indentation" {
         cause: "A line has the wrong indentation. Keys on the same level start in the same column, and their content \
@@ -104,13 +103,12 @@ rules! {
         fix: "write out the value instead",
     }
     error YAML_TAG = "yaml-tag" {
-        cause: "A value starts with `!`, a tag in YAML. The message would lose its first word.",
+        cause: "A value starts with `!`, a YAML tag. The message would lose its first word.",
         example: ["message: !Important news"],
         fix: "put the whole text in quotes: `\"!Important news\"`",
     }
     error YAML_ANCHOR = "yaml-anchor" {
-        cause: "A value starts with `&`, an anchor in YAML. The message would lose its first \
-                word.",
+        cause: "A value starts with `&`, a YAML anchor. The message would lose its first word.",
         example: ["message: &Co says hi"],
         fix: "put the whole text in quotes: `\"&Co says hi\"`",
     }

@@ -59,7 +59,7 @@ pub(super) static PLACEHOLDER_VALUE: Rule = Rule::warning(
             "list.csv: phone,first_name",
             "          380501234567,None",
         ],
-        fix: "empty such cells, and set a default: `{{ first_name | default(value=\"friend\", boolean=true) }}`",
+        fix: "clear these cells, and set a default: `{{ first_name | default(value=\"friend\", boolean=true) }}`",
     },
 );
 
@@ -71,7 +71,8 @@ pub(super) fn report_placeholder_value(column: &str, value: &str, rows: &str) ->
     } else if value.contains(['{', '}', '%']) {
         "replace the placeholders with values: cells are sent as they are".to_owned()
     } else {
-        "empty such cells, and set a default in the message: `{{ NAME | default(value='…', boolean=true) }}`".to_owned()
+        "clear these cells, and set a default in the message: `{{ NAME | default(value='…', boolean=true) }}`"
+            .to_owned()
     };
     Finding::new(&PLACEHOLDER_VALUE, message).help(help)
 }
@@ -171,7 +172,7 @@ pub(super) static EMPTY_CELL: Rule = Rule::warning(
     RuleText {
         cause: "A cell that the message uses is empty. The message has a gap: “Hello, !”.",
         example: &["message: \"Hello, {{ first_name }}!\"", "list.csv: phone,first_name", "          380501234567,"],
-        fix: "fill the cell, or set a default: `{{ first_name | default(value=\"friend\", boolean=true) }}`",
+        fix: "fill in the cell, or set a default: `{{ first_name | default(value=\"friend\", boolean=true) }}`",
     },
 );
 
@@ -183,7 +184,8 @@ pub fn check_empty_cells(survey: &Survey, places: &SourceMap) -> Vec<Finding> {
         let messages: Vec<String> = messages.iter().map(|(channel, key)| format!("{channel}.{key}")).collect();
         let messages = join_names(messages.iter().map(String::as_str));
         let message = format!("`{name}` is empty in {}, which leaves a gap in {messages}", describe_first(rows));
-        let help = format!("fill the cells, or set a default: `{{{{ {name} | default(value='…', boolean=true) }}}}`");
+        let help =
+            format!("fill in the cells, or set a default: `{{{{ {name} | default(value='…', boolean=true) }}}}`");
         to_finding(problem_at(&place.text, place.span.clone(), &EMPTY_CELL, message, &help), Some(places))
     };
     survey.empty.iter().map(of_text).collect()

@@ -72,8 +72,8 @@ pub(in crate::check) fn online_unknown_finding(
 pub static SENDER_UNKNOWN: Rule = Rule::error(
     "sender-unknown",
     RuleText {
-        cause: "The account cannot use this sender name. The gateway rejects messages under unknown or unverified \
-                names.",
+        cause: "The account cannot use this sender name. The gateway rejects messages sent under unknown or \
+            unverified names.",
         example: &["channels: [{ sms: { signature: OlenaKo, message: Hi } }]     # the account has OlenaCo"],
         fix: "use a name listed by `gateway senders`, or have the name verified",
     },
@@ -165,7 +165,7 @@ pub fn unfamiliar_ledger_finding(place: &str, runs: u64, latest: &str) -> Findin
         format!("{runs} live runs from other machines")
     };
     let message = format!(
-        "this machine has never used the ledger {}, which contains {runs}, most recently {latest}",
+        "this machine has never used the ledger {}, which contains {runs}; the most recent is {latest}",
         quote_for_shell(place)
     );
     Finding::new(&UNFAMILIAR_LEDGER, message).help(

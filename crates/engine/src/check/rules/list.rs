@@ -51,7 +51,7 @@ pub(super) static UNUSED_COLUMN: Rule = Rule::note(
     RuleText {
         cause: "A column of the list is not used. You might have forgotten to insert it into a message.",
         example: &["message: \"Hi, {{ first_name }}!\"             # the column `code` is not used"],
-        fix: "use the column in a message, or ignore this note; the results contain the column in any case",
+        fix: "use the column in a message, or ignore this note; the results contain the column either way",
     },
 );
 

@@ -14,8 +14,8 @@ use campaign_manifest::{Campaign, CampaignBrief, DuplicatePolicy, Profile};
 pub(super) static CHANGED_ROW: Rule = Rule::warning(
     "changed-row",
     RuleText {
-        cause: "The recipient might already have got a message. The row has changed: with `duplicates: allow`, rows are \
-                identified by phone number and message text.",
+        cause: "The recipient might already have a message. The row has changed: with `duplicates: allow`, \
+            rows are identified by phone number and message text.",
         example: &["recipients: { file: list.csv, duplicates: allow }     # and a row was edited after the run"],
         fix: "restore the original row in the list, or send the changed row in a new `edition`",
     },

@@ -165,7 +165,7 @@ pub(in crate::check) fn schedule_over_finding(timed: &TimedCampaign<'_>) -> Find
 pub(super) static SKIPPED_OCCURRENCES: Rule = Rule::warning(
     "skipped-occurrences",
     RuleText {
-        cause: "No messages are sent on some scheduled dates. `until`, the window or the previous run prevents this.",
+        cause: "Nothing is sent on some scheduled dates. `until`, the window or the previous run prevents this.",
         example: &[
             "timezone: Europe/Kyiv",
             "schedule: { every: \"day 10:00\" }",

@@ -153,7 +153,7 @@ pub fn check_costly_characters(survey: &Survey, brief: &CampaignBrief, profile: 
         let CostlyRows { rows, extra_parts: more, first: (parts, without) } = costly;
         let (names, make) = (format_characters(characters), if characters.len() == 1 { "makes" } else { "make" });
         let row = rows.min().unwrap_or_default();
-        let mut message = format!("{names} in row {row} {make} the SMS {parts} parts instead of {without}");
+        let mut message = format!("{names} in row {row} {make} the SMS {parts} parts long instead of {without}");
         if rows.len() > 1 {
             message += &format!("; in total, {more} extra parts in {} rows", rows.len());
         }
@@ -167,7 +167,7 @@ pub fn check_costly_characters(survey: &Survey, brief: &CampaignBrief, profile: 
 pub(super) fn check_costly_characters_in_message(text: &str) -> Option<Finding> {
     let CostlyCharacters { characters, parts, without } = domain::find_costly_characters(text)?;
     let make = if characters.len() == 1 { "makes" } else { "make" };
-    let message = format!("{} {make} the SMS {parts} parts instead of {without}", format_characters(&characters));
+    let message = format!("{} {make} the SMS {parts} parts long instead of {without}", format_characters(&characters));
     let typed: Option<Vec<&str>> = characters.iter().map(|c| keyboard_replacement(*c)).collect();
     let help = match typed {
         Some(typed) => format!("write {} instead", typed.into_iter().map(quote).collect::<Vec<_>>().join(" and ")),

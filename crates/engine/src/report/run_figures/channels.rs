@@ -231,7 +231,7 @@ impl ChannelFigures {
             }
             if let (Some(median), Some(p95)) = (times.median(), times.p95()) {
                 let mut within =
-                    format!("half delivered within {}, 95 % within {}", format_duration(median), format_duration(p95));
+                    format!("half delivered within {}, 95% within {}", format_duration(median), format_duration(p95));
                 if times.at_latest > 0 {
                     // Writing into a string cannot fail.
                     let _ = write!(within, " (an upper bound for {})", format_count(times.at_latest, "message"));
@@ -278,7 +278,8 @@ mod tests {
             prop_assert_eq!((kept.count_messages(), kept.median(), kept.p95()), (counted.count_messages(), counted.median(), counted.p95()));
             for (of_100, counted) in [(50, counted.median()), (95, counted.p95())] {
                 let (exact, counted) = (exact_quantile(&mut times, of_100), counted.expect("there are times").as_millis() as u64);
-                prop_assert!((exact..=exact + exact / 1_000).contains(&counted), "{of_100}: {counted} and exactly {exact}");
+                prop_assert!((exact..=exact + exact / 1_000).contains(&counted), "{of_100}: {counted} and exactly \
+                    {exact}");
             }
         }
     }

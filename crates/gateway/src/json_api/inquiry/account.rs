@@ -106,7 +106,7 @@ impl Inquiry for AskSenders {
 /// An SMS template. Members that are not reported are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SmsTemplate {
-    /// The gateway's identifier of the template.
+    /// The gateway's identifier for the template.
     pub id: Option<GatewayMessageId>,
     /// Its name.
     pub name: Option<String>,
@@ -134,7 +134,7 @@ pub struct CreateSmsTemplate {
 /// Deletes an SMS template. The contract shows no fields; these are the fields of a Viber template.
 #[derive(Clone, Copy, Debug)]
 pub struct DeleteSmsTemplate {
-    /// The gateway's identifier of the template.
+    /// The gateway's identifier for the template.
     pub id: u64,
 }
 
@@ -232,7 +232,7 @@ impl Inquiry for DeleteSmsTemplate {
 /// A Viber template. Members that are not reported are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ViberTemplate {
-    /// The gateway's identifier of the template.
+    /// The gateway's identifier for the template.
     pub id: Option<GatewayMessageId>,
     /// The sender name that it is for.
     pub signature: Option<String>,
@@ -258,7 +258,7 @@ pub struct CreateViberTemplate {
 /// Deletes a Viber template, which needs its identifier and its text (contract 4.3).
 #[derive(Clone, Debug)]
 pub struct DeleteViberTemplate {
-    /// The gateway's identifier of the template.
+    /// The gateway's identifier for the template.
     pub id: u64,
     /// Its text.
     pub text: String,

@@ -88,7 +88,7 @@ fn run_property_schemas() -> Value {
 fn notify_command_note(inputs: &Inputs) -> Option<&'static str> {
     inputs.campaign.places.locate_key(NOTIFY_COMMAND)?;
     Some(
-        "this connector does not start `notify.command` of the campaign, so it sends no notification that way; \
+        "this connector does not run the campaign's `notify.command`, so it sends no notification that way; \
          `notify.url` and `notify` in the profile's policy still work",
     )
 }

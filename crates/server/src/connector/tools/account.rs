@@ -47,7 +47,8 @@ pub(super) const SENDERS: McpTool = McpTool {
     input: empty_schema,
     output: || {
         let item = object_schema(
-            json!({ "name": text_schema("The sender name."), "status": text_schema("The state of the sender name, as the gateway names it.") }),
+            json!({ "name": text_schema("The sender name."), "status": text_schema("The state of the sender name, as \
+                the gateway names it.") }),
             &["name", "status"],
         );
         object_schema(
@@ -77,7 +78,7 @@ pub(super) const MESSAGE_STATUS: McpTool = McpTool {
         object_schema(
             json!({
                 "id": gateway_id_schema("The identifier of the message, as the gateway returns it."),
-                "msg_id": gateway_id_schema("The gateway's identifier of the message."),
+                "msg_id": gateway_id_schema("The gateway's identifier for the message."),
                 "type": text_schema("The channel."),
                 "status": text_schema("The delivery status, as the gateway names it."),
                 "updated": text_schema("When the status last changed, as the gateway returns it."),
@@ -154,7 +155,8 @@ pub(super) const LOOKUP_NUMBER: McpTool = McpTool {
 pub(super) const SMS_TEMPLATES: McpTool = McpTool {
     name: "sms_templates",
     title: "SMS templates",
-    description: "Lists the account's SMS templates, which are reusable message texts. Costs nothing and sends nothing.",
+    description: "Lists the account's SMS templates, which are reusable message texts. Costs nothing and sends \
+        nothing.",
     annotations: ToolAnnotations::READING,
     input: page_arguments_schema,
     output: || page_schema(&sms_template_schema()),
@@ -170,7 +172,7 @@ pub(super) const SMS_TEMPLATES: McpTool = McpTool {
 pub(super) fn sms_template_schema() -> Value {
     object_schema(
         json!({
-            "id": gateway_id_schema("The gateway's identifier of the template."),
+            "id": gateway_id_schema("The gateway's identifier for the template."),
             "name": text_schema("The name of the template."),
             "template": text_schema("The text of the template."),
             "count": text_schema("Two numbers separated by a slash, as the gateway returns them."),
@@ -209,7 +211,7 @@ pub(super) const VIBER_TEMPLATES: McpTool = McpTool {
 fn viber_template_schema() -> Value {
     object_schema(
         json!({
-            "id": gateway_id_schema("The gateway's identifier of the template."),
+            "id": gateway_id_schema("The gateway's identifier for the template."),
             "signature": text_schema("The sender name of the template."),
             "template": text_schema("The text of the template."),
             "status": text_schema("The state of the template, as the gateway names it."),

@@ -29,7 +29,8 @@ fn field_schema(channel: Channel, field: &ChannelField) -> Value {
         }
         FieldKind::Seconds { least, most } => {
             return json!({
-                "type": "integer", "minimum": least, "maximum": most, "description": format!("{description} In seconds."),
+                "type": "integer", "minimum": least, "maximum": most, "description": format!("{description} In \
+                 seconds."),
             });
         }
         FieldKind::Number { least, most } => json!({ "type": "integer", "minimum": least, "maximum": most }),
@@ -121,7 +122,7 @@ pub(super) fn send_result_schema() -> Value {
     action_result_schema(
         json!({
             "accepted": { "const": true, "description": "The gateway accepted the message. It is not delivered yet." },
-            "request_id": { "type": "string", "description": "The gateway's identifier of the request." },
+            "request_id": { "type": "string", "description": "The gateway's identifier for the request." },
             "id": super::message_id_schema("The identifier of the message for `message_status`."),
             "next": { "type": "string", "description": "How to get the delivery status of the message." },
         }),
@@ -282,7 +283,7 @@ fn read_chain(arguments: &Map<String, Value>) -> MessageDraft {
             (true, false) => problems
                 .push(format!("`channels` has `{channel}`, but its message is missing: add an object `{channel}`")),
             (false, true) => problems.push(format!(
-                "`{channel}` has a message but is missing in `channels`: add it there, or remove the object"
+                "`{channel}` has a message but is missing from `channels`: add it there, or remove the object"
             )),
             _ => {}
         }
