@@ -85,7 +85,7 @@ fn mistake_in_a_table_or_its_use_is_reported_before_sending() {
         ),
         (STORES.replace("Lviv", "Kyiv"), "row 3 repeats the `City` of an earlier row"),
         (STORES.replace("Lviv", " "), "row 3 has no value under `City`"),
-        (STORES.replace("hours", "address"), "more than one column `address`"),
+        (STORES.replace("hours", "address"), "more than one column named `address`"),
         (STORES.replace("address", "street"), "the table `stores` has no column `address`"),
         (String::new(), "the table `stores` cannot be used"),
         (wide_table(501, 1, 1), "more than 500 columns or 8 KiB of headers"),

@@ -21,7 +21,7 @@ fn lookups_are_limited_per_hour_also_after_a_restart() {
     }
     let refused = look_up_number(&connector);
     assert_eq!((&refused["code"], &refused["retryable"]), (&json!("rate_limited"), &json!(true)), "{refused}");
-    assert!(refused["error"].as_str().is_some_and(|words| words.contains("lookups per hour")), "{refused}");
+    assert!(refused["error"].as_str().is_some_and(|words| words.contains("hourly lookup limit")), "{refused}");
     let connector = connector.restart(&[]);
     assert_eq!(look_up_number(&connector)["code"], "rate_limited");
     assert_eq!(gateway.phones().len(), 60);

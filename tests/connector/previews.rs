@@ -87,7 +87,7 @@ fn preview_names_cap_taken_id_repeat_and_limit() {
     let refused = parse_result(&connector.call("send_sms", &with_member(message.clone(), "confirm", json!(true))));
     let (ended, folder) = connector.finish_with_folder();
     ended.exits(0);
-    let words = ["message cap", "used this `id`", "the same message was sent to this number", "messages per hour"];
+    let words = ["message cap", "used this `id`", "the same message was sent to this number", "hourly message limit"];
     let (after, folder) = problems(folder, &options, &with_member(message, "text", json!(" Hi\n")));
     assert_mentions(&after, &words);
     // The confirmed call is refused for the same reasons.
@@ -100,7 +100,7 @@ fn preview_names_cap_taken_id_repeat_and_limit() {
         .collect();
     assert_mentions(&reasons, &words);
     let (other, _) = problems(folder, &options, &with_member(sms(OTHER, "Hi"), "repeat", json!(true)));
-    assert_mentions(&other, &["messages per hour"]);
+    assert_mentions(&other, &["hourly message limit"]);
     assert_eq!(gateway.phones(), [PHONE]);
 }
 

@@ -246,7 +246,7 @@ fn plan_check_and_approve_show_the_command_of_a_campaign() {
         ]);
         assert_eq!(planned["resources"], expected);
         let note = planned["notes"][0].as_str().unwrap_or_default();
-        assert!(note.contains("does not start `notify.command`"), "{planned}");
+        assert!(note.contains("does not run the campaign's `notify.command`"), "{planned}");
         let checked = client.call("check_campaign", &json!({ "campaign": "sale" }));
         let findings = checked["findings"].as_array().expect("findings");
         let note = findings.iter().find(|finding| finding["rule"] == "notify-command");

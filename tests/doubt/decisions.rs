@@ -68,7 +68,7 @@ fn rows_shortened_by_a_spreadsheet_are_named_or_refused() {
         (format!("id;row;to\n17;3;{}\n", phone(3)), "row 2: `17` is not the `id` of a message in sale@1"),
         (format!("id;row;to\n{spoilt};3;3,80501E+11\n"), "a spreadsheet shortened the number `3,80501E+11`"),
         (format!("id;row\n{spoilt};3\n"), "results sale@1 --state in_doubt --excel --out FILE"),
-        ("row;number\n3;7\n".to_owned(), "neither a column `id` nor the columns `row` and `to`"),
+        ("row;number\n3;7\n".to_owned(), "neither an `id` column nor `row` and `to` columns"),
     ] {
         let _case = telling(list.clone());
         sale.write("doubt.csv", &list);
@@ -140,7 +140,7 @@ fn decision_without_rows_is_refused() {
         (&["--rows", "1-3"], 2, "header"),
         (&["--file", "accepted.csv"], 2, "is accepted, not in doubt"),
         (&["--file", "foreign.csv"], 2, "`12345` is not the `id`"),
-        (&["--file", "other.csv"], 2, "neither a column `id` nor"),
+        (&["--file", "other.csv"], 2, "neither an `id` column nor"),
         (&["--file", "nowhere.csv"], 2, "cannot be read"),
         (&[], 2, "--all"),
         (&["--all", "--rows", "3"], 2, "cannot be used with"),

@@ -26,7 +26,7 @@ fn live_run_ignores_messages_sent_through_loopback() {
         move_to_live_host(&sale, &gateway);
         let refused = sale.run(&["--offline", "--yes"]).exits(2).says("campaign gateway trust local");
         refused.says("was on this machine (loopback) and is now at gateway.invalid");
-        sale.campaign(&["gateway", "trust", "local"]).exits(0).says("is trusted at gateway.invalid");
+        sale.campaign(&["gateway", "trust", "local"]).exits(0).says("at gateway.invalid is now trusted");
         sale.run(&["--offline", "--yes"]).exits(5);
         let status = sale.campaign(&["status", "sale@2", "--json"]).exits(5).json();
         assert_eq!(status["counts"], json!({ "planned": 3 }), "no recipient counts as reached: {status}");

@@ -37,7 +37,7 @@ fn count_uses(sale: &Folder) -> i64 {
 fn approval_is_typed_at_a_terminal_only() {
     let sale = live();
     let digest = plan(&sale, &[]);
-    sale.campaign(&["approve", &digest]).exits(2).says("the reviewer must confirm the approval at a terminal");
+    sale.campaign(&["approve", &digest]).exits(2).says("the approver must confirm the approval at a terminal");
     sale.campaign(&["approve", &digest, "--yes"]).exits(2).says("--yes");
     let terminal = Terminal::start(sale.command(&["approve", &digest]));
     terminal.shows("Type yes").types("3");

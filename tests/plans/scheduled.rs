@@ -67,7 +67,7 @@ fn occurrence_is_sent_after_its_approval_even_after_downtime() {
     let digest = daily.wait_for_approval_request();
     server.end("TERM").exits(0);
     assert_eq!(daily.runs(), 0);
-    daily.sale.campaign(&["approve", &digest]).exits(2).says("names its approvers");
+    daily.sale.campaign(&["approve", &digest]).exits(2).says("lists approvers");
     daily.sale.campaign(&["approve", &digest, "--key", "olha.key"]).exits(0).says("`campaign serve` sends it now");
     // Without an approval, an occurrence this late would no longer start.
     let server = daily.serve(due, SignedDuration::from_hours(5));
