@@ -297,7 +297,7 @@ mod tests {
             ),
             (
                 "{% if code == Kyiv %}x{% endif %}",
-                "`Kyiv`; for the text `Kyiv`, write `'Kyiv'` in quotes; otherwise, use one of these names",
+                "`Kyiv`; if you mean the text `Kyiv`, write it in quotes: `'Kyiv'`; otherwise, use one of these names",
             ),
             ("{{ get_env(name='HOME') }}", "unknown-function 1:4+7 unknown function `get_env`"),
             ("{{ super() }}", "unknown-function 1:4+5 `super()`"),

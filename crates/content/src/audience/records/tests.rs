@@ -130,12 +130,12 @@ fn oversized_input_is_rejected() {
     assert_eq!((finding.rule.id, finding.place.unwrap().line_number()), ("recipients-unclosed-quote", 3));
     for (text, end) in [("3,c\n", "\"\n"), ("3,c\n", "\" \r\n"), ("3,\"\"c\"\"\n", "\"\"\""), ("3\n", "\"")] {
         let closed = format!("phone,name\n1,a\n2,\"b\n{}{end}", text.repeat((3 << 19) / text.len()));
-        assert_eq!(read_error(&closed).message, "the row in line 3 is larger than 1 MiB", "{end:?}");
+        assert_eq!(read_error(&closed).message, "the row on line 3 is larger than 1 MiB", "{end:?}");
     }
     let reopened = format!("phone,name\n1,a\n2,\"b\n{}4,\"d\"\n", "3,c\n".repeat(1 << 19));
     assert_eq!(read_error(&reopened).rule.id, "recipients-unclosed-quote");
     let endless = format!("phone,name\n1,a\n2,{}", "b,".repeat(1 << 20));
-    assert_eq!(read_error(&endless).message, "the row in line 3 is larger than 1 MiB");
+    assert_eq!(read_error(&endless).message, "the row on line 3 is larger than 1 MiB");
 }
 
 #[test]

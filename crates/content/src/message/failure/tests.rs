@@ -146,7 +146,7 @@ fn each_failure_has_a_message_place_and_remedy() {
             "write `y | default(value=\"…\")`",
         ),
         ("{% if Note %}{% set y = 1 %}{% endif %}{{ y.a }}", "x", 43, "has no value in this row", "| default"),
-        ("{{ {'a': 1} | get(key=code) }}", "x", 4, "does not have the key", "default="),
+        ("{{ {'a': 1} | get(key=code) }}", "x", 4, "does not contain the key", "default="),
         ("{{ code['x'] }}", "ab", 9, "a whole number", "| int`"),
         // Loops and lists.
         ("{% for x in 5 %}{{ x }}{% endfor %}", "x", 13, "a loop needs a list", "split(pat=\",\")"),
