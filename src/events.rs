@@ -85,7 +85,7 @@ fn show_event(output: &Output, event: RunEvent) {
         RunEvent::Approved { by, at } => output.print_note(&format!("approved by {by} on {}", format_local_minute(at))),
         RunEvent::GoingOn { run, other_edition: None } => output.print_note(&format!("resuming {run}")),
         RunEvent::GoingOn { run, other_edition: Some(edition) } => output.print_note(&format!(
-            "resuming {run} of the unfinished edition `{edition}`; the current edition starts after it"
+            "resuming {run} from the unfinished edition `{edition}`; the current edition starts when that run ends"
         )),
         RunEvent::EditionKept { replaced, edition } => output.print_note(&format!(
             "this run replaces {replaced} and keeps its edition `{edition}`; the next run starts the current edition \

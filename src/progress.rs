@@ -167,7 +167,9 @@ pub(super) fn describe_wait(reason: &str, time: Duration, next: AfterWait) -> St
         AfterWait::Next { in_doubt: 0 } => format!("waiting {time}: {reason}"),
         AfterWait::Next { in_doubt } => {
             let (messages, are) = (format_count(in_doubt as u64, "message"), if in_doubt == 1 { "is" } else { "are" });
-            format!("waiting {time} before the next request: {reason}; {messages} {are} in doubt and not retried")
+            format!(
+                "waiting {time} before the next request: {reason}; {messages} {are} in doubt and will not be retried"
+            )
         }
     }
 }

@@ -209,7 +209,7 @@ fn report_addresses(
     } else {
         let hooks = hooks.map_or_else(
             || "receipts by webhook are off: no profile has `hook`".to_owned(),
-            |address| format!("receipts by webhook on http://{}", connectable_address(address)),
+            |address| format!("listening for receipt webhooks on http://{}", connectable_address(address)),
         );
         let next = if closed.is_some() { "serve list" } else { "serve link --for NAME --decide" };
         let mut text = StyledText::new();

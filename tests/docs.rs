@@ -392,7 +392,7 @@ fn sources(folder: &Path, found: &mut Vec<std::path::PathBuf>) {
 #[test]
 fn security_page_lists_everything_that_connects() {
     let security = Page::read("docs/security.md").text;
-    assert!(security.contains("`campaign` has no telemetry, no update check and no crash reports."));
+    assert!(security.contains("`campaign` has no telemetry, update checks or crash reporting."));
     let root = repository();
     let mut files = Vec::new();
     sources(&root.join("src"), &mut files);

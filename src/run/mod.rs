@@ -45,7 +45,7 @@ pub(super) async fn run_campaign(context: &Context, args: RunArgs) -> Result<u8,
     }
     if args.real_time && inputs.destination.is_live() {
         return Err(CommandFailure::invalid(
-            "`--real-time` is only for rehearsals; a live run always sends at its rate",
+            "`--real-time` is only for rehearsals; a live run always sends at the configured rate",
         ));
     }
     if args.real_time && inputs.campaign.delivery.rate.is_none() {

@@ -419,8 +419,8 @@ fn describe_untrusted(status: u16, count: u64) -> String {
     let messages =
         if count == 1 { "1 message is".to_owned() } else { format!("{} messages are", format_thousands(count)) };
     format!(
-        "after HTTP {status}, {messages} in doubt and not retried. If your provider confirms that HTTP {status} means \"not \
-         processed\", add `trust_status: [{status}]` to the gateway's profile; later messages are then retried"
+        "after HTTP {status}, {messages} in doubt and will not be retried. If your provider confirms that HTTP {status} \
+         means \"not processed\", add `trust_status: [{status}]` to the gateway's profile; later messages are then retried"
     )
 }
 

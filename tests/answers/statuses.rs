@@ -41,9 +41,9 @@ fn too_many_requests_slow_the_run_and_leave_doubt() {
         let began = Instant::now();
         let run = sale.run(&[]).exits(4);
         assert!(began.elapsed() >= Duration::from_secs(2), "the gateway asked for two seconds");
-        run.says("are in doubt and not retried")
-            .says(&format!("before the next request: HTTP {status}; 4 messages are in doubt and not retried"))
-            .says(&format!("after HTTP {status}, 4 messages are in doubt and not retried"))
+        run.says("are in doubt and will not be retried")
+            .says(&format!("before the next request: HTTP {status}; 4 messages are in doubt and will not be retried"))
+            .says(&format!("after HTTP {status}, 4 messages are in doubt and will not be retried"))
             .says(&format!("add `trust_status: [{status}]`"));
         assert_eq!(states(&sale), "addddaaaaa");
         assert_outcomes_are_final(&gateway, &sale);
@@ -78,7 +78,7 @@ fn last_request_that_is_slowed_down_says_that_it_is_not_retried() {
     let gateway = Gateway::answering([Answer::Accept, Answer::Accept, Answer::Accept, Answer::status(429)]);
     let sale = in_envelopes_of_four().through(&gateway).write();
     let notes = sale.run(&["--json"]).exits(4).json()["notes"].to_string();
-    assert!(notes.contains("in doubt and not retried") && notes.contains("`trust_status: [429]`"), "{notes}");
+    assert!(notes.contains("in doubt and will not be retried") && notes.contains("`trust_status: [429]`"), "{notes}");
 }
 
 #[test]

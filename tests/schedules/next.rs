@@ -41,7 +41,7 @@ fn file_without_a_schedule_is_never_due() {
     let sale = campaign().write();
     sale.campaign(&["schedule", "next", "sale.yaml"]).exits(2).says("has no `schedule`");
     sale.replace("sale.yaml", "name: sale\n", "name: sale\nschedule: { at: 2020-01-01 10:00 }\n");
-    sale.campaign(&["schedule", "next", "sale.yaml"]).exits(2).says("needs `timezone`");
+    sale.campaign(&["schedule", "next", "sale.yaml"]).exits(2).says("`timezone` must be set");
     sale.replace("sale.yaml", "name: sale\n", "name: sale\ntimezone: UTC\n");
     let output = sale.campaign(&["schedule", "next", "sale.yaml"]).exits(0);
     assert!(output.stdout.contains("have passed"), "{}", output.told());

@@ -39,7 +39,7 @@ fn unfinished_edition_of_yesterday_ends_before_today_begins() {
     assert!(output["results"].is_string());
     assert_eq!(gateway.phones(), (2..12).chain(2..12).map(phone).collect::<Vec<_>>());
     let second = unfinished_campaign(&gateway);
-    let output = run_today(&second, &[]).exits(0).says("of the unfinished edition");
+    let output = run_today(&second, &[]).exits(0).says("from the unfinished edition");
     assert!(output.stdout.contains("sale@1 ") && output.stdout.contains("sale@2 "), "{}", output.told());
 }
 

@@ -28,7 +28,7 @@ fn invalid_window_or_end_is_refused_at_its_place() {
     sale.campaign(&["status"]).exits(0).says("no runs");
     for line in ["window: 09:00-20:00", "until: 2099-12-07 20:00"] {
         let sale = campaign().through(&gateway).delivery(line).write();
-        sale.campaign(&["check", "sale.yaml"]).exits(2).says("needs `timezone`").says("sale.yaml:");
+        sale.campaign(&["check", "sale.yaml"]).exits(2).says("`timezone` must be set").says("sale.yaml:");
     }
     assert!(gateway.sends().is_empty());
 }

@@ -221,7 +221,7 @@ const OUTCOMES: &[Assumption] = rows! {
     "chance": "which messages belong to a share"
         => "they are chosen from the seed and the number, so the same numbers get the same result in every run"
         because "a rehearsal must be reproducible" changed by "seed";
-    "clock": "the speed of time for messages"
+    "clock": "how fast simulated time passes for messages"
         => "the same as real time, except that a rehearsal skips waiting times"
         because "at a higher speed, a rehearsal can cover lifetimes of several days" changed by "speed";
     "faults": "which faults occur"
@@ -275,7 +275,7 @@ const OUTCOMES: &[Assumption] = rows! {
         => "strings; a message without an `id` has its `msg_id` in that place"
         because "contract 2.4";
     "webhook-type": "the `type` of a webhook for channels other than SMS, Viber, voice and RCS"
-        => "it is omitted for Telegram, WhatsApp, and rejected messages of any other type"
+        => "it is omitted for all Telegram and WhatsApp messages, and for rejected messages of any other type"
         because "contract 2.4 lists four values";
     "webhook-error": "the `error` of a webhook"
         => "`Not delivered`, `Lifetime ended before delivery`, or the operation's error for a rejection"

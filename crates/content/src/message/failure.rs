@@ -328,7 +328,7 @@ impl<'s> FailurePlace<'s> {
             "usize" | "i32" | "u32" | "i64" | "i128" | "bool" => {
                 return RenderFailure::new(
                     format!(
-                        "an argument of the {what} `{name}` is {}, but must be {}",
+                        "an argument to the {what} `{name}` is {}, but must be {}",
                         describe_type(found),
                         describe_type(expected)
                     ),

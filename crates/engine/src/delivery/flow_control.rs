@@ -247,7 +247,7 @@ fn warning_for(reply: &GatewayReply) -> Option<String> {
         }
         Signal::Slow { reason, .. } => Some(format!(
             "the gateway asked campaign to slow down ({reason}); the rate is halved; the messages in this request are \
-             in doubt and not retried, because the response does not prove that none were sent"
+             in doubt and will not be retried, because the response does not prove that none were sent"
         )),
         Signal::Go | Signal::Unreachable(_) | Signal::Split(_) | Signal::Stop(..) => None,
     }
@@ -439,7 +439,7 @@ mod tests {
         let in_doubt = || {
             warn(
                 "the gateway asked campaign to slow down (HTTP 429); the rate is halved; the messages in this request are \
-                 in doubt and not retried, because the response does not prove that none were sent",
+                 in doubt and will not be retried, because the response does not prove that none were sent",
             )
         };
         let pause = |reason: &str, seconds, next| {

@@ -56,7 +56,7 @@ pub enum ResultsError {
         error: io::Error,
     },
     /// The file could not be written.
-    #[error("cannot write the results `{path}`: {error}")]
+    #[error("cannot write the results to `{path}`: {error}")]
     Write {
         /// The file.
         path: PathBuf,

@@ -166,7 +166,7 @@ impl Resolver<'_> {
         let section = root.subsection("schedule");
         let (timing, ends) = (self.resolve_timing(section, key), self.resolve_end_date(section));
         if self.lacks_timezone(root) {
-            let finding = Finding::new(&rules::SCHEDULE, "`schedule` needs `timezone` for its times");
+            let finding = Finding::new(&rules::SCHEDULE, "`schedule` contains times, so `timezone` must be set");
             self.report.add(key, finding.help("add `timezone: Europe/Kyiv`, or another time zone"));
         }
         let seconds = |name| section.parse_value(name).map(|Seconds(seconds)| Duration::from_secs(seconds.into()));
@@ -271,7 +271,7 @@ impl Resolver<'_> {
     /// Reports that local times need a time zone.
     fn require_zone(&mut self, root: ConfigSection<'_>, key: &str, rule: &'static Rule, span: &Range<usize>) {
         if self.lacks_timezone(root) {
-            let finding = Finding::new(rule, format!("`{key}` needs `timezone` for its times"));
+            let finding = Finding::new(rule, format!("`{key}` contains times, so `timezone` must be set"));
             self.report.add(span, finding.help("add `timezone: Europe/Kyiv`, or another time zone"));
         }
     }

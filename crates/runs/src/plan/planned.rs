@@ -189,7 +189,7 @@ impl PlannedCampaign {
         note(self.options.tests_to != options.tests_to, "the recipients of test messages");
         note(self.options.hours != options.hours, "the sending hours");
         note(self.options.on_in_doubt != options.on_in_doubt, "`delivery.on_in_doubt`");
-        note(self.inputs.trims_cells != now.trims_cells, "the handling of spaces around cells");
+        note(self.inputs.trims_cells != now.trims_cells, "the handling of spaces around cell values");
         what.extend(self.resource_differences(options, same_gateway));
         let list = (self.inputs.recipients_sha256 != now.recipients_sha256).then(|| "the list".to_owned());
         let texts = list_differing_texts(&self.inputs, now);

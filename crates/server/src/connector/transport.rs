@@ -160,7 +160,7 @@ async fn read_body(body: Body) -> Result<Vec<u8>, Response> {
     match tokio::time::timeout(BODY_TIMEOUT, to_bytes(body, MAX_MESSAGE_BYTES)).await {
         Ok(Ok(body)) => Ok(body.into()),
         Ok(Err(_)) => Err(error_response(StatusCode::PAYLOAD_TOO_LARGE, "the body is longer than 256 KiB")),
-        Err(_) => Err(error_response(StatusCode::REQUEST_TIMEOUT, "the body took longer than 10 s")),
+        Err(_) => Err(error_response(StatusCode::REQUEST_TIMEOUT, "the body took longer than 10 s to arrive")),
     }
 }
 

@@ -72,8 +72,8 @@ rules! {
         fix: "look for a missing space after `:`, a missing quote or a missing bracket on this line or the line above",
     }
     error YAML_INDENTATION = "yaml-indentation" {
-        cause: "A line has the wrong indentation. Keys on the same level start in the same column, and their content \
-                is indented further.",
+        cause: "A line has the wrong indentation. Keys at the same level must start in the same column, and their \
+                content must be indented further.",
         example: ["delivery:", "    rate: 10/s", "  batch: 50"],
         fix: "align the keys that belong together",
     }

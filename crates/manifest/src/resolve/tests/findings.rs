@@ -429,5 +429,5 @@ fn misplaced_timezone_is_not_missing_as_well() {
         &[("unknown-key", place)],
     );
     assert_findings(&with(&format!("tz: Europe/Kyiv\n{schedule}")), &[("unknown-key", "did you mean `timezone`?")]);
-    assert_findings(&with(schedule), &[("schedule", "`schedule` needs `timezone`")]);
+    assert_findings(&with(schedule), &[("schedule", "`timezone` must be set")]);
 }

@@ -333,7 +333,7 @@ pub(super) const RUN_STATUS: McpTool = McpTool {
             "parts": number_schema("The number of message parts that the gateway billed, as far as known."),
             "began_at": text_schema("When the run started."),
             "ended_at": text_schema("When the run last ended."),
-            "results": text_schema("The path of the results file, which has the result of each row."),
+            "results": text_schema("The path to the results file, which contains the result for each row."),
             "purged_at": text_schema("When the recipients' data was removed from the ledger. The counts remain."),
             "channels": {
                 "type": "object",
