@@ -31,16 +31,11 @@ use campaign_ledger::{LedgerError, RowState, RunId, StateCounts};
 /// The parts of the page that depend on the visitor: the name of each, and its template.
 const VISITOR_PARTS: [(&str, &str); 3] =
     [("standing", "pages/part_status.html"), ("counts", "pages/part_counts.html"), ("doubt", "pages/part_doubt.html")];
-/// The parts that every page of a run has.
-const SHARED_PARTS: [RunPagePart; 7] = [
-    RunPagePart::Sentence,
-    RunPagePart::Funnel,
-    RunPagePart::Arrivals,
-    RunPagePart::Failures,
-    RunPagePart::Doubt,
-    RunPagePart::Money,
-    RunPagePart::Pace,
-];
+
+/// The parts that every page of a run has: all but the main figures, which the page shows as links to rows.
+fn shared_parts() -> impl Iterator<Item = RunPagePart> {
+    RunPagePart::ALL.into_iter().filter(|part| *part != RunPagePart::Numbers)
+}
 
 /// A run as its page shows it.
 #[derive(Clone, Debug, Serialize)]
@@ -113,7 +108,7 @@ impl SharedParts {
             let html = run_page::render_run_part(request.language, &view, part)?;
             Ok((format!("run-{}", part.name()), html.trim().to_owned()))
         };
-        let parts = SHARED_PARTS.into_iter().map(part).collect::<Result<_, PageError>>()?;
+        let parts = shared_parts().map(part).collect::<Result<_, PageError>>()?;
         Ok(rendered.get_or_init(|| parts))
     }
 }
@@ -142,7 +137,7 @@ pub(super) fn render_parts(request: &PageRequest, reading: &RunReading) -> Resul
         run: RunSummaryView,
     }
     let view = VisitorView { run: run_summary(request, reading) };
-    let mut parts = Vec::with_capacity(VISITOR_PARTS.len() + SHARED_PARTS.len());
+    let mut parts = Vec::with_capacity(VISITOR_PARTS.len() + RunPagePart::ALL.len());
     for (id, template) in VISITOR_PARTS {
         parts.push((id.to_owned(), request.render_part(template, &view)?.trim().to_owned()));
     }
