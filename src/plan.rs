@@ -172,7 +172,8 @@ pub(super) async fn approve_plan(context: &Context, args: &ApproveArgs) -> Resul
         Some((time, up_to)) => Some(StandingApproval { until: until(time)?, up_to }),
         None => None,
     };
-    // Without a terminal, the key approves. At a terminal, its owner sees the plan and confirms.
+    // Without a terminal, the key alone approves the plan. At a terminal, the key's owner sees the plan and confirms
+    // it.
     let agreed = key.is_some() && !context.output.can_ask();
     let consent = consent::consent_for(&context.output, agreed);
     let approval = campaign_runs::approve_plan(&adapters, &approving, key.as_ref(), standing, consent.as_ref()).await?;

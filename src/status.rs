@@ -140,7 +140,8 @@ async fn list_runs(context: &Context, all: bool) -> Result<u8, CommandFailure> {
     } else {
         let show_all = context.output.command("status --all");
         let mut text = runs_text(&views, all, &show_all);
-        // The newest run is first. Live runs come before rehearsals.
+        // `views` begins with the newest run. The suggestion is the newest live run or, without one, the newest
+        // rehearsal.
         let newest = views.iter().find(|view| view.run.live).or(views.first());
         let next = newest.map(|view| context.output.command(format!("status {}", view.run.name())));
         text.push(StyledLine::next_step(next.unwrap_or(show_all)));

@@ -39,7 +39,7 @@ pub(super) async fn run_worker(context: &Context, args: WorkerArgs) -> Result<u8
     };
     let views = Arc::new(RunListCache::new(ledger));
     let router = web::metrics(MetricsSource { metrics, run_list: views, clock: Timestamp::now });
-    // The metrics endpoint ends with the work, because the ledger might be unavailable.
+    // The metrics endpoint stops when the worker ends for any reason, for example because the ledger is unavailable.
     let (working, ended) = oneshot::channel::<()>();
     let work = async move {
         let result = work.await;

@@ -34,7 +34,7 @@ fn help_fits_the_width_of_the_terminal() {
         {
             let help = help_text(command, &columns.to_string());
             let longest = help.lines().max_by_key(|line| line.chars().count()).expect("lines");
-            // Examples and option names are never wrapped.
+            // Examples and usage lines are never wrapped.
             let is_whole = longest.trim_start().starts_with("campaign ") || longest.starts_with("Usage:");
             assert!(is_whole || longest.chars().count() <= columns.min(100), "{columns} {command:?}: {longest}");
         }

@@ -90,7 +90,7 @@ impl KeptReceipt {
 /// The maximum number of stored receipts per message, apart from those that change its state.
 const MAX_RECEIPTS: usize = 64;
 
-/// Adds a receipt to its row, unless it is a repeat.
+/// Adds a receipt to those of its row, unless it is a repeat, or adds nothing new and the maximum is reached.
 pub(super) fn add_receipt(kept: &mut Vec<KeptReceipt>, new: KeptReceipt) -> ReceiptOutcome {
     let same: Vec<&KeptReceipt> = kept.iter().filter(|known| known.order == new.order).collect();
     let known = same.iter().any(|known| known.receipt == new.receipt);

@@ -175,7 +175,7 @@ async fn serve_stream_task(stream: TcpStream, app: Router, limits: ConnectionLim
         .header_read_timeout(limits.head)
         .serve_connection(TokioIo::new(IdleTimeoutStream::new(stream, limits.silence)), TowerToHyperService::new(app));
     let mut connection = std::pin::pin!(connection);
-    // How a connection ends is up to the client or the shutdown.
+    // The result is ignored: a connection ends because of its client, a timeout or the shutdown.
     tokio::select! {
         // The last response must already announce the end of the connection.
         biased;

@@ -518,7 +518,8 @@ pub async fn find_campaign_regions(
                 found.add_campaign(campaign.brief.region, &campaign.brief.name);
             }
             Some(_) => {}
-            // A file without a name, or with a file name like it, might be the campaign.
+            // An unreadable file might be a campaign in question if no campaign was named, or if its file name matches
+            // the named one.
             None if name.is_none_or(|name| file.file_stem().is_some_and(|stem| stem == name)) => {
                 found.unreadable.insert(shown);
             }

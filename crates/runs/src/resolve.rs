@@ -72,8 +72,8 @@ pub struct ResolvedRun {
 /// Records a decision about rows of a run.
 ///
 /// # Errors
-/// If another process has the run, the decision does not apply to its rows, or the ledger cannot be written. Then no
-/// decision is recorded.
+/// If another process holds the run, the decision does not apply to its rows, or the ledger cannot be read or written.
+/// If only releasing the run fails, the decision is already recorded.
 pub async fn resolve_doubts(adapters: &Adapters, run: Run, resolution: &Resolution) -> Result<ResolvedRun, Error> {
     let held = HeldRun::take(adapters, run).await?;
     let decided = record_decision(&held, resolution).await;

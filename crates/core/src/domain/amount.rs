@@ -40,7 +40,7 @@ impl Amount {
         Self { units: self.units_at(scale).saturating_add(other.units_at(scale)), scale }
     }
 
-    /// The difference of both amounts.
+    /// This amount minus `other`, saturating instead of overflowing.
     #[must_use]
     pub fn saturating_sub(self, other: Self) -> Self {
         self.saturating_add(Self { units: other.units.saturating_neg(), ..other })

@@ -77,7 +77,7 @@ impl RowState {
         RowState::Failed,
     ];
 
-    /// Whether the message was delivered, read or not.
+    /// Whether the message was delivered, whether or not it was also read.
     #[must_use]
     pub fn is_delivered(self) -> bool {
         matches!(self, RowState::Delivered | RowState::Read)

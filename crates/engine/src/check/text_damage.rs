@@ -72,7 +72,8 @@ fn may_be_damaged(bytes: &[u8]) -> bool {
         [0xd0, 0x92..=0xa1 | 0xb1 | 0xb2, next @ ..] | [0xd1, 0x80, next @ ..] => {
             matches!(next, [0xc2 | 0xd2 | 0xe2, ..] | [0xd0, 0x81..=0x8f, ..] | [0xd1, 0x91..=0x9f, ..])
         }
-        // `Â` to `ô` of Windows-1252, before a sign.
+        // A UTF-8 lead byte misread in Windows-1252 as a letter from `Â` to `ô`, followed by a misread continuation
+        // byte.
         [0xc3, 0x82..=0xb4, 0xc2 | 0xc5 | 0xc6 | 0xcb | 0xe2, ..] => true,
         _ => false,
     })

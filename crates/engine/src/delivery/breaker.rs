@@ -40,7 +40,8 @@ pub(super) struct Breaker {
 }
 
 impl Breaker {
-    /// A breaker. `proven` means that a first rejection says nothing about the messages after it.
+    /// Creates a breaker. With `proven`, a first rejection says nothing about later messages: the gateway has already
+    /// accepted one, or these are resends.
     pub(super) fn new(limits: BreakerLimits, proven: bool) -> Self {
         Self { limits, envelopes: 0, doubtful: 0, same_error: (String::new(), 0), answers: 0, rejected: 0, proven }
     }

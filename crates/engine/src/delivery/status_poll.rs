@@ -226,7 +226,7 @@ impl StatusQuery<'_> {
         reference: Option<MessageId>,
         deadline: Instant,
     ) -> Result<Option<(StatusTrust, Vec<StatusAnswer>)>, LedgerError> {
-        // The identifier of the header's row is never sent.
+        // No message is ever sent with the identifier of the header row, so it serves as the probe.
         let Some(probe) = self.run.ids.id_for_row(Row::HEADER) else { return Ok(None) };
         let ids: Vec<MessageId> = [probe].into_iter().chain(reference).chain(messages).collect();
         let mut answers = Vec::with_capacity(ids.len());

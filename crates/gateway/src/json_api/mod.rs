@@ -1,4 +1,4 @@
-//! The gateway's JSON API (contract 2, 4 and 7): encoding, HTTP, and the reading of answers.
+//! The gateway's JSON API (sections 2, 4 and 7 of the contract): encoding requests, HTTP, and reading answers.
 
 #[cfg(test)]
 mod answer_tests;

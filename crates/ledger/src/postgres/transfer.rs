@@ -288,7 +288,8 @@ impl ColumnType {
     }
 }
 
-/// Stores the copies of a run. The transaction moves to a thread that may wait for the list, and back.
+/// Stores the copies of a run. Reading the list blocks, so the transaction is moved to a blocking thread and then
+/// returned.
 async fn copy_list(mut whole: TakeoverTransaction, run: &Run, copies: Copies) -> io::Result<TakeoverTransaction> {
     let (name, runtime) = (run.name(), Handle::current());
     let copying = tokio::task::spawn_blocking(move || {
@@ -414,7 +415,7 @@ async fn copy_table_to_file(
     Ok(())
 }
 
-/// Binds the value of a column.
+/// Binds the value of a column of a PostgreSQL record as an SQLite argument.
 fn bind_value(arguments: &mut SqliteArguments, column: &TableColumn, record: &PgRow, place: usize) -> sqlx::Result<()> {
     use sqlx::Arguments as _;
 

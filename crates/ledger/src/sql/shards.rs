@@ -137,7 +137,8 @@ async fn draw_next_shard(
 ) -> Result<ShardDraw, StatementError> {
     let ShardRequest { lease, sharding, place, by, rows, vacant, proof } = draw;
     let DrawableRun { run, last_drawn, kept } = load_drawable_run(&mut *connection, lease.run, &proof).await?;
-    // After a suspension, other workers might occupy these places; their rows stay their own.
+    // A worker that was suspended may have lost its locks. Other workers may hold its places now, so it must not draw
+    // any more rows.
     if !kept {
         return Ok(ShardDraw::Ended);
     }

@@ -123,7 +123,8 @@ impl NewBackup {
 
 impl Drop for NewBackup {
     fn drop(&mut self) {
-        // Already gone if it was moved into place. An unremovable rest has another name and is not taken for a backup.
+        // Already gone if the backup was moved into place. If the folder cannot be removed, its different name keeps it
+        // from being mistaken for a backup.
         let _ = fs::remove_dir_all(&self.partial_folder);
     }
 }

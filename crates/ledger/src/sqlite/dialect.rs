@@ -68,7 +68,7 @@ macro_rules! json_elements {
 }
 pub(super) use json_elements;
 
-/// An error that names the file.
+/// Converts a statement error to a ledger error. An SQL error becomes a storage error that names the file.
 pub(super) fn to_ledger_error(place: &str, failure: StatementError) -> LedgerError {
     match failure {
         StatementError::Sql(error) => storage_error(Path::new(place), &error),

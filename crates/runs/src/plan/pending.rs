@@ -1,4 +1,4 @@
-//! Pending single operations: where they can be reviewed, and their approvals for one use.
+//! Pending single operations: storing the address at which each can be reviewed, and their single-use approvals.
 
 use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};

@@ -188,7 +188,7 @@ fn card_json(card: Card<&CallText>) -> Value {
     Value::Object(card.into_texts().map(|(field, text)| (field.key.to_owned(), json!(text))).collect())
 }
 
-/// The arguments for a channel, by argument names.
+/// The arguments of a channel, with its field keys renamed to argument names.
 fn rename_arguments(channel: Channel, arguments: &ChannelArguments) -> ChannelArguments {
     let keys = channel.facts().fields.iter().map(|field| field.key);
     keys.filter_map(|key| Some((argument_name(key).to_owned(), arguments.get(key)?.clone()))).collect()

@@ -1,6 +1,6 @@
 //! MCP methods and the steps of a tool call: rate limit, schema, confirmation, tool, result.
 //!
-//! A `Caller` is the account of the call's API key, for the duration of the call.
+//! A `Caller` holds the account and API key of a tool call, and what the call may do.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;

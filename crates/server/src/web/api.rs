@@ -27,7 +27,7 @@ const MIN_TOKEN_LENGTH: usize = 16;
 pub struct TokenFile(SecretSource);
 
 impl TokenFile {
-    /// The token in this file.
+    /// Opens a token file, after checking that it contains a valid token.
     ///
     /// # Errors
     /// If the file cannot be read, is readable by others, or contains no valid token. The message never contains any

@@ -101,7 +101,7 @@ fn check_part_count(text: &str, max: u32) -> Option<ViolationReason> {
 }
 
 fn check_length(text: &str, max: usize) -> Option<ViolationReason> {
-    // Bytes are at least as many as characters, so most texts need no counting.
+    // A text never has more characters than bytes, so most texts need no counting.
     if text.len() <= max {
         return None;
     }

@@ -1,4 +1,4 @@
-//! Viber business messages, in several forms.
+//! The Viber channel: forms of business messages, with their fields and limits.
 
 use serde::{Deserialize, Serialize};
 

@@ -233,7 +233,7 @@ pub(super) static CELL_IN_LINK: Rule = Rule::warning(
     },
 );
 
-/// A finding about the cells of a column; `name` is its name in templates.
+/// A finding that cells of a column break a link; `name` is the column's name in templates.
 pub(super) fn report_cell_in_link(name: &str, example: &str, rows: &str) -> Finding {
     let end = match example.find(char::is_whitespace) {
         Some(_) => "the link ends at the space",

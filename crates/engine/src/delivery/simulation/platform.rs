@@ -37,7 +37,7 @@ pub(super) struct TakenMessage {
 }
 
 impl TakenMessage {
-    /// Whether its recipient has or will have it.
+    /// Whether the message has reached, or will reach, its recipient.
     pub(super) fn reaches(&self) -> bool {
         !self.refused && self.fallback.reaches
     }

@@ -76,7 +76,8 @@ fn reserve_room(pace: &Mutex<AccountRateLimit>, size: usize, rate: f64) -> Durat
 
 impl PacedAccount {
     fn new(rate: f64, chance: &mut SimulationRandom, seed: u64) -> Self {
-        // The envelopes of a process wait for each other's commits, so their share of the rate must be longer.
+        // The envelopes of a process wait for each other's commits. So each must be large enough that sending it at the
+        // rate takes longer than the commits.
         let least = (rate * 2.0 * COMMIT.as_secs_f64()) as u64 + 1;
         let size = (least + chance.below((rate as u64).min(100) - least + 1)) as usize;
         let in_flight = 1 + chance.below(4) as usize;

@@ -1,4 +1,4 @@
-//! Tests of served pages, rendered from sample data for every place of their templates.
+//! Tests of served pages, rendered with sample data for every placeholder of their templates.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! The campaign of a run as frozen and as it is now, with findings; and previews of runs and schedules.
+//! Campaign pages: the campaign of a run, as frozen and as it is now, with findings, and the previews of runs and
+//! schedules.
 
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
