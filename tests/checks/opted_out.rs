@@ -64,7 +64,7 @@ fn column_with_opt_outs_is_named_with_its_remedy() {
 }
 
 #[test]
-fn many_dates_are_excluded_by_the_empty_cell() {
+fn advice_for_opt_out_dates_selects_rows_with_an_empty_cell() {
     let dates: Vec<String> = (1..10).map(|day| format!("2026-05-0{day}")).collect();
     let cells: Vec<&str> = [""].into_iter().chain(dates.iter().map(String::as_str)).collect();
     let found = find_warnings(&client_draft("unsubscribed_at", &cells).write());

@@ -91,7 +91,7 @@ fn code_call_needs_a_typed_confirmation() {
 }
 
 #[test]
-fn narrow_terminal_breaks_no_word_of_a_summary() {
+fn summary_is_wrapped_between_words_on_a_narrow_terminal() {
     let sale = campaign().to(3).write();
     let run = Terminal::start_on(30, sale.command(&["run", "sale.yaml"]));
     run.shows("3 rows: 3 accepted by the\r\n").shows("    gateway\r\n").shows("next ");

@@ -81,7 +81,7 @@ fn rows_shortened_by_a_spreadsheet_are_named_or_refused() {
 }
 
 #[test]
-fn possible_second_message_needs_the_number_of_rows() {
+fn decision_that_risks_duplicates_requires_the_exact_number() {
     for decision in ["not-sent", "send-again"] {
         let _case = telling(format!("case: {decision}"));
         let (gateway, sale) = sale_in_doubt();

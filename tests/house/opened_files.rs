@@ -147,7 +147,7 @@ fn campaign_keys_store_no_plain_path() {
 }
 
 #[test]
-fn connector_loads_campaigns_within_its_folder() {
+fn connector_loads_campaigns_only_from_its_folder() {
     for (file, code) in code_of(&["crates/server/src/connector"]) {
         for word in ["load_campaign", "Anywhere", "anywhere"] {
             assert!(!names_word(&code, word), "{file} uses `{word}`");

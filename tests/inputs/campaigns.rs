@@ -29,7 +29,7 @@ const MISTAKES: &[Mistake] = &[
 ];
 
 #[test]
-fn campaign_mistake_is_reported_at_its_place_and_sends_nothing() {
+fn campaign_mistake_is_reported_and_nothing_is_sent() {
     for (right, wrong, words) in MISTAKES {
         let _case = telling(format!("case: {wrong}"));
         let gateway = Gateway::accepting();

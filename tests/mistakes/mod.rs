@@ -187,7 +187,7 @@ fn hunk_replaces_code_whatever_its_whitespace() {
 }
 
 #[test]
-fn every_patch_fits_the_code_and_its_test_exists() {
+fn every_patch_applies_and_names_an_existing_test() {
     let patches = Patch::read_all();
     assert!(patches.len() >= 17, "{} patches", patches.len());
     let sources = Sources::read(repository());

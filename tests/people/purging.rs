@@ -97,7 +97,7 @@ fn purged_run_leaves_no_recipients_and_keeps_its_figures() {
 }
 
 #[test]
-fn purge_makes_nobody_get_a_message_again() {
+fn recipients_of_a_purged_run_get_no_second_message() {
     let later = FutureClock::new();
     let gateway = Gateway::accepting();
     let sale = campaign().with_list(&list_of(3)).through(&gateway).write();

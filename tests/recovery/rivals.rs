@@ -21,7 +21,7 @@ fn run_has_one_owner_and_other_processes_leave_it_alone() {
 }
 
 #[test]
-fn two_processes_that_start_together_send_once() {
+fn processes_that_start_together_send_each_message_once() {
     for _ in 0..5 {
         let gateway = Gateway::accepting();
         let sale = campaign().to(200).through(&gateway).write();

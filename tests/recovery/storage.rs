@@ -109,7 +109,7 @@ fn lost_or_old_ledger_sends_nothing_and_the_right_one_resumes() {
 }
 
 #[test]
-fn lost_ledger_is_replaced_on_request_and_remembered() {
+fn lost_ledger_is_replaced_on_request_and_its_records_are_kept() {
     let _files = in_files();
     let witness = Witness::start();
     let sale = sale(&witness);

@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn forgotten_rows_are_found_anywhere_in_a_long_list() {
+    fn forgotten_rows_are_erased_anywhere_in_a_long_list() {
         let line = |row: u32, name: &str| format!("{},{name}\n", 380_501_000_000 + u64::from(row));
         let list = (2..30_000).map(|row| line(row, "Person")).collect::<String>();
         let left = remove_rows(&format!("phone,name\n{list}"), &[2, 15_000, 29_999]);

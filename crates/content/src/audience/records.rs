@@ -79,7 +79,7 @@ impl HeaderLine {
     }
 
     /// Adds or removes empty cells at the end of a record to match the header.
-    fn trim_width(&self, record: &mut StringRecord) {
+    fn fit_to_header(&self, record: &mut StringRecord) {
         let (found, expected) = (record.len(), self.headers.len());
         if found > expected && expected > 0 && record.iter().skip(expected).all(|cell| cell.trim().is_empty()) {
             record.truncate(expected);
@@ -214,7 +214,7 @@ impl<R: Read> RecordReader<R> {
                 continue;
             }
             if self.record.len() != self.header.headers.len() {
-                self.header.trim_width(&mut self.record);
+                self.header.fit_to_header(&mut self.record);
                 if let Err(finding) = self.header.check_width(spot, self.record.len()) {
                     RaggedRows::add_row(&mut self.ragged, self.row, finding);
                     continue;

@@ -290,7 +290,7 @@ mod tests {
     use crate::calendar::zones::*;
 
     #[test]
-    fn country_has_a_zone_only_if_all_of_it_shares_it() {
+    fn country_has_a_zone_only_if_the_whole_country_uses_it() {
         assert_eq!(zone_of_country("UA"), Some("Europe/Kyiv"));
         assert_eq!(zone_of_country("DE"), Some("Europe/Berlin"));
         assert_eq!(zone_of_country("WS"), Some("Pacific/Apia"));

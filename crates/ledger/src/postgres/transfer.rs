@@ -290,18 +290,18 @@ impl ColumnType {
 
 /// Stores the copies of a run. Reading the list blocks, so the transaction is moved to a blocking thread and then
 /// returned.
-async fn copy_list(mut whole: TakeoverTransaction, run: &Run, copies: Copies) -> io::Result<TakeoverTransaction> {
+async fn copy_list(mut transaction: TakeoverTransaction, run: &Run, copies: Copies) -> io::Result<TakeoverTransaction> {
     let (name, runtime) = (run.name(), Handle::current());
     let copying = tokio::task::spawn_blocking(move || {
         let began = scalar("INSERT INTO copies (name, inputs, made_at) VALUES ($1, $2, 0) RETURNING key");
-        let began = began.bind(name).bind(copies.inputs().to_vec()).fetch_one(&mut *whole);
+        let began = began.bind(name).bind(copies.inputs().to_vec()).fetch_one(&mut *transaction);
         let key: i64 = runtime.block_on(began).map_err(io::Error::other)?;
         let mut list = copies.open_list()?;
         for number in 0_i64.. {
             let Some(shard) = read_packed_shard(&mut list.by_ref())? else { break };
-            runtime.block_on(copy_in(&mut whole, key, number, &[shard])).map_err(io::Error::other)?;
+            runtime.block_on(copy_in(&mut transaction, key, number, &[shard])).map_err(io::Error::other)?;
         }
-        Ok(whole)
+        Ok(transaction)
     });
     copying.await.map_err(io::Error::other)?
 }
@@ -405,8 +405,8 @@ async fn copy_table_to_file(
     let mut found = query(AssertSqlSafe(format!("SELECT {names} FROM {table}"))).fetch(&mut *reader);
     while let Some(record) = found.try_next().await.map_err(TransferError::Database)? {
         let mut arguments = SqliteArguments::default();
-        for (place, column) in columns.iter().enumerate() {
-            bind_value(&mut arguments, column, &record, place).map_err(TransferError::Database)?;
+        for (index, column) in columns.iter().enumerate() {
+            bind_value(&mut arguments, column, &record, index).map_err(TransferError::Database)?;
         }
         let inserted =
             sqlx::query_with::<Sqlite, _>(AssertSqlSafe(insert.clone()), arguments).execute(&mut *file).await;
@@ -416,15 +416,15 @@ async fn copy_table_to_file(
 }
 
 /// Binds the value of a column of a PostgreSQL record as an SQLite argument.
-fn bind_value(arguments: &mut SqliteArguments, column: &TableColumn, record: &PgRow, place: usize) -> sqlx::Result<()> {
+fn bind_value(arguments: &mut SqliteArguments, column: &TableColumn, record: &PgRow, index: usize) -> sqlx::Result<()> {
     use sqlx::Arguments as _;
 
     let bound = match column.kind {
-        ColumnType::Integer => arguments.add(record.try_get::<Option<i64>, _>(place)?),
-        ColumnType::Boolean => arguments.add(record.try_get::<Option<bool>, _>(place)?),
-        ColumnType::Real => arguments.add(record.try_get::<Option<f64>, _>(place)?),
-        ColumnType::Text => arguments.add(record.try_get::<Option<String>, _>(place)?),
-        ColumnType::Bytes => arguments.add(record.try_get::<Option<Vec<u8>>, _>(place)?),
+        ColumnType::Integer => arguments.add(record.try_get::<Option<i64>, _>(index)?),
+        ColumnType::Boolean => arguments.add(record.try_get::<Option<bool>, _>(index)?),
+        ColumnType::Real => arguments.add(record.try_get::<Option<f64>, _>(index)?),
+        ColumnType::Text => arguments.add(record.try_get::<Option<String>, _>(index)?),
+        ColumnType::Bytes => arguments.add(record.try_get::<Option<Vec<u8>>, _>(index)?),
     };
     bound.map_err(sqlx::Error::Encode)
 }

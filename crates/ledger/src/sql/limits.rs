@@ -34,7 +34,7 @@ pub(super) async fn apply_bounds(
     now: Now,
     run: &Run,
     intent: &Intent,
-    leaves: Timestamp,
+    departs_at: Timestamp,
 ) -> Result<Option<Permit>, StatementError> {
     let capped = contacts::find_rows_over_cap(connection, now, run, intent).await?;
     if !capped.is_empty() {
@@ -48,7 +48,7 @@ pub(super) async fn apply_bounds(
         None => None,
     };
     let day = match &bounds.per_day {
-        Some(per_day) => check_daily_limit(connection, now, run, per_day, rows, leaves).await?,
+        Some(per_day) => check_daily_limit(connection, now, run, per_day, rows, departs_at).await?,
         None => None,
     };
     let (own, over) = spent.map_or((None, None), |(own, over)| (Some(own), over));
@@ -236,10 +236,10 @@ pub(super) async fn check_daily_limit(
     run: &Run,
     per_day: &DailyLimits,
     rows: usize,
-    leaves: Timestamp,
+    departs_at: Timestamp,
 ) -> Result<Option<(usize, Bound)>, StatementError> {
     let left = load_sent_by_day(connection, run, per_day).await?;
-    Ok(find_exceeded_day(per_day, &left, timestamp_from_micros(now.0)?, leaves, rows))
+    Ok(find_exceeded_day(per_day, &left, timestamp_from_micros(now.0)?, departs_at, rows))
 }
 
 /// Counts messages that are sent today.

@@ -78,7 +78,7 @@ fn unknown_channel_finding(name: &str) -> Finding {
 }
 
 /// Reports channels that were written as a map instead of a list, and checks each of them.
-pub(super) fn check_missing_dashes(entry: &MapEntry, channels: &[MapEntry], report: &mut FindingCollector) {
+pub(super) fn report_missing_dashes(entry: &MapEntry, channels: &[MapEntry], report: &mut FindingCollector) {
     let first = channels.first().map_or("sms", |channel| channel.key.as_str());
     let finding = Finding::new(&rules::WRONG_TYPE, "`channels` must be a list, but the dashes are missing");
     report.add(&entry.key_span, finding.help(format!("start each channel with a dash: `- {first}: …`")));

@@ -158,7 +158,7 @@ pub(super) fn check_value(key: &KeySpec, entry: &MapEntry, report: &mut FindingC
                 finding.help("add one channel per line, for example `- sms: { signature: …, message: … }`"),
             );
         }
-        (ValueShape::Channels, NodeContent::Map(entries)) => list_checks::check_missing_dashes(entry, entries, report),
+        (ValueShape::Channels, NodeContent::Map(entries)) => list_checks::report_missing_dashes(entry, entries, report),
         (ValueShape::List { of, least, most }, NodeContent::List(items)) => {
             if !(least..=most).contains(&items.len()) {
                 let items_there = format_count(items.len() as u64, "item");

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn further_words_opt_out_at_the_beginning_of_short_replies() {
+    fn configured_words_opt_out_at_the_start_of_short_replies() {
         let words = OptOutWords::default().with_words(["Godi".to_owned(), "не пишіть".to_owned(), " … ".to_owned()]);
         let found = |reply| words.read_reply(reply, Purpose::Service).into_opt_out();
         assert_eq!(found("GODI").as_deref(), Some("Godi"));

@@ -232,7 +232,8 @@ impl PromiseJudge {
         self::check_attribution(&mut notes, disk, taken);
         for row in (2..=plan.rows + 1).map(Row::new) {
             let state = snapshot.row_state(row);
-            let got = taken.iter().filter(|taken| taken.phone == row_phone(row) && taken.reaches()).count() as u64;
+            let got =
+                taken.iter().filter(|taken| taken.phone == row_phone(row) && taken.reaches_recipient()).count() as u64;
             let allowed = 1 + notes.accepted.get(&row).copied().unwrap_or(0);
             let decided = notes.decided.contains(&row);
             if got > allowed {
@@ -277,7 +278,7 @@ impl PromiseJudge {
         for row in
             (2..=plan.rows + 1).map(Row::new).filter(|row| !skipped.contains(Phone::new(row_phone(*row)).unwrap()))
         {
-            let got = taken.iter().any(|taken| taken.phone == row_phone(row) && taken.reaches());
+            let got = taken.iter().any(|taken| taken.phone == row_phone(row) && taken.reaches_recipient());
             let state = snapshot.row_state(row);
             let unknown = matches!(state, RowState::Sending | RowState::InDoubt | RowState::Unresolved);
             if unknown || (got && !notes.decided.contains(&row)) {

@@ -38,7 +38,7 @@ pub(super) struct TakenMessage {
 
 impl TakenMessage {
     /// Whether the message has reached, or will reach, its recipient.
-    pub(super) fn reaches(&self) -> bool {
+    pub(super) fn reaches_recipient(&self) -> bool {
         !self.refused && self.fallback.reaches
     }
 }

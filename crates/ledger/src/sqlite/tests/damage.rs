@@ -140,7 +140,7 @@ async fn incomplete_index_is_found_before_sending() {
 }
 
 #[tokio::test]
-async fn deleted_or_outdated_ledger_sends_nothing() {
+async fn deleted_or_outdated_ledger_refuses_changes() {
     let SqliteScene { scene: Parts { ledger, run, hold, mine }, folder } = SqliteScene::new().await;
     let path = folder.path().join("ledger");
     let copy = folder.path().join("copy");
