@@ -2,22 +2,24 @@
 
 use serde_json::json;
 
-use crate::support::{Gateway, Process, SandboxProcess, campaign, until};
+use crate::support::{Answer, Gateway, Process, campaign, phone, until};
 
 #[test]
 fn run_has_one_owner_and_other_processes_leave_it_alone() {
-    let sandbox = SandboxProcess::start();
-    let sale = campaign().to(60).through(&sandbox).delivery("rate: 40/s").batches_of(5).write();
+    let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
+    let sale = campaign().to(60).through(&gateway).delivery("timeout: 60s").batches_of(5).write();
     let first = sale.start(&["--json"]);
-    until("the first process sends", || !sandbox.messages().is_empty());
+    until("the first process waits for an answer", || gateway.sends().len() > 1);
     for _ in 0..3 {
         let refused = sale.run(&["--json", "--yes"]).exits(6).json();
         assert!(refused["error"].as_str().is_some_and(|error| error.contains("another process")), "{refused}");
     }
+    gateway.release();
     let summary = first.finish().exits(0).json();
     assert_eq!(summary["counts"], json!({ "accepted": 60 }));
-    let messages = sandbox.messages();
-    assert!(messages.len() == 60 && messages.values().all(|&times| times == 1), "{messages:?}");
+    let mut phones = gateway.phones();
+    phones.sort_unstable();
+    assert_eq!(phones, (2..62).map(phone).collect::<Vec<_>>());
 }
 
 #[test]
