@@ -125,7 +125,7 @@ fn each_failure_has_a_message_place_and_remedy() {
             "{{ code | truncate(length='5') }}",
             "x",
             4,
-            "an argument of the filter `truncate` is text, but must be a whole number",
+            "an argument to the filter `truncate` is text, but must be a whole number",
             "remove the quotes",
         ),
         ("{{ code | truncate(length=-1) }}", "x", 4, "is negative or too large", "non-negative number"),
