@@ -94,7 +94,7 @@ fn message_ids(gateway: &Gateway, row: usize) -> Vec<u64> {
     to_row.map(|operation| operation["id"].as_u64().expect("an id")).collect()
 }
 
-/// Opens the ledger of a sale whose process has ended, through the crate's own port.
+/// Opens the ledger of a sale whose process has ended, through the port of the product.
 fn with_ledger(sale: &Folder, action: impl AsyncFnOnce(&dyn Ledger)) {
     let state = sale.path("state");
     with_runtime(async {

@@ -78,7 +78,7 @@ impl Patch {
         hunks
     }
 
-    /// Plants the mistake in a copy of the crate and runs its test. Returns the output if the test did not fail.
+    /// Plants the mistake in a copy of the workspace and runs its test. Returns the output if the test did not fail.
     #[expect(clippy::print_stderr, reason = "the run is slow, and `--nocapture` shows its progress")]
     fn find_missed(&self) -> Option<String> {
         // All patches share one folder, so that dependencies are built once and kept.
@@ -229,7 +229,7 @@ fn holds(folder: &Path, text: &str) -> bool {
 }
 
 #[test]
-#[ignore = "builds the crate once per mistake: cargo test --test stories mistakes -- --ignored"]
+#[ignore = "builds the workspace once per mistake: cargo test --test stories mistakes -- --ignored"]
 fn every_patch_is_caught_by_its_test() {
     let mut patches = Patch::read_all();
     // Patches of one binary follow each other, so that less is rebuilt.
