@@ -2,6 +2,9 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
 
 use crate::support::campaign;
 
@@ -32,6 +35,26 @@ fn every_command_of_the_samples_for_servers_is_understood() {
             words.push("--help".to_owned());
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
             folder.campaign(&words).exits(0);
+        }
+    }
+}
+
+#[test]
+fn image_is_built_from_every_manifest_and_target_of_the_workspace() {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = fs::read_to_string(repository.join("deploy/Containerfile")).expect("a file");
+    let lines = text.lines().filter_map(|line| line.strip_prefix("COPY ")).filter(|line| !line.starts_with("--from"));
+    let copied: Vec<&str> = lines.flat_map(|line| line.split(' ').rev().skip(1)).collect();
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["metadata", "--no-deps", "--offline", "--format-version", "1"]).current_dir(repository);
+    let metadata: Value = serde_json::from_slice(&cargo.output().expect("cargo").stdout).expect("JSON");
+    let packages = metadata["packages"].as_array().expect("packages");
+    assert!(packages.len() > 10, "{packages:?}");
+    for package in packages {
+        let targets = package["targets"].as_array().expect("targets").iter().map(|target| &target["src_path"]);
+        for path in targets.chain([&package["manifest_path"]]) {
+            let path = Path::new(path.as_str().expect("a path")).strip_prefix(repository).expect("in the repository");
+            assert!(copied.iter().any(|copied| path.starts_with(copied)), "{} is not copied", path.display());
         }
     }
 }
