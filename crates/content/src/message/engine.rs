@@ -387,9 +387,45 @@ pub(super) fn format_date(value: &Value, kwargs: Kwargs, state: &State) -> TeraR
     let date = read.filter(|date| is_time && date.year() >= 1000).ok_or_else(|| refuse("letters"))?;
     let format: Option<&str> = kwargs.get("format")?;
     match format {
-        Some(format) => strtime::format(format, date).map_err(|_| refuse("format")),
+        Some(format) => strtime::format(insert_names(format, date, language), date).map_err(|_| refuse("format")),
         None => Ok(language.format_date(date.day(), date.month(), date.year())),
     }
+}
+
+/// Replaces the specifiers of names (`%B`, `%b`, `%h`, `%A`, `%a`) by the names in `language`, because `strtime` knows
+/// the English ones only. `%^B` gives capital letters.
+fn insert_names(format: &str, date: Date, language: Language) -> String {
+    let month = usize::try_from(date.month() - 1).unwrap_or_default();
+    let weekday = usize::try_from(date.weekday().to_monday_zero_offset()).unwrap_or_default();
+    let mut inserted = String::with_capacity(format.len());
+    let mut rest = format;
+    while let Some((before, specifier)) = rest.split_once('%') {
+        inserted.push_str(before);
+        let conversion =
+            specifier.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '-' | '_' | '^' | '#'));
+        let flags = &specifier[..specifier.len() - conversion.len()];
+        let mut letters = conversion.chars();
+        let letter = letters.next();
+        rest = letters.as_str();
+        let name = match letter {
+            Some('B') => language.month_names()[month],
+            Some('b' | 'h') => language.month_abbreviations()[month],
+            Some('A') => language.weekday_names()[weekday],
+            Some('a') => language.weekday_abbreviations()[weekday],
+            _ => {
+                inserted.push('%');
+                inserted.push_str(flags);
+                inserted.extend(letter);
+                continue;
+            }
+        };
+        if flags.contains('^') {
+            inserted.push_str(&name.to_uppercase());
+        } else {
+            inserted.push_str(name);
+        }
+    }
+    inserted + rest
 }
 
 #[cfg(test)]
@@ -432,6 +468,24 @@ mod tests {
         ];
         for (source, expected) in table {
             assert_eq!(render_text(source).as_deref(), Ok(expected), "{source}");
+        }
+    }
+
+    #[test]
+    fn date_format_names_months_and_weekdays_in_its_language() {
+        let table = [
+            ("{{ '2026-12-05' | date(format='%-d %B', language='uk') }}", "5 грудня"),
+            ("{{ '2026-12-05' | date(format='%A, %d %b', language='uk') }}", "субота, 05 груд."),
+            ("{{ '2026-12-05' | date(format='%a %^b', language='pl') }}", "sob. GRU"),
+            ("{{ '2026-12-05' | date(format='%A %d %B', language='en') }}", "Saturday 05 December"),
+            ("{{ '2026-12-05' | date(format='%h %d%%', language='fr') }}", "déc. 05%"),
+            ("{{ '2026-12-05' | date(format='100%% %Bx', language='de') }}", "100% Dezemberx"),
+        ];
+        for (source, expected) in table {
+            assert_eq!(render_text(source).as_deref(), Ok(expected), "{source}");
+        }
+        for unknown in ["%", "%Q1", "5 %"] {
+            assert!(render_text(&format!("{{{{ '2026-12-05' | date(format='{unknown}') }}}}")).is_err(), "{unknown}");
         }
     }
 

@@ -165,6 +165,45 @@ impl Language {
         }
     }
 
+    /// The abbreviations of the months, as CLDR has them beside a day: `груд.`.
+    #[must_use]
+    pub fn month_abbreviations(self) -> [&'static str; 12] {
+        split_names(match self {
+            Self::En => "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec",
+            Self::Uk => "січ. лют. бер. квіт. трав. черв. лип. серп. вер. жовт. лист. груд.",
+            Self::Pl => "sty lut mar kwi maj cze lip sie wrz paź lis gru",
+            Self::De => "Jan. Feb. März Apr. Mai Juni Juli Aug. Sept. Okt. Nov. Dez.",
+            Self::Fr => "janv. févr. mars avr. mai juin juil. août sept. oct. nov. déc.",
+            Self::Ro => "ian. feb. mar. apr. mai iun. iul. aug. sept. oct. nov. dec.",
+        })
+    }
+
+    /// The names of the days of the week, from Monday.
+    #[must_use]
+    pub fn weekday_names(self) -> [&'static str; 7] {
+        split_names(match self {
+            Self::En => "Monday Tuesday Wednesday Thursday Friday Saturday Sunday",
+            Self::Uk => "понеділок вівторок середа четвер пʼятниця субота неділя",
+            Self::Pl => "poniedziałek wtorek środa czwartek piątek sobota niedziela",
+            Self::De => "Montag Dienstag Mittwoch Donnerstag Freitag Samstag Sonntag",
+            Self::Fr => "lundi mardi mercredi jeudi vendredi samedi dimanche",
+            Self::Ro => "luni marți miercuri joi vineri sâmbătă duminică",
+        })
+    }
+
+    /// The abbreviations of the days of the week as CLDR has them, from Monday.
+    #[must_use]
+    pub fn weekday_abbreviations(self) -> [&'static str; 7] {
+        split_names(match self {
+            Self::En => "Mon Tue Wed Thu Fri Sat Sun",
+            Self::Uk => "пн вт ср чт пт сб нд",
+            Self::Pl => "pon. wt. śr. czw. pt. sob. niedz.",
+            Self::De => "Mo Di Mi Do Fr Sa So",
+            Self::Fr => "lun. mar. mer. jeu. ven. sam. dim.",
+            Self::Ro => "lun. mar. mie. joi vin. sâm. dum.",
+        })
+    }
+
     /// A date in words: `5 грудня 2026`.
     #[must_use]
     pub fn format_date(self, day: i8, month: i8, year: i16) -> String {
@@ -178,8 +217,16 @@ impl Language {
     }
 }
 
+/// The names in a list that separates them by spaces. A name that the list lacks is empty.
+fn split_names<const N: usize>(list: &'static str) -> [&'static str; N] {
+    let mut names = list.split(' ');
+    std::array::from_fn(|_| names.next().unwrap_or_default())
+}
+
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
 
     #[test]
@@ -188,6 +235,18 @@ mod tests {
             assert_eq!(Language::from_code(code).map(Language::code), Some(code));
         }
         assert_eq!(Language::for_region(Region::UKRAINE), Language::Uk);
+    }
+
+    #[test]
+    fn every_language_names_all_months_and_weekdays() {
+        for language in Language::CODES.into_iter().filter_map(Language::from_code) {
+            let months = [language.month_names(), language.month_abbreviations()];
+            let weekdays = [language.weekday_names(), language.weekday_abbreviations()];
+            for names in months.iter().map(|names| &names[..]).chain(weekdays.iter().map(|names| &names[..])) {
+                let distinct: HashSet<_> = names.iter().filter(|name| !name.is_empty()).collect();
+                assert_eq!(distinct.len(), names.len(), "{names:?}");
+            }
+        }
     }
 
     #[test]
