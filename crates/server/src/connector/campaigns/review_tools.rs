@@ -339,7 +339,7 @@ pub(super) const RUN_STATUS: McpTool = McpTool {
                 "type": "object",
                 "description": "Figures for each channel: `counts` (rows in each state), `read` (messages that were \
                                 read), `in_part` (messages that were partly delivered), `delivery` (delivery times) \
-                                and `uncertain_times` (delivered messages with an implausible time).",
+                                and `uncertain_times` (delivered messages with an impossible delivery time).",
             },
             "approved": {
                 "type": "array",
