@@ -127,7 +127,7 @@ fn proposal_prompt(proposal: &Proposal<'_>) -> ConfirmationPrompt {
             let phones: Vec<String> = phones.iter().map(|phone| format!("+{phone}")).collect();
             let (phones, through) = (phones.join(", "), gateway_phrase(profile));
             let (what, action, effect) = match operation {
-                SingleKind::Lookup => ("Look up", "look it up", "The subscriber does not notice the lookup."),
+                SingleKind::Lookup => ("Look up", "look it up", "The subscriber is not notified."),
                 SingleKind::CodeCall => ("Call", "call", "The phone will ring."),
                 SingleKind::Message => ("Send a message to", "send", "The recipient will get the message."),
                 SingleKind::Test => {

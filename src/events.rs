@@ -128,7 +128,7 @@ fn describe_retry(run: &str, rows: u64, left_out: SkippedRetries) -> String {
         (delivered, "delivered"),
         (under_way, "still being delivered"),
         (unconfirmed, "not confirmed as failed by the gateway"),
-        (guarded, "opted out, reached by another run or skipped before"),
+        (guarded, "opted out, already sent by another run, or skipped earlier"),
     ];
     let parts: Vec<String> = parts
         .into_iter()
@@ -154,7 +154,7 @@ pub(super) fn describe_kept_results(ResultsBackup { run, path }: &ResultsBackup)
 pub(super) fn describe_reconciliation(learnt: &Reconciliation) -> String {
     let Reconciliation { asked, found, failed, not_found, unresolved, blind, unclear, .. } = *learnt;
     if asked == 0 {
-        return "the gateway was not asked: the account's rate limit left no room for requests".to_owned();
+        return "the gateway was not asked, because the account's rate limit allowed no more requests".to_owned();
     }
     let parts = [
         (found, "sent"),
@@ -170,7 +170,7 @@ pub(super) fn describe_reconciliation(learnt: &Reconciliation) -> String {
         .collect();
     let parts = if parts.is_empty() { "nothing new".to_owned() } else { parts.join(", ") };
     let blind = if blind > 0 {
-        "; its responses prove nothing, because they are the same for sent and for unknown messages"
+        "; its responses are inconclusive, because they are the same for sent and unknown messages"
     } else {
         ""
     };

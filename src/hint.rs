@@ -66,7 +66,7 @@ pub(super) fn error_hint(error: &Error, options: &RepeatedOptions) -> Option<Str
             "if this is another campaign, change its `name`; if you moved the file, add `--moved`".to_owned()
         }
         Error::RunsElsewhere { run, .. } => {
-            format!("use the name `{run}`; if you moved the file, add `--moved` to the next `run`")
+            format!("select the run by its name, `{run}`; if you moved the file, add `--moved` to the next `run`")
         }
         Error::TextChanged { .. } => "to send the new message to everyone, set an `edition`, for example `edition: \
             \"{{ today }}\"`; to send it only to recipients who have not received the old one yet, add \

@@ -72,7 +72,7 @@ fn describe_effect(effect: &CampaignEffect, purchases: &Purchases, has_amounts: 
         );
     }
     if *waiting > 0 {
-        text.add_line(2, [plain(format!("not counted, because not sent yet: {}", format_count(*waiting, "message")))]);
+        text.add_line(2, [plain(format!("not sent yet, so not counted: {}", format_count(*waiting, "message")))]);
     }
     let sent = sent.iter().map(|(variant, arm)| (variant.as_deref().unwrap_or("sent"), arm));
     let rows = sent.clone().chain(holdout.map(|arm| (HOLDOUT_NAME, arm)));

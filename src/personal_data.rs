@@ -212,8 +212,8 @@ fn describe_forgotten(context: &Context, phone: Phone, forgotten: ForgottenPerso
         let skipped = if skipped.is_empty() { String::new() } else { format!(", {} skipped", skipped.len()) };
         text += &format!("  {run} · {}{skipped}\n", format_count(rows.len(), "row"));
     }
-    text +=
-        "  The number no longer receives marketing. A keyed hash remains, so that it is recognized in later lists.\n";
+    text += "  The number no longer receives marketing. A keyed hash is kept so that the number is recognized in \
+             later lists.\n";
     text += &format!("  Not removed: {NOT_REMOVED_BY_FORGET}.\n");
     for (run, rows) in &doubtful {
         let rows: Vec<String> = rows.iter().map(|row| row.to_string()).collect();

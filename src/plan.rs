@@ -18,7 +18,6 @@ use campaign_core::finding::quote_for_shell;
 use campaign_engine::check::online::Cost;
 use campaign_engine::report::{format_count, format_local_minute};
 use campaign_ledger::{Approval, Plan, RowState};
-use campaign_manifest::Profile;
 use campaign_runs::draft::KeyFile;
 use campaign_runs::{
     Adapters, CreatedPlan, Error, Inputs, PendingRequest, PlanRefusal, PlanReview, PlannedCampaign, PrivateKey, Round,
@@ -65,12 +64,12 @@ fn write_plan_page(
     plan: &CreatedPlan,
     path: &Path,
 ) -> Result<(), CommandFailure> {
-    let (digest, profile) = (short_digest(&plan.digest), inputs.destination.profile());
-    let approve = profile.map(|profile| {
+    let digest = short_digest(&plan.digest);
+    let approve = inputs.destination.profile().map(|profile| {
         let key = if profile.approval.is_some() { " --key FILE" } else { "" };
         context.output.command(format!("approve {digest}{key}"))
     });
-    let run = run_command_line(&args.file, args.gateway.as_deref(), &plan.planned, profile);
+    let run = run_command_line(&args.file, args.gateway.as_deref(), &plan.planned, inputs);
     let shown = MessageSelection { rows: args.rows.as_ref(), most: PAGE_SAMPLES, unmasked: args.page.unmasked };
     let run = context.output.command(format!("{run} --plan {digest}"));
     let page = PlanPage { inputs, made: plan, shown, approve, run, now: Timestamp::now() };
@@ -129,7 +128,7 @@ fn report_plan(context: &Context, args: &PlanArgs, inputs: &Inputs, plan: &Creat
     let next = match plan.forecast.messages {
         0 => with_gateway(format!("check {}", shell_path(&args.file)), args.gateway.as_deref()),
         _ => {
-            let run = run_command_line(&args.file, args.gateway.as_deref(), planned, inputs.destination.profile());
+            let run = run_command_line(&args.file, args.gateway.as_deref(), planned, inputs);
             format!("{run} --plan {digest}")
         }
     };
@@ -138,20 +137,19 @@ fn report_plan(context: &Context, args: &PlanArgs, inputs: &Inputs, plan: &Creat
     exit::SUCCESS
 }
 
-/// The `run` command that sends the planned campaign, without its `--plan` option.
-fn run_command_line(
-    campaign: &Path,
-    gateway: Option<&str>,
-    planned: &PlannedCampaign,
-    profile: Option<&Profile>,
-) -> String {
+/// The `run` command that sends the planned campaign, without its `--plan` option. With a schedule, it needs `--now`
+/// unless the plan is for a scheduled run.
+fn run_command_line(campaign: &Path, gateway: Option<&str>, planned: &PlannedCampaign, inputs: &Inputs) -> String {
     let mut run = with_gateway(format!("run {}", shell_path(campaign)), gateway);
+    if inputs.campaign.schedule.is_some() && planned.options.occurrence.is_none() {
+        run += " --now";
+    }
     let mut add = |name: &str, value: Option<String>| run.extend(value.map(|value| format!(" --{name} {value}")));
     let (options, everybody) = (&planned.options, planned.counts.get(RowState::Planned));
     add("rows", options.rows.clone());
     add("limit", options.limit.map(|limit| limit.to_string()));
     add("again", options.again.then(|| everybody.to_string()));
-    let limit = profile.and_then(|profile| profile.recipients_limit).map(u64::from);
+    let limit = inputs.destination.profile().and_then(|profile| profile.recipients_limit).map(u64::from);
     add("up-to", limit.filter(|limit| everybody > *limit).map(|_| everybody.to_string()));
     run
 }
@@ -202,8 +200,8 @@ fn report_approval(context: &Context, approving: &PlanReview, approval: &Approva
         context.output.print_done(text, exit::SUCCESS);
         return;
     }
-    let (file, profile) = (&planned.inputs.campaign_file, approving.inputs.destination.profile());
-    let run = run_command_line(file, Some(&planned.inputs.brief.gateway), planned, profile);
+    let (file, gateway) = (&planned.inputs.campaign_file, &planned.inputs.brief.gateway);
+    let run = run_command_line(file, Some(gateway), planned, &approving.inputs);
     let mut text = StyledText::from(StyledLine::success([plain(format!("{by} approved {digest} for one run"))]));
     if is_signed {
         let elsewhere = context.output.command(format!("{run} --approval {token}"));

@@ -11,7 +11,7 @@ use super::exit;
 use super::exit::CommandFailure;
 use super::output::Output;
 use super::page_file::{check_place, open_page, write_page};
-use super::suggested::{shell_path, with_gateway};
+use super::suggested::send_arguments;
 use campaign_core::domain::{Row, RowSet};
 use campaign_core::finding::escape_to_one_line;
 use campaign_engine::check::RunStart;
@@ -59,8 +59,8 @@ async fn write_preview_page(context: &Context, args: PreviewArgs, path: PathBuf)
     drop(waiting);
     context.output.add_hint(&mut checked);
     let rows = selected_rows(&args.which, &checked.list)?;
-    let (opens, gateway) = (args.page.open, args.gateway.clone());
-    let (file, place) = (args.file.clone(), path.clone());
+    let (opens, place) = (args.page.open, path.clone());
+    let next = context.output.command(send_arguments(&inputs.campaign, args.gateway.as_deref()));
     let shown = run_blocking(move || {
         let (findings, list, cost) = (checked.findings.as_slice(), &checked.list, checked.cost.as_ref());
         let most = if rows.is_some() { MAX_PAGE_SAMPLES } else { DEFAULT_PAGE_SAMPLES };
@@ -73,7 +73,6 @@ async fn write_preview_page(context: &Context, args: PreviewArgs, path: PathBuf)
     if context.output.json {
         context.output.print_object(&json!({ "html": place, "rows": shown, "exit": exit::SUCCESS }));
     } else {
-        let next = context.output.command(with_gateway(format_args!("run {}", shell_path(&file)), gateway.as_deref()));
         let rows = format_count(shown as u64, "row");
         context.output.print_done(format!("{rows} written to {}\nnext: {next}\n", place.display()), exit::SUCCESS);
     }
@@ -106,7 +105,7 @@ fn show_rows(
     surveyed: &ListSurvey,
     args: &PreviewArgs,
 ) -> Result<(), CommandFailure> {
-    let (rows, gateway) = (selected_rows(&args.which, surveyed)?, args.gateway.as_deref());
+    let rows = selected_rows(&args.which, surveyed)?;
     let most = if rows.is_none() && !output.json { DEFAULT_SAMPLES } else { usize::MAX };
     let show = |row, preview: RowPreview<'_>| match output.json {
         true => output.print_object(&preview_json(row, preview)),
@@ -116,7 +115,7 @@ fn show_rows(
     let shown = shown.map_err(|finding| Error::Findings(vec![*finding]))?;
     if !output.json {
         let rows = format_count(surveyed.survey.recipients, "row");
-        let next = output.command(with_gateway(format_args!("run {}", shell_path(&inputs.campaign.file)), gateway));
+        let next = output.command(send_arguments(&inputs.campaign, args.gateway.as_deref()));
         let cost = surveyed.compute_cost(inputs, &surveyed.survey.planned_rows());
         let currency = inputs.destination.profile().and_then(|profile| profile.currency.as_deref());
         let costs =

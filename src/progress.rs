@@ -149,7 +149,7 @@ fn describe_event(event: &DeliveryEvent) -> String {
             )
         }
         DeliveryEvent::Asking { at_most } => {
-            format!("waiting up to {} for delivery reports on the warm-up messages", format_duration(*at_most))
+            format!("waiting up to {} for the delivery statuses of the warm-up messages", format_duration(*at_most))
         }
         DeliveryEvent::Stopping { reason, in_flight, at_most } => format!(
             "stopping ({reason}): waiting for {} in flight, at most {}",

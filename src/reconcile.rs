@@ -49,7 +49,7 @@ pub(super) async fn reconcile_run(context: &Context, args: ReconcileArgs) -> Res
 
 fn report_reconciliation(
     context: &Context,
-    ReconciledRun { reconciliation: learnt, released }: &ReconciledRun,
+    ReconciledRun { reconciliation, released }: &ReconciledRun,
     resume: String,
     exit: u8,
 ) {
@@ -67,15 +67,15 @@ fn report_reconciliation(
         context.output.command(format!("results {name}"))
     };
     if context.output.json {
-        let Reconciliation { asked, found, failed, not_found, unresolved, blind, unclear, .. } = *learnt;
+        let Reconciliation { asked, found, failed, not_found, unresolved, blind, unclear, .. } = *reconciliation;
         return context.output.print_object(&json!({
             "run": name, "asked": asked, "found": found, "failed": failed, "not_found": not_found,
             "unresolved": unresolved, "unclear": unclear, "blind": blind > 0, "counts": counts_json(counts), "exit": exit, "next": next,
         }));
     }
-    let what = match learnt.asked == 0 && left == 0 {
+    let what = match reconciliation.asked == 0 && left == 0 {
         true => "no rows are in doubt".to_owned(),
-        false => describe_reconciliation(learnt),
+        false => describe_reconciliation(reconciliation),
     };
     let mut text = StyledText::new();
     text.push(match left {
@@ -88,8 +88,8 @@ fn report_reconciliation(
         text.push(
             StyledLine::from_prose(&format!(
                 "nothing was sent again. A row becomes `not found` after three conclusive denials. A denial is \
-                 conclusive if the gateway does not know the message at least {wait} after it was sent, and at least \
-                 {wait} after the previous denial"
+                 conclusive if the gateway has no record of the message at least {wait} after it was sent, and at \
+                 least {wait} after the previous denial"
             ))
             .with_indent(2),
         );
@@ -100,23 +100,31 @@ fn report_reconciliation(
 
 /// Describes the result of asking about messages without a final status.
 fn describe_polled(polled: &PollCounts) -> String {
-    let PollCounts { asked, updated: told, blind, unclear, left, .. } = *polled;
-    if asked == 0 && left == 0 {
-        return "every accepted message has a final status".to_owned();
+    let PollCounts { asked, updated, blind, unclear, left, .. } = *polled;
+    match (asked, left) {
+        (0, 0) => return "every accepted message has a final status".to_owned(),
+        (0, left) => {
+            let messages = format_count(left, "message");
+            return format!("the gateway was not asked about {messages} without a final status; try again later");
+        }
+        _ => {}
     }
     let mut text = format!(
         "asked the gateway about {} without a final status: {} updated",
         format_count(asked, "message"),
-        format_thousands(told)
+        format_thousands(updated)
     );
     for (count, what) in [
-        (blind, format!("{} nothing", choose_plural(blind, "response proves", "responses prove"))),
-        (unclear, "had no usable response".to_owned()),
-        (left, format!("{} not asked about", choose_plural(left, "was", "were"))),
+        (blind, choose_plural(blind, "with an inconclusive response", "with inconclusive responses")),
+        (unclear, "without a usable response"),
     ] {
         if count > 0 {
             text += &format!(", {} {what}", format_thousands(count));
         }
+    }
+    if left > 0 {
+        let were = choose_plural(left, "was", "were");
+        text += &format!("; {} more {were} not asked about, so try again later", format_thousands(left));
     }
     text
 }
@@ -179,4 +187,25 @@ fn report_resolution(
         text += "  Later runs skip these recipients, unless the gateway proves that it did not send the message.\n";
     }
     context.output.print_done(format!("{text}next: {next}\n"), exit);
+}
+
+#[cfg(test)]
+mod tests {
+    use campaign_engine::delivery::PollCounts;
+
+    #[test]
+    fn poll_summary_separates_messages_that_were_not_asked_about() {
+        let none = PollCounts::default();
+        let describe = |polled| super::describe_polled(&polled);
+        assert_eq!(describe(none), "every accepted message has a final status");
+        assert_eq!(
+            describe(PollCounts { asked: 1_200, updated: 1_100, blind: 1, unclear: 2, left: 5, ..none }),
+            "asked the gateway about 1,200 messages without a final status: 1,100 updated, 1 with an inconclusive \
+             response, 2 without a usable response; 5 more were not asked about, so try again later"
+        );
+        assert_eq!(
+            describe(PollCounts { left: 1, ..none }),
+            "the gateway was not asked about 1 message without a final status; try again later"
+        );
+    }
 }

@@ -308,11 +308,11 @@ fn describe_change(change: &RowChange) -> String {
         RowChange::Found { status, msg_id, channel } => {
             let msg_id = msg_id.as_ref().map(|id| format!(" as msg_id {id}")).unwrap_or_default();
             let channel = channel.as_ref().map(|channel| format!(" on {}", channel.as_str())).unwrap_or_default();
-            format!("reconciled: the gateway knows the message{msg_id}: {status}{channel}")
+            format!("reconciled: the gateway has a record of the message{msg_id}: {status}{channel}")
         }
         RowChange::NotFound { asked } => {
             format!(
-                "not found: the gateway was asked {} and does not know the message",
+                "not found: the gateway was asked {} and has no record of the message",
                 format_count((*asked).into(), "time")
             )
         }

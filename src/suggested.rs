@@ -15,6 +15,7 @@ use campaign_core::finding::quote_for_shell;
 use campaign_engine::delivery::SingleKind;
 use campaign_engine::report::NextStep;
 use campaign_ledger::{Ledger, RowState, Run, StateCounts};
+use campaign_manifest::Campaign;
 use campaign_runs::{AccountView, find_campaign_file};
 
 /// The default name of a live gateway.
@@ -99,6 +100,12 @@ impl Output {
 pub(super) fn with_gateway(arguments: impl Display, gateway: Option<&str>) -> String {
     let gateway = gateway.map(|gateway| format!(" --gateway {}", quote_for_shell(gateway))).unwrap_or_default();
     format!("{arguments}{gateway}")
+}
+
+/// The arguments of `run` that send a campaign now. A campaign with a schedule needs `--now`.
+pub(super) fn send_arguments(campaign: &Campaign, gateway: Option<&str>) -> String {
+    let run = with_gateway(format_args!("run {}", shell_path(&campaign.file)), gateway);
+    if campaign.schedule.is_some() { format!("{run} --now") } else { run }
 }
 
 impl Output {

@@ -148,7 +148,7 @@ pub(crate) struct SandboxArgs {
     /// Send webhooks to any host, not only to this machine
     #[arg(long)]
     pub(crate) any_hook: bool,
-    /// Print what the sandbox assumes where the gateway's contract is silent, and exit
+    /// Print the sandbox's assumptions beyond the gateway contract, and exit
     #[arg(long)]
     pub(crate) assumptions: bool,
 }

@@ -27,15 +27,15 @@ pub(crate) enum GatewayCommand {
     Add(AddArgs),
     /// Print the secret webhook URL to enter in the gateway's settings
     Hook(HookArgs),
-    /// Accept a changed host or a weaker approval rule of a profile
+    /// Accept a profile's changed host or weaker approval rule
     Trust {
         /// Name of the profile
         #[arg(id = "trusted", value_name = "NAME")]
         name: String,
     },
-    /// Look up a number's validity and operator; costs money
+    /// Look up a number's status and operator; costs money
     ///
-    /// The subscriber does not notice the lookup.
+    /// The subscriber is not notified.
     Lookup(SingleArgs),
     /// Call a phone with a one-time code, and print the code; costs money
     ///

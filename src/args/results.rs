@@ -273,7 +273,7 @@ pub(crate) struct ReportArgs {
 pub(crate) struct OutcomeArgs {
     /// A run such as autumn-sale@3, or a campaign's name or file
     pub(crate) run: String,
-    /// CSV file or workbook of purchases or other actions, with phone numbers and times
+    /// CSV file or workbook with the phone number and time of each purchase or other action
     #[arg(long, value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// Column with the time of each purchase or action

@@ -131,7 +131,7 @@ pub(crate) struct ApproveArgs {
     /// Sign with the private key in this file, if the profile lists approvers
     #[arg(long, value_name = "FILE")]
     pub(crate) key: Option<PathBuf>,
-    /// Approve all scheduled runs of the campaign for this long, such as 90d
+    /// Approve all scheduled runs of the campaign for this period, such as 90d
     #[arg(long, value_name = "DURATION", requires = "up_to", value_parser = parse_validity)]
     pub(crate) standing: Option<SignedDuration>,
     /// Approve at most N recipients per scheduled run

@@ -21,7 +21,7 @@ use campaign_engine::check::{RunStart, Survey};
 use campaign_engine::delivery::{Interrupt, SingleKind};
 use campaign_engine::report::{describe_cost, format_duration, format_thousands};
 use campaign_ledger::{ExcludedRows, Ledger, RowState};
-use campaign_manifest::{CampaignBrief, Profile};
+use campaign_manifest::{Campaign, CampaignBrief, Profile};
 use campaign_runs::notify;
 use campaign_runs::notify::AllowedPrograms;
 use campaign_runs::{
@@ -29,7 +29,7 @@ use campaign_runs::{
     find_unfinished_run, load_occurrence,
 };
 use campaign_server::scheduler::{find_due, lateness};
-use outcome::{OutcomePrinter, run_arguments};
+use outcome::OutcomePrinter;
 use summary::{RunSummary, Tone, print_run_summary};
 
 pub(super) async fn run_campaign(context: &Context, args: RunArgs) -> Result<u8, CommandFailure> {
@@ -328,18 +328,17 @@ async fn rehearse_without_sending(
         later: serde_json::Value::Null,
         rehearsal: false,
         notes,
-        next: context.output.command(tried_command(&campaign.file, args)),
+        next: context.output.command(tried_command(campaign, args)),
     };
     print_run_summary(&context.output, &summary, exit);
     Ok(exit)
 }
 
 /// The arguments of `run` for the rehearsed campaign.
-fn tried_command(file: &Path, args: &RunArgs) -> String {
-    let RunArgs { gateway, now, accept_changes, moved, no_wait, up_to, .. } = args;
-    let mut command = run_arguments(file, gateway.as_deref());
-    let options =
-        [(*now, "--now"), (*accept_changes, "--accept-changes"), (*moved, "--moved"), (*no_wait, "--no-wait")];
+fn tried_command(campaign: &Campaign, args: &RunArgs) -> String {
+    let RunArgs { gateway, accept_changes, moved, no_wait, up_to, .. } = args;
+    let mut command = send_arguments(campaign, gateway.as_deref());
+    let options = [(*accept_changes, "--accept-changes"), (*moved, "--moved"), (*no_wait, "--no-wait")];
     for (_, option) in options.into_iter().filter(|(given, _)| *given) {
         command += &format!(" {option}");
     }

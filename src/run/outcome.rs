@@ -11,7 +11,7 @@ use crate::events::describe_kept_results;
 use crate::forecast::describe_list_form;
 use crate::hint::is_refused_locally;
 use crate::output::Output;
-use crate::suggested::{LIVE_GATEWAY, shell_path, with_gateway};
+use crate::suggested::{LIVE_GATEWAY, send_arguments, shell_path, with_gateway};
 use crate::text::StyledText;
 use crate::{exit, schedule};
 use campaign_core::domain::choose_plural;
@@ -153,7 +153,7 @@ impl OutcomePrinter<'_> {
             time,
             how: match kind {
                 _ if stop.is_none() => "finished",
-                Some(StopKind::Limit) => "sent the selected messages",
+                Some(StopKind::Limit) => "sent the requested messages",
                 _ => "stopped",
             },
             stopped: kind.map(StopKind::word),
@@ -229,7 +229,7 @@ impl OutcomePrinter<'_> {
 
     /// Describes how to send another message to the recipients.
     fn describe_another_round(&self, everybody: u64) -> String {
-        let again = run_arguments(&self.inputs.campaign.file, self.gateway);
+        let again = send_arguments(&self.inputs.campaign, self.gateway);
         let another = match self.inputs.campaign.brief.edition {
             None => "give the campaign an `edition`, for example `edition: \"{{ today }}\"`",
             Some(_) => "change the campaign's `edition`, or wait for the next day if it contains the date",
@@ -259,7 +259,7 @@ impl OutcomePrinter<'_> {
                 (format_count(ended.opted_out, "recipient"), choose_plural(ended.opted_out, "was", "were"));
             notes.push(match run.live {
                 true => format!("{recipients} opted out during the run and {were} skipped"),
-                false => format!("{recipients} opted out; after a live run, they get no more marketing messages"),
+                false => format!("{recipients} opted out; in a live run, they would get no more marketing messages"),
             });
         }
         notes.extend(ended.oddities.counts().map(|(oddity, count)| describe_oddity(oddity, count)));
@@ -425,7 +425,7 @@ fn describe_untrusted(status: u16, count: u64) -> String {
 }
 
 /// The arguments of `run` for a campaign, with the gateway that replaces its own.
-pub(super) fn run_arguments(path: &Path, gateway: Option<&str>) -> String {
+fn run_arguments(path: &Path, gateway: Option<&str>) -> String {
     with_gateway(format_args!("run {}", shell_path(path)), gateway)
 }
 

@@ -85,7 +85,10 @@ fn four_first_messages_rejected_after_queueing_stop_a_start() {
     let refused = |operation: &Value| json!({ "success": true, "data": { "id": operation["id"], "msg_id": 1, "type": "sms", "status": "REJECTED" } });
     let gateway = Gateway::accepting().with_statuses(refused);
     let sale = campaign().to(500).asynchronous().through(&gateway).write();
-    sale.run(&[]).exits(5).says("REJECTED").says("waiting up to 10 s for delivery reports on the warm-up messages");
+    sale.run(&[])
+        .exits(5)
+        .says("REJECTED")
+        .says("waiting up to 10 s for the delivery statuses of the warm-up messages");
     assert_eq!(gateway.phones(), [2, 3, 4, 5].map(phone));
     let results = sale.results();
     assert_eq!((results.states()[0], results.rows[0]["gateway_status"].as_str()), ("failed", "REJECTED"));

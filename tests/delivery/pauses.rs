@@ -119,7 +119,7 @@ fn stop_ends_a_run_of_another_process_after_open_requests() {
 fn paused_run_can_resume_at_another_rate() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).through(&gateway).write();
-    sale.run(&["--limit", "3"]).exits(0).says("sale@1 sent the selected messages");
+    sale.run(&["--limit", "3"]).exits(0).says("sale@1 sent the requested messages");
     campaign()
         .to(10)
         .through(&gateway)

@@ -103,6 +103,17 @@ fn named_gateway_stays_in_suggestions_to_the_first_message() {
 }
 
 #[test]
+fn scheduled_campaign_is_suggested_with_now() {
+    let sale = campaign().top("schedule: { every: Mon 10:00 }\ntimezone: Europe/Kyiv").write();
+    for arguments in [&["preview", "sale.yaml"][..], &["preview", "sale.yaml", "--html", "page.html"]] {
+        sale.campaign(arguments).exits(0).says("next: campaign run sale.yaml --now\n");
+    }
+    sale.run(&["--dry-run"]).exits(0).says("next: campaign run sale.yaml --now\n");
+    sale.campaign(&["plan", "sale.yaml"]).exits(0).says("next: campaign run sale.yaml --now --plan ");
+    sale.run(&["--now"]).exits(0).says("sale@1 finished");
+}
+
+#[test]
 fn line_break_in_a_cell_is_reported_and_not_refused() {
     let list = "phone,name\n380501000002,\"Olena\n380501000003,Ivan\nBondar\"\n380501000004,Taras\n";
     let sale = campaign().with_list(list).write();

@@ -144,7 +144,7 @@ fn stop_names_the_schedule_that_stays_active() {
     let sale = campaign().to(4).top("timezone: Europe/Kyiv").top(schedule).through(&gateway).write();
     sale.run(&["--now", "--limit", "1"]).exits(0);
     sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
-    let notice = "The schedule `sale` remains active and sends at its next time.";
+    let notice = "The schedule `sale` remains active and sends at its next scheduled time.";
     let remove = "To remove it: campaign schedule remove sale";
     let terminal = Terminal::start_on(200, sale.command(&["stop", "sale", "--for-good"]));
     terminal.shows(notice).shows(remove).shows("or press Enter").types("");

@@ -68,7 +68,7 @@ impl HighWaterMark {
                 Some(COPIED_TO_DATABASE.to_owned())
             }
             MarkReading::Marks(marks) if marks.iter().any(|known| known.id != self.id) => {
-                Some("another ledger was last used here".to_owned())
+                Some("a different ledger was last used here".to_owned())
             }
             MarkReading::Marks(marks) => {
                 let furthest = marks.iter().map(|known| known.generation).max().unwrap_or(0);

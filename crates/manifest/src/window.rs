@@ -21,7 +21,7 @@ const DAYS: &str = "write days such as `mon-fri` or `mon, wed`";
 /// When messages can be sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SendingWindow {
-    /// The hours and days, in the clocks of `zone`.
+    /// The hours and days, in the time zone `zone`.
     pub window: Window,
     /// The time zone.
     pub zone: WindowZone,

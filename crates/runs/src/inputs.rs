@@ -445,7 +445,7 @@ fn read_table(from: &TableFile) -> Result<LookupTable, Finding> {
         match rows.insert(key, cells) {
             None => Ok(()),
             Some(_) => refused(
-                format!("row {row} repeats the `{}` of an earlier row", from.key),
+                format!("row {row} has the same `{}` as an earlier row", from.key),
                 "remove the duplicate row: each key must be unique",
             ),
         }

@@ -47,7 +47,7 @@ const REQUESTS: &[Assumption] = rows! {
         because "at least one operation is required, but the contract shows no error message";
     "body-limit": "the size limit of a request"
         => "8 MiB; a larger request gets a top-level error"
-        because "it limits the sandbox's memory";
+        because "it limits the sandbox's memory use";
     "operations-limit": "how many operations a request can contain"
         => "as many as fit in the body"
         because "the contract shows no limit";
@@ -57,7 +57,7 @@ const REQUESTS: &[Assumption] = rows! {
         because "the contract shows no limit" changed by "limits";
     "no-endpoint": "a path that is not an endpoint, with any number of leading slashes"
         => "HTTP 404 and a JSON error"
-        because "it is outside the contract, and a wrong path must be noticeable";
+        because "the contract does not cover this, and a wrong path must be noticeable";
     "get": "a request that is not a POST"
         => "HTTP 200 and a top-level error"
         because "the contract says 200 in every case";
@@ -167,7 +167,7 @@ const ANSWERS: &[Assumption] = rows! {
         because "the contract says only that it is a number";
     "template-limit": "how many templates an account can have"
         => "10000 of each kind and 16 MiB of text; then an operation fails with `Too many templates`"
-        because "it limits the sandbox's memory";
+        because "it limits the sandbox's memory use";
     "template-review": "the review of a Viber template"
         => "`new`, after ten seconds `submitted`, and after ten more seconds `approved`"
         because "the statuses are public, but the times are invented" changed by "templates.review, templates.approved";
@@ -188,7 +188,7 @@ const ANSWERS: &[Assumption] = rows! {
         => "the price of the last stage that was tried"
         because "gateways usually charge for accepted messages" changed by "charge_undelivered";
     "charge-at-once": "when `hlr` and `call/otp` are charged"
-        => "immediately, whatever the result"
+        => "immediately, regardless of the result"
         because "their response contains the result, and for `call/otp` the price";
 };
 
@@ -211,7 +211,7 @@ const OUTCOMES: &[Assumption] = rows! {
         because "contract 8 shows this default for RCS";
     "read": "which messages are read"
         => "all messages delivered by Viber, RCS, Telegram and WhatsApp, three seconds later; SMS and voice never report READ"
-        because "those channels know whether a message was read" changed by "channels.<channel>.read, channels.<channel>.read_after";
+        because "those channels report whether a message was read" changed by "channels.<channel>.read, channels.<channel>.read_after";
     "replied": "which messages get a reply"
         => "none"
         because "a reply is the recipient's choice" changed by "channels.<channel>.reply";
@@ -219,18 +219,18 @@ const OUTCOMES: &[Assumption] = rows! {
         => "QUEUED, ACCEPTED for each channel that is tried, then a failure or DELIVERED, READ, REPLIED; a status never goes back"
         because "contract 3 shows no transitions";
     "chance": "which messages belong to a share"
-        => "they are chosen from the seed and the number, so the same numbers get the same result in every run"
+        => "the choice depends on the seed and the number, so the same numbers get the same results in every run"
         because "a rehearsal must be reproducible" changed by "seed";
     "clock": "how fast simulated time passes for messages"
         => "the same as real time, except that a rehearsal skips waiting times"
         because "at a higher speed, a rehearsal can cover lifetimes of several days" changed by "speed";
     "faults": "which faults occur"
         => "none"
-        because "faults that nobody requested are confusing" changed by "faults";
+        because "unrequested faults would be confusing" changed by "faults";
     "faults-at-the-door": "which connection is refused or closed"
         => "the next one that a client opens after the previous request; `closed` affects only one connection; \
             keep-alive connections are closed"
-        because "the sandbox does not know the request before the connection exists" changed by "faults";
+        because "the request is not known until the connection is established" changed by "faults";
     // Statuses.
     "status-type": "the `type` of a combined message's status"
         => "the channel that is being tried, or the last one that was tried"
@@ -253,7 +253,7 @@ const OUTCOMES: &[Assumption] = rows! {
         because "contract 4.2, 6.5 and 7";
     "time-zone": "the UTC offset of times"
         => "+00:00, in whole seconds"
-        because "contract 2.5 says ISO 8601 with an offset; the platform's programming language writes no fractions";
+        because "contract 2.5 says ISO 8601 with an offset; the platform's language writes times without fractions";
     // Webhooks.
     "webhook-hooks": "which operations can have a `hook`"
         => "all operations that send a message: those of contract 6.3, and also `sms`, `telegram`, `viber+sms` and \

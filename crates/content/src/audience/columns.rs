@@ -236,8 +236,8 @@ fn unknown_header(line: &HeaderLine, name: &str, header: &str) -> Finding {
     let known = shown.iter().map(String::as_str).filter(|known| !known.is_empty());
     let help = match did_you_mean(header, known.clone()) {
         _ if let Some(meant) = header_by_letters(line, header).map(mask_numbers) => format!(
-            "write the column's header, `{name}: {meant:?}`, because `{header}` looks like a spreadsheet column \
-                letter; the list has the columns {}",
+            "`{header}` looks like a spreadsheet column letter; write the header instead: `{name}: {meant:?}`; the \
+             list has the columns {}",
             join_names(known)
         ),
         Some(near) => format!("did you mean `{near}`? Write `{name}: {near:?}` in the campaign"),

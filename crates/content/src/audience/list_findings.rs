@@ -242,8 +242,8 @@ pub(super) fn too_many_columns(place: SourceLocation, columns: usize, most: usiz
     )
     .at(place)
     .help(
-        "keep only the phone column and the columns that templates use; if each column is a recipient, swap rows \
-         and columns",
+        "keep only the phone column and the columns that templates use; if each recipient has a column instead of a \
+         row, swap rows and columns",
     )
 }
 

@@ -267,7 +267,7 @@ mod tests {
                 "unknown-variable 1:10+7 unknown variable `nothing`; use one of these names: `phone`, `first_name`",
             ),
             ("{{ first_Name }}", "did you mean `first_name`?"),
-            ("{{ last_name }}", "write `recipient[\"Last name\"]`, because this header is not a plain name"),
+            ("{{ last_name }}", "write `recipient[\"Last name\"]`, because this header is not a valid variable name"),
             (
                 "{{ recipient['Last nam'] }}",
                 "unknown-column 1:4+21 no column has the header `Last nam`; did you mean `recipient[\"Last name\"]`?",
@@ -283,7 +283,8 @@ mod tests {
             ("{{ loop.index }}", "unknown variable `loop`"),
             (
                 "{{ if }}",
-                "unknown-variable 1:4+2 unknown variable `if`; write `recipient[\"if\"]`, because this header is not a plain name",
+                "unknown-variable 1:4+2 unknown variable `if`; write `recipient[\"if\"]`, because this header is not a \
+                 valid variable name",
             ),
             ("{% for c in code %}{% set d = c %}{% endfor %}{{ d }}", "unknown-variable 1:50+1 unknown variable `d`"),
             ("{{ late }}{% set late = 1 %}", "unknown-variable 1:4+4 unknown variable `late`"),
@@ -319,10 +320,14 @@ mod tests {
             ),
             ("{% if code %}\nx", "text-syntax 2:2+1 `{% if code %}` is not closed; `{% endif %}` is missing"),
             ("Hi {{ first name }}", "text-syntax 1:13+4 `name` is not allowed here; expected `}}`"),
-            ("{{ Last name }}", "write `{{ recipient[\"Last name\"] }}`, because this header is not a plain name"),
+            (
+                "{{ Last name }}",
+                "write `{{ recipient[\"Last name\"] }}`, because this header is not a valid variable name",
+            ),
             (
                 "{{ Ім'я }}",
-                "`І` is not allowed in a tag; write `{{ recipient[\"Ім'я\"] }}`, because this header is not a plain name",
+                "`І` is not allowed in a tag; write `{{ recipient[\"Ім'я\"] }}`, because this header is not a valid \
+                 variable name",
             ),
             ("{{ №1 }}", "`№` is not allowed in a tag; use Latin letters"),
             ("{% fi code %}", "unknown tag `fi`; did you mean `if`?"),

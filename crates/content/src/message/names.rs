@@ -101,7 +101,7 @@ impl TemplateNames {
         }
         let header = |header: &&String| !is_variable(header) && simplify_header(header) == simplify_header(typed);
         if let Some(header) = self.headers.iter().find(header) {
-            return format!("write `{}`, because this header is not a plain name", index_expression(header));
+            return format!("write `{}`, because this header is not a valid variable name", index_expression(header));
         }
         match did_you_mean(typed, known.iter().copied()) {
             Some(name) => format!("did you mean `{name}`?"),
@@ -111,7 +111,8 @@ impl TemplateNames {
 
     fn help_for_constant(&self, typed: &str) -> String {
         if self.names.iter().any(|name| name == typed) || ROW_VARIABLES.contains(&typed) {
-            return "use only `vars`, `campaign` and `today`; this value is the same for all recipients".to_owned();
+            return "use only `vars`, `campaign` and `today`, because this value is the same for all recipients"
+                .to_owned();
         }
         let known: Vec<&str> = self.vars.iter().map(|(name, _)| name.as_str()).chain(CAMPAIGN_VARIABLES).collect();
         match did_you_mean(typed, known.iter().copied()) {
@@ -138,7 +139,10 @@ impl TemplateNames {
     /// The remedy for a header between braces that is not a name.
     pub(super) fn help_for_inner(&self, inner: &str) -> Option<String> {
         let header = self.headers.iter().find(|header| *header == inner)?;
-        Some(format!("write `{{{{ {} }}}}`, because this header is not a plain name", index_expression(header)))
+        Some(format!(
+            "write `{{{{ {} }}}}`, because this header is not a valid variable name",
+            index_expression(header)
+        ))
     }
 
     fn list_bare_names(&self) -> Vec<&str> {

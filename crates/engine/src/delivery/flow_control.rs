@@ -287,10 +287,9 @@ pub(super) fn describe_bound(bound: &Bound) -> String {
         Bound::Recipients { limit } => {
             format!("this edition has reached its `limits.recipients` of {limit}")
         }
-        Bound::Cost { limit, used } => format!(
-            "this edition has used {used} of its `limits.cost` of {limit}; the next message costs more than what is \
-             left"
-        ),
+        Bound::Cost { limit, used } => {
+            format!("this edition has used {used} of its `limits.cost` of {limit}; the next message would exceed it")
+        }
         Bound::Day { limit, until, .. } => {
             let (messages, time) = (format_count(*limit, "message"), format_with_zone(until));
             format!("`delivery.per_day` allows {messages} today; sending continues at {time}")

@@ -339,7 +339,7 @@ pub(super) fn evaluate_answer(
     }
     if trust == StatusTrust::Blind && !matches!(answer, StatusAnswer::Unclear(_)) {
         question.answer = format!(
-            "{}; this proves nothing, because the gateway gives the same response for sent and unsent messages",
+            "{}; this is inconclusive, because the gateway gives the same response for sent and unsent messages",
             question.answer
         );
     }

@@ -48,10 +48,10 @@ impl NewBackup {
     /// Begins a backup in a new or empty folder.
     pub(crate) fn begin_in(folder: &Path) -> Result<Self, LedgerError> {
         let not = |reason: String| LedgerError::NotBackedUp { folder: folder.display().to_string(), reason };
-        let Some(name) = folder.file_name() else { return Err(not("it is not a folder name".to_owned())) };
+        let Some(name) = folder.file_name() else { return Err(not("it is not the name of a folder".to_owned())) };
         match fs::read_dir(folder).map(|mut entries| entries.next().is_some()) {
             Ok(false) => {}
-            Ok(true) => return Err(not("the folder is not empty; name a new folder".to_owned())),
+            Ok(true) => return Err(not("the folder is not empty; choose a new or empty folder".to_owned())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(not(error.to_string())),
         }

@@ -151,7 +151,7 @@ static RECIPIENTS: &[KeySpec] = &[
         .with_doc("Uses recipients of an earlier run instead of a file; `state` selects them.")
         .mark_choice(),
     KeySpec::new("url", ValueShape::Line, "https://crm.example/people.csv")
-        .with_doc("Downloads the list from this URL when a run starts, instead of reading a file. The URL must use \
+        .with_doc("When a run starts, downloads the list from this URL instead of reading a file. The URL must use \
             `https`, or point to this machine.")
         .mark_choice(),
     KeySpec::new("headers", ValueShape::Headers, "{ Authorization: { env: CRM_TOKEN } }")
@@ -161,7 +161,7 @@ static RECIPIENTS: &[KeySpec] = &[
             of a file. The program does not run in a shell.")
         .mark_choice(),
     KeySpec::new("sql", ValueShape::Template, "select phone, name from people where since < :today")
-        .with_doc("Reads the list with this query when a run starts, instead of from a file. `from` specifies the \
+        .with_doc("When a run starts, reads the list with this query instead of from a file. `from` specifies the \
             database, and `:today` is the date.")
         .mark_choice(),
     KeySpec::new("from", ValueShape::Secret, "{ env: CRM_URL }")
@@ -247,11 +247,11 @@ static SCHEDULE: &[KeySpec] = &[
     KeySpec::new("at", ValueShape::Line, "2026-12-01 10:00")
         .with_doc("The date and time at which the campaign runs once."),
     KeySpec::new("every", ValueShape::Line, "Mon 10:00").with_doc(
-        "When the campaign runs repeatedly: `Mon 10:00`, `Mon, Thu 10:00`, `day 9:30`, `weekdays \
-         18:00`, `1st 10:00`, `last day 18:00`.",
+        "A repeating schedule: `Mon 10:00`, `Mon, Thu 10:00`, `day 9:30`, `weekdays 18:00`, `1st 10:00`, `last day \
+         18:00`.",
     ),
     KeySpec::new("cron", ValueShape::Line, "0 10 * * MON")
-        .with_doc("When the campaign runs repeatedly, as a cron expression with five fields."),
+        .with_doc("A repeating schedule as a cron expression with five fields."),
     KeySpec::new("grace", ValueShape::Seconds { least: 60, most: 604_800 }, "1h")
         .with_doc("How late a run can start. If it cannot start by then, it is skipped and reported.")
         .default("1h"),

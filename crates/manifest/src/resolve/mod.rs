@@ -235,7 +235,10 @@ impl Resolver<'_> {
         let dated = insert_date(name, self.today);
         if dated.is_none() {
             let finding = Finding::new(&rules::FILE_NAME, format!("`{name}` is not a valid file name"));
-            self.report.add(span, finding.help("use no placeholder in a file name except `{{ today }}`, the date"));
+            self.report.add(
+                span,
+                finding.help("remove the placeholder; a file name can contain only `{{ today }}`, the date"),
+            );
         }
         dated
     }

@@ -48,7 +48,7 @@ impl Resolver<'_> {
             let finding = Finding::new(&rules::TEXT_TOO_LONG, format!("`{}` is longer than 64 KiB", entry.key));
             self.report.add(
                 &entry.key_span,
-                finding.help("check whether a closing quote is missing; messages are much shorter"),
+                finding.help("check whether a closing quote is missing; messages are never that long"),
             );
             return None;
         }
@@ -111,9 +111,9 @@ impl Resolver<'_> {
             let cut = end..end + rest.trim_end().len();
             let finding = Finding::new(
                 &rules::CUT_TEXT,
-                "YAML reads the part after ` #` as a comment, so the message is cut off there",
+                "YAML reads the part after ` #` as a comment, so the value is cut off there",
             );
-            let help = "put the whole value in quotes; a comment can follow the closing quote";
+            let help = "to keep ` #`, put the whole value in quotes; for a comment, put the part before it in quotes";
             self.report.add(&cut, finding.help(help));
         }
     }

@@ -81,14 +81,14 @@ pub static EXAMPLES: [ExampleCampaign; 7] = [
 
 /// The files of the examples: the name, the path in a new campaign, and the description.
 const FILES: [(&str, &str, &str); 10] = [
-    ("campaign.yaml", "NAME.yaml", "the campaign file: read its first lines"),
+    ("campaign.yaml", "NAME.yaml", "the campaign file: start with the comments at the top"),
     ("viber.uk.txt", "templates/NAME.viber.uk.txt", "the Viber message in Ukrainian"),
     ("viber.en.txt", "templates/NAME.viber.en.txt", "the Viber message in English"),
     ("sms.uk.txt", "templates/NAME.sms.uk.txt", "the SMS message in Ukrainian"),
     ("sms.en.txt", "templates/NAME.sms.en.txt", "the SMS message in English"),
     ("voice.uk.txt", "templates/NAME.voice.uk.txt", "the voice call in Ukrainian"),
     ("voice.en.txt", "templates/NAME.voice.en.txt", "the voice call in English"),
-    ("digits.txt", "templates/NAME.digits.txt", "the code as the voice call reads it"),
+    ("digits.txt", "templates/NAME.digits.txt", "the code, as the voice call reads it out"),
     ("list.csv", "NAME.csv", "the recipients: sample rows"),
     ("scenario.yaml", "scenarios/NAME.yaml", "a sandbox scenario: recipients reply"),
 ];

@@ -475,7 +475,7 @@ pub enum PlanRefusal {
     #[error("the profile has no `approval`, so a signature cannot be verified; nothing was approved")]
     NobodyCanSign,
     /// No approver of the profile signed this token for a run.
-    #[error("this token is not valid: no approver of the profile signed it for a run; nothing was sent")]
+    #[error("this token is not valid: it was not signed for a run by an approver in the profile; nothing was sent")]
     NotProven,
     /// A token approves another plan than the named one.
     #[error("this token approves the plan {}, not {digest}; nothing was sent", short_digest(.approved))]

@@ -137,7 +137,7 @@ fn read_fault(item: &Node, report: &mut FindingCollector) -> Option<ScenarioFaul
     let when = read_condition(condition, report);
     for (key, unknown) in UNKNOWN_BEFORE_CONNECTION {
         if let Some(entry) = condition.entry(key).filter(|_| *one == "connection") {
-            let message = format!("{unknown} is not known before the connection is established");
+            let message = format!("{unknown} is not known until the connection is established");
             let finding = Finding::new(&rules::FAULT_EFFECT, message);
             report.add(&entry.key_span, finding.help("use `envelope` or `share` as the condition for `connection`"));
         }

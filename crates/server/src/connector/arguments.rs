@@ -206,7 +206,7 @@ fn describe_missing(path: &str) -> String {
 fn describe_unknown(place: &str, name: &str, properties: Option<&Map<String, Value>>) -> String {
     let of = if place.is_empty() { "this tool".to_owned() } else { format!("`{place}`") };
     if name.chars().count() > MAX_NAME_LENGTH {
-        return format!("{of} has no argument with this long name; remove it");
+        return format!("{of} has no argument with such a long name; remove it");
     }
     // A typo must not suggest an argument that allows sending.
     let names = properties.into_iter().flat_map(Map::keys).map(String::as_str);

@@ -145,8 +145,8 @@ impl MessageDraft {
         let missing =
             missing.map(|key| format!("a {title} message of type `{}` needs `{}`", form.name, argument_name(key)));
         let foreign = given.iter().filter(|key| !form.allows_key(key));
-        let foreign =
-            foreign.map(|key| format!("a {title} message of type `{}` has no `{}`", form.name, argument_name(key)));
+        let foreign = foreign
+            .map(|key| format!("a {title} message of type `{}` cannot have `{}`", form.name, argument_name(key)));
         let problems: Vec<String> = missing.chain(foreign).collect();
         if problems.is_empty() { Ok(form.name) } else { Err(problems) }
     }

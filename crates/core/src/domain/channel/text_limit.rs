@@ -186,7 +186,7 @@ impl fmt::Display for TextViolation {
             }
             ViolationReason::NotDigits { least, most } => {
                 let title = self.channel.facts().title;
-                write!(f, "{what} is not a code of {least} to {most} digits, and {title} delivers nothing else")
+                write!(f, "{what} must be a code of {least} to {most} digits; {title} delivers only codes")
             }
             ViolationReason::NotOneOf(words) => {
                 let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
@@ -351,7 +351,8 @@ mod tests {
                 whatsapp(),
                 "message",
                 "",
-                "the WhatsApp text is empty, but the gateway would accept it, charge for it and deliver a message without text",
+                "the WhatsApp text is empty, but the gateway would accept it, charge for it and deliver an empty \
+                 message",
             ),
             (whatsapp(), "signature", "", "the WhatsApp signature is empty, but the gateway would accept it"),
         ];

@@ -14,7 +14,7 @@ pub(super) const FACTS: ChannelFacts = ChannelFacts {
     example: "{ signature: OlenaCo, message: \"Hello\" }",
     doc: "A WhatsApp message, always sent as a stage of a pipeline.",
     fields: &[SIGNATURE, MESSAGE, ChannelField::extra()],
-    empty: "is empty, but the gateway would accept it, charge for it and deliver a message without text",
+    empty: "is empty, but the gateway would accept it, charge for it and deliver an empty message",
     enabled_by_hand: true,
     price_example: "1.00",
     price_doc: "The price of a WhatsApp message.",

@@ -127,8 +127,8 @@ rules! {
         fix: "add or remove the key that the finding names, or change `type`",
     }
     error NEVER_RESENT = "never-resent" {
-        cause: "This campaign must not resend messages in doubt. A second code or call would do harm, and a \
-                slow asynchronous queue might still send the first message.",
+        cause: "This campaign must not resend messages in doubt. A second code or call could do harm, and the first \
+                message might still be waiting in the asynchronous queue.",
         example: ["endpoint: async", "delivery: { on_in_doubt: resend_if_not_found }"],
         fix: "write `on_in_doubt: hold`, and use `campaign resolve` to decide what happens to rows in doubt",
     }
@@ -221,7 +221,7 @@ rules! {
         fix: "write the header exactly as in the list",
     }
     error DATA_LOOKUP = "data-lookup" {
-        cause: "A template uses a table without a row or column. The message would show the whole table, or fail.",
+        cause: "A template uses a table without selecting one value. The message would show the whole table, or fail.",
         example: ["data: { stores: { file: stores.csv, key: city } }", "message: \"Our shop: {{ stores }}\""],
         fix: "write `{{ stores[city].address }}`, where `stores` is the table, `city` is the list column that selects \
               the row, and `address` is the table column",
@@ -270,7 +270,7 @@ rules! {
         fix: "check the file name",
     }
     error INCLUDE_CYCLE = "include-cycle" {
-        cause: "A template includes itself. It would never end.",
+        cause: "A template includes itself. The message would never end.",
         example: ["sale.txt: Hi! {% include \"sale.txt\" %}"],
         fix: "remove one of the includes",
     }

@@ -21,7 +21,7 @@ rules! {
         fix: "correct the name, or add a profile with `gateway add NAME`",
     }
     error GATEWAY_ADDRESS = "gateway-address" {
-        cause: "A gateway address is not secure or not valid. The API key is sent with every request.",
+        cause: "A gateway address is not secure or not valid. Every request to this address contains the API key.",
         example: ["gateways.yaml: production: { base_url: \"http://gateway.example\" }"],
         fix: "write an `https://` address without a path or a password",
     }
@@ -37,7 +37,7 @@ rules! {
         fix: "write each profile on its own lines, or add the new profile by hand",
     }
     error APPROVER_KEY = "approver-key" {
-        cause: "An approver's public key is not valid. Large runs must be signed with the key of an approver.",
+        cause: "An approver's public key is not valid. Large runs must be approved with an approver's key.",
         example: ["gateways.yaml: production: { approval: { above: 1000, by: { Olha: \"ed25519:abc\" } } }"],
         fix: "write `ed25519:` and the 43 characters that `campaign approve --new-key NAME` prints",
     }

@@ -119,7 +119,7 @@ rules! {
     }
     error CUT_TEXT = "cut-text" {
         cause: "` #` starts a comment in unquoted text. YAML cuts the text off there, so only part of it would be \
-                sent.",
+                used.",
         example: ["message: Sale #1 today"],
         fix: "put the whole text in quotes: `\"Sale #1 today\"`; a comment can follow the closing quote",
     }
@@ -149,7 +149,7 @@ rules! {
         fix: "write the value as shown in the finding, for example `rate: 10/s`",
     }
     error OUT_OF_RANGE = "out-of-range" {
-        cause: "A number or duration is out of range. The value is a typo, or the gateway would reject it.",
+        cause: "A number or duration is out of range. It is probably a typo, and the gateway might reject it.",
         example: ["delivery: { batch: 0 }"],
         fix: "use a value within the range shown in the finding",
     }

@@ -20,7 +20,7 @@ pub(super) fn check_batch_limit(campaign: &Campaign, profile: &Profile) -> Optio
     let (batch, limit) = (campaign.delivery.batch, profile.batch_limit);
     let place = campaign.places.locate_key("delivery.batch").filter(|_| batch > limit)?;
     let message = format!("`batch` is {batch}, but the profile `{}` allows at most {limit}", profile.name);
-    Some(Finding::new(&BATCH_LIMIT, message).help(format!("write `batch: {limit}` or less")).at(place))
+    Some(Finding::new(&BATCH_LIMIT, message).help(format!("set `batch` to {limit} or less")).at(place))
 }
 
 pub(super) static RATE_LIMIT: Rule = Rule::error(
@@ -42,7 +42,7 @@ pub(super) fn check_rate_limit(campaign: &Campaign, profile: &Profile) -> Option
         return None;
     };
     let place = campaign.places.locate_key("delivery.rate")?;
-    Some(finding.help(format!("write `rate: {allowed}` or less")).at(place))
+    Some(finding.help(format!("set `rate` to `{allowed}` or less")).at(place))
 }
 
 pub(super) static MISSING_ENDPOINT: Rule = Rule::error(
@@ -167,7 +167,7 @@ pub(super) fn note_whatsapp_route(campaign: &Campaign, profile: &Profile) -> Opt
 pub(super) static PROMISED_RECEIPTS: Rule = Rule::note(
     "promised-receipts",
     RuleText {
-        cause: "The gateway does not guarantee every webhook. Only some types of message have guaranteed webhooks.",
+        cause: "Some webhooks might not arrive. The gateway guarantees webhooks only for some types of message.",
         example: &["channels: [{ sms: { … } }]                  # no webhooks are guaranteed for `sms`"],
         fix: "no change is needed: `serve` and `reconcile --all` request missing delivery statuses",
     },

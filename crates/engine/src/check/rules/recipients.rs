@@ -14,8 +14,8 @@ use campaign_manifest::{Campaign, CampaignBrief, DuplicatePolicy, Profile};
 pub(super) static CHANGED_ROW: Rule = Rule::warning(
     "changed-row",
     RuleText {
-        cause: "The recipient might already have a message. The row has changed: with `duplicates: allow`, \
-            rows are identified by phone number and message text.",
+        cause: "The recipient might already have this message. With `duplicates: allow`, a row is identified by its \
+                phone number and message text, and this row has changed.",
         example: &["recipients: { file: list.csv, duplicates: allow }     # and a row was edited after the run"],
         fix: "restore the original row in the list, or send the changed row in a new `edition`",
     },
@@ -43,7 +43,7 @@ pub fn check_changed_rows(survey: &Survey) -> Option<Finding> {
 pub(super) static DIFFERING_DUPLICATES: Rule = Rule::warning(
     "differing-duplicates",
     RuleText {
-        cause: "A skipped duplicate has a different message. Only the first row with each number gets one.",
+        cause: "A skipped duplicate has a different message. Only the first row with each number gets a message.",
         example: &[
             "message: \"Lesson for {{ first_name }}\"",
             "list.csv: phone,first_name",

@@ -165,7 +165,8 @@ pub(in crate::check) fn schedule_over_finding(timed: &TimedCampaign<'_>) -> Find
 pub(super) static SKIPPED_OCCURRENCES: Rule = Rule::warning(
     "skipped-occurrences",
     RuleText {
-        cause: "Nothing is sent on some scheduled dates. `until`, the window or the previous run prevents this.",
+        cause: "No messages can be sent on some scheduled dates. The cause is `until`, the window or a previous run \
+                that is still sending.",
         example: &[
             "timezone: Europe/Kyiv",
             "schedule: { every: \"day 10:00\" }",

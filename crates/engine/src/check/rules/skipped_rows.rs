@@ -286,10 +286,10 @@ fn describe_reason(state: RowState, reason: &str, rows: u64) -> String {
 /// Advice about the most frequent reason.
 fn advice(state: RowState, reason: &str) -> &'static str {
     match (state, reason) {
-        (RowState::Invalid, _) => "correct the list or the message, so that the rows become valid",
+        (RowState::Invalid, _) => "correct the list or the message",
         (_, ALREADY_SENT | CANCELLED_EARLIER) => "to send to these recipients again, set a new `edition`",
         (_, OPTED_OUT) => "check whether this is the right list; these recipients opted out",
-        (_, CAPPED) => "send later, when the cap allows these recipients to get messages again",
+        (_, CAPPED) => "send later, when the cap allows messages to these recipients again",
         _ => "check the list and the keys that skip recipients: `where`, `exclude`, `holdout`",
     }
 }

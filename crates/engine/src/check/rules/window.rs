@@ -23,7 +23,7 @@ pub(super) static CLOSED_WINDOW: Rule = Rule::error(
             "delivery: { window: 20:00-22:00 }",
             "gateways.yaml: production: { policy: { window: 09:00-18:00 } }",
         ],
-        fix: "correct `delivery.window`; a wider window also sends in hours that are excluded now",
+        fix: "correct `delivery.window`; with a wider window, messages are also sent in hours that are excluded now",
     },
 );
 
@@ -164,7 +164,7 @@ pub(super) static FALLBACK_OUTSIDE: Rule = Rule::warning(
     "fallback-outside",
     RuleText {
         cause: "A fallback could be sent outside the window. The gateway tries the next channel when `lifetime` ends, \
-                whatever the time of day.",
+                regardless of the time of day.",
         example: &["delivery: { window: 09:00-20:00 }", "channels: [{ viber: { lifetime: 1d, … } }, { sms: { … } }]"],
         fix: "set a `lifetime` that ends before the window closes, even for the last recipients of the run",
     },

@@ -206,7 +206,7 @@ impl OpenFolder<'_> {
                 "several files contain a campaign with this name; set `campaign` to the name of the file",
             )),
             (None, _) => Err(ToolError::invalid_argument("no campaign or file has this name")
-                .with_how_to("call list_campaigns for the names")),
+                .with_how_to("call list_campaigns to get the names")),
         }
     }
 

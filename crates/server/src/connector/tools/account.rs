@@ -105,17 +105,16 @@ pub(super) const MESSAGE_STATUS: McpTool = McpTool {
 pub(super) const LOOKUP_NUMBER: McpTool = McpTool {
     name: "lookup_number",
     title: "Look up a number",
-    description: "Returns whether a phone number exists and which network it belongs to. The subscriber does not \
-                  notice. EACH LOOKUP COSTS MONEY, EVEN FOR THE SAME NUMBER: look up only numbers that the person you \
-                  work for asked about. The operator limits lookups per hour.",
+    description: "Returns whether a phone number exists and which network it belongs to. The subscriber is not \
+                  notified. EACH LOOKUP COSTS MONEY, EVEN FOR THE SAME NUMBER: look up only numbers that the person \
+                  you work for asked about. The operator limits lookups per hour.",
     annotations: ToolAnnotations::CHARGING,
     input: || object_schema(json!({ "phone": phone_schema() }), &["phone"]),
     output: || {
         object_schema(
             json!({
                 "phone": text_schema("The phone number, digits only."),
-                "result": { "type": "object", "description": "The gateway's data about the number, as the gateway \
-                                                              returns it." },
+                "result": { "type": "object", "description": "The data about the number, as the gateway returns it." },
             }),
             &["phone", "result"],
         )
@@ -232,8 +231,8 @@ fn viber_template_item(ViberTemplate { id, signature, text, status }: ViberTempl
 pub(super) const CREATE_SMS_TEMPLATE: McpTool = McpTool {
     name: "create_sms_template",
     title: "Create an SMS template",
-    description: "Adds an SMS template to the account for later use. Sends no message. Without `confirm: true` \
-                  nothing is created and the result is a preview: show it to the person you work for first.",
+    description: "Adds an SMS template to the account for later use. Sends no message. Without `confirm: true`, \
+                  nothing is created and a preview is returned: show it to the person you work for first.",
     annotations: ToolAnnotations::ADDING,
     input: || {
         let named =
