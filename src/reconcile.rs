@@ -87,9 +87,9 @@ fn report_reconciliation(
         let wait = format_duration(denial_wait(run.endpoint, run.lag));
         text.push(
             StyledLine::from_prose(&format!(
-                "nothing was sent again. A row becomes `not found` after three conclusive denials. A denial is \
-                 conclusive if the gateway has no record of the message at least {wait} after it was sent, and at \
-                 least {wait} after the previous denial"
+                "nothing was sent again. A row becomes `not found` after three negative responses. A negative response \
+                 counts if at least {wait} has passed both since the message was sent and since the previous negative \
+                 response"
             ))
             .with_indent(2),
         );

@@ -339,8 +339,8 @@ fn describe_questions(questions: &AskedRow, attempts: usize) -> String {
     };
     let denials = match negatives {
         0 => String::new(),
-        1 => ", 1 conclusive denial".to_owned(),
-        several => format!(", {several} conclusive denials"),
+        1 => ", 1 negative response counted".to_owned(),
+        several => format!(", {several} negative responses counted"),
     };
     format!("asked the gateway {}{about}{denials}; last response: {answer}", format_count((*asked).into(), "time"))
 }

@@ -370,7 +370,7 @@ async fn remove_number(
             }
             question.add_note(match &general {
                 Some(general) => describe_general_opt_out(general),
-                None => "This recipient opted out and could get messages again.".to_owned(),
+                None => "After the removal, this recipient can get marketing messages again.".to_owned(),
             });
             require_confirmation(
                 &context.output,

@@ -351,7 +351,7 @@ impl RowEvents {
         Self { endpoint, rows, excluded: RoaringBitmap::new() }
     }
 
-    /// Adds the excluded rows, some of which may have been skipped after an attempt.
+    /// Adds the excluded rows, some of which might have been skipped after an attempt.
     #[must_use]
     pub fn with_excluded_rows(self, excluded: &ExcludedRows) -> Self {
         Self { excluded: excluded.rows(), ..self }

@@ -239,7 +239,7 @@ impl BreakerSettings {
 }
 
 impl CampaignBrief {
-    /// Whether the campaign uses the built-in sandbox and reaches nobody.
+    /// Whether the campaign uses the built-in sandbox, so that recipients get no messages.
     #[must_use]
     pub fn is_rehearsal(&self) -> bool {
         self.gateway == SANDBOX

@@ -84,7 +84,7 @@ impl SendingTerms {
 /// Where messages are sent.
 #[derive(Clone, Debug)]
 pub enum Destination {
-    /// The built-in sandbox; nobody receives messages.
+    /// The built-in sandbox; recipients get no messages.
     Rehearsal,
     /// Real recipients, through the gateway of this profile.
     Live(Box<Profile>),

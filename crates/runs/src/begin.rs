@@ -134,8 +134,8 @@ impl Session {
         self.refuse_unplanned(&survey)?;
         let chosen = self.launch.request.choose_rows(&survey.survey.planned_rows(), survey.survey.last_row)?;
         // A list without valid recipients becomes a run with results. If earlier runs sent to the list, they have the
-        // results already. If only an approval permits sending, no run begins without recipients, because nobody can
-        // approve it.
+        // results already. If only an approval permits sending, no run begins without recipients, because it
+        // cannot be approved.
         let only_invalid = !self.launch.request.approved_only
             && survey.survey.count_planned() == 0
             && sent.numbers.is_empty()

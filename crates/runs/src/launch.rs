@@ -307,7 +307,7 @@ pub enum Round {
     Again(u64),
 }
 
-/// Options of a call to send a campaign. The default sends what is left.
+/// Options of a call to send a campaign. The default sends all remaining messages.
 #[derive(Clone, Debug, Default)]
 pub struct RunRequest {
     /// Only these rows.

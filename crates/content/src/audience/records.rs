@@ -390,8 +390,8 @@ pub fn contains_row(fields: RecordFields<'_>, phone: usize, delimiter: u8) -> bo
         .any(|cell| find_row(cell, |line, _| is_row(line, phone, delimiter, |found| found == fields.len())).is_some())
 }
 
-/// The start of the first line after the first that looks like a row. `is_row` also learns whether the line is the last
-/// one.
+/// The start of the first line, after line 1, that looks like a row. The second argument of `is_row` tells whether the
+/// line is the last one.
 fn find_row(text: &[u8], is_row: impl Fn(&[u8], bool) -> bool) -> Option<usize> {
     let mut starts = (1..text.len()).filter(|&at| is_line_end(text[at - 1]));
     starts.find(|&at| {

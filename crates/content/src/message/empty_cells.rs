@@ -11,7 +11,7 @@
 //! variable.
 //!
 //! A use whose value only decides something (a condition, the key of a table) shows nothing. An author who writes
-//! `{{ a if a else "" }}` or `default(value='', boolean=true)` wants nothing there. A text that cannot be rendered
+//! `{{ a if a else "" }}` or `default(value='', boolean=true)` accepts the gap. A text that cannot be rendered
 //! with markers has no holes; rows without a message are not checked.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// An international number: its digits without a plus sign (E.164, at most 15, the first not 0).
 ///
 /// `Display` writes all digits, for the wire and the results. `Debug` and [`Phone::format_masked`] show only the last
-/// two, so that logs identify nobody.
+/// two, so that logs do not identify recipients.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Phone(u64);
 

@@ -149,7 +149,7 @@ pub struct AccountTerms<'a> {
     pub senders: &'a str,
 }
 
-/// The findings of the account's answers that speak against sending.
+/// The findings about the account that can prevent sending.
 #[must_use]
 pub fn check_account(
     answer: &AccountAnswer,

@@ -226,7 +226,7 @@ impl<R: Read + Send> Producer<R> {
         Self { prepared, ids, selection, left, ahead: None, sender }
     }
 
-    /// Sends these rows, which follow the previous ones, or all rows. Breaks if the engine wants no more.
+    /// Sends these rows, which follow the previous ones, or all rows. Breaks if the engine accepts no more.
     fn produce_groups(&mut self, rows: Option<RowSpan>) -> ControlFlow<()> {
         let Self { prepared, ids, selection, left, ahead, sender } = self;
         let (CompiledCampaign { reader, recipe, .. }, ids) = (prepared, *ids);

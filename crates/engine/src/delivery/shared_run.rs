@@ -160,7 +160,7 @@ impl<S: ShardSender> Participant<'_, S> {
                         ending.stopped = Some(stop);
                         return Ok((ending, DrawEnd::Stopped));
                     }
-                    // The process that took the run can be gone, and then nobody would share it out again.
+                    // The process that took over the run might have ended, and then no process would shard the run again.
                     if let Some(lease) = leads
                         && !self.reload_run(run).await?.is_leased(lease)
                     {

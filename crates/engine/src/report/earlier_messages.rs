@@ -103,7 +103,7 @@ impl<'a> EarlierRuns<'a> {
         Ok(found)
     }
 
-    /// Adds the messages of a purged run, of which the ledger has only hashed numbers.
+    /// Adds the messages of a purged run, whose numbers the ledger keeps only as hashes.
     async fn add_purged_run(
         &self,
         run: &Run,

@@ -154,7 +154,7 @@ pub async fn load_run_numbers(
     Ok((numbers, undecided))
 }
 
-/// The numbers that a stop for good cancelled.
+/// The numbers of the recipients that `stop --for-good` cancelled.
 ///
 /// # Errors
 /// If the ledger or the list cannot be read.

@@ -119,7 +119,7 @@ impl KeyFile {
 impl Drop for KeyFile {
     fn drop(&mut self) {
         if !self.kept {
-            // The file is not needed, and there is nobody to report to.
+            // The file is no longer needed, and an error here cannot be reported.
             let _ = fs::remove_file(&self.path);
             if let Some(folder) = &self.folder {
                 let _ = fs::remove_file(folder.join(GITIGNORE)).and_then(|()| fs::remove_dir(folder));

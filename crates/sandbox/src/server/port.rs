@@ -66,7 +66,7 @@ impl SandboxPort {
             *until = ends.max(*until);
             return;
         }
-        // Replace the listener first: while it listens, nobody can bind the port, not even this process.
+        // Replace the listener first: while it listens, no process can bind the port, not even this one.
         self.state = PortState::Refusing { held: None, until: ends };
         let taken = bind_socket(self.address);
         if let (PortState::Refusing { held, .. }, Ok(socket)) = (&mut self.state, taken) {

@@ -28,7 +28,7 @@ use campaign_runs::{Adapters, EndedSingle, Error, SingleMessage, SingleOperation
 pub struct SendPolicy {
     per_hour: NonZeroU32,
     only_to: Option<BTreeSet<Phone>>,
-    /// The approvals for which confirmed messages wait, if the operator wants to approve them.
+    /// The pending approvals of confirmed messages, if the operator must approve each.
     pub(super) approvals: Option<Approvals>,
     recent: RecentMessages,
     /// Tasks of messages in flight. A client that disconnects does not interrupt them.
@@ -119,7 +119,7 @@ impl Caller<'_> {
         };
         let (phone, id) = (arguments.parse_phone()?, arguments.parse_optional_id()?);
         let content = draft.to_content().map_err(|problems| ToolError::invalid_argument(problems.join("; ")))?;
-        // This comes before every lookup, record and limit: a rejected key learns and changes nothing.
+        // This comes before every lookup, record and limit: a caller with a rejected key must learn and change nothing.
         self.prove_key().await?;
         let again = arguments.is_set("repeat");
         let refusals = self.collect_refusals(sending, phone, id, Some(&content).filter(|_| !again)).await;
