@@ -160,7 +160,7 @@ impl<S: ShardSender> Participant<'_, S> {
                         ending.stopped = Some(stop);
                         return Ok((ending, DrawEnd::Stopped));
                     }
-                    // The process that took over the run might have ended, and then no process would shard the run again.
+                    // The process that took over the run might have ended; then no process would shard it again.
                     if let Some(lease) = leads
                         && !self.reload_run(run).await?.is_leased(lease)
                     {

@@ -153,7 +153,7 @@ pub(super) async fn load_state(pool: &PgPool) -> sqlx::Result<LedgerState> {
 }
 
 /// Returns why the ledger is older than the last state that this machine wrote, or might be older than the state that
-/// another machine wrote. `None` if this machine never wrote to it.
+/// another machine wrote. If this machine never wrote to it, only the second check applies.
 pub(super) fn check_state(state: &LedgerState, known: &MarkReading, place: &str, mark: &Path) -> Option<LedgerError> {
     let behind = match known {
         MarkReading::Missing => None,

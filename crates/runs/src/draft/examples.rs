@@ -49,12 +49,12 @@ pub static EXAMPLES: [ExampleCampaign; 7] = [
     ),
     example!(
         "reminder",
-        "Reminders of visits, daily by Viber or SMS",
+        "Appointment reminders, daily by Viber or SMS",
         ["campaign.yaml", "viber.uk.txt", "viber.en.txt", "sms.uk.txt", "sms.en.txt", "list.csv"]
     ),
     example!(
         "newsletter",
-        "An issue of a newsletter, by Viber or SMS",
+        "A newsletter issue, by Viber or SMS",
         ["campaign.yaml", "viber.uk.txt", "viber.en.txt", "sms.uk.txt", "sms.en.txt", "list.csv"]
     ),
     example!(
@@ -74,7 +74,7 @@ pub static EXAMPLES: [ExampleCampaign; 7] = [
     ),
     example!(
         "debt",
-        "Polite reminders of unpaid invoices, on weekdays by SMS",
+        "Polite reminders about unpaid invoices, on weekdays by SMS",
         ["campaign.yaml", "sms.uk.txt", "sms.en.txt", "list.csv"]
     ),
 ];
