@@ -173,7 +173,7 @@ fn opt_out_in_a_rehearsal_is_counted_and_not_stored() {
     folder.write("scenario.yaml", stop);
     let output = folder.run(&["--scenario", "scenario.yaml", "--json"]).exits(0).json();
     assert_eq!((&output["counts"], &output["opted_out"]), (&json!({ "read": 50 }), &json!(50)));
-    folder.run(&["--scenario", "scenario.yaml"]).exits(0).says("50 recipients opted out; after a live run");
+    folder.run(&["--scenario", "scenario.yaml"]).exits(0).says("50 recipients opted out; in a live run");
     assert_eq!(folder.campaign(&["suppress", "list", "--json"]).json_list(), json!([]));
     assert_eq!(Results::parse(&folder.campaign(&["replies", "sale"]).exits(0).stdout).rows.len(), 50);
 }

@@ -83,7 +83,7 @@ fn mistake_in_a_table_or_its_use_is_reported_before_sending() {
             STORES.replace("City", "Town"),
             "it has no column `City`; use one of the columns of the table: `Town`, `address` and `hours`",
         ),
-        (STORES.replace("Lviv", "Kyiv"), "row 3 repeats the `City` of an earlier row"),
+        (STORES.replace("Lviv", "Kyiv"), "row 3 has the same `City` as an earlier row"),
         (STORES.replace("Lviv", " "), "row 3 has no value under `City`"),
         (STORES.replace("hours", "address"), "more than one column named `address`"),
         (STORES.replace("address", "street"), "the table `stores` has no column `address`"),

@@ -337,7 +337,7 @@ async fn rehearse_without_sending(
 /// The arguments of `run` for the rehearsed campaign.
 fn tried_command(campaign: &Campaign, args: &RunArgs) -> String {
     let RunArgs { gateway, accept_changes, moved, no_wait, up_to, .. } = args;
-    let mut command = send_arguments(campaign, gateway.as_deref());
+    let mut command = suggested::send_arguments(campaign, gateway.as_deref());
     let options = [(*accept_changes, "--accept-changes"), (*moved, "--moved"), (*no_wait, "--no-wait")];
     for (_, option) in options.into_iter().filter(|(given, _)| *given) {
         command += &format!(" {option}");

@@ -338,9 +338,9 @@ impl OutcomePrinter<'_> {
         }
         match self.live.as_slice() {
             [] => self.output.command(format!("gateway add {LIVE_GATEWAY} --for {path}")),
-            [one] => self.output.command(with_gateway(format!("run {path}"), Some(one))),
+            [one] => self.output.command(send_arguments(&self.inputs.campaign, Some(one))),
             several => {
-                let live = self.output.command(format!("run {path} --gateway NAME"));
+                let live = self.output.command(send_arguments(&self.inputs.campaign, Some("NAME")));
                 format!("{live}, where NAME is {}", join_alternatives(several.iter().map(String::as_str)))
             }
         }

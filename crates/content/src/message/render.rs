@@ -533,7 +533,7 @@ mod tests {
         assert_eq!(judged("Hi", "1234"), Ok(()));
         assert_eq!(judged("{{ code }}", "1234"), Ok(()));
         for (sms, code, refused) in [
-            ("Hi", "{{ code }}", "the Telegram text is not a code of 4 to 8 digits"),
+            ("Hi", "{{ code }}", "the Telegram text must be a code of 4 to 8 digits"),
             ("{{ code | trim(pat='?') }}", "{{ code }}", "the SMS text is empty"),
         ] {
             let why = judged(sms, code).unwrap_err();

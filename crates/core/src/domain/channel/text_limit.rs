@@ -344,8 +344,8 @@ mod tests {
             (rcs(), "message", &long[..3073], "the RCS text has 3073 characters"),
             (rcs(), "button", &long[..26], "at most 25 are allowed"),
             (rcs(), "link", "javascript:alert(1)", "not a URL"),
-            (telegram(), "message", "123", "the Telegram text is not a code of 4 to 8 digits"),
-            (telegram(), "message", "Code 1234", "not a code"),
+            (telegram(), "message", "123", "the Telegram text must be a code of 4 to 8 digits"),
+            (telegram(), "message", "Code 1234", "must be a code"),
             (voice(), "gender", "Female", "the voice gender must be `male` or `female`"),
             (
                 whatsapp(),

@@ -170,7 +170,7 @@ rules! {
         fix: "write `{{ first_name }}` to insert the recipient's value",
     }
     error NAME_CLASH = "name-clash" {
-        cause: "The same name is used for two things. Messages could show the wrong value.",
+        cause: "Two values have the same name. Messages could show the wrong value.",
         example: ["recipients: { file: list.csv, columns: { shop: code } }", "vars: { shop: \"Olena & Co\" }"],
         fix: "rename one of them: the column under `columns`, the constant or the table",
     }

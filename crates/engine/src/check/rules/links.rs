@@ -145,8 +145,8 @@ fn link_length(link: &str) -> usize {
 pub(super) static EXAMPLE_LINK: Rule = Rule::warning(
     "example-link",
     RuleText {
-        cause: "A link points to an example domain, so it does not work. Campaigns created by `campaign init` contain \
-                such a link.",
+        cause: "A link points to an example domain. Recipients cannot open it. Campaigns created by `campaign init` \
+                contain such a link.",
         example: &[
             "message: \"Sale: https://shop.example\"",
             "gateways.yaml: production: { base_url: \"https://api.provider.ua\" }",

@@ -13,7 +13,7 @@ use campaign_manifest::{Campaign, RecipientSource, suggest_zone};
 pub(super) static LIST_FORM: Rule = Rule::note(
     "list-form",
     RuleText {
-        cause: "The format of the list was detected automatically. If the detected format is wrong, names are garbled.",
+        cause: "The list format was detected automatically. If the detected format is wrong, names are garbled.",
         example: &["`list.csv` is read as follows: encoding Windows-1251, delimiter semicolon"],
         fix: "check a name in `campaign preview`; if it is garbled, set `encoding`, `delimiter` or `sheet` under \
               `recipients`",
