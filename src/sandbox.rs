@@ -99,7 +99,7 @@ fn choose_key(listen: SocketAddr, given: Option<String>) -> Result<String, Comma
 fn describe_address(address: SocketAddr) -> String {
     match address.ip().is_unspecified() {
         true => {
-            format!("{address} (all addresses of this machine; the profile below only works on this machine)")
+            format!("{address} (all addresses of this machine; the profile below works only locally)")
         }
         false => address.to_string(),
     }

@@ -31,7 +31,7 @@ fn check_and_dry_run_say_what_a_run_would_refuse() {
     sale.campaign(&["check", "sale.yaml"]).exits(0);
     let reversed: String = (2..12).rev().map(|row| format!("{},Person {row}\n", phone(row))).collect();
     sale.write("sale.csv", &format!("phone,name\n{reversed}"));
-    sale.run(&[]).exits(2).says("different order or format of rows");
+    sale.run(&[]).exits(2).says("rows in a different order or format");
     sale.replace("sale.csv", "phone,name", "phone,person");
     sale.replace("sale.yaml", "{{ name }}", "you");
     sale.run(&[]).exits(2).says("the list `sale.csv` (different columns)");

@@ -354,7 +354,7 @@ pub(super) fn describe_list_changes(
         return "different columns".to_owned();
     }
     match now.count_differences(&before) {
-        (0, 0) => "different order or format of rows".to_owned(),
+        (0, 0) => "rows in a different order or format".to_owned(),
         (added, 0) => format!("{} added", format_count(added, "row")),
         (0, removed) => format!("{} removed", format_count(removed, "row")),
         (added, removed) => format!("{} added, {} removed", format_count(added, "row"), format_thousands(removed)),

@@ -458,7 +458,7 @@ impl FailurePlace<'_> {
             ),
             "unclear" => RenderFailure::new(
                 format!("{title} has an ambiguous comma or point, which could separate thousands or decimals"),
-                "write such amounts as `1200.50` or `1200` in the list",
+                "write the amount in the list as `1200.50` or `1200`",
             ),
             _ => RenderFailure::new(
                 format!("{title} is not an amount"),
