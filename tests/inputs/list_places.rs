@@ -70,7 +70,7 @@ fn header_row_of_text_keeps_row_numbers_in_a_resumed_run() {
     assert_eq!(gateway.phones(), [phone(4), phone(5)]);
     assert_eq!(sale.results().column("row"), ["4", "5"]);
     sale.replace("sale.yaml", "header_row: 3", "header_row: 9");
-    sale.campaign(&["check", "sale.yaml"]).exits(2).says("has no row 9, which should contain the header");
+    sale.campaign(&["check", "sale.yaml"]).exits(2).says("ends before row 9, which should contain the header");
     sale.replace("sale.yaml", "header_row: 9", "header_row: 0");
     sale.campaign(&["check", "sale.yaml"]).exits(2).says("sale.yaml:").says("a whole number from 1 to 1000");
 }
@@ -131,7 +131,8 @@ fn check_names_the_row_of_headers_below_a_title() {
     let list = format!("Clients of spring,\nphone,name\n{},Ann\n{},Bo\n", phone(3), phone(4));
     let sale = campaign().with_list(&list).recipients("columns: { phone: Clients of spring }").through(&gateway);
     let sale = sale.channels("  - sms:\n      signature: OlenaCo\n      message: Hello").write();
-    let check = sale.campaign(&["check", "sale.yaml"]).exits(0).says("the phone numbers are under `phone` in row 2");
+    let check =
+        sale.campaign(&["check", "sale.yaml"]).exits(0).says("the phone numbers are under the header `phone` in row 2");
     check.says("write `header_row: 2` under `recipients`, or delete the rows above it");
     sale.replace("sale.yaml", "message: Hello", "message: Hello {{ name }}");
     let check = sale.campaign(&["check", "sale.yaml"]).exits(2).says("error[recipients-no-header]");

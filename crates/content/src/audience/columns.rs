@@ -218,7 +218,7 @@ fn title_finding(line: &HeaderLine, column: usize) -> Finding {
     if mask_numbers(header) != *header {
         return no_header(line, column);
     }
-    let message = format!("the first row is a title, `{header}`, not column headers");
+    let message = format!("the first row contains a title, `{header}`, instead of column headers");
     let finding = Finding::new(&rules::RECIPIENTS_NO_HEADER, message).at(line.header_place(column));
     finding.help("delete the rows above the header")
 }
@@ -355,8 +355,8 @@ fn check_phone_column(line: &HeaderLine, sample: &Chunk, phone: usize, region: O
         && let Some(home) = phone_columns::guess_region(sample, phone)
     {
         return Some(finding.help(format!(
-            "write `region: {home}` under `recipients`, or add `+` and the country code in the file; the numbers have \
-                no country code"
+            "write `region: {home}` under `recipients`, or add `+` and the country code to the numbers in the \
+                file; they have no country code"
         )));
     }
     let found =

@@ -291,7 +291,7 @@ pub(super) fn wrong_encoding(file: &Path, declared: &str, found: &str) -> Findin
 
 /// `has_keys` is whether a campaign describes the file.
 pub(super) fn unknown_encoding(file: &Path, has_keys: bool) -> Finding {
-    let key = "set `encoding: windows-1251`, or the correct encoding, under `recipients`; or ";
+    let key = "set the correct encoding under `recipients`, for example `encoding: windows-1251`; or ";
     let key = if has_keys { key } else { "" };
     file_finding(&rules::RECIPIENTS_ENCODING, file, "has an unknown encoding")
         .help(format!("{key}save it as CSV in UTF-8: {SAVE_AS}"))
@@ -353,7 +353,7 @@ pub(super) fn other_bytes_in_pack(file: &Path, packing: &str) -> Finding {
 }
 
 pub(super) fn unpacks_too_much(file: &Path) -> Finding {
-    file_finding(&rules::RECIPIENTS_TOO_LARGE, file, "contains more than 4 GiB of data when uncompressed")
+    file_finding(&rules::RECIPIENTS_TOO_LARGE, file, "is larger than 4 GiB when uncompressed")
         .help("check that this is the right file; a list is never that large")
 }
 
@@ -388,7 +388,7 @@ pub(super) fn no_sheet(file: &Path, sheet: &str, sheets: &[String]) -> Finding {
 
 /// A table that ends before its header row.
 pub(super) fn no_header_row(file: &Path, row: u32) -> Finding {
-    file_finding(&rules::RECIPIENTS_NO_HEADER, file, &format!("has no row {row}, which should contain the header"))
+    file_finding(&rules::RECIPIENTS_NO_HEADER, file, &format!("ends before row {row}, which should contain the header"))
         .help("write the row number that the spreadsheet shows")
 }
 
@@ -410,8 +410,8 @@ pub(super) fn hidden_rows(file: &Path, sheet: &str, rows: &[u32]) -> Finding {
         format_rows(rows, rows.len())
     );
     Finding::new(&rules::RECIPIENTS_HIDDEN_ROWS, message).at(FileExcerpt::whole_file(file).place(0..0)).help(
-        "show all rows and check the hidden ones; to exclude them, delete them, or copy the visible rows to \
-            a new sheet",
+        "unhide these rows and check them; to exclude them, delete them, or copy only the other rows to a new \
+            sheet",
     )
 }
 
@@ -425,7 +425,7 @@ pub(super) fn cell_errors(file: &Path, sheet: &str, cells: u64, rows: &[u32], sh
     );
     Finding::new(&rules::RECIPIENTS_CELL_ERRORS, message)
         .at(FileExcerpt::whole_file(file).place(0..0))
-        .help("fix the formulas in these cells; otherwise, messages that use these cells contain the error")
+        .help("fix the formulas in these cells; otherwise, messages that use them will contain the error")
 }
 
 /// The first rows of a list, and the number of further rows.

@@ -321,7 +321,7 @@ impl ListPlace {
     pub fn title_finding(&self, rule: &'static Rule, read: Option<&str>) -> Finding {
         let read = read.map_or_else(|| "the first row".to_owned(), |read| format!("`{read}`"));
         let message = format!(
-            "{read} looks like a title; the phone numbers are under `{}` in row {}",
+            "{read} looks like a title; the phone numbers are under the header `{}` in row {}",
             self.phone, self.header_row
         );
         Finding::new(rule, message)

@@ -316,7 +316,7 @@ mod tests {
         let table = [
             (
                 "{{ code",
-                "text-syntax 1:8+1 `{{ code` is not closed; `}}` is missing; add `}}` where the tag or block ends",
+                "text-syntax 1:8+1 `{{ code` is not closed; `}}` is missing; add `}}` where the tag or block should end",
             ),
             ("{% if code %}\nx", "text-syntax 2:2+1 `{% if code %}` is not closed; `{% endif %}` is missing"),
             ("Hi {{ first name }}", "text-syntax 1:13+4 `name` is not allowed here; expected `}}`"),

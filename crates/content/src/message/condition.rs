@@ -127,8 +127,8 @@ fn find_type_mistakes(whole: &NamedTemplate, names: &TemplateNames, is_wrong: bo
             ConditionKind::IsTruthy => (
                 format!("`{name}` is text, not a condition"),
                 format!(
-                    "compare it with a value from the list, as in `{name} == \"yes\"`; to test whether the cell is \
-                     filled, write `{name} != \"\"`"
+                    "compare it with a value from the list, as in `{name} == \"yes\"`; to test whether the cell has \
+                     a value, write `{name} != \"\"`"
                 ),
             ),
             ConditionKind::IsBool(word) => (
@@ -153,7 +153,7 @@ fn without_braces(problem: TextProblem) -> TextProblem {
     let message = problem.message.replace("; expected `}}`", "");
     let help = match problem.help {
         Some(help) if help.contains("close the tag with") => {
-            Some("write `==` to compare, and `and` or `or` between two conditions".to_owned())
+            Some("use `==` to compare values, and join conditions with `and` or `or`".to_owned())
         }
         help => help,
     };

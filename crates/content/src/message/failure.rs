@@ -114,7 +114,7 @@ impl<'s> FailurePlace<'s> {
                 let container = message.split("type `").nth(1).and_then(|rest| rest.split('`').next()).unwrap_or("");
                 RenderFailure::new(
                     format!(
-                        "`in` searches in a list or in text, but {} is {}",
+                        "`in` searches a list or text, but {} is {}",
                         self.find_subject().title,
                         describe_type(container)
                     ),
@@ -195,11 +195,14 @@ impl<'s> FailurePlace<'s> {
                 RenderFailure::new("the result of a calculation is too large", "check the numbers in the row")
             }
             _ if starts("Value `") && message.contains("is not a container") => RenderFailure::new(
-                format!("{} is a number, but `containing` searches in text or in a list", self.find_subject().title),
+                format!("{} is a number, but `containing` searches text or a list", self.find_subject().title),
                 format!("write `{} | str is containing(pat=…)`", self.find_subject().written),
             ),
             _ if starts("Value `") => RenderFailure::new(
-                format!("a number passed to `{}` is negative or too large", self.own_filter.unwrap_or("the filter")),
+                match self.own_filter {
+                    Some(filter) => format!("a number passed to `{filter}` is negative or too large"),
+                    None => "a number passed to the filter is negative or too large".to_owned(),
+                },
                 "write a smaller, non-negative number",
             ),
             _ if starts("super() called") || starts("Tried to use super()") => {
@@ -457,7 +460,7 @@ impl FailurePlace<'_> {
                 ),
             ),
             "unclear" => RenderFailure::new(
-                format!("{title} has an ambiguous comma or point, which could separate thousands or decimals"),
+                format!("{title} has a comma or point that could be either a thousands or a decimal separator"),
                 "write the amount in the list as `1200.50` or `1200`",
             ),
             _ => RenderFailure::new(

@@ -36,7 +36,7 @@ const MAX_REPEATED: usize = 8 << 20;
 const CLOCK_FUNCTIONS: [&str; 9] =
     ["now", "date", "today", "curdate", "current_date", "current_timestamp", "getdate", "datetime", "time"];
 const TODAY_HELP: &str = "for the day of the run, write `{{ today }}`, or `{{ today | date }}` for a date with \
-    the name of the month";
+    the month name";
 
 /// Finds the text that `include` or `extends` names, or says why it cannot.
 pub(super) type TextLoader<'l> = dyn FnMut(&str) -> Result<String, String> + 'l;
@@ -197,7 +197,7 @@ fn read_outline(text: &NamedTemplate, names: &TemplateNames) -> Result<Outline, 
 /// The outline of a source within the limits, or the limit that it exceeds.
 fn bounded_outline(source: &str) -> Result<Outline, String> {
     if source.len() > MAX_SOURCE_BYTES {
-        return Err(format!("the template has {} bytes, but at most {MAX_SOURCE_BYTES} are allowed", source.len()));
+        return Err(format!("the template is {} bytes long, but at most {MAX_SOURCE_BYTES} are allowed", source.len()));
     }
     let outline = Outline::from_tokens(&tokenize(source));
     if outline.elifs > MAX_ELIFS || outline.block_depth > MAX_BLOCK_DEPTH {

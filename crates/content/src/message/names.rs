@@ -462,8 +462,7 @@ pub(super) fn check_vars(names: &TemplateNames, scope: NameScope) -> Vec<TextPro
             };
             let help = "rename the constant, or rename the column under `columns`".to_owned();
             return Some(
-                new(&rules::NAME_CLASH, format!("`{name}` is the name of a constant and also of {other}"))
-                    .with_help(help),
+                new(&rules::NAME_CLASH, format!("`{name}` is the name of both a constant and {other}")).with_help(help),
             );
         }
         (value.len() > MAX_BYTES)

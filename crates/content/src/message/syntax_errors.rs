@@ -50,7 +50,7 @@ pub(super) fn explain_syntax(report: &ReportError, source: &str, names: &Templat
                         `{% endif %}`"
                         .to_owned()
                 }
-                _ => format!("add `{closes}` where the tag or block ends"),
+                _ => format!("add `{closes}` where the tag or block should end"),
             };
             (format!("`{opened}` is not closed; `{closes}` is missing"), Some(help))
         }

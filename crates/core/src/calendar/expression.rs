@@ -50,7 +50,7 @@ impl Timing {
             }
             None => Err(match suggest_date_order(text) {
                 Some(help) => {
-                    TimingError { why: "is not a date and time in the expected order".to_owned(), help: help.into() }
+                    TimingError { why: "has the parts of its date in the wrong order".to_owned(), help: help.into() }
                 }
                 None => no("is not a valid date and time"),
             }),

@@ -274,7 +274,7 @@ impl Resolver<'_> {
         for entry in entries {
             self.check_variable_name(&entry.key, &entry.key_span);
             if let Some(header) = taken.get(entry.key.as_str()) {
-                let message = format!("`{}` is the name of a constant and also of the column `{header}`", entry.key);
+                let message = format!("`{}` is the name of both a constant and the column `{header}`", entry.key);
                 let finding = Finding::new(&rules::NAME_CLASH, message).help("rename one of them");
                 self.report.add(&entry.key_span, finding);
             }

@@ -74,10 +74,7 @@ impl<'f, S: Read + Seek> WorkbookArchive<'f, S> {
                 self.file,
                 &format!("`{part}` contains a text value, tag or comment that is larger than 1 MiB"),
             ),
-            part: list_findings::large_workbook(
-                self.file,
-                &format!("`{part}` contains more than 4 GiB of data when uncompressed"),
-            ),
+            part: list_findings::large_workbook(self.file, &format!("`{part}` is larger than 4 GiB when uncompressed")),
         };
         Ok(self.open_part(part)?.map(|entry| XmlEvents::new(entry, excess)))
     }

@@ -157,7 +157,7 @@ fn each_failure_has_a_message_place_and_remedy() {
             "a loop over keys and values needs a map, but the cell in `code` is text",
             "one variable",
         ),
-        ("{% if 'a' in 5 %}x{% endif %}", "x", 14, "`in` searches in a list or in text", "in [\"Kyiv\", \"Lviv\"]"),
+        ("{% if 'a' in 5 %}x{% endif %}", "x", 14, "`in` searches a list or text", "in [\"Kyiv\", \"Lviv\"]"),
         ("{{ [1, 'a'] | sort | join }}", "x", 4, "cannot be sorted", "convert all items to text"),
         // Amounts and dates.
         ("{{ code | money }}", "12 UAH", 4, "the cell in `code` is not an amount", "the currency in the message"),

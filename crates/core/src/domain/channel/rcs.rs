@@ -28,7 +28,7 @@ const UNCARRIED: WirePlace = WirePlace::Nowhere(TEXT_ALONE);
 pub(super) const FACTS: ChannelFacts = ChannelFacts {
     title: "RCS",
     example: "{ signature: OlenaCo, message: \"Hello\", … }",
-    doc: "A rich message. Image, button and link are required, except in a pipeline, which does not support them.",
+    doc: "A rich message. An image, a button and a link are required, except in a pipeline, which does not support them.",
     fields: &[SIGNATURE, MESSAGE, IMAGE, BUTTON, LINK, LIFETIME, SHORT_LINK, ChannelField::extra()],
     senders_listed: true,
     price_example: "0.50",

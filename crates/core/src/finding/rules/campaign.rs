@@ -151,7 +151,7 @@ rules! {
     error TEXT_FILE = "text-file" {
         cause: "A text file cannot be found or used. It must be in the folder of the campaign file or in `templates/`.",
         example: ["message: { file: no-such-text.txt }"],
-        fix: "check the file name, and that the file is in one of these folders",
+        fix: "check the file name, and make sure that the file is in one of these folders",
     }
     error EMPTY_TEXT = "empty-text" {
         cause: "A message is empty. The gateway would reject it, or charge for an empty message.",
@@ -203,17 +203,17 @@ rules! {
     error TEXT_TOO_LONG = "text-too-long" {
         cause: "A message is too long for any channel. This is often caused by a missing quote.",
         example: ["message: { file: catalogue.txt }            # 200 KiB"],
-        fix: "shorten the message, and look for a missing quote",
+        fix: "look for a missing quote, or shorten the message",
     }
     error TEXT_REFUSED = "text-refused" {
-        cause: "The gateway charges for this message but drops it. Recipients would never see it.",
+        cause: "The gateway would charge for this message but drop it. Recipients would never see it.",
         example: ["channels: [{ telegram: { message: \"12345678901\" } }]     # more than 8 digits"],
         fix: "keep the message within the limits of its channel",
     }
     error UNKNOWN_VARIABLE = "unknown-variable" {
         cause: "A template uses a name that does not exist. Every message would have a gap.",
         example: ["message: \"Hi, {{ frst_name }}!\""],
-        fix: "correct the name, or add the column to the list or the constant to `vars`",
+        fix: "correct the name, add the column to the list, or add the constant to `vars`",
     }
     error UNKNOWN_COLUMN = "unknown-column" {
         cause: "A template uses a column that does not exist. Every message would have a gap.",

@@ -157,7 +157,7 @@ pub(super) fn report_database_value(value: DatabaseValue, name: &str, example: &
     let message = format!("the column `{name}` contains a value in a database format in {rows}: `{example}`");
     let help = match value {
         DatabaseValue::DateAtMidnight => format!(
-            "write `{{{{ {cell} | date }}}}` for a date with the name of the month, or `{{{{ {cell} | date(format=\"%d.%m.%Y\") }}}}` \
+            "write `{{{{ {cell} | date }}}}` for a date with the month name, or `{{{{ {cell} | date(format=\"%d.%m.%Y\") }}}}` \
              for a numeric date"
         ),
         DatabaseValue::PaddedNumber => {
