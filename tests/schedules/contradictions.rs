@@ -105,8 +105,8 @@ fn dates_that_are_skipped_or_late_are_warnings() {
         ("every: day 10:00", vec![until.as_str()], "skipped-occurrences", "no messages are sent from"),
         ("every: day 10:00", vec![weekdays, "until: 12h"], "skipped-occurrences", "no messages are sent on S"),
         ("cron: 0 10 * * *", vec![weekdays, "until: 12h"], "skipped-occurrences", "more dates; on the first date"),
-        ("every: day 10:00", vec!["per_day: 1"], "skipped-occurrences", "is still sending, until about"),
-        ("cron: 0 * * * *", vec!["rate: 1/h"], "skipped-occurrences", "is still sending, until about"),
+        ("every: day 10:00", vec!["per_day: 1"], "skipped-occurrences", "keeps sending until about"),
+        ("cron: 0 * * * *", vec!["rate: 1/h"], "skipped-occurrences", "keeps sending until about"),
         (&at, vec![&until], "skipped-occurrences", "arrives as late as"),
         (
             "every: day 21:00",

@@ -250,7 +250,7 @@ rules! {
         fix: "use one of the tests listed in the finding",
     }
     error UNKNOWN_BLOCK = "unknown-block" {
-        cause: "The parent template has no such block. The block's content would never be sent.",
+        cause: "A template defines a block that no parent template has. The block's content would never be sent.",
         example: [
             "sale.txt: {% extends \"base.txt\" %}",
             "          {% block ofer %}-20%{% endblock %}",
@@ -264,7 +264,7 @@ rules! {
         fix: "rewrite the message with `for`, `if`, `set` or `include`",
     }
     error MISSING_INCLUDE = "missing-include" {
-        cause: "An included file cannot be found. It must be in the folder of the campaign file or in \
+        cause: "An included file cannot be found. It must be in the same folder as the campaign file or in \
                 `templates/`.",
         example: ["message: \"Hi! {% include 'footr.txt' %}\""],
         fix: "check the file name",

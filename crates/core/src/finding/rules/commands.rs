@@ -21,7 +21,7 @@ rules! {
         fix: "correct the name, or add a profile with `gateway add NAME`",
     }
     error GATEWAY_ADDRESS = "gateway-address" {
-        cause: "A gateway address is not secure or not valid. Every request to this address contains the API key.",
+        cause: "A gateway address is insecure or invalid. Every request to this address contains the API key.",
         example: ["gateways.yaml: production: { base_url: \"http://gateway.example\" }"],
         fix: "write an `https://` address without a path or a password",
     }
@@ -77,13 +77,13 @@ rules! {
         fix: "use an address on this machine, or start the sandbox with `campaign sandbox --any-hook`",
     }
     error FAULT_EFFECT = "fault-effect" {
-        cause: "A fault has no effect, two effects or wrong keys. Each fault has one effect, and each effect has \
+        cause: "A fault has no effect, two effects or the wrong keys. Each fault has one effect, and each effect has \
                 its own keys.",
         example: ["faults: [{ when: {}, delay: 1s, answer: dropped }]"],
         fix: "keep one effect, and only the keys that belong to it",
     }
     error NOT_KNOWN = "not-known" {
-        cause: "A channel does not report this status. For example, SMS does not report that a message was read.",
+        cause: "A channel has a key that it does not support. For example, SMS does not report that a message was read.",
         example: ["channels: { sms: { read: 10% } }"],
         fix: "remove the key",
     }
@@ -118,7 +118,7 @@ rules! {
         fix: "follow the help in the finding",
     }
     error OPT_OUT_ROW = "opt-out-row" {
-        cause: "A row of an opt-out file is not valid. The whole file is rejected, so that no opt-out is lost.",
+        cause: "A row in an opt-out file is not valid. The whole file is rejected, so that no opt-out is lost.",
         example: ["opt-outs.csv: phone", "              38050123              # too short"],
         fix: "correct the row, and import the file again",
     }

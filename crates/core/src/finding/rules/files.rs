@@ -31,7 +31,7 @@ rules! {
     error FILE_EMPTY = "file-empty" {
         cause: "A file has no content, or only comments.",
         example: ["# autumn-sale.yaml", "# to do"],
-        fix: "fill in the file, or create a complete campaign to start from with `campaign init NAME`",
+        fix: "fill in the file, or run `campaign init NAME` to create a complete campaign to start from",
     }
     error FILE_TOO_COMPLEX = "file-too-complex" {
         cause: "A file is nested too deeply or has too many aliases. Reading it could exhaust memory, so it is \
@@ -103,12 +103,12 @@ rules! {
         fix: "write out the value instead",
     }
     error YAML_TAG = "yaml-tag" {
-        cause: "A value starts with `!`, a YAML tag. The message would lose its first word.",
+        cause: "A value starts with `!`, which YAML reads as a tag. The message would lose its first word.",
         example: ["message: !Important news"],
         fix: "put the whole text in quotes: `\"!Important news\"`",
     }
     error YAML_ANCHOR = "yaml-anchor" {
-        cause: "A value starts with `&`, a YAML anchor. The message would lose its first word.",
+        cause: "A value starts with `&`, which YAML reads as an anchor. The message would lose its first word.",
         example: ["message: &Co says hi"],
         fix: "put the whole text in quotes: `\"&Co says hi\"`",
     }

@@ -18,7 +18,7 @@ rules! {
         cause: "An opt-out list cannot be read. Recipients who opted out would get messages.",
         example: ["recipients: { file: list.csv, suppress: [no-such-file.csv] }"],
         fix: "restore the file, or name its phone column; if you remove the file from `suppress`, the recipients in \
-            the file get messages",
+            the file will get messages",
     }
     warning SUPPRESS_ROW = "suppress-row" {
         cause: "An opt-out row has no valid number. The person who opted out still gets messages.",
@@ -43,7 +43,7 @@ rules! {
         fix: "write an `https://` address, and store secrets elsewhere: `{ env: NAME }`",
     }
     warning RECIPIENTS_UNSEEN = "recipients-unseen" {
-        cause: "The list was not fetched. By default, `check` does not run the programs or open the addresses in a \
+        cause: "The list was not fetched. By default, `check` does not run programs or open addresses from a \
                 campaign file.",
         example: ["recipients: { command: [make-list, --csv] }"],
         fix: "if you trust the campaign file, add `--fetch`",
@@ -66,10 +66,10 @@ rules! {
     error RECIPIENTS_SHEET = "recipients-sheet" {
         cause: "The workbook has no such sheet. A campaign uses only one sheet of a workbook.",
         example: ["recipients: { file: list.xlsx, sheet: Clinets }"],
-        fix: "write the name of the sheet exactly as on its tab",
+        fix: "write the sheet name exactly as it appears on the tab",
     }
     warning RECIPIENTS_HIDDEN_ROWS = "recipients-hidden-rows" {
-        cause: "The sheet has hidden rows. Recipients in hidden or filtered rows get messages like all others.",
+        cause: "The sheet has hidden rows. Recipients in hidden or filtered rows also get messages.",
         example: ["list.xlsx: rows 120 to 240 are hidden by a filter"],
         fix: "copy the visible rows to a new sheet, or delete the hidden rows",
     }
@@ -109,7 +109,7 @@ rules! {
         fix: "keep only the phone numbers and the columns that the messages use",
     }
     error RECIPIENTS_NO_HEADER = "recipients-no-header" {
-        cause: "The list has no header row. The first recipient would be read as the column names.",
+        cause: "The list has no header row. The first recipient's row would be read as the column names.",
         example: ["list.csv: 380501234567,Olena", "          380671234567,Taras"],
         fix: "add a first row with the column names, such as `phone,first_name`",
     }
@@ -130,7 +130,7 @@ rules! {
         fix: "export the list again, or remove the quotes around each line",
     }
     error RECIPIENTS_UNKNOWN_COLUMN = "recipients-unknown-column" {
-        cause: "`columns` refers to a missing header.",
+        cause: "`columns` names a header that the list does not have.",
         example: ["recipients: { file: list.csv, columns: { first_name: \"Frist name\" } }"],
         fix: "write the header exactly as in the list",
     }

@@ -88,7 +88,8 @@ pub(super) static LEADING_APOSTROPHE: Rule = Rule::warning(
 
 /// A finding about the cells of a column.
 pub(super) fn report_leading_apostrophe(column: &str, example: &str, rows: &str) -> Finding {
-    let message = format!("values in the column `{column}` start with an apostrophe in {rows}: `{example}`");
+    let message =
+        format!("the column `{column}` contains a value that starts with an apostrophe in {rows}: `{example}`");
     Finding::new(&LEADING_APOSTROPHE, message).help("remove the apostrophes from the column, or they will be sent")
 }
 

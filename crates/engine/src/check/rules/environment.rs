@@ -35,7 +35,9 @@ pub static KEY_REFUSED: Rule = Rule::error(
     "key-refused",
     RuleText {
         cause: "The gateway rejects the API key. No messages can be sent.",
-        example: &["gateways.yaml: production: { api_key: { env: CAMPAIGN_API_KEY } }     # the key is out of date"],
+        example: &[
+            "gateways.yaml: production: { api_key: { env: CAMPAIGN_API_KEY } }     # the key is no longer valid",
+        ],
         fix: "check the key that the profile names under `api_key`",
     },
 );
@@ -149,7 +151,7 @@ pub(super) static UNFAMILIAR_LEDGER: Rule = Rule::warning(
     "unfamiliar-ledger",
     RuleText {
         cause: "This machine has never used this ledger. If the database was restored from an old copy, recipients \
-            would get messages again.",
+            could get messages again.",
         example: &["`campaign run` on a new computer, with a shared ledger that other computers have used"],
         fix: "compare the latest run in `campaign status` with the last one you know of; if runs are missing, see \"A \
               snapshot of the database\" in docs/shared-ledger.md",
@@ -170,6 +172,6 @@ pub fn unfamiliar_ledger_finding(place: &str, runs: u64, latest: &str) -> Findin
     );
     Finding::new(&UNFAMILIAR_LEDGER, message).help(
         "check in `campaign status` that no later run is missing: if the database was restored from a snapshot, \
-         recipients would get messages again",
+         recipients could get messages again",
     )
 }

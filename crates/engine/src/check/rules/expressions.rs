@@ -17,7 +17,7 @@ pub(super) static CELL_IS_TEXT: Rule = Rule::warning(
         cause: "A message treats a cell as a number or boolean. Cells are always text: `{% if vip %}` is \
                 true even for `false` and `0`, and a cell never equals a number.",
         example: &["message: \"{% if code == 5 %}Thank you!{% endif %}\""],
-        fix: "compare with the text in the list, `code == \"5\"`, or convert the cell: `code | int == 5`",
+        fix: "compare the cell with the text in the list, for example `code == \"5\"`, or convert it: `code | int == 5`",
     },
 );
 

@@ -91,7 +91,7 @@ pub(super) static MISSING_PRICE: Rule = Rule::error(
         cause: "The profile has no price for a channel. A cost limit cannot be applied without prices.",
         example: &["limits: { cost: 5000 }                      # the profile has no `prices`"],
         fix: "add `prices` for the campaign's channels to the profile; if you remove `limits.cost`, the cost of a run \
-              is not limited",
+              is no longer limited",
     },
 );
 

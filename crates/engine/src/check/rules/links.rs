@@ -222,7 +222,7 @@ fn is_under(host: &str, domain: &str) -> bool {
 pub(super) static CELL_IN_LINK: Rule = Rule::warning(
     "cell-in-link",
     RuleText {
-        cause: "A cell breaks the link that contains it. A link ends at the first space, and `&` or `#` starts another \
+        cause: "A cell breaks the link that contains it. A link ends at the first space, and `&` or `#` starts a new \
             part of the link.",
         example: &[
             "message: \"https://shop.example/?c={{ code }}\"",
@@ -237,7 +237,7 @@ pub(super) static CELL_IN_LINK: Rule = Rule::warning(
 pub(super) fn report_cell_in_link(name: &str, example: &str, rows: &str) -> Finding {
     let end = match example.find(char::is_whitespace) {
         Some(_) => "the link ends at the space",
-        None => "`&` or `#` starts another part of the link",
+        None => "`&` or `#` starts a new part of the link",
     };
     let message = format!("`{example}` in the column `{name}` breaks a link in {rows}: {end}");
     let help = format!(

@@ -29,7 +29,7 @@ pub fn list_form_note(list: &RecipientSource, form: &str) -> Finding {
 pub(super) static ROW_WITHIN: Rule = Rule::warning(
     "row-within",
     RuleText {
-        cause: "A quoted cell seems to contain a row. A misplaced quote might hide a recipient, who would not get a \
+        cause: "A quoted cell seems to contain another row. A misplaced quote might hide a recipient, who would not get a \
                 message.",
         example: &["list.csv: phone,first_name", "          380501234567,\"Olena", "          380671234567,Taras\""],
         fix: "check the cell in a spreadsheet; if it contains a separate row, correct the quotes",
@@ -150,7 +150,7 @@ pub fn check_inverted_zones(campaign: &Campaign, survey: &Survey, now: Timestamp
 
 fn inverted_zone_finding(zone: &InvertedZone, place: &str, now: Timestamp) -> Finding {
     let (name, offset, time) = (zone.name(), zone.format_offset(), zone.format_local_time(now));
-    let message = format!("`{name}`{place} is {offset}, where it is {time} now");
+    let message = format!("`{name}`{place} is {offset}, where it is now {time}");
     let other = zone
         .with_opposite_sign()
         .map(|other| format!("write `{}`, which is {}, or ", other.name(), other.format_offset()));

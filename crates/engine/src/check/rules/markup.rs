@@ -129,7 +129,7 @@ pub(super) fn check_markdown(text: &NamedTemplate) -> Vec<TextProblem> {
 pub(super) static URL_ESCAPE: Rule = Rule::warning(
     "url-escape",
     RuleText {
-        cause: "A URL escape would be sent literally. `%20` is a space and `%0A` a line break only in addresses.",
+        cause: "A URL escape would be sent literally. `%20` stands for a space and `%0A` for a line break only in addresses.",
         example: &["message: \"Sale!%0AUntil Sunday.\""],
         fix: "use a real space or line break",
     },
@@ -141,7 +141,7 @@ pub(super) fn check_url_escapes(text: &NamedTemplate) -> Vec<TextProblem> {
     let help = |escapes: &[&str]| {
         let line_break = "a line break: put the text after `|`, on separate lines";
         let help = match (escapes.contains(&"%20"), escapes.iter().any(|escape| *escape != "%20")) {
-            (true, true) => format!("write a space for `%20`, and for the others {line_break}"),
+            (true, true) => format!("replace `%20` with a space, and the others with {line_break}"),
             (true, false) => "write a space".to_owned(),
             (false, _) => format!("write {line_break}"),
         };

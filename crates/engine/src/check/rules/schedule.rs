@@ -44,7 +44,7 @@ pub(super) fn describe_obstacle(timed: &TimedCampaign<'_>, outlook: &Outlook) ->
     match (outlook.opens, outlook.ends) {
         (None, _) => "the window does not open within a year".to_owned(),
         (Some(_), Some(ends)) if ends <= outlook.begins => {
-            format!("`until` is {}, before the run starts", timed.format_date(ends))
+            format!("`until` is {}, which is before the run starts", timed.format_date(ends))
         }
         (Some(opens), Some(ends)) => {
             let (ends, opens) = (timed.format_date(ends), timed.format_date(opens));
@@ -121,7 +121,7 @@ pub(in crate::check) fn check_run(timed: &TimedCampaign<'_>, outlook: &Outlook) 
 fn date_finding(timed: &TimedCampaign<'_>, date: &Occurrence, outlook: &Outlook) -> Finding {
     let times = format_written_times(timed).map_or_else(String::new, |times| format!(" {times}"));
     let message = format!(
-        "the schedule{times} can never send messages: on {}, {}",
+        "no messages can ever be sent with the schedule{times}: on {}, {}",
         format_date(date),
         describe_obstacle(timed, outlook)
     );
@@ -194,11 +194,11 @@ fn check_after_until(timed: &TimedCampaign<'_>, schedule: &Schedule, now: Timest
     let before = until.checked_sub(SignedDuration::from_micros(1)).unwrap_or(until);
     let first = schedule.occurrences_after(before.max(now)).next()?;
     let message =
-        format!("no messages are sent from {} onwards: `until` is {}", format_date(&first), timed.format_date(until));
+        format!("no messages are sent from {} onward: `until` is {}", format_date(&first), timed.format_date(until));
     let date = first.nominal.date();
     let last = date.yesterday().unwrap_or(date);
     let help = format!(
-        "write `ends: {last}` under `schedule`, or set `until` to a duration from the start of each run, for example \
+        "write `ends: {last}` under `schedule`, or set `until` to a duration, counted from the start of each run, for example \
             `until: 12h`"
     );
     Some(Finding::new(&SKIPPED_OCCURRENCES, message).help(help).at(find_key_place(timed, &["delivery.until"])))
@@ -240,7 +240,7 @@ fn check_overlapping_runs(timed: &TimedCampaign<'_>, runs: &[ScheduledRun]) -> O
     };
     let verb = if dates.len() == 1 { "is" } else { "are" };
     let still = format!(
-        "{} {verb} skipped: the run that starts on {} is still sending, {lasts}",
+        "{} {verb} skipped: the run that starts on {} keeps sending {lasts}",
         format_dates(&dates),
         format_date(begun)
     );
@@ -251,7 +251,7 @@ fn check_overlapping_runs(timed: &TimedCampaign<'_>, runs: &[ScheduledRun]) -> O
         None => format!("{still}, but {times} starts the next run after {due}"),
     };
     let help = "schedule fewer dates, raise `rate` or `per_day`, or widen the window; messages are then sent faster \
-                or at other hours";
+                or at other times";
     Some(Finding::new(&SKIPPED_OCCURRENCES, message).help(help).at(find_times_place(timed)))
 }
 

@@ -16,7 +16,7 @@ use campaign_manifest::CampaignBrief;
 /// How many rows are named.
 const MAX_LISTED_ROWS: usize = 20;
 /// Where to find all rows.
-pub(super) const ALL_ROWS_HINT: &str = "look up every row and its reason in the results of `run --dry-run`";
+pub(super) const ALL_ROWS_HINT: &str = "see the results of `run --dry-run` for all rows and reasons";
 
 /// Rows with the same reason.
 pub(super) struct ReasonRows<'l> {
@@ -241,7 +241,7 @@ fn find_advice(reason: &str, has_region: bool) -> &'static str {
 pub(super) static NO_MESSAGES: Rule = Rule::warning(
     "no-messages",
     RuleText {
-        cause: "No row of the list gets a message. This might be the wrong list, or the campaign might already have \
+        cause: "No row in the list gets a message. This might be the wrong list, or the campaign might already have \
                 been sent.",
         example: &["list.csv: phone,first_name", "          38050,Olena"],
         fix: "check the reasons in the finding; to send to the same recipients again, set a new `edition`",
@@ -288,7 +288,7 @@ fn advice(state: RowState, reason: &str) -> &'static str {
     match (state, reason) {
         (RowState::Invalid, _) => "correct the list or the message",
         (_, ALREADY_SENT | CANCELLED_EARLIER) => "to send to these recipients again, set a new `edition`",
-        (_, OPTED_OUT) => "check whether this is the right list; these recipients opted out",
+        (_, OPTED_OUT) => "check whether this is the right list; these recipients have opted out",
         (_, CAPPED) => "send later, when the cap allows messages to these recipients again",
         _ => "check the list and the keys that skip recipients: `where`, `exclude`, `holdout`",
     }
@@ -297,7 +297,7 @@ fn advice(state: RowState, reason: &str) -> &'static str {
 pub(super) static NOBODY_MEANT: Rule = Rule::error(
     "nobody-meant",
     RuleText {
-        cause: "No row matches the condition `where`. A word is probably spelled differently in the list.",
+        cause: "No row matches the `where` condition. A word is probably spelled differently in the list.",
         example: &["recipients: { file: list.csv, where: first_name == \"olena\" }     # the list has Olena"],
         fix: "spell the word exactly as in the list; if an empty selection is fine, write `empty: ok`",
     },

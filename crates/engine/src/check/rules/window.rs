@@ -23,7 +23,7 @@ pub(super) static CLOSED_WINDOW: Rule = Rule::error(
             "delivery: { window: 20:00-22:00 }",
             "gateways.yaml: production: { policy: { window: 09:00-18:00 } }",
         ],
-        fix: "correct `delivery.window`; with a wider window, messages are also sent in hours that are excluded now",
+        fix: "correct `delivery.window`; with a wider window, messages are also sent during hours that are currently excluded",
     },
 );
 
@@ -56,16 +56,16 @@ pub(super) fn check_window(campaign: &Campaign, profile: &Profile) -> Option<Fin
         ),
     };
     Some(at_its_key(Finding::new(&CLOSED_WINDOW, message).help(
-        "correct the hours, days and dates; if you widen the window, messages are also sent in hours that are \
-                 excluded now",
+        "correct the hours, days and dates; if you widen the window, messages are also sent during hours that are \
+                 currently excluded",
     )))
 }
 
 pub(super) static LATE_START: Rule = Rule::warning(
     "late-start",
     RuleText {
-        cause: "Scheduled messages wait for the window to open. The run starts while the window is closed, so they \
-                are sent hours later.",
+        cause: "Scheduled messages wait for the window to open. The run starts while the window is closed, so the \
+                messages are sent hours later.",
         example: &["timezone: Europe/Kyiv", "schedule: { every: \"day 06:00\" }", "delivery: { window: 09:00-20:00 }"],
         fix: "schedule the run for a time when the window is open, or change `delivery.window`",
     },
