@@ -66,7 +66,7 @@ fn run_waits_for_the_next_day_until_a_stop_is_requested() {
     // A few seconds before midnight.
     sale.replace("sale.yaml", "per_day: 4", "per_day: 6");
     let over_midnight = start(&sale, &clock, "2027-03-01T21:59:54Z", &["run", "sale.yaml"]);
-    over_midnight.finish().exits(0).says("`delivery.per_day` allows 6 messages today");
+    over_midnight.finish().exits(0).says("`delivery.per_day` allows only 6 messages today");
     assert_eq!(gateway.phones(), (2..12).map(phone).collect::<Vec<_>>());
 }
 

@@ -131,7 +131,7 @@ fn wrong_command_line_exits_2() {
 fn results_below_a_file_exit_with_2_and_nothing_is_sent() {
     let gateway = Gateway::accepting();
     let sale = campaign().top("results: sale.csv/results.csv").through(&gateway).write();
-    sale.run(&[]).exits(2).says("a part of its path is not a folder");
+    sale.run(&[]).exits(2).says("part of its path is not a folder");
     assert!(gateway.requests().is_empty());
 }
 

@@ -73,7 +73,7 @@ impl WaitReason {
         match self {
             Self::RateLimitUsed => "another process is using the account's rate limit",
             Self::GatewayRequested => "the gateway asked campaign to wait",
-            Self::ClockSetBack => "the clock was set back during a wait for the rate limit or the gateway",
+            Self::ClockSetBack => "the clock was set back while campaign was waiting for the rate limit or the gateway",
         }
     }
 }

@@ -243,10 +243,10 @@ fn warning_for(reply: &GatewayReply) -> Option<String> {
     match &reply.signal {
         Signal::Warn(what) | Signal::Broken(what) | Signal::Strange(what) => Some(what.clone()),
         Signal::Slow { reason, .. } if reply.is_unsent() => {
-            Some(format!("the gateway asked campaign to slow down ({reason}); the rate is halved"))
+            Some(format!("the gateway asked campaign to slow down ({reason}); the rate has been halved"))
         }
         Signal::Slow { reason, .. } => Some(format!(
-            "the gateway asked campaign to slow down ({reason}); the rate is halved; the messages in this request are \
+            "the gateway asked campaign to slow down ({reason}); the rate has been halved; the messages in this request are \
              in doubt and will not be retried, because the response does not prove that none were sent"
         )),
         Signal::Go | Signal::Unreachable(_) | Signal::Split(_) | Signal::Stop(..) => None,
@@ -292,7 +292,7 @@ pub(super) fn describe_bound(bound: &Bound) -> String {
         }
         Bound::Day { limit, until, .. } => {
             let (messages, time) = (format_count(*limit, "message"), format_with_zone(until));
-            format!("`delivery.per_day` allows {messages} today; sending continues at {time}")
+            format!("`delivery.per_day` allows only {messages} today; sending continues at {time}")
         }
     }
 }
@@ -434,10 +434,10 @@ mod tests {
     #[test]
     fn each_answer_has_its_follow_ups() {
         let warn = |what: &str| FollowUp::Warn(what.to_owned());
-        let slow_down = || warn("the gateway asked campaign to slow down (HTTP 429); the rate is halved");
+        let slow_down = || warn("the gateway asked campaign to slow down (HTTP 429); the rate has been halved");
         let in_doubt = || {
             warn(
-                "the gateway asked campaign to slow down (HTTP 429); the rate is halved; the messages in this request are \
+                "the gateway asked campaign to slow down (HTTP 429); the rate has been halved; the messages in this request are \
                  in doubt and will not be retried, because the response does not prove that none were sent",
             )
         };

@@ -61,7 +61,7 @@ fn render_stage(text: &mut String, stage: &Stage<Cow<'_, str>>) {
             if let Some(plain) = plain {
                 let _ = writeln!(
                     text,
-                    "    `plain: {}` replaced some characters; this is the message that is sent",
+                    "    `plain: {}` replaced some characters; this is the message as it will be sent",
                     plain.name()
                 );
             }

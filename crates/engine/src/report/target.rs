@@ -189,7 +189,7 @@ fn can_create_folder(path: &Path) -> bool {
 }
 
 fn describe_blocked(path: &impl Display) -> String {
-    format!("`{path}` cannot be created: a part of its path is not a folder")
+    format!("`{path}` cannot be created: part of its path is not a folder")
 }
 
 /// The identity of a file, whatever its path.

@@ -75,7 +75,7 @@ fn report_missing_keys(node: &Node, owner: &MapOwner<'_>, keys: &'static [KeySpe
         (Some(first), None, _) => {
             let finding = Finding::new(&rules::MISSING_KEY, format!("{} needs `{}`", owner.name, first.name));
             let others = join_alternatives(choices[1..].iter().map(|key| key.name));
-            let help = format!("add `{}`, or one of {others}", first.format_example());
+            let help = format!("add `{}`, or use {others}", first.format_example());
             report.add(owner.span, finding.help(help));
         }
         (_, Some(one), Some(other)) => {
@@ -300,7 +300,7 @@ fn suggest_value(key: &KeySpec, scalar: &Scalar) -> String {
         ValueShape::Rate if is_digits(text) => format!("write `{text}/s` or `{text}/min`"),
         ValueShape::Seconds { most, .. } if most != u32::MAX => {
             let (written, most) = (key.format_example(), Seconds(most));
-            format!("write, for example, `{written}`, at most `{most}`; `m` means minutes, `h` hours and `d` days")
+            format!("write, for example, `{written}` (at most `{most}`); `m` means minutes, `h` hours and `d` days")
         }
         _ => format!("write, for example, `{}`", key.format_example()),
     }
@@ -313,7 +313,7 @@ fn describe_shape(shape: ValueShape) -> String {
         ValueShape::Message => "a text value or `{ file: NAME }`".into(),
         ValueShape::Integer { least, most: u32::MAX } => format!("a whole number, {least} or more"),
         ValueShape::Integer { least, most } => format!("a whole number from {least} to {most}"),
-        ValueShape::Counts => "a whole number of 1 or more, or a list of such numbers".into(),
+        ValueShape::Counts => "a positive whole number, or a list of positive whole numbers".into(),
         ValueShape::Bool => "`true` or `false`".into(),
         ValueShape::Seconds { least, most: u32::MAX } => format!("a duration of at least {}", Seconds(least)),
         ValueShape::Seconds { least, most } => format!("a duration from {} to {}", Seconds(least), Seconds(most)),
@@ -323,7 +323,7 @@ fn describe_shape(shape: ValueShape) -> String {
         ValueShape::Amount => "an amount of money such as `0.80`".into(),
         ValueShape::OneOf(words) | ValueShape::Words(words) => join_alternatives(words.iter().copied()),
         ValueShape::Map(_) | ValueShape::Properties => "a map".into(),
-        ValueShape::Texts | ValueShape::Columns | ValueShape::Headers => "a map of names and text values".into(),
+        ValueShape::Texts | ValueShape::Columns | ValueShape::Headers => "a map from names to text values".into(),
         ValueShape::Each(of) => format!("a map of names, each with {}", describe_shape(of.shape)),
         ValueShape::Or { alone, .. } => format!("{}, or a map", describe_shape(alone.shape)),
         ValueShape::List { .. } => "a list".into(),

@@ -24,14 +24,14 @@ pub(crate) static CAMPAIGN: &[KeySpec] = &[
         .with_doc("The gateway's endpoint. `sync` returns a result for each message; `async` queues the request.")
         .default("sync"),
     KeySpec::new("timezone", ValueShape::Line, "Europe/Kyiv")
-        .with_doc("The time zone of every local time in this file and of `today`."),
+        .with_doc("The time zone for all local times in this file and for `today`."),
     KeySpec::new("language", ValueShape::OneOf(&Language::CODES), "uk")
-        .with_doc("The language of the filters `money` and `date`. Defaults to the language of `recipients.region`, or English."),
+        .with_doc("The language of the `money` and `date` filters. Defaults to the language of `recipients.region`, or English."),
     KeySpec::new("recipients", ValueShape::Map(RECIPIENTS), "{ file: autumn-sale.csv }")
         .with_doc("The list of recipients.")
         .mark_required(),
     KeySpec::new("vars", ValueShape::Texts, "{ shop: \"Olena & Co\" }")
-        .with_doc("Constants that templates use by name. `0501234567` keeps its leading zero."),
+        .with_doc("Constants that templates can refer to by name. `0501234567` keeps its leading zero."),
     KeySpec::new("channels", ValueShape::Channels, "[ sms: { signature: OlenaCo, message: \"Hello\" } ]")
         .with_doc("The message for each channel, in the order in which the channels are tried.")
         .mark_required(),
@@ -118,7 +118,7 @@ static RECIPIENTS: &[KeySpec] = &[
         .with_doc("The list: a CSV file or a workbook (.xlsx, .xls, .ods) with a header, relative to this file. `{{ today }}` in the name is the date, and `\"-\"` is standard input.")
         .mark_choice(),
     KeySpec::new("columns", ValueShape::Columns, "{ phone: \"Mobile\", first_name: \"First name\" }")
-        .with_doc("Names for templates, each with the header of its column. Other columns keep their header as the name. \
+        .with_doc("Names to use in templates, each with the header of its column. Other columns keep their headers as names. \
             `phone` accepts a list of headers."),
     KeySpec::new("region", ValueShape::Line, "UA")
         .with_doc("The ISO 3166 code of the country that national numbers belong to. Without it, only international numbers are valid."),
@@ -161,7 +161,7 @@ static RECIPIENTS: &[KeySpec] = &[
             of a file. The program does not run in a shell.")
         .mark_choice(),
     KeySpec::new("sql", ValueShape::Template, "select phone, name from people where since < :today")
-        .with_doc("When a run starts, reads the list with this query instead of from a file. `from` specifies the \
+        .with_doc("When a run starts, gets the list with this query instead of reading a file. `from` specifies the \
             database, and `:today` is the date.")
         .mark_choice(),
     KeySpec::new("from", ValueShape::Secret, "{ env: CRM_URL }")
@@ -203,12 +203,12 @@ static DELIVERY: &[KeySpec] = &[
         .with_doc("When messages can be sent: hours of the day, or a map with `days`, `except` and `zone`. Outside \
             these hours, messages wait."),
     KeySpec::new("until", ValueShape::Line, "2026-12-07 20:00")
-        .with_doc("When sending ends: a local time, or a duration such as `12h` after the start. The remaining recipients are skipped."),
+        .with_doc("When sending ends: a local time, or a duration after the start, such as `12h`. The remaining recipients are skipped."),
     KeySpec::new("per_day", ValueShape::Counts, "2000").with_doc(
-        "The maximum number of messages of an edition per day, in the campaign's `timezone`. In a list, the first number is for the first day of sending, and so on.",
+        "The maximum number of messages per day for an edition, in the campaign's `timezone`. In a list, the first number is for the first day of sending, and so on.",
     ),
     KeySpec::new("cap", ValueShape::Cap, "2/7d").with_doc(
-        "The maximum number of messages to one number from all campaigns in a period. Recipients at the limit are skipped.",
+        "The maximum number of messages that a phone number can get from all campaigns in a period. Recipients at the limit are skipped.",
     ),
 ];
 
@@ -244,8 +244,7 @@ static LIMITS: &[KeySpec] = &[
 ];
 
 static SCHEDULE: &[KeySpec] = &[
-    KeySpec::new("at", ValueShape::Line, "2026-12-01 10:00")
-        .with_doc("The date and time at which the campaign runs once."),
+    KeySpec::new("at", ValueShape::Line, "2026-12-01 10:00").with_doc("The date and time of a single run."),
     KeySpec::new("every", ValueShape::Line, "Mon 10:00").with_doc(
         "A repeating schedule: `Mon 10:00`, `Mon, Thu 10:00`, `day 9:30`, `weekdays 18:00`, `1st 10:00`, `last day \
          18:00`.",
@@ -288,7 +287,7 @@ pub(super) static NOTIFY: &[KeySpec] = &[
          `run`, `counts` and others.",
     ),
     KeySpec::new("local", ValueShape::Bool, "true")
-        .with_doc("Allows a URL on this machine or in its local network, and plain http.")
+        .with_doc("Allows a URL on this machine or its local network, and plain http.")
         .default("false"),
     KeySpec::new("command", ValueShape::List { of: &WORD, least: 1, most: 50 }, "[notify-send, \"{{ text }}\"]")
         .with_doc(
@@ -441,7 +440,7 @@ pub(crate) static PROFILE: &[KeySpec] = &[
         .with_doc("Errors that stop a run as soon as a single message is rejected with one of them.")
         .default("[Not enough money]"),
     KeySpec::new("proxy", ValueShape::Line, "http://proxy.example:3128")
-        .with_doc("The proxy for requests. Proxy settings of the environment are ignored."),
+        .with_doc("The proxy for requests. Proxy settings in the environment are ignored."),
     KeySpec::new("account", ValueShape::Line, "main")
         .with_doc("The account's name, if several profiles share one account and its rate limit."),
     KeySpec::new("prices", ValueShape::Map(PRICES), "{ sms: 0.80, viber: 0.50 }")
@@ -480,7 +479,7 @@ static HOOK: &[KeySpec] = &[
 
 static POLICY: &[KeySpec] = &[
     KeySpec::new("cap", ValueShape::Cap, "3/7d")
-        .with_doc("The maximum number of messages to one number from all campaigns in a period."),
+        .with_doc("The maximum number of messages that a phone number can get from all campaigns in a period."),
     KeySpec::new("window", ValueShape::Or { alone: &HOURS, keys: WINDOW }, "09:00-20:00")
         .with_doc("When messages can be sent. A campaign's own window can only narrow these hours."),
     KeySpec::new("suppress", ValueShape::List { of: &SUPPRESS, least: 0, most: 100 }, "[stop.csv]")
@@ -493,7 +492,7 @@ static POLICY: &[KeySpec] = &[
 
 static APPROVAL: &[KeySpec] = &[
     KeySpec::new("above", ValueShape::Integer { least: 0, most: u32::MAX }, "1000")
-        .with_doc("A run with more recipients than this needs an approval.")
+        .with_doc("A run with more recipients than this needs approval.")
         .mark_required(),
     KeySpec::new("by", ValueShape::Texts, "{ Olha: ed25519:… }")
         .with_doc("The people who can approve a run, each with the public key that `approve --new-key NAME` prints.")

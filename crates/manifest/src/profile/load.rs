@@ -317,7 +317,7 @@ fn load_words(path: &CampaignPath) -> LoadedFile<Vec<String>> {
             count if count > MAX_OPT_OUT_WORDS => {
                 let what =
                     format!("`{word}` has {count} words, but an opt-out phrase can have at most {MAX_OPT_OUT_WORDS}");
-                let help = "write only the first words; the rest of a short reply is ignored";
+                let help = "write only the first words; in a short reply, any words after them are ignored";
                 report.add(&span, Finding::new(&rules::OPT_OUT_WORDS, what).help(help));
             }
             _ => match known.find_covering_word(word) {

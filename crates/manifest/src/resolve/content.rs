@@ -99,7 +99,7 @@ impl Resolver<'_> {
         for (index, slot) in slots.iter().enumerate() {
             if slots[..index].iter().any(|other| other.channel == slot.channel) {
                 let finding = Finding::new(&rules::REPEATED_CHANNEL, format!("`{}` is listed twice", slot.channel));
-                self.report.add(slot.name_span, finding.help("remove one of them; each channel is tried once"));
+                self.report.add(slot.name_span, finding.help("remove one of them; each channel is tried only once"));
                 possible = false;
             }
             if slot.channel.facts().single && slots.len() > 1 {
@@ -549,7 +549,8 @@ impl Resolver<'_> {
             self.check_group_name(group, &entry.value.span, "a group")?;
         }
         if holdout.share.hundredths() == 10_000 {
-            let finding = Finding::new(&rules::SHARES, "`holdout` includes all recipients, so no messages are sent");
+            let finding =
+                Finding::new(&rules::SHARES, "`holdout` includes all recipients, so no messages would be sent");
             self.report.add(&entry.key_span, finding.help("write a smaller share, such as `10%`"));
         }
         Some(holdout).filter(|holdout| holdout.share.hundredths() > 0)

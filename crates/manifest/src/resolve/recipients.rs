@@ -281,10 +281,7 @@ fn parse_safe_url(text: &str) -> Result<Url, (&'static str, &'static str)> {
         "https" => Ok(url),
         "http" if is_loopback_host(url.host_str().unwrap_or_default()) => Ok(url),
         "http" => Err(("plain `http` sends phone numbers unencrypted", "use `https://`")),
-        _ => Err((
-            "`url` must start with `https://`",
-            "use `https://`, or fetch the list with a program under `command`",
-        )),
+        _ => Err(("`url` must start with `https://`", "use `https://`, or fetch the list with a program (`command`)")),
     }
 }
 
@@ -333,8 +330,8 @@ impl Resolver<'_> {
             let file = insert_date(name, self.today).and_then(|name| self.paths.resolve_path(&name).ok());
             if file.is_some_and(|file| file.path() == list.path()) {
                 let message =
-                    format!("`{name}` under `suppress` is the list of recipients itself, so no messages are sent");
-                let help = "write the name of the file with opted-out numbers, as in `suppress: [stop-list.csv]`";
+                    format!("`{name}` under `suppress` is the list of recipients itself, so no messages would be sent");
+                let help = "write the name of the file with the opted-out numbers, as in `suppress: [stop-list.csv]`";
                 self.report.add(span, Finding::new(&rules::SUPPRESS_FILE, message).help(help));
             }
         }
@@ -394,7 +391,7 @@ impl Resolver<'_> {
     fn resolve_table(&mut self, entry: &MapEntry, taken: bool) -> Option<TableFile> {
         self.check_variable_name(&entry.key, &entry.key_span);
         if taken {
-            let message = format!("`{}` is the name of a table, and also of a column or constant", entry.key);
+            let message = format!("`{}` is the name of both a table and a column or constant", entry.key);
             let finding = Finding::new(&rules::NAME_CLASH, message).help("rename one of them");
             self.report.add(&entry.key_span, finding);
         }

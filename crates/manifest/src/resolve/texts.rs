@@ -40,7 +40,7 @@ impl Resolver<'_> {
         let text = if scalar.is_block() { scalar.text.strip_suffix('\n') } else { None }.unwrap_or(&scalar.text);
         let text = text.replace('\r', "");
         if matches!(entry.key.as_str(), "message" | "caption") && is_file_name(&text) {
-            let message = format!("`{text}` looks like a file name, but is sent as the message text");
+            let message = format!("`{text}` looks like a file name, but would be sent as the message text");
             let help = format!("write `{}: {{ file: {text} }}`", entry.key);
             self.report.add(&entry.value.span, Finding::new(&rules::LOOKS_LIKE_A_FILE, message).help(help));
         }

@@ -17,11 +17,11 @@ pub(super) static TWO_SCRIPTS: Rule = Rule::warning(
         cause: "A word mixes Latin and Cyrillic letters. It looks right, but spam filters might block it, and an SMS \
                 can cost more.",
         example: &["message: \"Знижкa 20%\"                       # the last letter is Latin"],
-        fix: "type the word again with one keyboard layout",
+        fix: "type the word again, using a single keyboard layout",
     },
 );
 
-const TWO_SCRIPTS_HELP: &str = "type the word again with one keyboard layout";
+const TWO_SCRIPTS_HELP: &str = "type the word again, using a single keyboard layout";
 
 /// The words with mixed alphabets in the constant part of a text.
 pub(super) fn check_mixed_alphabets(text: &NamedTemplate) -> Vec<TextProblem> {
@@ -35,7 +35,7 @@ pub(super) fn check_mixed_alphabets(text: &NamedTemplate) -> Vec<TextProblem> {
 /// A finding about words in cells that messages show.
 pub(super) fn report_two_scripts(column: &str, example: &str, rows: &str) -> Finding {
     let message = format!("{}, in the column `{column}` of {rows}", describe_word(example));
-    Finding::new(&TWO_SCRIPTS, message).help("type the words again in the list with one keyboard layout")
+    Finding::new(&TWO_SCRIPTS, message).help("retype the words in the list, using a single keyboard layout")
 }
 
 fn describe_word(word: &str) -> String {
@@ -265,7 +265,7 @@ pub(super) static CODES_ONLY: Rule = Rule::error(
     RuleText {
         cause: "Telegram sends only one-time codes. The gateway accepts 4 to 8 digits, without words or spaces.",
         example: &["channels: [{ telegram: { message: \"Your code: {{ code }}\" } }]"],
-        fix: "write only the code, `message: \"{{ code }}\"`, or use another channel for words",
+        fix: "write only the code, `message: \"{{ code }}\"`, or use another channel for text",
     },
 );
 
@@ -279,7 +279,7 @@ pub(super) fn check_code_text(stage: &Stage<NamedTemplate>) -> Vec<TextProblem> 
         let title = stage.channel().facts().title;
         let words = if words.trim().is_empty() { "a space".to_owned() } else { format!("`{}`", words.trim()) };
         let message = format!("{title} cannot send {words}: it accepts only a code of 4 to 8 digits");
-        let help = "write only the code, for example `message: \"{{ code }}\"`, or use `sms` or `viber` for words";
+        let help = "write only the code, for example `message: \"{{ code }}\"`, or use `sms` or `viber` for text";
         Some(problem_at(text, at, &CODES_ONLY, message, help))
     };
     filled.filter_map(problem).collect()

@@ -121,7 +121,8 @@ fn parse_purchase(
     zone: &TimeZone,
 ) -> Result<Purchase, &'static str> {
     let phone = parse_phone_number(phone, region).map_err(|_| "no valid phone number")?;
-    let moment = PurchaseTime::parse(at, zone).ok_or("no valid time (valid: 2026-12-01 10:00 or 01.12.2026)")?;
+    let moment =
+        PurchaseTime::parse(at, zone).ok_or("no valid time (valid formats include 2026-12-01 10:00 and 01.12.2026)")?;
     let amount = match has_amounts {
         true => parse_amount(paid).ok_or("no valid amount")?,
         false => Amount::default(),
