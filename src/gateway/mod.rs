@@ -292,7 +292,7 @@ async fn confirm_weaker_approval(context: &Context, changes: &[WeakerRule]) -> R
             changes.iter().map(|WeakerRule { account, known, .. }| format!("`{account}` needs {known}")).collect();
         let now = changes.first().map_or("", |change| &change.now);
         return Err(CommandFailure::invalid(format!(
-            "the account {}, but the profile now has {now}; nothing was changed",
+            "the account {}, but the profile now requires {now}; nothing was changed",
             needs.join(" and the account ")
         ))
         .with_help("restore `approval`, or accept the change at a terminal"));

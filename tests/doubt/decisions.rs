@@ -63,9 +63,9 @@ fn rows_shortened_by_a_spreadsheet_are_named_or_refused() {
     let resolve = || sale.campaign(&["resolve", "sale", "--file", "doubt.csv", "--as", "sent"]);
     let spoilt = "7,83783E+14";
     for (list, words) in [
-        (format!("row;to\n3;{}\n", phone(4)), "row 2: row 3 (…04) does not match a message in sale@1"),
-        (format!("row;to;run\n3;{};sale@2\n", phone(3)), "row 2: row 3 does not match a message in sale@1"),
-        (format!("id;row;to\n17;3;{}\n", phone(3)), "row 2: `17` is not the `id` of a message in sale@1"),
+        (format!("row;to\n3;{}\n", phone(4)), "row 2: row 3 (…04) does not match any message in sale@1"),
+        (format!("row;to;run\n3;{};sale@2\n", phone(3)), "row 2: row 3 does not match any message in sale@1"),
+        (format!("id;row;to\n17;3;{}\n", phone(3)), "row 2: `17` is not the `id` of any message in sale@1"),
         (format!("id;row;to\n{spoilt};3;3,80501E+11\n"), "a spreadsheet shortened the number `3,80501E+11`"),
         (format!("id;row\n{spoilt};3\n"), "results sale@1 --state in_doubt --excel --out FILE"),
         ("row;number\n3;7\n".to_owned(), "neither an `id` column nor `row` and `to` columns"),

@@ -42,7 +42,7 @@ fn large_run_is_refused_with_commands_until_it_is_approved() {
     sale.run(&["--offline", "--yes", "--plan", &digest]).exits(2).says("needs an approval");
     sale.campaign(&["approve", &digest[..16]]).exits(2).says("the approval must be signed");
     sign(&sale, &digest, "olha.key");
-    sale.campaign(&["approve", &digest, "--key", "olha.key"]).exits(2).says("is already approved by Olha");
+    sale.campaign(&["approve", &digest, "--key", "olha.key"]).exits(2).says("has already been approved by Olha");
     run_in(&sale, EARLIER, &["--offline", "--plan", &digest]).exits(5).says("approved by Olha");
     // The run resumes without another approval, and without a plan it is confirmed as usual.
     run_in(&sale, EARLIER, &["--offline", "--plan", &digest]).exits(5);

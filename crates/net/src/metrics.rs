@@ -95,7 +95,7 @@ impl Default for Metrics {
             new.allowed.clone(),
         );
         registry.register("receipts", "Receipts that this process received, by result", new.receipts.clone());
-        registry.register("occurrences", "Occurrences of schedules, by result", new.occurrences.clone());
+        registry.register("occurrences", "Schedule occurrences, by result", new.occurrences.clone());
         registry.register(
             "notifications",
             "Notifications that this process tried to deliver, by result",

@@ -482,7 +482,7 @@ pub(super) async fn find_excluding_runs(
                     run.name()
                 );
                 Finding::new(&rules::EXCLUDE, message).help(
-                    "specify a run that sent messages; without `exclude`, all recipients of the list get this message",
+                    "specify a run that sent messages; without `exclude`, all recipients in the list get this message",
                 )
             }
             None => unknown_run_finding(past, did_you_mean(&past.run, names.iter().map(String::as_str))),

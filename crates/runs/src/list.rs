@@ -144,7 +144,8 @@ impl fmt::Debug for DecodedList {
 /// The finding that a list was not checked, because it was not fetched.
 fn unfetched_list_finding(campaign: &Campaign) -> Finding {
     let Campaign { recipients, places, .. } = campaign;
-    let message = format!("the list ({recipients}) was not checked, because only a run or `--fetch` fetches it");
+    let message =
+        format!("the list ({recipients}) was not checked, because it is fetched only by a run or with `--fetch`");
     Finding::new(&rules::RECIPIENTS_UNSEEN, message)
         .at(places.locate_key(&format!("recipients.{}", recipients.source_key())))
 }

@@ -217,7 +217,7 @@ impl OptOutReader<'_> {
     fn parse_opt_out(&mut self, [phone, scope, reason, source, at, gateways]: [&str; 6]) -> Result<OptOut, String> {
         let phone = parse_phone_number(phone, self.terms.region).map_err(|problem| match problem {
             PhoneProblem::National => {
-                "the number has no country code; write it with `+`, or set its country: `--region UA`".to_owned()
+                "the number has no country code; write it with `+` and its country code, or set its country: `--region UA`".to_owned()
             }
             problem => problem.to_string(),
         })?;

@@ -88,7 +88,7 @@ fn list_held_recipients(held: &[HeldRecipient]) -> String {
 
 fn describe_excess(number: u64, most: u64) -> String {
     let recipients = format_count(number, "recipient");
-    format!("test messages of this edition would reach {recipients}; the limit is {}", format_thousands(most))
+    format!("test messages for this edition would reach {recipients}; the limit is {}", format_thousands(most))
 }
 
 /// The caps for a message of an assistant.

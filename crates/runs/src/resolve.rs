@@ -181,7 +181,7 @@ impl RowChoice {
                 let NamedRows { mut rows, by_number } = NamedRows::read(path, run)?;
                 if let Some(line) = match_by_number(ledger, run, &by_number, &mut rows).await? {
                     let named =
-                        format!("row {} ({}) does not match a message", line.named.0, line.named.1.format_masked());
+                        format!("row {} ({}) does not match any message", line.named.0, line.named.1.format_masked());
                     let (path, row, run) = (path.clone(), line.row, run.name());
                     return Err(DecisionRefusal::ForeignId { path, row, named, run }.into());
                 }
@@ -251,9 +251,9 @@ impl NamedRows {
             }
             _ => {
                 let named = if id.is_empty() {
-                    format!("row {row} does not match a message")
+                    format!("row {row} does not match any message")
                 } else {
-                    format!("`{id}` is not the `id` of a message")
+                    format!("`{id}` is not the `id` of any message")
                 };
                 Err(DecisionRefusal::ForeignId { path: path(), row: line, named, run: name.to_owned() }.into())
             }

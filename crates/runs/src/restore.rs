@@ -77,7 +77,7 @@ pub enum BackupRefusal {
 fn describe_duplicate_risk(made_at: Timestamp, number: u64, said: Option<u64>) -> String {
     let recipients = format_count(number, "recipient");
     let accepted =
-        said.map(|said| format!(", and you accepted duplicates for {}", format_thousands(said))).unwrap_or_default();
+        said.map(|said| format!(", but you accepted duplicates for {}", format_thousands(said))).unwrap_or_default();
     format!(
         "the ledger was restored from a backup made at {} and does not contain messages sent since then: {recipients} \
          might get the message twice{accepted}; nothing was sent",
@@ -143,7 +143,8 @@ pub async fn accept_restored_ledger(adapters: &Adapters) -> Result<RestoredLedge
 
 /// The numbers in the ledger that were forgotten in this state folder.
 async fn find_forgotten_numbers(adapters: &Adapters) -> Result<Vec<Phone>, Error> {
-    let unread = |error: std::io::Error| Error::Storage(format!("cannot read which numbers were forgotten: {error}"));
+    let unread =
+        |error: std::io::Error| Error::Storage(format!("cannot read the record of forgotten numbers: {error}"));
     let Some(forgotten) = ForgottenNumbers::read(&adapters.state).map_err(unread)? else { return Ok(Vec::new()) };
     let (ledger, mut found) = (adapters.ledger.as_ref(), RoaringTreemap::new());
     for run in ledger.list_runs(RunFilter::all()).await?.iter().filter(|run| run.purged_at.is_none()) {

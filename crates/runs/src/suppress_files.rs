@@ -67,7 +67,7 @@ fn read_files<'f>(
         match read_file(file, file.region.or(region)) {
             Ok(FileNumbers { numbers, unread }) if numbers.is_empty() && !unread.is_empty() => {
                 let message =
-                    format!("no row of `{}` has a usable number: {}", file.file.display(), describe_unread(&unread));
+                    format!("no row in `{}` has a usable number: {}", file.file.display(), describe_unread(&unread));
                 let finding = Finding::new(&rules::SUPPRESS_FILE, message).help(unread_help(&unread));
                 wrong.push(at_its_key(finding));
             }
@@ -76,7 +76,7 @@ fn read_files<'f>(
                 if !unread.is_empty() {
                     let rows = unread.len() as u64;
                     let message = format!(
-                        "{} of `{}` {} no usable number: {}",
+                        "{} in `{}` {} no usable number: {}",
                         format_count(rows, "row"),
                         file.file.display(),
                         choose_plural(rows, "has", "have"),

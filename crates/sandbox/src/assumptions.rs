@@ -57,7 +57,7 @@ const REQUESTS: &[Assumption] = rows! {
         because "the contract shows no limit" changed by "limits";
     "no-endpoint": "a path that is not an endpoint, with any number of leading slashes"
         => "HTTP 404 and a JSON error"
-        because "the contract does not cover this, and a wrong path must be noticeable";
+        because "the contract does not cover this, and a wrong path must not go unnoticed";
     "get": "a request that is not a POST"
         => "HTTP 200 and a top-level error"
         because "the contract says 200 in every case";
@@ -90,10 +90,10 @@ const REQUESTS: &[Assumption] = rows! {
             sign is not valid"
         because "contract 4.3 shows only digits, and no numbering plan";
     "phones-joined": "several numbers in one `phone`, separated by commas"
-        => "one message for each; the result has the first `msg_id` and the sum of parts; if one number is \
+        => "one message for each; the result has the first `msg_id` and the total number of parts; if one number is \
             invalid, or if there are more than 1000, all of them are rejected; a trailing comma is allowed; does \
             not apply to `hlr` and `call/otp`"
-        because "clients send it, and the response has one entry per operation";
+        because "clients send such lists, and the response has one entry per operation";
     "sms-fields": "the fields of `sms`"
         => "`sms_signature` and `sms_message` required; `sms_lifetime` (3600 to 259200 s), `short_link`, `hook` optional"
         because "the platform's public documentation";
@@ -107,18 +107,18 @@ const REQUESTS: &[Assumption] = rows! {
         => "60 to 172800 s"
         because "the platform's public documentation";
     "telegram-fields": "the fields of `telegram`"
-        => "`message`, a code of 4 to 8 digits; optional `telegram_lifetime` from 60 s, `hook`"
+        => "`message`, a code of 4 to 8 digits; optional `telegram_lifetime` (at least 60 s) and `hook`"
         because "the platform's public documentation";
     "voice-fields": "the fields of `voice` and of the `voice` stage"
-        => "`message` (optional in a stage), `dtmf`, and `gender`, `language`, `name` at the same level or in an object `voice`; any language and name"
+        => "`message` (optional in a stage), `dtmf`, and `gender`, `language`, `name` at the same level or in a `voice` object; any language and name"
         because "the contract shows one format, and the platform's documentation shows the other";
     "pipeline-stages": "the required fields of pipeline stages that the contract does not define"
         => "rcs: signature and message; viber: any `type`; whatsapp: nothing, not even its object; objects for \
             channels that are not listed are ignored"
         because "contract 4.3 leaves WhatsApp unchecked; the rest is the minimum for a message";
     "sender-names": "which sender names are accepted"
-        => "for SMS 3 to 11 Latin letters, digits, dots, dashes, underscores or spaces with at least one letter; any text for Viber and RCS; with a list of senders, only names on it that are `Checked`"
-        because "mobile operators have this rule; WhatsApp is not checked (contract 4.3)" changed by "accounts[].senders";
+        => "for SMS, 3 to 11 Latin letters, digits, dots, dashes, underscores or spaces with at least one letter; for Viber and RCS, any text; with a list of senders, only names on it that are `Checked`"
+        because "mobile operators enforce this rule; WhatsApp is not checked (contract 4.3)" changed by "accounts[].senders";
     "addresses": "valid addresses in images, links and hooks"
         => "http or https with a host name"
         because "the contract says only that it is a URL";
@@ -149,7 +149,7 @@ const ANSWERS: &[Assumption] = rows! {
         because "without it, WhatsApp campaigns cannot be rehearsed" changed by "accounts[].whatsapp";
     "senders": "the account's sender names"
         => "every well-formed name is accepted and none is listed, unless the scenario contains a list"
-        because "an incomplete list rejects valid names" changed by "accounts[].senders";
+        because "an incomplete list would reject valid names" changed by "accounts[].senders";
     "code-call": "the result of `call/otp`"
         => "`code` with four digits derived from the `msg_id`, and `price`"
         because "the platform's public documentation; every run gets the same codes" changed by "prices.call/otp";
@@ -157,7 +157,7 @@ const ANSWERS: &[Assumption] = rows! {
         => "every number is reachable, not ported, and belongs to one fictitious Ukrainian operator; `status` is the result of the lookup: `DELIVERED`, or the status of the failure"
         because "the format of the record is public, but its contents depend on the subscriber" changed by "channels.hlr.delivered, channels.hlr.fails_as, exceptions";
     "templates": "the fields of the template operations that the contract does not define"
-        => "`template/delete`: `id`; `template/viber/create`: `signature` and `template`; `template/viber/delete`: `id`; it deletes nothing if a different `template` text is sent with it"
+        => "`template/delete`: `id`; `template/viber/create`: `signature` and `template`; `template/viber/delete`: `id`; it deletes nothing if the request contains a different `template` text"
         because "by analogy with the operations in the contract";
     "template-count": "what the two numbers in a template's `count` mean"
         => "characters and messages, as in `8 / 1`; characters are counted as in SMS billing"
@@ -166,7 +166,7 @@ const ANSWERS: &[Assumption] = rows! {
         => "numbers from 1, for each account and each of the two kinds; they are never reused"
         because "the contract says only that it is a number";
     "template-limit": "how many templates an account can have"
-        => "10000 of each kind and 16 MiB of text; then an operation fails with `Too many templates`"
+        => "10000 of each kind and 16 MiB of text; beyond that, an operation fails with `Too many templates`"
         because "it limits the sandbox's memory use";
     "template-review": "the review of a Viber template"
         => "`new`, after ten seconds `submitted`, and after ten more seconds `approved`"
@@ -176,7 +176,7 @@ const ANSWERS: &[Assumption] = rows! {
         => "100000000.123456 UAH at the start"
         because "amounts have many decimal places, and a rehearsal must not run out of money by accident" changed by "accounts[].balance, accounts[].currency";
     "prices": "the price of a message part"
-        => "an invented price for each channel; SMS are charged per part, other stages once"
+        => "an invented price for each channel; SMS messages are charged per part, other stages once"
         because "the contract shows no prices" changed by "prices.<channel>";
     "reservation": "which amount is reserved, and when"
         => "the most expensive stage of each message, when the message arrives; if the balance does not cover all recipients, the operation fails with `Not enough money` and nothing is reserved"

@@ -113,7 +113,7 @@ impl Resolver<'_> {
                 &rules::CUT_TEXT,
                 "YAML reads the part after ` #` as a comment, so the value is cut off there",
             );
-            let help = "to keep ` #`, put the whole value in quotes; for a comment, put the part before it in quotes";
+            let help = "to keep ` #`, put the whole value in quotes; if it starts a comment, put only the part before it in quotes";
             self.report.add(&cut, finding.help(help));
         }
     }

@@ -257,8 +257,8 @@ impl<'t> ErrorPosition<'t> {
             }
             Some('-') => {
                 let finding = Finding::new(&rules::YAML_SYNTAX, "a list cannot start on the same line as its key");
-                let help = "start each item with `- ` on its own line; if it is a value that starts with `-`, \
-                    put it in quotes";
+                let help = "start each item with `- ` on its own line; if the value is text that starts with \
+                    `-`, put it in quotes";
                 (finding.help(help), self.value_span())
             }
             Some(c @ ('|' | '>')) => {
@@ -314,7 +314,7 @@ fn find_slip(line: &str, is_key: &impl Fn(&str) -> bool) -> Option<(Range<usize>
         let message =
             format!("this line starts with a kind of space that YAML does not accept (U+{:04X})", u32::from(space));
         let finding = Finding::new(&rules::YAML_INDENTATION, message);
-        return Some((at..at + space.len_utf8(), finding.help("type the spaces at the start of the line again")));
+        return Some((at..at + space.len_utf8(), finding.help("retype the spaces at the start of the line")));
     }
     let item =
         rest.trim_start_matches(['\u{2010}', '\u{2011}', '\u{2012}', '\u{2013}', '\u{2014}', '\u{2015}', '\u{2212}']);

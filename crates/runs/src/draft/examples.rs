@@ -59,7 +59,7 @@ pub static EXAMPLES: [ExampleCampaign; 7] = [
     ),
     example!(
         "code",
-        "One-time codes, by SMS or a voice call",
+        "One-time codes, by SMS or voice call",
         ["campaign.yaml", "sms.uk.txt", "sms.en.txt", "voice.uk.txt", "voice.en.txt", "digits.txt", "list.csv"]
     ),
     example!(

@@ -292,7 +292,7 @@ fn describe_nothing(run: &str, failed: u64, error: Option<&str>, skipped: Skippe
 
 fn describe_unconfirmed(run: &str, rows: u64, said: Option<u64>) -> String {
     let messages = format_count(rows, "message");
-    let accepted = said.map(|said| format!(", and you accepted duplicates for {}", format_thousands(said)));
+    let accepted = said.map(|said| format!(", but you accepted duplicates for {}", format_thousands(said)));
     let accepted = accepted.unwrap_or_default();
     format!("the gateway did not confirm that {messages} in {run} failed on every channel{accepted}; nothing was sent")
 }
@@ -416,7 +416,7 @@ pub enum PlanRefusal {
         digest: String,
     },
     /// The plan is approved already.
-    #[error("the plan {} is already approved by {by}, and no run has used the approval yet", short_digest(.digest))]
+    #[error("the plan {} has already been approved by {by}, and no run has used the approval yet", short_digest(.digest))]
     Approved {
         /// The digest of the plan.
         digest: String,
@@ -475,7 +475,7 @@ pub enum PlanRefusal {
     #[error("the profile has no `approval`, so a signature cannot be verified; nothing was approved")]
     NobodyCanSign,
     /// No approver of the profile signed this token for a run.
-    #[error("this token is not valid: it was not signed for a run by an approver in the profile; nothing was sent")]
+    #[error("this token is not valid: no approver in the profile signed it for a run; nothing was sent")]
     NotProven,
     /// A token approves another plan than the named one.
     #[error("this token approves the plan {}, not {digest}; nothing was sent", short_digest(.approved))]

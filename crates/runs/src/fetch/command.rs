@@ -44,7 +44,7 @@ pub(super) async fn fetch_from_command(
         .child
         .wait()
         .await
-        .map_err(|error| FetchError::new(format!("cannot find out how `{program}` ended: {error}")))?;
+        .map_err(|error| FetchError::new(format!("cannot determine how `{program}` exited: {error}")))?;
     if status.success() {
         return Ok(spool);
     }

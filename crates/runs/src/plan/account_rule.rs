@@ -33,7 +33,7 @@ impl std::fmt::Display for WeakerRule {
         let Self { gateway, account, known, now, by, at } = self;
         write!(
             f,
-            "the account `{account}` needs {known} (recorded by {by} at {}), but the gateway `{gateway}` has {now}",
+            "the account `{account}` needs {known} (recorded by {by} at {}), but the gateway `{gateway}` now requires {now}",
             format_local_minute(*at)
         )
     }
