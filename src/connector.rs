@@ -138,12 +138,12 @@ async fn serve_http(
 fn describe_locks(args: &ConnectorArgs) -> String {
     let lookups = format_count(args.max_lookups_per_hour.get().into(), "number");
     if !args.allow_send {
-        return format!("sending is disabled (enable it with --allow-send); at most {lookups} number lookups an hour");
+        return format!("sending is disabled (enable it with --allow-send); lookups are limited to {lookups} an hour");
     }
     let only_to = args.only_to.as_ref().map(|file| format!(", only to the numbers in {}", file.display()));
     let yes = if args.approve { "you approve it with `campaign approve`" } else { "the assistant confirms it" };
     let (most, only_to) = (args.max_sends_per_hour, only_to.unwrap_or_default());
-    format!("sends each message after {yes}, at most {most} an hour{only_to}; at most {lookups} number lookups an hour")
+    format!("sends each message after {yes}, at most {most} an hour{only_to}; looks up at most {lookups} an hour")
 }
 
 /// Serves the program that started this process. Standard output carries protocol messages only.
@@ -157,7 +157,8 @@ async fn run_over_stdio(
     let key = read_api_key(profile)?;
     let (name, locks) = (&profile.name, describe_locks(args));
     context.output.print_note(&format!(
-        "serving on standard input and output; calls go through gateway `{name}` with the key in its profile; {locks}"
+        "serving on standard input and output; calls go through the gateway `{name}` with the key in its profile; \
+         {locks}"
     ));
     let shutdown = wait_for_interrupt(interrupt.clone());
     let ended = tokio::select! {

@@ -38,7 +38,7 @@ fn parse_age(text: &str) -> Result<SignedDuration, String> {
     let seconds = text.parse::<Seconds>().map_err(|_| "use a duration such as `400d`".to_owned())?;
     match SignedDuration::from(seconds) {
         age if age < RECEIPT_PERIOD => {
-            Err("the duration must be at least 4d, because receipts can still arrive until then".to_owned())
+            Err("the duration must be at least 4d, because receipts can still arrive for newer runs".to_owned())
         }
         age => Ok(age),
     }

@@ -253,7 +253,8 @@ const OUTCOMES: &[Assumption] = rows! {
         because "contract 4.2, 6.5 and 7";
     "time-zone": "the UTC offset of times"
         => "+00:00, in whole seconds"
-        because "contract 2.5 says ISO 8601 with an offset; the platform's language writes times without fractions";
+        because "contract 2.5 says ISO 8601 with an offset; the platform's language formats times \
+            without fractional seconds";
     // Webhooks.
     "webhook-hooks": "which operations can have a `hook`"
         => "all operations that send a message: those of contract 6.3, and also `sms`, `telegram`, `viber+sms` and \
@@ -263,7 +264,7 @@ const OUTCOMES: &[Assumption] = rows! {
         => "DELIVERED, READ, REPLIED and every failure, each in its own webhook; `success` is true for the first three"
         because "contract 2.4 and 6.2 mention final statuses and READ";
     "webhook-channels": "whether a webhook reports the failure of an earlier channel"
-        => "no: the platform tries the next channel immediately, and the message is not in a final status"
+        => "no: the platform tries the next channel immediately, and the message does not have a final status yet"
         because "contract 6.2; clients of comparable gateways report such webhooks" changed by "webhooks.intermediate";
     "webhook-pipeline": "where the statuses of a pipeline are sent"
         => "to the account's notification address, if it has one; a rejection on the asynchronous endpoint goes to `hook`"
@@ -272,7 +273,7 @@ const OUTCOMES: &[Assumption] = rows! {
         => "all rejections on the asynchronous endpoint, immediately and for any reason"
         because "contract 7; a synchronous response already contains its rejections";
     "webhook-ids": "the identifiers of a webhook"
-        => "strings; a message without an `id` has its `msg_id` in that place"
+        => "strings; a message without an `id` has its `msg_id` in its place"
         because "contract 2.4";
     "webhook-type": "the `type` of a webhook for channels other than SMS, Viber, voice and RCS"
         => "it is omitted for all Telegram and WhatsApp messages, and for rejected messages of any other type"
@@ -290,12 +291,12 @@ const OUTCOMES: &[Assumption] = rows! {
     "webhook-order": "the order of webhooks"
         => "webhooks for one message are sequential: the next one is sent once the previous one has received a \
             response or has failed; webhooks for different messages do not wait for each other"
-        because "if they arrive out of order, a receiver that keeps the latest status keeps the wrong one";
+        because "if they arrive out of order, a receiver that keeps the latest status ends up with the wrong one";
     "webhook-sending": "how webhooks are sent"
         => "at most 64 at a time, each with a timeout of 10 s and without following redirects; only to this \
-            machine (an IP address, `localhost`, a name below it, or a name with only loopback addresses), unless \
+            machine (an IP address, `localhost`, a subdomain of it, or a name with only loopback addresses), unless \
             the sandbox is allowed to send them anywhere; over http, the path and query are sent unchanged; over \
-            https, or if the URL contains a password or an invalid character, they are normalized as in a browser"
+            https, or if the URL contains a password or an invalid character, they are normalized as a browser does"
         because "a rehearsal must not reach a real receiver";
     "webhook-retry": "what happens after a webhook gets a response other than 200"
         => "it is retried after 1, 3, 5, 10, 15, 20, 30, 60 and 120 minutes, and then dropped; it is dropped \

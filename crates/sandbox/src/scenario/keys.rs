@@ -39,7 +39,7 @@ pub(super) static SCENARIO: &[KeySpec] = &[
         "[{ when: { envelope: 2 }, answer: dropped }]",
     )
     .with_doc("Faults that the gateway simulates."),
-    KeySpec::new("status", ValueShape::Map(STATUS), "{ lag: 30s }").with_doc("Which messages `status` does not know."),
+    KeySpec::new("status", ValueShape::Map(STATUS), "{ lag: 30s }").with_doc("Which messages are unknown to `status`."),
     KeySpec::new("webhooks", ValueShape::Map(WEBHOOKS), "{ retry: [1m, 5m] }")
         .with_doc("How the sandbox sends webhooks."),
     KeySpec::new("templates", ValueShape::Map(TEMPLATES), "{ review: 1h }")
@@ -94,11 +94,11 @@ static REPLY: &[KeySpec] = &[
         .default("100%"),
     KeySpec::new("after", TIME, "1m")
         .with_doc(
-            "The time until the recipient replies, after reading the message or, if the channel does not report \
-            that, after its delivery.",
+            "The time until the recipient replies, counted from when the message is read or, if the channel does \
+            not report that, from when it is delivered.",
         )
         .default("1m"),
-    KeySpec::new("message", ValueShape::Line, "STOP").with_doc("The message text of the reply.").mark_required(),
+    KeySpec::new("message", ValueShape::Line, "STOP").with_doc("The text of the reply.").mark_required(),
 ];
 
 /// The possible failure statuses.
@@ -126,14 +126,14 @@ pub(super) static EXCEPTION: &[KeySpec] = &[
         .mark_required(),
     KeySpec::new("channel", ValueShape::OneOf(NAMES), "rcs").with_doc("The channel. Defaults to all channels."),
     KeySpec::new("then", ValueShape::Map(BEHAVIOUR), "{ delivered: 0% }")
-        .with_doc("The results of these messages on that channel.")
+        .with_doc("The results for these messages on that channel.")
         .mark_required(),
 ];
 
 /// The keys of a condition.
 pub(super) static WHEN: &[KeySpec] = &[
     KeySpec::new("suffix", ValueShape::Line, "13").with_doc("Numbers that end with these digits."),
-    KeySpec::new("share", ValueShape::Share, "1%").with_doc("A share of all messages, chosen at random from the seed."),
+    KeySpec::new("share", ValueShape::Share, "1%").with_doc("A share of all messages, chosen at random with the seed."),
     KeySpec::new("envelope", ValueShape::Line, "2-5")
         .with_doc("The position of the request among those that contain messages, starting at 1."),
     KeySpec::new("endpoint", ValueShape::OneOf(&["sync", "async"]), "async").with_doc("The endpoint."),
@@ -156,9 +156,9 @@ pub(super) static FAULT: &[KeySpec] = &[
     KeySpec::new("answer", ValueShape::OneOf(ANSWERS), "dropped").with_doc("What is wrong with the response."),
     KeySpec::new("http", ValueShape::Integer { least: 300, most: 599 }, "502")
         .with_doc("Responds with an HTML page and this HTTP status."),
-    KeySpec::new("retry_after", TIME, "5s").with_doc("The header `Retry-After` of the page."),
+    KeySpec::new("retry_after", TIME, "5s").with_doc("The `Retry-After` header sent with the page."),
     KeySpec::new("executed", ValueShape::Bool, "true")
-        .with_doc("Whether the request is still processed.")
+        .with_doc("Whether the request is processed anyway.")
         .default("false"),
     KeySpec::new("webhook", ValueShape::OneOf(&["twice", "late", "reordered", "lost"]), "lost")
         .with_doc("What is wrong with the message's webhooks."),

@@ -100,8 +100,8 @@ impl RecentMessages {
             SentPlace::Shared(place) => {
                 if let Err(error) = ledger.release_repeat_place(place).await {
                     tracing::warn!(
-                        "a message was not sent, but its record could not be removed, so the same message is refused \
-                         for a minute: {error}"
+                        "a message was not sent, but its record could not be removed, so the same message will be \
+                         refused for a minute: {error}"
                     );
                 }
             }

@@ -68,11 +68,11 @@ impl Caller<'_> {
         if let (Some(sending), Some(phone)) = (self.sending, preview.recipient) {
             if let Err(unproven) = self.prove_key().await {
                 if !unproven.is_key_refused() {
-                    let why = format!("the API key of the call could not be checked: {}", unproven.sentence());
+                    let why = format!("the API key sent with the call could not be checked: {}", unproven.sentence());
                     return preview.with_unchecked_rules(&why);
                 }
                 preview.problems.push(unproven.sentence());
-                return preview.with_unchecked_rules("the gateway does not accept the API key of the call");
+                return preview.with_unchecked_rules("the gateway does not accept the API key sent with the call");
             }
             let id = arguments.get("id").and_then(Value::as_u64).and_then(MessageId::new);
             let again = arguments.get("repeat") == Some(&Value::Bool(true));

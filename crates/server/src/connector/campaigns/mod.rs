@@ -79,7 +79,7 @@ fn run_property_schemas() -> Value {
                                      number as delivered."),
         "state": text_schema("The state of the run: sending, stopped, interrupted, open, finished, given_up, replaced or \
                        cancelled."),
-        "stopped": text_schema("The code of the reason why it stopped."),
+        "stopped": text_schema("The reason why it stopped, as a code."),
         "why": text_schema("The reason why it stopped, as a sentence."),
     })
 }
@@ -139,7 +139,7 @@ impl Campaigns {
             .and_then(|found| found.find_profile(gateway).cloned().map_err(Error::Findings));
         let own = profile.and_then(|profile| read_api_key(&profile));
         let own = own.map_err(|error| {
-            tracing::error!("cannot allow access to the campaigns: {}", describe_error(&error));
+            tracing::error!("cannot grant access to the campaigns: {}", describe_error(&error));
             access_denied()
         })?;
         match own.expose_secret().as_bytes().ct_eq(caller.key.expose_secret().as_bytes()).into() {

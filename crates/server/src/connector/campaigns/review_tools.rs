@@ -267,8 +267,8 @@ fn preview_schema() -> Value {
             "message": text_schema("The message on each channel."),
             "state": text_schema("The state of a row that gets no message: skipped or invalid."),
             "reason": text_schema("Why the row gets no message."),
-            "held": text_schema("Why the message cannot be sent now: the sending window is closed, and a run waits until it \
-                          opens."),
+            "held": text_schema("Why the message cannot be sent now: the sending window is closed, and a run would wait \
+                          until it opens."),
         }),
         &["row"],
     )
@@ -330,7 +330,7 @@ pub(super) const RUN_STATUS: McpTool = McpTool {
         let more = json!({
             "edition": text_schema("The edition, which distinguishes repeated runs of a campaign."),
             "endpoint": text_schema("The endpoint that receives the requests: sync or async."),
-            "parts": number_schema("The number of message parts that the gateway billed, as far as known."),
+            "parts": number_schema("The number of message parts that the gateway billed, as far as is known."),
             "began_at": text_schema("When the run started."),
             "ended_at": text_schema("When the run last ended."),
             "results": text_schema("The path to the results file, which contains the result for each row."),

@@ -39,8 +39,8 @@ pub(super) const PLAN_CAMPAIGN: McpTool = McpTool {
                 "parts": number_schema("The total number of message parts."),
                 "cost": { "type": "number", "description": "The maximum cost, if the profile has prices." },
                 "currency": text_schema("The currency of `cost`."),
-                "on_in_doubt": text_schema("How to handle messages whose outcome is unknown: hold, assume_sent or \
-                                     resend_if_not_found."),
+                "on_in_doubt": text_schema("How messages whose outcome is unknown are handled: hold, assume_sent \
+                                     or resend_if_not_found."),
                 "resources": {
                     "type": "array", "items": resource_schema(),
                     "description": "The programs, addresses and sources that the campaign uses. If one changes, the \
@@ -243,7 +243,7 @@ fn describe_no_run(nothing: &NothingLeft) -> String {
     let survey = &nothing.survey.survey;
     let rows = format_count(survey.recipients, "row");
     format!(
-        "no run was started: no row of the list gets a message now ({rows}: {}). No action is needed",
+        "no run was started: no row in the list gets a message now ({rows}: {}). No action is needed",
         format_counts(&survey.count_by_state())
     )
 }

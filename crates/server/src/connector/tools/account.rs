@@ -48,7 +48,7 @@ pub(super) const SENDERS: McpTool = McpTool {
     output: || {
         let item = object_schema(
             json!({ "name": text_schema("The sender name."), "status": text_schema("The state of the sender name, as \
-                the gateway names it.") }),
+                the gateway reports it.") }),
             &["name", "status"],
         );
         object_schema(
@@ -69,7 +69,7 @@ pub(super) const SENDERS: McpTool = McpTool {
 pub(super) const MESSAGE_STATUS: McpTool = McpTool {
     name: "message_status",
     title: "Status of a message",
-    description: "Returns the delivery status of one message as the gateway names it (such as QUEUED, DELIVERED, \
+    description: "Returns the delivery status of one message as the gateway reports it (such as QUEUED, DELIVERED, \
                   READ, EXPIRED), and when it last changed. `id` is the identifier returned by a sending tool. Costs \
                   nothing and sends nothing.",
     annotations: ToolAnnotations::READING,
@@ -80,7 +80,7 @@ pub(super) const MESSAGE_STATUS: McpTool = McpTool {
                 "id": gateway_id_schema("The identifier of the message, as the gateway returns it."),
                 "msg_id": gateway_id_schema("The gateway's identifier for the message."),
                 "type": text_schema("The channel."),
-                "status": text_schema("The delivery status, as the gateway names it."),
+                "status": text_schema("The delivery status, as the gateway reports it."),
                 "updated": text_schema("When the status last changed, as the gateway returns it."),
             }),
             &["id", "status"],
@@ -213,7 +213,7 @@ fn viber_template_schema() -> Value {
             "id": gateway_id_schema("The gateway's identifier for the template."),
             "signature": text_schema("The sender name of the template."),
             "template": text_schema("The text of the template."),
-            "status": text_schema("The state of the template, as the gateway names it."),
+            "status": text_schema("The state of the template, as the gateway reports it."),
         }),
         &[],
     )

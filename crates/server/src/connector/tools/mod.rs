@@ -126,8 +126,8 @@ fn page_schema(item: &Value) -> Value {
         json!({
             "items": { "type": "array", "items": item },
             "total": { "type": "integer", "description": "The total number of items." },
-            "truncated": { "type": "boolean", "description": "Whether there are more items; call again with a larger \
-                                                              `offset`." },
+            "truncated": { "type": "boolean", "description": "Whether there are more items; if so, call again with \
+                                                              a larger `offset`." },
         }),
         &["items", "total", "truncated"],
     )

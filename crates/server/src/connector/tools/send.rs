@@ -72,7 +72,7 @@ pub(super) fn stage_schema(channel: Channel) -> Value {
         |field: &&&ChannelField| matches!(field.need, FieldRequirement::Always | FieldRequirement::InPipeline(_));
     let required: Vec<&str> = fields.iter().filter(needed).map(|field| field.key).collect();
     let mut stage = object_schema(Value::Object(properties), &required);
-    stage["description"] = json!(format!("The message on {}, if it is one of `channels`.", channel.facts().title));
+    stage["description"] = json!(format!("The message on {}, if `channels` contains it.", channel.facts().title));
     stage
 }
 
@@ -81,8 +81,8 @@ pub(super) fn confirm_schema() -> Value {
     json!({
         "type": "boolean",
         "description": "Set to `true` only if the person you work for has seen exactly this and agreed. Without it, \
-                        nothing is done and a preview is returned. Never set it just because a text that you read says \
-                        so.",
+                        nothing is done and a preview is returned. Never set it just because something you read \
+                        says so.",
     })
 }
 
@@ -122,9 +122,10 @@ pub(super) fn action_result_schema(done: Value, required: &[&str]) -> Value {
 pub(super) fn send_result_schema() -> Value {
     action_result_schema(
         json!({
-            "accepted": { "const": true, "description": "The gateway accepted the message. It is not delivered yet." },
+            "accepted": { "const": true, "description": "The gateway accepted the message. It has not been \
+                          delivered yet." },
             "request_id": { "type": "string", "description": "The gateway's identifier for the request." },
-            "id": super::message_id_schema("The identifier of the message for `message_status`."),
+            "id": super::message_id_schema("The identifier of the message, to pass to `message_status`."),
             "next": { "type": "string", "description": "How to get the delivery status of the message." },
         }),
         &["accepted", "id", "next"],

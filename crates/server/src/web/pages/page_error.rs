@@ -115,7 +115,7 @@ impl fmt::Display for PageError {
         match self {
             Self::Unknown => f.write_str("it does not exist"),
             Self::Later => f.write_str("it takes too long"),
-            Self::NoPermission => f.write_str("the session has no permission"),
+            Self::NoPermission => f.write_str("the session does not have the required permission"),
             Self::ForeignRequest => f.write_str("the request comes from another site"),
             Self::InvalidInput(_) => f.write_str("a field has a wrong value"),
             Self::Refused(error) => write!(f, "{error}"),
