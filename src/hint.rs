@@ -36,7 +36,7 @@ pub(super) fn error_hint(error: &Error, options: &RepeatedOptions) -> Option<Str
         Error::NoGateway => format!("add a profile: `{}`", command("gateway add NAME")),
         Error::SeveralGateways(_) => "choose a profile with `--gateway NAME`".to_owned(),
         Error::NoSuchRun { near: Some(near), .. } => format!("did you mean `{near}`?"),
-        Error::NoSuchRun { near: None, .. } => format!("list the runs of this ledger: `{}`", command("status")),
+        Error::NoSuchRun { near: None, .. } => format!("list the runs in this ledger: `{}`", command("status")),
         Error::Busy { campaign, .. } => {
             let (status, stop) = (command(&format!("status {campaign}")), command(&format!("stop {campaign}")));
             format!("watch the run with `{status}`, or stop it with `{stop}`")
@@ -54,7 +54,7 @@ pub(super) fn error_hint(error: &Error, options: &RepeatedOptions) -> Option<Str
         Error::Cancelled { file: campaign, gateway, .. } => {
             let campaign = campaign.as_deref().map_or_else(|| "FILE".to_owned(), shell_path);
             format!(
-                "to retry rejected and unsent rows of the run: `{}`; to include its cancelled recipients, use a new \
+                "to retry the run's rejected and unsent rows: `{}`; to include its cancelled recipients, use a new \
                  `edition` or `--again`, both of which also send to recipients who already got the message",
                 options.command(with_gateway(format!("run {campaign}"), Some(gateway)))
             )
@@ -172,7 +172,7 @@ fn template_hint(refusal: &TemplateRefusal, options: &RepeatedOptions) -> Option
         TemplateRefusal::NothingDeleted { .. } => return None,
         TemplateRefusal::NoSuchTemplate { gateway, .. } => {
             let view = campaign_runs::AccountView::ViberTemplates;
-            format!("list the templates of the account: `{}`", options.view_command(view, gateway))
+            format!("list the account's templates: `{}`", options.view_command(view, gateway))
         }
         TemplateRefusal::TextUnknown { .. } => "add the text with `--text TEXT`".to_owned(),
     })
@@ -274,7 +274,7 @@ fn ledger_hint(error: &LedgerError, options: &RepeatedOptions) -> Option<String>
                 .to_owned()
         }
         LedgerError::Damaged { .. } | LedgerError::DamagedFile { .. } | LedgerError::Unreadable(_) => format!(
-            "see what is damaged with `{}`; restore an intact copy, or keep the file and ask for help",
+            "use `{}` to see what is damaged; restore an intact copy, or keep the file and ask for help",
             options.command("ledger check")
         ),
         LedgerError::Outdated { .. } if error.was_copied_to_database() => {

@@ -34,8 +34,8 @@ async fn upgrade_tables(context: &Context) -> Result<u8, CommandFailure> {
         return Ok(exit::SUCCESS);
     }
     let what = match upgraded {
-        true => "was upgraded to this version. Processes of an earlier version stop sending and exit with code 74",
-        false => "already has this version; nothing changed",
+        true => "was upgraded to this version. Processes running an earlier version stop sending and exit with code 74",
+        false => "is already at this version; nothing changed",
     };
     let mut text = StyledText::new();
     text.push(StyledLine::success([plain("the ledger in "), copyable(place), plain(format!(" {what}"))]));
@@ -125,15 +125,15 @@ fn record_help(kind: &RecordKind, output: &Output) -> String {
     let add = |campaign: &str| output.command(format!("schedule add {}", shell_path(Path::new(campaign))));
     match kind {
         RecordKind::Schedule { name, file } => format!(
-            "check with `{}` whether the last run of this schedule was sent, then activate the schedule again with `{}`, or \
-             remove it with `{}`; until then, it sends nothing",
+            "use `{}` to check whether the last run of this schedule was sent, then activate the schedule again with \
+             `{}`, or remove it with `{}`; until then, it sends nothing",
             output.command("status"),
             add(file),
             output.command(format!("schedule remove {}", quote_for_shell(name)))
         ),
         RecordKind::Occurrence { schedule } => format!(
-            "check with `{}` whether this scheduled run was sent, then activate the schedule {} again with `{}`; until then, \
-             it sends nothing",
+            "use `{}` to check whether this scheduled run was sent, then activate the schedule {} again with `{}`; \
+             until then, it sends nothing",
             output.command("status"),
             escape_to_one_line(schedule),
             add("FILE")
@@ -153,7 +153,7 @@ fn record_help(kind: &RecordKind, output: &Output) -> String {
             "restore a good copy of the ledger; until then, nothing is sent through live gateways".to_owned()
         }
         RecordKind::Notification => {
-            "ignore this problem: the notification is not sent, but nothing else is affected".to_owned()
+            "you can ignore this problem: the notification will not be sent, but nothing else is affected".to_owned()
         }
         RecordKind::Account => {
             "restore a good copy of the ledger; until then, nothing is sent through this account".to_owned()
@@ -259,7 +259,7 @@ fn describe_restored(context: &Context, restored: &RestoredLedger) -> Result<Str
     }
     if *forgotten > 0 {
         text += &format!(
-            "  erased again: {}, already erased with `campaign forget` after the backup was made\n",
+            "  erased again: {}, which `campaign forget` had already erased after the backup was made\n",
             format_count(*forgotten, "recipient")
         );
     }
@@ -270,7 +270,7 @@ fn describe_restored(context: &Context, restored: &RestoredLedger) -> Result<Str
             format_count(*not_forgotten, "recipient")
         );
     }
-    text += "Opt-outs since the backup are missing from the suppression list. Add them before you send.\n";
+    text += "Opt-outs recorded since the backup are missing from the suppression list. Add them before you send.\n";
     text += "Campaigns that have not run since the restore need `--i-accept-duplicates` for their next run.\n";
     text += &format!("next: {}\n", command("status".to_owned()));
     Ok(text)

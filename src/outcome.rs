@@ -48,7 +48,8 @@ pub(super) async fn show_outcome(context: &Context, args: OutcomeArgs) -> Result
         context.output.print_object(&effect_json(&run.name(), within, &effect, &purchases, args.amount.is_some()));
     } else {
         let head = format!(
-            "{}: {} in `{}`; purchases count within {} after the message; times in the file are in {zone_name}\n",
+            "{}: {} in `{}`; purchases count if made within {} after the message; times in the file are in \
+             {zone_name}\n",
             run.name(),
             format_count(purchases.len() as u64, "purchase"),
             args.file.display(),

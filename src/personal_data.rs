@@ -207,7 +207,7 @@ fn describe_forgotten(context: &Context, phone: Phone, forgotten: ForgottenPerso
     let ForgottenPerson { runs, doubtful, unread, unwritten } = forgotten;
     let all: u64 = runs.iter().map(|forgotten| forgotten.rows.len()).sum();
     let (row_count, run_count) = (format_count(all, "row"), format_count(runs.len() as u64, "run"));
-    let mut text = format!("+{phone} is forgotten: {row_count} in {run_count}\n");
+    let mut text = format!("+{phone} was forgotten: {row_count} in {run_count}\n");
     for ForgottenRows { run, rows, skipped } in &runs {
         let skipped = if skipped.is_empty() { String::new() } else { format!(", {} skipped", skipped.len()) };
         text += &format!("  {run} · {}{skipped}\n", format_count(rows.len(), "row"));

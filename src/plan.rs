@@ -208,7 +208,7 @@ fn report_approval(context: &Context, approving: &PlanReview, approval: &Approva
         text.add_line(0, [plain("To send it from another machine: "), copyable(elsewhere)]);
     }
     match planned.options.occurrence {
-        Some(_) => text.add_line(0, [plain("`campaign serve` sends it now.")]),
+        Some(_) => text.add_line(0, [plain("`campaign serve` will now send it.")]),
         None => text.push(StyledLine::next_step(context.output.command(format!("{run} --plan {digest}")))),
     }
     context.output.print_done(text, exit::SUCCESS);

@@ -81,7 +81,7 @@ pub(super) fn build_runtime() -> Result<Runtime, CommandFailure> {
         }
     };
     let help = "raise the limits that `ulimit -a` shows, then run the same command again";
-    Err(CommandFailure::storage_failure(format!("the system has too few resources: {reason}; nothing was sent"))
+    Err(CommandFailure::storage_failure(format!("the system is short of resources: {reason}; nothing was sent"))
         .with_help(help))
 }
 

@@ -152,7 +152,7 @@ fn describe_event(event: &DeliveryEvent) -> String {
             format!("waiting up to {} for the delivery statuses of the warm-up messages", format_duration(*at_most))
         }
         DeliveryEvent::Stopping { reason, in_flight, at_most } => format!(
-            "stopping ({reason}): waiting for {} in flight, at most {}",
+            "stopping ({reason}): waiting for {} in flight, for at most {}",
             format_count(*in_flight as u64, "message"),
             format_duration(*at_most)
         ),

@@ -52,7 +52,7 @@ pub(super) fn not_due_failure(campaign: &Path, schedule: &Schedule, output: &Out
         None => {
             let (over, status) = (ScheduleRefusal::Over { file: campaign.to_owned() }, output.command("status"));
             CommandFailure::invalid(over.to_string()).with_help(format!(
-                "{FUTURE_DATE_HINT}; to send it now, check with `{status}` that it has not been sent yet, then run \
+                "{FUTURE_DATE_HINT}; to send it now, use `{status}` to check that it has not been sent yet, then run \
                  `{at_once}`"
             ))
         }
@@ -109,7 +109,7 @@ async fn activate_schedule(context: &Context, args: &ScheduleAddArgs) -> Result<
     if repeats_itself {
         text.add_line(2, [caution("warning:"), format!(" {SAME_MESSAGE_NOTE}").into()]);
     }
-    text.add_line(2, ["The schedule sends while `campaign serve` is running.".into()]);
+    text.add_line(2, ["The schedule sends messages while `campaign serve` is running.".into()]);
     text.push(StyledLine::next_step(context.output.command("serve")));
     context.output.print_done(text, exit::SUCCESS);
     Ok(exit::SUCCESS)
@@ -185,7 +185,7 @@ async fn change_schedule(context: &Context, name: &str, order: ScheduleOrder) ->
     apply_schedule_order(context.open_ledger().await?.as_ref(), name, order).await?;
     let (state, words) = match order {
         ScheduleOrder::Pause => ("paused", "is paused and sends nothing until it is resumed"),
-        ScheduleOrder::Resume { .. } => ("armed", "is active again from its next run; missed runs are not sent"),
+        ScheduleOrder::Resume { .. } => ("armed", "is active again as of its next run; missed runs are not sent"),
         ScheduleOrder::Remove => ("removed", "is no longer active"),
     };
     if context.output.json {

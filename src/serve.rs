@@ -208,7 +208,7 @@ fn report_addresses(
         context.output.print_object(&listening);
     } else {
         let hooks = hooks.map_or_else(
-            || "receipts by webhook are off: no profile has `hook`".to_owned(),
+            || "webhook receipts are off: no profile has `hook`".to_owned(),
             |address| format!("listening for receipt webhooks on http://{}", connectable_address(address)),
         );
         let next = if closed.is_some() { "serve list" } else { "serve link --for NAME --decide" };

@@ -210,8 +210,8 @@ fn describe_error(operation: SingleKind, ended: &EndedSingle) -> Option<String> 
     let name = operation.name();
     let doubt = |reason: &str| {
         format!(
-            "the outcome is unknown ({reason}): the {name} might have been processed and charged. It is not repeated \
-             automatically"
+            "the outcome is unknown ({reason}): the {name} might have been processed and charged. It will not be \
+             repeated automatically"
         )
     };
     match &ended.outcome {

@@ -91,7 +91,7 @@ pub(super) async fn format_report(report: &RunReport, context: &Context, ledger:
     if let Some(at) = run.purged_at {
         text.add_line(
             2,
-            [plain(format!("purged {}: the ledger keeps only the run's counts", format_local_minute(at)))],
+            [plain(format!("purged on {}: the ledger keeps only the run's counts", format_local_minute(at)))],
         );
     }
     if *status == RunStatus::Sending && !run.shared {

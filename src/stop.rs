@@ -77,7 +77,7 @@ fn report_stop_request(context: &Context, run: &Run, stopping: bool) -> u8 {
 
 /// Describes that the schedule of the campaign stays active.
 fn describe_active_schedule(schedule: &str) -> String {
-    format!("The schedule `{schedule}` remains active and sends at its next scheduled time.")
+    format!("The schedule `{schedule}` remains active and sends messages at its next scheduled time.")
 }
 
 /// The command that removes a schedule.

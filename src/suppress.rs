@@ -330,7 +330,7 @@ async fn remove_opt_outs(context: &Context, args: &RemoveArgs) -> Result<(), Com
     match (&args.phone, &args.source) {
         (Some(phone), _) => remove_number(context, args, phone, &terms).await,
         (None, Some(source)) => remove_import(context, args, source, &terms).await,
-        (None, None) => Err(CommandFailure::invalid("specify a PHONE, or an import with `--source FILE`")),
+        (None, None) => Err(CommandFailure::invalid("specify PHONE, or an import with `--source FILE`")),
     }
 }
 

@@ -63,7 +63,7 @@ fn report_start(context: &Context, process: &str, metrics: Option<SocketAddr>) -
         context.output.print_object(&json!({ "worker": process, "ledger": place, "metrics": metrics }));
         return Ok(());
     }
-    let mut text = format!("worker {process} sends shards of runs in `{place}`\n");
+    let mut text = format!("worker {process} is ready to send shards of runs in `{place}`\n");
     text.extend(metrics.map(|url| format!("  metrics on {url}\n")));
     context.output.print_result(&text);
     Ok(())

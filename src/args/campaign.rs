@@ -58,7 +58,7 @@ pub(crate) struct CheckArgs {
     /// Choose how findings are printed
     #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "json")]
     pub(crate) format: Option<Format>,
-    /// Print all settings in effect and their origin as YAML, without reading the list
+    /// Print all settings in effect and their origins as YAML, without reading the list
     #[arg(long, conflicts_with_all = ["online", "format", "strict"])]
     pub(crate) show_settings: bool,
 }
@@ -117,7 +117,7 @@ pub(crate) struct PreviewArgs {
 pub(crate) struct PreviewedRows {
     /// Show the first N messages to be sent (for specific rows, use --rows)
     ///
-    /// Without --first and --rows, the first rows are shown, including those without a message: 3 rows, 20 with --html,
+    /// Without --first or --rows, the first rows are shown, including those without a message: 3 rows, 20 with --html,
     /// all with --json.
     #[arg(long, value_name = "N", conflicts_with = "rows", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) first: Option<u32>,
@@ -148,7 +148,7 @@ pub(crate) struct SandboxArgs {
     /// Send webhooks to any host, not only to this machine
     #[arg(long)]
     pub(crate) any_hook: bool,
-    /// Print the sandbox's assumptions beyond the gateway contract, and exit
+    /// Print the sandbox's assumptions that go beyond the gateway contract, and exit
     #[arg(long)]
     pub(crate) assumptions: bool,
 }

@@ -22,7 +22,7 @@ pub(crate) struct ForgetArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct PurgeArgs {
-    /// Purge runs without any activity for this period, such as 400d
+    /// Purge runs that have had no activity for this period, such as 400d
     #[arg(long, value_name = "AGE", value_parser = parse_age)]
     pub(crate) older_than: SignedDuration,
     /// Purge without asking

@@ -114,7 +114,8 @@ pub(crate) struct SelectionArgs {
     pub(crate) error: Vec<String>,
     /// Select messages on these channels, such as viber,sms
     ///
-    /// A message belongs to the channel that delivered it, otherwise to the last channel that the gateway reported.
+    /// A message belongs to the channel that delivered it or, if none did, to the last channel that the gateway
+    /// reported.
     #[arg(long, value_name = "CHANNEL", value_delimiter = ',', value_parser = channel_parser(), help_heading = SELECTION_HEADING)]
     pub(crate) channel: Vec<Channel>,
 }
@@ -279,7 +280,7 @@ pub(crate) struct OutcomeArgs {
     /// Column with the time of each purchase or action
     #[arg(long, value_name = "COLUMN")]
     pub(crate) at: String,
-    /// Count actions within this time after the message
+    /// Count actions taken within this time after the message
     #[arg(long, value_name = "DURATION", default_value = "7d", value_parser = parse_validity)]
     pub(crate) within: SignedDuration,
     /// Column with the amount of each purchase

@@ -61,13 +61,13 @@ pub(crate) struct RunArgs {
     /// Send what this token approves; the approver gets the token from `campaign approve --key`
     #[arg(long, value_name = "TOKEN", conflicts_with_all = ["dry_run", "accept_changes"], help_heading = CONFIRMATION)]
     pub(crate) approval: Option<String>,
-    /// Allow up to N recipients, even above the limit of the gateway profile
+    /// Allow up to N recipients, even if that exceeds the limit of the gateway profile
     #[arg(long, value_name = "N", help_heading = CONFIRMATION)]
     pub(crate) up_to: Option<u64>,
     /// Start a new run with the changed files; recipients who already got the message are skipped
     #[arg(long, help_heading = CONFIRMATION)]
     pub(crate) accept_changes: bool,
-    /// Confirm that this is the campaign file of earlier runs, moved to a new location
+    /// Confirm that this is the campaign file from earlier runs, moved to a new location
     #[arg(long, help_heading = CONFIRMATION)]
     pub(crate) moved: bool,
     /// Send without checking the key, sender names and balance with the gateway first
@@ -113,7 +113,7 @@ pub(crate) struct PlanArgs {
     /// Plan to send to all N recipients again, including those who already got the message
     #[arg(long, value_name = "N", help_heading = RECIPIENTS)]
     pub(crate) again: Option<u64>,
-    /// Allow up to N recipients, even above the limit of the gateway profile
+    /// Allow up to N recipients, even if that exceeds the limit of the gateway profile
     #[arg(long, value_name = "N")]
     pub(crate) up_to: Option<u64>,
     /// Write a page for the approver to this file: messages, number of recipients and cost
@@ -125,7 +125,7 @@ pub(crate) struct PlanArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ApproveArgs {
-    /// Digest of a plan or of an assistant's request; its first characters are enough
+    /// Digest of a plan or of an assistant's request; its first few characters are enough
     #[arg(required_unless_present = "new_key")]
     pub(crate) digest: Option<String>,
     /// Sign with the private key in this file, if the profile lists approvers
@@ -167,7 +167,7 @@ pub(crate) struct ResolveArgs {
     /// Select these rows, such as 3,7
     #[arg(long, value_name = "ROWS")]
     pub(crate) rows: Option<RowSet>,
-    /// Select the rows in this CSV file or workbook, such as an extract of the results
+    /// Select the rows in this CSV file or workbook, such as an extract from the results
     ///
     /// The file needs an `id` column, or `row` and `to` columns.
     #[arg(long, value_name = "FILE")]

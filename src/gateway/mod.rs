@@ -228,8 +228,8 @@ fn describe_hook_answer(answer: &WebhookTestAnswer, other_secret: bool) -> Strin
                 .to_owned()
         }
         WebhookTestAnswer::Somebody(404) => {
-            "the response was 404: another server answered, a proxy does not forward `/n/` and `/h/` to `campaign serve \
-             --hooks`, or `serve` uses a different secret"
+            "the response was 404: either another server answered, a proxy does not forward `/n/` and `/h/` to \
+             `campaign serve --hooks`, or `serve` uses a different secret"
                 .to_owned()
         }
         WebhookTestAnswer::Somebody(429) => {
@@ -240,7 +240,7 @@ fn describe_hook_answer(answer: &WebhookTestAnswer, other_secret: bool) -> Strin
             "the response was {status}, a redirect that the gateway might not follow; set `public_url` to its target"
         ),
         WebhookTestAnswer::Somebody(status @ (502..=504)) => format!(
-            "the response was {status}, from a proxy without a server behind it; start `campaign serve` and forward \
+            "the response was {status}, from a proxy with no server behind it; start `campaign serve` and forward \
              requests to its `--hooks` address"
         ),
         WebhookTestAnswer::Somebody(status) => format!(
@@ -259,7 +259,9 @@ fn describe_hook_answer(answer: &WebhookTestAnswer, other_secret: bool) -> Strin
             "the TLS handshake failed ({cause}); use a valid certificate for this name from a public certificate \
              authority"
         ),
-        WebhookTestAnswer::Silence => "no response within 10 seconds; a firewall might be blocking the connection".to_owned(),
+        WebhookTestAnswer::Silence => {
+            "no response within 10 seconds; a firewall might be blocking the connection".to_owned()
+        }
         WebhookTestAnswer::Broken(cause) => format!("the connection was lost ({cause}); see the proxy's log"),
     }
 }
@@ -300,7 +302,7 @@ async fn confirm_weaker_approval(context: &Context, changes: &[WeakerRule]) -> R
     let mut question =
         ConfirmationPrompt::new("Accept a weaker approval rule?", ExpectedAnswer::Word("weaken"), "accept");
     for WeakerRule { account, known, by, at, .. } in changes {
-        let before = format!("{known} for account `{account}`, recorded by {by} at {}", format_local_minute(*at));
+        let before = format!("{known} for account `{account}`, recorded by {by} on {}", format_local_minute(*at));
         question.add_fact("before", [before.into()]);
     }
     if let Some(WeakerRule { now, .. }) = changes.first() {

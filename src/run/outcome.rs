@@ -82,8 +82,8 @@ impl OutcomePrinter<'_> {
         if let (Some(path), Some(run)) = (earlier.results.take(), &earlier.run) {
             let command = self.output.command(format!("results {run} --out FILE"));
             earlier.notes.push(format!(
-                "`{path}` now contains the next edition's results; to write those of this \
-                                        edition: {command}"
+                "`{path}` now contains the next edition's results; to write this edition's \
+                                        results to another file: {command}"
             ));
         }
     }
@@ -232,7 +232,7 @@ impl OutcomePrinter<'_> {
         let again = send_arguments(&self.inputs.campaign, self.gateway);
         let another = match self.inputs.campaign.brief.edition {
             None => "give the campaign an `edition`, for example `edition: \"{{ today }}\"`",
-            Some(_) => "change the campaign's `edition`, or wait for the next day if it contains the date",
+            Some(_) => "change the campaign's `edition`, or wait until the next day if it contains the date",
         };
         let again = self.output.command(format!("{again} --again {everybody}"));
         format!("to send a new mailing, {another}; to send this message to all recipients again: {again}")
@@ -420,7 +420,8 @@ fn describe_untrusted(status: u16, count: u64) -> String {
         if count == 1 { "1 message is".to_owned() } else { format!("{} messages are", format_thousands(count)) };
     format!(
         "after HTTP {status}, {messages} in doubt and will not be retried. If your provider confirms that HTTP {status} \
-         means \"not processed\", add `trust_status: [{status}]` to the gateway's profile; later messages are then retried"
+         means \"not processed\", add `trust_status: [{status}]` to the gateway's profile; such \
+         messages will be retried from then on"
     )
 }
 

@@ -81,7 +81,7 @@ fn nothing_to_send_exits_0_and_explains_what_to_do() {
     let monthly = campaign().to(2).top("edition: may").through(&gateway).write();
     monthly.run(&[]).exits(0);
     monthly.run(&[]).exits(0).says(
-        "to send a new mailing, change the campaign's `edition`, or wait for the next day if it contains the date",
+        "to send a new mailing, change the campaign's `edition`, or wait until the next day if it contains the date",
     );
 }
 

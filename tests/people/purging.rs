@@ -73,7 +73,7 @@ fn purged_run_leaves_no_recipients_and_keeps_its_figures() {
         assert_eq!(after[key], before[key], "{key}");
     }
     assert!(after["purged_at"].is_string());
-    sale.campaign(&["status", "sale@2"]).exits(0).says("purged 20");
+    sale.campaign(&["status", "sale@2"]).exits(0).says("purged on 20");
     sale.campaign(&["status"]).exits(0).says("4 accepted");
     assert_eq!(sale.results().states(), ["accepted"; 4], "purge leaves the results to the user");
     // Commands that need the rows explain why they fail.

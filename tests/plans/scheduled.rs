@@ -68,7 +68,7 @@ fn occurrence_is_sent_after_its_approval_even_after_downtime() {
     server.end("TERM").exits(0);
     assert_eq!(daily.runs(), 0);
     daily.sale.campaign(&["approve", &digest]).exits(2).says("lists approvers");
-    daily.sale.campaign(&["approve", &digest, "--key", "olha.key"]).exits(0).says("`campaign serve` sends it now");
+    daily.sale.campaign(&["approve", &digest, "--key", "olha.key"]).exits(0).says("`campaign serve` will now send it");
     // Without an approval, an occurrence this late would no longer start.
     let server = daily.serve(due, SignedDuration::from_hours(5));
     // The gateway is unreachable, so the run begins and stops.

@@ -43,7 +43,7 @@ fn competing_process_is_named_with_advice() {
         (page, "the response was 200 and did not come from `campaign serve`"),
         (Answer::Accept, "check which server or proxy responds there"),
         (Answer::status(404), "`serve` uses a different secret"),
-        (Answer::status(502), "a proxy without a server behind it"),
+        (Answer::status(502), "a proxy with no server behind it"),
         (Answer::status_with(301, &["Location: http://127.0.0.1:1/"]), "a redirect"),
         (Answer::CloseRead, "the connection was lost"),
     ] {

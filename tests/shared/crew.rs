@@ -38,7 +38,7 @@ impl SharedRun {
         let workers: Vec<Process> =
             (0..before.len()).map(|machine| start_worker(&sale, machine, &before[machine])).collect();
         for worker in &workers {
-            until("the worker looks for runs", || worker.stdout().contains("sends shards of runs"));
+            until("the worker looks for runs", || worker.stdout().contains("ready to send shards of runs"));
         }
         let run = sale.start(&["--shared"]);
         Self { witness, sale, rows, before: before.to_vec(), workers, run }

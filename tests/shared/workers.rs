@@ -12,7 +12,7 @@ fn shard_of_another_machine_continues_after_its_lease() {
     let mut command = sale.command(&["worker", "--state-dir", "elsewhere"]);
     command.env("CAMPAIGN_FAILPOINT", "answer.came:3");
     let worker = Process::start(command);
-    until("the worker looks for runs", || worker.stdout().contains("sends shards of runs"));
+    until("the worker looks for runs", || worker.stdout().contains("ready to send shards of runs"));
     let run = sale.start(&["--shared"]);
     until("the worker is killed", || worker.stderr().contains("went off"));
     drop(worker.kill());
@@ -32,7 +32,7 @@ fn worker_that_slept_past_its_lease_sends_nothing_more() {
         campaign().to(200).batches_of(5).one_at_a_time().delivery("rate: 30/s").through(&gateway),
     );
     let mut worker = start_elsewhere(&sale, &["worker"]);
-    until("the worker looks for runs", || worker.stdout().contains("sends shards of runs"));
+    until("the worker looks for runs", || worker.stdout().contains("ready to send shards of runs"));
     let run = sale.start(&["--shared"]);
     // One request of the starter and one of the worker are on their way.
     until("both have a request on its way", || gateway.requests().len() == 3);
@@ -60,7 +60,7 @@ fn worker_with_metrics_ends_if_its_ledger_is_outdated() {
     let gateway = Gateway::accepting();
     let sale = write_in_database(cluster, campaign().to(200).batches_of(5).delivery("rate: 30/s").through(&gateway));
     let worker = start_elsewhere(&sale, &["worker", "--metrics", "127.0.0.1:0"]);
-    until("the worker looks for runs", || worker.stdout().contains("sends shards of runs"));
+    until("the worker looks for runs", || worker.stdout().contains("ready to send shards of runs"));
     let run = sale.start(&["--shared"]);
     until("the worker joins the run", || worker.stdout().contains("joined the run"));
     // Holds the write lock, so that no earlier transaction of the processes commits afterwards.
@@ -78,7 +78,7 @@ fn new_worker_with_an_outdated_ledger_sends_nothing() {
     let sale = write_in_database(cluster, campaign().to(60).batches_of(5).delivery("rate: 10/s").through(&gateway));
     sale.run(&["--limit", "10"]).exits(0);
     let worker = start_elsewhere(&sale, &["worker"]);
-    until("the worker looks for runs", || worker.stdout().contains("sends shards of runs"));
+    until("the worker looks for runs", || worker.stdout().contains("ready to send shards of runs"));
     cluster.say(ledger_address(&sale), "UPDATE campaign.meta SET generation = generation - 1000");
     // A machine without a high-water mark continues the run.
     let _other = Process::start(sale.command(&["run", "sale.yaml", "--shared", "--no-wait", "--state-dir", "third"]));

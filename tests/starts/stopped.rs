@@ -79,7 +79,7 @@ fn rows_that_were_rejected_before_the_stop_are_not_cancelled() {
         .campaign(&["retry", "sale", "--yes"])
         .exits(2)
         .says("sale@1 was cancelled and can no longer send messages");
-    refused.says("help: to retry rejected and unsent rows of the run: `campaign run sale.yaml --gateway local`");
+    refused.says("help: to retry the run's rejected and unsent rows: `campaign run sale.yaml --gateway local`");
     sale.run(&[]).exits(0).says("2 accepted").says("8 skipped");
     assert_eq!(gateway.phones(), [2, 3, 4, 5, 3, 4].map(phone));
 }
@@ -144,7 +144,7 @@ fn stop_names_the_schedule_that_stays_active() {
     let sale = campaign().to(4).top("timezone: Europe/Kyiv").top(schedule).through(&gateway).write();
     sale.run(&["--now", "--limit", "1"]).exits(0);
     sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
-    let notice = "The schedule `sale` remains active and sends at its next scheduled time.";
+    let notice = "The schedule `sale` remains active and sends messages at its next scheduled time.";
     let remove = "To remove it: campaign schedule remove sale";
     let terminal = Terminal::start_on(200, sale.command(&["stop", "sale", "--for-good"]));
     terminal.shows(notice).shows(remove).shows("or press Enter").types("");

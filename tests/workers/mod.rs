@@ -23,7 +23,7 @@ fn start_worker_with(sale: &Folder, environment: &[(&str, &str)]) -> Process {
     let mut command = sale.command(&["worker"]);
     command.envs(environment.iter().copied());
     let worker = Process::start(command);
-    until("the worker looks for runs", || worker.stdout().contains("sends shards of runs"));
+    until("the worker looks for runs", || worker.stdout().contains("ready to send shards of runs"));
     worker
 }
 
@@ -132,7 +132,7 @@ fn worker_without_the_profile_of_a_run_says_so() {
     let sale = small_shard_campaign(90).through(&gateway).write();
     sale.write_secret("others.yaml", "other:\n  base_url: http://127.0.0.1:9\n  api_key: { env: KEY }\n  rate: 1/s\n");
     let worker = Process::start(sale.command(&["worker", "--gateways", "others.yaml"]));
-    until("the worker looks for runs", || worker.stdout().contains("sends shards of runs"));
+    until("the worker looks for runs", || worker.stdout().contains("ready to send shards of runs"));
     let run = sale.start(&["--shared"]);
     until("the worker finds the run", || worker.stdout().contains("sale@1: "));
     run.finish().exits(0);

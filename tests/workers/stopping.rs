@@ -71,7 +71,7 @@ fn worker_with_another_key_leaves_a_run_to_others() {
     let mut command = sale.command(&["worker"]);
     command.env_remove(crate::support::KEY_VARIABLE);
     let worker = Process::start(command);
-    until("the worker looks for runs", || worker.stdout().contains("sends shards of runs"));
+    until("the worker looks for runs", || worker.stdout().contains("ready to send shards of runs"));
     small_shard_campaign(100).through(&gateway).rewrite(&sale);
     let run = sale.start(&["--shared"]);
     until("the worker finds the run", || worker.stdout().contains("sale@1: "));
