@@ -367,7 +367,7 @@ fn changed_inputs_hint(changed: &ChangedInputs, options: &RepeatedOptions) -> St
 /// The remedy for a run whose rows cannot be retried because its inputs changed.
 fn retry_hint(changes: &InputChanges, campaign: &Path, gateway: &str, options: &RepeatedOptions) -> String {
     let accept = accept_command(campaign, Some(gateway), options);
-    let send = format!("to send with the changes to recipients who have not received a message yet: `{accept}`");
+    let send = format!("to send the changed campaign to recipients who have not received a message yet: `{accept}`");
     match changes {
         InputChanges::List { .. } => format!(
             "{send}; to retry with the old list, restore it; to send again only to recipients whose message failed, use \
@@ -388,7 +388,7 @@ fn earlier_edition_hint(run: &str, edition: &EarlierEdition, accept: &str, stop:
     let first = format!("to cancel the rest of {run}: `{stop}`, then run the same command again");
     match edition.is_kept {
         true => format!(
-            "{first}; to send with the changes to recipients who have not received a message from {run} yet: \
+            "{first}; to send the changed campaign to recipients who have not received a message from {run} yet: \
              `{accept}`; the next run sends {now}"
         ),
         false => format!(

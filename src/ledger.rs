@@ -243,7 +243,7 @@ fn describe_restored(context: &Context, restored: &RestoredLedger) -> Result<Str
         let rows = format_count(*rows, "row");
         text += &format!(
             "  {run} was unfinished when the backup was made: {rows} might have been sent since, so they are in doubt and \
-             are not sent automatically. Ask the gateway: {}\n",
+             will not be sent automatically. Ask the gateway: {}\n",
             command(format!("reconcile {run}"))
         );
     }

@@ -105,7 +105,7 @@ pub(crate) struct PreviewArgs {
     /// Preview the campaign for this gateway instead of its own
     #[arg(long, value_name = "NAME")]
     pub(crate) gateway: Option<String>,
-    /// Write previews of how the messages look on a phone to this HTML file
+    /// Write an HTML file that shows the messages as they look on a phone
     #[arg(id = PAGE_FILE, long = "html", value_name = "FILE", help_heading = PAGE_HEADING)]
     pub(crate) html: Option<PathBuf>,
     #[command(flatten)]

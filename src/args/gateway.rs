@@ -89,7 +89,7 @@ pub(crate) struct SingleArgs {
     /// Gateway profile to use, or `sandbox` [default: the only profile]
     #[arg(long, value_name = "NAME")]
     pub(crate) gateway: Option<String>,
-    /// Country of a national number, such as UA
+    /// Country of a number that has no country code, such as UA
     #[arg(long, value_name = "COUNTRY")]
     pub(crate) region: Option<String>,
     /// Proceed without asking

@@ -58,7 +58,7 @@ pub(crate) struct FindArgs {
 /// The country of a number that is typed.
 #[derive(Debug, Args)]
 pub(crate) struct RegionOption {
-    /// Country of a national number, such as UA [default: the `region` that your campaigns share]
+    /// Country of a number that has no country code, such as UA [default: the `region` that your campaigns share]
     ///
     /// There is a default only if all campaign files in this folder, and those of all runs in the ledger, have the same `region`.
     #[arg(long, value_name = "COUNTRY")]

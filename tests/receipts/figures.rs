@@ -146,7 +146,7 @@ fn reading_counts_for_the_channel_that_reported_it() {
     assert_eq!((results.column("delivered_by"), results.column("read_by")), (vec!["sms", "sms"], vec!["viber", ""]));
     let status = hooked.sale.campaign(&["status", "sale"]).exits(0);
     let status = status.says("2 rows: 2 delivered (1 read, 1 only in part)").says("sms: 2 delivered (1 only in part)");
-    status.says("viber: 1 read, but delivered by another channel first");
+    status.says("viber: 1 read after being delivered on another channel");
     drop(server);
 }
 

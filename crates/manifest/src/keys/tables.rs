@@ -485,7 +485,7 @@ static POLICY: &[KeySpec] = &[
     KeySpec::new("suppress", ValueShape::List { of: &SUPPRESS, least: 0, most: 100 }, "[stop.csv]")
         .with_doc("Suppression lists for every campaign that uses this profile, relative to this file."),
     KeySpec::new("notify", ValueShape::Map(NOTIFY), "{ url: { env: SLACK_URL }, preset: slack }").with_doc(
-        "Notifications about live runs, in addition to those of the campaign. The path of a program is \
+        "Notifications about live runs, in addition to those set in the campaign. Program paths are \
             relative to this file.",
     ),
 ];

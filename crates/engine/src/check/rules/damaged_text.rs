@@ -95,8 +95,8 @@ pub(super) fn report_lost_letters(column: &str, example: &str, rows: &str) -> Fi
 pub(super) static MISREAD_ENCODING: Rule = Rule::warning(
     "misread-encoding",
     RuleText {
-        cause: "UTF-8 text was read in another encoding. Non-ASCII letters became two or three other characters: \
-                `cafÃ©` for `café`.",
+        cause: "UTF-8 text was read with the wrong encoding. Non-ASCII letters became two or three other characters: \
+                `cafÃ©` instead of `café`.",
         example: &["message: \"See you at the cafÃ©\""],
         fix: "export the list again from its source as UTF-8, or type the text again",
     },

@@ -227,7 +227,7 @@ impl ChannelFigures {
             }
             let elsewhere = read.saturating_sub(counts.get(RowState::Read));
             if elsewhere > 0 {
-                parts.push(format!("{} read, but delivered by another channel first", format_thousands(elsewhere)));
+                parts.push(format!("{} read after being delivered on another channel", format_thousands(elsewhere)));
             }
             if let (Some(median), Some(p95)) = (times.median(), times.p95()) {
                 let mut within =

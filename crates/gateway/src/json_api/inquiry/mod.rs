@@ -185,7 +185,7 @@ fn read_status(status: u16, retry_after: Option<Duration>) -> InquiryFailure {
         300..=399 => InquiryFailure::unclear(format!("HTTP {status}: campaign does not follow redirects")),
         429 | 503 => InquiryFailure {
             cause: FailureCause::SlowDown(retry_after),
-            ..InquiryFailure::unclear(format!("HTTP {status}: the gateway asks you to slow down"))
+            ..InquiryFailure::unclear(format!("HTTP {status}: the gateway is asking you to slow down"))
         },
         _ => InquiryFailure::unclear(format!("HTTP {status}")),
     }

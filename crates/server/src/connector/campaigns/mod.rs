@@ -249,7 +249,7 @@ impl OpenFolder<'_> {
         let inputs = self.load_inputs(file).await?;
         if inputs.list.is_unfetched() {
             return Err(Error::Input(format!(
-                "the list of `{}` is {}, which is fetched only when a person runs the campaign with `{}`",
+                "the list for `{}` is {}, which is fetched only when a person runs the campaign with `{}`",
                 inputs.campaign.brief.name,
                 inputs.campaign.recipients,
                 (self.campaigns.command)("run FILE"),
