@@ -44,17 +44,17 @@ const REQUESTS: &[Assumption] = rows! {
         because "the contract shows this response for the only invalid type that it mentions";
     "empty-data": "a request without operations (contract 8)"
         => "a top-level error with the sandbox's own error message"
-        because "at least one operation is required, but the contract shows no error message";
+        because "at least one operation is required, but the contract does not specify an error message";
     "body-limit": "the size limit of a request"
         => "8 MiB; a larger request gets a top-level error"
         because "it limits the sandbox's memory use";
     "operations-limit": "how many operations a request can contain"
         => "as many as fit in the body"
-        because "the contract shows no limit";
+        because "the contract does not specify a limit";
     "operations-rate": "how many operations an account can send per period"
-        => "any number; if the scenario sets a limit, a request above it is not processed and gets HTTP 429 with \
+        => "any number; if the scenario sets a limit, requests over it are rejected with HTTP 429 and \
             `Retry-After`"
-        because "the contract shows no limit" changed by "limits";
+        because "the contract does not specify a limit" changed by "limits";
     "no-endpoint": "a path that is not an endpoint, with any number of leading slashes"
         => "HTTP 404 and a JSON error"
         because "the contract does not cover this, and a wrong path must not go unnoticed";
@@ -124,7 +124,7 @@ const REQUESTS: &[Assumption] = rows! {
         because "the contract says only that it is a URL";
     "text-limits": "the length limit for message texts and captions"
         => "none"
-        because "the contract shows no limit";
+        because "the contract does not specify a limit";
     "field-errors": "the error for a missing or invalid field"
         => "`Please enter <field>` or `Error in <field>`, as an error of the operation"
         because "in the style of the few error messages in the contract";
@@ -177,7 +177,7 @@ const ANSWERS: &[Assumption] = rows! {
         because "amounts have many decimal places, and a rehearsal must not run out of money by accident" changed by "accounts[].balance, accounts[].currency";
     "prices": "the price of a message part"
         => "an invented price for each channel; SMS messages are charged per part, other stages once"
-        because "the contract shows no prices" changed by "prices.<channel>";
+        because "the contract does not specify prices" changed by "prices.<channel>";
     "reservation": "which amount is reserved, and when"
         => "the most expensive stage of each message, when the message arrives; if the balance does not cover all recipients, the operation fails with `Not enough money` and nothing is reserved"
         because "contract 4.3 `pipeline`; other types are messages with fewer stages";
@@ -196,7 +196,7 @@ const OUTCOMES: &[Assumption] = rows! {
     // Delivery.
     "life": "the delivery of a message"
         => "QUEUED on arrival, ACCEPTED halfway to delivery, and DELIVERED two seconds after arrival"
-        because "the contract shows no transitions; an early final status lets a rehearsal end" changed by "channels.<channel>.after";
+        because "the contract does not specify transitions; an early final status lets a rehearsal end" changed by "channels.<channel>.after";
     "delivered": "how many messages are delivered"
         => "all"
         because "a rehearsal without a scenario shows how a run works, not how many messages are lost" changed by "channels.<channel>.delivered, exceptions";
