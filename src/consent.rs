@@ -176,7 +176,7 @@ fn activation_prompt(arming: &ScheduleActivation, profile: &Profile, samples: &[
     for (index, next) in arming.next.iter().enumerate() {
         question.add_fact(if index == 0 { "next runs" } else { "" }, [format_occurrence(next).into()]);
     }
-    question.with_note("The schedule sends on these dates without asking again.")
+    question.with_note("Messages are sent on these dates without asking again.")
 }
 
 fn approval_prompt(

@@ -189,7 +189,10 @@ pub(super) fn describe_stale_results(output: &Output, why: StaleResults) -> Stri
         }
         StaleResults::Gone { run, path } => {
             let elsewhere = output.command(format!("results {run} --out FILE"));
-            format!("the folder of `{}` no longer exists; to write the results of {run}: {elsewhere}", path.display())
+            format!(
+                "the folder that contained `{}` no longer exists; to write the results of {run}: {elsewhere}",
+                path.display()
+            )
         }
         StaleResults::Failed(error) => {
             format!("the results were not updated: {}", output.explain_error(&error).to_single_line())

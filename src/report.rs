@@ -72,7 +72,7 @@ async fn default_report_path(ledger: &dyn Ledger, run: &Run) -> Result<PathBuf, 
     let path = Path::new(results);
     if campaign_runs::is_folder_gone(ledger, run, path).await {
         return Err(CommandFailure::invalid(format!(
-            "the folder of `{results}` no longer exists; choose a file with `--out FILE`"
+            "the folder that contained `{results}` no longer exists; choose a file with `--out FILE`"
         )));
     }
     let place = match campaign_runs::find_later_run(ledger, run, results).await? {

@@ -89,7 +89,7 @@ impl ResultsArgs {
         let mut path = PathBuf::from(results);
         if campaign_runs::is_folder_gone(ledger, run, &path).await {
             return Err(CommandFailure::invalid(format!(
-                "the folder of `{results}` no longer exists; choose a file with `--out FILE`"
+                "the folder that contained `{results}` no longer exists; choose a file with `--out FILE`"
             )));
         }
         if self.people {

@@ -78,7 +78,7 @@ pub(crate) struct RunArgs {
     pub(crate) new_ledger: bool,
     /// Accept that N recipients might get the message twice
     ///
-    /// Required after the ledger was restored from a backup.
+    /// Required after the ledger has been restored from a backup.
     #[arg(long, value_name = "N", conflicts_with = "dry_run", help_heading = CONFIRMATION)]
     pub(crate) i_accept_duplicates: Option<u64>,
     /// Do everything except send messages
@@ -271,7 +271,7 @@ pub(crate) struct RetryArgs {
     pub(crate) yes: bool,
     /// Accept that N recipients might get the message twice
     ///
-    /// Required if the gateway did not confirm that the messages failed, or if the ledger was restored from a backup.
+    /// Required if the gateway did not confirm that the messages failed, or if the ledger has been restored from a backup.
     #[arg(long, value_name = "N", help_heading = CONFIRMATION)]
     pub(crate) i_accept_duplicates: Option<u64>,
 }

@@ -24,7 +24,7 @@ pub enum StaleResults {
         path: PathBuf,
     },
     /// The campaign's folder no longer exists at the path of the results.
-    #[error("the folder of `{path}` no longer exists")]
+    #[error("the folder that contained `{path}` no longer exists")]
     Gone {
         /// The run.
         run: String,
