@@ -199,8 +199,8 @@ mod tests {
         let describe = |polled| super::describe_polled(&polled);
         assert_eq!(describe(none), "every accepted message has a final status");
         assert_eq!(
-            describe(PollCounts { asked: 1_200, updated: 1_100, blind: 1, unclear: 2, left: 5, ..none }),
-            "asked the gateway about 1,200 messages without a final status: 1,100 updated, 1 with an inconclusive \
+            describe(PollCounts { asked: 120, updated: 110, blind: 1, unclear: 2, left: 5, ..none }),
+            "asked the gateway about 120 messages without a final status: 110 updated, 1 with an inconclusive \
              response, 2 without a usable response; 5 more were not asked about, so try again later"
         );
         assert_eq!(

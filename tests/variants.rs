@@ -154,7 +154,7 @@ fn shares_and_names_that_cannot_be_are_refused_where_they_stand() {
         ("variants: { a: { share: 100%, text: x } }", "unknown key `text`"),
         ("variants: { a: { share: 100% } }\nvars: { variant: x }", "`variant` is the recipient's variant"),
         ("variants: { a: { share: 100%, channels: [hlr] } }", "`hlr` cannot be a variant of a message"),
-        ("holdout: 100%", "no messages are sent"),
+        ("holdout: 100%", "no messages would be sent"),
         ("holdout: { group: x }", "`holdout` needs `share`"),
     ];
     for (lines, expected) in cases {

@@ -56,7 +56,7 @@ fn confirmed_message_waits_for_the_operator_and_is_sent_once() {
     request_approval(&connector, "send_sms", &sms());
     assert!(gateway.sends().is_empty());
     approve(&connector, &digest, &["An assistant wants to use local", "380501234567", "OlenaCo", TEXT]);
-    connector.folder.campaign(&["approve", &digest]).exits(2).says("is already approved");
+    connector.folder.campaign(&["approve", &digest]).exits(2).says("has already been approved");
     // A call with other arguments still waits.
     let mut other = sms();
     other["text"] = json!("something else");

@@ -187,7 +187,7 @@ fn key_that_a_channel_does_not_accept_is_reported_and_not_sent() {
         (
             "send_viber",
             json!({ "phone": PHONE, "sender": "OlenaCo", "viber_type": "image", "text": "Hi" }),
-            "has no `text`",
+            "cannot have `text`",
         ),
         ("send_rcs", json!({ "phone": PHONE, "sender": "OlenaCo", "text": "Hi" }), "image"),
         ("send_chain", json!({ "phone": PHONE, "channels": [] }), "channels"),

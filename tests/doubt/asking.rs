@@ -81,7 +81,7 @@ fn blind_gateway_proves_nothing_and_is_reported() {
         let _case = telling(format!("case: {blind}"));
         let sandbox = start_sandbox(&format!("{ANSWER_LOST}status: {{ blind: {blind} }}\n"));
         let sale = ten_recipients(&sandbox).write();
-        sale.run(&[]).exits(4).says("prove nothing");
+        sale.run(&[]).exits(4).says("are inconclusive");
         assert!(answer_was_lost(&sandbox));
         assert_eq!(states(&sale), "addddaaaaa");
         let report = sale.campaign(&["reconcile", "sale", "--json"]).exits(4).json();

@@ -108,7 +108,7 @@ fn scheduled_campaign_is_suggested_with_now() {
     for arguments in [&["preview", "sale.yaml"][..], &["preview", "sale.yaml", "--html", "page.html"]] {
         sale.campaign(arguments).exits(0).says("next: campaign run sale.yaml --now\n");
     }
-    sale.run(&["--dry-run"]).exits(0).says("next: campaign run sale.yaml --now\n");
+    sale.run(&["--dry-run"]).exits(0).says("next: campaign run sale.yaml --now");
     sale.campaign(&["plan", "sale.yaml"]).exits(0).says("next: campaign run sale.yaml --now --plan ");
     sale.run(&["--now"]).exits(0).says("sale@1 finished");
 }

@@ -137,7 +137,7 @@ fn doubt_in_a_lookup_is_explained_and_asking_again_is_new() {
     let gateway = Gateway::answering([Answer::CloseRead]);
     let desk = desk(&gateway);
     let doubt = run_command(&desk, "otp", &[]).exits(4).says("might have been processed and charged");
-    doubt.says("not repeated automatically").says("next: campaign show gateway.otp@1 --row 2");
+    doubt.says("not be repeated automatically").says("next: campaign show gateway.otp@1 --row 2");
     run_command(&desk, "otp", &[]).exits(0).says("gateway.otp@1 row 3");
     let ids: Vec<_> = gateway.requests().iter().map(|request| request.operations()[0]["id"].clone()).collect();
     assert!(ids.len() == 2 && ids[0] != ids[1], "{ids:?}");

@@ -69,7 +69,7 @@ fn row_without_a_number_is_reported() {
     let sale = campaign().to(3).recipients("suppress: [stop.csv]").through(&gateway).write();
     sale.write("stop.csv", &format!("phone,name\n{},a\n38050x,b\n,c\n3.80501E+11,d\n", number(2)));
     let output = sale.campaign(&["check", "sale.yaml"]).exits(0);
-    output.says("2 rows of").says("row 3").says("row 5").says("suppress-row");
+    output.says("2 rows in").says("row 3").says("row 5").says("suppress-row");
     sale.campaign(&["check", "sale.yaml", "--strict"]).exits(2);
     sale.run(&[]).exits(0);
     assert_eq!(gateway.phones(), [3, 4].map(phone));

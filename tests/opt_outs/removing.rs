@@ -26,7 +26,11 @@ fn number_is_removed_after_yes_was_typed() {
     let number = format!("+{}", phone(2));
     let remove = || sale.command(&["suppress", "remove", &number]);
     let terminal = Terminal::start(remove());
-    terminal.shows("asked by phone").shows("could get messages again").shows("Type yes to remove 1 opt-out").types("");
+    terminal
+        .shows("asked by phone")
+        .shows("can get marketing messages again")
+        .shows("Type yes to remove 1 opt-out")
+        .types("");
     terminal.shows("Nothing was changed.");
     terminal.finish().exits(2);
     let refused = sale.campaign(&["suppress", "remove", &number]).exits(2).says("help: ").says("`--yes`");

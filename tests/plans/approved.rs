@@ -44,7 +44,7 @@ fn approval_is_typed_at_a_terminal_only() {
     terminal.finish().exits(2);
     sale.run(&["--offline", "--plan", &digest]).exits(2).says("`--yes`");
     approve(&sale, &digest[..16]);
-    sale.campaign(&["approve", &digest]).exits(2).says("is already approved");
+    sale.campaign(&["approve", &digest]).exits(2).says("has already been approved");
     sale.campaign(&["approve", "0123"]).exits(2).says("there is no plan");
 }
 

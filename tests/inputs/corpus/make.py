@@ -396,7 +396,7 @@ def malformed():
     spoilt("nothing.csv", b"", "nothing at all", "recipients-empty", ["is empty"])
     spoilt("blank-lines-alone.csv", b"\n\n\r\n", "blank lines", "recipients-empty", ["is empty"])
     spoilt("header-alone.csv", b"phone,name\n", "nobody", "recipients-empty", ["no recipients"])
-    spoilt("no-such-header-row.csv", b"phone,name\n380501234567,Olena\n", "the headers are said to stand below the last row", "recipients-no-header", ["has no row 4"], form={"header_row": 4})
+    spoilt("no-such-header-row.csv", b"phone,name\n380501234567,Olena\n", "the headers are said to stand below the last row", "recipients-no-header", ["ends before row 4"], form={"header_row": 4})
     spoilt("no-header.csv", b"380501234567,Olena\n380671234567,Ivan\n", "no row names the columns", "recipients-no-header", ["the first row contains a phone number"])
     spoilt("title.csv", b"Clients of spring,,\nphone,name,city\n380501234567,Olena,Kyiv\n", "a title stands above the header", "recipients-no-header", ["is a title"])
     spoilt("title.xlsx", book([["Clients of spring"], ["phone", "name"], [380501234567, "Олена"]]), "a title stands above the header", "recipients-no-header", ["is a title"])

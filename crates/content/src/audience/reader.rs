@@ -382,7 +382,7 @@ mod tests {
             ("a,b\n1,2\n", &[], "recipients-phone-column", "`columns: { phone: \"…\" }`"),
             (list, &[("phone", "Мобилний")], "recipients-unknown-column", "did you mean `Мобільний`?"),
             (list, &[("phone", "x")], "recipients-unknown-column", "`Мобільний` and `name`"),
-            (list, &[("phone", "A")], "recipients-unknown-column", "the column's header, `phone: \"Мобільний\"`"),
+            (list, &[("phone", "A")], "recipients-unknown-column", "the header instead: `phone: \"Мобільний\"`"),
             (list, &[("phone", "C")], "recipients-unknown-column", "`Мобільний` and `name`"),
             (swapped, &[("mobile", "Tel")], "recipients-unknown-column", "write `Tel: \"mobile\"` in the campaign"),
             (national, &[], "recipients-phone-column", "`region: UA`"),

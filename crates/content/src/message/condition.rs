@@ -253,7 +253,7 @@ mod tests {
             ("code > 5", "condition", 1, "code | int"),
             ("5 <= code", "condition", 1, "code | int"),
             ("code = 'x'", "text-syntax", 6, "write `==`, as in `code == 'x'`"),
-            ("code 'x'", "text-syntax", 6, "write `==` to compare"),
+            ("code 'x'", "text-syntax", 6, "use `==` to compare values"),
         ];
         for (expression, rule, column, help) in table {
             let problems = compile_text(expression).err().unwrap_or_default();

@@ -382,6 +382,6 @@ mod tests {
         }
         let long = format!("{}\nphone\n1\n", "x".repeat(3 * HEADER_BLOCK));
         assert_eq!(read_below(&long, 2).as_deref(), Ok("\nphone\n1\n"));
-        assert!(read_below("a\nb\n", 4).unwrap_err().contains("has no row 4"));
+        assert!(read_below("a\nb\n", 4).unwrap_err().contains("ends before row 4"));
     }
 }

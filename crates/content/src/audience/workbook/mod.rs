@@ -330,6 +330,6 @@ mod tests {
             assert_eq!(refusal_text(rows.put_cell(row, 0, "x")), "");
         }
         assert_eq!(refusal_text(rows.put_cell(300_000, LAST.1, "x")), "");
-        assert!(refusal_text(rows.finish()).contains("more than 4 GiB"));
+        assert!(refusal_text(rows.finish()).contains("larger than 4 GiB"));
     }
 }

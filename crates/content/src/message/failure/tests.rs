@@ -161,7 +161,7 @@ fn each_failure_has_a_message_place_and_remedy() {
         ("{{ [1, 'a'] | sort | join }}", "x", 4, "cannot be sorted", "convert all items to text"),
         // Amounts and dates.
         ("{{ code | money }}", "12 UAH", 4, "the cell in `code` is not an amount", "the currency in the message"),
-        ("{{ code | money }}", "1,200", 4, "separate thousands or decimals", "1200.50"),
+        ("{{ code | money }}", "1,200", 4, "a thousands or a decimal separator", "1200.50"),
         ("{{ code | date }}", "soon", 4, "is not a valid date", "as `2026-12-05`"),
         ("{{ code | date }}", "", 4, "the cell in `code` is empty and cannot be shown as a date", "{% if code %}"),
     ];

@@ -23,7 +23,7 @@ pub(super) static CLOSED_WINDOW: Rule = Rule::error(
             "delivery: { window: 20:00-22:00 }",
             "gateways.yaml: production: { policy: { window: 09:00-18:00 } }",
         ],
-        fix: "correct `delivery.window`; with a wider window, messages are also sent during hours that are currently excluded",
+        fix: "correct `delivery.window`; if you widen it, messages are also sent at other hours",
     },
 );
 
