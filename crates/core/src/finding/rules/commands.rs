@@ -77,7 +77,7 @@ rules! {
         fix: "use an address on this machine, or start the sandbox with `campaign sandbox --any-hook`",
     }
     error FAULT_EFFECT = "fault-effect" {
-        cause: "A fault has no effect, two effects or the wrong keys. Each fault has one effect, and each effect has \
+        cause: "A fault has no effect, two effects or wrong keys. Each fault has one effect, and each effect has \
                 its own keys.",
         example: ["faults: [{ when: {}, delay: 1s, answer: dropped }]"],
         fix: "keep one effect, and only the keys that belong to it",

@@ -130,7 +130,7 @@ rules! {
         fix: "export the list again, or remove the quotes around each line",
     }
     error RECIPIENTS_UNKNOWN_COLUMN = "recipients-unknown-column" {
-        cause: "`columns` names a header that the list does not have.",
+        cause: "`columns` refers to a missing header.",
         example: ["recipients: { file: list.csv, columns: { first_name: \"Frist name\" } }"],
         fix: "write the header exactly as in the list",
     }

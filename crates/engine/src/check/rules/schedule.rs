@@ -165,7 +165,7 @@ pub(in crate::check) fn schedule_over_finding(timed: &TimedCampaign<'_>) -> Find
 pub(super) static SKIPPED_OCCURRENCES: Rule = Rule::warning(
     "skipped-occurrences",
     RuleText {
-        cause: "Nothing can be sent on some scheduled dates because of `until`, the window or an unfinished run.",
+        cause: "Nothing can be sent on some scheduled dates. The cause is `until`, the window or an unfinished run.",
         example: &[
             "timezone: Europe/Kyiv",
             "schedule: { every: \"day 10:00\" }",
