@@ -1,6 +1,5 @@
 //! Printing of the outcome of a call that sent a campaign: its summary, notes, the next command and the exit code.
 
-use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -359,7 +358,7 @@ impl OutcomePrinter<'_> {
     /// The next command.
     fn next_command(&self, run: &Run, code: u8, counts: &StateCounts) -> String {
         let (path, name, output) = (&self.inputs.campaign.file, run.name(), self.output);
-        let resume = output.command(run_arguments(path, self.gateway));
+        let resume = output.command(with_gateway(format_args!("run {}", shell_path(path)), self.gateway));
         match code {
             exit::SUCCESS if reaches_nobody(counts) => output.command(format!("check {}", shell_path(path))),
             exit::SUCCESS if !run.live => self.describe_going_live(),
@@ -423,11 +422,6 @@ fn describe_untrusted(status: u16, count: u64) -> String {
          means \"not processed\", add `trust_status: [{status}]` to the gateway's profile; such \
          messages will be retried from then on"
     )
-}
-
-/// The arguments of `run` for a campaign, with the gateway that replaces its own.
-fn run_arguments(path: &Path, gateway: Option<&str>) -> String {
-    with_gateway(format_args!("run {}", shell_path(path)), gateway)
 }
 
 /// The source of the delivery status of a live run.

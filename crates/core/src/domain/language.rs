@@ -165,7 +165,7 @@ impl Language {
         }
     }
 
-    /// The abbreviations of the months, as CLDR has them beside a day: `груд.`.
+    /// The abbreviated months, in the form that CLDR uses next to a day: `груд.`.
     #[must_use]
     pub fn month_abbreviations(self) -> [&'static str; 12] {
         split_names(match self {
@@ -178,7 +178,7 @@ impl Language {
         })
     }
 
-    /// The names of the days of the week, from Monday.
+    /// The days of the week, starting with Monday.
     #[must_use]
     pub fn weekday_names(self) -> [&'static str; 7] {
         split_names(match self {
@@ -191,7 +191,7 @@ impl Language {
         })
     }
 
-    /// The abbreviations of the days of the week as CLDR has them, from Monday.
+    /// The abbreviated days of the week from CLDR, starting with Monday.
     #[must_use]
     pub fn weekday_abbreviations(self) -> [&'static str; 7] {
         split_names(match self {
@@ -217,7 +217,7 @@ impl Language {
     }
 }
 
-/// The names in a list that separates them by spaces. A name that the list lacks is empty.
+/// Splits a list of names at its spaces. A missing name is empty.
 fn split_names<const N: usize>(list: &'static str) -> [&'static str; N] {
     let mut names = list.split(' ');
     std::array::from_fn(|_| names.next().unwrap_or_default())

@@ -250,7 +250,7 @@ rules! {
         fix: "use one of the tests listed in the finding",
     }
     error UNKNOWN_BLOCK = "unknown-block" {
-        cause: "A template's block is not in a parent template. The block's content would never be sent.",
+        cause: "A template defines a block that its parent lacks. The block's content would never be sent.",
         example: [
             "sale.txt: {% extends \"base.txt\" %}",
             "          {% block ofer %}-20%{% endblock %}",
