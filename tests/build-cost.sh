@@ -15,6 +15,8 @@ in_a_folder
 git clone --quiet "$repository" campaign
 cd campaign
 unset CARGO_TARGET_DIR CARGO_INCREMENTAL
+# The first command rehearses a campaign. It must not use the ledger of whoever measures.
+export CAMPAIGN_STATE_DIR=$PWD/../state
 cargo fetch --locked --quiet
 
 # Runs a command and prints what it took. Its own output is in a file, which is shown if it fails.
