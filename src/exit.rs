@@ -74,7 +74,7 @@ fn code_of_error(error: &Error) -> u8 {
         }
         Error::Template(TemplateRefusal::NothingDeleted { .. }) => REJECTIONS,
         Error::TooManyThisHour { .. }
-        | Error::TooManyQuestions { .. }
+        | Error::TooManyInquiries { .. }
         | Error::Retry(RetryRefusal::Unconfirmed { said: None, .. }) => STOPPED,
         Error::Busy { .. }
         | Error::BusyRun { .. }

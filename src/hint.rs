@@ -116,7 +116,7 @@ pub(super) fn error_hint(error: &Error, options: &RepeatedOptions) -> Option<Str
         | Error::Client(_)
         | Error::IdTaken
         | Error::TooManyThisHour { .. }
-        | Error::TooManyQuestions { .. }
+        | Error::TooManyInquiries { .. }
         | Error::Taken { .. }
         | Error::NoSuchRow { .. }
         | Error::RehearsalForgotten { .. }

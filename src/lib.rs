@@ -40,7 +40,7 @@ mod plan;
 mod preview;
 mod process;
 mod progress;
-mod question;
+mod prompt;
 mod reconcile;
 mod replies;
 mod report;

@@ -62,10 +62,10 @@ const OPENING: [(&str, &[&str], &str); 26] = [
         "a secret, by a path that was resolved",
     ),
     ("crates/manifest/src/text_folders.rs", &["fs", "regular_file"], "a text that a person names as an argument"),
-    ("crates/runs/src/notify/command.rs", &["fs"], "a test"),
-    ("crates/engine/src/report/effect/purchases.rs", &["regular_file"], "an argument of a person"),
+    ("crates/runs/src/notify/targets.rs", &["fs"], "a test"),
+    ("crates/engine/src/report/effect.rs", &["regular_file"], "an argument of a person"),
     (
-        "crates/engine/src/report/results.rs",
+        "crates/engine/src/report/results_file.rs",
         &["fs", "metadata"],
         "results that are written or replaced, at a place that was checked",
     ),

@@ -13,7 +13,6 @@ mod encoding;
 mod envelope;
 mod error;
 mod events;
-mod excluded_rows;
 mod forgetting;
 mod guards;
 mod high_water_mark;
@@ -62,7 +61,6 @@ pub use copies::{Copies, CopiesPurpose, ListReader, NewCopies, StrayCopies};
 pub use envelope::{EnvelopeReader, EnvelopeRecord, EnvelopeSummary, Intent, Ownership, Permit, SentRow, Settlement};
 pub use error::LedgerError;
 pub use events::{AskedRow, Author, Judgement, NewRowEvent, RetriedRow, RetryOrder, RowChange, RowEvent, RowEvents};
-pub use excluded_rows::ExcludedRows;
 pub use forgetting::{ForgetOrder, Forgetting, NumberKey, NumberSet};
 pub use guards::{REPEAT_WINDOW, RepeatCheck, RepeatGuard, RepeatPlace};
 pub use maintenance::{
@@ -72,10 +70,10 @@ pub use maintenance::{
 pub use notifications::{NewNotification, Notification, NotificationOutcome, NotificationQueue};
 pub use postgres::{PostgresAddress, PostgresAddressError, PostgresLedger};
 pub use rate_limit::{
-    AccountRateLimit, Allowance, QuestionPermit, Reservation, SlotWait, WaitReason, halve_share, recover_share,
+    AccountRateLimit, Allowance, InquiryPermit, Reservation, SlotWait, WaitReason, halve_share, recover_share,
 };
 pub use receipts::{KeptReceipt, NewReceipt, ReceiptOutcome, ReceiptReader, ReceiptStore, RowReceipts};
-pub use row_state::{Attempt, BilledParts, RowActivities, RowStates, RunActivity, StateCounts};
+pub use row_state::{Attempt, BilledParts, ExcludedRows, RowActivities, RowStates, RunActivity, StateCounts};
 pub use run::{
     CampaignLock, Claim, Epoch, Lease, MessageOrigin, NewRun, Run, RunEnd, RunFilter, RunId, RunProgress, StopRequest,
 };
@@ -244,12 +242,12 @@ pub trait Ledger:
     /// Halves the account's rate after the gateway asked to slow down. Nothing is sent before the wait is over.
     fn slow_account<'a>(&'a self, account: &'a str, wait: Option<Duration>) -> LedgerFuture<'a, ()>;
 
-    /// Takes slots for `count` questions from the account's rate limit, and returns the wait.
+    /// Takes slots for `count` inquiries from the account's rate limit, and returns the wait.
     fn reserve_rate<'a>(&'a self, account: &'a Allowance, count: u32) -> LedgerFuture<'a, SlotWait>;
 
-    /// Takes a slot for one question of an assistant, if it can leave within `longest`. While the account sends
-    /// messages, all such questions together get a tenth of its rate.
-    fn reserve_question<'a>(&'a self, account: &'a Allowance, longest: Duration) -> LedgerFuture<'a, QuestionPermit>;
+    /// Takes a slot for one inquiry of an assistant, if it can leave within `longest`. While the account sends
+    /// messages, all such inquiries together get a tenth of its rate.
+    fn reserve_inquiry<'a>(&'a self, account: &'a Allowance, longest: Duration) -> LedgerFuture<'a, InquiryPermit>;
 
     /// Excludes a drawn block from the hourly count, because the gateway rejected the key.
     fn uncount_block(&self, lease: Lease) -> LedgerFuture<'_, ()>;

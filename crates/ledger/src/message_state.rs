@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn last_question_makes_a_failure_final() {
+    fn last_inquiry_makes_a_failure_final() {
         let viber = receipt("viber", Status::Expired, 1);
         let asked = |status| {
             let mut kept = receipt("viber", status, 1);

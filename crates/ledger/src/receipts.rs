@@ -190,7 +190,7 @@ mod tests {
         assert_eq!(add_receipt(&mut kept, expired(202)), ReceiptOutcome::Known);
         let mut last = expired(203);
         last.receipt.source = ReceiptSource::AskedLast;
-        assert_eq!(add_receipt(&mut kept, last), ReceiptOutcome::Stored, "the answer to the last question");
+        assert_eq!(add_receipt(&mut kept, last), ReceiptOutcome::Stored, "the answer to the last inquiry");
         assert_eq!(add_receipt(&mut kept, receipt(Status::Read, 204)), ReceiptOutcome::Stored);
         let words =
             (0..99).filter(|n| add_receipt(&mut kept, by(&format!("w{n}"), expired(300))) == ReceiptOutcome::Stored);

@@ -42,7 +42,7 @@ pub struct LedgerFigures {
 pub struct AccountUse {
     /// Its name.
     pub account: String,
-    /// The number of operations and questions that used the rate so far.
+    /// The number of operations and inquiries that used the rate so far.
     pub taken: u64,
     /// The allowed number per second, after the gateway's requests to slow down.
     pub allowed: f64,

@@ -169,8 +169,8 @@ impl Session {
             };
             let samples = if is_shown { survey.pick_samples(listed, &chosen)? } else { Vec::new() };
             let (samples, balance) = (samples.as_slice(), balance.as_ref());
-            let question = Proposal::Begin { inputs, profile, survey: &survey, rows: &chosen, samples, balance, again };
-            confirm(consent, question).await?;
+            let proposal = Proposal::Begin { inputs, profile, survey: &survey, rows: &chosen, samples, balance, again };
+            confirm(consent, proposal).await?;
         }
         self.claim_runs_for_file().await?;
         let run = self.create_run(&self.new_run(&survey, edition, sent.round, version, random)).await?;

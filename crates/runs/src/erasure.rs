@@ -17,7 +17,8 @@ use roaring::RoaringBitmap;
 use sha2::{Digest as _, Sha256};
 
 use super::find::reload_run;
-use super::{Adapters, Error, HeldRun, StaleResults, current_person, refresh_run, run_blocking};
+use super::results::refresh_run;
+use super::{Adapters, Error, HeldRun, StaleResults, current_person, run_blocking};
 use campaign_content::audience::write_without_rows;
 use campaign_core::domain::{Addressee, FORGOTTEN, Phone, Row};
 use campaign_core::failpoint;

@@ -98,8 +98,8 @@ impl WebhookReceiver {
 
     /// The proof that the account's own address leads here. `None` for other addresses.
     #[must_use]
-    pub fn prove_path(&self, mac: &str, question: &str) -> Option<String> {
-        self.secrets.prove(mac, question)
+    pub fn prove_path(&self, mac: &str, challenge: &str) -> Option<String> {
+        self.secrets.prove(mac, challenge)
     }
 
     /// Parses the receipts in a webhook to the address of a message.

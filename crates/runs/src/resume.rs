@@ -106,8 +106,8 @@ impl Session {
         }
         let cost = cost.filter(|_| !profile.prices.is_empty());
         let (balance, rest) = (balance.as_ref(), rest.as_ref());
-        let question = Proposal::Resume { run, snapshot, profile, number, cost, balance, rest, is_retry };
-        confirm(consent, question).await
+        let proposal = Proposal::Resume { run, snapshot, profile, number, cost, balance, rest, is_retry };
+        confirm(consent, proposal).await
     }
 
     /// The highest cost of the messages that a call would send of a run.

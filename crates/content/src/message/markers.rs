@@ -300,7 +300,7 @@ mod mark_tests {
 
     use super::*;
     use crate::message::compile_messages;
-    use crate::message::fixtures::{CELLS, compile_sms, names, sms_content};
+    use crate::message::tests::{CELLS, compile_sms, names, sms_content};
     use campaign_core::domain::Stage;
 
     /// The text with `[` and `]` around marked parts.
@@ -412,7 +412,7 @@ mod mark_tests {
 #[cfg(test)]
 mod branches_tests {
     use super::*;
-    use crate::message::fixtures::{CELLS, compile_sms};
+    use crate::message::tests::{CELLS, compile_sms};
 
     #[test]
     fn branch_finder_tells_rows_apart() {

@@ -11,7 +11,7 @@ use super::feed::Feed;
 use super::flow_control::{BoundEffect, FlowControl, FollowUp, Halt, QueuedMessage};
 use super::in_flight::{EnvelopeResult, FlightEvent, InFlight, ReturnedEnvelope};
 use super::options::{AfterWait, DeliveryEvent, Interrupt, SendContext, SendOptions};
-use super::retry::{ResendBatch, RetryMoment, random_share, resend_batches};
+use super::retry_policy::{ResendBatch, RetryMoment, random_share, resend_batches};
 use super::sending_hours::{NextCheck, SendingPasses};
 use super::shared_run::{DOUBT_WINDOW, count_doubtful_in_a_row};
 use super::status_poll;
@@ -74,7 +74,7 @@ struct Engine {
     began: Instant,
     /// When the missing answer is announced to a person who waits.
     silent_until: Option<Instant>,
-    /// Whether the question about the first messages was announced.
+    /// Whether the inquiry about the first messages was announced.
     asking_announced: bool,
     /// Whether the other workers know that the gateway accepts messages.
     is_proven: bool,

@@ -220,7 +220,7 @@ pub(super) async fn retry_order_has_unique_identifiers<L: Ledger>(scene: Scene<L
 
 pub(super) async fn asked_rows_are_kept_by_row<L: Ledger>(scene: Scene<L>) {
     let at = Timestamp::from_second(1_000).unwrap();
-    let question = |row, asked, negative_at| AskedRow {
+    let inquiry = |row, asked, negative_at| AskedRow {
         row: Row::new(row),
         envelope: 4,
         asked,
@@ -230,10 +230,10 @@ pub(super) async fn asked_rows_are_kept_by_row<L: Ledger>(scene: Scene<L>) {
         negative_at,
         answer: "no such message".into(),
     };
-    let ask = async |questions| scene.ledger.keep_asked_rows(scene.run.key, questions).await.unwrap();
-    ask(vec![question(2, 1, None), question(3, 1, Some(at))]).await;
-    ask(vec![question(2, 2, Some(at))]).await;
+    let ask = async |inquiries| scene.ledger.keep_asked_rows(scene.run.key, inquiries).await.unwrap();
+    ask(vec![inquiry(2, 1, None), inquiry(3, 1, Some(at))]).await;
+    ask(vec![inquiry(2, 2, Some(at))]).await;
     let kept = scene.ledger.load_asked_rows(scene.run.key).await.unwrap();
-    assert_eq!(kept, [question(2, 2, Some(at)), question(3, 1, Some(at))]);
+    assert_eq!(kept, [inquiry(2, 2, Some(at)), inquiry(3, 1, Some(at))]);
     assert_eq!(scene.ledger.load_asked_rows(RunId(99)).await.unwrap(), []);
 }

@@ -14,10 +14,10 @@ use super::contents::LedgerContents;
 use super::copies::CopyStore;
 use crate::{
     AccountRateLimit, Allowance, AskedRow, BlockRequest, CampaignLock, CapQuery, Claim, ContactHistory, Copies,
-    CopiesPurpose, DamagedRun, DrawOutcome, DrawRefusal, EnvelopeRecord, EnvelopeSummary, ExcludedRows, Intent, Lease,
-    Ledger, LedgerError, LedgerFuture, LedgerMaintenance, LedgerProperties, NewCopies, NewNotification, NewRowEvent,
-    NewRun, Notification, NotificationOutcome, NotificationQueue, NumberSet, OwnedBlock, Ownership, Permit,
-    QuestionPermit, RetryOrder, RowBlock, RowEvent, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, SlotWait,
+    CopiesPurpose, DamagedRun, DrawOutcome, DrawRefusal, EnvelopeRecord, EnvelopeSummary, ExcludedRows, InquiryPermit,
+    Intent, Lease, Ledger, LedgerError, LedgerFuture, LedgerMaintenance, LedgerProperties, NewCopies, NewNotification,
+    NewRowEvent, NewRun, Notification, NotificationOutcome, NotificationQueue, NumberSet, OwnedBlock, Ownership,
+    Permit, RetryOrder, RowBlock, RowEvent, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, SlotWait,
     StopRequest, StrayCopies, run,
 };
 use campaign_core::domain::LOOPBACK;
@@ -285,8 +285,8 @@ impl Ledger for MemoryLedger {
         self.write_contents(move |contents, now| Ok(contents.reserve_rate(now, account, count)))
     }
 
-    fn reserve_question<'a>(&'a self, account: &'a Allowance, longest: Duration) -> LedgerFuture<'a, QuestionPermit> {
-        self.write_contents(move |contents, now| Ok(contents.reserve_question(now, account, longest)))
+    fn reserve_inquiry<'a>(&'a self, account: &'a Allowance, longest: Duration) -> LedgerFuture<'a, InquiryPermit> {
+        self.write_contents(move |contents, now| Ok(contents.reserve_inquiry(now, account, longest)))
     }
 
     fn uncount_block(&self, lease: Lease) -> LedgerFuture<'_, ()> {
@@ -340,13 +340,13 @@ impl Ledger for MemoryLedger {
         })
     }
 
-    fn keep_asked_rows(&self, run: RunId, questions: Vec<AskedRow>) -> LedgerFuture<'_, ()> {
-        self.write_contents(move |contents, _| contents.keep_asked_rows(run, questions))
+    fn keep_asked_rows(&self, run: RunId, inquiries: Vec<AskedRow>) -> LedgerFuture<'_, ()> {
+        self.write_contents(move |contents, _| contents.keep_asked_rows(run, inquiries))
     }
 
     fn load_asked_rows(&self, run: RunId) -> LedgerFuture<'_, Vec<AskedRow>> {
         self.read_contents(move |contents| {
-            contents.stored_run(run).map(|stored| stored.questions.values().cloned().collect()).unwrap_or_default()
+            contents.stored_run(run).map(|stored| stored.inquiries.values().cloned().collect()).unwrap_or_default()
         })
     }
 

@@ -14,7 +14,7 @@ use super::schedules::{PlanTable, ScheduleTable};
 use super::stored_run::StoredRun;
 use super::suppression::OptOutList;
 use crate::guards::RepeatHash;
-use crate::rate_limit::{QuestionRateLimit, is_question_account, question_account_name};
+use crate::rate_limit::{InquiryRateLimit, inquiry_account_name, is_inquiry_account};
 use crate::rules::{
     caps_allow, check_deadline, check_lock, counts_for_caps, departure_time, find_capped_rows, find_exceeded_budget,
     find_exceeded_day, find_refusal, id_candidates, list_refusals, next_draw_time, next_rows, takes_slot,
@@ -22,8 +22,8 @@ use crate::rules::{
 };
 use crate::{
     AccountRateLimit, Allowance, AskedRow, BlockIds, BlockRequest, CAPPED, CampaignLock, Claim, DrawRefusal,
-    EnvelopeRecord, Epoch, Intent, KeptApprovalRule, Lease, LedgerError, MessageOrigin, NewRowEvent, NewRun, NumberSet,
-    OPTED_OUT, Ownership, Permit, QuestionPermit, RetryOrder, RowSpan, RowState, Run, RunEnd, RunFilter, RunId,
+    EnvelopeRecord, Epoch, InquiryPermit, Intent, KeptApprovalRule, Lease, LedgerError, MessageOrigin, NewRowEvent,
+    NewRun, NumberSet, OPTED_OUT, Ownership, Permit, RetryOrder, RowSpan, RowState, Run, RunEnd, RunFilter, RunId,
     RunProgress, Settlement, SharedRun, SlotWait, StopRequest, share_budget,
 };
 use campaign_core::domain::{Addressee, FrequencyCap, IdRange, LOOPBACK, MessageId, Row, Spending};
@@ -342,9 +342,9 @@ impl LedgerContents {
         Ok(self.stored_run_mut(run)?.run.apply_stop_request(request))
     }
 
-    pub fn keep_asked_rows(&mut self, run: RunId, questions: Vec<AskedRow>) -> Result<(), LedgerError> {
-        let kept = &mut self.stored_run_mut(run)?.questions;
-        kept.extend(questions.into_iter().map(|question| (question.row, question)));
+    pub fn keep_asked_rows(&mut self, run: RunId, inquiries: Vec<AskedRow>) -> Result<(), LedgerError> {
+        let kept = &mut self.stored_run_mut(run)?.inquiries;
+        kept.extend(inquiries.into_iter().map(|inquiry| (inquiry.row, inquiry)));
         Ok(())
     }
 
@@ -465,21 +465,21 @@ impl LedgerContents {
         reservation.wait
     }
 
-    pub fn reserve_question(&mut self, now: i64, account: &Allowance, longest: Duration) -> QuestionPermit {
-        let questions = question_account_name(&account.name);
+    pub fn reserve_inquiry(&mut self, now: i64, account: &Allowance, longest: Duration) -> InquiryPermit {
+        let inquiries = inquiry_account_name(&account.name);
         let pace = |name: &str| self.paces.get(name).copied().unwrap_or_default();
-        let before = QuestionRateLimit { account: pace(&account.name), questions: pace(&questions) };
-        let (after, turn) = before.reserve_question(now, account.rate, longest);
+        let before = InquiryRateLimit { account: pace(&account.name), inquiries: pace(&inquiries) };
+        let (after, turn) = before.reserve_inquiry(now, account.rate, longest);
         if after != before {
             self.paces.insert(account.name.to_string(), after.account);
-            self.paces.insert(questions, after.questions);
+            self.paces.insert(inquiries, after.inquiries);
         }
         turn
     }
 
     /// The rate limits of all accounts, by name.
     pub fn account_paces(&self) -> Vec<(String, AccountRateLimit)> {
-        let accounts = self.paces.iter().filter(|(name, _)| !is_question_account(name));
+        let accounts = self.paces.iter().filter(|(name, _)| !is_inquiry_account(name));
         accounts.map(|(name, pace)| (name.clone(), *pace)).collect()
     }
 }

@@ -193,8 +193,8 @@ impl LedgerContents {
             reported.flat_map(|(_, kept)| kept).for_each(|kept| forget_in_receipt(&mut kept.receipt));
             let decided = stored.events.iter_mut().filter(|event| about(&event.row));
             decided.for_each(|event| forget_in_change(&mut event.change));
-            let asked = stored.questions.iter_mut().filter(|(row, _)| about(row));
-            asked.for_each(|(_, question)| forgotten.erase_from_question(question));
+            let asked = stored.inquiries.iter_mut().filter(|(row, _)| about(row));
+            asked.for_each(|(_, inquiry)| forgotten.erase_from_inquiry(inquiry));
             let out = stored.excluded.rows();
             (&rows - out).iter().for_each(|row| stored.excluded.insert(Row::new(row), RowState::Skipped, OPTED_OUT));
             stored.forgotten |= &rows;

@@ -1,4 +1,4 @@
-//! Row events, reconciliation questions, retry orders and skipped rows.
+//! Row events, reconciliation inquiries, retry orders and skipped rows.
 
 use roaring::RoaringBitmap;
 use sqlx::Row as _;
@@ -118,10 +118,10 @@ pub(super) async fn forget_in_events(
             .execute(&mut *connection)
             .await?;
     }
-    let mut asked = load_questions(connection, run).await?;
+    let mut asked = load_inquiries(connection, run).await?;
     asked.retain(|asked| rows.contains(asked.row.get()));
-    asked.iter_mut().for_each(|asked| forgotten.erase_from_question(asked));
-    store_questions(connection, run, asked).await
+    asked.iter_mut().for_each(|asked| forgotten.erase_from_inquiry(asked));
+    store_inquiries(connection, run, asked).await
 }
 
 /// The events of a run in the order of recording.
@@ -168,12 +168,12 @@ pub(super) async fn load_order_ids(reader: &mut Connection, run: RunId) -> Resul
 }
 
 /// Stores how often rows were asked about.
-pub(super) async fn store_questions(
+pub(super) async fn store_inquiries(
     connection: &mut Connection,
     run: RunId,
-    questions: Vec<AskedRow>,
+    inquiries: Vec<AskedRow>,
 ) -> Result<(), StatementError> {
-    for question in questions {
+    for inquiry in inquiries {
         query(
             "INSERT INTO questions (run, row, envelope, asked, negatives, first_at, last_at, negative_at, answer)
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
@@ -182,14 +182,14 @@ pub(super) async fn store_questions(
                  negative_at = excluded.negative_at, answer = excluded.answer",
         )
         .bind(run.0)
-        .bind(i64::from(question.row.get()))
-        .bind(i64::from(question.envelope))
-        .bind(i64::from(question.asked))
-        .bind(i64::from(question.negatives))
-        .bind(question.first_at.as_microsecond())
-        .bind(question.last_at.as_microsecond())
-        .bind(question.negative_at.map(jiff::Timestamp::as_microsecond))
-        .bind(question.answer)
+        .bind(i64::from(inquiry.row.get()))
+        .bind(i64::from(inquiry.envelope))
+        .bind(i64::from(inquiry.asked))
+        .bind(i64::from(inquiry.negatives))
+        .bind(inquiry.first_at.as_microsecond())
+        .bind(inquiry.last_at.as_microsecond())
+        .bind(inquiry.negative_at.map(jiff::Timestamp::as_microsecond))
+        .bind(inquiry.answer)
         .execute(&mut *connection)
         .await?;
     }
@@ -197,7 +197,7 @@ pub(super) async fn store_questions(
 }
 
 /// Loads how often the rows of a run were asked about.
-pub(super) async fn load_questions(reader: &mut Connection, run: RunId) -> Result<Vec<AskedRow>, StatementError> {
+pub(super) async fn load_inquiries(reader: &mut Connection, run: RunId) -> Result<Vec<AskedRow>, StatementError> {
     let rows = query(
         "SELECT row, envelope, asked, negatives, first_at, last_at, negative_at, answer FROM questions
          WHERE run = $1 ORDER BY row",

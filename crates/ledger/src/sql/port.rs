@@ -17,8 +17,8 @@ use crate::earlier_versions::rewrite_event;
 use crate::rules::check_lock;
 use crate::{
     Allowance, AskedRow, BlockRequest, CampaignLock, Claim, Copies, CopiesPurpose, DamagedRun, DrawOutcome,
-    DrawRefusal, EnvelopeRecord, EnvelopeSummary, Epoch, ExcludedRows, Intent, Lease, Ledger, LedgerError,
-    LedgerFuture, NewCopies, NewRowEvent, NewRun, NumberSet, OwnedBlock, Ownership, Permit, QuestionPermit, RetryOrder,
+    DrawRefusal, EnvelopeRecord, EnvelopeSummary, Epoch, ExcludedRows, InquiryPermit, Intent, Lease, Ledger,
+    LedgerError, LedgerFuture, NewCopies, NewRowEvent, NewRun, NumberSet, OwnedBlock, Ownership, Permit, RetryOrder,
     RowBlock, RowEvent, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, SlotWait, StopRequest, StrayCopies, run,
 };
 use campaign_core::domain::{Chain, LOOPBACK};
@@ -196,11 +196,11 @@ impl Ledger for Adapter {
         }))
     }
 
-    fn reserve_question<'a>(&'a self, account: &'a Allowance, longest: Duration) -> LedgerFuture<'a, QuestionPermit> {
+    fn reserve_inquiry<'a>(&'a self, account: &'a Allowance, longest: Duration) -> LedgerFuture<'a, InquiryPermit> {
         let account = account.clone();
         Box::pin(self.write(move |connection, now| {
             let account = account.clone();
-            Box::pin(async move { limits::reserve_question(connection, now, &account, longest).await })
+            Box::pin(async move { limits::reserve_inquiry(connection, now, &account, longest).await })
         }))
     }
 
@@ -251,12 +251,12 @@ impl Ledger for Adapter {
         Box::pin(async move { read_ledger!(self, events::load_events, run) })
     }
 
-    fn keep_asked_rows(&self, run: RunId, questions: Vec<AskedRow>) -> LedgerFuture<'_, ()> {
-        Box::pin(self.write(move |connection, _| Box::pin(events::store_questions(connection, run, questions.clone()))))
+    fn keep_asked_rows(&self, run: RunId, inquiries: Vec<AskedRow>) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(move |connection, _| Box::pin(events::store_inquiries(connection, run, inquiries.clone()))))
     }
 
     fn load_asked_rows(&self, run: RunId) -> LedgerFuture<'_, Vec<AskedRow>> {
-        Box::pin(async move { read_ledger!(self, events::load_questions, run) })
+        Box::pin(async move { read_ledger!(self, events::load_inquiries, run) })
     }
 
     fn remember_host<'a>(&'a self, profile: &'a str, host: &'a str) -> LedgerFuture<'a, String> {

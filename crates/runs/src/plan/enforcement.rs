@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use roaring::RoaringBitmap;
 use rustc_hash::FxHashMap;
 
+use super::approval::verify_token;
 use super::planned::{list_valid_digests, plan_campaign, store_plan};
-use super::signature::verify_token;
 use super::{PlanContent, PlanOptions, PlanRefusal, PlannedCampaign};
 use crate::begin::freeze_inputs;
 use crate::launch::Session;

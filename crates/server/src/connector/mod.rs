@@ -8,7 +8,7 @@
 //! - `draft`: messages as arguments, their checks and the confirmation;
 //! - `sending`: sending within the operator's limits; `repeat_guard`: duplicate messages; `approval`: operator
 //!   approvals;
-//! - `access`: access by API key; `call_limits`: rate limits of callers;
+//! - `access`: access by API key, and rate limits of callers;
 //! - `client_config`: configuration of AI clients.
 //!
 //! The API key of a call is sent only to the profile's gateway. It is never logged or stored.
@@ -16,7 +16,6 @@
 mod access;
 mod approval;
 mod arguments;
-mod call_limits;
 mod campaigns;
 mod client_config;
 mod draft;
@@ -59,7 +58,7 @@ pub struct Connector {
     /// What may be sent; `None` unless the operator enabled sending.
     sending: Option<Arc<SendPolicy>>,
     campaigns: Option<Arc<Campaigns>>,
-    limits: call_limits::CallLimits,
+    limits: access::CallLimits,
     interrupt: watch::Receiver<Interrupt>,
 }
 
@@ -84,7 +83,7 @@ impl Connector {
             tools,
             sending: sending.map(Arc::new),
             campaigns: None,
-            limits: call_limits::CallLimits::default(),
+            limits: access::CallLimits::default(),
             interrupt,
         }
     }

@@ -1,13 +1,13 @@
 //! HTTP routes for delivery-receipt webhooks (contract 2.4 and 6): `/h/` for messages and `/n/` for the account.
 //!
 //! - `senders`: trusted proxies, and the rate limit for forged webhooks;
-//! - `status_updates`: status requests and updates of results in the background.
+//! - `polling_rounds`: when the gateway is asked about messages without a final status.
 //!
 //! The routes decide nothing about messages. `runs` matches a webhook to its message and stores it before the response.
 //! The ledger decides how the receipt changes the message.
 
+mod polling_rounds;
 mod senders;
-mod status_updates;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -28,8 +28,8 @@ use campaign_net::metrics::{Metrics, ReceiptResult};
 use campaign_runs::{ReceiptCollector, WebhookPath, WebhookReceiver, WebhookRefusal};
 use senders::ForgeryLimiter;
 
+pub use polling_rounds::poll_statuses_until;
 pub use senders::TrustedProxies;
-pub use status_updates::{poll_statuses_until, update_results_until};
 
 /// The largest body, in bytes.
 const MAX_BODY_BYTES: usize = 256 * 1024;

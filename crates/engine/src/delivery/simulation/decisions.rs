@@ -1,4 +1,4 @@
-//! Decisions about rows in doubt: questions to the platform, the campaign's rule, and a person.
+//! Decisions about rows in doubt: inquiries to the platform, the campaign's rule, and a person.
 
 use std::time::Duration;
 

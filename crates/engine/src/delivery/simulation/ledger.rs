@@ -19,13 +19,13 @@ use campaign_ledger::{
     AccountRateLimit, ActiveSchedule, Additions, Allowance, Approval, ApprovalFilter, ApprovalRuleStore, AskedRow,
     BlockRequest, CampaignLock, CapQuery, Claim, ContactHistory, Copies, CopiesPurpose, DamagedOccurrence, DamagedPlan,
     DamagedRun, DamagedSchedule, DrawOutcome, DrawRefusal, EnvelopeRecord, EnvelopeSummary, ExcludedRows, ForgetOrder,
-    Forgetting, Intent, KeptApproval, KeptApprovalRule, Lease, Ledger, LedgerError, LedgerFuture, LedgerMaintenance,
-    LedgerProperties, NewCopies, NewNotification, NewReceipt, NewRowEvent, NewRun, Notification, NotificationOutcome,
-    NotificationQueue, NumberSet, OccurrenceFilter, OccurrenceKey, OccurrenceRecord, OptOut, OptOutPage, OptOutRemoval,
-    OwnedBlock, Ownership, Permit, Plan, PlanStore, QuestionPermit, ReceiptOutcome, ReceiptStore, RepeatGuard,
-    RetryOrder, RowEvent, RowReceipts, RowSpan, Run, RunEnd, RunFilter, RunId, ScheduleOrder, ScheduleStore,
-    Settlement, SharedRun, SkipCondition, SlotWait, StateCounts, StopRequest, StrayCopies, SuppressedNumbers,
-    SuppressionList,
+    Forgetting, InquiryPermit, Intent, KeptApproval, KeptApprovalRule, Lease, Ledger, LedgerError, LedgerFuture,
+    LedgerMaintenance, LedgerProperties, NewCopies, NewNotification, NewReceipt, NewRowEvent, NewRun, Notification,
+    NotificationOutcome, NotificationQueue, NumberSet, OccurrenceFilter, OccurrenceKey, OccurrenceRecord, OptOut,
+    OptOutPage, OptOutRemoval, OwnedBlock, Ownership, Permit, Plan, PlanStore, ReceiptOutcome, ReceiptStore,
+    RepeatGuard, RetryOrder, RowEvent, RowReceipts, RowSpan, Run, RunEnd, RunFilter, RunId, ScheduleOrder,
+    ScheduleStore, Settlement, SharedRun, SkipCondition, SlotWait, StateCounts, StopRequest, StrayCopies,
+    SuppressedNumbers, SuppressionList,
 };
 
 /// The time of a commit before and after the moment from which it is durable.
@@ -309,8 +309,8 @@ impl Ledger for ProcessLedger {
         Box::pin(async move { self.write(|disk, now| Ok(disk.contents.reserve_rate(now, account, count))).await })
     }
 
-    fn reserve_question<'a>(&'a self, account: &'a Allowance, longest: Duration) -> LedgerFuture<'a, QuestionPermit> {
-        Box::pin(async move { self.write(|disk, now| Ok(disk.contents.reserve_question(now, account, longest))).await })
+    fn reserve_inquiry<'a>(&'a self, account: &'a Allowance, longest: Duration) -> LedgerFuture<'a, InquiryPermit> {
+        Box::pin(async move { self.write(|disk, now| Ok(disk.contents.reserve_inquiry(now, account, longest))).await })
     }
 
     fn uncount_block(&self, lease: Lease) -> LedgerFuture<'_, ()> {
@@ -371,13 +371,13 @@ impl Ledger for ProcessLedger {
         })
     }
 
-    fn keep_asked_rows(&self, run: RunId, questions: Vec<AskedRow>) -> LedgerFuture<'_, ()> {
-        Box::pin(async move { self.write(|disk, _| disk.contents.keep_asked_rows(run, questions)).await })
+    fn keep_asked_rows(&self, run: RunId, inquiries: Vec<AskedRow>) -> LedgerFuture<'_, ()> {
+        Box::pin(async move { self.write(|disk, _| disk.contents.keep_asked_rows(run, inquiries)).await })
     }
 
     fn load_asked_rows(&self, run: RunId) -> LedgerFuture<'_, Vec<AskedRow>> {
         let look = move |contents: &LedgerContents| {
-            contents.stored_run(run).map(|book| book.questions.values().cloned().collect::<Vec<_>>())
+            contents.stored_run(run).map(|book| book.inquiries.values().cloned().collect::<Vec<_>>())
         };
         Box::pin(async move { self.read(look).await.flatten() })
     }

@@ -140,7 +140,7 @@ impl SimulatedWorld {
 
     /// The healthy phase: every row gets a final state, by proof, by the campaign's rule, or by a person.
     async fn run_healthy_phase(self: &Arc<Self>) {
-        // One simulation in a hundred has enough rounds to use up all status queries.
+        // One simulation in a hundred has enough rounds to use up all status inquiries.
         let patience = self.with_random(|chance| if chance.once_in(100) { 25 } else { 1 + chance.below(4) });
         for _ in 0..patience {
             self.run_process(ProcessTask::SendRun, self.immortal_life()).await;

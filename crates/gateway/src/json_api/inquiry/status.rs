@@ -154,7 +154,7 @@ struct StatusAnswerPayload<'a> {
     updated: Option<&'a RawValue>,
 }
 
-/// Reads the answers, one per query. `words` removes the key from quoted texts.
+/// Reads the answers, one per inquiry. `words` removes the key from quoted texts.
 pub fn read_status_answers(ids: &[MessageId], seen: &HttpExchange, words: &RedactingReader<'_>) -> Vec<StatusAnswer> {
     let unclear = |why: &str| vec![StatusAnswer::Unclear(why.to_owned()); ids.len()];
     let body = match seen {

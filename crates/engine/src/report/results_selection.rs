@@ -12,7 +12,7 @@ use super::columns::RecipientColumns;
 use super::earlier_messages::EarlierRuns;
 use super::layout::{Layout, ResultsFormat};
 use super::listing::{FrozenList, ListSource, Listing, RowSelection};
-use super::results::{
+use super::results_file::{
     ResultsBackup, back_up_results, read_run_name, resolve_target, write_results, write_results_file,
 };
 use super::run_figures::{Fold, RunFigures};
@@ -221,7 +221,7 @@ impl<'a> RunResults<'a> {
         let mut listed = RoaringBitmap::new();
         let listing = self.newest_run().open_listing(self.ledger, &self.selection).await?;
         let reader = listing.open_reader()?;
-        let writer = listing.row_writer(Layout::Json(Vec::new()), &RecipientColumns::default(), reader.header());
+        let writer = listing.row_formatter(Layout::Json(Vec::new()), &RecipientColumns::default(), reader.header());
         let mut rows = listing.into_rows(reader)?;
         while let Some((chunk, facts)) = rows.next_chunk().await? {
             listed.extend(writer.find_listed_rows(&chunk, &facts).into_iter().map(Row::get));

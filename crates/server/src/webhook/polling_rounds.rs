@@ -1,5 +1,4 @@
-//! Background updates after sending: status requests for messages without a final status, and updates of outdated
-//! results files.
+//! Polling rounds: which runs have messages without a final status, and when the gateway is asked about them.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -13,12 +12,10 @@ use campaign_core::domain::MessageId;
 use campaign_engine::delivery::PollCounts;
 use campaign_engine::report::is_followed;
 use campaign_ledger::{RowState, Run, RunFilter, RunId};
-use campaign_runs::{Adapters, Error, Polling, list_stale_runs, poll_run, refresh_run, wants_receipts};
+use campaign_runs::{Adapters, Error, Polling, poll_run, wants_receipts};
 
 /// The interval at which due work is looked for.
 const INTERVAL: Duration = Duration::from_secs(60);
-/// Writing results takes at most 1/20 of the time.
-const REST_FACTOR: u32 = 20;
 /// The shortest and the longest wait between two polls of a run.
 const WAIT_RANGE: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(86_400));
 /// The longest duration of one poll of a run.
@@ -28,27 +25,6 @@ const MAX_ROUND: Duration = Duration::from_secs(600);
 const MAX_POLLING_AGE: Duration = Duration::from_secs(365 * 86_400);
 /// The number of latest runs that are polled.
 const MAX_RUNS: u32 = 4_096;
-
-/// Rewrites results that are outdated by receipts, until the shutdown.
-pub async fn update_results_until(adapters: Adapters, shutdown: impl Future<Output = ()>) {
-    let work = async {
-        loop {
-            let began = Instant::now();
-            log_failure(update_stale_results(&adapters).await);
-            sleep(INTERVAL.max(began.elapsed() * REST_FACTOR)).await;
-        }
-    };
-    tokio::select! { () = shutdown => {}, () = work => {} }
-}
-
-async fn update_stale_results(adapters: &Adapters) -> Result<(), Error> {
-    for run in list_stale_runs(adapters).await? {
-        if let Some(why) = refresh_run(adapters, &run).await? {
-            tracing::debug!(run = run.name(), "the results were not updated: {why}");
-        }
-    }
-    Ok(())
-}
 
 /// Polls messages without a final state until the shutdown. Each run is polled after a minute and then less and less
 /// often, but soon after the gateway has sent a hint about one of its messages.
