@@ -13,7 +13,6 @@ mod row_anomalies;
 pub mod rules;
 mod survey;
 mod text_damage;
-mod time_zones;
 mod timing;
 
 pub use column_cells::{DistinctValues, EmptyCells, ListColumn, OptedOutCells};
@@ -39,8 +38,7 @@ pub use rules::{
 pub(crate) use survey::count_sms_parts;
 pub use survey::{CostlyRows, ExampleMessage, MessageSize, RowsBySize, Survey, SurveyInputs, Tee, survey_recipients};
 pub use text_damage::TextDamage;
-pub use time_zones::{LocalZones, RecipientZones, RowClocks};
-pub use timing::{RunStart, check_timing};
+pub use timing::{LocalZones, RecipientZones, RowClocks, RunStart, check_timing};
 
 #[cfg(test)]
 mod channel_key_tests;

@@ -16,7 +16,7 @@ use super::message_comparison::{MessageShapes, RepeatedNumbers, hash_message};
 use super::parallel::{count_cores, process_in_order};
 use super::row_anomalies::{AnomalyDetector, AnomalyRowsByColumn, Comparison, FoundAnomaly, add_anomalies};
 use super::rules;
-use super::time_zones::{LocalZones, RecipientZones};
+use super::timing::{LocalZones, RecipientZones};
 use campaign_content::audience::{Chunk, SeenNumbers, ValidNumber, contains_row};
 use campaign_content::message::{BranchFinder, EmptyCellFinder, EmptyCellUse, FilledMessage, TextProblem};
 use campaign_core::calendar::zone_of_country;

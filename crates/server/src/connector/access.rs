@@ -447,7 +447,7 @@ mod call_limit_tests {
     use super::*;
 
     #[test]
-    fn caller_over_the_limit_waits_alone() {
+    fn limit_of_one_caller_does_not_delay_others() {
         let limits = CallLimits::with_rate(NonZeroU32::new(3).unwrap());
         let (one, other) = (SecretString::from("one"), SecretString::from("other"));
         let allowed = (0..10).filter(|_| limits.charge_key(&one).is_ok()).count();
