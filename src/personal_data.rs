@@ -285,7 +285,7 @@ fn purge_json(before: Timestamp, old: &OldRuns, code: u8) -> Value {
     let OldRuns { purgeable, kept } = old;
     let purged_json =
         |RunView { run, .. }: &RunView| json!({ "run": run.name(), "rows": run.recipients, "results": run.results });
-    let kept_json = |(run, why): &(String, PurgeBlocker)| json!({ "run": run, "why": kept_reason_word(*why) });
+    let kept_json = |(run, why): &(String, PurgeBlocker)| json!({ "run": run, "why": purge_blocker_name(*why) });
     json!({
         "before": before.to_string(), "purged": purgeable.iter().map(purged_json).collect::<Vec<_>>(),
         "kept": kept.iter().map(kept_json).collect::<Vec<_>>(), "remains": NOT_REMOVED_BY_PURGE, "exit": code,
@@ -330,7 +330,7 @@ fn run_line(RunView { run, .. }: &RunView) -> String {
     format!("{} · {}{rehearsal} · {}", run.name(), format_day(ended), format_count(run.recipients, "row"))
 }
 
-fn kept_reason_word(why: PurgeBlocker) -> &'static str {
+fn purge_blocker_name(why: PurgeBlocker) -> &'static str {
     match why {
         PurgeBlocker::Unfinished => "unfinished",
         PurgeBlocker::InDoubt => "in_doubt",

@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn value_of_a_fact_is_wrapped_below_itself() {
+    fn wrapped_fact_value_keeps_its_indentation() {
         let prompt =
             ConfirmationPrompt::new("x?", ExpectedAnswer::Yes, "go on").with_fact("recipients", "one two three four");
         let text = prompt.render_text().render(Some(25), false);

@@ -87,7 +87,8 @@ fn removal_command(context: &Context, schedule: &str) -> String {
 
 /// Reports a cancelled run. `schedule` is the name of the schedule that stays active.
 fn report_cancelled(context: &Context, CancelledRun { rows, released }: CancelledRun, schedule: Option<&str>) -> u8 {
-    let (name, counts, exit) = (released.run.name(), &released.snapshot.counts, exit::code_of_released(&released));
+    let (name, counts, exit) =
+        (released.run.name(), &released.snapshot.counts, exit::exit_code_of_released_run(&released));
     let elsewhere = if released.stale_results.is_some() { " --out FILE" } else { "" };
     let next = context.output.command(format!("results {name}{elsewhere}"));
     if context.output.json {

@@ -23,6 +23,7 @@ use campaign_gateway::{
     AskBalance, AskSenders, AskStatus, FailureCause, InquiryFailure, MessageRecord, WebhookTestAnswer, WebhookUrls,
     test_webhook,
 };
+use campaign_ledger::HostChange;
 use campaign_runs::{
     GatewayAccount, WeakerRule, describe_host, find_weaker_rules, has_other_secret, load_hook, record_rule,
 };
@@ -275,7 +276,7 @@ async fn trust_host(context: &Context, name: &str) -> Result<u8, CommandFailure>
     if !changes.is_empty() {
         confirm_weaker_approval(context, &changes).await?;
     }
-    ledger.trust_host(name, &host).await?;
+    ledger.remember_host(name, &host, HostChange::Replace).await?;
     record_rule(&adapters, &profile).await?;
     if context.output.json {
         context.output.print_object(&serde_json::json!({ "gateway": name, "host": host, "exit": exit::SUCCESS }));

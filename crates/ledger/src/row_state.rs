@@ -11,8 +11,8 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    CANCELLED, EnvelopeRecord, Judgement, KeptReceipt, Ledger, LedgerError, REPLACED, RowEvents, RowState, Run,
-    RunProgress, SentRow,
+    CANCELLED, EnvelopeRecord, Judgement, Ledger, LedgerError, REPLACED, RowEvents, RowState, Run, RunProgress,
+    SentRow, StoredReceipt,
 };
 use campaign_core::domain::{Chain, OperationOutcome, Row};
 
@@ -144,7 +144,7 @@ impl RunActivity {
         row: Row,
         attempts: &[Attempt],
         events: &'e RowEvents,
-        receipts: &'e [KeptReceipt],
+        receipts: &'e [StoredReceipt],
     ) -> Judgement<'e> {
         let judgement = events.judge_row(row, attempts, receipts);
         Judgement { state: self.final_state(judgement.state), ..judgement }
@@ -308,7 +308,7 @@ impl RowStates {
     }
 
     /// Adds the receipts of a row, after all envelopes. Receipts of rows without an envelope are ignored.
-    pub fn add_receipts(&mut self, row: Row, receipts: &[KeptReceipt]) {
+    pub fn add_receipts(&mut self, row: Row, receipts: &[StoredReceipt]) {
         let Some(RecordedState { state, chain }) = self.states.get(row.get() as usize).copied().flatten() else {
             return;
         };

@@ -22,7 +22,7 @@ use campaign_gateway::{
     DeleteViberTemplate, FailureCause, GatewayAddress, Inquiry, InquiryFailure, JsonApi, ListViberTemplates,
     SenderName, SmsTemplate, ViberTemplate,
 };
-use campaign_ledger::{Allowance, InquiryPermit, Ledger, SlotWait};
+use campaign_ledger::{Allowance, HostChange, InquiryPermit, Ledger, SlotWait};
 use campaign_manifest::Profile;
 
 /// The pause before an inquiry is repeated after a refused connection.
@@ -271,7 +271,7 @@ pub async fn add_gateway(adapters: &Adapters, draft: &ProfileDraft, ask: bool) -
     let profile = &draft.profile;
     let account_answer = if ask { Some(ask_account(adapters, draft).await?) } else { None };
     draft.write().map_err(|error| Error::Storage(error.to_string()))?;
-    adapters.ledger.trust_host(&profile.name, &profile.trusted_hosts()).await?;
+    adapters.ledger.remember_host(&profile.name, &profile.trusted_hosts(), HostChange::Replace).await?;
     Ok(account_answer)
 }
 

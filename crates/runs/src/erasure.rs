@@ -31,7 +31,7 @@ use campaign_engine::report::{
 };
 use campaign_ledger::{
     CampaignLock, CopiesPurpose, ForgetOrder, Ledger, LedgerError, NumberKey, OptOut, OptOutReach, OptOutScope,
-    Ownership, RowState, Run, RunFilter, RunProgress,
+    Ownership, RowState, Run, RunFilter, RunProgress, RunUpdate,
 };
 
 /// The result of forgetting a person.
@@ -156,7 +156,7 @@ async fn erase_waiting(
     if !done.is_empty() {
         ledger.overwrite_free_space().await?;
         failpoint::pass("forget.swept");
-        ledger.mark_rows_forgotten(done).await?;
+        ledger.update_runs(done, RunUpdate::RowsErased).await?;
     }
     Ok(())
 }

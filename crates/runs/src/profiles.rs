@@ -11,7 +11,7 @@ use super::{Adapters, Connect, Error, RunEvent, RunObserver, read_api_key};
 use campaign_core::domain::{Endpoint, OptOutWords};
 use campaign_engine::delivery::FrozenInputs;
 use campaign_gateway::{AnswerRules, Gateway, GatewayAddress, WebhookSecrets, WebhookUrls};
-use campaign_ledger::{Ledger, Run, RunFilter};
+use campaign_ledger::{HostChange, Ledger, Run, RunFilter};
 use campaign_manifest::{Destination, GatewaySearch, Gateways, Profile, SANDBOX, load_gateways};
 use campaign_sandbox::{LocalReceiver, Sandbox, SandboxSettings, Scenario};
 
@@ -124,7 +124,7 @@ impl Profiles {
 /// If the host is a different one, or the ledger cannot be read.
 pub async fn check_host(ledger: &dyn Ledger, profile: &Profile) -> Result<(), Error> {
     let (gateway, now) = (&profile.name, profile.trusted_hosts());
-    let known = ledger.remember_host(gateway, &now).await?;
+    let known = ledger.remember_host(gateway, &now, HostChange::IfUnknown).await?;
     if known == now { Ok(()) } else { Err(Error::HostChanged { gateway: gateway.clone(), known, now }) }
 }
 

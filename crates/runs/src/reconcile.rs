@@ -13,7 +13,7 @@ use campaign_engine::delivery::{
     MAX_STAY, MessageInDoubt, MessagesInDoubt, RECONCILE_WAITS, Reconciler, Reconciliation, SendEnding, Snapshot, Stop,
 };
 use campaign_gateway::Gateway;
-use campaign_ledger::{Author, Lease, NewRowEvent, RowChange, RowState, Run, RunProgress, StopKind};
+use campaign_ledger::{Author, Lease, NewRowEvent, RowChange, RowState, RowUpdate, Run, RunProgress, StopKind};
 use campaign_manifest::{Destination, InDoubtPolicy};
 
 /// How long the start of a run waits for answers about rows in doubt.
@@ -187,7 +187,7 @@ impl Session {
             })
             .collect();
         let any = !events.is_empty();
-        self.adapters.ledger.record_events(lease, events).await?;
+        self.adapters.ledger.update_rows(lease, RowUpdate::Events(events)).await?;
         Ok(any)
     }
 

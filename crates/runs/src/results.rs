@@ -11,7 +11,7 @@ use super::{Adapters, Error, Inputs, Profiles, RunEvent, find_later_run, is_fold
 use campaign_core::finding::{Finding, rules};
 use campaign_engine::delivery::{FrozenInputs, Snapshot};
 use campaign_engine::report::{ProtectedPath, ResultsTarget, RunFigures, RunResults, is_owned};
-use campaign_ledger::{Run, RunFilter};
+use campaign_ledger::{Run, RunFilter, RunUpdate};
 use campaign_manifest::{Campaign, CampaignPath, load_campaign};
 
 /// The interval at which outdated results are looked for.
@@ -111,7 +111,16 @@ pub(super) async fn refresh_run(adapters: &Adapters, run: &Run) -> Result<Option
         // Another process took and released the run in the meantime and wrote newer results, which ours might have
         // replaced.
         if (now.ended_at, now.epoch) == (before.ended_at, before.epoch) {
-            ledger.store_counts(run.key, snapshot.counts, snapshot.parts.billed, before.receipts).await?;
+            ledger
+                .update_runs(
+                    vec![run.key],
+                    RunUpdate::Counts {
+                        counts: snapshot.counts,
+                        parts: snapshot.parts.billed,
+                        receipts: before.receipts,
+                    },
+                )
+                .await?;
             RunFigures::store(ledger, run.key, None).await;
             return Ok(unwritten);
         }

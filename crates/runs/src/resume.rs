@@ -161,8 +161,7 @@ impl Session {
         };
         let surveyed = self.load_with_list_of(run).await?;
         // Recipients with a message or an opt-out are not among the remaining rows.
-        let survey =
-            run_blocking(move || surveyed.survey_recipients(&SurveyExclusions::default(), None)).await??.survey;
+        let survey = run_blocking(move || surveyed.run_survey(&SurveyExclusions::default(), None)).await??.survey;
         Ok(Cost::AtMost(prices.max_cost(&survey.by_size, &choose(&survey)?)))
     }
 }

@@ -21,8 +21,8 @@ use campaign_core::failpoint;
 use campaign_engine::check::SurveyExclusions;
 use campaign_engine::delivery::{ChainLifetimes, ConfirmedStatus, PendingMessage, SingleKind, Snapshot, StatusPoller};
 use campaign_ledger::{
-    Attempt, Author, EnvelopeReader, NumberSet, Ownership, ReceiptReader, RetriedRow, RetryOrder, RowChange, RowState,
-    Run, RunActivity, RunFilter, RunId, RunProgress,
+    Attempt, Author, EnvelopeReader, NumberFilter, NumberSet, Ownership, ReceiptReader, RetriedRow, RetryOrder,
+    RowChange, RowState, RowUpdate, Run, RunActivity, RunFilter, RunId, RunProgress,
 };
 
 /// The time for all inquiries before a retry.
@@ -188,7 +188,7 @@ impl Session {
             by: Author::Person(current_person()),
             random: rand::random(),
         };
-        if ledger.retry_rows(lease, order).await? == Ownership::Lost {
+        if ledger.update_rows(lease, RowUpdate::Retry(order)).await? == Ownership::Lost {
             return Err(Error::Taken { run: run.name() });
         }
         failpoint::pass("retry.ordered");
@@ -349,7 +349,7 @@ impl Session {
         let others: Vec<Run> = runs.iter().filter(same).cloned().collect();
         let ledger = self.adapters.ledger.as_ref();
         let keys: Vec<RunId> = others.iter().map(|other| other.key).collect();
-        let sent = ledger.load_sent_numbers(&keys).await?;
+        let sent = ledger.load_numbers(NumberFilter::Sent(&keys)).await?;
         let cancelled = find_cancelled_recipients(ledger, &others).await?.numbers;
         if sent.is_empty() && cancelled.is_empty() {
             return Ok(GuardedElsewhere(SurveyExclusions::default()));

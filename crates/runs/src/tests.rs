@@ -146,7 +146,7 @@ async fn signal_before_the_first_message_leaves_nothing_behind() {
 }
 
 #[tokio::test]
-async fn rehearsal_asks_nobody_pauses_and_restarts() {
+async fn rehearsal_needs_no_confirmation_pauses_and_restarts() {
     let (world, no) = (TestWorld::new().await, FixedConsent::no());
     let some = RunRequest { limit: Some(1), ..RunRequest::default() };
     let paused = expect_ended(world.launch(None, some, Arc::clone(&no), Interrupt::None).await);

@@ -415,7 +415,7 @@ mod branches_tests {
     use crate::message::tests::{CELLS, compile_sms};
 
     #[test]
-    fn branch_finder_tells_rows_apart() {
+    fn branch_finder_distinguishes_rows() {
         for (source, b_is_like_c) in [
             ("{% if code == 'a' %}one{% elif code == 'b' -%} two{% else %}more{% endif %}", false),
             ("Hi{% if code == 'a' %}, {{ code }}{% endif %}", true),

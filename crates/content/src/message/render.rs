@@ -559,7 +559,7 @@ mod tests {
     }
 
     #[test]
-    fn row_leaves_nothing_for_the_next_row() {
+    fn rendered_row_leaves_no_state_for_the_next() {
         let compiled = compile_sms("{% if code %}{% set x = code %}{% else %}{% set x = '-' %}{% endif %}{{ x }}", &[]);
         let mut renderer = compiled.renderer();
         let long = "x".repeat(MAX_BYTES + 1);

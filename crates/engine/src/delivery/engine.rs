@@ -19,7 +19,7 @@ use super::submission::{SubmissionEnd, Submitter};
 use super::tally::{RunTally, SendEnding, Stop, StopKind};
 use campaign_core::domain::{OperationOutcome, Row, choose_plural, format_count};
 use campaign_gateway::{Envelope, GatewayReply};
-use campaign_ledger::{Bound, LedgerError, Ownership, Permit, RowState, StateCounts};
+use campaign_ledger::{Bound, LedgerError, Ownership, Permit, RowState, RunUpdate, StateCounts};
 
 /// How often the engine checks for the end of a pause and for stop requests.
 const CHECK_INTERVAL: Duration = Duration::from_millis(250);
@@ -405,7 +405,7 @@ impl Engine {
         };
         if !self.is_proven && self.control.stop_reason().is_none() && reply.outcomes.iter().any(is_accepted) {
             self.is_proven = true;
-            ledger.mark_proven(run).await?;
+            ledger.update_runs(vec![run], RunUpdate::Proven).await?;
         }
         if reply.is_doubtful() && self.control.stop_reason().is_none() {
             let around = number.saturating_sub(DOUBT_WINDOW).max(1)..=number.saturating_add(DOUBT_WINDOW);

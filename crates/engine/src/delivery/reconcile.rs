@@ -14,7 +14,7 @@ use campaign_core::failpoint;
 use campaign_gateway::{Gateway, StatusAnswer};
 use campaign_ledger::{
     Allowance, AskedRow, EnvelopeReader, EnvelopeRecord, Lease, Ledger, LedgerError, NewReceipt, NewRowEvent,
-    Ownership, RowChange, RowState, RowStates, Run,
+    Ownership, RowChange, RowState, RowStates, RowUpdate, Run, RunUpdate,
 };
 
 /// Asks about the rows in doubt of a run.
@@ -196,9 +196,9 @@ impl Reconciler<'_> {
             }
         }
         *group = left;
-        self.ledger.keep_asked_rows(self.run.key, inquiries).await?;
+        self.ledger.update_runs(vec![self.run.key], RunUpdate::Inquiries(inquiries)).await?;
         failpoint::pass("inquiries.stored");
-        if self.ledger.record_events(self.lease, events).await? == Ownership::Lost {
+        if self.ledger.update_rows(self.lease, RowUpdate::Events(events)).await? == Ownership::Lost {
             reconciliation.lost = true;
         }
         // The event proves that the message was sent. Its delivery status counts like that of any receipt.

@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn rows_come_once_and_in_order() {
+    async fn each_row_is_listed_once_in_order() {
         let (mut list, sha256) = read_ahead(20_000);
         let mut next = 2;
         while let Some(group) = list.next_chunk().await {

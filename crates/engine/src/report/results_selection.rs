@@ -20,7 +20,7 @@ use super::{ResultsError, ResultsTarget, RowRecords, find_unknown_results, is_ow
 use crate::check::TextHash;
 use crate::delivery::{FrozenInputs, compile_without_condition, for_each_text};
 use campaign_core::domain::{Phone, Row};
-use campaign_ledger::{Copies, ExcludedRows, Ledger, RowState, Run, RunFilter};
+use campaign_ledger::{Copies, ExcludedRows, Ledger, RowState, Run, RunFilter, RunUpdate};
 use campaign_manifest::DuplicatePolicy;
 
 /// The results of a run, or of the recipients of several runs, for any output.
@@ -192,7 +192,7 @@ impl<'a> RunResults<'a> {
         let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string();
         let is_there = |other: &Run| other.results.as_deref() == Some(whole(target.path()).as_str());
         if let Some(other) = other.filter(is_there) {
-            self.ledger.set_results_file(other.key, whole(&place)).await?;
+            self.ledger.update_runs(vec![other.key], RunUpdate::ResultsFile(whole(&place))).await?;
         }
         Ok(Some(ResultsBackup { run, path: place }))
     }

@@ -7,15 +7,15 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::scene::*;
 use crate::{
-    Allowance, EnvelopeReader, EnvelopeRecord, InquiryPermit, Intent, Ledger, Permit, RowState, Settlement, SlotWait,
-    StopRequest,
+    Allowance, EnvelopeReader, EnvelopeRecord, InquiryPermit, Intent, Ledger, Permit, RowState, RunUpdate, Settlement,
+    SlotWait, StopRequest,
 };
 use campaign_core::domain::{Chain, OperationKind};
 
 pub(super) async fn intent_needs_the_lease_and_no_stop_request<L: Ledger>(scene: Scene<L>) {
     assert_eq!(scene.begin_envelope(1, scene.mine).await, granted(1));
     assert_eq!(scene.begin_envelope(2, scene.forged_lease()).await, Permit::Lost);
-    scene.ledger.request_stop(scene.run.key, StopRequest::Stop).await.unwrap();
+    scene.ledger.update_runs(vec![scene.run.key], RunUpdate::Stop(StopRequest::Stop)).await.unwrap();
     assert_eq!(scene.begin_envelope(2, scene.mine).await, Permit::StopRequested);
     assert_eq!(scene.ledger.list_envelope_summaries(scene.run.key).await.unwrap().len(), 1);
 }
@@ -255,7 +255,7 @@ pub(super) async fn concurrent_envelopes_match_sequential_envelopes<L: Ledger>(s
         let evidence = scene.ledger.load_evidence(scene.run.key, number).await.unwrap();
         assert_eq!(evidence, number.is_multiple_of(4).then(|| format!("the body of {number}")));
     }
-    scene.ledger.request_stop(scene.run.key, StopRequest::Stop).await.unwrap();
+    scene.ledger.update_runs(vec![scene.run.key], RunUpdate::Stop(StopRequest::Stop)).await.unwrap();
     let refused = join_all((81..=90).map(|n| begin(n, claim.lease))).await;
     assert!(refused.into_iter().all(|permit| permit.unwrap() == Permit::StopRequested));
 }

@@ -21,10 +21,10 @@ use crate::rules::{
     tighter_bound,
 };
 use crate::{
-    AccountRateLimit, Allowance, AskedRow, BlockIds, BlockRequest, CAPPED, CampaignLock, Claim, DrawRefusal,
-    EnvelopeRecord, Epoch, InquiryPermit, Intent, KeptApprovalRule, Lease, LedgerError, MessageOrigin, NewRowEvent,
-    NewRun, NumberSet, OPTED_OUT, Ownership, Permit, RetryOrder, RowSpan, RowState, Run, RunEnd, RunFilter, RunId,
-    RunProgress, Settlement, SharedRun, SlotWait, StopRequest, share_budget,
+    AccountRateLimit, Allowance, BlockIds, BlockRequest, CAPPED, CampaignLock, CapQuery, Claim, DrawRefusal,
+    EnvelopeRecord, Epoch, InquiryPermit, Intent, Lease, LedgerError, MessageOrigin, NewRowEvent, NewRun, NumberFilter,
+    NumberSet, OPTED_OUT, Ownership, Permit, RetryOrder, RowSpan, RowState, RowUpdate, Run, RunEnd, RunFilter, RunId,
+    RunProgress, RunUpdate, Settlement, SharedRun, SlotWait, StoredApprovalRule, share_budget,
 };
 use campaign_core::domain::{Addressee, FrequencyCap, IdRange, LOOPBACK, MessageId, Row, Spending};
 
@@ -33,7 +33,7 @@ pub struct LedgerContents {
     stored_runs: BTreeMap<RunId, StoredRun>,
     pub paces: BTreeMap<String, AccountRateLimit>,
     pub(super) hosts: BTreeMap<String, String>,
-    pub(super) approval_rules: Vec<KeptApprovalRule>,
+    pub(super) approval_rules: Vec<StoredApprovalRule>,
     /// When the places of single messages expire, by hash.
     pub(super) repeats: BTreeMap<RepeatHash, i64>,
     pub(super) schedules: ScheduleTable,
@@ -127,24 +127,51 @@ impl LedgerContents {
 
     pub fn open_run(&mut self, now: i64, run: RunId, replaced: Option<RunId>) -> Result<(), LedgerError> {
         self.stored_run_mut(run)?.opened = true;
-        replaced.map_or(Ok(()), |replaced| self.retire_run(now, replaced))
+        replaced.map_or(Ok(()), |replaced| self.update_run(now, replaced, RunUpdate::Retired).map(drop))
     }
 
-    pub fn retire_run(&mut self, now: i64, run: RunId) -> Result<(), LedgerError> {
-        self.stored_run_mut(run)?.run.mark_replaced(parse_instant(now)?);
-        Ok(())
+    /// Changes the record of a run. Returns `false` if a stop request changes nothing.
+    pub fn update_run(&mut self, now: i64, run: RunId, update: RunUpdate) -> Result<bool, LedgerError> {
+        let stored = self.stored_run_mut(run)?;
+        match update {
+            RunUpdate::CampaignFile(file) => stored.run.file = Some(file),
+            RunUpdate::ResultsFile(file) => stored.run.results = Some(file),
+            RunUpdate::Retired => stored.run.mark_replaced(parse_instant(now)?),
+            RunUpdate::Stop(request) => return Ok(stored.run.apply_stop_request(request)),
+            RunUpdate::Counts { counts, parts, receipts } => stored.run.set_counts(counts, parts, receipts),
+            RunUpdate::Figures(figures) => drop(self.figures.insert(run, figures)),
+            RunUpdate::Proven => {
+                if let Some(sharing) = &mut stored.run.sharding {
+                    sharing.proven = true;
+                }
+            }
+            RunUpdate::Inquiries(inquiries) => {
+                stored.inquiries.extend(inquiries.into_iter().map(|inquiry| (inquiry.row, inquiry)));
+            }
+            RunUpdate::RowsErased => stored.rows_to_forget.clear(),
+        }
+        Ok(true)
     }
 
-    pub fn set_campaign_file(&mut self, runs: &[RunId], file: &str) -> Result<(), LedgerError> {
-        runs.iter().try_for_each(|run| {
-            self.stored_run_mut(*run)?.run.file = Some(file.to_owned());
-            Ok(())
-        })
+    /// Changes rows, unless the lease was lost.
+    pub fn update_rows(&mut self, now: i64, lease: Lease, update: RowUpdate) -> Result<Ownership, LedgerError> {
+        match update {
+            RowUpdate::Events(events) => self.record_events(now, lease, events),
+            RowUpdate::Retry(order) => self.retry_rows(now, lease, order),
+            RowUpdate::Skipped { rows, reason } => self.skip_rows(lease, &rows, reason),
+        }
     }
 
-    pub fn set_results_file(&mut self, run: RunId, results: String) -> Result<(), LedgerError> {
-        self.stored_run_mut(run)?.run.results = Some(results);
-        Ok(())
+    /// The numbers that match the filter.
+    pub fn load_numbers(&self, now: i64, wanted: NumberFilter<'_>) -> NumberSet {
+        match wanted {
+            NumberFilter::Sent(runs) => self.load_sent_numbers(runs),
+            NumberFilter::Capped(CapQuery { caps, loopback, only: _ }) => self.capped_numbers(now, caps, loopback),
+            NumberFilter::Cancelled(run) => {
+                let kept = self.stored_run(run).map(|stored| stored.cancelled.clone()).unwrap_or_default();
+                NumberSet::new(kept, self.opt_outs.key())
+            }
+        }
     }
 
     /// Claims a run, except blocks at places that are in use.
@@ -335,17 +362,6 @@ impl LedgerContents {
         let number = u32::try_from(stored.run.orders.len()).unwrap_or(u32::MAX);
         stored.record_events(parse_instant(now)?, order.into_events(number));
         Ok(Ownership::Held)
-    }
-
-    /// Applies a stop request. Returns whether it changes anything.
-    pub fn request_stop(&mut self, run: RunId, request: StopRequest) -> Result<bool, LedgerError> {
-        Ok(self.stored_run_mut(run)?.run.apply_stop_request(request))
-    }
-
-    pub fn keep_asked_rows(&mut self, run: RunId, inquiries: Vec<AskedRow>) -> Result<(), LedgerError> {
-        let kept = &mut self.stored_run_mut(run)?.inquiries;
-        kept.extend(inquiries.into_iter().map(|inquiry| (inquiry.row, inquiry)));
-        Ok(())
     }
 
     pub fn load_envelopes(&self, run: RunId, numbers: RangeInclusive<u32>) -> Vec<EnvelopeRecord> {

@@ -12,8 +12,8 @@ use crate::rules::{
     Guard, counted_messages, counts_for_caps, envelope_spending, in_doubt_outcomes, merge_outcomes, owns_rows,
 };
 use crate::{
-    AskedRow, EnvelopeRecord, EnvelopeSummary, Epoch, ExcludedRows, Intent, KeptReceipt, Lease, LedgerError,
-    NewRowEvent, NumberKey, RowEvent, RowEvents, RowSpan, RowStates, Run, RunActivity, SentRow, Settlement,
+    AskedRow, EnvelopeRecord, EnvelopeSummary, Epoch, ExcludedRows, Intent, Lease, LedgerError, NewRowEvent, NumberKey,
+    RowEvent, RowEvents, RowSpan, RowStates, Run, RunActivity, SentRow, Settlement, StoredReceipt,
 };
 use campaign_core::calendar::DailyLimits;
 use campaign_core::domain::{Addressee, Row, Spending};
@@ -28,7 +28,7 @@ pub struct StoredRun {
     pub evidence: BTreeMap<u32, String>,
     pub events: Vec<RowEvent>,
     pub inquiries: BTreeMap<Row, AskedRow>,
-    pub receipts: BTreeMap<Row, Vec<KeptReceipt>>,
+    pub receipts: BTreeMap<Row, Vec<StoredReceipt>>,
     /// The last block of each place.
     pub(super) blocks: BTreeMap<u32, Lease>,
     /// The drawn shards since the run was sharded, in row order.

@@ -12,12 +12,39 @@ use crate::encoding::{pack_set, unpack_set};
 use crate::rules::{NumberErasure, forget_in_change};
 use crate::{
     AskedRow, ExcludedRows, Lease, LedgerError, NewRowEvent, Ownership, RetryOrder, RowChange, RowEvent, RowEvents,
-    RowSpan, RowState, RunId,
+    RowSpan, RowState, RowUpdate, RunId,
 };
 use campaign_core::domain::{IdRange, Row};
 
+/// Changes rows, unless the lease was lost.
+pub(super) async fn apply_update(
+    connection: &mut Connection,
+    now: Now,
+    lease: Lease,
+    update: RowUpdate,
+) -> Result<Ownership, StatementError> {
+    match update {
+        RowUpdate::Events(events) => record_events(connection, now, lease, events).await,
+        RowUpdate::Retry(order) => record_retry(connection, now, lease, order).await,
+        RowUpdate::Skipped { rows, reason } => skip_rows(connection, lease, &rows, reason).await,
+    }
+}
+
+async fn skip_rows(
+    connection: &mut Connection,
+    lease: Lease,
+    rows: &[Row],
+    reason: &str,
+) -> Result<Ownership, StatementError> {
+    if !runs::load_run(&mut *connection, lease.run).await?.is_leased(lease) {
+        return Ok(Ownership::Lost);
+    }
+    insert_skipped_rows(connection, lease.run, &ExcludedRows::from_skipped(rows, reason)).await?;
+    Ok(Ownership::Held)
+}
+
 /// Records events, unless the lease was lost.
-pub(super) async fn record_events(
+async fn record_events(
     connection: &mut Connection,
     now: Now,
     lease: Lease,
@@ -39,7 +66,7 @@ pub(super) async fn record_events(
 }
 
 /// Reserves identifiers for a retry order and records that its rows are sent as new messages.
-pub(super) async fn record_retry(
+async fn record_retry(
     connection: &mut Connection,
     now: Now,
     lease: Lease,

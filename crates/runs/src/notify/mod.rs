@@ -149,7 +149,7 @@ pub async fn notify_at_run_end(
     clock: fn() -> Timestamp,
     programs: &AllowedPrograms,
 ) -> Result<(), LedgerError> {
-    let apart = if ledger.is_campaign_locked(NOTIFIER_LOCK.0, NOTIFIER_LOCK.1).await? {
+    let apart = if ledger.find_campaign_lock(NOTIFIER_LOCK.0, NOTIFIER_LOCK.1).await?.is_some() {
         MERGE_INTERVAL
     } else {
         Duration::ZERO

@@ -24,7 +24,7 @@ use crate::schedule::{find_active_schedule, standing_digest};
 use crate::{Adapters, Consent, Error, Inputs, ListSurvey, Proposal, Round, RunRequest, current_person, fetch_list};
 use campaign_core::domain::{ApproverKey, Phone, Row, RowSet};
 use campaign_engine::delivery::FrozenInputs;
-use campaign_ledger::{ActiveSchedule, Approval, ApprovalFilter, Ledger, LedgerError, OccurrenceKey, Plan};
+use campaign_ledger::{ActiveSchedule, Approval, ApprovalFilter, Ledger, LedgerError, OccurrenceKey, Plan, PlanRecord};
 use campaign_manifest::{CampaignDay, Profile, SecretSource};
 
 /// A plan that is under review for its approval.
@@ -103,7 +103,7 @@ pub async fn approve_plan(
         Some(key) => key.sign(approval),
         None => approval,
     };
-    adapters.ledger.keep_approval(approval.clone()).await?;
+    adapters.ledger.store_record(PlanRecord::Approval(approval.clone())).await?;
     Ok(approval)
 }
 
@@ -295,7 +295,8 @@ const VALID_FOR: SignedDuration = SignedDuration::from_hours(1);
 pub async fn store_pending(adapters: &Adapters, digest: &str, pending: PendingRequest) -> Result<(), Error> {
     let record = PlanContent::Pending(pending).to_record()?;
     let plan = Plan { digest: digest.to_owned(), record, at: (adapters.clock)() };
-    Ok(adapters.ledger.keep_plan(plan).await?)
+    adapters.ledger.store_record(PlanRecord::Plan(plan)).await?;
+    Ok(())
 }
 
 /// Uses an approval of this digest. `None` if there is no unused one.
@@ -316,7 +317,7 @@ pub async fn use_approval(ledger: &dyn Ledger, digest: &str) -> Result<Option<Ap
 /// # Errors
 /// If the ledger cannot be written.
 pub async fn return_approval(ledger: &dyn Ledger, used: Approval) -> Result<(), Error> {
-    ledger.keep_approval(Approval { token: new_token(), ..used }).await?;
+    ledger.store_record(PlanRecord::Approval(Approval { token: new_token(), ..used })).await?;
     Ok(())
 }
 
@@ -365,7 +366,7 @@ pub async fn approve_pending(
         until: at.checked_add(VALID_FOR).unwrap_or(at),
         standing: false,
     };
-    adapters.ledger.keep_approval(approval.clone()).await?;
+    adapters.ledger.store_record(PlanRecord::Approval(approval.clone())).await?;
     Ok(approval)
 }
 

@@ -90,11 +90,11 @@ async fn post_message_receipt(
             return state.not_stored();
         }
     };
-    match state.collector.keep_receipts(receipts).await {
+    match state.collector.store_receipts(receipts).await {
         Some(receptions) => {
             for reception in receptions {
                 state.metrics.count_receipt(match reception {
-                    ReceiptOutcome::Stored => ReceiptResult::Kept,
+                    ReceiptOutcome::Stored => ReceiptResult::Stored,
                     ReceiptOutcome::Known => ReceiptResult::Repeated,
                 });
             }
@@ -169,7 +169,7 @@ impl WebhookState {
 
     /// The response if a receipt was not stored, so that the gateway sends it again.
     fn not_stored(&self) -> Response {
-        self.metrics.count_receipt(ReceiptResult::NotKept);
+        self.metrics.count_receipt(ReceiptResult::NotStored);
         StatusCode::SERVICE_UNAVAILABLE.into_response()
     }
 }

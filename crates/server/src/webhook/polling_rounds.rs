@@ -104,7 +104,8 @@ async fn poll_due_runs(adapters: &Adapters, rounds: &mut PollingRounds) -> Resul
     let now = (adapters.clock)();
     rounds.next.retain(|run, _| latest.iter().any(|known| known.key == *run));
     rounds.reported.retain(|run, _| latest.iter().any(|known| known.key == *run));
-    let mut runs: Vec<(&Run, Polling)> = latest.iter().filter_map(|run| Some((run, polling_of(run, now)?))).collect();
+    let mut runs: Vec<(&Run, Polling)> =
+        latest.iter().filter_map(|run| Some((run, choose_polling(run, now)?))).collect();
     // Recent runs come before older ones.
     runs.sort_by_key(|(_, polling)| *polling == Polling::UnreportedFallbacks);
     for (run, polling) in runs {
@@ -123,7 +124,7 @@ async fn poll_due_runs(adapters: &Adapters, rounds: &mut PollingRounds) -> Resul
 }
 
 /// Which messages of a run to poll; `None` if they are all final or their receipts are not wanted.
-fn polling_of(run: &Run, now: Timestamp) -> Option<Polling> {
+fn choose_polling(run: &Run, now: Timestamp) -> Option<Polling> {
     let open = |(counts, _): &(campaign_ledger::StateCounts, u64)| {
         counts.get(RowState::Accepted) + counts.get(RowState::Queued) > 0
     };
@@ -202,13 +203,13 @@ mod tests {
     async fn older_run_is_polled_for_unreported_fallbacks_only() {
         let run = test_run().await;
         let after = |days: i64| run.began_at + SignedDuration::from_hours(24 * days);
-        assert_eq!(polling_of(&run, after(3)), Some(Polling::Open));
-        assert_eq!(polling_of(&run, after(5)), Some(FALLBACKS));
+        assert_eq!(choose_polling(&run, after(3)), Some(Polling::Open));
+        assert_eq!(choose_polling(&run, after(5)), Some(FALLBACKS));
         assert_eq!(
-            polling_of(&Run { receipts: 0, ..run.clone() }, after(5)),
+            choose_polling(&Run { receipts: 0, ..run.clone() }, after(5)),
             None,
             "no channel is known to have failed"
         );
-        assert_eq!(polling_of(&run, after(400)), None);
+        assert_eq!(choose_polling(&run, after(400)), None);
     }
 }

@@ -24,7 +24,8 @@ use crate::delivery::{
 use campaign_core::domain::{Endpoint, MessageId, OperationKind, Phone, Row};
 use campaign_gateway::EncodedOperation;
 use campaign_ledger::{
-    Allowance, ExcludedRows, Lease, Ledger, NumberSet, RowState, Run, RunEnd, RunFilter, RunId, RunProgress,
+    Allowance, ExcludedRows, Lease, Ledger, NumberFilter, NumberSet, RowState, Run, RunEnd, RunFilter, RunId,
+    RunProgress,
 };
 
 /// The maximum virtual time of one process.
@@ -395,7 +396,7 @@ impl SimulatedWorld {
     pub(super) async fn check_guard(&self) -> NumberSet {
         let ledger = self.process_ledger(&self.immortal_life());
         let runs: Vec<RunId> = ledger.list_runs(RunFilter::all()).await.unwrap().iter().map(|run| run.key).collect();
-        let skipped = ledger.load_sent_numbers(&runs).await.unwrap();
+        let skipped = ledger.load_numbers(NumberFilter::Sent(&runs)).await.unwrap();
         self.judge.check_guard(&self.plan, &self.load_snapshot().await, &self.platform.taken_messages(), &skipped);
         skipped
     }
