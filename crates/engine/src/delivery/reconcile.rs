@@ -197,7 +197,7 @@ impl Reconciler<'_> {
         }
         *group = left;
         self.ledger.update_runs(vec![self.run.key], RunUpdate::Inquiries(inquiries)).await?;
-        failpoint::pass("inquiries.stored");
+        failpoint::pass("inquiries.kept");
         if self.ledger.update_rows(self.lease, RowUpdate::Events(events)).await? == Ownership::Lost {
             reconciliation.lost = true;
         }
