@@ -92,7 +92,7 @@ async fn sending_permission(
 }
 
 fn load_profile(context: &Context, args: &ConnectorArgs) -> Result<Profile, CommandFailure> {
-    Ok(context.profiles().find_for_query(args.through.gateway.as_deref(), &context.observer)?)
+    Ok(context.profiles().find_for_inquiry(args.through.gateway.as_deref(), &context.observer)?)
 }
 
 /// The campaigns of a folder. They require the API key of the profile.

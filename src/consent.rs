@@ -9,7 +9,7 @@ use roaring::RoaringBitmap;
 
 use super::forecast::describe_unknown_cost;
 use super::output::Output;
-use super::question::{ConfirmationPrompt, ExpectedAnswer};
+use super::prompt::{ConfirmationPrompt, ExpectedAnswer};
 use super::run::describe_variants;
 use super::schedule::format_occurrence;
 use super::suggested::shell_path;
@@ -66,12 +66,12 @@ impl Consent for TerminalConsent {
     }
 
     fn ask<'a>(&'a self, proposal: Proposal<'a>) -> BoxFuture<'a, Result<(), ConsentRefusal>> {
-        let question = proposal_prompt(&proposal);
+        let prompt = proposal_prompt(&proposal);
         Box::pin(async move {
             if !self.output.can_ask() {
                 return Err(ConsentRefusal::NoTerminal);
             }
-            match question.ask_operator(&self.output).await {
+            match prompt.ask_operator(&self.output).await {
                 Ok(true) => Ok(()),
                 Ok(false) | Err(_) => Err(ConsentRefusal::Declined),
             }
@@ -84,14 +84,14 @@ fn proposal_prompt(proposal: &Proposal<'_>) -> ConfirmationPrompt {
     match proposal {
         Proposal::Begin { inputs, profile, survey, rows, samples, balance, again } => {
             let title = format!("Send {} {}?", format_count(rows.len(), "message"), gateway_phrase(profile));
-            let mut question = ConfirmationPrompt::new(title, ExpectedAnswer::Number(rows.len()), "send");
+            let mut prompt = ConfirmationPrompt::new(title, ExpectedAnswer::Number(rows.len()), "send");
             let start = Some(RunStart::At(Timestamp::now()));
             let sending = SendingFacts { inputs, profile, survey, rows, start, balance: *balance, samples };
-            sending.add_to(&mut question);
+            sending.add_to(&mut prompt);
             if *again {
-                question.add_note(AGAIN_WARNING);
+                prompt.add_note(AGAIN_WARNING);
             }
-            question
+            prompt
         }
         Proposal::ActivateSchedule { activation: arming, profile, samples } => {
             activation_prompt(arming, profile, samples)
@@ -105,8 +105,8 @@ fn proposal_prompt(proposal: &Proposal<'_>) -> ConfirmationPrompt {
                 true => format!("Retry {messages} from {name} {through}?"),
                 false => format!("Resume {name}: send {messages} {through}?"),
             };
-            let mut question = ConfirmationPrompt::new(title, ExpectedAnswer::Number(*number), "send");
-            question.add_fact(
+            let mut prompt = ConfirmationPrompt::new(title, ExpectedAnswer::Number(*number), "send");
+            prompt.add_fact(
                 "run",
                 [format!("{}: {}", format_count(run.recipients, "row"), format_counts(&snapshot.counts)).into()],
             );
@@ -115,13 +115,13 @@ fn proposal_prompt(proposal: &Proposal<'_>) -> ConfirmationPrompt {
                 true => String::new(),
                 false => format!(" of {} planned; the others will not get a message now", format_thousands(planned)),
             };
-            question.add_fact("recipients", [strong(format_thousands(*number)), rest_of_planned.into()]);
-            add_cost(&mut question, cost.as_ref(), profile.currency.as_deref(), *balance);
+            prompt.add_fact("recipients", [strong(format_thousands(*number)), rest_of_planned.into()]);
+            add_cost(&mut prompt, cost.as_ref(), profile.currency.as_deref(), *balance);
             if let Some(rest) = rest {
-                add_local_time(&mut question, &rest.inputs, &rest.survey.survey, &rest.rows);
-                add_samples(&mut question, &rest.samples);
+                add_local_time(&mut prompt, &rest.inputs, &rest.survey.survey, &rest.rows);
+                add_samples(&mut prompt, &rest.samples);
             }
-            question
+            prompt
         }
         Proposal::Single { operation, phones, profile } => {
             let phones: Vec<String> = phones.iter().map(|phone| format!("+{phone}")).collect();
@@ -143,9 +143,9 @@ fn proposal_prompt(proposal: &Proposal<'_>) -> ConfirmationPrompt {
         }
         Proposal::Pending { gateway, shown } => {
             let title = format!("An assistant wants to use {gateway}. Approve this request?");
-            let mut question = ConfirmationPrompt::new(title, ExpectedAnswer::Yes, "approve");
-            shown.lines().for_each(|line| question.add_note(line));
-            question.with_note("This allows the assistant to make the request once, within the next hour.")
+            let mut prompt = ConfirmationPrompt::new(title, ExpectedAnswer::Yes, "approve");
+            shown.lines().for_each(|line| prompt.add_note(line));
+            prompt.with_note("This allows the assistant to make the request once, within the next hour.")
         }
         Proposal::Template { profile, change } => template_prompt(profile, change),
     }
@@ -159,24 +159,24 @@ fn gateway_phrase(profile: &Profile) -> String {
 fn activation_prompt(arming: &ScheduleActivation, profile: &Profile, samples: &[Sample]) -> ConfirmationPrompt {
     let (inputs, through) = (&arming.inputs, gateway_phrase(profile));
     let name = &inputs.campaign.brief.name;
-    let mut question = match &arming.survey {
+    let mut prompt = match &arming.survey {
         Some(survey) => {
             let rows = survey.survey.planned_rows();
             let title = format!("Activate {name}: {} per run {through}?", format_count(rows.len(), "message"));
-            let mut question = ConfirmationPrompt::new(title, ExpectedAnswer::Yes, "activate");
-            // `schedule add` shows the findings above the question.
+            let mut prompt = ConfirmationPrompt::new(title, ExpectedAnswer::Yes, "activate");
+            // `schedule add` shows the findings above the prompt.
             let sending = SendingFacts { inputs, profile, survey, rows: &rows, start: None, balance: None, samples };
-            sending.add_to(&mut question);
-            question
+            sending.add_to(&mut prompt);
+            prompt
         }
         None => ConfirmationPrompt::new(format!("Activate {name} {through}?"), ExpectedAnswer::Yes, "activate")
             .with_fact("list", format!("{}, which does not exist yet", inputs.campaign.recipients)),
     };
-    add_uses(&mut question, inputs, profile);
+    add_uses(&mut prompt, inputs, profile);
     for (index, next) in arming.next.iter().enumerate() {
-        question.add_fact(if index == 0 { "next runs" } else { "" }, [format_occurrence(next).into()]);
+        prompt.add_fact(if index == 0 { "next runs" } else { "" }, [format_occurrence(next).into()]);
     }
-    question.with_note("Messages are sent on these dates without asking again.")
+    prompt.with_note("Messages are sent on these dates without asking again.")
 }
 
 fn approval_prompt(
@@ -205,16 +205,16 @@ fn approval_prompt(
             ),
         ),
     };
-    let mut question = ConfirmationPrompt::new(title, ExpectedAnswer::Yes, "approve");
-    question.add_fact("approval", [scope.into()]);
+    let mut prompt = ConfirmationPrompt::new(title, ExpectedAnswer::Yes, "approve");
+    prompt.add_fact("approval", [scope.into()]);
     let start = if standing.is_some() { RunStart::for_campaign(&inputs.campaign, now) } else { RunStart::At(now) };
     let sending = SendingFacts { inputs, profile, survey, rows, start: Some(start), balance: None, samples };
-    sending.add_to(&mut question);
-    add_uses(&mut question, inputs, profile);
+    sending.add_to(&mut prompt);
+    add_uses(&mut prompt, inputs, profile);
     if planned.options.again {
-        question.add_note(AGAIN_WARNING);
+        prompt.add_note(AGAIN_WARNING);
     }
-    question
+    prompt
 }
 
 fn template_prompt(profile: &Profile, change: &TemplateChange) -> ConfirmationPrompt {
@@ -234,8 +234,8 @@ fn template_prompt(profile: &Profile, change: &TemplateChange) -> ConfirmationPr
         "delete" => ("delete", format!("Delete this {channel} template {}?", gateway_phrase(profile))),
         verb => (verb, format!("Create this {channel} template {}?", gateway_phrase(profile))),
     };
-    let question = ConfirmationPrompt::new(title, ExpectedAnswer::Word(verb), format!("{verb} it"));
-    facts.into_iter().fold(question, |question, (label, value)| question.with_fact(label, value))
+    let prompt = ConfirmationPrompt::new(title, ExpectedAnswer::Word(verb), format!("{verb} it"));
+    facts.into_iter().fold(prompt, |prompt, (label, value)| prompt.with_fact(label, value))
 }
 
 /// The maximum number of reasons for skipped recipients.
@@ -262,33 +262,33 @@ struct SendingFacts<'q> {
 
 impl SendingFacts<'_> {
     /// Adds the facts, and the warnings below them.
-    fn add_to(&self, question: &mut ConfirmationPrompt) {
+    fn add_to(&self, prompt: &mut ConfirmationPrompt) {
         let Self { inputs, profile, survey: surveyed, rows, start, balance, samples } = self;
         let (campaign, survey) = (&inputs.campaign, &surveyed.survey);
-        question.add_fact("recipients", self.recipient_spans());
+        prompt.add_fact("recipients", self.recipient_spans());
         if let Some(variants) = describe_variants(&campaign.brief, survey, rows) {
-            question.add_fact("variants", [variants.into()]);
+            prompt.add_fact("variants", [variants.into()]);
         }
-        question.add_fact("channels", [channel_orders(campaign).into()]);
+        prompt.add_fact("channels", [channel_orders(campaign).into()]);
         if let Some(senders) = sender_names(campaign) {
-            question.add_fact("sender", [senders.into()]);
+            prompt.add_fact("sender", [senders.into()]);
         }
         let parts = survey.count_parts(rows);
         if parts > rows.len() {
-            question.add_fact("length", [format_count(parts, "part").into()]);
+            prompt.add_fact("length", [format_count(parts, "part").into()]);
         }
-        add_cost(question, surveyed.compute_cost(inputs, rows).as_ref(), profile.currency.as_deref(), *balance);
+        add_cost(prompt, surveyed.compute_cost(inputs, rows).as_ref(), profile.currency.as_deref(), *balance);
         if let Some(duration) = self.estimate_duration() {
-            question.add_fact("duration", [duration.into()]);
+            prompt.add_fact("duration", [duration.into()]);
         }
         // A schedule sends at its own time.
         if matches!(start, Some(RunStart::At(_))) {
-            add_local_time(question, inputs, survey, rows);
+            add_local_time(prompt, inputs, survey, rows);
         }
-        add_samples(question, samples);
+        add_samples(prompt, samples);
         for finding in start.map(|start| surveyed.warnings_for_rows(inputs, rows, start)).unwrap_or_default() {
             let meaning = if finding.severity == Severity::Note { SpanMeaning::Dim } else { SpanMeaning::Caution };
-            question.add_labelled(severity_word(finding.severity), meaning, &finding.message);
+            prompt.add_labelled(severity_word(finding.severity), meaning, &finding.message);
         }
     }
 
@@ -394,16 +394,16 @@ fn sender_names(campaign: &Campaign) -> Option<String> {
 }
 
 /// Adds the maximum cost of the messages, and the balance.
-fn add_cost(question: &mut ConfirmationPrompt, cost: Option<&Cost>, currency: Option<&str>, balance: Option<&Balance>) {
+fn add_cost(prompt: &mut ConfirmationPrompt, cost: Option<&Cost>, currency: Option<&str>, balance: Option<&Balance>) {
     let money = balance.map(|balance| format!("{} {}", balance.amount, balance.currency).trim_end().to_owned());
     match (cost, money) {
         (Some(Cost::AtMost(cost)), money) => {
             let cost = format!("{cost} {}", currency.unwrap_or_default());
             let of = money.map(|money| format!(" of {money}")).unwrap_or_default();
-            question.add_fact("cost", [plain("at most "), strong(cost.trim_end()), plain(of)]);
+            prompt.add_fact("cost", [plain("at most "), strong(cost.trim_end()), plain(of)]);
         }
         (unknown, money) => {
-            question.add_fact(
+            prompt.add_fact(
                 "cost",
                 [match unknown {
                     Some(Cost::Unknown(channels)) => caution(describe_unknown_cost(channels)),
@@ -411,14 +411,14 @@ fn add_cost(question: &mut ConfirmationPrompt, cost: Option<&Cost>, currency: Op
                 }],
             );
             if let Some(money) = money {
-                question.add_fact("balance", [money.into()]);
+                prompt.add_fact("balance", [money.into()]);
             }
         }
     }
 }
 
 /// Adds the recipients' local time. Evening and night are highlighted.
-fn add_local_time(question: &mut ConfirmationPrompt, inputs: &Inputs, survey: &Survey, rows: &RoaringBitmap) {
+fn add_local_time(prompt: &mut ConfirmationPrompt, inputs: &Inputs, survey: &Survey, rows: &RoaringBitmap) {
     let mut zones: Vec<(&str, u64)> = survey.local_zones.count_by_zone(rows);
     if zones.is_empty() {
         zones.extend(inputs.campaign.brief.timezone.as_deref().map(|zone| (zone, rows.len())));
@@ -451,7 +451,7 @@ fn add_local_time(question: &mut ConfirmationPrompt, inputs: &Inputs, survey: &S
         spans.push(caution(format!(", unknown for {}", format_count(unknown, "recipient"))));
     }
     if !spans.is_empty() {
-        question.add_fact("local time", spans);
+        prompt.add_fact("local time", spans);
     }
 }
 
@@ -470,7 +470,7 @@ fn part_of_day(local: &Zoned) -> Option<&'static str> {
 }
 
 /// Adds samples of the messages, each with its row.
-fn add_samples(question: &mut ConfirmationPrompt, samples: &[Sample]) {
+fn add_samples(prompt: &mut ConfirmationPrompt, samples: &[Sample]) {
     for (index, sample) in samples.iter().enumerate() {
         let label = match (index, samples.len()) {
             (0, 1) => "sample",
@@ -478,21 +478,20 @@ fn add_samples(question: &mut ConfirmationPrompt, samples: &[Sample]) {
             _ => "",
         };
         let variant = sample.variant.as_ref().map(|variant| format!(" · variant {}", escape_to_one_line(variant)));
-        question
-            .add_fact(label, [dim(format!("row {} · +{}{}", sample.row, sample.phone, variant.unwrap_or_default()))]);
-        sample_lines(&sample.content).into_iter().for_each(|line| question.push_line(line));
+        prompt.add_fact(label, [dim(format!("row {} · +{}{}", sample.row, sample.phone, variant.unwrap_or_default()))]);
+        sample_lines(&sample.content).into_iter().for_each(|line| prompt.push_line(line));
     }
 }
 
 /// Adds the programs, addresses and sources that a campaign uses, and its policy for rows in doubt unless it is `hold`.
-fn add_uses(question: &mut ConfirmationPrompt, inputs: &Inputs, profile: &Profile) {
+fn add_uses(prompt: &mut ConfirmationPrompt, inputs: &Inputs, profile: &Profile) {
     let resources = inputs.campaign.list_resources(Some(profile));
     for (index, resource) in resources.iter().enumerate() {
-        question.add_fact(if index == 0 { "uses" } else { "" }, [describe_resource(resource).into()]);
+        prompt.add_fact(if index == 0 { "uses" } else { "" }, [describe_resource(resource).into()]);
     }
     let on_in_doubt = inputs.campaign.delivery.on_in_doubt;
     if on_in_doubt != InDoubtPolicy::Hold {
-        question.add_fact("", [format!("rows in doubt: {}", on_in_doubt.name()).into()]);
+        prompt.add_fact("", [format!("rows in doubt: {}", on_in_doubt.name()).into()]);
     }
 }
 

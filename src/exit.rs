@@ -5,7 +5,7 @@ use std::path::Path;
 use super::hint::error_hint;
 use super::suggested::{RepeatedOptions, shell_path};
 use campaign_core::finding::{Finding, quote_for_shell, rules};
-use campaign_core::regular_file::ran_out_of_handles;
+use campaign_core::regular_file::is_out_of_file_handles;
 use campaign_engine::report::{FAILED_STATES, IN_DOUBT_STATES, ResultsError};
 use campaign_gateway::FailureCause;
 use campaign_ledger::{LedgerError, RowState, Run, RunProgress, StateCounts, StopKind};
@@ -36,7 +36,7 @@ pub(super) const STORAGE: u8 = 74;
 pub(super) const SIGNAL: u8 = 128;
 
 /// The exit code of a call to `run`, by its stop reason and its counts. The first matching code applies.
-pub(super) fn code_of_end(stopped: Option<StopKind>, counts: &StateCounts) -> u8 {
+pub(super) fn exit_code_of_end(stopped: Option<StopKind>, counts: &StateCounts) -> u8 {
     let any = |states: &[RowState]| states.iter().any(|state| counts.get(*state) > 0);
     match stopped {
         Some(StopKind::Ledger | StopKind::ResultsUnwritten) => STORAGE,
@@ -66,15 +66,15 @@ pub(super) fn code_of_end(stopped: Option<StopKind>, counts: &StateCounts) -> u8
 }
 
 /// The exit code of an error.
-fn code_of_error(error: &Error) -> u8 {
+fn exit_code_of_error(error: &Error) -> u8 {
     match error {
         Error::KeyRefused(_) => REFUSED_KEY,
         Error::Unanswered { failure, .. } | Error::Template(TemplateRefusal::Unclear { failure, .. }) => {
-            code_of_inquiry(failure.cause)
+            exit_code_of_inquiry(failure.cause)
         }
         Error::Template(TemplateRefusal::NothingDeleted { .. }) => REJECTIONS,
         Error::TooManyThisHour { .. }
-        | Error::TooManyQuestions { .. }
+        | Error::TooManyInquiries { .. }
         | Error::Retry(RetryRefusal::Unconfirmed { said: None, .. }) => STOPPED,
         Error::Busy { .. }
         | Error::BusyRun { .. }
@@ -133,7 +133,7 @@ fn code_of_error(error: &Error) -> u8 {
 }
 
 /// The exit code of an inquiry that failed.
-fn code_of_inquiry(cause: FailureCause) -> u8 {
+fn exit_code_of_inquiry(cause: FailureCause) -> u8 {
     match cause {
         FailureCause::KeyRefused => REFUSED_KEY,
         FailureCause::Refused => REJECTIONS,
@@ -144,13 +144,13 @@ fn code_of_inquiry(cause: FailureCause) -> u8 {
 }
 
 /// The exit code of a call without any recipients to send to.
-pub(super) fn code_of_nothing(nothing: &NothingLeft) -> u8 {
-    let code = code_of_end(None, &nothing.meant);
-    if nothing.doubt { graver_code(code, IN_DOUBT) } else { code }
+pub(super) fn exit_code_without_run(nothing: &NothingLeft) -> u8 {
+    let code = exit_code_of_end(None, &nothing.meant);
+    if nothing.doubt { more_severe_code(code, IN_DOUBT) } else { code }
 }
 
 /// The more serious of two exit codes.
-pub(super) fn graver_code(one: u8, other: u8) -> u8 {
+pub(super) fn more_severe_code(one: u8, other: u8) -> u8 {
     let place = |code: u8| match code {
         STORAGE => 0,
         SIGNAL.. => 1,
@@ -167,11 +167,11 @@ pub(super) fn graver_code(one: u8, other: u8) -> u8 {
 }
 
 /// The exit code of `run` for the current state of a run.
-pub(super) fn code_of_run(run: &Run, counts: &StateCounts, owned: bool) -> u8 {
+pub(super) fn exit_code_of_run(run: &Run, counts: &StateCounts, owned: bool) -> u8 {
     match (owned, run.progress) {
         (true, _) => BUSY,
         // An abandoned run keeps its exit code, because no command resumes it.
-        (false, RunProgress::Finished) if run.stop_reason.is_some() => code_of_end(run.stop, counts),
+        (false, RunProgress::Finished) if run.stop_reason.is_some() => exit_code_of_end(run.stop, counts),
         (false, RunProgress::Open) if counts.get(RowState::Planned) > 0 => STOPPED,
         (false, _) => {
             let mut counts = counts.clone();
@@ -181,23 +181,23 @@ pub(super) fn code_of_run(run: &Run, counts: &StateCounts, owned: bool) -> u8 {
             // Other workers are responsible for the rows that they are sending.
             let sending = if run.shared { counts.get(RowState::Sending) } else { 0 };
             counts.shift(RowState::Sending, RowState::Skipped, sending);
-            code_of_end(None, &counts)
+            exit_code_of_end(None, &counts)
         }
     }
 }
 
 /// The exit code of a run after `reconcile` or `resolve`. Updating its results might have failed.
-pub(super) fn code_of_released(released: &ReleasedRun) -> u8 {
+pub(super) fn exit_code_of_released_run(released: &ReleasedRun) -> u8 {
     match released.stale_results {
         Some(StaleResults::Failed(_)) => STORAGE,
         _ if released.reopened => STOPPED,
-        _ => code_of_run(&released.run, &released.snapshot.counts, false),
+        _ => exit_code_of_run(&released.run, &released.snapshot.counts, false),
     }
 }
 
 /// The exit code of `reconcile`: that of `run` for the current state of the run, or 0 if no rows are in doubt and the
 /// gateway was not asked. `polled` is the number of unfinished messages in the request.
-pub(super) fn code_of_reconciled(
+pub(super) fn exit_code_of_reconciliation(
     ReconciledRun { reconciliation: learnt, released }: &ReconciledRun,
     polled: u64,
 ) -> u8 {
@@ -206,7 +206,7 @@ pub(super) fn code_of_reconciled(
     match released.stale_results {
         Some(StaleResults::Failed(_)) => STORAGE,
         _ if is_clear => SUCCESS,
-        _ => code_of_released(released),
+        _ => exit_code_of_released_run(released),
     }
 }
 
@@ -273,14 +273,14 @@ impl Explanation {
     }
 
     fn invalid(message: impl Into<String>) -> Self {
-        Self::new(if ran_out_of_handles() { STORAGE } else { INVALID }, message)
+        Self::new(if is_out_of_file_handles() { STORAGE } else { INVALID }, message)
     }
 
     /// Explains an error of `runs`. Suggested commands repeat these options.
     pub(super) fn of_run_error(error: &Error, options: &RepeatedOptions) -> Self {
         // An input that cannot be opened because no file handles are free is not invalid.
-        let exit = match code_of_error(error) {
-            INVALID if ran_out_of_handles() => STORAGE,
+        let exit = match exit_code_of_error(error) {
+            INVALID if is_out_of_file_handles() => STORAGE,
             exit => exit,
         };
         let findings = match error {
@@ -337,10 +337,10 @@ mod tests {
     fn graver_stop_decides_the_exit_code() {
         // A bug always has its own exit code.
         let kinds = StopKind::ALL.into_iter().filter(|kind| *kind != StopKind::Internal);
-        let code = |kind: StopKind| code_of_end(Some(kind), &StateCounts::default());
+        let code = |kind: StopKind| exit_code_of_end(Some(kind), &StateCounts::default());
         for (one, other) in kinds.clone().flat_map(|one| kinds.clone().map(move |other| (one, other))) {
             if one.severity() > other.severity() {
-                assert_eq!(graver_code(code(one), code(other)), code(one), "{one:?} beside {other:?}");
+                assert_eq!(more_severe_code(code(one), code(other)), code(one), "{one:?} beside {other:?}");
                 assert_ne!(code(one), code(other), "{one:?} beside {other:?}");
             }
         }
@@ -372,7 +372,7 @@ mod tests {
             (None, vec![RowState::Accepted, RowState::Skipped, RowState::Queued, RowState::Delivered], 0),
         ];
         for (stopped, states, expected) in table {
-            assert_eq!(code_of_end(stopped, &counts(&states)), expected, "{stopped:?} {states:?}");
+            assert_eq!(exit_code_of_end(stopped, &counts(&states)), expected, "{stopped:?} {states:?}");
         }
     }
 }

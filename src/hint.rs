@@ -116,7 +116,7 @@ pub(super) fn error_hint(error: &Error, options: &RepeatedOptions) -> Option<Str
         | Error::Client(_)
         | Error::IdTaken
         | Error::TooManyThisHour { .. }
-        | Error::TooManyQuestions { .. }
+        | Error::TooManyInquiries { .. }
         | Error::Taken { .. }
         | Error::NoSuchRow { .. }
         | Error::RehearsalForgotten { .. }
@@ -492,7 +492,7 @@ mod tests {
     }
 
     #[test]
-    fn hint_names_the_command_for_what_changed_first() {
+    fn hint_names_the_command_for_the_first_change() {
         const ACCEPT: &str = "`campaign run sale.yaml --gateway other --accept-changes`";
         const STOP: &str = "`campaign stop sale@1 --for-good`";
         let list = || InputChanges::List { list: "sale.csv".to_owned(), how: "10 rows added".to_owned() };

@@ -40,9 +40,8 @@ mod plan;
 mod preview;
 mod process;
 mod progress;
-mod question;
+mod prompt;
 mod reconcile;
-mod replies;
 mod report;
 mod results;
 mod retry;
@@ -143,7 +142,7 @@ async fn run_command(context: &Context, command: Command) -> Result<u8, CommandF
         Command::Status(args) => status::show_status(context, &args).await,
         Command::Results(args) => results::write_results(context, args).await,
         Command::Report(args) => report::write_report(context, args).await,
-        Command::Replies(args) => replies::show_replies(context, args).await,
+        Command::Replies(args) => results::show_replies(context, args).await,
         Command::Outcome(args) => outcome::show_outcome(context, args).await,
         Command::Reconcile(args) => reconcile::reconcile_run(context, args).await,
         Command::Resolve(args) => reconcile::resolve_doubt(context, args).await,

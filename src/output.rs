@@ -13,7 +13,7 @@ use super::args::{ColorChoice, GlobalOptions, LedgerUrl, ProgressForm};
 use super::exit::{CommandFailure, Explanation};
 use super::hint::error_hint;
 use super::progress::{LiveLine, print_json_line};
-use super::question::CANCELLED;
+use super::prompt::CANCELLED;
 use super::suggested::RepeatedOptions;
 use super::text::{SpanMeaning, StyledLine, StyledText, plain, span};
 use super::{exit, progress};

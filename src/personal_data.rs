@@ -10,7 +10,7 @@ use super::context::Context;
 use super::events::describe_stale_results;
 use super::exit::CommandFailure;
 use super::numbers::parse_number_of_campaigns;
-use super::question::{ConfirmationPrompt, ExpectedAnswer, require_confirmation};
+use super::prompt::{ConfirmationPrompt, ExpectedAnswer, require_confirmation};
 use super::text::{Span, StyledLine, StyledText, bad, caution, dim, join_spans, plain, strong};
 use super::{exit, output, status, suppress};
 use campaign_core::domain::Phone;
@@ -173,13 +173,13 @@ pub(super) async fn forget_recipient(context: &Context, args: &ForgetArgs) -> Re
 /// Shows the data that will be erased, and asks for a confirmation.
 async fn confirm_forgetting(context: &Context, phone: Phone, person: &RecipientRecord) -> Result<(), CommandFailure> {
     let (rows, runs) = (format_count(person.count_rows(), "row"), format_count(person.runs.len() as u64, "run"));
-    let question = ConfirmationPrompt::new(format!("Forget +{phone} for good?"), ExpectedAnswer::Yes, "forget it")
+    let prompt = ConfirmationPrompt::new(format!("Forget +{phone} for good?"), ExpectedAnswer::Yes, "forget it")
         .with_fact("rows", format!("{rows} in {runs}"))
         .with_note(
             "The number and all data in these rows are removed from the ledger, the copies of lists and the results.",
         )
         .with_note("Planned messages to the number are skipped. It no longer receives marketing.");
-    require_confirmation(&context.output, question, "forgetting a recipient", "Nothing was forgotten.").await
+    require_confirmation(&context.output, prompt, "forgetting a recipient", "Nothing was forgotten.").await
 }
 
 fn forgotten_json(context: &Context, phone: Phone, forgotten: ForgottenPerson, code: u8) -> Value {
@@ -257,13 +257,13 @@ pub(super) async fn purge_runs(context: &Context, args: &PurgeArgs) -> Result<u8
 async fn confirm_purge(context: &Context, before: Timestamp, old: &OldRuns) -> Result<(), CommandFailure> {
     let runs = format_count(old.purgeable.len() as u64, "run");
     let title = format!("Purge {runs} from before {}?", format_day(before));
-    let mut question = ConfirmationPrompt::new(title, ExpectedAnswer::Yes, format!("purge {runs}"));
+    let mut prompt = ConfirmationPrompt::new(title, ExpectedAnswer::Yes, format!("purge {runs}"));
     for (index, view) in old.purgeable.iter().enumerate() {
-        question.add_fact(if index == 0 { "runs" } else { "" }, [run_line(view).into()]);
+        prompt.add_fact(if index == 0 { "runs" } else { "" }, [run_line(view).into()]);
     }
-    let question = question
+    let prompt = prompt
         .with_note("The recipients are permanently removed from the ledger and the list copies. The counts are kept.");
-    require_confirmation(&context.output, question, &format!("purging {runs}"), "Nothing was purged.").await
+    require_confirmation(&context.output, prompt, &format!("purging {runs}"), "Nothing was purged.").await
 }
 
 fn report_purge(context: &Context, before: Timestamp, old: &OldRuns) -> Result<u8, CommandFailure> {
@@ -285,7 +285,7 @@ fn purge_json(before: Timestamp, old: &OldRuns, code: u8) -> Value {
     let OldRuns { purgeable, kept } = old;
     let purged_json =
         |RunView { run, .. }: &RunView| json!({ "run": run.name(), "rows": run.recipients, "results": run.results });
-    let kept_json = |(run, why): &(String, PurgeBlocker)| json!({ "run": run, "why": kept_reason_word(*why) });
+    let kept_json = |(run, why): &(String, PurgeBlocker)| json!({ "run": run, "why": purge_blocker_name(*why) });
     json!({
         "before": before.to_string(), "purged": purgeable.iter().map(purged_json).collect::<Vec<_>>(),
         "kept": kept.iter().map(kept_json).collect::<Vec<_>>(), "remains": NOT_REMOVED_BY_PURGE, "exit": code,
@@ -330,7 +330,7 @@ fn run_line(RunView { run, .. }: &RunView) -> String {
     format!("{} · {}{rehearsal} · {}", run.name(), format_day(ended), format_count(run.recipients, "row"))
 }
 
-fn kept_reason_word(why: PurgeBlocker) -> &'static str {
+fn purge_blocker_name(why: PurgeBlocker) -> &'static str {
     match why {
         PurgeBlocker::Unfinished => "unfinished",
         PurgeBlocker::InDoubt => "in_doubt",

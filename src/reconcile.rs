@@ -39,7 +39,7 @@ pub(super) async fn reconcile_run(context: &Context, args: ReconcileArgs) -> Res
     let reconciled = campaign_runs::reconcile_run(&adapters, run).await?;
     drop(waiting);
     let resume = context.output.resume_command(ledger.as_ref(), &reconciled.released.run).await;
-    let exit = exit::code_of_reconciled(&reconciled, polled_messages);
+    let exit = exit::exit_code_of_reconciliation(&reconciled, polled_messages);
     report_reconciliation(context, &reconciled, resume, exit);
     if let Some(why) = reconciled.released.stale_results {
         context.output.print_note(&describe_stale_results(&context.output, why));
@@ -147,7 +147,7 @@ pub(super) async fn resolve_doubt(context: &Context, args: ResolveArgs) -> Resul
     };
     let resume = context.output.resume_command(ledger.as_ref(), &run).await;
     report_resolution(context, decision, &resolved, resume);
-    let exit = exit::code_of_released(&resolved.released);
+    let exit = exit::exit_code_of_released_run(&resolved.released);
     if let Some(why) = resolved.released.stale_results {
         context.output.print_note(&describe_stale_results(&context.output, why));
     }
@@ -160,7 +160,7 @@ fn report_resolution(
     ResolvedRun { rows, released }: &ResolvedRun,
     resume: String,
 ) {
-    let (run, counts, exit) = (&released.run, &released.snapshot.counts, exit::code_of_released(released));
+    let (run, counts, exit) = (&released.run, &released.snapshot.counts, exit::exit_code_of_released_run(released));
     let name = run.name();
     let command = |arguments: String| context.output.command(arguments);
     let next = match (decision, NextStep::for_doubt(counts)) {

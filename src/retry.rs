@@ -56,7 +56,7 @@ pub(super) async fn report_nothing_to_do(
     let output = &context.output;
     let (Explanation { message: why, help, .. }, view) =
         (output.explain_error(&error), RunView::load(ledger, run, false).await?);
-    let (name, code) = (view.run.name(), exit::code_of_run(&view.run, &view.counts, false));
+    let (name, code) = (view.run.name(), exit::exit_code_of_run(&view.run, &view.counts, false));
     if output.json {
         let counts = counts_json(&view.counts);
         let mut object = json!({ "run": name, "counts": counts, "sent": 0, "why": why, "exit": code });

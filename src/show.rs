@@ -137,7 +137,7 @@ fn message_json(run: &Run, history: &MessageHistory) -> Value {
         "run": run.name(), "row": row.get(), "to": phone.map(|phone| phone.to_string()),
         "state": state.name(), "reason": left_out,
         "history": entries.iter().filter_map(entry_json).collect::<Vec<_>>(),
-        "questions": history.find_questions().map(questions_json),
+        "questions": history.find_inquiries().map(inquiries_json),
     })
 }
 
@@ -155,16 +155,16 @@ fn entry_json(HistoryEntry { at, event }: &HistoryEntry) -> Option<Value> {
             json!({ "event": "change", "envelope": envelope, "change": change_json(change) })
         }
         HistoryEvent::Receipt(receipt) => receipt_json(receipt),
-        HistoryEvent::Questions(_) => return None,
+        HistoryEvent::Inquiries(_) => return None,
     };
     json["at"] = at.to_string().into();
     Some(json)
 }
 
 /// The status requests about a message as JSON.
-fn questions_json(questions: &AskedRow) -> Value {
+fn inquiries_json(inquiries: &AskedRow) -> Value {
     // The row is in the message, and the time of the last denial only decides about further requests.
-    let AskedRow { row: _, envelope, asked, negatives, first_at, last_at, negative_at: _, answer } = questions;
+    let AskedRow { row: _, envelope, asked, negatives, first_at, last_at, negative_at: _, answer } = inquiries;
     json!({
         "envelope": envelope, "asked": asked, "denials": negatives, "first_at": first_at.to_string(),
         "last_at": last_at.to_string(), "answer": answer,
@@ -280,7 +280,7 @@ fn describe_event(event: &HistoryEvent, attempts: usize) -> String {
             let first: String = body.chars().take(400).collect();
             format!("gateway response: {}", first.escape_debug())
         }
-        HistoryEvent::Questions(questions) => describe_questions(questions, attempts),
+        HistoryEvent::Inquiries(inquiries) => describe_inquiries(inquiries, attempts),
         HistoryEvent::Receipt(receipt) => describe_receipt(receipt),
         HistoryEvent::Change { envelope: _, change } => describe_change(change),
     }
@@ -329,9 +329,9 @@ fn describe_change(change: &RowChange) -> String {
     }
 }
 
-fn describe_questions(questions: &AskedRow, attempts: usize) -> String {
+fn describe_inquiries(inquiries: &AskedRow, attempts: usize) -> String {
     // The line starts with the time of the last request.
-    let AskedRow { row: _, envelope, asked, negatives, first_at: _, last_at: _, negative_at: _, answer } = questions;
+    let AskedRow { row: _, envelope, asked, negatives, first_at: _, last_at: _, negative_at: _, answer } = inquiries;
     // Older ledgers do not record the attempt.
     let about = match (attempts, envelope) {
         (0 | 1, _) | (_, 0) => String::new(),

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::args::{SingleArgs, TestArgs};
 use super::context::Context;
-use super::exit::{CommandFailure, Explanation, graver_code};
+use super::exit::{CommandFailure, Explanation, more_severe_code};
 use super::numbers::{parse_campaign_number, parse_number};
 use super::suggested::{shell_path, with_gateway};
 use super::text::{StyledLine, StyledText, dim, plain};
@@ -61,7 +61,7 @@ pub(super) async fn send_test(context: &Context, args: TestArgs) -> Result<u8, C
         let test = if args.list.fetch { test + " --fetch" } else { test };
         let repeat = output.command(with_gateway(test, args.gateway.as_deref()));
         let report = SingleReport::for_ended(context, SingleKind::Test, &ended, repeat);
-        (code, stopped) = (graver_code(code, report.exit), ended.stop.is_some());
+        (code, stopped) = (more_severe_code(code, report.exit), ended.stop.is_some());
         if output.json {
             let mut object = report.to_json();
             object["to"] = phone.to_string().into();
@@ -142,7 +142,7 @@ impl<'a> SingleReport<'a> {
         let exit = match ended.state {
             // This command sent nothing.
             RowState::Skipped => exit::INVALID,
-            _ => exit::code_of_end(ended.stop.as_ref().map(|stop| stop.kind), &counts),
+            _ => exit::exit_code_of_end(ended.stop.as_ref().map(|stop| stop.kind), &counts),
         };
         let answer = match &ended.outcome {
             Some(OperationOutcome::Accepted { answer, .. }) => answer.as_deref(),

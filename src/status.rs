@@ -58,7 +58,7 @@ async fn reload_report(ledger: &dyn Ledger, run: RunId) -> Result<RunReport, Com
 /// The exit code of `run`.
 pub(super) fn report_exit_code(report: &RunReport) -> u8 {
     let RunView { run, status, counts, .. } = &report.view;
-    exit::code_of_run(run, counts, *status == RunStatus::Sending)
+    exit::exit_code_of_run(run, counts, *status == RunStatus::Sending)
 }
 
 /// The run for a person.
@@ -194,7 +194,7 @@ fn is_hidden_by_default(live: bool, began_at: Timestamp, now: Timestamp) -> bool
 
 fn run_json(view: &RunView) -> Value {
     let mut entry = run_entry_json(view);
-    entry["exit"] = exit::code_of_run(&view.run, &view.counts, view.status == RunStatus::Sending).into();
+    entry["exit"] = exit::exit_code_of_run(&view.run, &view.counts, view.status == RunStatus::Sending).into();
     entry
 }
 

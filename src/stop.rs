@@ -7,7 +7,7 @@ use super::context::Context;
 use super::events::describe_stale_results;
 use super::exit;
 use super::exit::CommandFailure;
-use super::question::{ConfirmationPrompt, ExpectedAnswer, require_confirmation};
+use super::prompt::{ConfirmationPrompt, ExpectedAnswer, require_confirmation};
 use campaign_engine::report::{counts_json, format_count, format_counts};
 use campaign_ledger::Run;
 use campaign_runs::{Cancellation, CancelledRun};
@@ -37,25 +37,25 @@ async fn confirm_cancellation(context: &Context, run: &Run, cancellation: &Cance
     let through = if run.live { format!("through {}", run.gateway) } else { "a rehearsal".to_owned() };
     let title = format!("Stop {name} for good and cancel {rows}?");
     let counts = format!("{}: {}", format_count(run.recipients, "row"), format_counts(&cancellation.counts));
-    let mut question = ConfirmationPrompt::new(title, ExpectedAnswer::Yes, format!("cancel {rows}"))
+    let mut prompt = ConfirmationPrompt::new(title, ExpectedAnswer::Yes, format!("cancel {rows}"))
         .with_otherwise("keep the run")
         .with_fact("run", format!("{through} · {counts}"))
         .with_note("The run cannot be resumed.");
     if run.live {
-        question.add_note("A later `run` of the same edition skips these recipients, unless you pass `--again`.");
+        prompt.add_note("A later `run` of the same edition skips these recipients, unless you pass `--again`.");
     }
     if cancellation.is_sending {
-        question.add_note(
+        prompt.add_note(
             "The run is being sent: requests in flight are completed first, so fewer rows might be left to cancel.",
         );
     }
     if cancellation.is_scheduled {
-        question = question
+        prompt = prompt
             .with_note(describe_active_schedule(&run.campaign))
             .with_command("To remove it", removal_command(context, &run.campaign));
     }
-    let question = question.with_command("To pause the run instead", context.output.command(format!("stop {name}")));
-    require_confirmation(&context.output, question, &format!("cancelling {rows} in {name}"), "The run is unchanged.")
+    let prompt = prompt.with_command("To pause the run instead", context.output.command(format!("stop {name}")));
+    require_confirmation(&context.output, prompt, &format!("cancelling {rows} in {name}"), "The run is unchanged.")
         .await
 }
 
@@ -87,7 +87,8 @@ fn removal_command(context: &Context, schedule: &str) -> String {
 
 /// Reports a cancelled run. `schedule` is the name of the schedule that stays active.
 fn report_cancelled(context: &Context, CancelledRun { rows, released }: CancelledRun, schedule: Option<&str>) -> u8 {
-    let (name, counts, exit) = (released.run.name(), &released.snapshot.counts, exit::code_of_released(&released));
+    let (name, counts, exit) =
+        (released.run.name(), &released.snapshot.counts, exit::exit_code_of_released_run(&released));
     let elsewhere = if released.stale_results.is_some() { " --out FILE" } else { "" };
     let next = context.output.command(format!("results {name}{elsewhere}"));
     if context.output.json {

@@ -13,7 +13,7 @@ use super::context::Context;
 use super::exit::CommandFailure;
 use super::numbers::{choose_region_of_file, parse_number_of_campaigns};
 use super::output::{RowOutput, RowSyntax};
-use super::question::{ConfirmationPrompt, ExpectedAnswer, require_confirmation};
+use super::prompt::{ConfirmationPrompt, ExpectedAnswer, require_confirmation};
 use super::suggested::shell_path;
 use super::text::{StyledLine, StyledText, plain, strong};
 use super::{exit, numbers};
@@ -254,19 +254,20 @@ async fn confirm_import(
     let name = args.file.display();
     let (counts, number) = (describe_counts(read.rows, expected, read.count_repeated()), expected.added);
     let title = format!("Add {} from {name}?", format_count(number, "opt-out"));
-    let mut question = ConfirmationPrompt::new(
+    let mut prompt = ConfirmationPrompt::new(
         title,
         ExpectedAnswer::Number(number),
         format!("add {}", format_count(number, "opt-out")),
     )
     .with_fact("file", format!("{counts} · 0 invalid"))
     .with_fact("opt out of", describe_scopes(read));
-    question = match undo_command(context, read) {
-        Some(undo) => question.with_command("To undo it later", undo),
-        None => question
-            .with_note("The rows keep their own sources, so `suppress remove --source` cannot undo this import."),
+    prompt = match undo_command(context, read) {
+        Some(undo) => prompt.with_command("To undo it later", undo),
+        None => {
+            prompt.with_note("The rows keep their own sources, so `suppress remove --source` cannot undo this import.")
+        }
     };
-    require_confirmation(&context.output, question, &format!("importing `{name}` ({counts})"), "Nothing was changed.")
+    require_confirmation(&context.output, prompt, &format!("importing `{name}` ({counts})"), "Nothing was changed.")
         .await
 }
 
@@ -364,17 +365,17 @@ async fn remove_number(
         if !args.yes && !listed.is_empty() {
             let what = format_count(listed.len() as u64, "opt-out");
             let title = format!("Remove {what} for +{phone}?");
-            let mut question = ConfirmationPrompt::new(title, ExpectedAnswer::Yes, format!("remove {what}"));
+            let mut prompt = ConfirmationPrompt::new(title, ExpectedAnswer::Yes, format!("remove {what}"));
             for (index, entry) in listed.iter().enumerate() {
-                question.add_fact(if index == 0 { "opt-outs" } else { "" }, [describe_opt_out(entry).trim().into()]);
+                prompt.add_fact(if index == 0 { "opt-outs" } else { "" }, [describe_opt_out(entry).trim().into()]);
             }
-            question.add_note(match &general {
+            prompt.add_note(match &general {
                 Some(general) => describe_general_opt_out(general),
                 None => "After the removal, this recipient can get marketing messages again.".to_owned(),
             });
             require_confirmation(
                 &context.output,
-                question,
+                prompt,
                 &format!("removing {what} of a recipient"),
                 "Nothing was changed.",
             )
@@ -488,25 +489,25 @@ fn count_by_source(entries: &[OptOut]) -> BTreeMap<String, u64> {
 fn removal_prompt(imports: &BTreeMap<String, u64>, forgotten: u64, number: u64) -> ConfirmationPrompt {
     let (entries, from) = (format_count(number, "opt-out"), format_count(imports.len() as u64, "import"));
     let action = format!("remove {entries}");
-    let mut question =
+    let mut prompt =
         ConfirmationPrompt::new(format!("Remove {entries} from {from}?"), ExpectedAnswer::Number(number), action);
     for (index, (source, entries)) in imports.iter().take(MAX_SHOWN_IMPORTS).enumerate() {
         let label = if index == 0 { "imports" } else { "" };
-        question.add_fact(label, [format!("{source} · {}", format_count(*entries, "opt-out")).into()]);
+        prompt.add_fact(label, [format!("{source} · {}", format_count(*entries, "opt-out")).into()]);
     }
     if imports.len() > MAX_SHOWN_IMPORTS {
-        question.add_fact(
+        prompt.add_fact(
             "",
             [format!("and {} more", format_count((imports.len() - MAX_SHOWN_IMPORTS) as u64, "import")).into()],
         );
     }
     if imports.len() > 1 {
-        question.add_note("To undo only one of these imports, pass its full source to `--source`.");
+        prompt.add_note("To undo only one of these imports, pass its full source to `--source`.");
     }
     if forgotten > 0 {
-        question.add_note(describe_forgotten(forgotten).trim());
+        prompt.add_note(describe_forgotten(forgotten).trim());
     }
-    question
+    prompt
         .with_note("These recipients might get messages again. Opt-outs from other sources, such as replies, are kept.")
 }
 

@@ -361,7 +361,7 @@ const CONNECTING: [(&str, &str); 11] = [
     ("crates/ledger/src/postgres/opening.rs", "| the ledger: `postgres://…` |"),
     ("crates/ledger/src/postgres/transfer.rs", "| the ledger: `postgres://…` |"),
     ("crates/ledger/src/postgres/transaction.rs", "| the ledger: `postgres://…` |"),
-    ("crates/runs/src/notify/post.rs", "| a receiver of notifications: `notify: { url }` |"),
+    ("crates/runs/src/notify/targets.rs", "| a receiver of notifications: `notify: { url }` |"),
     ("crates/runs/src/fetch/query.rs", "| a database: `recipients: { sql, from }` |"),
     ("crates/runs/src/fetch/url.rs", "| a list: `recipients: { url }`"),
     ("crates/sandbox/src/server/webhook_client.rs", "| webhook receivers of a rehearsal |"),

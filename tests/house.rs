@@ -41,10 +41,10 @@ const OF_THE_COMMAND_LINE: [&str; 9] =
 
 /// Exceptions below the command line: file, name and reason.
 const NAMED_BELOW: [(&str, &str, &str); 9] = [
-    ("crates/engine/src/report/results.rs", "std::process", "a temporary file is named after its process"),
-    ("crates/runs/src/notify/command.rs", "std::process", "the streams of a notification program"),
-    ("crates/runs/src/notify/command.rs", "stdin", "the standard input of a notification program"),
-    ("crates/runs/src/notify/command.rs", "stdout", "the standard output of a notification program"),
+    ("crates/engine/src/report/results_file.rs", "std::process", "a temporary file is named after its process"),
+    ("crates/runs/src/notify/targets.rs", "std::process", "the streams of a notification program"),
+    ("crates/runs/src/notify/targets.rs", "stdin", "the standard input of a notification program"),
+    ("crates/runs/src/notify/targets.rs", "stdout", "the standard output of a notification program"),
     ("crates/runs/src/fetch/command.rs", "std::process", "the streams of a program that prints a list"),
     ("crates/runs/src/fetch/command.rs", "stdin", "a program that prints a list has no input"),
     ("crates/runs/src/fetch/command.rs", "stdout", "the list that the program prints"),

@@ -109,7 +109,7 @@ async fn create_shared_run(ledger: &dyn Ledger) -> Run {
         random: 1,
     };
     let run = ledger.create_run(&new).await.expect("a run");
-    ledger.open_run(run.key, None).await.expect("the run opens");
+    ledger.open_run(run.key, None, None).await.expect("the run opens");
     let lock =
         ledger.acquire_campaign_lock(&run.campaign, &run.account).await.expect("the ledger").expect("the lock is free");
     let lease = ledger.claim_run(&lock, run.key).await.expect("the run is free").lease;

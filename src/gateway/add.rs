@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::exit;
 use crate::exit::CommandFailure;
 use crate::output::Output;
-use crate::question::read_typed_line;
+use crate::prompt::read_typed_line;
 use crate::suggested::{shell_path, with_gateway};
 use crate::text::{Span, StyledLine, StyledText, caution, copyable, plain, strong};
 use campaign_gateway::{Balance, FailureCause, InquiryFailure, SenderName};
@@ -27,17 +27,17 @@ const MAX_KEY_BYTES: u64 = 4096;
 pub(super) async fn add_profile(context: &Context, args: AddArgs) -> Result<u8, CommandFailure> {
     let place = context.profiles().new_profile_path(args.campaign.as_deref());
     refuse_name(context, &args.name, &place)?;
-    let questions = GatewayQuestions { output: &context.output, can_ask: context.output.can_ask() };
-    let base_url = questions.ask_base_url(args.base_url).await?;
-    let async_url = questions.ask_async_url(args.async_url).await?;
+    let prompts = ProfilePrompts { output: &context.output, can_ask: context.output.can_ask() };
+    let base_url = prompts.ask_base_url(args.base_url).await?;
+    let async_url = prompts.ask_async_url(args.async_url).await?;
     let local = base_url.is_loopback() && async_url.as_ref().is_none_or(EndpointUrl::is_loopback);
-    let rate = questions.ask_rate(args.rate, local).await?;
+    let rate = prompts.ask_rate(args.rate, local).await?;
     let key = KeyLocation::choose(&args.name, args.key_env, args.key_file, &place)?;
     let new = NewProfile { name: args.name, base_url, async_url, api_key: key.source.clone(), rate };
     let draft = ProfileDraft::prepare(&place, &new)?;
     let account = loop {
         let new_key = match &key.new_file {
-            Some(path) => Some(KeyFile::write(path, &questions.read_key().await?)?),
+            Some(path) => Some(KeyFile::write(path, &prompts.read_key().await?)?),
             None => None,
         };
         let adapters = context.adapters(context.open_ledger().await?)?;
@@ -53,7 +53,7 @@ pub(super) async fn add_profile(context: &Context, args: AddArgs) -> Result<u8, 
             }
             // The operator's other answers are kept. The file with the refused key is removed.
             Err(Error::Unanswered { failure, .. })
-                if failure.cause == FailureCause::KeyRefused && new_key.is_some() && questions.can_ask =>
+                if failure.cause == FailureCause::KeyRefused && new_key.is_some() && prompts.can_ask =>
             {
                 context.output.print_lines(StyledLine::failure([plain(failure.reason)]));
             }
@@ -81,7 +81,7 @@ fn explain_refusal(context: &Context, error: Error) -> CommandFailure {
     CommandFailure::Explained(refused)
 }
 
-/// Refuses an invalid or existing profile name before the first question.
+/// Refuses an invalid or existing profile name before the first prompt.
 fn refuse_name(context: &Context, name: &str, place: &Path) -> Result<(), CommandFailure> {
     if !is_slug(name) {
         let help = "use 1 to 64 characters from a-z, 0-9 and `-`, for example `production`";
@@ -133,22 +133,22 @@ impl KeyLocation {
 }
 
 /// Prompts for the settings of a profile. Each option replaces a prompt.
-struct GatewayQuestions<'o> {
+struct ProfilePrompts<'o> {
     output: &'o Output,
     can_ask: bool,
 }
 
-impl GatewayQuestions<'_> {
+impl ProfilePrompts<'_> {
     async fn ask_base_url(&self, given: Option<String>) -> Result<EndpointUrl, CommandFailure> {
-        let question = "URL of the gateway, such as https://gateway.example: ";
-        self.ask_until_valid("--base-url URL", given, question, parse_address).await
+        let prompt = "URL of the gateway, such as https://gateway.example: ";
+        self.ask_until_valid("--base-url URL", given, prompt, parse_address).await
     }
 
     async fn ask_async_url(&self, given: Option<String>) -> Result<Option<EndpointUrl>, CommandFailure> {
-        let question = "Sync: campaign waits for the result of each request. Async: the gateway queues the messages; this mode needs a \
+        let prompt = "Sync: campaign waits for the result of each request. Async: the gateway queues the messages; this mode needs a \
                         second URL from your provider.\nURL for async mode, or press Enter for sync mode: ";
         let given = given.or_else(|| (!self.can_ask).then(String::new));
-        self.ask_until_valid("--async-url URL", given, question, |text| {
+        self.ask_until_valid("--async-url URL", given, prompt, |text| {
             Some(text).filter(|text| !text.is_empty()).map(parse_address).transpose()
         })
         .await
@@ -158,7 +158,7 @@ impl GatewayQuestions<'_> {
         if local && given.is_none() {
             return Ok(None);
         }
-        let question = format!(
+        let prompt = format!(
             "How many messages does your provider allow per second or minute? Examples: 10/s, 600/min.\n\
              Limit, or press Enter for {DEFAULT_RATE}: "
         );
@@ -168,7 +168,7 @@ impl GatewayQuestions<'_> {
             Ok(_) => Ok(text.to_owned()),
             Err(_) => Err(format!("`{text}` is not a valid rate; use a value such as `10/s` or `600/min`")),
         };
-        self.ask_until_valid("--rate 10/s", given, &question, rate).await.map(Some)
+        self.ask_until_valid("--rate 10/s", given, &prompt, rate).await.map(Some)
     }
 
     /// Reads the key: typed without an echo, or the first line of standard input.
@@ -203,7 +203,7 @@ impl GatewayQuestions<'_> {
         &self,
         option: &str,
         given: Option<String>,
-        question: &str,
+        prompt: &str,
         read: impl Fn(&str) -> Result<T, String>,
     ) -> Result<T, CommandFailure> {
         if let Some(given) = given {
@@ -214,12 +214,12 @@ impl GatewayQuestions<'_> {
                 .with_help(format!("add `{option}`")));
         }
         // Only the last line is a prompt.
-        let (explanation, prompt) = question.rsplit_once('\n').unwrap_or(("", question));
+        let (explanation, last_line) = prompt.rsplit_once('\n').unwrap_or(("", prompt));
         if !explanation.is_empty() {
             self.output.print_lines(StyledLine::new([plain(explanation)]));
         }
         loop {
-            let line = read_typed_line(prompt.to_owned()).await?;
+            let line = read_typed_line(last_line.to_owned()).await?;
             if line.is_empty() {
                 return Err(CommandFailure::invalid("Cancelled. Nothing was written."));
             }
@@ -317,7 +317,7 @@ pub(super) struct LiveCampaign {
 
 /// Offers to write `gateway: NAME` into the campaign of `--for`, otherwise into the only campaign of the current folder.
 ///
-/// Without a terminal, this uses `--for` and asks no question.
+/// Without a terminal, this uses `--for` and does not prompt.
 async fn offer_live_campaign(
     context: &Context,
     given: Option<&Path>,

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::args::{GatewayCommand, GatewayOption, HookArgs, MessageArgs};
 use super::context::Context;
 use super::exit::CommandFailure;
-use super::question::{CANCELLED, ConfirmationPrompt, ExpectedAnswer};
+use super::prompt::{CANCELLED, ConfirmationPrompt, ExpectedAnswer};
 use super::text::{
     Span, SpanMeaning, StyledLine, StyledText, TableCell, TerminalTable, bad, copyable, dim, plain, span, strong,
 };
@@ -23,6 +23,7 @@ use campaign_gateway::{
     AskBalance, AskSenders, AskStatus, FailureCause, InquiryFailure, MessageRecord, WebhookTestAnswer, WebhookUrls,
     test_webhook,
 };
+use campaign_ledger::HostChange;
 use campaign_runs::{
     GatewayAccount, WeakerRule, describe_host, find_weaker_rules, has_other_secret, load_hook, record_rule,
 };
@@ -47,7 +48,7 @@ pub(super) async fn run_gateway_command(context: &Context, command: GatewayComma
 
 /// Opens the account of the named profile, without a request to the gateway.
 async fn open_account(context: &Context, through: &GatewayOption) -> Result<GatewayAccount, CommandFailure> {
-    let profile = context.profiles().find_for_query(through.gateway.as_deref(), &context.observer)?;
+    let profile = context.profiles().find_for_inquiry(through.gateway.as_deref(), &context.observer)?;
     let adapters = context.adapters(context.open_ledger().await?)?;
     Ok(GatewayAccount::open(&adapters, &profile, ANSWER_TIMEOUT).await?)
 }
@@ -96,15 +97,15 @@ async fn list_senders(context: &Context, through: &GatewayOption) -> Result<u8, 
 }
 
 async fn show_delivery_status(context: &Context, args: &MessageArgs) -> Result<u8, CommandFailure> {
-    let queries = args.ids.iter().map(|id| status_question(id, args.msg_id)).collect::<Result<Vec<_>, _>>()?;
+    let inquiries = args.ids.iter().map(|id| status_inquiry(id, args.msg_id)).collect::<Result<Vec<_>, _>>()?;
     let account = open_account(context, &args.through).await?;
     let waiting = context.output.show_spinner("Asking the gateway…");
-    let answers = account.ask_all(&queries).await?;
+    let answers = account.ask_all(&inquiries).await?;
     drop(waiting);
     let code = exit_code(&answers);
-    let pairs = || queries.iter().zip(&answers);
+    let pairs = || inquiries.iter().zip(&answers);
     if context.output.json {
-        let statuses: Vec<Value> = pairs().map(|(queries, answer)| message_json(queries, answer)).collect();
+        let statuses: Vec<Value> = pairs().map(|(inquiry, answer)| message_json(inquiry, answer)).collect();
         let mut object = json!({ "gateway": account.profile.name, "statuses": statuses, "exit": code });
         if let Some(failed) = answers.iter().find_map(|answer| answer.as_ref().err()) {
             object["error"] = failed.reason.as_str().into();
@@ -114,13 +115,13 @@ async fn show_delivery_status(context: &Context, args: &MessageArgs) -> Result<u
         let header = ["id", "msg_id", "type", "status", "updated"];
         context
             .output
-            .print_result(TerminalTable::new(header, pairs().map(|(queries, answer)| status_row(queries, answer))));
+            .print_result(TerminalTable::new(header, pairs().map(|(inquiry, answer)| status_row(inquiry, answer))));
     }
     Ok(code)
 }
 
 /// The status request for a typed message identifier.
-fn status_question(typed: &str, is_gateways: bool) -> Result<AskStatus, CommandFailure> {
+fn status_inquiry(typed: &str, is_gateways: bool) -> Result<AskStatus, CommandFailure> {
     match is_gateways {
         true => {
             AskStatus::from_gateway_id(typed).ok_or_else(|| CommandFailure::invalid("the message identifier is empty"))
@@ -152,8 +153,8 @@ fn status_span(record: &MessageRecord) -> Span {
     span(meaning, record.status.to_string())
 }
 
-fn status_row(query: &AskStatus, answer: &Result<MessageRecord, InquiryFailure>) -> [TableCell; 5] {
-    let (ours, theirs) = (query.own_id(), query.gateway_id());
+fn status_row(inquiry: &AskStatus, answer: &Result<MessageRecord, InquiryFailure>) -> [TableCell; 5] {
+    let (ours, theirs) = (inquiry.own_id(), inquiry.gateway_id());
     match answer {
         Ok(record) => [
             strong(format_id(record.id.as_ref().or(ours.as_ref()))).into(),
@@ -275,7 +276,7 @@ async fn trust_host(context: &Context, name: &str) -> Result<u8, CommandFailure>
     if !changes.is_empty() {
         confirm_weaker_approval(context, &changes).await?;
     }
-    ledger.trust_host(name, &host).await?;
+    ledger.remember_host(name, &host, HostChange::Replace).await?;
     record_rule(&adapters, &profile).await?;
     if context.output.json {
         context.output.print_object(&serde_json::json!({ "gateway": name, "host": host, "exit": exit::SUCCESS }));
@@ -287,7 +288,7 @@ async fn trust_host(context: &Context, name: &str) -> Result<u8, CommandFailure>
     Ok(exit::SUCCESS)
 }
 
-/// Asks the operator at the terminal to accept a weaker `approval`. No option answers this question.
+/// Asks the operator at the terminal to accept a weaker `approval`. No option answers this prompt.
 async fn confirm_weaker_approval(context: &Context, changes: &[WeakerRule]) -> Result<(), CommandFailure> {
     if !context.output.can_ask() {
         let needs: Vec<String> =
@@ -299,16 +300,16 @@ async fn confirm_weaker_approval(context: &Context, changes: &[WeakerRule]) -> R
         ))
         .with_help("restore `approval`, or accept the change at a terminal"));
     }
-    let mut question =
+    let mut prompt =
         ConfirmationPrompt::new("Accept a weaker approval rule?", ExpectedAnswer::Word("weaken"), "accept");
     for WeakerRule { account, known, by, at, .. } in changes {
         let before = format!("{known} for account `{account}`, recorded by {by} on {}", format_local_minute(*at));
-        question.add_fact("before", [before.into()]);
+        prompt.add_fact("before", [before.into()]);
     }
     if let Some(WeakerRule { now, .. }) = changes.first() {
-        question.add_fact("now", [now.as_str().into()]);
+        prompt.add_fact("now", [now.as_str().into()]);
     }
-    match question.with_note("Your name and the time are recorded.").ask_operator(&context.output).await? {
+    match prompt.with_note("Your name and the time are recorded.").ask_operator(&context.output).await? {
         true => Ok(()),
         false => Err(CommandFailure::invalid(format!("{CANCELLED}Nothing was changed."))),
     }

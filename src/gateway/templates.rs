@@ -19,7 +19,7 @@ use campaign_runs::{Consent, Error, GatewayAccount};
 trait ChannelTemplate: Sized {
     /// The name of the channel.
     const CHANNEL: &'static str;
-    /// The query for all templates.
+    /// The inquiry about all templates.
     type List: Inquiry<Answer = Vec<Self>>;
     const LIST: Self::List;
     /// A template that does not exist yet.

@@ -6,7 +6,7 @@ use super::{SECOND, message_ids, result_cell, sale_in_doubt, states, with_ledger
 use crate::support::{Folder, Results, phone, telling};
 
 use campaign_core::domain::{GatewayMessageId, Row};
-use campaign_ledger::{NewRowEvent, Ownership, RowChange, RunFilter};
+use campaign_ledger::{NewRowEvent, Ownership, RowChange, RowUpdate, RunFilter};
 
 /// Records that the gateway knows the message of row 4 in envelope 2.
 fn record_late_proof(sale: &Folder) {
@@ -24,7 +24,7 @@ fn record_late_proof(sale: &Folder) {
             channel: None,
         };
         let event = NewRowEvent { row: Row::new(4), envelope: 2, change };
-        assert_eq!(ledger.record_events(lease, vec![event]).await.expect("recorded"), Ownership::Held);
+        assert_eq!(ledger.update_rows(lease, RowUpdate::Events(vec![event])).await.expect("recorded"), Ownership::Held);
     });
     sale.campaign(&["results", "sale"]).exits(0);
 }

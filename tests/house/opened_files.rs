@@ -37,7 +37,7 @@ const WORDS: [&str; 15] = [
 ];
 
 /// Files of these folders that use such words, and what they open. None of it is a path that a campaign names.
-const OPENING: [(&str, &[&str], &str); 26] = [
+const OPENING: [(&str, &[&str], &str); 25] = [
     ("crates/content/src/audience/decoding/mod.rs", &["fs", "metadata"], "a temporary file without a name"),
     ("crates/content/src/audience/workbook/mod.rs", &["fs"], "a temporary file without a name"),
     ("crates/content/src/audience/workbook/xlsx.rs", &["fs"], "a temporary file without a name"),
@@ -62,10 +62,9 @@ const OPENING: [(&str, &[&str], &str); 26] = [
         "a secret, by a path that was resolved",
     ),
     ("crates/manifest/src/text_folders.rs", &["fs", "regular_file"], "a text that a person names as an argument"),
-    ("crates/runs/src/notify/command.rs", &["fs"], "a test"),
-    ("crates/engine/src/report/effect/purchases.rs", &["regular_file"], "an argument of a person"),
+    ("crates/engine/src/report/effect.rs", &["regular_file"], "an argument of a person"),
     (
-        "crates/engine/src/report/results.rs",
+        "crates/engine/src/report/results_file.rs",
         &["fs", "metadata"],
         "results that are written or replaced, at a place that was checked",
     ),

@@ -130,7 +130,7 @@ fn asynchronous_run_killed_at_begin_or_end_resumes_safely() {
 
 #[test]
 fn run_killed_while_reconciling_asks_again_and_sends_nothing() {
-    for point in ["questions.kept", "events.kept", "commit.before", "commit.after"] {
+    for point in ["inquiries.kept", "events.kept", "commit.before", "commit.after"] {
         for pass in 1..=3 {
             let _case = telling(format!("case: {point}:{pass}"));
             let witness = Witness::start();

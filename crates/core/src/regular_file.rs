@@ -15,7 +15,7 @@ static WITHOUT_HANDLE: AtomicBool = AtomicBool::new(false);
 /// left.
 ///
 /// The file is not the cause, even if the finding names it.
-pub fn ran_out_of_handles() -> bool {
+pub fn is_out_of_file_handles() -> bool {
     WITHOUT_HANDLE.load(Ordering::Relaxed)
 }
 

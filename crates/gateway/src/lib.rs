@@ -287,7 +287,7 @@ impl GatewayReply {
     }
 }
 
-/// The gateway's answer to a status query.
+/// The gateway's answer to a status inquiry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StatusAnswer {
     /// The gateway knows the message.

@@ -78,13 +78,13 @@ impl WebhookSecrets {
         self.verify(NOTICE, mac)
     }
 
-    /// A proof that we know the secret of the account's own address, for the sender of a question to it. `None` if the
+    /// A proof that we know the secret of the account's own address, for the sender of a challenge to it. `None` if the
     /// MAC is not that of the address.
     #[must_use]
-    pub fn prove(&self, notice: &str, question: &str) -> Option<String> {
+    pub fn prove(&self, notice: &str, challenge: &str) -> Option<String> {
         let notice = decode_mac(notice)?;
         let signs = |key: &&Hmac<Sha256>| (*key).clone().chain_update(NOTICE).verify_truncated_left(&notice).is_ok();
-        self.0.iter().find(signs).map(|key| compute_mac(key, &question_text(question)))
+        self.0.iter().find(signs).map(|key| compute_mac(key, &challenge_text(challenge)))
     }
 
     /// A value for each secret, the signing one first, that tells whether two holders have the same secret without
@@ -114,9 +114,9 @@ fn compute_mac(key: &Hmac<Sha256>, text: &[u8]) -> String {
 /// The signed text of the account's own address. No message has this text.
 const NOTICE: &[u8] = b"n";
 
-/// The signed text of the answer to a question. No address has this text.
-fn question_text(question: &str) -> Vec<u8> {
-    format!("t/{question}").into_bytes()
+/// The signed text of the answer to a challenge. No address has this text.
+fn challenge_text(challenge: &str) -> Vec<u8> {
+    format!("t/{challenge}").into_bytes()
 }
 
 /// The signed text of a message's address.
@@ -166,8 +166,8 @@ impl WebhookUrls {
 
     /// Whether an answer proves that its sender knows our secret.
     #[must_use]
-    pub(crate) fn is_proof(&self, question: &str, answer: &str) -> bool {
-        self.secrets.verify(&question_text(question), answer)
+    pub(crate) fn is_proof(&self, challenge: &str, answer: &str) -> bool {
+        self.secrets.verify(&challenge_text(challenge), answer)
     }
 
     /// The URL for the account's settings at the gateway, for webhooks without a URL of their own.
@@ -204,7 +204,7 @@ impl RunWebhookUrls {
     }
 }
 
-/// The header of a test question, which has no other effect.
+/// The header of a test challenge, which has no other effect.
 pub const WEBHOOK_TEST_HEADER: &str = "x-campaign-test";
 
 /// The timeout of an answer.
@@ -231,8 +231,8 @@ pub enum WebhookTestAnswer {
     Broken(String),
 }
 
-/// Sends a fresh question to the account's own address.
-pub async fn test_webhook(hook: &WebhookUrls, question: &str) -> WebhookTestAnswer {
+/// Sends a fresh challenge to the account's own address.
+pub async fn test_webhook(hook: &WebhookUrls, challenge: &str) -> WebhookTestAnswer {
     let client = http_client::builder()
         .user_agent(concat!("campaign/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(ANSWER_TIMEOUT / 2)
@@ -241,13 +241,13 @@ pub async fn test_webhook(hook: &WebhookUrls, question: &str) -> WebhookTestAnsw
         Ok(client) => client,
         Err(error) => return WebhookTestAnswer::Broken(innermost_cause(&error)),
     };
-    match client.post(hook.account_url()).header(WEBHOOK_TEST_HEADER, question).send().await {
-        Ok(response) => read_answer(hook, question, response).await,
+    match client.post(hook.account_url()).header(WEBHOOK_TEST_HEADER, challenge).send().await {
+        Ok(response) => read_answer(hook, challenge, response).await,
         Err(error) => explain_failure(&error),
     }
 }
 
-async fn read_answer(hook: &WebhookUrls, question: &str, mut response: reqwest::Response) -> WebhookTestAnswer {
+async fn read_answer(hook: &WebhookUrls, challenge: &str, mut response: reqwest::Response) -> WebhookTestAnswer {
     let status = response.status();
     let mut body = Vec::new();
     while status == StatusCode::OK && body.len() < MAX_ANSWER {
@@ -258,7 +258,7 @@ async fn read_answer(hook: &WebhookUrls, question: &str, mut response: reqwest::
         }
     }
     match std::str::from_utf8(&body) {
-        Ok(answer) if hook.is_proof(question, answer.trim_end()) => WebhookTestAnswer::Ours,
+        Ok(answer) if hook.is_proof(challenge, answer.trim_end()) => WebhookTestAnswer::Ours,
         _ => WebhookTestAnswer::Somebody(status.as_u16()),
     }
 }

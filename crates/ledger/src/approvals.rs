@@ -50,14 +50,14 @@ pub struct ApprovalUse {
 
 /// A stored approval.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeptApproval {
+pub struct StoredApproval {
     /// The approval.
     pub approval: Approval,
     /// Its last use.
     pub used: Option<ApprovalUse>,
 }
 
-impl KeptApproval {
+impl StoredApproval {
     /// Whether the approval can be used now.
     #[must_use]
     pub fn is_valid(&self, now: Timestamp) -> bool {
@@ -74,30 +74,35 @@ pub enum ApprovalFilter<'a> {
     Run(RunId),
 }
 
-/// Plans and approvals in a ledger.
+/// A record about plans.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PlanRecord {
+    /// A plan. It replaces one with the same digest.
+    Plan(Plan),
+    /// An approval.
+    Approval(Approval),
+    /// The approval rule of an account. Earlier rules remain as history.
+    Rule(StoredApprovalRule),
+}
+
+/// Plans, approvals and the approval rules of accounts in a ledger.
 pub trait PlanStore: Send + Sync {
-    /// Stores a plan and replaces one with the same digest.
-    fn keep_plan(&self, plan: Plan) -> LedgerFuture<'_, ()>;
+    /// Stores a record. Returns `false` if it is an approval whose token is known, which then stays unchanged.
+    fn store_record(&self, record: PlanRecord) -> LedgerFuture<'_, bool>;
 
     /// The plans whose digests begin with this prefix, newest first. Expired plans are omitted. A damaged record does
     /// not hide the others.
     fn list_plans<'a>(&'a self, digest: &'a str) -> LedgerFuture<'a, Vec<Result<Plan, DamagedPlan>>>;
 
-    /// Stores an approval. Returns `false` if its token is known; the stored approval then stays unchanged.
-    fn keep_approval(&self, approval: Approval) -> LedgerFuture<'_, bool>;
-
     /// The matching approvals, oldest first.
-    fn list_approvals<'a>(&'a self, wanted: ApprovalFilter<'a>) -> LedgerFuture<'a, Vec<KeptApproval>>;
+    fn list_approvals<'a>(&'a self, wanted: ApprovalFilter<'a>) -> LedgerFuture<'a, Vec<StoredApproval>>;
 
     /// Uses an approval. Returns whether it was valid. One of several callers succeeds, unless it is a standing
     /// approval.
     fn use_approval<'a>(&'a self, token: &'a str, run: Option<RunId>) -> LedgerFuture<'a, bool>;
 
-    /// Opens a created run like [`Ledger::open_run`] and uses an approval for it, in one transaction. Does neither if
-    /// the approval is not valid any more.
-    ///
-    /// [`Ledger::open_run`]: super::Ledger::open_run
-    fn open_approved_run<'a>(&'a self, run: RunId, replaced: Option<RunId>, token: &'a str) -> LedgerFuture<'a, bool>;
+    /// All approval rules of accounts, oldest first.
+    fn list_approval_rules(&self) -> LedgerFuture<'_, Vec<StoredApprovalRule>>;
 }
 
 /// The plans whose digests begin with this prefix, newest first.
@@ -116,7 +121,7 @@ pub(crate) fn oldest_kept_plan_time(now: Timestamp) -> Timestamp {
 
 /// The approval rule of an account, from a profile or accepted by a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeptApprovalRule {
+pub struct StoredApprovalRule {
     /// The account.
     pub account: String,
     /// The profile with the rule.
@@ -129,13 +134,4 @@ pub struct KeptApprovalRule {
     pub by: String,
     /// When it was recorded.
     pub at: Timestamp,
-}
-
-/// The approval rules of accounts in a ledger.
-pub trait ApprovalRuleStore: Send + Sync {
-    /// All recorded rules, oldest first.
-    fn list_approval_rules(&self) -> LedgerFuture<'_, Vec<KeptApprovalRule>>;
-
-    /// Records a rule. Earlier rules remain as history.
-    fn keep_approval_rule(&self, rule: KeptApprovalRule) -> LedgerFuture<'_, ()>;
 }

@@ -7,7 +7,7 @@ use jiff::civil::Date;
 use jiff::{Timestamp, Zoned};
 use rustc_hash::FxHashMap;
 
-use super::{EnvelopeRecord, LedgerError, LedgerFuture, NumberSet, RowChange, RowEvents, Run, SentRow, SharedRun};
+use super::{EnvelopeRecord, Ledger, LedgerError, NumberFilter, RowChange, RowEvents, Run, SentRow, SharedRun};
 use campaign_core::calendar::DailyLimits;
 use campaign_core::domain::{
     Addressee, Amount, Budget, Chain, FrequencyCap, OperationOutcome, Phone, Row, Spending, Status,
@@ -53,12 +53,6 @@ pub enum Bound {
     },
 }
 
-/// The history of messages per number, for frequency caps.
-pub trait ContactHistory: Send + Sync {
-    /// The numbers that caps suppress now, for gateways on loopback or for others.
-    fn load_capped_numbers<'a>(&'a self, wanted: CapQuery<'a>) -> LedgerFuture<'a, NumberSet>;
-}
-
 /// A query for numbers that caps suppress.
 #[derive(Clone, Copy, Debug)]
 pub struct CapQuery<'a> {
@@ -75,7 +69,7 @@ pub struct CapQuery<'a> {
 /// # Errors
 /// If the ledger cannot be read.
 pub async fn is_number_capped(
-    ledger: &(impl ContactHistory + ?Sized),
+    ledger: &(impl Ledger + ?Sized),
     phone: Phone,
     caps: &[FrequencyCap],
     loopback: bool,
@@ -83,7 +77,7 @@ pub async fn is_number_capped(
     if caps.is_empty() {
         return Ok(false);
     }
-    let capped = ledger.load_capped_numbers(CapQuery { caps, loopback, only: Some(phone) }).await?;
+    let capped = ledger.load_numbers(NumberFilter::Capped(CapQuery { caps, loopback, only: Some(phone) })).await?;
     Ok(capped.contains(phone))
 }
 

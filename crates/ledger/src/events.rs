@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::message_state::MessageState;
-use super::{Attempt, ExcludedRows, KeptReceipt, RowState};
+use super::{Attempt, ExcludedRows, RowState, StoredReceipt};
 use campaign_core::domain::{Chain, DeliveryState, Endpoint, GatewayMessageId, ReportedChannel, Row, Status};
 
 /// A fact or decision about one row. Events are appended and never changed.
@@ -255,6 +255,22 @@ pub struct RetriedRow {
     pub envelope: u32,
 }
 
+/// A change of rows by the holder of the lease.
+#[derive(Clone, Debug)]
+pub enum RowUpdate {
+    /// Later knowledge and decisions. An event that plans a row again opens the run.
+    Events(Vec<NewRowEvent>),
+    /// A retry order: reserves identifiers and plans its rows as new messages.
+    Retry(RetryOrder),
+    /// The rows are skipped. They have no attempt, or one that was proven not sent.
+    Skipped {
+        /// The rows.
+        rows: Vec<Row>,
+        /// The reason.
+        reason: &'static str,
+    },
+}
+
 /// An order to send rows again as new messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetryOrder {
@@ -284,9 +300,9 @@ pub struct Judgement<'e> {
     /// The last event that applied.
     pub event: Option<&'e RowEvent>,
     /// The last receipt that made the message final.
-    pub final_receipt: Option<&'e KeptReceipt>,
+    pub final_receipt: Option<&'e StoredReceipt>,
     /// The latest receipt.
-    pub last_receipt: Option<&'e KeptReceipt>,
+    pub last_receipt: Option<&'e StoredReceipt>,
     /// Whether the gateway rejected the message before it tried any channel.
     pub refused_at_intake: bool,
     /// The retry order of the message's identifier. `None` for identifiers of the run itself.
@@ -323,7 +339,7 @@ impl<'e> Judgement<'e> {
     }
 
     /// A message that these receipts prove delivered. `None` if none of them does.
-    fn from_deliveries(receipts: impl Iterator<Item = &'e KeptReceipt>) -> Option<Self> {
+    fn from_deliveries(receipts: impl Iterator<Item = &'e StoredReceipt>) -> Option<Self> {
         let mut delivered: Option<Self> = None;
         for receipt in receipts {
             let state = match receipt.receipt.status.delivery_state() {
@@ -382,7 +398,7 @@ impl RowEvents {
         &'e self,
         row: Row,
         attempts: &[Attempt],
-        receipts: &'e [KeptReceipt],
+        receipts: &'e [StoredReceipt],
     ) -> Judgement<'e> {
         let Some((last, earlier)) = attempts.split_last() else { return Judgement::from_state(RowState::Planned) };
         let judged = self.judge_message(row, *last, receipts);
@@ -410,7 +426,7 @@ impl RowEvents {
     ///
     /// An event or receipt that does not apply changes nothing. The message of a skipped row is no longer planned: an
     /// order to send a message in doubt again is void, and the doubt stays.
-    fn judge_message<'e>(&'e self, row: Row, attempt: Attempt, receipts: &'e [KeptReceipt]) -> Judgement<'e> {
+    fn judge_message<'e>(&'e self, row: Row, attempt: Attempt, receipts: &'e [StoredReceipt]) -> Judgement<'e> {
         let is_out = self.excluded.contains(row.get());
         let is_void = |event: &&RowEvent| is_out && matches!(event.change, RowChange::SendAgain { .. });
         let order = self.find_known_order(row, attempt.envelope);
@@ -477,7 +493,7 @@ impl RowEvents {
     ///
     /// An order to send again does not remove the doubt about earlier attempts. A decision that nothing was sent does.
     #[must_use]
-    pub fn has_message(&self, row: Row, attempts: &[Attempt], receipts: &[KeptReceipt]) -> bool {
+    pub fn has_message(&self, row: Row, attempts: &[Attempt], receipts: &[StoredReceipt]) -> bool {
         let judged = attempts.iter().map(|attempt| self.judge_message(row, *attempt, receipts));
         let given_up = judged.clone().next_back().is_some_and(|judged| judged.state == RowState::NotSent);
         judged.into_iter().any(|Judgement { state, event, .. }| match state {
@@ -606,7 +622,7 @@ mod tests {
     fn skipped_retry_keeps_the_state_of_the_sent_message() {
         let retry = RowChange::Retry { by: by(), order: 1 };
         let out = ExcludedRows::from_skipped(&[row()], "opted out");
-        let kept = |status| KeptReceipt {
+        let kept = |status| StoredReceipt {
             order: None,
             at: Timestamp::UNIX_EPOCH,
             receipt: Receipt::new(ReceiptSource::Webhook, status),
@@ -614,7 +630,7 @@ mod tests {
         let (first, new) = (attempt(3, RowState::Accepted), attempt(5, RowState::Planned));
         let failed = [kept(Status::Expired)];
         let mut event = RowEvent { row: row(), envelope: 3, at: Timestamp::from_second(9).unwrap(), change: retry };
-        let judge = |event: &RowEvent, attempts: &[Attempt], receipts: &[KeptReceipt]| {
+        let judge = |event: &RowEvent, attempts: &[Attempt], receipts: &[StoredReceipt]| {
             let events = RowEvents::new(vec![event.clone()], Endpoint::Sync).with_excluded_rows(&out);
             events.judge_row(row(), attempts, receipts).state
         };
@@ -630,7 +646,7 @@ mod tests {
     #[test]
     fn earlier_delivery_counts_if_the_last_message_failed() {
         let events = events(vec![(3, RowChange::Retry { by: by(), order: 1 })]);
-        let kept = |order, status| KeptReceipt {
+        let kept = |order, status| StoredReceipt {
             order,
             at: Timestamp::from_second(9).unwrap(),
             receipt: Receipt::new(ReceiptSource::Webhook, status),

@@ -7,8 +7,8 @@ use roaring::{RoaringBitmap, RoaringTreemap};
 use sha2::Sha256;
 
 use super::{
-    AskedRow, EnvelopeRecord, LedgerFuture, NewNotification, OptOut, Ownership, RowChange, Run, RunId, SentRow,
-    StateCounts,
+    AskedRow, CapQuery, EnvelopeRecord, LedgerFuture, NewNotification, OptOut, Ownership, RowChange, Run, RunId,
+    SentRow, StateCounts,
 };
 use campaign_core::domain::{Addressee, ForgottenNumber, OperationOutcome, Phone, Receipt};
 
@@ -32,9 +32,6 @@ pub trait Forgetting: Send + Sync {
     /// The rows to be removed from the copies and results of their runs.
     fn list_rows_to_forget(&self) -> LedgerFuture<'_, Vec<(RunId, RoaringBitmap)>>;
 
-    /// Records that copies and results no longer contain forgotten rows of these runs.
-    fn mark_rows_forgotten(&self, runs: Vec<RunId>) -> LedgerFuture<'_, ()>;
-
     /// Purges the row records of a run in one commit and keeps its counts and parts. Does nothing if a process owns the
     /// run, or if it changed since it was read.
     ///
@@ -44,9 +41,6 @@ pub trait Forgetting: Send + Sync {
 
     /// Keeps a hash of each number that `stop --for-good` cancelled, before the run and its list are purged.
     fn keep_cancelled_numbers(&self, run: RunId, numbers: RoaringTreemap) -> LedgerFuture<'_, ()>;
-
-    /// The numbers of a purged run that `stop --for-good` cancelled, as far as they were kept.
-    fn load_cancelled_numbers(&self, run: RunId) -> LedgerFuture<'_, NumberSet>;
 
     /// Overwrites and removes the copies of a purged run, if there are any.
     fn discard_copies<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, ()>;
@@ -107,7 +101,7 @@ impl NumberErasure {
     }
 
     /// Erases the number from the last answer about a row.
-    pub(crate) fn erase_from_question(self, asked: &mut AskedRow) {
+    pub(crate) fn erase_from_inquiry(self, asked: &mut AskedRow) {
         let AskedRow { row: _, envelope: _, asked: _, negatives: _, first_at: _, last_at: _, negative_at: _, answer } =
             asked;
         *answer = self.erase_from_text(answer);
@@ -203,6 +197,17 @@ impl std::fmt::Debug for NumberKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("NumberKey(…)")
     }
+}
+
+/// Selects a set of numbers.
+#[derive(Clone, Copy, Debug)]
+pub enum NumberFilter<'a> {
+    /// The numbers with a message in one of these runs.
+    Sent(&'a [RunId]),
+    /// The numbers that caps suppress now.
+    Capped(CapQuery<'a>),
+    /// The numbers of a purged run that `stop --for-good` cancelled, as far as they were kept.
+    Cancelled(RunId),
 }
 
 /// A set of numbers, some of them forgotten.

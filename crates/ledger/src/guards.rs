@@ -10,7 +10,7 @@ use roaring::{RoaringBitmap, RoaringTreemap};
 use rustc_hash::FxHashMap;
 use sha2::Sha256;
 
-use super::{Attempt, EnvelopeRecord, KeptReceipt, LedgerFuture, RowEvents, RunActivity};
+use super::{Attempt, EnvelopeRecord, LedgerFuture, RowEvents, RunActivity, StoredReceipt};
 use campaign_core::domain::{Addressee, Row};
 
 /// How long an equal message to the same number counts as a repeat.
@@ -168,7 +168,7 @@ impl Guard {
     }
 
     /// Adds the receipts of a row, after all envelopes.
-    pub(crate) fn add_receipts(&mut self, row: Row, receipts: &[KeptReceipt]) {
+    pub(crate) fn add_receipts(&mut self, row: Row, receipts: &[StoredReceipt]) {
         let known = self.attempts.get(&row).filter(|(_, attempts)| self.events.has_message(row, attempts, receipts));
         if let Some((to, _)) = known {
             self.include_row(row, *to);

@@ -129,12 +129,12 @@ pub(crate) fn read_mark(path: &Path) -> MarkReading {
         Err(error) => return MarkReading::Unreadable(error.to_string()),
     };
     match read_slots(&opened) {
-        Ok(slots) => reading_of_slots(slots),
+        Ok(slots) => interpret_slots(slots),
         Err(error) => MarkReading::Unreadable(error.to_string()),
     }
 }
 
-fn reading_of_slots(slots: [Option<HighWaterMark>; 2]) -> MarkReading {
+fn interpret_slots(slots: [Option<HighWaterMark>; 2]) -> MarkReading {
     let marks: Vec<HighWaterMark> = slots.into_iter().flatten().collect();
     if marks.is_empty() { MarkReading::Unreadable("it is corrupt".to_owned()) } else { MarkReading::Marks(marks) }
 }

@@ -13,7 +13,6 @@ mod encoding;
 mod envelope;
 mod error;
 mod events;
-mod excluded_rows;
 mod forgetting;
 mod guards;
 mod high_water_mark;
@@ -54,16 +53,16 @@ mod rules {
 }
 
 pub use approvals::{
-    Approval, ApprovalFilter, ApprovalRuleStore, ApprovalUse, KeptApproval, KeptApprovalRule, Plan, PlanStore,
-    find_plans,
+    Approval, ApprovalFilter, ApprovalUse, Plan, PlanRecord, PlanStore, StoredApproval, StoredApprovalRule, find_plans,
 };
-pub use bounds::{Bound, Bounds, CAPPED, CapQuery, ContactHistory, is_number_capped, share_budget};
+pub use bounds::{Bound, Bounds, CAPPED, CapQuery, is_number_capped, share_budget};
 pub use copies::{Copies, CopiesPurpose, ListReader, NewCopies, StrayCopies};
 pub use envelope::{EnvelopeReader, EnvelopeRecord, EnvelopeSummary, Intent, Ownership, Permit, SentRow, Settlement};
 pub use error::LedgerError;
-pub use events::{AskedRow, Author, Judgement, NewRowEvent, RetriedRow, RetryOrder, RowChange, RowEvent, RowEvents};
-pub use excluded_rows::ExcludedRows;
-pub use forgetting::{ForgetOrder, Forgetting, NumberKey, NumberSet};
+pub use events::{
+    AskedRow, Author, Judgement, NewRowEvent, RetriedRow, RetryOrder, RowChange, RowEvent, RowEvents, RowUpdate,
+};
+pub use forgetting::{ForgetOrder, Forgetting, NumberFilter, NumberKey, NumberSet};
 pub use guards::{REPEAT_WINDOW, RepeatCheck, RepeatGuard, RepeatPlace};
 pub use maintenance::{
     Backup, CopiedLedger, DamagedOccurrence, DamagedPlan, DamagedRecord, DamagedRun, DamagedSchedule,
@@ -72,16 +71,17 @@ pub use maintenance::{
 pub use notifications::{NewNotification, Notification, NotificationOutcome, NotificationQueue};
 pub use postgres::{PostgresAddress, PostgresAddressError, PostgresLedger};
 pub use rate_limit::{
-    AccountRateLimit, Allowance, QuestionPermit, Reservation, SlotWait, WaitReason, halve_share, recover_share,
+    AccountRateLimit, Allowance, InquiryPermit, Reservation, SlotWait, WaitReason, halve_share, recover_share,
 };
-pub use receipts::{KeptReceipt, NewReceipt, ReceiptOutcome, ReceiptReader, ReceiptStore, RowReceipts};
-pub use row_state::{Attempt, BilledParts, RowActivities, RowStates, RunActivity, StateCounts};
+pub use receipts::{NewReceipt, ReceiptOutcome, ReceiptReader, ReceiptStore, RowReceipts, StoredReceipt};
+pub use row_state::{Attempt, BilledParts, ExcludedRows, RowActivities, RowStates, RunActivity, StateCounts};
 pub use run::{
-    CampaignLock, Claim, Epoch, Lease, MessageOrigin, NewRun, Run, RunEnd, RunFilter, RunId, RunProgress, StopRequest,
+    CampaignLock, CampaignLockInfo, Claim, Epoch, HostChange, Lease, MessageOrigin, NewRun, Run, RunEnd, RunFilter,
+    RunId, RunProgress, RunUpdate, StopRequest,
 };
 pub use schedules::{
     ActiveSchedule, OccurrenceFilter, OccurrenceKey, OccurrenceOutcome, OccurrenceRecord, ScheduleOrder, ScheduleStore,
-    SkipCondition,
+    SkipCondition, find_occurrence,
 };
 pub use shared_runs::{
     BlockIds, BlockRequest, DrawOutcome, DrawRefusal, OwnedBlock, RowBlock, RowSpan, ShardDraw, ShardHolder,
@@ -99,7 +99,6 @@ use std::ops::RangeInclusive;
 use std::pin::Pin;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use roaring::RoaringBitmap;
 
 use campaign_core::domain::MessageId;
@@ -115,10 +114,8 @@ pub trait Ledger:
     ReceiptStore
     + ScheduleStore
     + PlanStore
-    + ApprovalRuleStore
     + RepeatGuard
     + SuppressionList
-    + ContactHistory
     + Forgetting
     + NotificationQueue
     + ShardStore
@@ -129,17 +126,13 @@ pub trait Ledger:
     /// The run is not open until [`Ledger::open_run`] is called, because its frozen copies are not in place yet.
     fn create_run<'a>(&'a self, new: &'a NewRun) -> LedgerFuture<'a, Run>;
 
-    /// Opens a created run, and ends the unfinished run that it replaces.
-    fn open_run(&self, run: RunId, replaced: Option<RunId>) -> LedgerFuture<'_, ()>;
+    /// Opens a created run, ends the unfinished run that it replaces, and uses the approval with this token for it, in
+    /// one transaction. Does nothing and returns `false` if the approval is not valid any more.
+    fn open_run<'a>(&'a self, run: RunId, replaced: Option<RunId>, approval: Option<&'a str>)
+    -> LedgerFuture<'a, bool>;
 
-    /// Ends an unfinished run as it is. No more of its messages are sent.
-    fn retire_run(&self, run: RunId) -> LedgerFuture<'_, ()>;
-
-    /// Records the campaign file of these runs.
-    fn set_campaign_file(&self, runs: Vec<RunId>, file: String) -> LedgerFuture<'_, ()>;
-
-    /// Records the results file of a run.
-    fn set_results_file(&self, run: RunId, results: String) -> LedgerFuture<'_, ()>;
+    /// Changes the records of these runs in one transaction.
+    fn update_runs(&self, runs: Vec<RunId>, update: RunUpdate) -> LedgerFuture<'_, ()>;
 
     /// The opened runs that match the filter, oldest first. A damaged record does not hide the others.
     ///
@@ -169,13 +162,12 @@ pub trait Ledger:
         account: &'a str,
     ) -> LedgerFuture<'a, Option<CampaignLock>>;
 
-    /// Whether a process has locked a campaign of an account.
-    fn is_campaign_locked<'a>(&'a self, campaign: &'a str, account: &'a str) -> LedgerFuture<'a, bool>;
-
-    /// When a campaign of an account was locked, if the ledger knows.
-    fn find_lock_time<'a>(&'a self, _campaign: &'a str, _account: &'a str) -> LedgerFuture<'a, Option<Timestamp>> {
-        Box::pin(async { Ok(None) })
-    }
+    /// The lock of a campaign of an account, if a process has it.
+    fn find_campaign_lock<'a>(
+        &'a self,
+        campaign: &'a str,
+        account: &'a str,
+    ) -> LedgerFuture<'a, Option<CampaignLockInfo>>;
 
     /// Prepares copies, which are stored once they are frozen.
     fn prepare_copies<'a>(&'a self, purpose: CopiesPurpose<'a>) -> LedgerFuture<'a, Box<dyn NewCopies>>;
@@ -235,21 +227,18 @@ pub trait Ledger:
     /// Records the outcome of an envelope, whichever process owns the run: an answer is evidence.
     fn settle_envelope(&self, settlement: Settlement) -> LedgerFuture<'_, ()>;
 
-    /// Requests that the processes that send a run stop after the requests in flight, or withdraws such a request.
-    fn request_stop(&self, run: RunId, request: StopRequest) -> LedgerFuture<'_, ()>;
-
     /// Whether a stop of a run is requested.
     fn is_stop_requested(&self, run: RunId) -> LedgerFuture<'_, bool>;
 
     /// Halves the account's rate after the gateway asked to slow down. Nothing is sent before the wait is over.
     fn slow_account<'a>(&'a self, account: &'a str, wait: Option<Duration>) -> LedgerFuture<'a, ()>;
 
-    /// Takes slots for `count` questions from the account's rate limit, and returns the wait.
+    /// Takes slots for `count` inquiries from the account's rate limit, and returns the wait.
     fn reserve_rate<'a>(&'a self, account: &'a Allowance, count: u32) -> LedgerFuture<'a, SlotWait>;
 
-    /// Takes a slot for one question of an assistant, if it can leave within `longest`. While the account sends
-    /// messages, all such questions together get a tenth of its rate.
-    fn reserve_question<'a>(&'a self, account: &'a Allowance, longest: Duration) -> LedgerFuture<'a, QuestionPermit>;
+    /// Takes a slot for one inquiry of an assistant, if it can leave within `longest`. While the account sends
+    /// messages, all such inquiries together get a tenth of its rate.
+    fn reserve_inquiry<'a>(&'a self, account: &'a Allowance, longest: Duration) -> LedgerFuture<'a, InquiryPermit>;
 
     /// Excludes a drawn block from the hourly count, because the gateway rejected the key.
     fn uncount_block(&self, lease: Lease) -> LedgerFuture<'_, ()>;
@@ -266,31 +255,21 @@ pub trait Ledger:
     /// The rows of a run that are never sent, with reasons.
     fn load_excluded_rows(&self, run: RunId) -> LedgerFuture<'_, ExcludedRows>;
 
-    /// The numbers with a message in one of these runs.
-    fn load_sent_numbers<'a>(&'a self, runs: &'a [RunId]) -> LedgerFuture<'a, NumberSet>;
+    /// The numbers that match the filter, forgotten or not.
+    fn load_numbers<'a>(&'a self, wanted: NumberFilter<'a>) -> LedgerFuture<'a, NumberSet>;
 
     /// The rows of a run that have a message. Empty for a purged run.
     fn load_sent_rows(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap>;
 
-    /// Records events of rows, unless the lease was lost. An event that plans a row again opens the run.
-    fn record_events(&self, lease: Lease, events: Vec<NewRowEvent>) -> LedgerFuture<'_, Ownership>;
-
-    /// Reserves identifiers for a retry order and plans its rows as new messages, unless the lease was lost.
-    fn retry_rows(&self, lease: Lease, order: RetryOrder) -> LedgerFuture<'_, Ownership>;
+    /// Changes what is known or planned about rows, unless the lease was lost.
+    fn update_rows(&self, lease: Lease, update: RowUpdate) -> LedgerFuture<'_, Ownership>;
 
     /// The events of a run, in the order of their recording.
     fn load_events(&self, run: RunId) -> LedgerFuture<'_, Vec<RowEvent>>;
 
-    /// Stores how often rows were asked about, replacing earlier entries of the same rows.
-    fn keep_asked_rows(&self, run: RunId, rows: Vec<AskedRow>) -> LedgerFuture<'_, ()>;
-
     /// How often the rows of a run were asked about.
     fn load_asked_rows(&self, run: RunId) -> LedgerFuture<'_, Vec<AskedRow>>;
 
-    /// The host of a profile at its first use. Remembers `host` if there is none. Loopback is remembered with the first
-    /// run, so this call needs no commit for it.
-    fn remember_host<'a>(&'a self, profile: &'a str, host: &'a str) -> LedgerFuture<'a, String>;
-
-    /// Remembers another host for a profile.
-    fn trust_host<'a>(&'a self, profile: &'a str, host: &'a str) -> LedgerFuture<'a, ()>;
+    /// Remembers a host for a profile, and returns the host that the profile has now.
+    fn remember_host<'a>(&'a self, profile: &'a str, host: &'a str, change: HostChange) -> LedgerFuture<'a, String>;
 }

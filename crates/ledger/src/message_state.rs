@@ -3,7 +3,7 @@
 //! A delivery on any channel wins over every failure, in any order and with any timestamps, because channels report by
 //! different clocks. A failure is final only if it concerns the whole message (contract 6.2).
 
-use super::{KeptReceipt, RowChange, RowState};
+use super::{RowChange, RowState, StoredReceipt};
 use campaign_core::domain::{Chain, DeliveryState, Endpoint, Receipt, ReceiptSource, Status};
 
 /// The state of a message while its events and receipts are added in order.
@@ -45,7 +45,7 @@ impl MessageState {
     }
 
     /// Adds a receipt. Returns whether it changed the state.
-    pub(super) fn add_receipt(&mut self, kept: &KeptReceipt) -> bool {
+    pub(super) fn add_receipt(&mut self, kept: &StoredReceipt) -> bool {
         let arrival = self.effective_arrival(&kept.receipt);
         let at_intake = self.is_refused_at_intake(&kept.receipt.status);
         // Another report disproves the rejection: the message was tried after all.
@@ -114,22 +114,22 @@ mod tests {
 
     const VIBER_SMS: OperationKind = OperationKind::ViberSms;
 
-    fn receipt(channel: &str, status: Status, second: i64) -> KeptReceipt {
+    fn receipt(channel: &str, status: Status, second: i64) -> StoredReceipt {
         let at = Timestamp::from_second(second).unwrap();
         let receipt = Receipt {
             updated: Some(at),
             channel: ReportedChannel::parse(channel),
             ..Receipt::new(ReceiptSource::Webhook, status)
         };
-        KeptReceipt { order: None, at, receipt }
+        StoredReceipt { order: None, at, receipt }
     }
 
     /// The state of a message to the synchronous endpoint after these receipts.
-    fn after(state: RowState, chain: impl Into<Chain>, receipts: &[KeptReceipt]) -> RowState {
+    fn after(state: RowState, chain: impl Into<Chain>, receipts: &[StoredReceipt]) -> RowState {
         after_on(Endpoint::Sync, state, chain, receipts)
     }
 
-    fn after_on(endpoint: Endpoint, state: RowState, chain: impl Into<Chain>, receipts: &[KeptReceipt]) -> RowState {
+    fn after_on(endpoint: Endpoint, state: RowState, chain: impl Into<Chain>, receipts: &[StoredReceipt]) -> RowState {
         let mut message = MessageState::new(state, chain.into(), endpoint);
         for receipt in receipts {
             message.add_receipt(receipt);
@@ -146,7 +146,7 @@ mod tests {
         proptest::sample::select(vec!["", "viber", "sms", "rcs", "MAX"])
     }
 
-    fn receipts() -> impl Strategy<Value = Vec<KeptReceipt>> {
+    fn receipts() -> impl Strategy<Value = Vec<StoredReceipt>> {
         let receipt =
             (channels(), statuses(), 0_i64..100).prop_map(|(channel, status, at)| receipt(channel, status, at));
         proptest::collection::vec(receipt, 0..8)
@@ -207,7 +207,7 @@ mod tests {
 
         #[test]
         fn failure_is_final_only_if_it_ends_the_chain(receipts in receipts(), kind in kinds()) {
-            let ends = |kept: &KeptReceipt| {
+            let ends = |kept: &StoredReceipt| {
                 let chain = Chain::from(kind);
                 kept.receipt.status.is_failure() && chain.ends_with(kept.receipt.channel.as_ref())
             };
@@ -235,7 +235,7 @@ mod tests {
             (&[("sms", Undeliverable, 3), ("viber", Delivered, 1)], RowState::Delivered),
         ];
         for (reported, expected) in cases {
-            let receipts: Vec<KeptReceipt> =
+            let receipts: Vec<StoredReceipt> =
                 reported.iter().map(|(channel, status, at)| receipt(channel, status.clone(), *at)).collect();
             assert_eq!(after(RowState::Accepted, VIBER_SMS, &receipts), expected, "{reported:?}");
             let queued = if expected == RowState::Accepted { RowState::Queued } else { expected };
@@ -297,7 +297,7 @@ mod tests {
 
     #[test]
     fn report_of_a_channel_disproves_a_refusal_at_intake() {
-        let refused = |receipts: &[KeptReceipt]| {
+        let refused = |receipts: &[StoredReceipt]| {
             let mut message = MessageState::new(RowState::Queued, VIBER_SMS.into(), Endpoint::Async);
             for receipt in receipts {
                 message.add_receipt(receipt);
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn last_question_makes_a_failure_final() {
+    fn last_inquiry_makes_a_failure_final() {
         let viber = receipt("viber", Status::Expired, 1);
         let asked = |status| {
             let mut kept = receipt("viber", status, 1);

@@ -159,90 +159,90 @@ pub(super) fn slot_length(count: u32, rate: f64) -> i64 {
     (f64::from(count) * SECOND as f64 / rate).ceil() as i64
 }
 
-/// The share of the rate for questions while the account sends messages.
-const QUESTION_SHARE: f64 = 0.1;
+/// The share of the rate for inquiries while the account sends messages.
+const INQUIRY_SHARE: f64 = 0.1;
 /// How long an account counts as sending after its last message, in microseconds.
 const SENDING_PERIOD: i64 = 30 * SECOND;
 /// The same at a low rate, as a number of messages at that rate.
 const SENDING_MESSAGES: u32 = 2;
-/// The suffix in the name of an account's questions.
-const QUESTIONS_SUFFIX: &str = " (questions)";
+/// The suffix in the name of an account's inquiries.
+const INQUIRIES_SUFFIX: &str = " (questions)";
 
-/// The answer to a question's request for a slot.
+/// The answer to an inquiry's request for a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QuestionPermit {
-    /// The question has a slot.
+pub enum InquiryPermit {
+    /// The inquiry has a slot.
     Granted {
         /// The wait for the account's rate limit.
         wait: SlotWait,
-        /// The wait of the next question for a slot.
+        /// The wait of the next inquiry for a slot.
         next: Duration,
     },
     /// There is no slot, and none was taken. Ask again after this time.
     Later(Duration),
 }
 
-/// The rate limits of an account and of its questions.
+/// The rate limits of an account and of its inquiries.
 ///
-/// Questions of assistants have a limit beside the account's, which all connectors of the ledger share. A question
+/// Inquiries of assistants have a limit beside the account's, which all connectors of the ledger share. An inquiry
 /// never books ahead: it takes a free slot or none.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct QuestionRateLimit {
+pub(crate) struct InquiryRateLimit {
     pub(crate) account: AccountRateLimit,
-    pub(crate) questions: AccountRateLimit,
+    pub(crate) inquiries: AccountRateLimit,
 }
 
-/// The name under which the ledger stores the rate limit of an account's questions.
-pub(crate) fn question_account_name(account: &str) -> String {
-    format!("{account}{QUESTIONS_SUFFIX}")
+/// The name under which the ledger stores the rate limit of an account's inquiries.
+pub(crate) fn inquiry_account_name(account: &str) -> String {
+    format!("{account}{INQUIRIES_SUFFIX}")
 }
 
-/// Whether this is the name of an account's questions.
-pub(crate) fn is_question_account(name: &str) -> bool {
-    name.ends_with(QUESTIONS_SUFFIX)
+/// Whether this is the name of an account's inquiries.
+pub(crate) fn is_inquiry_account(name: &str) -> bool {
+    name.ends_with(INQUIRIES_SUFFIX)
 }
 
-impl QuestionRateLimit {
-    /// Takes a slot for one question at `now`, if it can leave within `longest`.
+impl InquiryRateLimit {
+    /// Takes a slot for one inquiry at `now`, if it can leave within `longest`.
     ///
     /// `rate` is the account's rate. With `None`, only waits that the gateway requested apply.
-    pub(crate) fn reserve_question(self, now: i64, rate: Option<f64>, longest: Duration) -> (Self, QuestionPermit) {
+    pub(crate) fn reserve_inquiry(self, now: i64, rate: Option<f64>, longest: Duration) -> (Self, InquiryPermit) {
         let sent_at = self.last_message_at().min(now);
-        let questions = self.questions.rebase_to(now);
-        if rate.is_some() && questions.next_free > now {
-            return (self, QuestionPermit::Later(duration_from_micros(questions.next_free - now)));
+        let inquiries = self.inquiries.rebase_to(now);
+        if rate.is_some() && inquiries.next_free > now {
+            return (self, InquiryPermit::Later(duration_from_micros(inquiries.next_free - now)));
         }
         let reservation = self.account.reserve(now, 1, rate);
         if reservation.wait.time > longest {
-            return (self, QuestionPermit::Later(reservation.wait.time));
+            return (self, InquiryPermit::Later(reservation.wait.time));
         }
         let Some(rate) = rate else {
-            let turn = QuestionPermit::Granted { wait: reservation.wait, next: Duration::ZERO };
+            let turn = InquiryPermit::Granted { wait: reservation.wait, next: Duration::ZERO };
             return (Self { account: reservation.rate_limit, ..self }, turn);
         };
         let rate = rate * self.account.share_at(now);
         let sends = now - sent_at < SENDING_PERIOD.max(slot_length(SENDING_MESSAGES, rate));
-        let share = if sends { QUESTION_SHARE } else { 1.0 };
+        let share = if sends { INQUIRY_SHARE } else { 1.0 };
         let next = slot_length(1, rate * share);
-        let questions = AccountRateLimit {
+        let inquiries = AccountRateLimit {
             next_free: now + next,
             share,
             slowed_at: sent_at,
             not_before: 0,
             written_at: now,
             rate: Some(rate),
-            taken: questions.taken.saturating_add(1),
+            taken: inquiries.taken.saturating_add(1),
         };
-        let turn = QuestionPermit::Granted { wait: reservation.wait, next: duration_from_micros(next) };
-        (Self { account: reservation.rate_limit, questions }, turn)
+        let turn = InquiryPermit::Granted { wait: reservation.wait, next: duration_from_micros(next) };
+        (Self { account: reservation.rate_limit, inquiries }, turn)
     }
 
-    /// The time of the account's last message, as far as questions can tell.
+    /// The time of the account's last message, as far as inquiries can tell.
     ///
-    /// A question writes both states at the same time. If the account's state is newer, a message was sent then.
+    /// An inquiry writes both states at the same time. If the account's state is newer, a message was sent then.
     fn last_message_at(&self) -> i64 {
-        match self.account.written_at == self.questions.written_at {
-            true => self.questions.slowed_at,
+        match self.account.written_at == self.inquiries.written_at {
+            true => self.inquiries.slowed_at,
             false => self.account.written_at,
         }
     }
@@ -432,25 +432,25 @@ mod tests {
 }
 
 #[cfg(test)]
-mod question_tests {
+mod inquiry_tests {
     use super::*;
 
     const START: i64 = 1_800_000_000 * SECOND;
     const LONGEST: Duration = Duration::from_secs(5);
 
-    /// An account in use: messages leave at the full rate, and questions are tried every 10 ms.
+    /// An account in use: messages leave at the full rate, and inquiries are tried every 10 ms.
     #[derive(Default)]
     struct Account {
-        pace: QuestionRateLimit,
+        pace: InquiryRateLimit,
         messages: u32,
-        questions: u32,
+        inquiries: u32,
     }
 
     impl Account {
-        fn try_question(&mut self, now: i64, rate: f64) {
-            let (pace, turn) = self.pace.reserve_question(now, Some(rate), LONGEST);
+        fn try_inquiry(&mut self, now: i64, rate: f64) {
+            let (pace, turn) = self.pace.reserve_inquiry(now, Some(rate), LONGEST);
             self.pace = pace;
-            self.questions += u32::from(matches!(turn, QuestionPermit::Granted { .. }));
+            self.inquiries += u32::from(matches!(turn, InquiryPermit::Granted { .. }));
         }
 
         /// Lets this many seconds pass, with or without messages.
@@ -463,73 +463,73 @@ mod question_tests {
                     leaves = now + i64::try_from(reservation.wait.time.as_micros()).unwrap();
                     self.messages += 1;
                 }
-                (0..60).for_each(|_| self.try_question(now, rate));
+                (0..60).for_each(|_| self.try_inquiry(now, rate));
             }
         }
     }
 
     #[test]
-    fn questions_take_a_tenth_of_the_rate_beside_messages() {
+    fn inquiries_take_a_tenth_of_the_rate_beside_messages() {
         for rate in [1.0, 10.0, 50.0] {
             let mut account = Account::default();
             account.pass(START, 100, rate, true);
             let whole = 100.0 * rate;
-            assert!(f64::from(account.questions) <= whole * QUESTION_SHARE + 2.0, "{} at {rate}/s", account.questions);
+            assert!(f64::from(account.inquiries) <= whole * INQUIRY_SHARE + 2.0, "{} at {rate}/s", account.inquiries);
             assert!(f64::from(account.messages) >= whole * 0.85, "{} at {rate}/s", account.messages);
         }
     }
 
     #[test]
-    fn questions_use_the_whole_rate_when_nothing_is_sent() {
+    fn inquiries_use_the_whole_rate_when_nothing_is_sent() {
         let mut account = Account::default();
         account.pass(START, 100, 10.0, false);
-        assert!((990..=1_001).contains(&account.questions), "{}", account.questions);
+        assert!((990..=1_001).contains(&account.inquiries), "{}", account.inquiries);
     }
 
     #[test]
     fn messages_get_the_full_rate_as_soon_as_they_start() {
         let mut account = Account::default();
         account.pass(START, 10, 10.0, false);
-        (account.messages, account.questions) = (0, 0);
+        (account.messages, account.inquiries) = (0, 0);
         account.pass(START + 10 * SECOND, 20, 10.0, true);
-        assert!(account.messages >= 178 && account.questions <= 22, "{} {}", account.messages, account.questions);
-        account.questions = 0;
+        assert!(account.messages >= 178 && account.inquiries <= 22, "{} {}", account.messages, account.inquiries);
+        account.inquiries = 0;
         account.pass(START + 30 * SECOND, 29, 10.0, false);
-        assert!(account.questions <= 31, "{} while the account may still be sending", account.questions);
-        account.questions = 0;
+        assert!(account.inquiries <= 31, "{} while the account may still be sending", account.inquiries);
+        account.inquiries = 0;
         account.pass(START + 61 * SECOND, 10, 10.0, false);
-        assert!(account.questions >= 95, "{}", account.questions);
+        assert!(account.inquiries >= 95, "{}", account.inquiries);
     }
 
     #[test]
-    fn question_without_room_reserves_nothing() {
-        let granted = QuestionRateLimit::default().reserve_question(START, Some(1.0), LONGEST).0;
-        let (after, turn) = granted.reserve_question(START + SECOND / 4, Some(1.0), LONGEST);
-        assert_eq!((after, turn), (granted, QuestionPermit::Later(Duration::from_millis(750))));
-        // A wait that the gateway requested applies to questions too, at any rate.
+    fn inquiry_without_room_reserves_nothing() {
+        let granted = InquiryRateLimit::default().reserve_inquiry(START, Some(1.0), LONGEST).0;
+        let (after, turn) = granted.reserve_inquiry(START + SECOND / 4, Some(1.0), LONGEST);
+        assert_eq!((after, turn), (granted, InquiryPermit::Later(Duration::from_millis(750))));
+        // A wait that the gateway requested applies to inquiries too, at any rate.
         for rate in [None, Some(10.0)] {
             let asked = AccountRateLimit::default().slow_down(START, Some(60 * SECOND));
-            let asked = QuestionRateLimit { account: asked, ..QuestionRateLimit::default() };
+            let asked = InquiryRateLimit { account: asked, ..InquiryRateLimit::default() };
             assert_eq!(
-                asked.reserve_question(START, rate, LONGEST),
-                (asked, QuestionPermit::Later(Duration::from_secs(60)))
+                asked.reserve_inquiry(START, rate, LONGEST),
+                (asked, InquiryPermit::Later(Duration::from_secs(60)))
             );
         }
     }
 
     #[test]
-    fn clock_set_back_does_not_extend_a_question_wait() {
+    fn clock_set_back_does_not_extend_a_inquiry_wait() {
         let mut account = Account::default();
         account.pass(START, 10, 1.0, true);
         for back in [SECOND, 86_400 * SECOND] {
-            let (_, turn) = account.pace.reserve_question(START + 10 * SECOND - back, Some(1.0), LONGEST);
-            assert!(matches!(turn, QuestionPermit::Later(wait) if wait <= Duration::from_secs(10)), "{turn:?}");
+            let (_, turn) = account.pace.reserve_inquiry(START + 10 * SECOND - back, Some(1.0), LONGEST);
+            assert!(matches!(turn, InquiryPermit::Later(wait) if wait <= Duration::from_secs(10)), "{turn:?}");
         }
     }
 
     #[test]
-    fn question_account_names_are_recognised() {
-        assert!(is_question_account(&question_account_name("main")) && !is_question_account("main"));
+    fn inquiry_account_names_are_recognised() {
+        assert!(is_inquiry_account(&inquiry_account_name("main")) && !is_inquiry_account("main"));
     }
 }
 

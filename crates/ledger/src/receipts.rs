@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use jiff::Timestamp;
 
-use super::{Ledger, LedgerError, LedgerFuture, OptOut, RunId, StateCounts};
+use super::{Ledger, LedgerError, LedgerFuture, OptOut, RunId};
 use campaign_core::domain::{Addressee, DeliveryState, Receipt, ReceiptSource, Row};
 
 /// A receipt to be stored.
@@ -24,7 +24,7 @@ pub struct NewReceipt {
 
 /// A stored receipt.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeptReceipt {
+pub struct StoredReceipt {
     /// The retry order of its identifier. `None` for identifiers of the run itself.
     pub order: Option<u32>,
     /// When it arrived, in whole milliseconds.
@@ -34,7 +34,7 @@ pub struct KeptReceipt {
 }
 
 /// A row with its receipts, in order of arrival.
-pub type RowReceipts = (Row, Vec<KeptReceipt>);
+pub type RowReceipts = (Row, Vec<StoredReceipt>);
 
 /// The result of storing a receipt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -58,15 +58,6 @@ pub trait ReceiptStore {
     /// The check values of the secrets that verify webhooks to an address. Empty if none were stored.
     fn load_secret_check_values<'a>(&'a self, address: &'a str) -> LedgerFuture<'a, Vec<String>>;
 
-    /// Stores the counts of a run, which include `receipts` receipts.
-    fn store_counts(&self, run: RunId, counts: StateCounts, parts: u64, receipts: u64) -> LedgerFuture<'_, ()>;
-
-    /// Stores the figures that a projection calculated from all rows of a run, as a cache. The ledger does not
-    /// interpret them and may discard them.
-    fn keep_figures(&self, _run: RunId, _figures: Vec<u8>) -> LedgerFuture<'_, ()> {
-        Box::pin(async { Ok(()) })
-    }
-
     /// The last stored figures, however old.
     fn load_figures(&self, _run: RunId) -> LedgerFuture<'_, Option<Vec<u8>>> {
         Box::pin(async { Ok(None) })
@@ -79,7 +70,7 @@ pub trait ReceiptStore {
     fn load_receipts(&self, run: RunId, rows: Range<u32>) -> LedgerFuture<'_, Vec<RowReceipts>>;
 }
 
-impl KeptReceipt {
+impl StoredReceipt {
     /// When the status changed, as precisely as known.
     #[must_use]
     pub fn reported_at(&self) -> Timestamp {
@@ -91,8 +82,8 @@ impl KeptReceipt {
 const MAX_RECEIPTS: usize = 64;
 
 /// Adds a receipt to those of its row, unless it is a repeat, or adds nothing new and the maximum is reached.
-pub(super) fn add_receipt(kept: &mut Vec<KeptReceipt>, new: KeptReceipt) -> ReceiptOutcome {
-    let same: Vec<&KeptReceipt> = kept.iter().filter(|known| known.order == new.order).collect();
+pub(super) fn add_receipt(kept: &mut Vec<StoredReceipt>, new: StoredReceipt) -> ReceiptOutcome {
+    let same: Vec<&StoredReceipt> = kept.iter().filter(|known| known.order == new.order).collect();
     let known = same.iter().any(|known| known.receipt == new.receipt);
     let noise = same.len() >= MAX_RECEIPTS && !adds_news(&same, &new.receipt);
     if known || noise {
@@ -104,7 +95,7 @@ pub(super) fn add_receipt(kept: &mut Vec<KeptReceipt>, new: KeptReceipt) -> Rece
 
 /// Whether a receipt may change the state of a message with these receipts, because none of them reports the same for
 /// the same channel.
-fn adds_news(same: &[&KeptReceipt], new: &Receipt) -> bool {
+fn adds_news(same: &[&StoredReceipt], new: &Receipt) -> bool {
     let arrival = new.status.delivery_state();
     // All unknown channel names count as one channel.
     let channel = |receipt: &Receipt| (receipt.channel.is_some(), receipt.known_channel());
@@ -153,24 +144,24 @@ mod tests {
     use super::*;
     use campaign_core::domain::{ReportedChannel, Status};
 
-    fn receipt(status: Status, second: i64) -> KeptReceipt {
+    fn receipt(status: Status, second: i64) -> StoredReceipt {
         let at = Timestamp::from_second(second).unwrap();
         let receipt = Receipt { updated: Some(at), ..Receipt::new(ReceiptSource::Webhook, status) };
-        KeptReceipt { order: None, at, receipt }
+        StoredReceipt { order: None, at, receipt }
     }
 
-    fn by(channel: &str, kept: KeptReceipt) -> KeptReceipt {
+    fn by(channel: &str, kept: StoredReceipt) -> StoredReceipt {
         let channel = ReportedChannel::parse(channel);
-        KeptReceipt { receipt: Receipt { channel, ..kept.receipt }, ..kept }
+        StoredReceipt { receipt: Receipt { channel, ..kept.receipt }, ..kept }
     }
 
     #[test]
     fn repeated_receipt_is_stored_once() {
         let mut kept = Vec::new();
         assert_eq!(add_receipt(&mut kept, receipt(Status::Delivered, 1)), ReceiptOutcome::Stored);
-        let again = KeptReceipt { at: Timestamp::from_second(99).unwrap(), ..receipt(Status::Delivered, 1) };
+        let again = StoredReceipt { at: Timestamp::from_second(99).unwrap(), ..receipt(Status::Delivered, 1) };
         assert_eq!(add_receipt(&mut kept, again), ReceiptOutcome::Known);
-        let other = KeptReceipt { order: Some(1), ..receipt(Status::Delivered, 1) };
+        let other = StoredReceipt { order: Some(1), ..receipt(Status::Delivered, 1) };
         assert_eq!(add_receipt(&mut kept, other), ReceiptOutcome::Stored, "another message of the row");
     }
 
@@ -190,7 +181,7 @@ mod tests {
         assert_eq!(add_receipt(&mut kept, expired(202)), ReceiptOutcome::Known);
         let mut last = expired(203);
         last.receipt.source = ReceiptSource::AskedLast;
-        assert_eq!(add_receipt(&mut kept, last), ReceiptOutcome::Stored, "the answer to the last question");
+        assert_eq!(add_receipt(&mut kept, last), ReceiptOutcome::Stored, "the answer to the last inquiry");
         assert_eq!(add_receipt(&mut kept, receipt(Status::Read, 204)), ReceiptOutcome::Stored);
         let words =
             (0..99).filter(|n| add_receipt(&mut kept, by(&format!("w{n}"), expired(300))) == ReceiptOutcome::Stored);

@@ -1,16 +1,18 @@
-//! The state of a row: from its attempts, events and receipts, and from the activity of its run. Pure.
+//! The state of a row: from its attempts, events and receipts, from the activity of its run, and from the rows that a run
+//! excludes. Pure.
 //!
 //! Reports, counts, the guard and the sender all use this module, so they always agree.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, HashMap};
 
 use roaring::RoaringBitmap;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    CANCELLED, EnvelopeRecord, ExcludedRows, Judgement, KeptReceipt, Ledger, LedgerError, REPLACED, RowEvents,
-    RowState, Run, RunProgress, SentRow,
+    CANCELLED, EnvelopeRecord, Judgement, Ledger, LedgerError, REPLACED, RowEvents, RowState, Run, RunProgress,
+    SentRow, StoredReceipt,
 };
 use campaign_core::domain::{Chain, OperationOutcome, Row};
 
@@ -142,7 +144,7 @@ impl RunActivity {
         row: Row,
         attempts: &[Attempt],
         events: &'e RowEvents,
-        receipts: &'e [KeptReceipt],
+        receipts: &'e [StoredReceipt],
     ) -> Judgement<'e> {
         let judgement = events.judge_row(row, attempts, receipts);
         Judgement { state: self.final_state(judgement.state), ..judgement }
@@ -306,7 +308,7 @@ impl RowStates {
     }
 
     /// Adds the receipts of a row, after all envelopes. Receipts of rows without an envelope are ignored.
-    pub fn add_receipts(&mut self, row: Row, receipts: &[KeptReceipt]) {
+    pub fn add_receipts(&mut self, row: Row, receipts: &[StoredReceipt]) {
         let Some(RecordedState { state, chain }) = self.states.get(row.get() as usize).copied().flatten() else {
             return;
         };
@@ -437,6 +439,83 @@ impl BilledParts {
         let out: u64 =
             RowState::ALL.into_iter().filter(|state| state.is_guarded()).map(|state| counts.get(state)).sum();
         self.messages < out
+    }
+}
+
+/// Rows that are `skipped` or `invalid`. Each reason has one set, so the size hardly depends on the number of rows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ExcludedRows {
+    sets: Vec<(RowState, String, RoaringBitmap)>,
+    index: HashMap<(RowState, String), usize>,
+}
+
+impl ExcludedRows {
+    /// Adds a row with its reason.
+    pub fn insert(&mut self, row: Row, state: RowState, reason: &str) {
+        // Rows with the same reason often follow each other, so the last reason comes first.
+        let set = match self.sets.last() {
+            Some((last, text, _)) if *last == state && text == reason => self.sets.len() - 1,
+            _ => *self.index.entry((state, reason.to_owned())).or_insert_with(|| {
+                self.sets.push((state, reason.to_owned(), RoaringBitmap::new()));
+                self.sets.len() - 1
+            }),
+        };
+        self.sets[set].2.insert(row.get());
+    }
+
+    /// Adds a set of rows with their reason.
+    pub(super) fn insert_set(&mut self, state: RowState, reason: String, rows: RoaringBitmap) {
+        let known = *self.index.entry((state, reason.clone())).or_insert(self.sets.len());
+        match self.sets.get_mut(known) {
+            Some((_, _, set)) => *set |= rows,
+            None => self.sets.push((state, reason, rows)),
+        }
+    }
+
+    /// The set of these rows, skipped for one reason.
+    pub(super) fn from_skipped(rows: &[Row], reason: &str) -> Self {
+        let mut excluded = Self::default();
+        rows.iter().for_each(|row| excluded.insert(*row, RowState::Skipped, reason));
+        excluded
+    }
+
+    /// The sets with their reasons.
+    pub fn sets(&self) -> impl Iterator<Item = (RowState, &str, &RoaringBitmap)> {
+        self.sets.iter().map(|(state, reason, rows)| (*state, reason.as_str(), rows))
+    }
+
+    /// All excluded rows.
+    #[must_use]
+    pub fn rows(&self) -> RoaringBitmap {
+        self.sets.iter().fold(RoaringBitmap::new(), |all, (_, _, rows)| all | rows)
+    }
+
+    /// The state and reason of a row, if it is excluded.
+    #[must_use]
+    pub fn find_reason(&self, row: Row) -> Option<(RowState, &str)> {
+        self.sets().find(|(_, _, rows)| rows.contains(row.get())).map(|(state, reason, _)| (state, reason))
+    }
+
+    /// The number of rows in this state.
+    #[must_use]
+    pub fn count_rows(&self, state: RowState) -> u64 {
+        self.sets.iter().filter(|(of, ..)| *of == state).map(|(_, _, rows)| rows.len()).sum()
+    }
+
+    /// The rows in ascending order, with state and reason.
+    pub fn iter_by_row(&self) -> impl Iterator<Item = (Row, RowState, &str)> {
+        let mut iterators: Vec<_> = self.sets.iter().map(|(_, _, rows)| rows.iter()).collect();
+        let mut heads: BinaryHeap<Reverse<(u32, usize)>> = iterators
+            .iter_mut()
+            .enumerate()
+            .filter_map(|(set, rows)| rows.next().map(|row| Reverse((row, set))))
+            .collect();
+        std::iter::from_fn(move || {
+            let Reverse((row, set)) = heads.pop()?;
+            heads.extend(iterators[set].next().map(|next| Reverse((next, set))));
+            let (state, reason, _) = &self.sets[set];
+            Some((Row::new(row), *state, reason.as_str()))
+        })
     }
 }
 
@@ -683,5 +762,35 @@ mod count_tests {
         }
         let reported: Vec<(RowState, u64)> = counts.iter().collect();
         assert_eq!(reported, RowState::ALL.map(|state| (state, 10 + state as u64)));
+    }
+}
+
+#[cfg(test)]
+mod excluded_rows_tests {
+    use super::*;
+
+    #[test]
+    fn excluded_rows_are_listed_in_order_with_their_reasons() {
+        let mut left = ExcludedRows::default();
+        let rows = [
+            (7, RowState::Invalid, "empty"),
+            (2, RowState::Skipped, "twice"),
+            (3, RowState::Invalid, "empty"),
+            (9, RowState::Skipped, "sent"),
+        ];
+        for (row, state, reason) in rows {
+            left.insert(Row::new(row), state, reason);
+        }
+        let order: Vec<_> = left.iter_by_row().map(|(row, state, reason)| (row.get(), state, reason)).collect();
+        assert_eq!(
+            order,
+            [
+                (2, RowState::Skipped, "twice"),
+                (3, RowState::Invalid, "empty"),
+                (7, RowState::Invalid, "empty"),
+                (9, RowState::Skipped, "sent")
+            ]
+        );
+        assert_eq!((left.count_rows(RowState::Invalid), left.count_rows(RowState::Skipped)), (2, 2));
     }
 }

@@ -10,8 +10,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Allowance, BlockIds, ExcludedRows, LedgerError, NewNotification, NewRowEvent, RetriedRow, RetryOrder, RowChange,
-    RowSpan, RowStates, Sharding, StateCounts, SuppressionPolicy,
+    Allowance, AskedRow, BlockIds, ExcludedRows, LedgerError, NewNotification, NewRowEvent, RetriedRow, RetryOrder,
+    RowChange, RowSpan, RowStates, Sharding, StateCounts, SuppressionPolicy,
 };
 use crate::stop_kind::StopKind;
 use campaign_core::domain::{Endpoint, IdRange, MessageId, OperationKind, Row};
@@ -305,6 +305,53 @@ pub enum StopRequest {
     },
     /// Continue: the request is withdrawn.
     Withdraw,
+}
+
+/// A change of the records of runs that needs no lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunUpdate {
+    /// The campaign file is at this path now.
+    CampaignFile(String),
+    /// The results file is at this path now.
+    ResultsFile(String),
+    /// The unfinished run ends as it is. No more of its messages are sent.
+    Retired,
+    /// A request to the processes that send the run.
+    Stop(StopRequest),
+    /// The rows of a finished run were counted again.
+    Counts {
+        /// The rows by state.
+        counts: StateCounts,
+        /// The billed parts.
+        parts: u64,
+        /// How many receipts the counts include.
+        receipts: u64,
+    },
+    /// The figures that a projection calculated from all rows, as a cache. The ledger does not interpret them and may
+    /// discard them.
+    Figures(Vec<u8>),
+    /// The gateway accepted a message of the run.
+    Proven,
+    /// How often rows were asked about. Replaces earlier entries of the same rows.
+    Inquiries(Vec<AskedRow>),
+    /// The copies and the results no longer contain forgotten rows.
+    RowsErased,
+}
+
+/// A campaign lock that a process has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CampaignLockInfo {
+    /// When the campaign was locked, if the ledger knows.
+    pub since: Option<Timestamp>,
+}
+
+/// Which host the ledger remembers for a profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostChange {
+    /// This host, unless the profile has one. Loopback is remembered with the first run, so this needs no commit for it.
+    IfUnknown,
+    /// This host, instead of any other.
+    Replace,
 }
 
 /// A filter for opened runs. The default matches all of them.

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::{DamagedOccurrence, DamagedSchedule, LedgerFuture, NewRun, Run, RunId};
+use super::{DamagedOccurrence, DamagedSchedule, LedgerError, LedgerFuture, NewRun, Run, RunId};
 
 /// An active schedule, as activated.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,9 +84,18 @@ pub enum SkipCondition {
     RunNotOpened,
 }
 
-/// Selects one recorded occurrence.
+/// Selects recorded occurrences.
 #[derive(Clone, Copy, Debug)]
 pub enum OccurrenceFilter<'a> {
+    /// The latest occurrences of a schedule up to a moment, latest first.
+    Latest {
+        /// The schedule.
+        schedule: &'a str,
+        /// The moment.
+        until: Timestamp,
+        /// The most occurrences.
+        most: u32,
+    },
     /// The occurrence with this identity.
     Key(&'a OccurrenceKey),
     /// The occurrence that started this run.
@@ -128,16 +137,23 @@ pub trait ScheduleStore: Send + Sync {
         condition: SkipCondition,
     ) -> LedgerFuture<'a, bool>;
 
-    /// The latest occurrences of a schedule up to a moment, latest first. A damaged record does not hide the others.
+    /// The recorded occurrences that match. Among the latest, a damaged record does not hide the others.
     fn list_occurrences<'a>(
         &'a self,
-        schedule: &'a str,
-        until: Timestamp,
-        latest: u32,
+        wanted: OccurrenceFilter<'a>,
     ) -> LedgerFuture<'a, Vec<Result<OccurrenceRecord, DamagedOccurrence>>>;
+}
 
-    /// The recorded occurrence that matches, if there is one.
-    fn find_occurrence<'a>(&'a self, wanted: OccurrenceFilter<'a>) -> LedgerFuture<'a, Option<OccurrenceRecord>>;
+/// The first recorded occurrence that matches.
+///
+/// # Errors
+/// If the ledger cannot be read, or the record is damaged.
+pub async fn find_occurrence(
+    ledger: &(impl ScheduleStore + ?Sized),
+    wanted: OccurrenceFilter<'_>,
+) -> Result<Option<OccurrenceRecord>, LedgerError> {
+    let first = ledger.list_occurrences(wanted).await?.into_iter().next();
+    first.transpose().map_err(|damaged| damaged.error)
 }
 
 /// Whether an occurrence may start a run: it is not recorded, or its run was never opened and therefore sent nothing.

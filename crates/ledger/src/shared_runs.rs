@@ -7,7 +7,7 @@ use std::fmt;
 use jiff::Timestamp;
 use roaring::RoaringBitmap;
 
-use super::{Epoch, ExcludedRows, Lease, LedgerFuture, NewRun, Ownership, Run, RunId, RunProgress, SuppressionPolicy};
+use super::{Epoch, ExcludedRows, Lease, LedgerFuture, NewRun, Ownership, Run, RunProgress, SuppressionPolicy};
 use campaign_core::domain::{Endpoint, MessageId, OperationKind, Row};
 
 /// The common properties of single messages. Messages with equal properties go into one run until it is full.
@@ -331,9 +331,6 @@ pub trait ShardStore: Send + Sync {
 
     /// Records that the shards of a worker are complete and not to be drawn again.
     fn finish_shards<'a>(&'a self, worker: &'a ShardWorker) -> LedgerFuture<'a, ()>;
-
-    /// Records that the gateway accepted a message of a run.
-    fn mark_proven(&self, run: RunId) -> LedgerFuture<'_, ()>;
 }
 
 impl ShardWorker {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::{Lease, LedgerFuture, NumberSet, Ownership};
-use campaign_core::domain::{Addressee, Phone, Purpose, Row};
+use super::{LedgerFuture, NumberSet};
+use campaign_core::domain::{Addressee, Phone, Purpose};
 
 /// The skip reason for suppressed numbers.
 pub const OPTED_OUT: &str = "opted out";
@@ -230,10 +230,6 @@ pub trait SuppressionList: Send + Sync {
 
     /// The numbers that are suppressed for a campaign, through a gateway on loopback or not.
     fn load_suppressed_numbers<'a>(&'a self, campaign: &'a str, loopback: bool) -> LedgerFuture<'a, SuppressedNumbers>;
-
-    /// Skips rows of a run for a given reason, unless the lease was lost. The rows have no attempt, or one that was
-    /// proven not sent.
-    fn skip_rows(&self, lease: Lease, rows: Vec<Row>, reason: &'static str) -> LedgerFuture<'_, Ownership>;
 
     /// The opt-outs of a number, forgotten or not.
     fn find_opt_outs(&self, phone: Phone) -> LedgerFuture<'_, Vec<OptOut>>;

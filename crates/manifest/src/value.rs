@@ -242,7 +242,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_panics(text: String) {
+        fn parsing_never_panics(text: String) {
             let _ = text.parse::<Rate>();
         }
     }
@@ -276,7 +276,7 @@ mod seconds_tests {
         }
 
         #[test]
-        fn no_text_panics(text: String) {
+        fn parsing_never_panics(text: String) {
             let _ = text.parse::<Seconds>();
         }
     }
@@ -323,7 +323,7 @@ mod percentage_tests {
         }
 
         #[test]
-        fn no_text_panics(text: String) {
+        fn parsing_never_panics(text: String) {
             let _ = text.parse::<Percentage>();
         }
     }
@@ -357,7 +357,7 @@ mod cap_tests {
         }
 
         #[test]
-        fn no_text_panics(text: String) {
+        fn parsing_never_panics(text: String) {
             let _ = parse_cap(&text);
         }
     }

@@ -42,7 +42,7 @@ pub struct LedgerFigures {
 pub struct AccountUse {
     /// Its name.
     pub account: String,
-    /// The number of operations and questions that used the rate so far.
+    /// The number of operations and inquiries that used the rate so far.
     pub taken: u64,
     /// The allowed number per second, after the gateway's requests to slow down.
     pub allowed: f64,
@@ -163,7 +163,7 @@ impl Metrics {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ReceiptResult {
     /// The receipt was new, and is now in the ledger.
-    Kept,
+    Stored,
     /// The receipt was already known.
     Repeated,
     /// Its address is not signed by this program.
@@ -179,13 +179,13 @@ pub enum ReceiptResult {
     /// Its sender was too fast.
     Slowed,
     /// The ledger could not keep it.
-    NotKept,
+    NotStored,
 }
 
 impl ReceiptResult {
     fn name(self) -> &'static str {
         match self {
-            Self::Kept => "kept",
+            Self::Stored => "kept",
             Self::Repeated => "repeated",
             Self::Forged => "forged",
             Self::Contradicting => "contradicting",
@@ -193,7 +193,7 @@ impl ReceiptResult {
             Self::Unknown => "unknown",
             Self::Unreadable => "unreadable",
             Self::Slowed => "slowed",
-            Self::NotKept => "not_kept",
+            Self::NotStored => "not_kept",
         }
     }
 }
@@ -232,8 +232,8 @@ mod tests {
     #[test]
     fn text_has_counters_and_ledger_figures() {
         let metrics = Metrics::default();
-        metrics.count_receipt(ReceiptResult::Kept);
-        metrics.count_receipt(ReceiptResult::Kept);
+        metrics.count_receipt(ReceiptResult::Stored);
+        metrics.count_receipt(ReceiptResult::Stored);
         metrics.count_receipt(ReceiptResult::Forged);
         metrics.count_occurrence(OccurrenceResult::Missed);
         metrics.count_notification(false);

@@ -1,6 +1,6 @@
-//! Gateway accounts: queries at the account's rate, new profiles, and templates.
+//! Gateway accounts: inquiries at the account's rate, new profiles, and templates.
 //!
-//! Queries of assistants wait in a short queue; one that would wait too long is refused.
+//! Inquiries of assistants wait in a short queue; one that would wait too long is refused.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,22 +22,22 @@ use campaign_gateway::{
     DeleteViberTemplate, FailureCause, GatewayAddress, Inquiry, InquiryFailure, JsonApi, ListViberTemplates,
     SenderName, SmsTemplate, ViberTemplate,
 };
-use campaign_ledger::{Allowance, Ledger, QuestionPermit, SlotWait};
+use campaign_ledger::{Allowance, HostChange, InquiryPermit, Ledger, SlotWait};
 use campaign_manifest::Profile;
 
-/// The pause before a query is repeated after a refused connection.
+/// The pause before an inquiry is repeated after a refused connection.
 const RETRY_PAUSE: Duration = Duration::from_millis(300);
 /// The longest wait that the gateway can impose on every campaign of the account.
 const LONGEST_WAIT: Duration = Duration::from_secs(600);
 /// The shortest wait that is reported.
 const REPORTED_WAIT: Duration = Duration::from_secs(1);
 
-/// The answers to two queries in one request.
+/// The answers to two inquiries in one request.
 type BothAnswers<A, B> = Result<(Result<A, InquiryFailure>, Result<B, InquiryFailure>), InquiryFailure>;
 
 /// Access to the account of a profile, for callers that bring the key.
 ///
-/// Queries take a small part of the account's rate while messages are sent through it.
+/// Inquiries take a small part of the account's rate while messages are sent through it.
 pub struct KeylessAccount(GatewayAccount);
 
 impl KeylessAccount {
@@ -79,8 +79,8 @@ pub struct GatewayAccount {
     api: JsonApi,
     ledger: Arc<dyn Ledger>,
     observer: RunObserver,
-    /// The queue of queries that must not slow down messages. `None` for an operator's queries.
-    queue: Option<Arc<QuestionQueue>>,
+    /// The queue of inquiries that must not slow down messages. `None` for an operator's inquiries.
+    queue: Option<Arc<InquiryQueue>>,
 }
 
 impl GatewayAccount {
@@ -113,7 +113,7 @@ impl GatewayAccount {
         Ok(Self { profile: profile.clone(), api, ledger, observer, queue: None })
     }
 
-    /// Sends one query or change.
+    /// Sends one inquiry or change.
     ///
     /// # Errors
     /// If there is no usable response, or the ledger cannot be read.
@@ -122,9 +122,9 @@ impl GatewayAccount {
         answer.map_err(|unanswered| self.unanswered_error(unanswered))
     }
 
-    /// Sends several queries of one kind in as many requests as necessary. The answers keep the order.
+    /// Sends several inquiries of one kind in as many requests as necessary. The answers keep the order.
     ///
-    /// A failed request ends the queries. The answers before it are kept, and all others get its failure.
+    /// A failed request ends the inquiries. The answers before it are kept, and all others get its failure.
     ///
     /// # Errors
     /// If the first envelope fails, or the ledger cannot be read.
@@ -136,7 +136,7 @@ impl GatewayAccount {
                 Ok(answered) => answers.extend(answered),
                 Err(unanswered) if answers.is_empty() => return Err(self.unanswered_error(unanswered)),
                 Err(unanswered) => {
-                    // The whole request was refused, so the result of each query is unknown.
+                    // The whole request was refused, so the result of each inquiry is unknown.
                     let open = InquiryFailure { cause: FailureCause::Unclear, ..unanswered };
                     answers.resize_with(inquiries.len(), || Err(open.clone()));
                     break;
@@ -146,7 +146,7 @@ impl GatewayAccount {
         Ok(answers)
     }
 
-    /// Sends two queries in one request.
+    /// Sends two inquiries in one request.
     ///
     /// # Errors
     /// If the ledger cannot be read.
@@ -158,14 +158,14 @@ impl GatewayAccount {
         self.ask_at_rate((2, A::READS_ONLY && B::READS_ONLY), || self.api.ask_both(first, second)).await
     }
 
-    /// Sends a query when the account's rate permits it. A read is repeated once if no connection was made.
+    /// Sends an inquiry when the account's rate permits it. A read is repeated once if no connection was made.
     async fn ask_at_rate<T, F: Future<Output = Result<T, InquiryFailure>>>(
         &self,
         (count, reads_only): (u32, bool),
         ask: impl Fn() -> F,
     ) -> Result<Result<T, InquiryFailure>, Error> {
         let allowance = Self::account_allowance(&self.profile);
-        let wait = self.reserve_questions(&allowance, count).await?;
+        let wait = self.reserve_inquiries(&allowance, count).await?;
         if wait.time > REPORTED_WAIT {
             (self.observer)(RunEvent::WaitingToAsk(wait));
         }
@@ -181,8 +181,8 @@ impl GatewayAccount {
         Ok(answer)
     }
 
-    /// Reserves queries in the account's rate.
-    async fn reserve_questions(&self, allowance: &Allowance, count: u32) -> Result<SlotWait, Error> {
+    /// Reserves inquiries in the account's rate.
+    async fn reserve_inquiries(&self, allowance: &Allowance, count: u32) -> Result<SlotWait, Error> {
         let Some(queue) = &self.queue else { return Ok(self.ledger.reserve_rate(allowance, count).await?) };
         let mut wait = SlotWait::NONE;
         for _ in 0..count {
@@ -203,21 +203,21 @@ impl GatewayAccount {
 /// The longest wait for a place in the account's rate.
 const MAX_WAIT: Duration = Duration::from_secs(5);
 
-/// The queries of this process that wait.
+/// The inquiries of this process that wait.
 #[derive(Debug, Default)]
-pub(super) struct QuestionQueue {
-    /// The first query holds it and asks the ledger.
+pub(super) struct InquiryQueue {
+    /// The first inquiry holds it and asks the ledger.
     first: Mutex<()>,
     waiting: AtomicU64,
-    /// The microseconds between the last two queries.
+    /// The microseconds between the last two inquiries.
     apart: AtomicU64,
 }
 
-/// A query's place in the queue. Dropping it leaves the queue.
+/// An inquiry's place in the queue. Dropping it leaves the queue.
 struct QueuePlace<'q>(&'q AtomicU64);
 
-impl QuestionQueue {
-    /// Waits for room for one query, and returns how long it waits for the account's rate after that.
+impl InquiryQueue {
+    /// Waits for room for one inquiry, and returns how long it waits for the account's rate after that.
     ///
     /// # Errors
     /// If it would wait too long, or the ledger cannot be used.
@@ -227,19 +227,19 @@ impl QuestionQueue {
         let _place = QueuePlace(&self.waiting);
         let wait = Duration::from_micros(ahead.saturating_mul(self.apart.load(Ordering::Relaxed)));
         if wait > MAX_WAIT {
-            return Err(Error::TooManyQuestions { wait });
+            return Err(Error::TooManyInquiries { wait });
         }
         let _first = self.first.lock().await;
         loop {
-            match ledger.reserve_question(account, MAX_WAIT).await? {
-                QuestionPermit::Granted { wait, next } => {
+            match ledger.reserve_inquiry(account, MAX_WAIT).await? {
+                InquiryPermit::Granted { wait, next } => {
                     self.apart.store(u64::try_from(next.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
                     return Ok(wait);
                 }
-                QuestionPermit::Later(wait) if began.elapsed() + wait > MAX_WAIT => {
-                    return Err(Error::TooManyQuestions { wait });
+                InquiryPermit::Later(wait) if began.elapsed() + wait > MAX_WAIT => {
+                    return Err(Error::TooManyInquiries { wait });
                 }
-                QuestionPermit::Later(wait) => sleep(wait).await,
+                InquiryPermit::Later(wait) => sleep(wait).await,
             }
         }
     }
@@ -263,7 +263,7 @@ pub struct NewAccount {
     pub senders: Result<Vec<SenderName>, InquiryFailure>,
 }
 
-/// Queries the account of a new profile if `ask`, then writes the profile. Its host is trusted from now on.
+/// Asks about the account of a new profile if `ask`, then writes the profile. Its host is trusted from now on.
 ///
 /// # Errors
 /// If the account cannot be queried or rejects the key; then nothing is written. Or if the profile cannot be written.
@@ -271,7 +271,7 @@ pub async fn add_gateway(adapters: &Adapters, draft: &ProfileDraft, ask: bool) -
     let profile = &draft.profile;
     let account_answer = if ask { Some(ask_account(adapters, draft).await?) } else { None };
     draft.write().map_err(|error| Error::Storage(error.to_string()))?;
-    adapters.ledger.trust_host(&profile.name, &profile.trusted_hosts()).await?;
+    adapters.ledger.remember_host(&profile.name, &profile.trusted_hosts(), HostChange::Replace).await?;
     Ok(account_answer)
 }
 
@@ -496,14 +496,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn envelope_holds_at_most_the_questions_of_one_second() {
+    async fn envelope_holds_at_most_the_inquiries_of_one_second() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(loopback_account(folder.path()).await.profile.max_envelope_size(), 30);
     }
 }
 
 #[cfg(test)]
-mod question_queue_tests {
+mod inquiry_queue_tests {
     use std::sync::Arc;
     use std::sync::atomic::AtomicI64;
 
@@ -521,7 +521,7 @@ mod question_queue_tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn excess_questions_are_refused_and_use_no_rate() {
+    async fn excess_inquiries_are_refused_and_use_no_rate() {
         let began = Instant::now();
         let ledger = Arc::new(MemoryLedger::new(LedgerContents::default(), now));
         let clock = tokio::spawn(async move {
@@ -530,8 +530,8 @@ mod question_queue_tests {
                 sleep(Duration::from_millis(1)).await;
             }
         });
-        let (queue, account) = (Arc::new(QuestionQueue::default()), Allowance::new("account", Some(10.0)));
-        // A message was sent a moment ago, so queries have a tenth of the rate, one per second.
+        let (queue, account) = (Arc::new(InquiryQueue::default()), Allowance::new("account", Some(10.0)));
+        // A message was sent a moment ago, so inquiries have a tenth of the rate, one per second.
         ledger.reserve_rate(&account, 1).await.unwrap();
         sleep(Duration::from_secs(1)).await;
         queue.wait_for_room(ledger.as_ref(), &account).await.unwrap();

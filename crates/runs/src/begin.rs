@@ -22,8 +22,8 @@ use campaign_engine::check::{RunStart, SurveyExclusions};
 use campaign_engine::delivery::{FrozenInputs, FrozenRun};
 use campaign_engine::report::{find_runs_in_doubt, is_owned};
 use campaign_ledger::{
-    CopiesPurpose, Ledger, LedgerError, NewRun, OccurrenceFilter, OccurrenceOutcome, RowState, Run, RunId, RunProgress,
-    StopRequest, SuppressedNumbers, SuppressionPolicy,
+    CopiesPurpose, Ledger, LedgerError, NewRun, NumberFilter, OccurrenceFilter, OccurrenceOutcome, RowState, Run,
+    RunId, RunProgress, RunUpdate, StopRequest, SuppressedNumbers, SuppressionPolicy, find_occurrence,
 };
 
 impl Session {
@@ -44,7 +44,7 @@ impl Session {
         }
         let Some(open) = self.find_open_run(&runs).await? else { return self.begin_run(&listed, &opened, None).await };
         // Earlier requests to stop do not concern this call; later ones do.
-        ledger.request_stop(open.key, StopRequest::Withdraw).await?;
+        ledger.update_runs(vec![open.key], RunUpdate::Stop(StopRequest::Withdraw)).await?;
         if self.launch.request.round != Round::Same {
             return Err(Error::RoundUnfinished { run: open.name() });
         }
@@ -83,7 +83,9 @@ impl Session {
         let keys: Vec<RunId> = runs.iter().filter(|run| moved || run.file.is_none()).map(|run| run.key).collect();
         match keys.is_empty() {
             true => Ok(()),
-            false => Ok(ledger.set_campaign_file(keys, absolute_file_path(&inputs.campaign.file)).await?),
+            false => {
+                Ok(ledger.update_runs(keys, RunUpdate::CampaignFile(absolute_file_path(&inputs.campaign.file))).await?)
+            }
         }
     }
 
@@ -112,7 +114,7 @@ impl Session {
         }
         if let Some(replaced) = replaced.as_ref().filter(|_| live) {
             // In every edition: a message that was sent is not sent again because of another change.
-            sent.numbers |= ledger.load_sent_numbers(&[replaced.key]).await?;
+            sent.numbers |= ledger.load_numbers(NumberFilter::Sent(&[replaced.key])).await?;
         }
         let random = rand::random();
         let mut copies = ledger.prepare_copies(CopiesPurpose::NewRun(&self.lock)).await?;
@@ -126,7 +128,7 @@ impl Session {
         let excluded =
             SurveyExclusions { already_sent: sent.numbers.clone(), rows, opted_out, cancelled, capped, excluded };
         let surveyed = Arc::clone(listed);
-        let survey = run_blocking(move || surveyed.survey_recipients(&excluded, Some(list))).await??;
+        let survey = run_blocking(move || surveyed.run_survey(&excluded, Some(list))).await??;
         tracing::info!(recipients = survey.survey.recipients, planned = survey.survey.count_planned(), "surveyed");
         if live {
             refuse_unsendable_run(inputs, &survey.survey, RunStart::At((self.adapters.clock)()))?;
@@ -169,8 +171,8 @@ impl Session {
             };
             let samples = if is_shown { survey.pick_samples(listed, &chosen)? } else { Vec::new() };
             let (samples, balance) = (samples.as_slice(), balance.as_ref());
-            let question = Proposal::Begin { inputs, profile, survey: &survey, rows: &chosen, samples, balance, again };
-            confirm(consent, question).await?;
+            let proposal = Proposal::Begin { inputs, profile, survey: &survey, rows: &chosen, samples, balance, again };
+            confirm(consent, proposal).await?;
         }
         self.claim_runs_for_file().await?;
         let run = self.create_run(&self.new_run(&survey, edition, sent.round, version, random)).await?;
@@ -180,13 +182,11 @@ impl Session {
         copies.freeze(bytes, &run).await?;
         tracing::info!(run = run.name(), "frozen");
         let replaced = replaced.map(|run| run.key);
-        match &approval {
-            None => ledger.open_run(run.key, replaced).await?,
+        let token = approval.as_ref().map(|approval| approval.token.as_str());
+        let is_open = ledger.open_run(run.key, replaced, token).await?;
+        if let Some(approval) = approval.as_ref().filter(|_| !is_open) {
             // Other processes sent to those recipients in the meantime, and this run was never opened.
-            Some(approval) if !ledger.open_approved_run(run.key, replaced, &approval.token).await? => {
-                return Err(Self::used_approval_error(approval));
-            }
-            Some(_) => {}
+            return Err(Self::used_approval_error(approval));
         }
         failpoint::pass("run.opened");
         let before = sent.first_sending().filter(|_| survey.survey.left_out.count_rows(RowState::Skipped) > 0);
@@ -218,7 +218,7 @@ impl Session {
             return Ok(runs.iter().rfind(|run| run.progress == RunProgress::Open).cloned());
         };
         let key = occurrence_key(&self.inputs().campaign.brief.name, occurrence);
-        let recorded = self.adapters.ledger.find_occurrence(OccurrenceFilter::Key(&key)).await?;
+        let recorded = find_occurrence(self.adapters.ledger.as_ref(), OccurrenceFilter::Key(&key)).await?;
         match recorded.map(|record| record.outcome) {
             Some(OccurrenceOutcome::Fired(own)) => {
                 let own = runs.iter().find(|run| run.key == own && run.progress == RunProgress::Open);
@@ -240,7 +240,7 @@ impl Session {
         let ledger = self.adapters.ledger.as_ref();
         let left = survey.survey.count_planned() > 0;
         if let Some(replaced) = replaced.filter(|_| !left) {
-            ledger.retire_run(replaced.key).await?;
+            ledger.update_runs(vec![replaced.key], RunUpdate::Retired).await?;
         }
         let meant = survey.survey.count_matching(|row| {
             self.launch.request.rows.as_ref().filter(|_| left).is_none_or(|rows| rows.contains(row))

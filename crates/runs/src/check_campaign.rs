@@ -1,4 +1,4 @@
-//! Checks of a campaign before it is sent: `check`, dry runs, and questions to the gateway.
+//! Checks of a campaign before it is sent: `check`, dry runs, and inquiries to the gateway.
 
 use std::io;
 use std::path::PathBuf;
@@ -175,7 +175,7 @@ pub async fn dry_run(
     Ok(DryRun { survey, results: target.path().to_owned() })
 }
 
-/// The timeout of the answer. The question is optional.
+/// The timeout of the answer. The inquiry is optional.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The gateway's answer about a campaign.

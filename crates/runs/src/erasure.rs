@@ -17,7 +17,8 @@ use roaring::RoaringBitmap;
 use sha2::{Digest as _, Sha256};
 
 use super::find::reload_run;
-use super::{Adapters, Error, HeldRun, StaleResults, current_person, refresh_run, run_blocking};
+use super::results::refresh_run;
+use super::{Adapters, Error, HeldRun, StaleResults, current_person, run_blocking};
 use campaign_content::audience::write_without_rows;
 use campaign_core::domain::{Addressee, FORGOTTEN, Phone, Row};
 use campaign_core::failpoint;
@@ -30,7 +31,7 @@ use campaign_engine::report::{
 };
 use campaign_ledger::{
     CampaignLock, CopiesPurpose, ForgetOrder, Ledger, LedgerError, NumberKey, OptOut, OptOutReach, OptOutScope,
-    Ownership, RowState, Run, RunFilter, RunProgress,
+    Ownership, RowState, Run, RunFilter, RunProgress, RunUpdate,
 };
 
 /// The result of forgetting a person.
@@ -155,7 +156,7 @@ async fn erase_waiting(
     if !done.is_empty() {
         ledger.overwrite_free_space().await?;
         failpoint::pass("forget.swept");
-        ledger.mark_rows_forgotten(done).await?;
+        ledger.update_runs(done, RunUpdate::RowsErased).await?;
     }
     Ok(())
 }

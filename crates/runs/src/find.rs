@@ -244,7 +244,7 @@ pub async fn lock_campaign(
         None => Err(Error::Busy {
             campaign: campaign.to_owned(),
             gateway: gateway.to_owned(),
-            since: ledger.find_lock_time(campaign, account).await?,
+            since: ledger.find_campaign_lock(campaign, account).await?.and_then(|lock| lock.since),
         }),
     }
 }

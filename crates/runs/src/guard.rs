@@ -21,7 +21,8 @@ use campaign_engine::check::{
 use campaign_engine::delivery::{FrozenInputs, Snapshot, compile_without_condition, for_each_text};
 use campaign_engine::report::{IN_DOUBT_STATES, format_count, load_cancelled_numbers, load_run_numbers};
 use campaign_ledger::{
-    CapQuery, Copies, Ledger, LedgerError, NumberSet, RowState, Run, RunFilter, RunId, RunProgress, SuppressedNumbers,
+    CapQuery, Copies, Ledger, LedgerError, NumberFilter, NumberSet, RowState, Run, RunFilter, RunId, RunProgress,
+    SuppressedNumbers,
 };
 use campaign_manifest::{CampaignBrief, Destination, DuplicatePolicy, PastRecipients};
 
@@ -118,7 +119,7 @@ pub(super) async fn find_cancelled_recipients(
     let mut before = CancelledRecipients::default();
     for run in runs.into_iter().filter(|run| run.live && run.progress == RunProgress::Cancelled) {
         let numbers = match run.purged_at {
-            Some(_) => ledger.load_cancelled_numbers(run.key).await?,
+            Some(_) => ledger.load_numbers(NumberFilter::Cancelled(run.key)).await?,
             None => NumberSet::new(load_cancelled_numbers(ledger, run).await?, None),
         };
         if !numbers.is_empty() {
@@ -145,7 +146,9 @@ pub async fn find_sent_recipients(
     let round = runs.iter().map(|run| run.round).max().unwrap_or(1);
     runs.retain(|run| run.round == round);
     let numbers = match inputs.destination.is_live() {
-        true => ledger.load_sent_numbers(&runs.iter().map(|run| run.key).collect::<Vec<RunId>>()).await?,
+        true => {
+            ledger.load_numbers(NumberFilter::Sent(&runs.iter().map(|run| run.key).collect::<Vec<RunId>>())).await?
+        }
         false => NumberSet::default(),
     };
     Ok(SentRecipients { numbers, round, runs })
@@ -195,7 +198,7 @@ pub async fn find_capped(ledger: &dyn Ledger, inputs: &Inputs) -> Result<NumberS
         Ok(NumberSet::default())
     } else {
         let loopback = inputs.destination.is_loopback();
-        Ok(ledger.load_capped_numbers(CapQuery { caps: &caps, loopback, only: None }).await?)
+        Ok(ledger.load_numbers(NumberFilter::Capped(CapQuery { caps: &caps, loopback, only: None })).await?)
     }
 }
 
@@ -263,7 +266,7 @@ pub(super) async fn find_sent_rows(
     let (listed, sha256) = list_numbered_rows(inputs, &numbers).await?;
     let (listed, mut sent) = (Arc::new(listed), SentRows::for_list(sha256));
     for run in runs {
-        let numbers = ledger.load_sent_numbers(&[run.key]).await?;
+        let numbers = ledger.load_numbers(NumberFilter::Sent(&[run.key])).await?;
         let cancelled = find_cancelled_recipients(ledger, std::slice::from_ref(run)).await?.numbers;
         if numbers.is_empty() && cancelled.is_empty() {
             continue;

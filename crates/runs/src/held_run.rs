@@ -12,8 +12,8 @@ use super::{Adapters, Error, StaleResults, lock_campaign};
 use campaign_engine::delivery::Snapshot;
 use campaign_engine::report::{RunFigures, is_owned};
 use campaign_ledger::{
-    CampaignLock, Lease, Ledger, NewRowEvent, Ownership, RowState, Run, RunEnd, RunProgress, StateCounts, StopKind,
-    StopRequest,
+    CampaignLock, Lease, Ledger, NewRowEvent, Ownership, RowState, RowUpdate, Run, RunEnd, RunProgress, RunUpdate,
+    StateCounts, StopKind, StopRequest,
 };
 
 /// A run that this process holds.
@@ -81,7 +81,7 @@ impl HeldRun {
     /// # Errors
     /// If another process took the run, or the ledger cannot be written.
     pub async fn record_events(&self, events: Vec<NewRowEvent>) -> Result<(), Error> {
-        match self.adapters.ledger.record_events(self.lease, events).await? {
+        match self.adapters.ledger.update_rows(self.lease, RowUpdate::Events(events)).await? {
             Ownership::Held => Ok(()),
             Ownership::Lost => Err(self.taken_error()),
         }
@@ -164,10 +164,10 @@ pub async fn stop_run(ledger: &dyn Ledger, run: &Run) -> Result<bool, Error> {
         return Err(Error::SinglesOnTheirWay { run: run.name() });
     }
     if is_owned(ledger, run).await? {
-        ledger.request_stop(run.key, StopRequest::Stop).await?;
+        ledger.update_runs(vec![run.key], RunUpdate::Stop(StopRequest::Stop)).await?;
         return Ok(true);
     }
-    if ledger.is_campaign_locked(&run.campaign, &run.account).await? {
+    if ledger.find_campaign_lock(&run.campaign, &run.account).await?.is_some() {
         return Err(Error::NothingToStopYet { run: run.name(), campaign: run.campaign.clone() });
     }
     Ok(false)

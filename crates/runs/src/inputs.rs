@@ -193,7 +193,7 @@ impl Inputs {
     ///
     /// # Errors
     /// If the list cannot be read or copied, or with all errors that prevent sending.
-    pub fn survey_recipients(
+    pub fn run_survey(
         &self,
         excluded: &SurveyExclusions,
         copy: Option<Box<dyn Write + Send>>,

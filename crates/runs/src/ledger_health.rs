@@ -12,8 +12,8 @@ use campaign_engine::check::unfamiliar_ledger_finding;
 use campaign_engine::delivery::FrozenRun;
 use campaign_engine::report::{LossSign, RunView, find_stray_runs, find_unknown_results, is_owned};
 use campaign_ledger::{
-    DamagedRecord, DamagedRun, EnvelopeReader, Ledger, LedgerError, ReceiptReader, RecordKind, Run, RunFilter,
-    RunProgress, StrayCopies,
+    DamagedRecord, DamagedRun, EnvelopeReader, Ledger, LedgerError, NumberFilter, ReceiptReader, RecordKind, Run,
+    RunFilter, RunProgress, StrayCopies,
 };
 
 /// The result of checking a whole ledger.
@@ -86,7 +86,7 @@ pub async fn check_ledger(ledger: &dyn Ledger) -> Result<CheckedLedger, Error> {
         checked.note_result(Some(&run), ledger.load_excluded_rows(run.key).await.map(drop));
         checked.note_result(Some(&run), ledger.load_events(run.key).await.map(drop));
         checked.note_result(Some(&run), check_receipts(ledger, &run).await);
-        checked.note_result(Some(&run), ledger.load_sent_numbers(&[run.key]).await.map(drop));
+        checked.note_result(Some(&run), ledger.load_numbers(NumberFilter::Sent(&[run.key])).await.map(drop));
         match check_records(ledger, &run).await {
             Ok(rows) => checked.rows += rows,
             Err(error) => checked.note_result(Some(&run), Err(error)),

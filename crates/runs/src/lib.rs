@@ -32,10 +32,11 @@ mod resolve;
 mod restore;
 mod results;
 mod resume;
-mod retry;
+mod retry_rows;
 mod schedule;
 mod send;
 mod single;
+mod status_polling;
 mod suppress_files;
 mod test_messages;
 #[cfg(test)]
@@ -90,16 +91,17 @@ pub use profiles::{
     refuse_other_secret, store_hook_secrets,
 };
 pub use receipts::{ReceiptCollector, WebhookPath, WebhookReceiver, WebhookRefusal, create_collector};
-pub use reconcile::{Polling, ReconciledRun, poll_run, reconcile_run, wants_receipts};
+pub use reconcile::{ReconciledRun, reconcile_run};
 pub use resolve::{DoubtDecision, Resolution, ResolvedRun, RowChoice, current_person, is_known_author, resolve_doubts};
 pub use restore::{BackupRefusal, RestoredLedger, accept_restored_ledger};
-pub use results::{ProtectedFiles, StaleResults, list_stale_runs, refresh_run};
+pub use results::{ProtectedFiles, StaleResults, update_results_until};
 pub use resume::open_copies;
-pub use retry::{RetriedError, SkippedRetries};
+pub use retry_rows::{RetriedError, SkippedRetries};
 pub use schedule::{
     ScheduleActivation, ScheduleChange, ScheduleOrder, ScheduleStatus, ScheduleView, apply_schedule_order,
     load_active_campaign, load_schedule_views,
 };
 pub use single::{ConfirmedSingle, EndedSingle, INTAKE_TIMEOUT, SingleMessage, SingleOperation};
+pub use status_polling::{Polling, poll_run, wants_receipts};
 pub use test_messages::{AdmittedTests, TestMessage, TestOrder, load_test_message};
 pub use worker::{Worker, WorkerEvent, WorkerObserver};

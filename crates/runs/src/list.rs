@@ -256,7 +256,7 @@ pub async fn survey_list(
         None => SurveyExclusions::default(),
     };
     let inputs = Arc::clone(inputs);
-    run_blocking(move || inputs.survey_recipients(&excluded, None)).await?
+    run_blocking(move || inputs.run_survey(&excluded, None)).await?
 }
 
 /// The most samples.
@@ -324,7 +324,7 @@ impl Session {
         let opted_out = find_opted_out(self.adapters.ledger.as_ref(), &inputs).await?.numbers;
         let excluded = SurveyExclusions { opted_out, ..SurveyExclusions::default() };
         let listed = Arc::clone(&inputs);
-        let survey = run_blocking(move || listed.survey_recipients(&excluded, None)).await??;
+        let survey = run_blocking(move || listed.run_survey(&excluded, None)).await??;
         let rows = choose(&survey.survey)?;
         let samples = survey.pick_samples(&inputs, &rows)?;
         Ok(RestOfRun { inputs, survey, rows, samples })

@@ -136,7 +136,8 @@ pub async fn fire_occurrence(
 /// # Errors
 /// If the ledger cannot be read.
 pub async fn find_occurrence(ledger: &dyn Ledger, run: RunId) -> Result<Option<Occurrence>, Error> {
-    Ok(ledger.find_occurrence(OccurrenceFilter::Run(run)).await?.as_ref().and_then(recorded_occurrence))
+    let recorded = campaign_ledger::find_occurrence(ledger, OccurrenceFilter::Run(run)).await?;
+    Ok(recorded.as_ref().and_then(recorded_occurrence))
 }
 
 /// The unfinished run of a campaign, which `run` resumes. Rehearsals always begin from the start.
@@ -284,7 +285,8 @@ pub async fn list_recent_occurrences(
     latest: u32,
 ) -> Result<Vec<OccurrenceRecord>, LedgerError> {
     let mut recent = Vec::new();
-    for stored in ledger.list_occurrences(&schedule.name, until, latest).await? {
+    let wanted = OccurrenceFilter::Latest { schedule: &schedule.name, until, most: latest };
+    for stored in ledger.list_occurrences(wanted).await? {
         match stored {
             Ok(record) => recent.push(record),
             Err(damaged) if damaged.at.is_some_and(|at| at <= schedule.since) => break,

@@ -115,7 +115,7 @@ pub enum RunEvent {
     },
     /// Results of another run were renamed, because this run writes to their path.
     ResultsKept(ResultsBackup),
-    /// A query waits for the account's rate.
+    /// An inquiry waits for the account's rate.
     WaitingToAsk(SlotWait),
     /// The balance of the account and the cost of the messages.
     Money {
@@ -348,7 +348,7 @@ pub trait Consent: Send + Sync {
     }
 
     /// Asks for confirmation.
-    fn ask<'a>(&'a self, question: Proposal<'a>) -> BoxFuture<'a, Result<(), ConsentRefusal>>;
+    fn ask<'a>(&'a self, proposal: Proposal<'a>) -> BoxFuture<'a, Result<(), ConsentRefusal>>;
 }
 
 /// The consent of a person who activated a schedule or approved a plan: it covers its runs, and nothing else.
@@ -359,8 +359,8 @@ impl Consent for ConsentInAdvance {
         true
     }
 
-    fn ask<'a>(&'a self, question: Proposal<'a>) -> BoxFuture<'a, Result<(), ConsentRefusal>> {
-        let covered = matches!(question, Proposal::Begin { .. } | Proposal::Resume { .. });
+    fn ask<'a>(&'a self, proposal: Proposal<'a>) -> BoxFuture<'a, Result<(), ConsentRefusal>> {
+        let covered = matches!(proposal, Proposal::Begin { .. } | Proposal::Resume { .. });
         Box::pin(async move { if covered { Ok(()) } else { Err(ConsentRefusal::NoTerminal) } })
     }
 }
@@ -401,9 +401,9 @@ pub(super) fn describe_refusal(what: &ProposalKind, refusal: ConsentRefusal) -> 
 }
 
 /// Asks for confirmation.
-pub(super) async fn confirm(consent: &dyn Consent, question: Proposal<'_>) -> Result<(), Error> {
-    let what = question.kind();
-    consent.ask(question).await.map_err(|refusal| Error::NotConfirmed { what, refusal })
+pub(super) async fn confirm(consent: &dyn Consent, proposal: Proposal<'_>) -> Result<(), Error> {
+    let what = proposal.kind();
+    consent.ask(proposal).await.map_err(|refusal| Error::NotConfirmed { what, refusal })
 }
 
 /// Runs blocking work, such as reading files, on a blocking thread.

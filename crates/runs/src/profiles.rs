@@ -7,13 +7,16 @@ use std::time::Duration;
 
 use secrecy::{ExposeSecret as _, SecretString};
 
-use super::{Connect, Error, RunEvent, RunObserver, read_api_key};
+use super::{Adapters, Connect, Error, RunEvent, RunObserver, read_api_key};
 use campaign_core::domain::{Endpoint, OptOutWords};
+use campaign_engine::delivery::FrozenInputs;
 use campaign_gateway::{AnswerRules, Gateway, GatewayAddress, WebhookSecrets, WebhookUrls};
-use campaign_ledger::{Ledger, Run, RunFilter};
+use campaign_ledger::{HostChange, Ledger, Run, RunFilter};
 use campaign_manifest::{Destination, GatewaySearch, Gateways, Profile, SANDBOX, load_gateways};
 use campaign_sandbox::{LocalReceiver, Sandbox, SandboxSettings, Scenario};
 
+/// The timeout of one request.
+pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// A file from which profiles are found like from the working folder.
 const IN_WORKING_FOLDER: &str = "campaign.yaml";
 
@@ -48,11 +51,11 @@ impl Profiles {
         Ok(profile)
     }
 
-    /// The profile for a query: the named one, else the only one.
+    /// The profile for an inquiry: the named one, else the only one.
     ///
     /// # Errors
     /// If there is none, or it cannot be used.
-    pub fn find_for_query(&self, name: Option<&str>, observer: &RunObserver) -> Result<Profile, Error> {
+    pub fn find_for_inquiry(&self, name: Option<&str>, observer: &RunObserver) -> Result<Profile, Error> {
         match name {
             Some(SANDBOX) => Err(Error::SandboxAccount),
             Some(name) => self.find_profile(name, None, observer),
@@ -121,7 +124,7 @@ impl Profiles {
 /// If the host is a different one, or the ledger cannot be read.
 pub async fn check_host(ledger: &dyn Ledger, profile: &Profile) -> Result<(), Error> {
     let (gateway, now) = (&profile.name, profile.trusted_hosts());
-    let known = ledger.remember_host(gateway, &now).await?;
+    let known = ledger.remember_host(gateway, &now, HostChange::IfUnknown).await?;
     if known == now { Ok(()) } else { Err(Error::HostChanged { gateway: gateway.clone(), known, now }) }
 }
 
@@ -139,6 +142,19 @@ pub(super) fn refuse_other_reach(run: &Run, profile: &Profile) -> Result<(), Err
             loopback: run.suppression.loopback,
         }),
     }
+}
+
+/// The profile of a run's gateway, at its trusted host.
+pub(super) async fn load_profile_of_run(adapters: &Adapters, run: &Run) -> Result<Profile, Error> {
+    if !run.live {
+        return Err(Error::RehearsalForgotten { run: run.name() });
+    }
+    let frozen = FrozenInputs::load_for_run(adapters.ledger.as_ref(), run).await;
+    let campaign = frozen.ok().map(|frozen| frozen.campaign_file);
+    let profile = adapters.profiles.find_by_account(run, campaign.as_deref(), &adapters.observer)?;
+    refuse_other_reach(run, &profile)?;
+    check_host(adapters.ledger.as_ref(), &profile).await?;
+    Ok(profile)
 }
 
 /// The webhook of a profile's messages. `None` if it has none.

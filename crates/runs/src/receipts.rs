@@ -98,8 +98,8 @@ impl WebhookReceiver {
 
     /// The proof that the account's own address leads here. `None` for other addresses.
     #[must_use]
-    pub fn prove_path(&self, mac: &str, question: &str) -> Option<String> {
-        self.secrets.prove(mac, question)
+    pub fn prove_path(&self, mac: &str, challenge: &str) -> Option<String> {
+        self.secrets.prove(mac, challenge)
     }
 
     /// Parses the receipts in a webhook to the address of a message.
@@ -196,7 +196,7 @@ pub fn create_collector(
 
 impl ReceiptCollector {
     /// Stores receipts. `None` if that failed.
-    pub async fn keep_receipts(&self, receipts: Vec<NewReceipt>) -> Option<Vec<ReceiptOutcome>> {
+    pub async fn store_receipts(&self, receipts: Vec<NewReceipt>) -> Option<Vec<ReceiptOutcome>> {
         let (kept, keeping) = oneshot::channel();
         self.0.send(QueuedReceipts { receipts, kept }).await.ok()?;
         keeping.await.ok()
@@ -301,7 +301,7 @@ async fn handle_webhook(receiver: &WebhookReceiver, collector: &ReceiptCollector
     let Some(post) = url.strip_prefix(WEBHOOK_URL).and_then(WebhookPath::parse) else { return 404 };
     let Some(id) = receiver.verify_path(post) else { return 404 };
     match receiver.parse_receipts(post.run, id, body).await {
-        Ok(Ok(receipts)) => collector.keep_receipts(receipts).await.map_or(503, |_| 200),
+        Ok(Ok(receipts)) => collector.store_receipts(receipts).await.map_or(503, |_| 200),
         Ok(Err(_)) => 400,
         Err(_) => 503,
     }

@@ -18,8 +18,8 @@ use campaign_engine::delivery::{SendSelection, Snapshot, start_feed};
 use campaign_engine::report::{find_numbers, format_local_minute};
 use campaign_gateway::EncodedOperation;
 use campaign_ledger::{
-    Backup, Intent, Lease, Ledger, LedgerError, Permit, Run, RunEnd, RunFilter, RunProgress, ScheduleOrder, SentRow,
-    ShardWorker, StopKind, StopRequest,
+    Backup, Intent, Lease, Ledger, LedgerError, Permit, Run, RunEnd, RunFilter, RunProgress, RunUpdate, ScheduleOrder,
+    SentRow, ShardWorker, StopKind, StopRequest,
 };
 
 /// The rows of one intent.
@@ -126,11 +126,11 @@ pub async fn accept_restored_ledger(adapters: &Adapters) -> Result<RestoredLedge
             Ok(rows) => restored.doubtful.push((run.name(), rows)),
             // It cannot be resumed either.
             Err(Error::Ledger(error @ LedgerError::CopiesUnreadable { .. })) => {
-                ledger.retire_run(run.key).await?;
+                ledger.update_runs(vec![run.key], RunUpdate::Retired).await?;
                 restored.ended.push((run.name(), error.reason()));
             }
             Err(Error::Input(reason)) => {
-                ledger.retire_run(run.key).await?;
+                ledger.update_runs(vec![run.key], RunUpdate::Retired).await?;
                 restored.ended.push((run.name(), reason));
             }
             Err(error) => return Err(error),
@@ -180,7 +180,7 @@ async fn take_all_shares(ledger: &dyn Ledger, run: &Run, lease: Lease) -> Result
 async fn record_doubt(adapters: &Adapters, run: &Run, made_at: Timestamp) -> Result<u64, Error> {
     let ledger = adapters.ledger.as_ref();
     let lock = lock_campaign(ledger, &run.campaign, &run.gateway, &run.account).await?;
-    ledger.request_stop(run.key, StopRequest::Withdraw).await?;
+    ledger.update_runs(vec![run.key], RunUpdate::Stop(StopRequest::Withdraw)).await?;
     let lease = ledger.claim_run(&lock, run.key).await?.lease;
     // All rows of a shared run are taken, because no other process has any.
     let worker = take_all_shares(ledger, run, lease).await?;

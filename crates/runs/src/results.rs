@@ -1,14 +1,23 @@
 //! Results of runs: updates after new statuses or decisions, and the files that results never overwrite.
 
+use std::future::Future;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
 
 use super::find::reload_run;
 use super::{Adapters, Error, Inputs, Profiles, RunEvent, find_later_run, is_folder_gone};
 use campaign_core::finding::{Finding, rules};
 use campaign_engine::delivery::{FrozenInputs, Snapshot};
 use campaign_engine::report::{ProtectedPath, ResultsTarget, RunFigures, RunResults, is_owned};
-use campaign_ledger::{Run, RunFilter};
+use campaign_ledger::{Run, RunFilter, RunUpdate};
 use campaign_manifest::{Campaign, CampaignPath, load_campaign};
+
+/// The interval at which outdated results are looked for.
+const UPDATE_INTERVAL: Duration = Duration::from_secs(60);
+/// Writing results takes at most 1/20 of the time.
+const REST_FACTOR: u32 = 20;
 
 /// Why the results of a run were not updated.
 #[derive(Debug, thiserror::Error)]
@@ -59,13 +68,29 @@ async fn write_results_to(adapters: &Adapters, now: &Run, path: &Path) -> Result
     Ok(())
 }
 
-/// The runs with receipts since their rows were counted, oldest first, without those that are being sent.
-///
-/// # Errors
-/// If the ledger cannot be read.
-pub async fn list_stale_runs(adapters: &Adapters) -> Result<Vec<Run>, Error> {
+/// Updates results that are outdated by receipts, until the shutdown.
+pub async fn update_results_until(adapters: Adapters, shutdown: impl Future<Output = ()>) {
+    let work = async {
+        loop {
+            let began = Instant::now();
+            if let Err(error) = update_stale_results(&adapters).await {
+                tracing::warn!("outdated results cannot be updated: {error}");
+            }
+            sleep(UPDATE_INTERVAL.max(began.elapsed() * REST_FACTOR)).await;
+        }
+    };
+    tokio::select! { () = shutdown => {}, () = work => {} }
+}
+
+/// Updates the results of runs with receipts since their rows were counted, except of runs that are being sent.
+async fn update_stale_results(adapters: &Adapters) -> Result<(), Error> {
     let stale = adapters.ledger.list_stored_runs(RunFilter { uncounted: true, ..RunFilter::all() }).await?;
-    Ok(stale.into_iter().flatten().filter(|run| run.counts.is_some()).collect())
+    for run in stale.into_iter().flatten().filter(|run| run.counts.is_some()) {
+        if let Some(why) = refresh_run(adapters, &run).await? {
+            tracing::debug!(run = run.name(), "the results were not updated: {why}");
+        }
+    }
+    Ok(())
 }
 
 /// Counts the rows of a run again and updates its results, unless a later run has their place or a process sends it and
@@ -73,7 +98,7 @@ pub async fn list_stale_runs(adapters: &Adapters) -> Result<Vec<Run>, Error> {
 ///
 /// # Errors
 /// If the ledger cannot be read or written.
-pub async fn refresh_run(adapters: &Adapters, run: &Run) -> Result<Option<StaleResults>, Error> {
+pub(super) async fn refresh_run(adapters: &Adapters, run: &Run) -> Result<Option<StaleResults>, Error> {
     let ledger = adapters.ledger.as_ref();
     loop {
         let before = reload_run(ledger, run.key).await?;
@@ -86,7 +111,16 @@ pub async fn refresh_run(adapters: &Adapters, run: &Run) -> Result<Option<StaleR
         // Another process took and released the run in the meantime and wrote newer results, which ours might have
         // replaced.
         if (now.ended_at, now.epoch) == (before.ended_at, before.epoch) {
-            ledger.store_counts(run.key, snapshot.counts, snapshot.parts.billed, before.receipts).await?;
+            ledger
+                .update_runs(
+                    vec![run.key],
+                    RunUpdate::Counts {
+                        counts: snapshot.counts,
+                        parts: snapshot.parts.billed,
+                        receipts: before.receipts,
+                    },
+                )
+                .await?;
             RunFigures::store(ledger, run.key, None).await;
             return Ok(unwritten);
         }

@@ -106,8 +106,8 @@ impl Session {
         }
         let cost = cost.filter(|_| !profile.prices.is_empty());
         let (balance, rest) = (balance.as_ref(), rest.as_ref());
-        let question = Proposal::Resume { run, snapshot, profile, number, cost, balance, rest, is_retry };
-        confirm(consent, question).await
+        let proposal = Proposal::Resume { run, snapshot, profile, number, cost, balance, rest, is_retry };
+        confirm(consent, proposal).await
     }
 
     /// The highest cost of the messages that a call would send of a run.
@@ -161,8 +161,7 @@ impl Session {
         };
         let surveyed = self.load_with_list_of(run).await?;
         // Recipients with a message or an opt-out are not among the remaining rows.
-        let survey =
-            run_blocking(move || surveyed.survey_recipients(&SurveyExclusions::default(), None)).await??.survey;
+        let survey = run_blocking(move || surveyed.run_survey(&SurveyExclusions::default(), None)).await??.survey;
         Ok(Cost::AtMost(prices.max_cost(&survey.by_size, &choose(&survey)?)))
     }
 }

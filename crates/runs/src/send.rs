@@ -29,7 +29,8 @@ use campaign_engine::delivery::{
 use campaign_engine::report::{RunFigures, RunTerms};
 use campaign_gateway::{Gateway, RunWebhookUrls};
 use campaign_ledger::{
-    Allowance, Bounds, Claim, EXPIRED, Lease, Ledger, ListReader, OPTED_OUT, Ownership, RowState, Run, StopKind,
+    Allowance, Bounds, Claim, EXPIRED, Lease, Ledger, ListReader, OPTED_OUT, Ownership, RowState, RowUpdate, Run,
+    StopKind,
 };
 use campaign_manifest::{
     CampaignBrief, DeliverySettings, Destination, Profile, Rate, SendingTerms, SendingWindow, WindowZone,
@@ -425,7 +426,7 @@ impl Session {
             return Ok(0);
         }
         tracing::info!(run = run.name(), rows = count, reason, "rows skipped");
-        match ledger.skip_rows(lease, rows, reason).await? {
+        match ledger.update_rows(lease, RowUpdate::Skipped { rows, reason }).await? {
             Ownership::Held => Ok(count),
             Ownership::Lost => Err(Error::Taken { run: run.name() }),
         }

@@ -16,7 +16,7 @@ use super::{
 use campaign_core::domain::{MessageContent, ParseRowsError, Phone, Row, RowSet};
 use campaign_engine::delivery::SingleKind;
 use campaign_engine::report::{RowPreview, preview_rows};
-use campaign_ledger::{Approval, CampaignLock, ExcludedRows, Ledger, NumberSet, RowState, RunFilter};
+use campaign_ledger::{Approval, CampaignLock, ExcludedRows, Ledger, NumberFilter, NumberSet, RowState, RunFilter};
 use campaign_manifest::{CampaignBrief, Profile};
 
 /// The message of a row.
@@ -194,7 +194,10 @@ impl TestOrder<'_> {
         let mut runs = adapters.ledger.list_runs(RunFilter::for_campaign(SingleKind::Test.campaign_name())).await?;
         let loopback = inputs.destination.is_loopback();
         runs.retain(|run| run.live && run.edition == edition && run.suppression.loopback == loopback);
-        Ok(adapters.ledger.load_sent_numbers(&runs.iter().map(|run| run.key).collect::<Vec<_>>()).await?)
+        Ok(adapters
+            .ledger
+            .load_numbers(NumberFilter::Sent(&runs.iter().map(|run| run.key).collect::<Vec<_>>()))
+            .await?)
     }
 
     /// Whether sending outside of the window was confirmed. An open window needs no confirmation.

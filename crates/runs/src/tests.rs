@@ -19,7 +19,7 @@ use campaign_ledger::memory::{LedgerContents, MemoryLedger};
 use campaign_ledger::{Ledger, RowState, RunFilter, RunProgress, SqliteLedger, StopKind};
 use campaign_manifest::CampaignDay;
 
-/// A consent with a fixed answer that counts its questions.
+/// A consent with a fixed answer that counts the proposals.
 pub(super) struct FixedConsent(Result<(), ConsentRefusal>, AtomicUsize);
 
 impl FixedConsent {
@@ -31,7 +31,7 @@ impl FixedConsent {
         Arc::new(Self(Err(ConsentRefusal::Declined), AtomicUsize::new(0)))
     }
 
-    fn count_questions(&self) -> usize {
+    fn count_proposals(&self) -> usize {
         self.1.load(Ordering::Relaxed)
     }
 }
@@ -127,7 +127,7 @@ async fn no_run_begins_without_confirmation() {
     let request = RunRequest { offline: true, ..RunRequest::default() };
     let refused = world.launch(Some("production"), request, Arc::clone(&no), Interrupt::None).await;
     assert!(matches!(refused, Err(Error::NotConfirmed { refusal: ConsentRefusal::Declined, .. })), "{refused:?}");
-    assert_eq!(no.count_questions(), 1);
+    assert_eq!(no.count_proposals(), 1);
     assert!(!world.has_copies());
     let rehearsed = expect_ended(world.launch(None, RunRequest::default(), no, Interrupt::None).await);
     assert_eq!(rehearsed.run.name(), "sale@1", "no other has the number");
@@ -146,14 +146,14 @@ async fn signal_before_the_first_message_leaves_nothing_behind() {
 }
 
 #[tokio::test]
-async fn rehearsal_asks_nobody_pauses_and_restarts() {
+async fn rehearsal_needs_no_confirmation_pauses_and_restarts() {
     let (world, no) = (TestWorld::new().await, FixedConsent::no());
     let some = RunRequest { limit: Some(1), ..RunRequest::default() };
     let paused = expect_ended(world.launch(None, some, Arc::clone(&no), Interrupt::None).await);
     assert_eq!((paused.kind, paused.counts.get(RowState::Accepted)), (Some(StopKind::Limit), 1));
     let through = expect_ended(world.launch(None, RunRequest::default(), Arc::clone(&no), Interrupt::None).await);
     assert_eq!((through.kind, through.counts.get(RowState::Accepted)), (None, 3));
-    assert_eq!((through.run.name(), no.count_questions()), ("sale@2".to_owned(), 0));
+    assert_eq!((through.run.name(), no.count_proposals()), ("sale@2".to_owned(), 0));
     let progress = world.adapters.ledger.list_runs(RunFilter::all()).await.unwrap().into_iter().map(|run| run.progress);
     assert_eq!(progress.collect::<Vec<_>>(), [RunProgress::Replaced, RunProgress::Finished]);
     let events = world.events.lock().unwrap().clone();

@@ -80,7 +80,7 @@ pub async fn build_run(cases: &[RowCase]) -> (MemoryLedger, Run) {
     let last = rows().last().map_or(Row::FIRST, |(row, _)| row);
     let new = NewRun { excluded, ..new_run(OperationKind::ViberSms, cases.len() as u64, last) };
     let run = ledger.create_run(&new).await.unwrap();
-    ledger.open_run(run.key, None).await.unwrap();
+    ledger.open_run(run.key, None, None).await.unwrap();
     let lock = ledger.acquire_campaign_lock("sale", "main").await.unwrap().unwrap();
     let lease = ledger.claim_run(&lock, run.key).await.unwrap().lease;
     for (row, case) in rows() {

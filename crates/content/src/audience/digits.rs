@@ -218,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn decoration_is_ignored() {
+    fn decoration_of_phone_numbers_is_ignored() {
         for text in [
             "0501234567",
             " 050 123 45 67 ",

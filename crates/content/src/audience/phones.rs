@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn double_zero_is_no_prefix_where_not_dialled() {
+    fn double_zero_is_a_prefix_only_where_it_is_dialled() {
         assert_eq!(parse_in("+789625276982", ""), Ok(79_625_276_982), "the library leaves the 8 of Russia out");
         assert!(parse_in("00789625276982", "JP").is_err());
     }

@@ -458,7 +458,7 @@ mod tests {
 #[cfg(test)]
 mod constant_tests {
     use crate::message::compile_messages;
-    use crate::message::fixtures::{names, sms_content};
+    use crate::message::tests::{names, sms_content};
 
     #[test]
     fn channel_limits_are_reported_with_other_problems() {

@@ -175,7 +175,7 @@ fn shift_column(line: usize, column: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::fixtures::{CELLS, names};
+    use crate::message::tests::{CELLS, names};
 
     fn compile_text(expression: &str) -> Result<Condition, Vec<TextProblem>> {
         compile_condition(&NamedTemplate { name: "recipients.where".into(), source: expression.into() }, &names())

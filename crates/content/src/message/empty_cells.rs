@@ -482,7 +482,7 @@ fn has_empty_default(mut after: &[TemplateToken<'_>]) -> bool {
 mod tests {
     use super::*;
     use crate::message::compile_messages;
-    use crate::message::fixtures::{CELLS, compile_sms, names, sms_content};
+    use crate::message::tests::{CELLS, compile_sms, names, sms_content};
     use campaign_core::domain::{ExtraProperties, MessageContent, OperationKind, Stage, Telegram};
 
     /// The uses of empty cells that a message shows: the text, the byte and the name.

@@ -300,7 +300,7 @@ mod mark_tests {
 
     use super::*;
     use crate::message::compile_messages;
-    use crate::message::fixtures::{CELLS, compile_sms, names, sms_content};
+    use crate::message::tests::{CELLS, compile_sms, names, sms_content};
     use campaign_core::domain::Stage;
 
     /// The text with `[` and `]` around marked parts.
@@ -412,10 +412,10 @@ mod mark_tests {
 #[cfg(test)]
 mod branches_tests {
     use super::*;
-    use crate::message::fixtures::{CELLS, compile_sms};
+    use crate::message::tests::{CELLS, compile_sms};
 
     #[test]
-    fn branch_finder_tells_rows_apart() {
+    fn branch_finder_distinguishes_rows() {
         for (source, b_is_like_c) in [
             ("{% if code == 'a' %}one{% elif code == 'b' -%} two{% else %}more{% endif %}", false),
             ("Hi{% if code == 'a' %}, {{ code }}{% endif %}", true),

@@ -14,10 +14,6 @@ mod condition;
 mod empty_cells;
 mod engine;
 mod failure;
-#[cfg(test)]
-mod fixtures;
-#[cfg(test)]
-mod hostile;
 mod inspection;
 mod library;
 mod markers;
@@ -29,6 +25,8 @@ mod render;
 mod slips;
 mod syntax_errors;
 mod tables;
+#[cfg(test)]
+mod tests;
 mod tokens;
 
 pub use compile::{compile_messages, render_constant};

@@ -463,7 +463,7 @@ impl TextSegments {
 mod tests {
     use super::*;
     use crate::message::compile_messages;
-    use crate::message::fixtures::{CELLS, compile_sms, names, render_sms, sms_content};
+    use crate::message::tests::{CELLS, compile_sms, names, render_sms, sms_content};
     use campaign_core::domain::{ExtraProperties, OperationKind, Stage, Telegram};
 
     #[test]
@@ -559,7 +559,7 @@ mod tests {
     }
 
     #[test]
-    fn row_leaves_nothing_for_the_next_row() {
+    fn rendered_row_leaves_no_state_for_the_next() {
         let compiled = compile_sms("{% if code %}{% set x = code %}{% else %}{% set x = '-' %}{% endif %}{{ x }}", &[]);
         let mut renderer = compiled.renderer();
         let long = "x".repeat(MAX_BYTES + 1);
@@ -623,9 +623,9 @@ mod segments_tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::message::fixtures::{compile_sms, names};
     use crate::message::render::MessagePiece;
     use crate::message::render::fill_template;
+    use crate::message::tests::{compile_sms, names};
 
     /// The text rendered by tera and by segments. `None` if it has no segments.
     fn render_both(source: &str, cells: &[&str]) -> Option<(Option<String>, Option<String>)> {
@@ -725,7 +725,7 @@ mod segments_tests {
         ) {
             let source = pieces.concat() + "{{ code }}";
             // A character next to a brace can begin another tag.
-            prop_assume!(crate::message::compile_messages(&crate::message::fixtures::sms_content("Olena", &source), &names(), &mut |_| Err(String::new())).is_ok());
+            prop_assume!(crate::message::compile_messages(&crate::message::tests::sms_content("Olena", &source), &names(), &mut |_| Err(String::new())).is_ok());
             if let Some((slow, fast)) = render_both(&source, &["380501234567", &first_name, &code, &note]) {
                 prop_assert_eq!(fast, slow);
             }

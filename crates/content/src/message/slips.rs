@@ -467,7 +467,7 @@ fn is_blank(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::fixtures::names;
+    use crate::message::tests::names;
 
     fn find_slips(source: &str) -> (Vec<String>, String) {
         let slips = SyntaxSlips::find(source, &names());

@@ -87,19 +87,19 @@ pub fn load_tables(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{TemplateNames, compile_messages, fixtures};
+    use crate::message::{TemplateNames, compile_messages, tests};
     use campaign_core::domain::Row;
 
     fn names() -> TemplateNames {
         let row = |city: &str, address: &str| (city.to_owned(), vec![city.to_owned(), address.to_owned()]);
         let rows = BTreeMap::from([row("Kyiv", "Khreshchatyk 1"), row("Lviv", "Rynok 2")]);
         let table = LookupTable { columns: vec!["city".into(), "address".into()], rows };
-        TemplateNames { tables: vec![("stores".into(), Arc::new(table))], ..fixtures::names() }
+        TemplateNames { tables: vec![("stores".into(), Arc::new(table))], ..tests::names() }
     }
 
     fn render_message(message: &str, code: &str) -> Result<String, String> {
         let mut load = |_: &str| Err(String::new());
-        let messages = match compile_messages(&fixtures::sms_content("Olena", message), &names(), &mut load) {
+        let messages = match compile_messages(&tests::sms_content("Olena", message), &names(), &mut load) {
             Ok(messages) => messages,
             Err(problems) => {
                 let said = |problem: &TextProblem| {

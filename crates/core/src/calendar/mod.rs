@@ -2,14 +2,14 @@
 //!
 //! Pure: no clock, no file, no ledger. The scheduler decides what fires and what is skipped.
 
-mod expression;
 mod outlook;
 mod schedule;
+mod timing;
 mod window;
 mod zones;
 
-pub use expression::{Timing, TimingError, suggest_date_order};
 pub use outlook::{DailyLimits, MessageGroup, OccurrenceOutlook, Outlook, RunDeadline, RunLimits, ScheduledRun};
 pub use schedule::{Occurrence, Occurrences, Schedule};
+pub use timing::{Timing, TimingError, suggest_date_order};
 pub use window::{DailyHours, Days, Window, Windows};
 pub use zones::{InvertedZone, zone_of_country};

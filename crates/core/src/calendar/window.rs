@@ -334,7 +334,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_panics(text: String) {
+        fn parsing_never_panics(text: String) {
             let _ = (DailyHours::parse(&text), Days::parse(&text));
         }
     }

@@ -244,7 +244,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_panics(text in "[-0-9.eE+]{0,24}") {
+        fn parsing_never_panics(text in "[-0-9.eE+]{0,24}") {
             if let Ok(amount) = text.parse::<Amount>() {
                 prop_assert_eq!(amount.to_json_digits().parse(), Ok(amount));
             }

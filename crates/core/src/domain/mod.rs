@@ -14,7 +14,6 @@ mod message_id;
 mod notification;
 mod operation;
 mod opt_out;
-mod outcome;
 mod phone;
 mod receipt;
 mod sms_text;
@@ -34,13 +33,12 @@ pub use list::{Delimiter, ListFormat, ParseRowsError, Row, RowSet};
 pub use message_id::{GatewayMessageId, IdRange, MessageId};
 pub use notification::NotificationEvent;
 pub use operation::{
-    Chain, Endpoint, ExtraProperties, LOOPBACK, MessageContent, NamedTemplate, Operation, OperationKind, Purpose,
-    TextSource,
+    Chain, Endpoint, ExtraProperties, LOOPBACK, MessageContent, NamedTemplate, Operation, OperationKind,
+    OperationOutcome, PermanentError, Purpose, TextSource,
 };
 pub use opt_out::{
     MAX_OPT_OUT_WORDS, OptOutColumn, OptOutState, OptOutWords, ReplyReading, is_date, read_opt_out_state,
 };
-pub use outcome::{OperationOutcome, PermanentError};
 pub use phone::{Addressee, FORGOTTEN, ForgottenNumber, ParseRegionError, Phone, Region, find_country};
 pub use receipt::{DeliveryState, Media, Receipt, ReceiptSource, RecipientReply, ReportedChannel, Status};
 pub use sms_text::{CostlyCharacters, SmsEncoding, SmsSize, find_costly_characters, measure_sms, split_sms};

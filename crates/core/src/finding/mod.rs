@@ -3,7 +3,6 @@
 //! A finding is data. Only the surfaces print it: on a terminal, as JSON, as GitHub workflow commands or as SARIF.
 
 mod brief;
-mod export;
 mod render;
 pub mod rules;
 mod wording;
@@ -14,9 +13,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use brief::{BriefFinding, mask_numbers};
-pub use export::{render_github_commands, render_sarif};
 pub use render::{
-    KEPT_BLANK, PROSE_WIDTH, findings_json, is_kept_whole, render_findings, render_findings_in_columns, severity_word,
+    KEPT_BLANK, PROSE_WIDTH, findings_json, is_kept_whole, render_findings, render_findings_in_columns,
+    render_github_commands, render_sarif, severity_word,
 };
 #[cfg(test)]
 pub(crate) use tests::RULE_TEXT;

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn shapes_are_bounded() {
+    fn number_of_message_shapes_is_bounded() {
         let many: Vec<(u32, usize, u64)> = (2..1_000).map(|row| (row, 0, row.into())).collect();
         let shapes = shapes(&many);
         assert_eq!(shapes.0.len(), MAX_SHAPES);

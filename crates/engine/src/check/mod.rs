@@ -12,9 +12,7 @@ mod parallel;
 mod row_anomalies;
 pub mod rules;
 mod survey;
-mod tee;
 mod text_damage;
-mod time_zones;
 mod timing;
 
 pub use column_cells::{DistinctValues, EmptyCells, ListColumn, OptedOutCells};
@@ -38,11 +36,9 @@ pub use rules::{
     unfamiliar_ledger_finding,
 };
 pub(crate) use survey::count_sms_parts;
-pub use survey::{CostlyRows, ExampleMessage, MessageSize, RowsBySize, Survey, SurveyInputs, survey_recipients};
-pub use tee::Tee;
+pub use survey::{CostlyRows, ExampleMessage, MessageSize, RowsBySize, Survey, SurveyInputs, Tee, survey_recipients};
 pub use text_damage::TextDamage;
-pub use time_zones::{LocalZones, RecipientZones, RowClocks};
-pub use timing::{RunStart, check_timing};
+pub use timing::{LocalZones, RecipientZones, RowClocks, RunStart, check_timing};
 
 #[cfg(test)]
 mod channel_key_tests;

@@ -140,11 +140,11 @@ impl AnomalyDetector {
         let has_link = texts.iter().any(|text| text.source.contains("://"));
         let looped = texts.iter().flat_map(|text| find_looped_names(text));
         let looped: BTreeSet<usize> = looped.filter_map(|(name, _)| recipe.find_column(&name)).collect();
-        for question in texts.into_iter().flat_map(find_condition_checks) {
-            let Some(column) = recipe.find_column(&question.name) else { continue };
-            match question.kind {
+        for check in texts.into_iter().flat_map(find_condition_checks) {
+            let Some(column) = recipe.find_column(&check.name) else { continue };
+            match check.kind {
                 ConditionKind::IsTruthy if !whether.contains(&column) => whether.push(column),
-                ConditionKind::IsText(text) => comparisons.push(Comparison { column, name: question.name, text }),
+                ConditionKind::IsText(text) => comparisons.push(Comparison { column, name: check.name, text }),
                 ConditionKind::IsTruthy | ConditionKind::IsBool(_) | ConditionKind::IsNumber(_) => {}
             }
         }

@@ -1,11 +1,13 @@
-//! Survey of a list before the first message: numbers, duplicates, messages and counts, in one pass.
+//! Survey of a list before the first message, in one pass: numbers, duplicates, messages and counts. Also the reader that
+//! hashes a list meanwhile and can copy it.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::{self, Read, Write};
 use std::ops::ControlFlow;
 
 use roaring::RoaringBitmap;
+use sha2::{Digest, Sha256};
 
 use super::column_cells::{EmptyCells, EmptyUses, ListColumn, OptedOutCells, UnmatchedCells, list_columns};
 use super::compiled_campaign::{CompiledCampaign, ComposeFailure, ComposedMessage, Composer, to_finding};
@@ -14,7 +16,7 @@ use super::message_comparison::{MessageShapes, RepeatedNumbers, hash_message};
 use super::parallel::{count_cores, process_in_order};
 use super::row_anomalies::{AnomalyDetector, AnomalyRowsByColumn, Comparison, FoundAnomaly, add_anomalies};
 use super::rules;
-use super::time_zones::{LocalZones, RecipientZones};
+use super::timing::{LocalZones, RecipientZones};
 use campaign_content::audience::{Chunk, SeenNumbers, ValidNumber, contains_row};
 use campaign_content::message::{BranchFinder, EmptyCellFinder, EmptyCellUse, FilledMessage, TextProblem};
 use campaign_core::calendar::zone_of_country;
@@ -452,4 +454,83 @@ impl SurveyTally {
 /// The parts of a message's SMS; 0 without SMS.
 pub(crate) fn count_sms_parts(message: FilledMessage<'_>) -> u32 {
     message.billed_text().map_or(0, |text| u32::try_from(measure_sms(text).parts).unwrap_or(u32::MAX))
+}
+
+/// A reader that hashes its input, and optionally copies it.
+///
+/// If the copy fails, reading also fails; [`Tee::copy_failure`] returns the cause.
+pub struct Tee<R, W> {
+    input: R,
+    copy: Option<W>,
+    copy_failure: Option<io::Error>,
+    hash: Sha256,
+}
+
+impl<R: Read, W: Write> Tee<R, W> {
+    /// A reader of `input` that also writes everything to `copy`.
+    pub fn new(input: R, copy: Option<W>) -> Self {
+        Self { input, copy, copy_failure: None, hash: Sha256::new() }
+    }
+
+    /// The error of the copy, if it ended the reading.
+    pub fn copy_failure(&mut self) -> Option<io::Error> {
+        self.copy_failure.take()
+    }
+
+    /// Reads to the end and flushes the copy. Returns the SHA-256 of everything, in hexadecimal.
+    ///
+    /// # Errors
+    /// If reading or copying fails.
+    pub fn finish(&mut self) -> io::Result<String> {
+        io::copy(self, &mut io::sink())?;
+        self.write_copy(W::flush)?;
+        let hash = std::mem::take(&mut self.hash).finalize();
+        Ok(hash.iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+
+    /// Runs an operation on the copy, if there is one, and keeps its error.
+    fn write_copy(&mut self, copy: impl FnOnce(&mut W) -> io::Result<()>) -> io::Result<()> {
+        let Some(Err(error)) = self.copy.as_mut().map(copy) else { return Ok(()) };
+        let read_error = io::Error::new(error.kind(), "the copy cannot be written");
+        self.copy_failure = Some(error);
+        Err(read_error)
+    }
+}
+
+impl<R: Read, W: Write> Read for Tee<R, W> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.input.read(buffer)?;
+        let read = &buffer[..count];
+        self.write_copy(|copy| copy.write_all(read))?;
+        self.hash.update(read);
+        Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copy_and_hash_cover_the_whole_file() {
+        let mut copy = Vec::new();
+        let mut tee = Tee::new(&b"abc"[..], Some(&mut copy));
+        let mut first = [0];
+        tee.read_exact(&mut first).unwrap();
+        let hash = tee.finish().unwrap();
+        assert_eq!(copy, b"abc");
+        assert_eq!(hash, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    }
+
+    #[test]
+    fn copy_failure_is_not_reported_as_a_read_failure() {
+        let mut full = [0; 2];
+        let mut tee = Tee::new(&b"abc"[..], Some(&mut full[..]));
+        assert!(tee.read_to_end(&mut Vec::new()).is_err());
+        assert_eq!(tee.copy_failure().map(|error| error.kind()), Some(io::ErrorKind::WriteZero));
+        let folder = tempfile::tempdir().unwrap();
+        let mut tee = Tee::new(std::fs::File::open(folder.path()).unwrap(), Some(Vec::new()));
+        assert!(tee.finish().is_err());
+        assert!(tee.copy_failure().is_none(), "a folder cannot be read, and its copy is fine");
+    }
 }

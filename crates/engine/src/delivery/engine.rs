@@ -11,7 +11,7 @@ use super::feed::Feed;
 use super::flow_control::{BoundEffect, FlowControl, FollowUp, Halt, QueuedMessage};
 use super::in_flight::{EnvelopeResult, FlightEvent, InFlight, ReturnedEnvelope};
 use super::options::{AfterWait, DeliveryEvent, Interrupt, SendContext, SendOptions};
-use super::retry::{ResendBatch, RetryMoment, random_share, resend_batches};
+use super::retry_policy::{ResendBatch, RetryMoment, random_share, resend_batches};
 use super::sending_hours::{NextCheck, SendingPasses};
 use super::shared_run::{DOUBT_WINDOW, count_doubtful_in_a_row};
 use super::status_poll;
@@ -19,7 +19,7 @@ use super::submission::{SubmissionEnd, Submitter};
 use super::tally::{RunTally, SendEnding, Stop, StopKind};
 use campaign_core::domain::{OperationOutcome, Row, choose_plural, format_count};
 use campaign_gateway::{Envelope, GatewayReply};
-use campaign_ledger::{Bound, LedgerError, Ownership, Permit, RowState, StateCounts};
+use campaign_ledger::{Bound, LedgerError, Ownership, Permit, RowState, RunUpdate, StateCounts};
 
 /// How often the engine checks for the end of a pause and for stop requests.
 const CHECK_INTERVAL: Duration = Duration::from_millis(250);
@@ -74,7 +74,7 @@ struct Engine {
     began: Instant,
     /// When the missing answer is announced to a person who waits.
     silent_until: Option<Instant>,
-    /// Whether the question about the first messages was announced.
+    /// Whether the inquiry about the first messages was announced.
     asking_announced: bool,
     /// Whether the other workers know that the gateway accepts messages.
     is_proven: bool,
@@ -405,7 +405,7 @@ impl Engine {
         };
         if !self.is_proven && self.control.stop_reason().is_none() && reply.outcomes.iter().any(is_accepted) {
             self.is_proven = true;
-            ledger.mark_proven(run).await?;
+            ledger.update_runs(vec![run], RunUpdate::Proven).await?;
         }
         if reply.is_doubtful() && self.control.stop_reason().is_none() {
             let around = number.saturating_sub(DOUBT_WINDOW).max(1)..=number.saturating_add(DOUBT_WINDOW);

@@ -144,7 +144,7 @@ pub fn start_feed<R: Read + Send + 'static>(
 ) -> Feed {
     spawn_feed(READ_AHEAD, move |sender| {
         let mut producer = Producer::new(prepared, ids, selection, sender.clone());
-        let _through = producer.produce_groups(None);
+        let _through = producer.render_groups(None);
     })
 }
 
@@ -182,7 +182,7 @@ pub fn start_shard_feed<R: Read + Send + 'static>(
                 Err(ended) => std::panic::resume_unwind(Box::new(ended)),
             };
             let drawn = ahead.then(&draw);
-            if producer.produce_groups(Some(rows)).is_break() || sender.blocking_send(Ok(Vec::new())).is_err() {
+            if producer.render_groups(Some(rows)).is_break() || sender.blocking_send(Ok(Vec::new())).is_err() {
                 return;
             }
             next = drawn.unwrap_or_else(&draw);
@@ -227,7 +227,7 @@ impl<R: Read + Send> Producer<R> {
     }
 
     /// Sends these rows, which follow the previous ones, or all rows. Breaks if the engine accepts no more.
-    fn produce_groups(&mut self, rows: Option<RowSpan>) -> ControlFlow<()> {
+    fn render_groups(&mut self, rows: Option<RowSpan>) -> ControlFlow<()> {
         let Self { prepared, ids, selection, left, ahead, sender } = self;
         let (CompiledCampaign { reader, recipe, .. }, ids) = (prepared, *ids);
         let forms: Vec<OperationForm> =

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::breaker::Breaker;
 use super::options::{AfterWait, SendOptions};
-use super::retry::{ResendBatch, RetryMoment, RetryPause, RetryPolicy, resend_batches, restore_doubt};
+use super::retry_policy::{ResendBatch, RetryMoment, RetryPause, RetryPolicy, resend_batches, restore_doubt};
 use super::sending_hours::format_with_zone;
 use super::tally::{Stop, StopKind, hide_numbers};
 use campaign_core::domain::{MessageId, OperationOutcome, Row, format_count};
@@ -175,7 +175,7 @@ impl FlowControl {
         // A waiting person sees the answer itself.
         let warning = warning_for(reply).filter(|_| !self.options.is_attended);
         let mut steps: Vec<FollowUp> = warning.map(FollowUp::Warn).into_iter().collect();
-        let question = self.grow_batch(&envelope, piece, reply, moment.at);
+        let inquiry = self.grow_batch(&envelope, piece, reply, moment.at);
         // Operations are put back before a pause is announced.
         steps.extend(resend_batches(envelope, piece, reply).into_iter().map(FollowUp::Resend));
         match self.retries.observe_reply(reply, moment) {
@@ -195,7 +195,7 @@ impl FlowControl {
             }
             RetryPause::Forever(stop) => steps.push(FollowUp::Stop(self.record_stop(stop))),
         }
-        steps.extend(question);
+        steps.extend(inquiry);
         steps
     }
 

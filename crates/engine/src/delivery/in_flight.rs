@@ -8,7 +8,7 @@ use tokio::task::{JoinError, JoinSet};
 use tracing::Instrument as _;
 
 use super::feed::Feed;
-use super::retry::ResendBatch;
+use super::retry_policy::ResendBatch;
 use super::submission::{SubmissionEnd, Submitter, WatchedEnvelope};
 use super::tally::{Stop, StopKind};
 use campaign_gateway::{EncodedOperation, Envelope, GatewayReply};

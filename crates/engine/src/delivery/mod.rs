@@ -12,7 +12,7 @@ mod in_flight;
 mod options;
 mod rate_gate;
 mod reconcile;
-mod retry;
+mod retry_policy;
 mod sending_hours;
 mod shared_run;
 #[cfg(test)]

@@ -71,7 +71,7 @@ impl RateGate {
         let mut credit = self.credit.lock().await;
         loop {
             let price = (count as f64 * 1e6 / (TARGET_SHARE * rate * self.current_share())).ceil() as u64;
-            let Some(wait) = credit.pay_part(price) else { return GateTurn(Some((credit, price))) };
+            let Some(wait) = credit.charge_part(price) else { return GateTurn(Some((credit, price))) };
             sleep(wait).await;
         }
     }
@@ -109,7 +109,7 @@ impl RateCredit {
     }
 
     /// Pays what is available, up to the price. Returns the time until the next payment, at most a minute.
-    fn pay_part(&mut self, price: u64) -> Option<Duration> {
+    fn charge_part(&mut self, price: u64) -> Option<Duration> {
         while let Some(part) = to_cells(price.saturating_sub(self.paid)) {
             match self.limiter.check_n(part).expect("the limiter has room for a minute") {
                 Ok(()) => self.paid += u64::from(part.get()),

@@ -8,13 +8,13 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-use super::status_poll::{MAX_QUESTIONS, StatusQuery, to_receipt};
+use super::status_poll::{MAX_INQUIRIES, StatusInquiry, to_receipt};
 use campaign_core::domain::{Chain, Endpoint, MessageId, OperationOutcome, ReceiptSource, Row};
 use campaign_core::failpoint;
 use campaign_gateway::{Gateway, StatusAnswer};
 use campaign_ledger::{
     Allowance, AskedRow, EnvelopeReader, EnvelopeRecord, Lease, Ledger, LedgerError, NewReceipt, NewRowEvent,
-    Ownership, RowChange, RowState, RowStates, Run,
+    Ownership, RowChange, RowState, RowStates, RowUpdate, Run, RunUpdate,
 };
 
 /// Asks about the rows in doubt of a run.
@@ -76,8 +76,8 @@ impl MessagesInDoubt {
         states: &RowStates,
         wanted: &[RowState],
     ) -> Result<Self, LedgerError> {
-        let mut questions: HashMap<Row, AskedRow> =
-            ledger.load_asked_rows(run.key).await?.into_iter().map(|question| (question.row, question)).collect();
+        let mut inquiries: HashMap<Row, AskedRow> =
+            ledger.load_asked_rows(run.key).await?.into_iter().map(|inquiry| (inquiry.row, inquiry)).collect();
         let mut rows = HashMap::new();
         let mut reference = None;
         let mut envelopes = EnvelopeReader::new(ledger, run.key);
@@ -97,9 +97,9 @@ impl MessagesInDoubt {
             let not_found = about.into_iter().any(|event| matches!(event.change, RowChange::NotFound { .. }));
             let id = run.message_id(row, events.find_order(row, envelope))?;
             // Answers about an earlier attempt say nothing about this one.
-            let question = questions.remove(&row).filter(|question| question.envelope == envelope);
+            let inquiry = inquiries.remove(&row).filter(|inquiry| inquiry.envelope == envelope);
             let unresolved = states.recorded_state(row) == Some(RowState::Unresolved);
-            Some(MessageInDoubt { row, id, envelope, chain, since, history: question, not_found, unresolved })
+            Some(MessageInDoubt { row, id, envelope, chain, since, history: inquiry, not_found, unresolved })
         };
         let mut rows: Vec<MessageInDoubt> = rows.into_iter().filter_map(doubt).collect();
         rows.sort_by_key(|doubt| doubt.row);
@@ -135,7 +135,7 @@ impl Reconciler<'_> {
         while rows.peek().is_some() && !reconciliation.lost {
             let mut group: Vec<MessageInDoubt> = rows.by_ref().take(self.group_size(deadline)).collect();
             let ids = group.iter().map(|doubt| doubt.id);
-            let answers = self.status_query().ask_trusted(ids, doubts.reference, deadline).await?;
+            let answers = self.status_inquiry().ask_trusted(ids, doubts.reference, deadline).await?;
             let in_time = answers.is_some();
             if let Some((trust, answers)) = answers {
                 self.store_answers(&mut group, trust, &answers, &mut reconciliation).await?;
@@ -150,17 +150,17 @@ impl Reconciler<'_> {
         Ok(reconciliation)
     }
 
-    fn status_query(&self) -> StatusQuery<'_> {
+    fn status_inquiry(&self) -> StatusInquiry<'_> {
         let Self { ledger, gateway, run, ref allowance, most, .. } = *self;
-        StatusQuery { ledger, gateway, run, allowance, most }
+        StatusInquiry { ledger, gateway, run, allowance, most }
     }
 
     /// The size of a group, so that little of the rate is reserved in vain before `deadline`.
     fn group_size(&self, deadline: Instant) -> usize {
         let seconds = deadline.saturating_duration_since(Instant::now()).as_secs_f64();
-        let most = self.allowance.rate.map_or(MAX_QUESTIONS, |rate| (seconds * rate) as usize);
+        let most = self.allowance.rate.map_or(MAX_INQUIRIES, |rate| (seconds * rate) as usize);
         // Each group includes the probe and the reference. There is room for at least one row.
-        most.min(MAX_QUESTIONS).min(self.most).saturating_sub(2).max(1)
+        most.min(MAX_INQUIRIES).min(self.most).saturating_sub(2).max(1)
     }
 
     /// Stores the answers about a group. Settled rows are removed from it.
@@ -172,17 +172,17 @@ impl Reconciler<'_> {
         reconciliation: &mut Reconciliation,
     ) -> Result<(), LedgerError> {
         let (now, patience) = ((self.clock)(), denial_wait(self.run.endpoint, self.run.lag));
-        let (mut questions, mut events) = (Vec::new(), Vec::new());
+        let (mut inquiries, mut events) = (Vec::new(), Vec::new());
         let (mut left, mut receipts) = (Vec::new(), Vec::new());
         for (mut doubt, answer) in std::mem::take(group).into_iter().zip(answers) {
             receipts.extend(self.build_receipt(&doubt, answer).filter(|_| trust != StatusTrust::Blind));
-            let (question, change) = evaluate_answer(&doubt, trust, answer, patience, now);
+            let (inquiry, change) = evaluate_answer(&doubt, trust, answer, patience, now);
             reconciliation.asked += 1;
             let unclear = matches!(answer, StatusAnswer::Unclear(_));
             reconciliation.unclear += u64::from(unclear);
             reconciliation.blind += u64::from(trust == StatusTrust::Blind && !unclear);
-            questions.push(question.clone());
-            doubt.history = Some(question);
+            inquiries.push(inquiry.clone());
+            doubt.history = Some(inquiry);
             let settled = change.as_ref().is_some_and(|change| {
                 let state = change.settled_state(doubt.chain, self.run.endpoint);
                 reconciliation.count_change(change, state)
@@ -196,9 +196,9 @@ impl Reconciler<'_> {
             }
         }
         *group = left;
-        self.ledger.keep_asked_rows(self.run.key, questions).await?;
-        failpoint::pass("questions.kept");
-        if self.ledger.record_events(self.lease, events).await? == Ownership::Lost {
+        self.ledger.update_runs(vec![self.run.key], RunUpdate::Inquiries(inquiries)).await?;
+        failpoint::pass("inquiries.kept");
+        if self.ledger.update_rows(self.lease, RowUpdate::Events(events)).await? == Ownership::Lost {
             reconciliation.lost = true;
         }
         // The event proves that the message was sent. Its delivery status counts like that of any receipt.
@@ -255,8 +255,8 @@ pub const RECONCILE_WAITS: [Duration; 3] = [Duration::from_secs(1), Duration::fr
 /// The maximum time that a run waits for its rows in doubt.
 pub const MAX_STAY: Duration = Duration::from_secs(30);
 
-/// The maximum number of questions about a row.
-const MAX_ROW_QUESTIONS: u32 = 20;
+/// The maximum number of inquiries about a row.
+const MAX_ROW_INQUIRIES: u32 = 20;
 /// How long a row is asked about after sending.
 const MAX_AGE: Duration = Duration::from_secs(24 * 3_600);
 /// The number of denials, each after its wait, that make a row `not found`.
@@ -321,7 +321,7 @@ pub fn denial_wait(endpoint: Endpoint, lag: Option<Duration>) -> Duration {
     least.max(lag.unwrap_or_default() * 10)
 }
 
-/// The result of an answer: the updated question, and the change of the row if there is one.
+/// The result of an answer: the updated inquiry, and the change of the row if there is one.
 #[must_use]
 pub(super) fn evaluate_answer(
     doubt: &MessageInDoubt,
@@ -330,40 +330,40 @@ pub(super) fn evaluate_answer(
     patience: Duration,
     now: Timestamp,
 ) -> (AskedRow, Option<RowChange>) {
-    let mut question = next_question(doubt, answer, now);
+    let mut inquiry = next_inquiry(doubt, answer, now);
     if let (StatusAnswer::Known { status, msg_id, channel, .. }, StatusTrust::Full | StatusTrust::KnownOnly) =
         (answer, trust)
     {
         let (status, msg_id, channel) = (status.name().to_owned(), msg_id.clone(), channel.clone());
-        return (question, Some(RowChange::Found { status, msg_id, channel }));
+        return (inquiry, Some(RowChange::Found { status, msg_id, channel }));
     }
     if trust == StatusTrust::Blind && !matches!(answer, StatusAnswer::Unclear(_)) {
-        question.answer = format!(
+        inquiry.answer = format!(
             "{}; this is inconclusive, because the gateway gives the same response for sent and unsent messages",
-            question.answer
+            inquiry.answer
         );
     }
     if matches!((answer, trust), (StatusAnswer::Denied(_), StatusTrust::Full)) {
-        let before = question.negative_at.unwrap_or(doubt.since);
+        let before = inquiry.negative_at.unwrap_or(doubt.since);
         if elapsed(before, now) >= patience {
-            question.negatives += 1;
-            question.negative_at = Some(now);
+            inquiry.negatives += 1;
+            inquiry.negative_at = Some(now);
         }
     }
     let change = if doubt.unresolved {
         None
-    } else if question.negatives >= DENIALS_NEEDED && !doubt.not_found {
-        Some(RowChange::NotFound { asked: question.asked })
-    } else if question.asked >= MAX_ROW_QUESTIONS || elapsed(doubt.since, now) >= MAX_AGE {
-        Some(RowChange::Unresolved { asked: question.asked })
+    } else if inquiry.negatives >= DENIALS_NEEDED && !doubt.not_found {
+        Some(RowChange::NotFound { asked: inquiry.asked })
+    } else if inquiry.asked >= MAX_ROW_INQUIRIES || elapsed(doubt.since, now) >= MAX_AGE {
+        Some(RowChange::Unresolved { asked: inquiry.asked })
     } else {
         None
     };
-    (question, change)
+    (inquiry, change)
 }
 
-/// The record of questions with another answer.
-fn next_question(doubt: &MessageInDoubt, answer: &StatusAnswer, now: Timestamp) -> AskedRow {
+/// The record of inquiries with another answer.
+fn next_inquiry(doubt: &MessageInDoubt, answer: &StatusAnswer, now: Timestamp) -> AskedRow {
     let answer = match answer {
         StatusAnswer::Known { status, .. } => format!("status {status}"),
         StatusAnswer::Denied(words) if words.is_empty() => "message unknown".to_owned(),
@@ -442,8 +442,8 @@ mod tests {
     ) -> (MessageInDoubt, Vec<Option<RowChange>>) {
         let mut changes = Vec::new();
         for (second, answer) in answers {
-            let (question, change) = evaluate_answer(&doubt, trust, answer, PATIENCE, at(*second));
-            doubt.history = Some(question);
+            let (inquiry, change) = evaluate_answer(&doubt, trust, answer, PATIENCE, at(*second));
+            doubt.history = Some(inquiry);
             doubt.not_found |= matches!(change, Some(RowChange::NotFound { .. }));
             doubt.unresolved |= matches!(change, Some(RowChange::Unresolved { .. }));
             changes.push(change);
@@ -492,12 +492,12 @@ mod tests {
         for trust in [StatusTrust::KnownOnly, StatusTrust::Blind] {
             let (doubt, changes) = ask_repeatedly(doubt(), trust, &denials(&[60, 120, 180, 240, 300]));
             assert_eq!(changes, vec![None; 5], "{trust:?}");
-            assert_eq!(doubt.history.map(|question| question.negatives), Some(0));
+            assert_eq!(doubt.history.map(|inquiry| inquiry.negatives), Some(0));
         }
     }
 
     #[test]
-    fn row_is_unresolved_after_twenty_questions_or_a_day() {
+    fn row_is_unresolved_after_twenty_inquiries_or_a_day() {
         let answers: Vec<_> = (1..=21).map(|second| (second, unclear())).collect();
         let (_, changes) = ask_repeatedly(doubt(), StatusTrust::Blind, &answers);
         assert_eq!(changes[18..], [None, Some(RowChange::Unresolved { asked: 20 }), None], "labelled once");

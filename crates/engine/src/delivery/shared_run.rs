@@ -11,8 +11,8 @@ use super::tally::{SendEnding, Stop, StopKind};
 use campaign_core::domain::OperationOutcome;
 use campaign_core::failpoint;
 use campaign_ledger::{
-    Allowance, EnvelopeRecord, Lease, Ledger, LedgerError, Ownership, RowSpan, RowState, Run, RunFilter, ShardDraw,
-    ShardWorker, StopRequest,
+    Allowance, EnvelopeRecord, Lease, Ledger, LedgerError, Ownership, RowSpan, RowState, Run, RunFilter, RunUpdate,
+    ShardDraw, ShardWorker, StopRequest,
 };
 
 /// The interval of checks while other workers hold shards.
@@ -65,7 +65,7 @@ impl<S: ShardSender> Participant<'_, S> {
     /// Stops the run for all workers.
     async fn halt_run(&self, run: &Run, stop: &Stop) -> Result<(), LedgerError> {
         let request = StopRequest::Halt { kind: stop.kind, reason: stop.reason.clone() };
-        self.ledger.request_stop(run.key, request).await
+        self.ledger.update_runs(vec![run.key], RunUpdate::Stop(request)).await
     }
 
     /// Works on a shared run until nothing is left for this worker. Stops the run for all workers if continuing would
@@ -439,7 +439,7 @@ mod participant_tests {
     async fn process_that_lost_its_run_does_not_wait_for_others() {
         let ledger: Arc<dyn Ledger> = Arc::new(MemoryLedger::new(LedgerContents::default(), clock));
         let run = ledger.create_run(&new_run()).await.unwrap();
-        ledger.open_run(run.key, None).await.unwrap();
+        ledger.open_run(run.key, None, None).await.unwrap();
         let lock = ledger.acquire_campaign_lock("sale", "account").await.unwrap().expect("nobody has it");
         let lease = ledger.claim_run(&lock, run.key).await.unwrap().lease;
         let sender = OvertakenSender(ledger.as_ref(), &lock);

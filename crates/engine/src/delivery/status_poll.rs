@@ -1,4 +1,4 @@
-//! Status queries: polling of messages without a final status, before a retry, and of the first messages of a run.
+//! Status inquiries: polling of messages without a final status, before a retry, and of the first messages of a run.
 //!
 //! The lifetimes of a message's channels say when an answer about it is final.
 
@@ -128,7 +128,7 @@ impl StatusPoller<'_> {
     /// The size of a group. Each group includes the probe.
     #[must_use]
     pub fn group_size(&self) -> usize {
-        MAX_QUESTIONS.min(self.most).saturating_sub(1).max(1)
+        MAX_INQUIRIES.min(self.most).saturating_sub(1).max(1)
     }
 
     /// Asks about a group of messages once, at the speed that this share of the account's rate allows. Returns the
@@ -145,11 +145,11 @@ impl StatusPoller<'_> {
         polled: &mut PollCounts,
     ) -> Result<Option<Vec<Option<Receipt>>>, LedgerError> {
         let Self { ledger, gateway, run, ref allowance, most, .. } = *self;
-        let questions = StatusQuery { ledger, gateway, run, allowance, most };
+        let inquiries = StatusInquiry { ledger, gateway, run, allowance, most };
         let began = Instant::now();
         // A reference is not needed, because denials do not count here.
         let ids = group.iter().map(|message| message.id);
-        let Some((trust, answers)) = questions.ask_trusted(ids, None, deadline).await? else { return Ok(None) };
+        let Some((trust, answers)) = inquiries.ask_trusted(ids, None, deadline).await? else { return Ok(None) };
         let answered = self.store_answers(group, trust, answers, polled).await?;
         let operations = group.len() as f64 + 1.0;
         let turn = self.allowance.rate.map_or(Duration::ZERO, |rate| {
@@ -197,8 +197,8 @@ impl StatusPoller<'_> {
     }
 }
 
-/// The maximum number of questions in an envelope, including the probe and the reference.
-pub(super) const MAX_QUESTIONS: usize = 50;
+/// The maximum number of inquiries in an envelope, including the probe and the reference.
+pub(super) const MAX_INQUIRIES: usize = 50;
 
 /// The receipt in an answer. `None` if the gateway does not know the message.
 pub(super) fn to_receipt(answer: StatusAnswer, source: ReceiptSource) -> Option<Receipt> {
@@ -206,8 +206,8 @@ pub(super) fn to_receipt(answer: StatusAnswer, source: ReceiptSource) -> Option<
     Some(Receipt { msg_id: msg_id.map(GatewayMessageId::normalize), channel, updated, ..Receipt::new(source, status) })
 }
 
-/// A status query about messages of a run.
-pub(super) struct StatusQuery<'a> {
+/// A status inquiry about messages of a run.
+pub(super) struct StatusInquiry<'a> {
     pub(super) ledger: &'a dyn Ledger,
     pub(super) gateway: &'a dyn Gateway,
     pub(super) run: &'a Run,
@@ -216,10 +216,10 @@ pub(super) struct StatusQuery<'a> {
     pub(super) most: usize,
 }
 
-impl StatusQuery<'_> {
+impl StatusInquiry<'_> {
     /// The answers about messages, in order, and their trust. `None` if there was no time.
     ///
-    /// The query also includes a probe, which was never sent, and, if given, a reference, which certainly was.
+    /// The inquiry also includes a probe, which was never sent, and, if given, a reference, which certainly was.
     pub(super) async fn ask_trusted(
         &self,
         messages: impl Iterator<Item = MessageId>,
@@ -308,7 +308,7 @@ impl StatusPoller<'_> {
 
 /// The maximum number of queried messages per envelope.
 const MAX_ASKED: usize = 5;
-/// The interval between queries.
+/// The interval between inquiries.
 const ASK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The result of asking about first messages.
@@ -324,7 +324,7 @@ pub(super) struct LateRejections {
 /// Asks until each message has left the queue or `deadline` has passed.
 ///
 /// # Errors
-/// If the ledger cannot reserve room for the questions.
+/// If the ledger cannot reserve room for the inquiries.
 pub(super) async fn ask_until_known(
     submitter: &Submitter,
     queued: &[QueuedMessage],

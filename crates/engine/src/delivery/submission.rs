@@ -20,7 +20,8 @@ use campaign_core::domain::{DeliveryState, OperationOutcome, ReportedChannel, Ro
 use campaign_core::failpoint;
 use campaign_gateway::{Envelope, GatewayReply, MayLeave, Signal};
 use campaign_ledger::{
-    Bound, Intent, KeptReceipt, LedgerError, NewRowEvent, Ownership, Permit, RowChange, SentRow, Settlement,
+    Bound, Intent, LedgerError, NewRowEvent, Ownership, Permit, RowChange, RowUpdate, SentRow, Settlement,
+    StoredReceipt,
 };
 
 /// The extra time beyond the request's timeout.
@@ -183,7 +184,7 @@ impl Submitter {
         let (Some(first), Some(last)) = (repeats().min(), repeats().max()) else { return Ok(Vec::new()) };
         let rows = first.get()..last.get().saturating_add(1);
         let mut receipts = self.context.ledger.load_receipts(self.options.lease.run, rows).await?;
-        let is_delivery = |kept: &KeptReceipt| {
+        let is_delivery = |kept: &StoredReceipt| {
             matches!(kept.receipt.status.delivery_state(), DeliveryState::Delivered | DeliveryState::Read)
         };
         receipts.retain(|(row, kept)| kept.iter().any(is_delivery) && repeats().any(|repeated| repeated == *row));
@@ -221,7 +222,7 @@ impl Submitter {
             }
         };
         let events = refused.iter().map(event).collect();
-        self.context.ledger.record_events(self.options.lease, events).await
+        self.context.ledger.update_rows(self.options.lease, RowUpdate::Events(events)).await
     }
 
     fn silence_reply(&self, envelope: &Envelope) -> GatewayReply {

@@ -1,21 +1,32 @@
-//! Columns of the results: name and value of each. Pure.
+//! Columns of the results: the name of each column, and its value from the known facts about a row. Pure.
 //!
 //! Programs read columns by name, so a column never changes its name, and new columns are appended.
 
 use std::borrow::Cow;
 
-use campaign_content::audience::ListHeader;
-use campaign_core::domain::{GatewayMessageId, OperationKind, Phone, Row};
-use campaign_ledger::RowState;
+use jiff::Timestamp;
+use roaring::RoaringBitmap;
+
+use super::earlier_messages::EarlierMessage;
+use super::layout::{Layout, RowBuffer};
+use super::listing::RowSelection;
+use super::row_outcomes::{Amendment, RowRecord};
+use campaign_content::audience::{Chunk, ListHeader, PhoneColumns, RecordFields};
+use campaign_core::domain::{
+    Channel, FALLBACK_NOT_REPORTED, GatewayMessageId, OperationKind, OperationOutcome, Phone, Receipt, Region, Row,
+    VariantAllocation,
+};
+use campaign_ledger::{ENDED_EARLY, RowChange, RowState, Run, RunActivity};
+use campaign_manifest::CampaignBrief;
 
 /// A column of the results. These come before the columns of the recipient list.
 pub(super) struct ResultColumn {
     pub(super) name: &'static str,
-    pub(super) value: for<'c> fn(&'c ResultCells<'_>) -> ColumnValue<'c>,
+    value: for<'c> fn(&'c ResultCells<'_>) -> ColumnValue<'c>,
 }
 
 /// The value of a cell.
-pub(super) enum ColumnValue<'c> {
+enum ColumnValue<'c> {
     /// A number, or empty.
     Number(Option<u64>),
     /// A text of digits only, or empty.
@@ -24,28 +35,28 @@ pub(super) enum ColumnValue<'c> {
 }
 
 /// The values of a row's cells. Empty texts have no value.
-pub(super) struct ResultCells<'k> {
-    pub(super) row: Row,
-    pub(super) id: Option<u64>,
-    pub(super) phone: Option<Phone>,
-    pub(super) state: RowState,
-    pub(super) kind: OperationKind,
-    pub(super) msg_id: Option<&'k GatewayMessageId>,
-    pub(super) request_id: &'k str,
-    pub(super) parts: Option<u32>,
-    pub(super) gateway_status: &'k str,
-    pub(super) reason: Cow<'k, str>,
-    pub(super) error: &'k str,
-    pub(super) submitted_at: &'k str,
-    pub(super) updated_at: Cow<'k, str>,
-    pub(super) delivered_by: &'k str,
-    pub(super) delivered_at: Cow<'k, str>,
-    pub(super) answer: &'k str,
-    pub(super) run: &'k str,
-    pub(super) delivered_at_is: &'k str,
-    pub(super) read_by: &'k str,
-    pub(super) message_run: &'k str,
-    pub(super) message_state: &'k str,
+struct ResultCells<'k> {
+    row: Row,
+    id: Option<u64>,
+    phone: Option<Phone>,
+    state: RowState,
+    kind: OperationKind,
+    msg_id: Option<&'k GatewayMessageId>,
+    request_id: &'k str,
+    parts: Option<u32>,
+    gateway_status: &'k str,
+    reason: Cow<'k, str>,
+    error: &'k str,
+    submitted_at: &'k str,
+    updated_at: Cow<'k, str>,
+    delivered_by: &'k str,
+    delivered_at: Cow<'k, str>,
+    answer: &'k str,
+    run: &'k str,
+    delivered_at_is: &'k str,
+    read_by: &'k str,
+    message_run: &'k str,
+    message_state: &'k str,
 }
 
 /// The columns, in order.
@@ -166,6 +177,288 @@ fn header_columns(header: &ListHeader) -> impl Iterator<Item = RecipientColumn> 
         header: header.clone(),
         key: if header.is_empty() { name } else { header }.clone(),
     })
+}
+
+/// What all rows of a listing have in common.
+pub(super) struct RowFormatter {
+    pub(super) layout: Layout,
+    /// The position of each recipient column in this list.
+    pub(super) own: Vec<Option<usize>>,
+    /// The variants of the campaign.
+    pub(super) variants: VariantLookup,
+    /// The operation type of unsent rows, in a campaign without variants.
+    pub(super) kind: OperationKind,
+    /// The run and its name; `None` for a dry run.
+    pub(super) run: Option<(Run, String)>,
+    /// Selects rows by condition.
+    pub(super) selection: RowSelection,
+    /// Selects rows by number; `None` for all rows.
+    pub(super) only: Option<RoaringBitmap>,
+    pub(super) region: Option<Region>,
+    pub(super) phones: PhoneColumns,
+    /// The activity of the run.
+    pub(super) activity: RunActivity,
+}
+
+/// Finds the variant of a recipient.
+pub(super) struct VariantLookup {
+    allotment: VariantAllocation,
+    /// The name and operation type of each variant; empty without variants.
+    arms: Vec<(String, OperationKind)>,
+    /// Whether the results have a variant column, because this or another listed run has variants.
+    shown: bool,
+}
+
+impl VariantLookup {
+    /// The variants of a campaign.
+    pub(super) fn from_brief(brief: &CampaignBrief, shown: bool) -> Self {
+        let arms = brief.list_arms();
+        let arms = arms.iter().filter_map(|arm| Some((arm.name?.to_owned(), arm.content.kind))).collect();
+        Self { allotment: brief.variant_allocation(), arms, shown }
+    }
+
+    /// The variant of a recipient. `None` without a number, or if the campaign has no variants.
+    fn find_variant(&self, phone: Option<Phone>) -> Option<&(String, OperationKind)> {
+        self.arms.get(phone.filter(|_| !self.arms.is_empty()).map(|phone| self.allotment.assign_variant(phone))?)
+    }
+}
+
+/// The known facts about a row.
+pub(super) struct RowFacts {
+    /// Its record; `None` without an attempt.
+    pub(super) record: Option<RowRecord>,
+    pub(super) exclusion: Option<Exclusion>,
+    /// The message of an earlier run that a skipped row refers to.
+    pub(super) earlier: Option<EarlierMessage>,
+}
+
+/// The reason why a row is never sent.
+pub(super) struct Exclusion {
+    pub(super) state: RowState,
+    pub(super) reason: String,
+}
+
+impl RowFacts {
+    /// The state of the row, given the run's activity.
+    pub(super) fn state(&self, activity: RunActivity) -> RowState {
+        match &self.record {
+            Some(record) => record.state,
+            None => activity.unattempted_state(self.exclusion.as_ref().map(|exclusion| exclusion.state)),
+        }
+    }
+
+    /// The number to which it was sent, or else a valid number in the list.
+    pub(super) fn phone(&self, own: RecordFields<'_>, columns: &PhoneColumns, region: Option<Region>) -> Option<Phone> {
+        self.record.as_ref().map_or_else(|| columns.choose_phone(own, region).ok(), |record| record.phone)
+    }
+}
+
+impl RowFormatter {
+    /// Formats the listed rows of a group; `facts` has an entry for each row.
+    pub(super) fn format_rows(&self, chunk: &Chunk, facts: &[RowFacts]) -> Vec<u8> {
+        let mut line = RowBuffer::new(&self.layout, chunk.len());
+        for (record, facts) in chunk.iter().zip(facts) {
+            let state = facts.state(self.activity);
+            if self.is_listed(record.row, record.fields, facts, state) {
+                line.begin_row();
+                self.fill_row(&mut line, record.row, record.fields, facts, state);
+                line.end_row();
+            }
+        }
+        line.into_bytes()
+    }
+
+    /// Finds the listed rows of a group; `facts` has an entry for each row.
+    pub(super) fn find_listed_rows(&self, chunk: &Chunk, facts: &[RowFacts]) -> Vec<Row> {
+        let listed = chunk
+            .iter()
+            .zip(facts)
+            .filter(|(record, facts)| self.is_listed(record.row, record.fields, facts, facts.state(self.activity)));
+        listed.map(|(record, _)| record.row).collect()
+    }
+
+    /// Whether a row is listed.
+    fn is_listed(&self, row: Row, own: RecordFields<'_>, facts: &RowFacts, state: RowState) -> bool {
+        self.only.as_ref().is_none_or(|only| only.contains(row.get()))
+            && self.selection.matches(row, state, facts.record.as_ref())
+            && (!self.selection.needs_cells() || {
+                let cells = self.build_cells(row, own, facts, state);
+                self.selection.matches_cells(cells.phone, cells.error, cells.gateway_status)
+            })
+    }
+
+    /// Our identifier of a row's message, from the run itself or from a retry order.
+    fn message_id(&self, row: Row, order: Option<u32>) -> Option<u64> {
+        let (run, _) = self.run.as_ref()?;
+        Some(run.message_id(row, order)?.get())
+    }
+
+    fn fill_row(&self, line: &mut RowBuffer<'_>, row: Row, own: RecordFields<'_>, facts: &RowFacts, state: RowState) {
+        let cells = self.build_cells(row, own, facts, state);
+        for column in &RESULT_COLUMNS {
+            match (column.value)(&cells) {
+                ColumnValue::Number(number) => line.push_number(number),
+                ColumnValue::Digits(number) => line.push_digits(number),
+                ColumnValue::Text(text) => line.push_text(text),
+            }
+        }
+        if self.variants.shown {
+            let gets_one = !matches!(state, RowState::Skipped | RowState::Invalid);
+            let variant = self.variants.find_variant(cells.phone.filter(|_| gets_one));
+            line.push_text(variant.map_or("", |(name, _)| name));
+        }
+        self.own.iter().for_each(|place| line.push_text(place.map_or("", |column| own.get(column))));
+    }
+
+    fn build_cells<'k>(
+        &'k self,
+        row: Row,
+        own: RecordFields<'_>,
+        facts: &'k RowFacts,
+        state: RowState,
+    ) -> ResultCells<'k> {
+        let sent = facts.record.as_ref();
+        let settled = sent.and_then(|record| record.settled.as_ref());
+        let outcome = settled.map(|(_, outcome)| outcome);
+        let amendment = sent.and_then(|record| record.amendment.as_ref());
+        let last_event = amendment.and_then(|amendment| amendment.last.as_ref());
+        let OutcomeTexts { reason, error, request_id, answer } =
+            outcome_texts(outcome, facts.exclusion.as_ref()).for_state(state);
+        // A row can be skipped after an attempt.
+        let left_out = facts.exclusion.as_ref().filter(|_| state == RowState::Skipped);
+        let reason = match (state, outcome, left_out) {
+            (RowState::InDoubt, None, _) => ENDED_EARLY,
+            (RowState::Skipped, _, Some(exclusion)) => &exclusion.reason,
+            // The list did not exclude the recipient: the run ended before the row was sent.
+            (RowState::Skipped, _, None) => self.activity.skip_reason(),
+            _ => reason,
+        };
+        let lacks_fallback = sent.is_some_and(RowRecord::lacks_fallback);
+        let reason = if lacks_fallback { FALLBACK_NOT_REPORTED } else { reason };
+        let decided = amendment.filter(|_| left_out.is_none() && !lacks_fallback);
+        let (parts, gateway_status) = match (outcome, last_event) {
+            (_, Some((_, RowChange::Found { status, .. }))) => (None, status.as_str()),
+            (Some(OperationOutcome::Accepted { parts, .. }), _) => (*parts, ""),
+            _ => (None, ""),
+        };
+        let summary = sent.and_then(|record| record.receipt_summary.as_ref());
+        let receipt = summary.map(|summary| &summary.last.receipt);
+        let delivery = sent.and_then(RowRecord::delivery);
+        let channel = |channel: Option<Channel>| channel.map_or("", Channel::name);
+        let before = last_event.map(|(at, _)| at).or(settled.map(|(at, _)| at)).map_or("", |at| at);
+        let updated_at = match summary {
+            Some(summary) => Cow::Owned(format_instant(summary.last.at)),
+            None => Cow::Borrowed(before),
+        };
+        let phone = facts.phone(own, &self.phones, self.region);
+        let planned = || self.variants.find_variant(phone).map_or(self.kind, |(_, kind)| *kind);
+        let own_run = self.run.as_ref().map_or("", |(_, name)| name);
+        // A row without its own message refers to that of an earlier run.
+        let earlier = facts.earlier.as_ref().filter(|_| sent.is_none());
+        let (message_run, message_state) = match (sent, earlier) {
+            (Some(_), _) => (own_run, state.name()),
+            (None, Some(earlier)) => (&*earlier.run, earlier.state.map_or("", RowState::name)),
+            (None, None) => ("", ""),
+        };
+        ResultCells {
+            row,
+            id: sent
+                .and_then(|record| self.message_id(row, record.order()))
+                .or_else(|| earlier.and_then(|earlier| Some(earlier.id?.get()))),
+            phone,
+            state,
+            kind: sent.map_or_else(planned, |record| record.kind),
+            msg_id: sent.and_then(RowRecord::msg_id).or_else(|| earlier.and_then(|earlier| earlier.msg_id.as_ref())),
+            request_id: earlier.and_then(|earlier| earlier.request_id.as_deref()).unwrap_or(request_id),
+            parts,
+            gateway_status: receipt.map_or(gateway_status, |receipt| receipt.status.name()),
+            reason: decided
+                .map_or(Cow::Borrowed(reason), |amendment| describe_amendment(amendment, reason, state).into()),
+            error: reported_error(receipt, state).unwrap_or(error),
+            submitted_at: sent.map_or("", |record| &record.submitted_at),
+            updated_at,
+            delivered_by: channel(delivery.and_then(|delivery| delivery.channel)),
+            delivered_at: delivery.map(|delivery| format_instant(delivery.at)).unwrap_or_default().into(),
+            answer,
+            run: own_run,
+            delivered_at_is: delivery.map_or("", |delivery| delivery.certainty.name()),
+            read_by: channel(delivery.and_then(|delivery| delivery.read_by)),
+            message_run,
+            message_state,
+        }
+    }
+}
+
+/// The gateway's error in a receipt. `None` if only one channel failed, not the message.
+pub(super) fn reported_error(receipt: Option<&Receipt>, state: RowState) -> Option<&str> {
+    let receipt = receipt.filter(|receipt| state == RowState::Failed || !receipt.status.is_failure())?;
+    receipt.error.as_deref()
+}
+
+/// A time as RFC 3339 in UTC with milliseconds.
+fn format_instant(at: Timestamp) -> String {
+    format!("{at:.3}")
+}
+
+/// The texts of an outcome.
+#[derive(Default)]
+struct OutcomeTexts<'a> {
+    reason: &'a str,
+    error: &'a str,
+    request_id: &'a str,
+    answer: &'a str,
+}
+
+impl OutcomeTexts<'_> {
+    /// Without reasons that later proof of the state replaced: why the row was in doubt or not sent, and an earlier error.
+    fn for_state(self, state: RowState) -> Self {
+        let reason = if state.is_proven() { "" } else { self.reason };
+        let error = if state.is_with_gateway() { "" } else { self.error };
+        Self { reason, error, ..self }
+    }
+}
+
+fn outcome_texts<'a>(outcome: Option<&'a OperationOutcome>, exclusion: Option<&'a Exclusion>) -> OutcomeTexts<'a> {
+    let none = OutcomeTexts::default();
+    match outcome {
+        None => OutcomeTexts { reason: exclusion.map_or("", |exclusion| &exclusion.reason), ..none },
+        Some(OperationOutcome::Accepted { answer, .. }) => {
+            OutcomeTexts { answer: answer.as_deref().unwrap_or(""), ..none }
+        }
+        Some(OperationOutcome::Queued { request_id }) => OutcomeTexts { request_id, ..none },
+        Some(OperationOutcome::Rejected { error }) => OutcomeTexts { error, ..none },
+        Some(OperationOutcome::NotSent { reason } | OperationOutcome::InDoubt { reason }) => {
+            OutcomeTexts { reason, ..none }
+        }
+    }
+}
+
+/// The reason for a row's state after receipts, answers and decisions; `before` is why it was in doubt or rejected. Proof of
+/// the state replaces all decisions and all inquiries without a result.
+fn describe_amendment(amendment: &Amendment, before: &str, state: RowState) -> String {
+    let asked = |times: &u32| if *times == 1 { "once".to_owned() } else { format!("{times} times") };
+    let because = |why: &Option<String>| why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
+    let last = amendment.last.as_ref().map(|(_, change)| change);
+    let text = match last.filter(|change| !state.is_proven() || matches!(change, RowChange::Found { .. })) {
+        None => before.to_owned(),
+        Some(RowChange::Found { .. }) => "confirmed by the gateway".to_owned(),
+        Some(RowChange::NotFound { asked: times }) => {
+            format!("{before}; not found: the gateway was asked {} and has no record of the message", asked(times))
+        }
+        Some(RowChange::Unresolved { asked: times }) => {
+            format!("{before}; the gateway was asked {} but gave no conclusive response", asked(times))
+        }
+        Some(RowChange::AssumedSent { by, why }) => format!("marked as sent by {by}{}", because(why)),
+        Some(RowChange::NotSent { by, why }) => format!("marked as not sent by {by}{}", because(why)),
+        Some(RowChange::SendAgain { by, why }) => format!("another attempt was requested by {by}{}", because(why)),
+        Some(RowChange::Retry { by, .. }) => format!("a retry as a new message was requested by {by}"),
+    };
+    const DUPLICATE: &str = "duplicate suspected: an earlier attempt was sent after all";
+    match (amendment.duplicate, text.as_str()) {
+        (false, _) => text,
+        (true, "") => DUPLICATE.to_owned(),
+        (true, text) => format!("{DUPLICATE}; {text}"),
+    }
 }
 
 #[cfg(test)]

@@ -9,14 +9,14 @@ use std::sync::Arc;
 use roaring::RoaringBitmap;
 
 use super::listing::{FrozenList, ListSource, ReadAheadList};
-use super::row_records::{RowRecord, RowRecords};
+use super::row_outcomes::{RowRecord, RowRecords};
 use super::{ResultsError, is_owned};
 use crate::check::{ALREADY_SENT, TextHash, find_equal_range, reader_settings};
 use crate::delivery::{FrozenInputs, compile_without_condition, for_each_text};
 use campaign_content::audience::{PhoneColumns, RecipientReader};
 use campaign_core::domain::{GatewayMessageId, MessageId, Phone, Region, Row};
 use campaign_ledger::{
-    Copies, EnvelopeReader, ExcludedRows, Ledger, LedgerError, RowState, Run, RunFilter, RunProgress,
+    Copies, EnvelopeReader, ExcludedRows, Ledger, LedgerError, NumberFilter, RowState, Run, RunFilter, RunProgress,
 };
 use campaign_manifest::{CampaignBrief, DuplicatePolicy};
 
@@ -110,7 +110,7 @@ impl<'a> EarlierRuns<'a> {
         wanted: &[WantedRow],
         found: &mut Vec<(u32, EarlierMessage)>,
     ) -> Result<(), ResultsError> {
-        let numbers = self.ledger.load_sent_numbers(&[run.key]).await?;
+        let numbers = self.ledger.load_numbers(NumberFilter::Sent(&[run.key])).await?;
         let name: Arc<str> = run.name().into();
         let message = |row| {
             (row, EarlierMessage { run: Arc::clone(&name), state: None, id: None, msg_id: None, request_id: None })

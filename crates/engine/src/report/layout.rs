@@ -1,6 +1,6 @@
 //! Formatting of result rows as CSV lines or JSON objects, and escaping for spreadsheets. Pure.
 //!
-//! It knows cells but not their meaning, which is in `row_writer`.
+//! It knows cells but not their meaning, which is in `columns`.
 
 use std::borrow::Cow;
 use std::collections::HashSet;

@@ -10,11 +10,10 @@ use tokio::sync::mpsc::{Receiver, channel};
 use tokio::task::JoinHandle;
 
 use super::ResultsError;
-use super::columns::RecipientColumns;
+use super::columns::{Exclusion, RecipientColumns, RowFacts, RowFormatter, VariantLookup};
 use super::earlier_messages::{EarlierMessages, EarlierRuns};
 use super::layout::Layout;
-use super::row_records::{RowRecord, RowRecords};
-use super::row_writer::{Exclusion, RowFacts, RowWriter, VariantLookup};
+use super::row_outcomes::{RowRecord, RowRecords};
 use crate::check::{Tee, reader_settings};
 use campaign_content::audience::{Chunk, ListHeader, RecipientReader};
 use campaign_core::domain::{Channel, OperationKind, Phone, Row, RowSet};
@@ -59,8 +58,8 @@ impl<'a> Listing<'a> {
     }
 
     /// The writer of its rows.
-    pub(super) fn row_writer(&self, layout: Layout, own: &RecipientColumns, header: &ListHeader) -> RowWriter {
-        RowWriter {
+    pub(super) fn row_formatter(&self, layout: Layout, own: &RecipientColumns, header: &ListHeader) -> RowFormatter {
+        RowFormatter {
             layout,
             own: own.find_positions(header),
             variants: VariantLookup::from_brief(self.brief, own.has_variants),
@@ -312,7 +311,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn rows_come_once_and_in_order() {
+    async fn each_row_is_listed_once_in_order() {
         let (mut list, sha256) = read_ahead(20_000);
         let mut next = 2;
         while let Some(group) = list.next_chunk().await {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use campaign_core::domain::{Channel, DeliveryState, Status};
-use campaign_ledger::{KeptReceipt, Run};
+use campaign_ledger::{Run, StoredReceipt};
 
 /// The tolerated clock skew between the gateway and this machine.
 const CLOCK_SKEW: SignedDuration = SignedDuration::from_mins(1);
@@ -75,13 +75,13 @@ impl GatewayClock {
 
 /// A receipt that proves a delivery, with the certainty of its time.
 struct Evidence<'r> {
-    receipt: &'r KeptReceipt,
+    receipt: &'r StoredReceipt,
     arrival: DeliveryState,
     certainty: TimeCertainty,
 }
 
 impl<'r> Evidence<'r> {
-    fn from_receipt(receipt: &'r KeptReceipt, sent: Timestamp, clock: GatewayClock) -> Option<Self> {
+    fn from_receipt(receipt: &'r StoredReceipt, sent: Timestamp, clock: GatewayClock) -> Option<Self> {
         let arrival = receipt.receipt.status.delivery_state();
         let certainty = match (arrival, receipt.receipt.updated) {
             (DeliveryState::Pending | DeliveryState::Failed, _) => return None,
@@ -107,7 +107,7 @@ impl MessageDelivery {
     /// The delivery that these receipts of one message prove, if any. `sent` are the times at which the
     /// message was sent, the earliest first: it was repeated if an earlier request had no answer.
     pub(super) fn from_receipts<'r>(
-        receipts: impl Iterator<Item = &'r KeptReceipt>,
+        receipts: impl Iterator<Item = &'r StoredReceipt>,
         sent: &[Timestamp],
         clock: GatewayClock,
     ) -> Option<Self> {
@@ -167,17 +167,17 @@ mod tests {
     const DAY: i64 = 86_400;
 
     /// A receipt of a channel: its status, the seconds from the request to the reported time, and to its arrival.
-    fn receipt(channel: &str, status: Status, reported: Option<i64>, arrived: i64) -> KeptReceipt {
+    fn receipt(channel: &str, status: Status, reported: Option<i64>, arrived: i64) -> StoredReceipt {
         let at = |second: i64| Timestamp::from_second(SENT + second).unwrap();
         let receipt = Receipt {
             updated: reported.map(at),
             channel: ReportedChannel::parse(channel),
             ..Receipt::new(ReceiptSource::Webhook, status)
         };
-        KeptReceipt { order: None, at: at(arrived), receipt }
+        StoredReceipt { order: None, at: at(arrived), receipt }
     }
 
-    fn delivery(receipts: &[KeptReceipt], clock: GatewayClock) -> MessageDelivery {
+    fn delivery(receipts: &[StoredReceipt], clock: GatewayClock) -> MessageDelivery {
         let sent = [Timestamp::from_second(SENT).unwrap()];
         MessageDelivery::from_receipts(receipts.iter(), &sent, clock).expect("a delivery")
     }
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn delivery_time_is_marked_by_what_the_receipts_prove() {
         use Status::{Delivered, Read, Undeliverable};
-        let table: &[(&[KeptReceipt], TimeCertainty, Option<u64>)] = &[
+        let table: &[(&[StoredReceipt], TimeCertainty, Option<u64>)] = &[
             (&[receipt("sms", Delivered, Some(30), 31)], Exact, Some(30)),
             (&[receipt("sms", Read, Some(900), 901), receipt("sms", Delivered, Some(30), 902)], Exact, Some(30)),
             (&[receipt("viber", Read, Some(900), 901)], AtLatest, Some(900)),
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn rehearsal_may_be_ahead_of_time() {
+    fn rehearsal_accepts_times_in_the_future() {
         let ahead =
             |days: i64| delivery(&[receipt("sms", Status::Delivered, Some(days * DAY), 1)], GatewayClock::Simulated);
         assert_eq!((ahead(2).certainty, ahead(365).certainty), (Exact, Uncertain));
@@ -216,7 +216,7 @@ mod tests {
     fn reading_counts_for_the_channel_that_reported_it() {
         use Status::{Delivered, Read};
         let (sms, viber) = (Some(Channel::Sms), Some(Channel::Viber));
-        let table: &[(&[KeptReceipt], Option<Channel>, Option<Channel>)] = &[
+        let table: &[(&[StoredReceipt], Option<Channel>, Option<Channel>)] = &[
             (&[receipt("sms", Delivered, Some(8), 9), receipt("viber", Read, Some(99), 99)], sms, viber),
             (&[receipt("viber", Read, Some(99), 99), receipt("sms", Delivered, Some(8), 100)], sms, viber),
             (&[receipt("sms", Delivered, Some(8), 9), receipt("", Read, Some(99), 99)], sms, sms),
@@ -233,7 +233,7 @@ mod tests {
     fn message_is_delivered_in_part_until_more_is_reported() {
         use Status::{Delivered, PartiallyDelivered, Read};
         let partial = || receipt("sms", PartiallyDelivered, Some(5), 6);
-        let in_part = |receipts: &[KeptReceipt]| delivery(receipts, GatewayClock::Real).in_part;
+        let in_part = |receipts: &[StoredReceipt]| delivery(receipts, GatewayClock::Real).in_part;
         assert!(in_part(&[partial()]));
         assert!(!in_part(&[partial(), receipt("sms", Delivered, Some(9), 9)]));
         assert!(!in_part(&[receipt("viber", Read, Some(9), 9), partial()]));

@@ -59,7 +59,7 @@ pub enum HistoryEvent {
         body: String,
     },
     /// The gateway was asked about it, last at this time.
-    Questions(AskedRow),
+    Inquiries(AskedRow),
     /// A delivery receipt arrived.
     Receipt(Receipt),
     /// A fact or decision about an attempt was recorded.
@@ -157,9 +157,9 @@ impl MessageHistory {
 
     /// The status requests about it, if any.
     #[must_use]
-    pub fn find_questions(&self) -> Option<&AskedRow> {
+    pub fn find_inquiries(&self) -> Option<&AskedRow> {
         self.entries.iter().find_map(|entry| match &entry.event {
-            HistoryEvent::Questions(question) => Some(question),
+            HistoryEvent::Inquiries(inquiry) => Some(inquiry),
             _ => None,
         })
     }
@@ -173,10 +173,9 @@ async fn load_entries(
     events: &RowEvents,
 ) -> Result<Vec<HistoryEntry>, LedgerError> {
     let mut entries = load_attempts(ledger, run, row, events).await?;
-    let questions = ledger.load_asked_rows(run.key).await?.into_iter().filter(|question| question.row == row);
-    entries.extend(
-        questions.map(|question| HistoryEntry { at: question.last_at, event: HistoryEvent::Questions(question) }),
-    );
+    let inquiries = ledger.load_asked_rows(run.key).await?.into_iter().filter(|inquiry| inquiry.row == row);
+    entries
+        .extend(inquiries.map(|inquiry| HistoryEntry { at: inquiry.last_at, event: HistoryEvent::Inquiries(inquiry) }));
     entries.extend(events.for_row(row).iter().map(|event| HistoryEntry {
         at: event.at,
         event: HistoryEvent::Change { envelope: event.envelope, change: event.change.clone() },

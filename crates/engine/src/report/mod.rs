@@ -17,13 +17,12 @@ mod preview;
 mod progress;
 mod recipients;
 mod replies;
-mod results;
+mod results_file;
+mod results_selection;
+mod row_outcomes;
 mod row_pages;
-mod row_records;
-mod row_writer;
 mod run_figures;
 mod run_report;
-mod run_results;
 mod run_view;
 mod target;
 mod workbook;
@@ -57,16 +56,16 @@ pub use replies::{
     OPT_OUT_COLUMNS, OptOutExportError, UnclearReply, export_opt_outs, find_unclear_replies, for_each_opt_out,
     opt_out_json, write_replies,
 };
-pub use results::{ResultsBackup, ResultsError, check_target, write_results, write_results_file};
+pub use results_file::{ResultsBackup, ResultsError, check_target, write_results, write_results_file};
+pub use row_outcomes::{Amendment, RowRecord, RowRecords};
 pub use row_pages::{RowIndex, RowSummary, load_row_summaries};
-pub use row_records::{Amendment, RowRecord, RowRecords};
 
+pub use results_selection::RunResults;
 pub use run_figures::{
     ACCEPTED_STATES, ArrivalKind, ChannelFigure, ChannelFigures, DeliveryTimes, FallbackChain, FallbackChainFigure,
     ReasonCount, ReasonCounts, RequestFigures, RowInDoubt, RowsInDoubt, RunFigures, RunTerms, Timeline, TimelinePoint,
 };
 pub use run_report::{RunReport, add_approvals, load_approvals, run_entry_json, run_json};
-pub use run_results::RunResults;
 pub use run_view::{
     FAILED_STATES, IN_DOUBT_STATES, NextStep, RunInDoubt, RunList, RunStatus, RunView, damaged_runs_json,
     find_runs_in_doubt, is_followed, is_owned,

@@ -10,7 +10,7 @@ use super::{ResultsError, RowRecords, is_owned};
 use campaign_core::domain::{
     FORGOTTEN, Media, OptOutWords, Phone, Receipt, RecipientReply, ReplyReading, ReportedChannel, Row,
 };
-use campaign_ledger::{KeptReceipt, Ledger, LedgerError, OptOut, ReceiptReader, Run};
+use campaign_ledger::{Ledger, LedgerError, OptOut, ReceiptReader, Run, StoredReceipt};
 
 /// The columns.
 const HEADER: [&str; 8] = ["run", "row", "to", "channel", "at", "text", "digit", "media"];
@@ -67,7 +67,7 @@ struct ReplyCells<'k> {
 }
 
 /// The replies in a receipt: texts, files, and pressed digits.
-fn extract_replies(kept: &KeptReceipt) -> impl Iterator<Item = ReplyCells<'_>> {
+fn extract_replies(kept: &StoredReceipt) -> impl Iterator<Item = ReplyCells<'_>> {
     // The delivery status is in the results.
     let Receipt {
         source: _,

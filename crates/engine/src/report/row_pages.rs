@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use roaring::RoaringBitmap;
 
-use super::row_records::{RowRecord, RowRecords};
-use super::row_writer::reported_error;
+use super::columns::reported_error;
+use super::row_outcomes::{RowRecord, RowRecords};
 use crate::delivery::Snapshot;
 use campaign_core::domain::{OperationOutcome, Phone, Row};
 use campaign_ledger::{ENDED_EARLY, Ledger, LedgerError, RowState, Run};

@@ -181,7 +181,7 @@ pub async fn is_owned(ledger: &dyn Ledger, run: &Run) -> Result<bool, LedgerErro
     }
     // Workers continue a run after the process that started it is gone.
     let in_shares = run.sharding.is_some() && !ledger.load_claimed_rows(run.key).await?.is_empty();
-    Ok(in_shares || run.epoch.is_some() && ledger.is_campaign_locked(&run.campaign, &run.account).await?)
+    Ok(in_shares || run.epoch.is_some() && ledger.find_campaign_lock(&run.campaign, &run.account).await?.is_some())
 }
 
 /// The states of rows with an unknown outcome.

@@ -218,9 +218,9 @@ impl Gateway for JsonApi {
 
     fn ask_statuses<'a>(&'a self, ids: &'a [MessageId]) -> BoxFuture<'a, Vec<StatusAnswer>> {
         Box::pin(async move {
-            let questions: Vec<Vec<u8>> = ids.iter().map(|&id| status::status_operation(id)).collect();
-            // The asynchronous endpoint returns only a `request_id`, so queries go to the synchronous one.
-            let exchange = self.post_operations(&self.sync_url, questions.iter().map(Vec::as_slice)).await;
+            let inquiries: Vec<Vec<u8>> = ids.iter().map(|&id| status::status_operation(id)).collect();
+            // The asynchronous endpoint returns only a `request_id`, so inquiries go to the synchronous one.
+            let exchange = self.post_operations(&self.sync_url, inquiries.iter().map(Vec::as_slice)).await;
             status::read_status_answers(ids, &exchange, &RedactingReader::new(self.key.expose_secret()))
         })
     }

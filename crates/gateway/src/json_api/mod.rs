@@ -1,7 +1,5 @@
 //! The gateway's JSON API (sections 2, 4 and 7 of the contract): encoding requests, HTTP, and reading answers.
 
-#[cfg(test)]
-mod answer_tests;
 mod encode;
 mod http;
 mod inquiry;
@@ -10,6 +8,8 @@ mod members;
 mod read_tests;
 mod receipt;
 mod reply;
+#[cfg(test)]
+mod tests;
 
 pub use encode::{OperationForm, encode_operation};
 pub use http::HttpExchange;

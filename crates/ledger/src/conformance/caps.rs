@@ -9,8 +9,8 @@ use super::scene::{
     single_intent,
 };
 use crate::{
-    BlockRequest, Bounds, CAPPED, CapQuery, Intent, Ledger, NewRun, OptOutRemoval, Permit, RemovalTarget, RowState,
-    SentRow, SharedRun, SuppressionPolicy, is_number_capped,
+    BlockRequest, Bounds, CAPPED, CapQuery, Intent, Ledger, NewRun, NumberFilter, OptOutRemoval, Permit, RemovalTarget,
+    RowState, SentRow, SharedRun, SuppressionPolicy, is_number_capped,
 };
 use campaign_core::domain::{FrequencyCap, OperationKind, Purpose, Row};
 
@@ -28,7 +28,8 @@ async fn begin_capped<L: Ledger>(scene: &Scene<L>, envelope: u32, caps: &[Freque
 
 /// The rows of 2 to 9 whose numbers caps suppress at planning time.
 async fn list_capped_rows<L: Ledger>(scene: &Scene<L>, caps: &[FrequencyCap], loopback: bool) -> Vec<u32> {
-    let numbers = scene.ledger.load_capped_numbers(CapQuery { caps, loopback, only: None }).await.unwrap();
+    let numbers =
+        scene.ledger.load_numbers(NumberFilter::Capped(CapQuery { caps, loopback, only: None })).await.unwrap();
     for row in 2..=9 {
         let is_capped = is_number_capped(&scene.ledger, phone(row), caps, loopback).await.unwrap();
         assert_eq!(is_capped, numbers.contains(phone(row)), "a single number gives the same answer");

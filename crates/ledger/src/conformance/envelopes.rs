@@ -7,15 +7,15 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::scene::*;
 use crate::{
-    Allowance, EnvelopeReader, EnvelopeRecord, Intent, Ledger, Permit, QuestionPermit, RowState, Settlement, SlotWait,
-    StopRequest,
+    Allowance, EnvelopeReader, EnvelopeRecord, InquiryPermit, Intent, Ledger, Permit, RowState, RunUpdate, Settlement,
+    SlotWait, StopRequest,
 };
 use campaign_core::domain::{Chain, OperationKind};
 
 pub(super) async fn intent_needs_the_lease_and_no_stop_request<L: Ledger>(scene: Scene<L>) {
     assert_eq!(scene.begin_envelope(1, scene.mine).await, granted(1));
     assert_eq!(scene.begin_envelope(2, scene.forged_lease()).await, Permit::Lost);
-    scene.ledger.request_stop(scene.run.key, StopRequest::Stop).await.unwrap();
+    scene.ledger.update_runs(vec![scene.run.key], RunUpdate::Stop(StopRequest::Stop)).await.unwrap();
     assert_eq!(scene.begin_envelope(2, scene.mine).await, Permit::StopRequested);
     assert_eq!(scene.ledger.list_envelope_summaries(scene.run.key).await.unwrap().len(), 1);
 }
@@ -63,26 +63,26 @@ pub(super) async fn rate_limit_delays_the_next_envelope_of_any_sender<L: Ledger>
     assert!(scene.ledger.reserve_rate(&Allowance::new("other", None), 1).await.unwrap().time > Duration::from_secs(59));
 }
 
-pub(super) async fn questions_leave_the_account_rate_to_messages<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn inquiries_leave_the_account_rate_to_messages<L: Ledger>(scene: Scene<L>) {
     let (account, longest) = (Allowance::new("account", Some(0.5)), Duration::from_secs(5));
-    let ask = async |account: &Allowance| scene.ledger.reserve_question(account, longest).await.unwrap();
+    let ask = async |account: &Allowance| scene.ledger.reserve_inquiry(account, longest).await.unwrap();
     scene.ledger.reserve_rate(&account, 1).await.unwrap();
-    let QuestionPermit::Granted { wait, next } = ask(&account).await else { panic!("no room") };
+    let InquiryPermit::Granted { wait, next } = ask(&account).await else { panic!("no room") };
     assert!(wait.time <= Duration::from_secs(2), "{wait:?} after one message");
     assert_eq!(next, Duration::from_secs(20), "a tenth of 0.5/s");
-    let QuestionPermit::Later(wait) = ask(&account).await else { panic!("a second question") };
+    let InquiryPermit::Later(wait) = ask(&account).await else { panic!("a second inquiry") };
     assert!(wait > Duration::from_secs(10) && wait <= next, "{wait:?}");
-    assert!(scene.ledger.reserve_rate(&account, 1).await.unwrap().time <= Duration::from_secs(4), "after one question");
+    assert!(scene.ledger.reserve_rate(&account, 1).await.unwrap().time <= Duration::from_secs(4), "after one inquiry");
     let reported = scene.ledger.list_rate_limits().await.unwrap();
     assert_eq!(
         (reported.len(), reported[0].0.as_str(), reported[0].1.taken),
         (1, "account", 3),
-        "the name of questions is not an account"
+        "the name of inquiries is not an account"
     );
     let idle = Allowance::new("idle", Some(1_000.0));
     let turn = ask(&idle).await;
-    assert!(matches!(turn, QuestionPermit::Granted { next, .. } if next == Duration::from_millis(1)), "{turn:?}");
-    assert!(matches!(ask(&Allowance::new("other", None)).await, QuestionPermit::Granted { .. }));
+    assert!(matches!(turn, InquiryPermit::Granted { next, .. } if next == Duration::from_millis(1)), "{turn:?}");
+    assert!(matches!(ask(&Allowance::new("other", None)).await, InquiryPermit::Granted { .. }));
 }
 
 pub(super) async fn envelope_reader_returns_each_envelope_once_in_order<L: Ledger>(scene: Scene<L>) {
@@ -255,7 +255,7 @@ pub(super) async fn concurrent_envelopes_match_sequential_envelopes<L: Ledger>(s
         let evidence = scene.ledger.load_evidence(scene.run.key, number).await.unwrap();
         assert_eq!(evidence, number.is_multiple_of(4).then(|| format!("the body of {number}")));
     }
-    scene.ledger.request_stop(scene.run.key, StopRequest::Stop).await.unwrap();
+    scene.ledger.update_runs(vec![scene.run.key], RunUpdate::Stop(StopRequest::Stop)).await.unwrap();
     let refused = join_all((81..=90).map(|n| begin(n, claim.lease))).await;
     assert!(refused.into_iter().all(|permit| permit.unwrap() == Permit::StopRequested));
 }

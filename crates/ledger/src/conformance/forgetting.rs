@@ -8,9 +8,9 @@ use roaring::RoaringBitmap;
 use super::bounds::with_second_run;
 use super::scene::*;
 use crate::{
-    BlockRequest, Bounds, CapQuery, ForgetOrder, Intent, Ledger, LedgerError, NewReceipt, OPTED_OUT, OptOut,
-    OptOutReach, OptOutRemoval, OptOutScope, Ownership, Permit, ReceiptOutcome, RemovalTarget, RowState, Run, RunEnd,
-    RunFilter, RunId, RunProgress, Settlement, StateCounts,
+    BlockRequest, Bounds, CapQuery, ForgetOrder, Intent, Ledger, LedgerError, NewReceipt, NumberFilter, OPTED_OUT,
+    OptOut, OptOutReach, OptOutRemoval, OptOutScope, Ownership, Permit, ReceiptOutcome, RemovalTarget, RowState, Run,
+    RunEnd, RunFilter, RunId, RunProgress, RunUpdate, Settlement, StateCounts,
 };
 use campaign_core::domain::{
     Addressee, Budget, FrequencyCap, GatewayMessageId, OperationOutcome, Phone, Receipt, ReceiptSource, RecipientReply,
@@ -135,7 +135,7 @@ pub(super) async fn forgotten_rows_wait_until_removal_from_copies_is_recorded<L:
     let waiting = vec![(scene.run.key, RoaringBitmap::from([3, 5]))];
     assert_eq!(scene.ledger.list_rows_to_forget().await.unwrap(), waiting);
     scene.ledger.overwrite_free_space().await.unwrap();
-    scene.ledger.mark_rows_forgotten(vec![scene.run.key]).await.unwrap();
+    scene.ledger.update_runs(vec![scene.run.key], RunUpdate::RowsErased).await.unwrap();
     assert_eq!(scene.ledger.list_rows_to_forget().await.unwrap(), []);
     forget_row(&scene, 6).await;
     assert_eq!(scene.ledger.list_rows_to_forget().await.unwrap(), [(scene.run.key, RoaringBitmap::from([6]))]);
@@ -191,8 +191,11 @@ pub(super) async fn numbers_of_a_purged_run_stay_guarded_and_capped<L: Ledger>(s
     let month = FrequencyCap { messages: 1, period: Duration::from_secs(30 * 86_400) };
     purge_run(&scene).await;
     assert_eq!(scene.guarded_rows().await, [2, 4, 5], "rejected rows have no message");
-    let held =
-        scene.ledger.load_capped_numbers(CapQuery { caps: &[month], loopback: false, only: None }).await.unwrap();
+    let held = scene
+        .ledger
+        .load_numbers(NumberFilter::Capped(CapQuery { caps: &[month], loopback: false, only: None }))
+        .await
+        .unwrap();
     assert_eq!([2, 3, 4, 5].map(|row| held.contains(phone(row))), [true, false, true, true]);
     // So are numbers that are forgotten later.
     forget_row(&scene, 4).await;
@@ -212,10 +215,10 @@ pub(super) async fn cancelled_numbers_of_a_purged_run_are_kept_as_hashes<L: Ledg
     let numbers = [phone(8), phone(9)].map(|phone| phone.to_u64()).into_iter().collect();
     scene.ledger.keep_cancelled_numbers(scene.run.key, numbers).await.unwrap();
     purge_run(&scene).await;
-    let kept = scene.ledger.load_cancelled_numbers(scene.run.key).await.unwrap();
+    let kept = scene.ledger.load_numbers(NumberFilter::Cancelled(scene.run.key)).await.unwrap();
     assert_eq!([4, 8, 9].map(|row| kept.contains(phone(row))), [false, true, true]);
     assert_eq!(scene.guarded_rows().await, [2, 4, 5], "they have no message");
-    assert_eq!(scene.ledger.load_sent_numbers(&[scene.run.key]).await.unwrap().len(), 3);
+    assert_eq!(scene.ledger.load_numbers(NumberFilter::Sent(&[scene.run.key])).await.unwrap().len(), 3);
 }
 
 pub(super) async fn claimed_or_changed_run_is_not_purged<L: Ledger>(scene: Scene<L>) {

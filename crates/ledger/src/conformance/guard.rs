@@ -1,7 +1,7 @@
 //! The guard: it skips every number that has or might have a message.
 
 use super::scene::*;
-use crate::{Ledger, RepeatCheck, RepeatPlace, RetriedRow, RetryOrder, SentRow, Settlement};
+use crate::{Ledger, NumberFilter, RepeatCheck, RepeatPlace, RetriedRow, RetryOrder, RowUpdate, SentRow, Settlement};
 use campaign_core::domain::{Chain, Row};
 
 pub(super) async fn guard_covers_every_number_that_may_have_a_message<L: Ledger>(scene: Scene<L>) {
@@ -10,7 +10,7 @@ pub(super) async fn guard_covers_every_number_that_may_have_a_message<L: Ledger>
     }
     scene.settle_envelope(1, [accepted(), rejected()]).await;
     scene.settle_envelope(2, [doubt(), not_sent()]).await;
-    let numbers = scene.ledger.load_sent_numbers(&[scene.run.key]).await.unwrap();
+    let numbers = scene.ledger.load_numbers(NumberFilter::Sent(&[scene.run.key])).await.unwrap();
     let guarded: Vec<u32> = (2..=7).filter(|&row| numbers.contains(phone(row))).collect();
     assert_eq!(guarded, [2, 4, 6, 7], "accepted, in doubt, and an intent without an answer");
     let rows = scene.ledger.load_sent_rows(scene.run.key).await.unwrap();
@@ -42,12 +42,12 @@ pub(super) async fn guard_covers_late_answers_and_all_named_runs<L: Ledger>(scen
     scene.settle_envelope(1, [accepted(), rejected()]).await;
     assert_eq!(scene.guarded_rows().await, [2]);
     let other = scene.ledger.create_run(&new_run(2)).await.unwrap();
-    scene.ledger.open_run(other.key, None).await.unwrap();
+    scene.ledger.open_run(other.key, None, None).await.unwrap();
     let lease = scene.ledger.claim_run(&scene.hold, other.key).await.unwrap().lease;
     let intent = scene.new_intent(2, lease);
     scene.ledger.begin_envelope(intent).await.unwrap();
     assert_eq!(scene.guarded_rows().await, [2], "other runs do not count");
-    let both = scene.ledger.load_sent_numbers(&[other.key, scene.run.key]).await.unwrap();
+    let both = scene.ledger.load_numbers(NumberFilter::Sent(&[other.key, scene.run.key])).await.unwrap();
     assert!([2, 4, 5].iter().all(|&row| both.contains(phone(row))) && both.len() == 3, "{both:?}");
 }
 
@@ -55,7 +55,7 @@ pub(super) async fn send_again_order_keeps_the_guard_until_sent<L: Ledger>(scene
     scene.begin_envelope(1, scene.mine).await;
     scene.settle_envelope(1, [rejected(), accepted()]).await;
     let order = RetryOrder { rows: vec![RetriedRow { row: Row::new(2), envelope: 1 }], by: by(), random: 1 };
-    scene.ledger.retry_rows(scene.mine, order).await.unwrap();
+    scene.ledger.update_rows(scene.mine, RowUpdate::Retry(order)).await.unwrap();
     assert_eq!(scene.guarded_rows().await, [3]);
     let mut intent = scene.new_intent(2, scene.mine);
     intent.rows = vec![SentRow { row: Row::new(2), to: phone(2).into(), digest: [0; 8], chain: Chain::UNKNOWN }];

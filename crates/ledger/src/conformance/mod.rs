@@ -105,7 +105,7 @@ promises! {
         answer_after_the_end_of_a_run_is_counted,
         answer_body_is_kept_until_a_later_answer_has_one,
         rate_limit_delays_the_next_envelope_of_any_sender,
-        questions_leave_the_account_rate_to_messages,
+        inquiries_leave_the_account_rate_to_messages,
         late_envelope_is_not_recorded_and_takes_no_slot,
         envelope_reader_returns_each_envelope_once_in_order,
         envelope_numbers_are_unique_across_senders,

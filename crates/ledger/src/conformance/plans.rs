@@ -4,7 +4,7 @@ use futures_util::future::join;
 use jiff::{SignedDuration, Timestamp};
 
 use super::scene::*;
-use crate::{Approval, ApprovalFilter, Ledger, Plan, RunFilter, RunProgress, find_plans};
+use crate::{Approval, ApprovalFilter, Ledger, Plan, PlanRecord, RunFilter, RunProgress, find_plans};
 
 fn days_ago(days: i64) -> Timestamp {
     let now = Timestamp::from_microsecond(Timestamp::now().as_microsecond()).unwrap();
@@ -28,7 +28,7 @@ fn digests(plans: &[Plan]) -> Vec<&str> {
 pub(super) async fn plan_is_found_by_digest_prefix_for_thirty_days<L: Ledger>(scene: Scene<L>) {
     let ledger = &scene.ledger;
     for (digest, days) in [("ab01", 29), ("ab02", 1), ("ab03", 31), ("cd04", 0)] {
-        ledger.keep_plan(plan(digest, days_ago(days))).await.unwrap();
+        ledger.store_record(PlanRecord::Plan(plan(digest, days_ago(days)))).await.unwrap();
     }
     assert_eq!(digests(&find_plans(ledger, "ab").await.unwrap()), ["ab02", "ab01"]);
     assert_eq!(digests(&find_plans(ledger, "cd04").await.unwrap()), ["cd04"]);
@@ -36,21 +36,24 @@ pub(super) async fn plan_is_found_by_digest_prefix_for_thirty_days<L: Ledger>(sc
         assert!(find_plans(ledger, none).await.unwrap().is_empty(), "{none}");
     }
     let again = Plan { record: "again".to_owned(), ..plan("ab01", days_ago(0)) };
-    ledger.keep_plan(again.clone()).await.unwrap();
+    ledger.store_record(PlanRecord::Plan(again.clone())).await.unwrap();
     assert_eq!(find_plans(ledger, "ab01").await.unwrap(), [again]);
 }
 
 pub(super) async fn approval_is_used_once_by_concurrent_callers<L: Ledger>(scene: Scene<L>) {
     let ledger = &scene.ledger;
-    assert!(ledger.keep_approval(approval("t1", "ab01")).await.unwrap());
+    assert!(ledger.store_record(PlanRecord::Approval(approval("t1", "ab01"))).await.unwrap());
     let (one, other) = join(ledger.use_approval("t1", None), ledger.use_approval("t1", None)).await;
     assert_ne!(one.unwrap(), other.unwrap());
     assert!(!ledger.use_approval("t1", Some(scene.run.key)).await.unwrap());
-    assert!(!ledger.keep_approval(approval("t1", "ab01")).await.unwrap(), "storing it again changes nothing");
+    assert!(
+        !ledger.store_record(PlanRecord::Approval(approval("t1", "ab01"))).await.unwrap(),
+        "storing it again changes nothing"
+    );
     assert!(!ledger.use_approval("t1", None).await.unwrap());
     assert!(!ledger.use_approval("unknown", None).await.unwrap());
     assert!(ledger.list_approvals(ApprovalFilter::Run(scene.run.key)).await.unwrap().is_empty());
-    assert!(ledger.keep_approval(approval("t2", "ab01")).await.unwrap());
+    assert!(ledger.store_record(PlanRecord::Approval(approval("t2", "ab01"))).await.unwrap());
     let kept = ledger.list_approvals(ApprovalFilter::Digest("ab01")).await.unwrap();
     assert_eq!(kept.iter().map(|kept| &kept.approval.token).collect::<Vec<_>>(), ["t1", "t2"]);
     assert_eq!(kept.iter().map(|kept| kept.is_valid(days_ago(0))).collect::<Vec<_>>(), [false, true]);
@@ -65,7 +68,7 @@ pub(super) async fn approval_expires_and_a_standing_one_is_reusable<L: Ledger>(s
     let ledger = &scene.ledger;
     for (token, until) in [("over", days_ago(1)), ("on", days_ago(-1))] {
         let standing = Approval { until, standing: true, ..approval(token, "ab01") };
-        ledger.keep_approval(standing).await.unwrap();
+        ledger.store_record(PlanRecord::Approval(standing)).await.unwrap();
     }
     assert!(!ledger.use_approval("over", None).await.unwrap());
     assert!(ledger.use_approval("on", Some(scene.run.key)).await.unwrap());
@@ -76,11 +79,11 @@ pub(super) async fn approval_expires_and_a_standing_one_is_reusable<L: Ledger>(s
 
 pub(super) async fn run_is_opened_together_with_its_approval<L: Ledger>(scene: Scene<L>) {
     let ledger = &scene.ledger;
-    ledger.keep_approval(approval("t1", "ab01")).await.unwrap();
+    ledger.store_record(PlanRecord::Approval(approval("t1", "ab01"))).await.unwrap();
     let (first, second) =
         (ledger.create_run(&new_run(2)).await.unwrap(), ledger.create_run(&new_run(3)).await.unwrap());
-    assert!(ledger.open_approved_run(first.key, Some(scene.run.key), "t1").await.unwrap());
-    assert!(!ledger.open_approved_run(second.key, Some(first.key), "t1").await.unwrap());
+    assert!(ledger.open_run(first.key, Some(scene.run.key), Some("t1")).await.unwrap());
+    assert!(!ledger.open_run(second.key, Some(first.key), Some("t1")).await.unwrap());
     let runs = ledger.list_runs(RunFilter::for_campaign("sale")).await.unwrap();
     let standing: Vec<_> = runs.iter().map(|run| (run.key, run.progress)).collect();
     assert_eq!(standing, [(scene.run.key, RunProgress::Replaced), (first.key, RunProgress::Open)]);

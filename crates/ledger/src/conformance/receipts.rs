@@ -6,7 +6,7 @@ use super::scene::*;
 use super::suppression::opt_out;
 use crate::{
     AskedRow, Ledger, NewReceipt, OptOutRemoval, Ownership, ReceiptOutcome, RemovalTarget, RetriedRow, RetryOrder,
-    RowChange, RowState, RunEnd, RunFilter, RunId, RunProgress, StateCounts,
+    RowChange, RowState, RowUpdate, RunEnd, RunFilter, RunId, RunProgress, RunUpdate, StateCounts,
 };
 use campaign_core::domain::{
     GatewayMessageId, Media, Receipt, ReceiptSource, RecipientReply, ReportedChannel, Row, Status,
@@ -58,7 +58,7 @@ pub(super) async fn receipts_are_kept_by_row_in_order_without_duplicates<L: Ledg
     assert_eq!(again, [ReceiptOutcome::Known; 6]);
     let read = async |rows| {
         let read = scene.ledger.load_receipts(scene.run.key, rows).await.unwrap();
-        let of = |(row, kept): (Row, Vec<crate::KeptReceipt>)| {
+        let of = |(row, kept): (Row, Vec<crate::StoredReceipt>)| {
             kept.into_iter().map(|kept| (row.get(), kept.order, kept.receipt)).collect::<Vec<_>>()
         };
         read.into_iter().flat_map(of).collect::<Vec<_>>()
@@ -117,20 +117,32 @@ pub(super) async fn receipt_needs_no_lease_and_outdates_the_counts<L: Ledger>(sc
     let run = scene.reload_run().await;
     assert_eq!((run.current_counts(), run.receipts), (None, 1));
     counts.shift(RowState::Accepted, RowState::Delivered, 1);
-    scene.ledger.store_counts(run.key, counts.clone(), 2, run.receipts).await.unwrap();
+    scene
+        .ledger
+        .update_runs(vec![run.key], RunUpdate::Counts { counts: counts.clone(), parts: 2, receipts: run.receipts })
+        .await
+        .unwrap();
     assert_eq!(scene.reload_run().await.current_counts(), Some(&(counts.clone(), 2)));
     scene.store_receipt(3, Status::Read).await;
-    scene.ledger.store_counts(run.key, counts.clone(), 2, run.receipts).await.unwrap();
+    scene
+        .ledger
+        .update_runs(vec![run.key], RunUpdate::Counts { counts: counts.clone(), parts: 2, receipts: run.receipts })
+        .await
+        .unwrap();
     assert_eq!(scene.reload_run().await.current_counts(), None, "earlier counts do not include it");
     scene.claim_again().await;
-    scene.ledger.store_counts(run.key, counts, 2, run.receipts + 1).await.unwrap();
+    scene
+        .ledger
+        .update_runs(vec![run.key], RunUpdate::Counts { counts, parts: 2, receipts: run.receipts + 1 })
+        .await
+        .unwrap();
     assert_eq!(scene.reload_run().await.counts, None, "the owner counts");
 }
 
 pub(super) async fn figures_of_a_run_are_the_last_ones_kept<L: Ledger>(scene: Scene<L>) {
     assert_eq!(scene.ledger.load_figures(scene.run.key).await.unwrap(), None);
     for figures in [vec![1, 0, 255], Vec::new(), vec![7; 100_000]] {
-        scene.ledger.keep_figures(scene.run.key, figures.clone()).await.unwrap();
+        scene.ledger.update_runs(vec![scene.run.key], RunUpdate::Figures(figures.clone())).await.unwrap();
         let kept = scene.ledger.load_figures(scene.run.key).await.unwrap();
         // Tables of the previous version have no column for figures.
         assert!(kept.is_none_or(|kept| kept == figures));
@@ -206,9 +218,12 @@ pub(super) async fn retry_order_has_unique_identifiers<L: Ledger>(scene: Scene<L
     scene.settle_envelope(1, [rejected(), accepted()]).await;
     // The random number of the run, whose range is taken.
     let order = |random| RetryOrder { rows: vec![RetriedRow { row: Row::new(2), envelope: 1 }], by: by(), random };
-    assert_eq!(scene.ledger.retry_rows(scene.forged_lease(), order(1)).await.unwrap(), Ownership::Lost);
+    assert_eq!(
+        scene.ledger.update_rows(scene.forged_lease(), RowUpdate::Retry(order(1))).await.unwrap(),
+        Ownership::Lost
+    );
     for _ in 0..2 {
-        assert_eq!(scene.ledger.retry_rows(scene.mine, order(1)).await.unwrap(), Ownership::Held);
+        assert_eq!(scene.ledger.update_rows(scene.mine, RowUpdate::Retry(order(1))).await.unwrap(), Ownership::Held);
     }
     let run = scene.ledger.list_runs(RunFilter::all()).await.unwrap().remove(0);
     let [first, second] = run.orders.as_slice() else { panic!("two orders") };
@@ -220,7 +235,7 @@ pub(super) async fn retry_order_has_unique_identifiers<L: Ledger>(scene: Scene<L
 
 pub(super) async fn asked_rows_are_kept_by_row<L: Ledger>(scene: Scene<L>) {
     let at = Timestamp::from_second(1_000).unwrap();
-    let question = |row, asked, negative_at| AskedRow {
+    let inquiry = |row, asked, negative_at| AskedRow {
         row: Row::new(row),
         envelope: 4,
         asked,
@@ -230,10 +245,11 @@ pub(super) async fn asked_rows_are_kept_by_row<L: Ledger>(scene: Scene<L>) {
         negative_at,
         answer: "no such message".into(),
     };
-    let ask = async |questions| scene.ledger.keep_asked_rows(scene.run.key, questions).await.unwrap();
-    ask(vec![question(2, 1, None), question(3, 1, Some(at))]).await;
-    ask(vec![question(2, 2, Some(at))]).await;
+    let ask =
+        async |inquiries| scene.ledger.update_runs(vec![scene.run.key], RunUpdate::Inquiries(inquiries)).await.unwrap();
+    ask(vec![inquiry(2, 1, None), inquiry(3, 1, Some(at))]).await;
+    ask(vec![inquiry(2, 2, Some(at))]).await;
     let kept = scene.ledger.load_asked_rows(scene.run.key).await.unwrap();
-    assert_eq!(kept, [question(2, 2, Some(at)), question(3, 1, Some(at))]);
+    assert_eq!(kept, [inquiry(2, 2, Some(at)), inquiry(3, 1, Some(at))]);
     assert_eq!(scene.ledger.load_asked_rows(RunId(99)).await.unwrap(), []);
 }

@@ -6,17 +6,18 @@ use jiff::Timestamp;
 
 use super::scene::*;
 use crate::{
-    KeptApprovalRule, Ledger, LedgerError, MessageOrigin, NewRun, Permit, RetriedRow, RetryOrder, RowState, RunEnd,
-    RunFilter, RunProgress, StateCounts, StopKind, StopRequest, SuppressionPolicy,
+    HostChange, Ledger, LedgerError, MessageOrigin, NewRun, Permit, PlanRecord, RetriedRow, RetryOrder, RowState,
+    RowUpdate, RunEnd, RunFilter, RunProgress, RunUpdate, StateCounts, StopKind, StopRequest, StoredApprovalRule,
+    SuppressionPolicy,
 };
 use campaign_core::domain::{Endpoint, IdRange, LOOPBACK, MessageId, OperationKind, Row};
 
 pub(super) async fn stop_request_outlives_a_claim_until_withdrawn<L: Ledger>(scene: Scene<L>) {
-    scene.ledger.request_stop(scene.run.key, StopRequest::Stop).await.unwrap();
+    scene.ledger.update_runs(vec![scene.run.key], RunUpdate::Stop(StopRequest::Stop)).await.unwrap();
     let mine = scene.claim_again().await;
     assert!(scene.ledger.is_stop_requested(scene.run.key).await.unwrap());
     assert_eq!(scene.begin_envelope(1, mine).await, Permit::StopRequested);
-    scene.ledger.request_stop(scene.run.key, StopRequest::Withdraw).await.unwrap();
+    scene.ledger.update_runs(vec![scene.run.key], RunUpdate::Stop(StopRequest::Withdraw)).await.unwrap();
     assert_eq!(scene.begin_envelope(1, mine).await, granted(1));
 }
 
@@ -55,33 +56,37 @@ pub(super) async fn run_reads_back_as_written<L: Ledger>(scene: Scene<L>) {
 
 pub(super) async fn run_belongs_to_the_file_it_was_moved_to<L: Ledger>(scene: Scene<L>) {
     let next = scene.ledger.create_run(&new_run(2)).await.unwrap();
-    scene.ledger.open_run(next.key, None).await.unwrap();
-    scene.ledger.set_campaign_file(vec![scene.run.key], "/elsewhere/sale.yaml".into()).await.unwrap();
+    scene.ledger.open_run(next.key, None, None).await.unwrap();
+    scene
+        .ledger
+        .update_runs(vec![scene.run.key], RunUpdate::CampaignFile("/elsewhere/sale.yaml".into()))
+        .await
+        .unwrap();
     let files = scene.ledger.list_runs(RunFilter::all()).await.unwrap().into_iter().map(|run| run.file.unwrap());
     assert_eq!(files.collect::<Vec<_>>(), ["/elsewhere/sale.yaml", "/campaigns/sale.yaml"]);
 }
 
 pub(super) async fn profile_keeps_its_first_host_until_another_is_trusted<L: Ledger>(scene: Scene<L>) {
-    assert_eq!(scene.ledger.remember_host("main", "a.example").await.unwrap(), "a.example");
-    assert_eq!(scene.ledger.remember_host("main", "b.example").await.unwrap(), "a.example");
-    scene.ledger.trust_host("main", "b.example").await.unwrap();
-    assert_eq!(scene.ledger.remember_host("main", "b.example").await.unwrap(), "b.example");
+    assert_eq!(scene.ledger.remember_host("main", "a.example", HostChange::IfUnknown).await.unwrap(), "a.example");
+    assert_eq!(scene.ledger.remember_host("main", "b.example", HostChange::IfUnknown).await.unwrap(), "a.example");
+    scene.ledger.remember_host("main", "b.example", HostChange::Replace).await.unwrap();
+    assert_eq!(scene.ledger.remember_host("main", "b.example", HostChange::IfUnknown).await.unwrap(), "b.example");
 }
 
 pub(super) async fn profile_keeps_loopback_from_its_first_run<L: Ledger>(scene: Scene<L>) {
-    let known = async |host: &str| scene.ledger.remember_host("local", host).await.unwrap();
+    let known = async |host: &str| scene.ledger.remember_host("local", host, HostChange::IfUnknown).await.unwrap();
     assert_eq!(known(LOOPBACK).await, LOOPBACK);
     let policy = SuppressionPolicy { loopback: true, ..SuppressionPolicy::default() };
     let new = NewRun { gateway: "local".into(), live: true, suppression: policy, ..new_run(2) };
     scene.ledger.create_run(&new).await.unwrap();
     assert_eq!(known("a.example").await, LOOPBACK);
-    scene.ledger.trust_host("local", "a.example").await.unwrap();
+    scene.ledger.remember_host("local", "a.example", HostChange::Replace).await.unwrap();
     scene.ledger.create_run(&NewRun { random: 3, ..new }).await.unwrap();
     assert_eq!(known(LOOPBACK).await, "a.example");
 }
 
 pub(super) async fn approval_rules_keep_their_order<L: Ledger>(scene: Scene<L>) {
-    let kept = |account: &str, rule: &str| KeptApprovalRule {
+    let kept = |account: &str, rule: &str| StoredApprovalRule {
         account: account.to_owned(),
         gateway: "main".to_owned(),
         hosts: vec!["a.example".to_owned(), "b.example".to_owned()],
@@ -91,7 +96,7 @@ pub(super) async fn approval_rules_keep_their_order<L: Ledger>(scene: Scene<L>) 
     };
     let rules = [kept("a", "1"), kept("b", "2"), kept("a", "3")];
     for rule in &rules {
-        scene.ledger.keep_approval_rule(rule.clone()).await.unwrap();
+        scene.ledger.store_record(PlanRecord::Rule(rule.clone())).await.unwrap();
     }
     let found = scene.ledger.list_approval_rules().await.unwrap();
     // Tables of the previous version have no place for rules.
@@ -101,11 +106,11 @@ pub(super) async fn approval_rules_keep_their_order<L: Ledger>(scene: Scene<L>) 
 pub(super) async fn replacement_run_ends_the_replaced_run<L: Ledger>(scene: Scene<L>) {
     let next = scene.ledger.create_run(&new_run(2)).await.unwrap();
     assert_eq!(scene.reload_run().await.progress, RunProgress::Open, "until the next one is open");
-    scene.ledger.open_run(next.key, Some(scene.run.key)).await.unwrap();
+    scene.ledger.open_run(next.key, Some(scene.run.key), None).await.unwrap();
     let before = scene.reload_run().await;
     assert_eq!((before.progress, before.epoch, before.ended_at.is_some()), (RunProgress::Replaced, None, true));
     assert_eq!(scene.begin_envelope(1, scene.mine).await, Permit::Lost);
-    scene.ledger.retire_run(next.key).await.unwrap();
+    scene.ledger.update_runs(vec![next.key], RunUpdate::Retired).await.unwrap();
     let runs = scene.ledger.list_runs(RunFilter::all()).await.unwrap();
     assert!(runs.iter().all(|run| run.progress == RunProgress::Replaced) && runs.len() == 2);
 }
@@ -128,9 +133,9 @@ pub(super) async fn message_identifier_leads_to_its_run_and_row<L: Ledger>(scene
     let other = scene.ledger.create_run(&new_run(2)).await.unwrap();
     let find = async |id: Option<MessageId>| scene.ledger.find_message(id.unwrap()).await.unwrap();
     assert_eq!(find(other.ids.id_for_row(Row::new(2))).await, None, "an unopened run is not found");
-    scene.ledger.open_run(other.key, None).await.unwrap();
+    scene.ledger.open_run(other.key, None, None).await.unwrap();
     let order = RetryOrder { rows: vec![RetriedRow { row: Row::new(3), envelope: 1 }], by: by(), random: 5 };
-    scene.ledger.retry_rows(scene.mine, order).await.unwrap();
+    scene.ledger.update_rows(scene.mine, RowUpdate::Retry(order)).await.unwrap();
     let run = scene.reload_run().await;
     for (id, run, row) in [
         (run.ids.id_for_row(Row::new(2)), run.key, 2),
@@ -146,7 +151,7 @@ pub(super) async fn message_identifier_leads_to_its_run_and_row<L: Ledger>(scene
 }
 
 pub(super) async fn campaign_lock_has_one_owner_until_it_is_dropped<L: Ledger>(scene: Scene<L>) {
-    let is_held = async || scene.ledger.is_campaign_locked("other", "main/1").await.unwrap();
+    let is_held = async || scene.ledger.find_campaign_lock("other", "main/1").await.unwrap().is_some();
     let take = async |account| scene.ledger.acquire_campaign_lock("other", account).await.unwrap();
     assert!(!is_held().await);
     let hold = take("main/1").await;
@@ -173,7 +178,7 @@ pub(super) async fn runs_are_filtered_and_listed_oldest_first<L: Ledger>(scene: 
     let mut others = Vec::new();
     for new in [NewRun { live: false, ..new_run(2) }, NewRun { campaign: "other".into(), ..new_run(3) }] {
         let run = ledger.create_run(&new).await.unwrap();
-        ledger.open_run(run.key, None).await.unwrap();
+        ledger.open_run(run.key, None, None).await.unwrap();
         others.push(run);
     }
     let [rehearsal, other] = others.as_slice() else { panic!("two runs") };
@@ -195,7 +200,7 @@ pub(super) async fn runs_are_filtered_and_listed_oldest_first<L: Ledger>(scene: 
     }
     let mine = scene.claim_again().await;
     let order = RetryOrder { rows: vec![RetriedRow { row: Row::new(3), envelope: 1 }], by: by(), random: 5 };
-    ledger.retry_rows(mine, order).await.unwrap();
+    ledger.update_rows(mine, RowUpdate::Retry(order)).await.unwrap();
     let ordered = Some(scene.reload_run().await.orders[0]);
     let runs = ledger.list_runs(RunFilter { ids: ordered, ..all() }).await.unwrap();
     assert_eq!(runs.iter().map(|run| run.key).collect::<Vec<_>>(), [first], "by the identifiers of an order");

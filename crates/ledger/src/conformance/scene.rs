@@ -4,8 +4,9 @@ use jiff::Timestamp;
 
 use crate::{
     Allowance, Author, CampaignLock, Epoch, ExcludedRows, Intent, Lease, Ledger, NewReceipt, NewRowEvent, NewRun,
-    Ownership, Permit, ReceiptOutcome, RowChange, RowEvent, RowEvents, RowState, RowStates, Run, RunActivity, RunEnd,
-    RunFilter, RunProgress, SentRow, Settlement, SharedRun, SlotWait, StateCounts, StopKind, SuppressionPolicy,
+    NumberFilter, Ownership, Permit, ReceiptOutcome, RowChange, RowEvent, RowEvents, RowState, RowStates, RowUpdate,
+    Run, RunActivity, RunEnd, RunFilter, RunProgress, SentRow, Settlement, SharedRun, SlotWait, StateCounts, StopKind,
+    SuppressionPolicy,
 };
 use campaign_core::domain::{
     Chain, Endpoint, GatewayMessageId, OperationKind, OperationOutcome, Phone, Receipt, ReceiptSource, Row, Status,
@@ -29,7 +30,7 @@ impl<L: Ledger> Scene<L> {
     /// A scene with another run of a ledger.
     pub(crate) async fn with_run(ledger: L, new: &NewRun) -> Self {
         let run = ledger.create_run(new).await.unwrap();
-        ledger.open_run(run.key, None).await.unwrap();
+        ledger.open_run(run.key, None, None).await.unwrap();
         let hold = ledger
             .acquire_campaign_lock(&run.campaign, &run.account)
             .await
@@ -77,7 +78,7 @@ impl<L: Ledger> Scene<L> {
     }
 
     pub(crate) async fn record_events(&self, lease: Lease, events: Vec<NewRowEvent>) -> Ownership {
-        self.ledger.record_events(lease, events).await.unwrap()
+        self.ledger.update_rows(lease, RowUpdate::Events(events)).await.unwrap()
     }
 
     /// Stores a receipt for the run's own message of a row.
@@ -128,7 +129,7 @@ impl<L: Ledger> Scene<L> {
 
     /// The rows of 2 to 5 with guarded numbers.
     pub(crate) async fn guarded_rows(&self) -> Vec<u32> {
-        let numbers = self.ledger.load_sent_numbers(&[self.run.key]).await.unwrap();
+        let numbers = self.ledger.load_numbers(NumberFilter::Sent(&[self.run.key])).await.unwrap();
         (2..=5).filter(|&row| numbers.contains(phone(row))).collect()
     }
 }

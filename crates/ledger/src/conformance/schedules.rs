@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::scene::*;
 use crate::{
     ActiveSchedule, Ledger, OccurrenceFilter, OccurrenceKey, OccurrenceOutcome, OccurrenceRecord, RunFilter, RunId,
-    ScheduleOrder, SkipCondition,
+    RunUpdate, ScheduleOrder, SkipCondition, find_occurrence,
 };
 
 fn active_schedule(name: &str) -> ActiveSchedule {
@@ -29,7 +29,7 @@ async fn list_active(ledger: &impl Ledger) -> Vec<ActiveSchedule> {
 }
 
 async fn list_latest(ledger: &impl Ledger, (schedule, until): (&str, Timestamp), most: u32) -> Vec<OccurrenceRecord> {
-    let stored = ledger.list_occurrences(schedule, until, most).await.unwrap();
+    let stored = ledger.list_occurrences(OccurrenceFilter::Latest { schedule, until, most }).await.unwrap();
     stored.into_iter().map(|stored| stored.expect("an intact record")).collect()
 }
 
@@ -42,11 +42,11 @@ async fn skip(ledger: &impl Ledger, key: &OccurrenceKey, at: Timestamp, reason: 
 }
 
 async fn find_outcome(ledger: &impl Ledger, key: &OccurrenceKey) -> Option<OccurrenceOutcome> {
-    ledger.find_occurrence(OccurrenceFilter::Key(key)).await.unwrap().map(|record| record.outcome)
+    find_occurrence(ledger, OccurrenceFilter::Key(key)).await.unwrap().map(|record| record.outcome)
 }
 
 async fn find_key(ledger: &impl Ledger, run: RunId) -> Option<OccurrenceKey> {
-    ledger.find_occurrence(OccurrenceFilter::Run(run)).await.unwrap().map(|record| record.key)
+    find_occurrence(ledger, OccurrenceFilter::Run(run)).await.unwrap().map(|record| record.key)
 }
 
 fn key(schedule: &str, day: u32) -> OccurrenceKey {
@@ -86,13 +86,13 @@ pub(super) async fn occurrence_fires_at_most_once<L: Ledger>(scene: Scene<L>) {
     ledger.activate_schedule(active_schedule("sale")).await.unwrap();
     assert_eq!(find_outcome(ledger, &first).await, None);
     let run = ledger.fire_occurrence(&new_run(2), &first, moment(1)).await.unwrap().expect("it is not recorded");
-    ledger.open_run(run.key, None).await.unwrap();
+    ledger.open_run(run.key, None, None).await.unwrap();
     assert_eq!(find_outcome(ledger, &first).await, Some(OccurrenceOutcome::Fired(run.key)));
     assert_eq!(find_key(ledger, run.key).await, Some(first.clone()));
     assert_eq!(find_key(ledger, scene.run.key).await, None, "a manual run");
     assert!(ledger.fire_occurrence(&new_run(3), &first, moment(1)).await.unwrap().is_none());
     assert!(!skip(ledger, &first, moment(1), "too late").await);
-    ledger.retire_run(run.key).await.unwrap();
+    ledger.update_runs(vec![run.key], RunUpdate::Retired).await.unwrap();
     change(ledger, "sale", ScheduleOrder::Remove).await;
     ledger.activate_schedule(active_schedule("sale")).await.unwrap();
     assert!(
@@ -129,7 +129,7 @@ pub(super) async fn only_an_occurrence_with_an_unopened_run_is_abandoned<L: Ledg
     let (ledger, [first, second, third]) = (&scene.ledger, [1, 2, 3].map(|day| key("sale", day)));
     let lost = ledger.fire_occurrence(&new_run(2), &first, moment(1)).await.unwrap().expect("it is not recorded");
     let sent = ledger.fire_occurrence(&new_run(3), &second, moment(2)).await.unwrap().expect("it is not recorded");
-    ledger.open_run(sent.key, None).await.unwrap();
+    ledger.open_run(sent.key, None, None).await.unwrap();
     for (key, day, given_up) in [(&first, 1, true), (&first, 1, false), (&second, 2, false), (&third, 3, false)] {
         assert_eq!(
             ledger.skip_occurrence(key, moment(day), "missed", SkipCondition::RunNotOpened).await.unwrap(),
@@ -162,5 +162,11 @@ pub(super) async fn latest_occurrences_are_listed_until_a_moment<L: Ledger>(scen
     };
     assert_eq!(list_latest(ledger, ("sale", moment(8)), 2).await, [reported(3), reported(2)]);
     assert_eq!(list_latest(ledger, ("sale", moment(2)), 5).await, [reported(2), reported(1)]);
-    assert!(ledger.list_occurrences("none", moment(8), 5).await.unwrap().is_empty());
+    assert!(
+        ledger
+            .list_occurrences(OccurrenceFilter::Latest { schedule: "none", until: moment(8), most: 5 })
+            .await
+            .unwrap()
+            .is_empty()
+    );
 }

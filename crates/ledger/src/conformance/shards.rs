@@ -4,8 +4,8 @@ use futures_util::future::join_all;
 
 use super::scene::*;
 use crate::{
-    Intent, Lease, Ledger, Ownership, Permit, RowSpan, RowState, RunEnd, RunFilter, RunProgress, Settlement, ShardDraw,
-    ShardHolder, ShardWorker, StopKind, StopRequest,
+    Intent, Lease, Ledger, Ownership, Permit, RowSpan, RowState, RunEnd, RunFilter, RunProgress, RunUpdate, Settlement,
+    ShardDraw, ShardHolder, ShardWorker, StopKind, StopRequest,
 };
 use campaign_core::domain::Row;
 
@@ -79,7 +79,7 @@ pub(super) async fn one_worker_draws_until_the_gateway_accepted_a_message<L: Led
     assert!(matches!(scene.draw_shard(&two, 2).await, ShardDraw::TakenOver { .. }), "then another worker does");
     let three = scene.register_worker("three").await;
     assert_eq!(scene.draw_shard(&three, 2).await, ShardDraw::Unavailable);
-    scene.ledger.mark_proven(scene.run.key).await.unwrap();
+    scene.ledger.update_runs(vec![scene.run.key], RunUpdate::Proven).await.unwrap();
     assert_eq!(scene.draw_shard(&three, 2).await, new_rows(6, 7));
 }
 
@@ -183,7 +183,11 @@ pub(super) async fn halted_run_has_a_reason_and_no_more_shards<L: Ledger>(scene:
     let (one, two) = (scene.register_worker("one").await, scene.register_worker("two").await);
     assert_eq!(scene.draw_shard(&one, 2).await, new_rows(2, 3));
     for (kind, reason) in [(StopKind::Breaker, "three in doubt"), (StopKind::Credit, "too late")] {
-        scene.ledger.request_stop(scene.run.key, StopRequest::Halt { kind, reason: reason.into() }).await.unwrap();
+        scene
+            .ledger
+            .update_runs(vec![scene.run.key], RunUpdate::Stop(StopRequest::Halt { kind, reason: reason.into() }))
+            .await
+            .unwrap();
     }
     assert!(scene.ledger.is_stop_requested(scene.run.key).await.unwrap());
     let run = scene.ledger.list_runs(RunFilter::with_key(scene.run.key)).await.unwrap().remove(0);

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::scene::*;
 use crate::{
     Additions, EXPIRED, Ledger, NewRun, OPTED_OUT, OptOut, OptOutReach, OptOutRemoval, OptOutScope, Ownership, Permit,
-    RemovalTarget, RowState, StateCounts, SuppressionPolicy, import_source,
+    RemovalTarget, RowState, RowUpdate, StateCounts, SuppressionPolicy, import_source,
 };
 use campaign_core::domain::Row;
 
@@ -130,10 +130,23 @@ pub(super) async fn opt_out_before_the_intent_skips_the_row<L: Ledger>(scene: Sc
 
 pub(super) async fn rows_are_skipped_with_a_reason_by_the_lease_holder<L: Ledger>(scene: Scene<L>) {
     let rows = |rows: &[u32]| rows.iter().copied().map(Row::new).collect::<Vec<_>>();
-    assert_eq!(scene.ledger.skip_rows(scene.forged_lease(), rows(&[2]), OPTED_OUT).await.unwrap(), Ownership::Lost);
+    assert_eq!(
+        scene
+            .ledger
+            .update_rows(scene.forged_lease(), RowUpdate::Skipped { rows: rows(&[2]), reason: OPTED_OUT })
+            .await
+            .unwrap(),
+        Ownership::Lost
+    );
     assert_eq!(scene.excluded_rows().await, [9]);
-    assert_eq!(scene.ledger.skip_rows(scene.mine, rows(&[4]), OPTED_OUT).await.unwrap(), Ownership::Held);
-    assert_eq!(scene.ledger.skip_rows(scene.mine, rows(&[2]), EXPIRED).await.unwrap(), Ownership::Held);
+    assert_eq!(
+        scene.ledger.update_rows(scene.mine, RowUpdate::Skipped { rows: rows(&[4]), reason: OPTED_OUT }).await.unwrap(),
+        Ownership::Held
+    );
+    assert_eq!(
+        scene.ledger.update_rows(scene.mine, RowUpdate::Skipped { rows: rows(&[2]), reason: EXPIRED }).await.unwrap(),
+        Ownership::Held
+    );
     assert_eq!(scene.excluded_rows().await, [2, 4, 9]);
     let excluded = scene.ledger.load_excluded_rows(scene.run.key).await.unwrap();
     assert_eq!(excluded.find_reason(Row::new(4)), Some((RowState::Skipped, OPTED_OUT)));

@@ -13,12 +13,12 @@ use roaring::RoaringBitmap;
 use super::contents::LedgerContents;
 use super::copies::CopyStore;
 use crate::{
-    AccountRateLimit, Allowance, AskedRow, BlockRequest, CampaignLock, CapQuery, Claim, ContactHistory, Copies,
-    CopiesPurpose, DamagedRun, DrawOutcome, DrawRefusal, EnvelopeRecord, EnvelopeSummary, ExcludedRows, Intent, Lease,
-    Ledger, LedgerError, LedgerFuture, LedgerMaintenance, LedgerProperties, NewCopies, NewNotification, NewRowEvent,
-    NewRun, Notification, NotificationOutcome, NotificationQueue, NumberSet, OwnedBlock, Ownership, Permit,
-    QuestionPermit, RetryOrder, RowBlock, RowEvent, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, SlotWait,
-    StopRequest, StrayCopies, run,
+    AccountRateLimit, Allowance, AskedRow, BlockRequest, CampaignLock, CampaignLockInfo, Claim, Copies, CopiesPurpose,
+    DamagedRun, DrawOutcome, DrawRefusal, EnvelopeRecord, EnvelopeSummary, ExcludedRows, HostChange, InquiryPermit,
+    Intent, Lease, Ledger, LedgerError, LedgerFuture, LedgerMaintenance, LedgerProperties, NewCopies, NewNotification,
+    NewRun, Notification, NotificationOutcome, NotificationQueue, NumberFilter, NumberSet, OwnedBlock, Ownership,
+    Permit, RowBlock, RowEvent, RowUpdate, Run, RunEnd, RunFilter, RunId, RunUpdate, Settlement, SharedRun, SlotWait,
+    StrayCopies, run,
 };
 use campaign_core::domain::LOOPBACK;
 
@@ -138,13 +138,6 @@ impl LedgerMaintenance for MemoryLedger {
     }
 }
 
-impl ContactHistory for MemoryLedger {
-    fn load_capped_numbers<'a>(&'a self, wanted: CapQuery<'a>) -> LedgerFuture<'a, NumberSet> {
-        let now = (self.clock)().as_microsecond();
-        self.read_contents(move |contents| contents.capped_numbers(now, wanted.caps, wanted.loopback))
-    }
-}
-
 impl NotificationQueue for MemoryLedger {
     fn queue_notifications(&self, new: Vec<NewNotification>) -> LedgerFuture<'_, ()> {
         self.write_contents(move |contents, now| contents.queue_notifications(now, new))
@@ -168,20 +161,26 @@ impl Ledger for MemoryLedger {
         self.write_contents(|contents, _| contents.create_run(new))
     }
 
-    fn open_run(&self, run: RunId, replaced: Option<RunId>) -> LedgerFuture<'_, ()> {
-        self.write_contents(move |contents, now| contents.open_run(now, run, replaced))
+    fn open_run<'a>(
+        &'a self,
+        run: RunId,
+        replaced: Option<RunId>,
+        approval: Option<&'a str>,
+    ) -> LedgerFuture<'a, bool> {
+        self.write_contents(move |contents, now| {
+            if let Some(token) = approval
+                && !contents.use_approval(now, token, Some(run))?
+            {
+                return Ok(false);
+            }
+            contents.open_run(now, run, replaced).map(|()| true)
+        })
     }
 
-    fn retire_run(&self, run: RunId) -> LedgerFuture<'_, ()> {
-        self.write_contents(move |contents, now| contents.retire_run(now, run))
-    }
-
-    fn set_campaign_file(&self, runs: Vec<RunId>, file: String) -> LedgerFuture<'_, ()> {
-        self.write_contents(move |contents, _| contents.set_campaign_file(&runs, &file))
-    }
-
-    fn set_results_file(&self, run: RunId, results: String) -> LedgerFuture<'_, ()> {
-        self.write_contents(move |contents, _| contents.set_results_file(run, results))
+    fn update_runs(&self, runs: Vec<RunId>, update: RunUpdate) -> LedgerFuture<'_, ()> {
+        self.write_contents(move |contents, now| {
+            runs.into_iter().try_for_each(|run| contents.update_run(now, run, update.clone()).map(drop))
+        })
     }
 
     fn list_stored_runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Result<Run, DamagedRun>>> {
@@ -199,8 +198,14 @@ impl Ledger for MemoryLedger {
         })
     }
 
-    fn is_campaign_locked<'a>(&'a self, campaign: &'a str, account: &'a str) -> LedgerFuture<'a, bool> {
-        Box::pin(async move { Ok(self.is_name_taken(&run::lock_name(campaign, account))) })
+    fn find_campaign_lock<'a>(
+        &'a self,
+        campaign: &'a str,
+        account: &'a str,
+    ) -> LedgerFuture<'a, Option<CampaignLockInfo>> {
+        Box::pin(async move {
+            Ok(self.is_name_taken(&run::lock_name(campaign, account)).then_some(CampaignLockInfo { since: None }))
+        })
     }
 
     fn prepare_copies<'a>(&'a self, _: CopiesPurpose<'a>) -> LedgerFuture<'a, Box<dyn NewCopies>> {
@@ -269,10 +274,6 @@ impl Ledger for MemoryLedger {
         self.write_contents(move |contents, now| contents.settle_envelope(now, settlement))
     }
 
-    fn request_stop(&self, run: RunId, request: StopRequest) -> LedgerFuture<'_, ()> {
-        self.write_contents(move |contents, _| contents.request_stop(run, request).map(drop))
-    }
-
     fn is_stop_requested(&self, run: RunId) -> LedgerFuture<'_, bool> {
         self.write_contents(move |contents, _| contents.stored_run(run).map(|stored| stored.run.stop_requested))
     }
@@ -285,8 +286,8 @@ impl Ledger for MemoryLedger {
         self.write_contents(move |contents, now| Ok(contents.reserve_rate(now, account, count)))
     }
 
-    fn reserve_question<'a>(&'a self, account: &'a Allowance, longest: Duration) -> LedgerFuture<'a, QuestionPermit> {
-        self.write_contents(move |contents, now| Ok(contents.reserve_question(now, account, longest)))
+    fn reserve_inquiry<'a>(&'a self, account: &'a Allowance, longest: Duration) -> LedgerFuture<'a, InquiryPermit> {
+        self.write_contents(move |contents, now| Ok(contents.reserve_inquiry(now, account, longest)))
     }
 
     fn uncount_block(&self, lease: Lease) -> LedgerFuture<'_, ()> {
@@ -316,8 +317,9 @@ impl Ledger for MemoryLedger {
         })
     }
 
-    fn load_sent_numbers<'a>(&'a self, runs: &'a [RunId]) -> LedgerFuture<'a, NumberSet> {
-        self.read_contents(move |contents| contents.load_sent_numbers(runs))
+    fn load_numbers<'a>(&'a self, wanted: NumberFilter<'a>) -> LedgerFuture<'a, NumberSet> {
+        let now = (self.clock)().as_microsecond();
+        self.read_contents(move |contents| contents.load_numbers(now, wanted))
     }
 
     fn load_sent_rows(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap> {
@@ -326,12 +328,8 @@ impl Ledger for MemoryLedger {
         })
     }
 
-    fn record_events(&self, lease: Lease, events: Vec<NewRowEvent>) -> LedgerFuture<'_, Ownership> {
-        self.write_contents(move |contents, now| contents.record_events(now, lease, events))
-    }
-
-    fn retry_rows(&self, lease: Lease, order: RetryOrder) -> LedgerFuture<'_, Ownership> {
-        self.write_contents(move |contents, now| contents.retry_rows(now, lease, order))
+    fn update_rows(&self, lease: Lease, update: RowUpdate) -> LedgerFuture<'_, Ownership> {
+        self.write_contents(move |contents, now| contents.update_rows(now, lease, update))
     }
 
     fn load_events(&self, run: RunId) -> LedgerFuture<'_, Vec<RowEvent>> {
@@ -340,31 +338,24 @@ impl Ledger for MemoryLedger {
         })
     }
 
-    fn keep_asked_rows(&self, run: RunId, questions: Vec<AskedRow>) -> LedgerFuture<'_, ()> {
-        self.write_contents(move |contents, _| contents.keep_asked_rows(run, questions))
-    }
-
     fn load_asked_rows(&self, run: RunId) -> LedgerFuture<'_, Vec<AskedRow>> {
         self.read_contents(move |contents| {
-            contents.stored_run(run).map(|stored| stored.questions.values().cloned().collect()).unwrap_or_default()
+            contents.stored_run(run).map(|stored| stored.inquiries.values().cloned().collect()).unwrap_or_default()
         })
     }
 
-    fn remember_host<'a>(&'a self, profile: &'a str, host: &'a str) -> LedgerFuture<'a, String> {
-        if host == LOOPBACK {
+    fn remember_host<'a>(&'a self, profile: &'a str, host: &'a str, change: HostChange) -> LedgerFuture<'a, String> {
+        if host == LOOPBACK && change == HostChange::IfUnknown {
             return self.read_contents(move |contents| {
                 contents.hosts.get(profile).cloned().unwrap_or_else(|| host.to_owned())
             });
         }
         self.write_contents(move |contents, _| {
-            Ok(contents.hosts.entry(profile.to_owned()).or_insert_with(|| host.to_owned()).clone())
-        })
-    }
-
-    fn trust_host<'a>(&'a self, profile: &'a str, host: &'a str) -> LedgerFuture<'a, ()> {
-        self.write_contents(move |contents, _| {
-            contents.hosts.insert(profile.to_owned(), host.to_owned());
-            Ok(())
+            let known = contents.hosts.entry(profile.to_owned()).or_insert_with(|| host.to_owned());
+            if change == HostChange::Replace {
+                host.clone_into(known);
+            }
+            Ok(known.clone())
         })
     }
 }

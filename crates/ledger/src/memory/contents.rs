@@ -14,17 +14,17 @@ use super::schedules::{PlanTable, ScheduleTable};
 use super::stored_run::StoredRun;
 use super::suppression::OptOutList;
 use crate::guards::RepeatHash;
-use crate::rate_limit::{QuestionRateLimit, is_question_account, question_account_name};
+use crate::rate_limit::{InquiryRateLimit, inquiry_account_name, is_inquiry_account};
 use crate::rules::{
     caps_allow, check_deadline, check_lock, counts_for_caps, departure_time, find_capped_rows, find_exceeded_budget,
     find_exceeded_day, find_refusal, id_candidates, list_refusals, next_draw_time, next_rows, takes_slot,
     tighter_bound,
 };
 use crate::{
-    AccountRateLimit, Allowance, AskedRow, BlockIds, BlockRequest, CAPPED, CampaignLock, Claim, DrawRefusal,
-    EnvelopeRecord, Epoch, Intent, KeptApprovalRule, Lease, LedgerError, MessageOrigin, NewRowEvent, NewRun, NumberSet,
-    OPTED_OUT, Ownership, Permit, QuestionPermit, RetryOrder, RowSpan, RowState, Run, RunEnd, RunFilter, RunId,
-    RunProgress, Settlement, SharedRun, SlotWait, StopRequest, share_budget,
+    AccountRateLimit, Allowance, BlockIds, BlockRequest, CAPPED, CampaignLock, CapQuery, Claim, DrawRefusal,
+    EnvelopeRecord, Epoch, InquiryPermit, Intent, Lease, LedgerError, MessageOrigin, NewRowEvent, NewRun, NumberFilter,
+    NumberSet, OPTED_OUT, Ownership, Permit, RetryOrder, RowSpan, RowState, RowUpdate, Run, RunEnd, RunFilter, RunId,
+    RunProgress, RunUpdate, Settlement, SharedRun, SlotWait, StoredApprovalRule, share_budget,
 };
 use campaign_core::domain::{Addressee, FrequencyCap, IdRange, LOOPBACK, MessageId, Row, Spending};
 
@@ -33,7 +33,7 @@ pub struct LedgerContents {
     stored_runs: BTreeMap<RunId, StoredRun>,
     pub paces: BTreeMap<String, AccountRateLimit>,
     pub(super) hosts: BTreeMap<String, String>,
-    pub(super) approval_rules: Vec<KeptApprovalRule>,
+    pub(super) approval_rules: Vec<StoredApprovalRule>,
     /// When the places of single messages expire, by hash.
     pub(super) repeats: BTreeMap<RepeatHash, i64>,
     pub(super) schedules: ScheduleTable,
@@ -127,24 +127,51 @@ impl LedgerContents {
 
     pub fn open_run(&mut self, now: i64, run: RunId, replaced: Option<RunId>) -> Result<(), LedgerError> {
         self.stored_run_mut(run)?.opened = true;
-        replaced.map_or(Ok(()), |replaced| self.retire_run(now, replaced))
+        replaced.map_or(Ok(()), |replaced| self.update_run(now, replaced, RunUpdate::Retired).map(drop))
     }
 
-    pub fn retire_run(&mut self, now: i64, run: RunId) -> Result<(), LedgerError> {
-        self.stored_run_mut(run)?.run.mark_replaced(parse_instant(now)?);
-        Ok(())
+    /// Changes the record of a run. Returns `false` if a stop request changes nothing.
+    pub fn update_run(&mut self, now: i64, run: RunId, update: RunUpdate) -> Result<bool, LedgerError> {
+        let stored = self.stored_run_mut(run)?;
+        match update {
+            RunUpdate::CampaignFile(file) => stored.run.file = Some(file),
+            RunUpdate::ResultsFile(file) => stored.run.results = Some(file),
+            RunUpdate::Retired => stored.run.mark_replaced(parse_instant(now)?),
+            RunUpdate::Stop(request) => return Ok(stored.run.apply_stop_request(request)),
+            RunUpdate::Counts { counts, parts, receipts } => stored.run.set_counts(counts, parts, receipts),
+            RunUpdate::Figures(figures) => drop(self.figures.insert(run, figures)),
+            RunUpdate::Proven => {
+                if let Some(sharing) = &mut stored.run.sharding {
+                    sharing.proven = true;
+                }
+            }
+            RunUpdate::Inquiries(inquiries) => {
+                stored.inquiries.extend(inquiries.into_iter().map(|inquiry| (inquiry.row, inquiry)));
+            }
+            RunUpdate::RowsErased => stored.rows_to_forget.clear(),
+        }
+        Ok(true)
     }
 
-    pub fn set_campaign_file(&mut self, runs: &[RunId], file: &str) -> Result<(), LedgerError> {
-        runs.iter().try_for_each(|run| {
-            self.stored_run_mut(*run)?.run.file = Some(file.to_owned());
-            Ok(())
-        })
+    /// Changes rows, unless the lease was lost.
+    pub fn update_rows(&mut self, now: i64, lease: Lease, update: RowUpdate) -> Result<Ownership, LedgerError> {
+        match update {
+            RowUpdate::Events(events) => self.record_events(now, lease, events),
+            RowUpdate::Retry(order) => self.retry_rows(now, lease, order),
+            RowUpdate::Skipped { rows, reason } => self.skip_rows(lease, &rows, reason),
+        }
     }
 
-    pub fn set_results_file(&mut self, run: RunId, results: String) -> Result<(), LedgerError> {
-        self.stored_run_mut(run)?.run.results = Some(results);
-        Ok(())
+    /// The numbers that match the filter.
+    pub fn load_numbers(&self, now: i64, wanted: NumberFilter<'_>) -> NumberSet {
+        match wanted {
+            NumberFilter::Sent(runs) => self.load_sent_numbers(runs),
+            NumberFilter::Capped(CapQuery { caps, loopback, only: _ }) => self.capped_numbers(now, caps, loopback),
+            NumberFilter::Cancelled(run) => {
+                let kept = self.stored_run(run).map(|stored| stored.cancelled.clone()).unwrap_or_default();
+                NumberSet::new(kept, self.opt_outs.key())
+            }
+        }
     }
 
     /// Claims a run, except blocks at places that are in use.
@@ -337,17 +364,6 @@ impl LedgerContents {
         Ok(Ownership::Held)
     }
 
-    /// Applies a stop request. Returns whether it changes anything.
-    pub fn request_stop(&mut self, run: RunId, request: StopRequest) -> Result<bool, LedgerError> {
-        Ok(self.stored_run_mut(run)?.run.apply_stop_request(request))
-    }
-
-    pub fn keep_asked_rows(&mut self, run: RunId, questions: Vec<AskedRow>) -> Result<(), LedgerError> {
-        let kept = &mut self.stored_run_mut(run)?.questions;
-        kept.extend(questions.into_iter().map(|question| (question.row, question)));
-        Ok(())
-    }
-
     pub fn load_envelopes(&self, run: RunId, numbers: RangeInclusive<u32>) -> Vec<EnvelopeRecord> {
         let within = self.stored_run(run).into_iter().flat_map(|stored| stored.envelopes.range(numbers.clone()));
         within.map(|(_, record)| record.clone()).collect()
@@ -465,21 +481,21 @@ impl LedgerContents {
         reservation.wait
     }
 
-    pub fn reserve_question(&mut self, now: i64, account: &Allowance, longest: Duration) -> QuestionPermit {
-        let questions = question_account_name(&account.name);
+    pub fn reserve_inquiry(&mut self, now: i64, account: &Allowance, longest: Duration) -> InquiryPermit {
+        let inquiries = inquiry_account_name(&account.name);
         let pace = |name: &str| self.paces.get(name).copied().unwrap_or_default();
-        let before = QuestionRateLimit { account: pace(&account.name), questions: pace(&questions) };
-        let (after, turn) = before.reserve_question(now, account.rate, longest);
+        let before = InquiryRateLimit { account: pace(&account.name), inquiries: pace(&inquiries) };
+        let (after, turn) = before.reserve_inquiry(now, account.rate, longest);
         if after != before {
             self.paces.insert(account.name.to_string(), after.account);
-            self.paces.insert(questions, after.questions);
+            self.paces.insert(inquiries, after.inquiries);
         }
         turn
     }
 
     /// The rate limits of all accounts, by name.
     pub fn account_paces(&self) -> Vec<(String, AccountRateLimit)> {
-        let accounts = self.paces.iter().filter(|(name, _)| !is_question_account(name));
+        let accounts = self.paces.iter().filter(|(name, _)| !is_inquiry_account(name));
         accounts.map(|(name, pace)| (name.clone(), *pace)).collect()
     }
 }

@@ -7,9 +7,7 @@ use jiff::Timestamp;
 use super::{LedgerContents, MemoryLedger};
 use crate::receipts::add_receipt;
 use crate::rules::forget_in_receipt;
-use crate::{
-    KeptReceipt, LedgerError, LedgerFuture, NewReceipt, ReceiptOutcome, ReceiptStore, RowReceipts, RunId, StateCounts,
-};
+use crate::{LedgerError, LedgerFuture, NewReceipt, ReceiptOutcome, ReceiptStore, RowReceipts, RunId, StoredReceipt};
 use campaign_core::domain::{Addressee, Row};
 
 impl LedgerContents {
@@ -26,24 +24,13 @@ impl LedgerContents {
             if stored.forgotten.contains(row.get()) {
                 forget_in_receipt(&mut receipt);
             }
-            let reception = add_receipt(stored.receipts.entry(row).or_default(), KeptReceipt { order, at, receipt });
+            let reception = add_receipt(stored.receipts.entry(row).or_default(), StoredReceipt { order, at, receipt });
             stored.run.receipts += u64::from(reception == ReceiptOutcome::Stored);
             Ok(reception)
         };
         let receptions = receipts.into_iter().map(keep).collect();
         self.opt_outs.add_opt_outs(opted_out);
         receptions
-    }
-
-    pub fn store_counts(
-        &mut self,
-        run: RunId,
-        counts: StateCounts,
-        parts: u64,
-        receipts: u64,
-    ) -> Result<(), LedgerError> {
-        self.stored_run_mut(run)?.run.set_counts(counts, parts, receipts);
-        Ok(())
     }
 
     pub fn find_addressee(&self, run: RunId, row: Row) -> Option<Addressee> {
@@ -72,17 +59,6 @@ impl ReceiptStore for MemoryLedger {
 
     fn load_secret_check_values<'a>(&'a self, address: &'a str) -> LedgerFuture<'a, Vec<String>> {
         self.read_contents(move |contents| contents.webhook_secrets.get(address).cloned().unwrap_or_default())
-    }
-
-    fn store_counts(&self, run: RunId, counts: StateCounts, parts: u64, receipts: u64) -> LedgerFuture<'_, ()> {
-        self.write_contents(move |contents, _| contents.store_counts(run, counts, parts, receipts))
-    }
-
-    fn keep_figures(&self, run: RunId, figures: Vec<u8>) -> LedgerFuture<'_, ()> {
-        self.write_contents(move |contents, _| {
-            contents.figures.insert(run, figures);
-            Ok(())
-        })
     }
 
     fn load_figures(&self, run: RunId) -> LedgerFuture<'_, Option<Vec<u8>>> {

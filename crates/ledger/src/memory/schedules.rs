@@ -9,10 +9,9 @@ use super::adapter::MemoryLedger;
 use super::contents::{LedgerContents, parse_instant};
 use crate::rules::{may_fire, may_skip, oldest_kept_plan_time};
 use crate::{
-    ActiveSchedule, Approval, ApprovalFilter, ApprovalRuleStore, ApprovalUse, DamagedOccurrence, DamagedPlan,
-    DamagedSchedule, KeptApproval, KeptApprovalRule, LedgerError, LedgerFuture, NewRun, OccurrenceFilter,
-    OccurrenceKey, OccurrenceOutcome, OccurrenceRecord, Plan, PlanStore, Run, RunId, ScheduleOrder, ScheduleStore,
-    SkipCondition,
+    ActiveSchedule, Approval, ApprovalFilter, ApprovalUse, DamagedOccurrence, DamagedPlan, DamagedSchedule,
+    LedgerError, LedgerFuture, NewRun, OccurrenceFilter, OccurrenceKey, OccurrenceOutcome, OccurrenceRecord, Plan,
+    PlanRecord, PlanStore, Run, RunId, ScheduleOrder, ScheduleStore, SkipCondition, StoredApproval, StoredApprovalRule,
 };
 
 /// Active schedules and recorded occurrences.
@@ -104,30 +103,21 @@ impl ScheduleStore for MemoryLedger {
 
     fn list_occurrences<'a>(
         &'a self,
-        schedule: &'a str,
-        until: Timestamp,
-        latest: u32,
+        wanted: OccurrenceFilter<'a>,
     ) -> LedgerFuture<'a, Vec<Result<OccurrenceRecord, DamagedOccurrence>>> {
         self.read_contents(move |contents| {
+            let matches = |(key, (at, fate)): &(&OccurrenceKey, &(Timestamp, OccurrenceOutcome))| match wanted {
+                OccurrenceFilter::Latest { schedule, until, .. } => key.schedule == schedule && *at <= until,
+                OccurrenceFilter::Key(wanted) => *key == wanted,
+                OccurrenceFilter::Run(run) => *fate == OccurrenceOutcome::Fired(run),
+            };
             let known = contents.schedules.occurrences.iter();
-            let of = known.filter(|(key, (at, _))| key.schedule == schedule && *at <= until);
-            let mut found: Vec<OccurrenceRecord> = of.map(to_record).collect();
+            let mut found: Vec<OccurrenceRecord> = known.filter(matches).map(to_record).collect();
             found.sort_by(|one, other| (other.at, &other.key).cmp(&(one.at, &one.key)));
-            found.truncate(latest as usize);
-            found.into_iter().map(Ok).collect()
-        })
-    }
-
-    fn find_occurrence<'a>(&'a self, wanted: OccurrenceFilter<'a>) -> LedgerFuture<'a, Option<OccurrenceRecord>> {
-        self.read_contents(move |contents| {
-            let known = &contents.schedules.occurrences;
-            match wanted {
-                OccurrenceFilter::Key(key) => known.get_key_value(key),
-                OccurrenceFilter::Run(run) => {
-                    known.iter().find(|(_, (_, fate))| *fate == OccurrenceOutcome::Fired(run))
-                }
+            if let OccurrenceFilter::Latest { most, .. } = wanted {
+                found.truncate(most as usize);
             }
-            .map(to_record)
+            found.into_iter().map(Ok).collect()
         })
     }
 }
@@ -140,12 +130,12 @@ pub(super) struct PlanTable {
     approvals: Vec<(Approval, Vec<ApprovalUse>)>,
 }
 
-fn to_kept_approval((approval, uses): &(Approval, Vec<ApprovalUse>)) -> KeptApproval {
-    KeptApproval { approval: approval.clone(), used: uses.last().copied() }
+fn to_kept_approval((approval, uses): &(Approval, Vec<ApprovalUse>)) -> StoredApproval {
+    StoredApproval { approval: approval.clone(), used: uses.last().copied() }
 }
 
 impl LedgerContents {
-    fn use_approval(&mut self, now: i64, token: &str, run: Option<RunId>) -> Result<bool, LedgerError> {
+    pub(super) fn use_approval(&mut self, now: i64, token: &str, run: Option<RunId>) -> Result<bool, LedgerError> {
         let at = parse_instant(now)?;
         let known = self.plans.approvals.iter_mut().find(|(approval, _)| approval.token == token);
         let Some(known) = known.filter(|known| to_kept_approval(known).is_valid(at)) else { return Ok(false) };
@@ -154,25 +144,26 @@ impl LedgerContents {
     }
 }
 
-impl ApprovalRuleStore for MemoryLedger {
-    fn list_approval_rules(&self) -> LedgerFuture<'_, Vec<KeptApprovalRule>> {
-        self.read_contents(|contents| contents.approval_rules.clone())
-    }
-
-    fn keep_approval_rule(&self, rule: KeptApprovalRule) -> LedgerFuture<'_, ()> {
-        self.write_contents(move |contents, _| {
-            contents.approval_rules.push(rule);
-            Ok(())
-        })
-    }
-}
-
 impl PlanStore for MemoryLedger {
-    fn keep_plan(&self, plan: Plan) -> LedgerFuture<'_, ()> {
+    fn store_record(&self, record: PlanRecord) -> LedgerFuture<'_, bool> {
         self.write_contents(move |contents, _| {
-            contents.plans.plans.insert(plan.digest.clone(), plan);
-            Ok(())
+            match record {
+                PlanRecord::Plan(plan) => drop(contents.plans.plans.insert(plan.digest.clone(), plan)),
+                PlanRecord::Approval(approval) => {
+                    let approvals = &mut contents.plans.approvals;
+                    if approvals.iter().any(|(known, _)| known.token == approval.token) {
+                        return Ok(false);
+                    }
+                    approvals.push((approval, Vec::new()));
+                }
+                PlanRecord::Rule(rule) => contents.approval_rules.push(rule),
+            }
+            Ok(true)
         })
+    }
+
+    fn list_approval_rules(&self) -> LedgerFuture<'_, Vec<StoredApprovalRule>> {
+        self.read_contents(|contents| contents.approval_rules.clone())
     }
 
     fn list_plans<'a>(&'a self, digest: &'a str) -> LedgerFuture<'a, Vec<Result<Plan, DamagedPlan>>> {
@@ -186,18 +177,7 @@ impl PlanStore for MemoryLedger {
         })
     }
 
-    fn keep_approval(&self, approval: Approval) -> LedgerFuture<'_, bool> {
-        self.write_contents(move |contents, _| {
-            let approvals = &mut contents.plans.approvals;
-            let is_new = approvals.iter().all(|(known, _)| known.token != approval.token);
-            if is_new {
-                approvals.push((approval, Vec::new()));
-            }
-            Ok(is_new)
-        })
-    }
-
-    fn list_approvals<'a>(&'a self, wanted: ApprovalFilter<'a>) -> LedgerFuture<'a, Vec<KeptApproval>> {
+    fn list_approvals<'a>(&'a self, wanted: ApprovalFilter<'a>) -> LedgerFuture<'a, Vec<StoredApproval>> {
         self.read_contents(move |contents| {
             let matches = |(approval, uses): &&(Approval, Vec<ApprovalUse>)| match wanted {
                 ApprovalFilter::Digest(digest) => approval.digest == digest,
@@ -209,15 +189,5 @@ impl PlanStore for MemoryLedger {
 
     fn use_approval<'a>(&'a self, token: &'a str, run: Option<RunId>) -> LedgerFuture<'a, bool> {
         self.write_contents(move |contents, now| contents.use_approval(now, token, run))
-    }
-
-    fn open_approved_run<'a>(&'a self, run: RunId, replaced: Option<RunId>, token: &'a str) -> LedgerFuture<'a, bool> {
-        self.write_contents(move |contents, now| {
-            let approved = contents.use_approval(now, token, Some(run))?;
-            if approved {
-                contents.open_run(now, run, replaced)?;
-            }
-            Ok(approved)
-        })
     }
 }

@@ -158,14 +158,6 @@ impl LedgerContents {
         let drawn = stored.shares.iter().filter(|share| share.epoch.is_some() && is_taken(share.place));
         singles.chain(drawn.map(shard)).collect()
     }
-
-    /// Records that the gateway accepted a message of a run.
-    pub fn mark_proven(&mut self, run: RunId) -> Result<(), LedgerError> {
-        if let Some(sharing) = &mut self.stored_run_mut(run)?.run.sharding {
-            sharing.proven = true;
-        }
-        Ok(())
-    }
 }
 
 impl ShardStore for MemoryLedger {
@@ -189,9 +181,5 @@ impl ShardStore for MemoryLedger {
 
     fn finish_shards<'a>(&'a self, worker: &'a ShardWorker) -> LedgerFuture<'a, ()> {
         self.write_contents(move |contents, _| contents.finish_shards(worker.lease))
-    }
-
-    fn mark_proven(&self, run: RunId) -> LedgerFuture<'_, ()> {
-        self.write_contents(move |contents, _| contents.mark_proven(run))
     }
 }

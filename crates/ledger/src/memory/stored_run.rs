@@ -12,8 +12,8 @@ use crate::rules::{
     Guard, counted_messages, counts_for_caps, envelope_spending, in_doubt_outcomes, merge_outcomes, owns_rows,
 };
 use crate::{
-    AskedRow, EnvelopeRecord, EnvelopeSummary, Epoch, ExcludedRows, Intent, KeptReceipt, Lease, LedgerError,
-    NewRowEvent, NumberKey, RowEvent, RowEvents, RowSpan, RowStates, Run, RunActivity, SentRow, Settlement,
+    AskedRow, EnvelopeRecord, EnvelopeSummary, Epoch, ExcludedRows, Intent, Lease, LedgerError, NewRowEvent, NumberKey,
+    RowEvent, RowEvents, RowSpan, RowStates, Run, RunActivity, SentRow, Settlement, StoredReceipt,
 };
 use campaign_core::calendar::DailyLimits;
 use campaign_core::domain::{Addressee, Row, Spending};
@@ -27,8 +27,8 @@ pub struct StoredRun {
     pub envelopes: BTreeMap<u32, EnvelopeRecord>,
     pub evidence: BTreeMap<u32, String>,
     pub events: Vec<RowEvent>,
-    pub questions: BTreeMap<Row, AskedRow>,
-    pub receipts: BTreeMap<Row, Vec<KeptReceipt>>,
+    pub inquiries: BTreeMap<Row, AskedRow>,
+    pub receipts: BTreeMap<Row, Vec<StoredReceipt>>,
     /// The last block of each place.
     pub(super) blocks: BTreeMap<u32, Lease>,
     /// The drawn shards since the run was sharded, in row order.
@@ -53,7 +53,7 @@ impl StoredRun {
             envelopes: BTreeMap::new(),
             evidence: BTreeMap::new(),
             events: Vec::new(),
-            questions: BTreeMap::new(),
+            inquiries: BTreeMap::new(),
             receipts: BTreeMap::new(),
             blocks: BTreeMap::new(),
             shares: Vec::new(),
@@ -75,7 +75,7 @@ impl StoredRun {
             mut envelopes,
             evidence: _,
             events,
-            questions: _,
+            inquiries: _,
             receipts,
             blocks: _,
             shares: _,

@@ -9,9 +9,9 @@ use super::{LedgerContents, MemoryLedger};
 use crate::guards::{RepeatKey, is_expired};
 use crate::rules::{NumberErasure, PlaceRelease, check_repeat, forget_in_change, forget_in_receipt, time_since_sent};
 use crate::{
-    Additions, ForgetOrder, Forgetting, Lease, LedgerError, LedgerFuture, NumberKey, NumberSet, OPTED_OUT, OptOut,
-    OptOutPage, OptOutRemoval, Ownership, RemovalTarget, RepeatCheck, RepeatGuard, RepeatPlace, RowState, Run, RunId,
-    SentRow, StateCounts, SuppressedNumbers, SuppressionList,
+    Additions, ForgetOrder, Forgetting, LedgerError, LedgerFuture, NumberKey, NumberSet, OPTED_OUT, OptOut, OptOutPage,
+    OptOutRemoval, Ownership, RemovalTarget, RepeatCheck, RepeatGuard, RepeatPlace, RowState, Run, RunId, SentRow,
+    StateCounts, SuppressedNumbers, SuppressionList,
 };
 use campaign_core::domain::{Addressee, Phone, Row};
 
@@ -153,10 +153,6 @@ impl SuppressionList for MemoryLedger {
         })
     }
 
-    fn skip_rows(&self, lease: Lease, rows: Vec<Row>, reason: &'static str) -> LedgerFuture<'_, Ownership> {
-        self.write_contents(move |contents, _| contents.skip_rows(lease, &rows, reason))
-    }
-
     fn list_opt_outs(&self, behind: Option<i64>, at_most: u32) -> LedgerFuture<'_, OptOutPage> {
         self.read_contents(move |contents| {
             let behind = usize::try_from(behind.unwrap_or(0)).unwrap_or(0);
@@ -193,8 +189,8 @@ impl LedgerContents {
             reported.flat_map(|(_, kept)| kept).for_each(|kept| forget_in_receipt(&mut kept.receipt));
             let decided = stored.events.iter_mut().filter(|event| about(&event.row));
             decided.for_each(|event| forget_in_change(&mut event.change));
-            let asked = stored.questions.iter_mut().filter(|(row, _)| about(row));
-            asked.for_each(|(_, question)| forgotten.erase_from_question(question));
+            let asked = stored.inquiries.iter_mut().filter(|(row, _)| about(row));
+            asked.for_each(|(_, inquiry)| forgotten.erase_from_inquiry(inquiry));
             let out = stored.excluded.rows();
             (&rows - out).iter().for_each(|row| stored.excluded.insert(Row::new(row), RowState::Skipped, OPTED_OUT));
             stored.forgotten |= &rows;
@@ -235,15 +231,6 @@ impl Forgetting for MemoryLedger {
         self.read_contents(LedgerContents::list_rows_to_forget)
     }
 
-    fn mark_rows_forgotten(&self, runs: Vec<RunId>) -> LedgerFuture<'_, ()> {
-        self.write_contents(move |contents, _| {
-            runs.into_iter().try_for_each(|run| {
-                contents.stored_run_mut(run)?.rows_to_forget.clear();
-                Ok(())
-            })
-        })
-    }
-
     fn purge_run(&self, counted: Run, counts: StateCounts, parts: u64) -> LedgerFuture<'_, Ownership> {
         self.write_contents(move |contents, now| contents.purge_run(now, &counted, (counts, parts)))
     }
@@ -255,13 +242,6 @@ impl Forgetting for MemoryLedger {
             contents.stored_run_mut(run)?.cancelled = numbers.iter().filter_map(stays).collect();
             contents.opt_outs.set_key(key);
             Ok(())
-        })
-    }
-
-    fn load_cancelled_numbers(&self, run: RunId) -> LedgerFuture<'_, NumberSet> {
-        self.read_contents(move |contents| {
-            let kept = contents.stored_run(run).map(|stored| stored.cancelled.clone()).unwrap_or_default();
-            NumberSet::new(kept, contents.opt_outs.key())
         })
     }
 

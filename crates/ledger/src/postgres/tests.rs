@@ -323,7 +323,7 @@ impl SleepingProcess {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn process_that_slept_past_its_lease_begins_nothing() {
+async fn process_suspended_past_its_lease_begins_no_envelope() {
     let Some(SleepingProcess { scene, asleep, rows, .. }) = SleepingProcess::new().await else { return };
     scene.ledger.locks.renew_leases().await.unwrap();
     let begun = scene.ledger.begin_envelope(single_intent(asleep.lease, rows.first.get())).await.unwrap();

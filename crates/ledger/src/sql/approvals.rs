@@ -3,13 +3,13 @@
 use sqlx::Row as _;
 
 use super::dialect::{Adapter, Connection, Record};
-use super::runs::{self, timestamp_from_micros, to_signed, to_unsigned};
+use super::runs::{timestamp_from_micros, to_signed, to_unsigned};
 use super::statement::{Now, StatementError, capture_damage, query, read_ledger, read_lossy};
 use crate::encoding::Checksum;
 use crate::rules::oldest_kept_plan_time;
 use crate::{
-    Approval, ApprovalFilter, ApprovalRuleStore, ApprovalUse, DamagedPlan, KeptApproval, KeptApprovalRule, LedgerError,
-    LedgerFuture, Plan, PlanStore, RunId,
+    Approval, ApprovalFilter, ApprovalUse, DamagedPlan, LedgerError, LedgerFuture, Plan, PlanRecord, PlanStore, RunId,
+    StoredApproval, StoredApprovalRule,
 };
 
 /// Approvals, each with its last use.
@@ -18,8 +18,31 @@ const SELECT_LAST_USES: &str = "
     LEFT JOIN approval_uses used ON used.key = (SELECT max(key) FROM approval_uses WHERE token = approvals.token)";
 
 impl PlanStore for Adapter {
-    fn keep_plan(&self, plan: Plan) -> LedgerFuture<'_, ()> {
-        Box::pin(self.write(move |connection, now| Box::pin(store_plan(connection, now, plan.clone()))))
+    fn store_record(&self, record: PlanRecord) -> LedgerFuture<'_, bool> {
+        // The tables of an earlier version have no place for rules.
+        if matches!(record, PlanRecord::Rule(_)) && !self.keeps_approval_rules() {
+            return Box::pin(async { Ok(true) });
+        }
+        Box::pin(self.write(move |connection, now| {
+            let record = record.clone();
+            Box::pin(async move {
+                match record {
+                    PlanRecord::Plan(plan) => store_plan(connection, now, plan).await?,
+                    PlanRecord::Approval(approval) => return insert_approval(connection, approval).await,
+                    PlanRecord::Rule(rule) => store_rule(connection, rule).await?,
+                }
+                Ok(true)
+            })
+        }))
+    }
+
+    fn list_approval_rules(&self) -> LedgerFuture<'_, Vec<StoredApprovalRule>> {
+        Box::pin(async move {
+            match self.keeps_approval_rules() {
+                true => read_ledger!(self, load_rules),
+                false => Ok(Vec::new()),
+            }
+        })
     }
 
     fn list_plans<'a>(&'a self, digest: &'a str) -> LedgerFuture<'a, Vec<Result<Plan, DamagedPlan>>> {
@@ -27,11 +50,7 @@ impl PlanStore for Adapter {
         Box::pin(async move { read_ledger!(self, list_plans, now, digest) })
     }
 
-    fn keep_approval(&self, approval: Approval) -> LedgerFuture<'_, bool> {
-        Box::pin(self.write(move |connection, _| Box::pin(insert_approval(connection, approval.clone()))))
-    }
-
-    fn list_approvals<'a>(&'a self, wanted: ApprovalFilter<'a>) -> LedgerFuture<'a, Vec<KeptApproval>> {
+    fn list_approvals<'a>(&'a self, wanted: ApprovalFilter<'a>) -> LedgerFuture<'a, Vec<StoredApproval>> {
         Box::pin(async move { read_ledger!(self, list_approvals, wanted) })
     }
 
@@ -39,26 +58,12 @@ impl PlanStore for Adapter {
         let token = token.to_owned();
         Box::pin(self.write(move |connection, now| Box::pin(use_approval(connection, now, token.clone(), run))))
     }
-
-    fn open_approved_run<'a>(&'a self, run: RunId, replaced: Option<RunId>, token: &'a str) -> LedgerFuture<'a, bool> {
-        let token = token.to_owned();
-        Box::pin(self.write(move |connection, now| {
-            let token = token.clone();
-            Box::pin(async move {
-                let approved = use_approval(&mut *connection, now, token, Some(run)).await?;
-                if approved {
-                    runs::open_run(connection, now, run, replaced).await?;
-                }
-                Ok(approved)
-            })
-        }))
-    }
 }
 
 async fn list_approvals(
     reader: &mut Connection,
     wanted: ApprovalFilter<'_>,
-) -> Result<Vec<KeptApproval>, StatementError> {
+) -> Result<Vec<StoredApproval>, StatementError> {
     let condition = match wanted {
         ApprovalFilter::Digest(_) => "approvals.digest = $1",
         ApprovalFilter::Run(_) => "approvals.token IN (SELECT token FROM approval_uses WHERE run = $1)",
@@ -145,7 +150,7 @@ async fn insert_approval(connection: &mut Connection, approval: Approval) -> Res
 /// Checks and uses an approval in one write transaction, so that it cannot be used twice.
 ///
 /// Returns `false` if the approval is not valid now. A used one is only valid if it is standing.
-async fn use_approval(
+pub(super) async fn use_approval(
     connection: &mut Connection,
     now: Now,
     token: String,
@@ -167,13 +172,13 @@ async fn use_approval(
     Ok(true)
 }
 
-async fn find_approval(connection: &mut Connection, token: &str) -> Result<Option<KeptApproval>, StatementError> {
+async fn find_approval(connection: &mut Connection, token: &str) -> Result<Option<StoredApproval>, StatementError> {
     let statement = format!("{SELECT_LAST_USES} WHERE approvals.token = $1");
     let row = query(sqlx::AssertSqlSafe(statement)).bind(token).fetch_optional(connection).await?;
     row.as_ref().map(approval_from_row).transpose()
 }
 
-pub(super) fn approval_from_row(row: &Record) -> Result<KeptApproval, StatementError> {
+pub(super) fn approval_from_row(row: &Record) -> Result<StoredApproval, StatementError> {
     let approval = Approval {
         token: row.try_get("token")?,
         digest: row.try_get("digest")?,
@@ -195,7 +200,7 @@ pub(super) fn approval_from_row(row: &Record) -> Result<KeptApproval, StatementE
             row.try_get("used_sum").is_ok_and(|sum| approval_use_checksum(&approval.token, used).matches(sum))
         });
     match whole {
-        true => Ok(KeptApproval { approval, used }),
+        true => Ok(StoredApproval { approval, used }),
         false => Err(LedgerError::Damaged { what: format!("an approval of plan {}", approval.digest) }.into()),
     }
 }
@@ -222,42 +227,22 @@ fn approval_use_checksum(token: &str, used: ApprovalUse) -> Checksum {
 /// Separator between hosts in their column.
 const HOST_SEPARATOR: &str = " ";
 
-impl ApprovalRuleStore for Adapter {
-    fn list_approval_rules(&self) -> LedgerFuture<'_, Vec<KeptApprovalRule>> {
-        Box::pin(async move {
-            match self.keeps_approval_rules() {
-                true => read_ledger!(self, load_rules),
-                false => Ok(Vec::new()),
-            }
-        })
-    }
-
-    fn keep_approval_rule(&self, rule: KeptApprovalRule) -> LedgerFuture<'_, ()> {
-        Box::pin(async move {
-            match self.keeps_approval_rules() {
-                true => self.write(move |connection, _| Box::pin(store_rule(connection, rule.clone()))).await,
-                false => Ok(()),
-            }
-        })
-    }
-}
-
 /// Lists each rule with the name of its account, as far as it is readable.
 pub(super) async fn list_stored_rules(
     reader: &mut Connection,
-) -> Result<Vec<(String, Result<KeptApprovalRule, StatementError>)>, StatementError> {
+) -> Result<Vec<(String, Result<StoredApprovalRule, StatementError>)>, StatementError> {
     let rows = query("SELECT * FROM approval_rules ORDER BY key").fetch_all(reader).await?;
     Ok(rows.iter().map(|row| (read_lossy(row, "account"), rule_from_row(row))).collect())
 }
 
-async fn load_rules(reader: &mut Connection) -> Result<Vec<KeptApprovalRule>, StatementError> {
+async fn load_rules(reader: &mut Connection) -> Result<Vec<StoredApprovalRule>, StatementError> {
     let rows = query("SELECT * FROM approval_rules ORDER BY key").fetch_all(reader).await?;
     rows.iter().map(rule_from_row).collect()
 }
 
-fn rule_from_row(row: &Record) -> Result<KeptApprovalRule, StatementError> {
+fn rule_from_row(row: &Record) -> Result<StoredApprovalRule, StatementError> {
     let hosts: String = row.try_get("hosts")?;
-    let kept = KeptApprovalRule {
+    let kept = StoredApprovalRule {
         account: row.try_get("account")?,
         gateway: row.try_get("gateway")?,
         hosts: hosts.split(HOST_SEPARATOR).map(str::to_owned).collect(),
@@ -271,9 +256,9 @@ fn rule_from_row(row: &Record) -> Result<KeptApprovalRule, StatementError> {
     }
 }
 
-async fn store_rule(connection: &mut Connection, rule: KeptApprovalRule) -> Result<(), StatementError> {
+async fn store_rule(connection: &mut Connection, rule: StoredApprovalRule) -> Result<(), StatementError> {
     let sum = rule_checksum(&rule).finish();
-    let KeptApprovalRule { account, gateway, hosts, rule, by, at } = rule;
+    let StoredApprovalRule { account, gateway, hosts, rule, by, at } = rule;
     query(
         "INSERT INTO approval_rules (account, gateway, hosts, rule, recorded_by, at, sum)
          VALUES ($1, $2, $3, $4, $5, $6, $7)",
@@ -290,8 +275,8 @@ async fn store_rule(connection: &mut Connection, rule: KeptApprovalRule) -> Resu
     Ok(())
 }
 
-fn rule_checksum(kept: &KeptApprovalRule) -> Checksum {
-    let KeptApprovalRule { account, gateway, hosts, rule, by, at } = kept;
+fn rule_checksum(kept: &StoredApprovalRule) -> Checksum {
+    let StoredApprovalRule { account, gateway, hosts, rule, by, at } = kept;
     let hosts = &hosts.join(HOST_SEPARATOR);
     let sum = [account, gateway, hosts, rule, by]
         .into_iter()

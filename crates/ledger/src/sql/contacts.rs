@@ -10,24 +10,15 @@ use rustc_hash::FxHashMap;
 use serde_json::json;
 use sqlx::{Connection as _, Row as _};
 
-use super::dialect::{Adapter, Connection, json_elements};
+use super::dialect::{Connection, json_elements};
 use super::runs::{self, to_signed, to_unsigned};
-use super::statement::{Now, StatementError, query, read_ledger, scalar};
+use super::statement::{Now, StatementError, query, scalar};
 use super::{envelopes, events, forgetting};
 use crate::rules::{NumberErasure, caps_allow, counted_messages, counts_for_caps, find_capped_rows};
-use crate::{
-    CapQuery, ContactHistory, EnvelopeRecord, Intent, LedgerError, LedgerFuture, NumberKey, NumberSet, RowEvents, Run,
-    RunId, SharedRun,
-};
+use crate::{CapQuery, EnvelopeRecord, Intent, LedgerError, NumberKey, NumberSet, RowEvents, Run, RunId, SharedRun};
 use campaign_core::domain::{Addressee, ForgottenNumber, FrequencyCap, Phone, Row};
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
-
-impl ContactHistory for Adapter {
-    fn load_capped_numbers<'a>(&'a self, wanted: CapQuery<'a>) -> LedgerFuture<'a, NumberSet> {
-        Box::pin(async move { read_ledger!(self, load_capped_numbers, self.now(), wanted) })
-    }
-}
 
 /// The rows of an intent whose recipients have reached a cap.
 pub(super) async fn find_rows_over_cap(
@@ -66,7 +57,7 @@ pub(super) async fn find_rows_over_cap(
 }
 
 /// The numbers that have reached a cap. Without an index, this reads all messages.
-async fn load_capped_numbers(
+pub(super) async fn load_capped_numbers(
     reader: &mut Connection,
     now: Now,
     wanted: CapQuery<'_>,

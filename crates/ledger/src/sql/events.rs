@@ -1,4 +1,4 @@
-//! Row events, reconciliation questions, retry orders and skipped rows.
+//! Row events, reconciliation inquiries, retry orders and skipped rows.
 
 use roaring::RoaringBitmap;
 use sqlx::Row as _;
@@ -12,12 +12,39 @@ use crate::encoding::{pack_set, unpack_set};
 use crate::rules::{NumberErasure, forget_in_change};
 use crate::{
     AskedRow, ExcludedRows, Lease, LedgerError, NewRowEvent, Ownership, RetryOrder, RowChange, RowEvent, RowEvents,
-    RowSpan, RowState, RunId,
+    RowSpan, RowState, RowUpdate, RunId,
 };
 use campaign_core::domain::{IdRange, Row};
 
+/// Changes rows, unless the lease was lost.
+pub(super) async fn apply_update(
+    connection: &mut Connection,
+    now: Now,
+    lease: Lease,
+    update: RowUpdate,
+) -> Result<Ownership, StatementError> {
+    match update {
+        RowUpdate::Events(events) => record_events(connection, now, lease, events).await,
+        RowUpdate::Retry(order) => record_retry(connection, now, lease, order).await,
+        RowUpdate::Skipped { rows, reason } => skip_rows(connection, lease, &rows, reason).await,
+    }
+}
+
+async fn skip_rows(
+    connection: &mut Connection,
+    lease: Lease,
+    rows: &[Row],
+    reason: &str,
+) -> Result<Ownership, StatementError> {
+    if !runs::load_run(&mut *connection, lease.run).await?.is_leased(lease) {
+        return Ok(Ownership::Lost);
+    }
+    insert_skipped_rows(connection, lease.run, &ExcludedRows::from_skipped(rows, reason)).await?;
+    Ok(Ownership::Held)
+}
+
 /// Records events, unless the lease was lost.
-pub(super) async fn record_events(
+async fn record_events(
     connection: &mut Connection,
     now: Now,
     lease: Lease,
@@ -39,7 +66,7 @@ pub(super) async fn record_events(
 }
 
 /// Reserves identifiers for a retry order and records that its rows are sent as new messages.
-pub(super) async fn record_retry(
+async fn record_retry(
     connection: &mut Connection,
     now: Now,
     lease: Lease,
@@ -118,10 +145,10 @@ pub(super) async fn forget_in_events(
             .execute(&mut *connection)
             .await?;
     }
-    let mut asked = load_questions(connection, run).await?;
+    let mut asked = load_inquiries(connection, run).await?;
     asked.retain(|asked| rows.contains(asked.row.get()));
-    asked.iter_mut().for_each(|asked| forgotten.erase_from_question(asked));
-    store_questions(connection, run, asked).await
+    asked.iter_mut().for_each(|asked| forgotten.erase_from_inquiry(asked));
+    store_inquiries(connection, run, asked).await
 }
 
 /// The events of a run in the order of recording.
@@ -168,12 +195,12 @@ pub(super) async fn load_order_ids(reader: &mut Connection, run: RunId) -> Resul
 }
 
 /// Stores how often rows were asked about.
-pub(super) async fn store_questions(
+pub(super) async fn store_inquiries(
     connection: &mut Connection,
     run: RunId,
-    questions: Vec<AskedRow>,
+    inquiries: Vec<AskedRow>,
 ) -> Result<(), StatementError> {
-    for question in questions {
+    for inquiry in inquiries {
         query(
             "INSERT INTO questions (run, row, envelope, asked, negatives, first_at, last_at, negative_at, answer)
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
@@ -182,14 +209,14 @@ pub(super) async fn store_questions(
                  negative_at = excluded.negative_at, answer = excluded.answer",
         )
         .bind(run.0)
-        .bind(i64::from(question.row.get()))
-        .bind(i64::from(question.envelope))
-        .bind(i64::from(question.asked))
-        .bind(i64::from(question.negatives))
-        .bind(question.first_at.as_microsecond())
-        .bind(question.last_at.as_microsecond())
-        .bind(question.negative_at.map(jiff::Timestamp::as_microsecond))
-        .bind(question.answer)
+        .bind(i64::from(inquiry.row.get()))
+        .bind(i64::from(inquiry.envelope))
+        .bind(i64::from(inquiry.asked))
+        .bind(i64::from(inquiry.negatives))
+        .bind(inquiry.first_at.as_microsecond())
+        .bind(inquiry.last_at.as_microsecond())
+        .bind(inquiry.negative_at.map(jiff::Timestamp::as_microsecond))
+        .bind(inquiry.answer)
         .execute(&mut *connection)
         .await?;
     }
@@ -197,7 +224,7 @@ pub(super) async fn store_questions(
 }
 
 /// Loads how often the rows of a run were asked about.
-pub(super) async fn load_questions(reader: &mut Connection, run: RunId) -> Result<Vec<AskedRow>, StatementError> {
+pub(super) async fn load_inquiries(reader: &mut Connection, run: RunId) -> Result<Vec<AskedRow>, StatementError> {
     let rows = query(
         "SELECT row, envelope, asked, negatives, first_at, last_at, negative_at, answer FROM questions
          WHERE run = $1 ORDER BY row",

@@ -11,7 +11,7 @@ use super::envelope_records::{EnvelopeHeader, PackedOutcomes, read_row_span};
 use super::envelopes::envelope_from_row;
 use super::runs::{self, timestamp_from_micros};
 use super::statement::{Now, StatementError, query, read_ledger, read_u32, scalar};
-use super::{blocks, contacts, events, guard, limits, receipts, suppression};
+use super::{blocks, contacts, events, guards, limits, receipts, suppression};
 use crate::encoding::Checksum;
 use crate::encoding::{pack_list, unpack_list};
 use crate::rules::NumberErasure;
@@ -30,21 +30,6 @@ impl Forgetting for Adapter {
         Box::pin(async move { read_ledger!(self, list_waiting_rows) })
     }
 
-    fn mark_rows_forgotten(&self, runs: Vec<RunId>) -> LedgerFuture<'_, ()> {
-        Box::pin(self.write(move |connection, _| {
-            let runs = runs.clone();
-            Box::pin(async move {
-                for run in runs {
-                    query("UPDATE forgotten_rows SET waits = FALSE WHERE run = $1")
-                        .bind(run.0)
-                        .execute(&mut *connection)
-                        .await?;
-                }
-                Ok(())
-            })
-        }))
-    }
-
     fn purge_run(&self, counted: Run, counts: StateCounts, parts: u64) -> LedgerFuture<'_, Ownership> {
         Box::pin(self.write(move |connection, now| {
             Box::pin(purge_run(connection, now, counted.clone(), (counts.clone(), parts)))
@@ -57,10 +42,6 @@ impl Forgetting for Adapter {
             let numbers = Arc::clone(&numbers);
             Box::pin(async move { store_cancelled_numbers(connection, run, &numbers).await })
         }))
-    }
-
-    fn load_cancelled_numbers(&self, run: RunId) -> LedgerFuture<'_, NumberSet> {
-        Box::pin(async move { read_ledger!(self, load_cancelled_numbers, run) })
     }
 
     fn discard_copies<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, ()> {
@@ -242,7 +223,7 @@ const CANCELLED_BIT: u64 = 1 << 63;
 
 /// Stores the hashes of the numbers that have a message of the run.
 async fn store_guarded_numbers(connection: &mut Connection, run: RunId, key: &NumberKey) -> Result<(), StatementError> {
-    let numbers = guard::load_numbers_of_run(connection, run).await?;
+    let numbers = guards::load_numbers_of_run(connection, run).await?;
     let cancelled = load_members(connection, run).await?.into_iter().filter(|member| member & CANCELLED_BIT > 0);
     let stay = hash_numbers(&numbers, key).chain(cancelled).collect();
     write_members(connection, run, stay).await
@@ -291,7 +272,7 @@ pub(crate) async fn load_guarded_numbers(
 }
 
 /// The numbers that were cancelled in the run when it was purged.
-async fn load_cancelled_numbers(reader: &mut Connection, run: RunId) -> Result<NumberSet, StatementError> {
+pub(super) async fn load_cancelled_numbers(reader: &mut Connection, run: RunId) -> Result<NumberSet, StatementError> {
     let kept = load_members(&mut *reader, run).await?.into_iter().filter(|member| member & CANCELLED_BIT > 0);
     Ok(NumberSet::new(kept.map(|member| member & !CANCELLED_BIT).collect(), load_number_key(reader).await?))
 }

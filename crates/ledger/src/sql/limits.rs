@@ -16,13 +16,13 @@ use super::runs::{timestamp_from_micros, to_signed, to_unsigned};
 use super::statement::{Now, StatementError, query};
 use super::{contacts, envelopes, events};
 use crate::encoding::{parse_amount, unpack_costs};
-use crate::rate_limit::{QuestionRateLimit, is_question_account, question_account_name};
+use crate::rate_limit::{InquiryRateLimit, inquiry_account_name, is_inquiry_account};
 use crate::rules::{
     self, BudgetScope, envelope_spending, find_exceeded_day, intended_spending, may_have_been_sent, refunded_spending,
     tighter_bound,
 };
 use crate::{
-    AccountRateLimit, Allowance, Bound, CAPPED, ExcludedRows, Intent, LedgerError, NewRowEvent, Permit, QuestionPermit,
+    AccountRateLimit, Allowance, Bound, CAPPED, ExcludedRows, InquiryPermit, Intent, LedgerError, NewRowEvent, Permit,
     Run, RunId, SlotWait,
 };
 use campaign_core::calendar::DailyLimits;
@@ -402,24 +402,24 @@ pub(super) async fn reserve_rate(
     Ok(reservation.wait)
 }
 
-/// Reserves a rate-limit slot for a question of an assistant, if there is one in time.
-pub(super) async fn reserve_question(
+/// Reserves a rate-limit slot for an inquiry of an assistant, if there is one in time.
+pub(super) async fn reserve_inquiry(
     connection: &mut Connection,
     now: Now,
     account: &Allowance,
     longest: Duration,
-) -> Result<QuestionPermit, StatementError> {
-    let questions = question_account_name(&account.name);
-    let before = QuestionRateLimit {
+) -> Result<InquiryPermit, StatementError> {
+    let inquiries = inquiry_account_name(&account.name);
+    let before = InquiryRateLimit {
         account: load_pace(connection, &account.name).await?,
-        questions: load_pace(connection, &questions).await?,
+        inquiries: load_pace(connection, &inquiries).await?,
     };
-    let (after, turn) = before.reserve_question(now.0, account.rate, longest);
+    let (after, turn) = before.reserve_inquiry(now.0, account.rate, longest);
     if after.account != before.account {
         store_pace(connection, &account.name, after.account).await?;
     }
-    if after.questions != before.questions {
-        store_pace(connection, &questions, after.questions).await?;
+    if after.inquiries != before.inquiries {
+        store_pace(connection, &inquiries, after.inquiries).await?;
     }
     Ok(turn)
 }
@@ -443,7 +443,7 @@ pub(super) async fn list_paces(reader: &mut Connection) -> Result<Vec<(String, A
     let mut paces = Vec::with_capacity(rows.len());
     for row in &rows {
         let name: String = row.try_get("name")?;
-        if !is_question_account(&name) {
+        if !is_inquiry_account(&name) {
             paces.push((name, pace_from_row(row)?));
         }
     }

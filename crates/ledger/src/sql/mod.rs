@@ -3,6 +3,7 @@
 //! Each adapter mounts this folder as its own module and has its `dialect` next to it: the types of its driver and
 //! the few words in which its SQL differs. A query is therefore written once and compiled for each driver.
 
+mod adapter;
 mod approvals;
 mod blocks;
 mod contacts;
@@ -10,17 +11,16 @@ mod envelope_records;
 mod envelopes;
 mod events;
 mod forgetting;
-mod guard;
+mod guards;
 mod limits;
+mod maintenance;
 mod notifications;
-mod port;
 mod receipts;
 mod runs;
 mod schedules;
 mod shards;
 pub(crate) mod statement;
 mod suppression;
-mod upkeep;
 mod writer;
 
 pub(crate) use blocks::LockProof;

@@ -18,9 +18,7 @@ use crate::encoding::Checksum;
 use crate::encoding::{pack_list, unpack_list};
 use crate::receipts::add_receipt;
 use crate::rules::forget_in_receipt;
-use crate::{
-    KeptReceipt, LedgerError, LedgerFuture, NewReceipt, ReceiptOutcome, ReceiptStore, RowReceipts, RunId, StateCounts,
-};
+use crate::{LedgerError, LedgerFuture, NewReceipt, ReceiptOutcome, ReceiptStore, RowReceipts, RunId, StoredReceipt};
 use campaign_core::domain::{
     Addressee, Channel, GatewayMessageId, Media, Receipt, ReceiptSource, RecipientReply, ReportedChannel, Row, Status,
 };
@@ -47,17 +45,6 @@ impl ReceiptStore for Adapter {
 
     fn load_secret_check_values<'a>(&'a self, address: &'a str) -> LedgerFuture<'a, Vec<String>> {
         Box::pin(async move { read_ledger!(self, load_check_values, address) })
-    }
-
-    fn store_counts(&self, run: RunId, counts: StateCounts, parts: u64, receipts: u64) -> LedgerFuture<'_, ()> {
-        Box::pin(self.write(move |connection, _| {
-            let counts = counts.clone();
-            Box::pin(runs::update_run(connection, run, move |run| run.set_counts(counts, parts, receipts)))
-        }))
-    }
-
-    fn keep_figures(&self, run: RunId, kept: Vec<u8>) -> LedgerFuture<'_, ()> {
-        Box::pin(runs::store_figures(self, run, kept))
     }
 
     fn load_figures(&self, run: RunId) -> LedgerFuture<'_, Option<Vec<u8>>> {
@@ -106,7 +93,7 @@ async fn store_receipts(
     for (mut chunk, (_, new)) in known.into_iter().zip(chunks) {
         let before = chunk.kept;
         for (index, NewReceipt { run, row, order, receipt, opt_out: _ }) in new {
-            receptions[index] = chunk.add_receipt(row, KeptReceipt { order, at, receipt });
+            receptions[index] = chunk.add_receipt(row, StoredReceipt { order, at, receipt });
             if receptions[index] == ReceiptOutcome::Stored {
                 *runs.entry(run).or_default() += 1;
             }
@@ -232,7 +219,7 @@ pub(super) fn stream_receipts<'r>(
 /// The receipts of consecutive rows.
 struct ReceiptChunk {
     key: i64,
-    rows: BTreeMap<Row, Vec<KeptReceipt>>,
+    rows: BTreeMap<Row, Vec<StoredReceipt>>,
     /// Number of receipts added since the chunk was loaded.
     kept: usize,
 }
@@ -263,7 +250,7 @@ impl ReceiptChunk {
         Ok(chunks.into_values().collect())
     }
 
-    fn add_receipt(&mut self, row: Row, receipt: KeptReceipt) -> ReceiptOutcome {
+    fn add_receipt(&mut self, row: Row, receipt: StoredReceipt) -> ReceiptOutcome {
         let reception = add_receipt(self.rows.entry(row).or_default(), receipt);
         self.kept += usize::from(reception == ReceiptOutcome::Stored);
         reception
@@ -278,7 +265,7 @@ impl ReceiptChunk {
         if !chunk_checksum(key, packed).matches(Some(sum)) {
             return Err(LedgerError::Damaged { what: format!("the receipts for rows starting at {first}") }.into());
         }
-        let mut rows: BTreeMap<Row, Vec<KeptReceipt>> = BTreeMap::new();
+        let mut rows: BTreeMap<Row, Vec<StoredReceipt>> = BTreeMap::new();
         for record in unpack_list::<PackedReceipt>(packed)? {
             let row = Row::new(first.saturating_add(u32::from(record.row)));
             rows.entry(row).or_default().push(record.into_receipt()?);
@@ -289,7 +276,7 @@ impl ReceiptChunk {
     fn pack(&self) -> Result<Vec<u8>, StatementError> {
         let first = Self::first_row(self.key);
         let packed =
-            |(row, kept): (&Row, &KeptReceipt)| PackedReceipt::from_receipt(row.get().saturating_sub(first), kept);
+            |(row, kept): (&Row, &StoredReceipt)| PackedReceipt::from_receipt(row.get().saturating_sub(first), kept);
         let rows = self.rows.iter().flat_map(|(row, kept)| kept.iter().map(move |kept| (row, kept)));
         Ok(pack_list(&rows.map(packed).collect::<Vec<_>>())?)
     }
@@ -357,8 +344,8 @@ enum ReceiptDetail {
 }
 
 impl PackedReceipt {
-    fn from_receipt(row: u32, kept: &KeptReceipt) -> Self {
-        let KeptReceipt { order, at, receipt } = kept;
+    fn from_receipt(row: u32, kept: &StoredReceipt) -> Self {
+        let StoredReceipt { order, at, receipt } = kept;
         let Receipt { source, status, channel, updated, msg_id, request_id, error, digit, duration, replies } = receipt;
         let mut details = Vec::new();
         details.extend(match source {
@@ -387,7 +374,7 @@ impl PackedReceipt {
         }
     }
 
-    fn into_receipt(self) -> Result<KeptReceipt, StatementError> {
+    fn into_receipt(self) -> Result<StoredReceipt, StatementError> {
         let at = i64::try_from(self.at).unwrap_or(i64::MAX);
         let updated = self.took.map(|took| time_from_millis(at.saturating_sub(took))).transpose()?;
         let mut receipt = Receipt {
@@ -415,7 +402,7 @@ impl PackedReceipt {
                 }
             }
         }
-        Ok(KeptReceipt { order: (self.order > 0).then_some(self.order), at: time_from_millis(at)?, receipt })
+        Ok(StoredReceipt { order: (self.order > 0).then_some(self.order), at: time_from_millis(at)?, receipt })
     }
 }
 

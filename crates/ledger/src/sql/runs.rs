@@ -15,8 +15,8 @@ use super::{blocks, events, notifications};
 use crate::encoding::Checksum;
 use crate::rules::id_candidates;
 use crate::{
-    DamagedRun, Epoch, Lease, LedgerError, NewRun, Run, RunEnd, RunFilter, RunId, RunProgress, Sharding, SharedRun,
-    StopKind, StopRequest, SuppressionPolicy,
+    DamagedRun, Epoch, HostChange, Lease, LedgerError, NewRun, Run, RunEnd, RunFilter, RunId, RunProgress, RunUpdate,
+    Sharding, SharedRun, StopKind, StopRequest, SuppressionPolicy,
 };
 use campaign_core::domain::{IdRange, LOOPBACK, Purpose};
 
@@ -153,7 +153,7 @@ pub(super) async fn open_run(
     }
 }
 
-pub(super) async fn retire_run(connection: &mut Connection, now: Now, run: RunId) -> Result<(), StatementError> {
+async fn retire_run(connection: &mut Connection, now: Now, run: RunId) -> Result<(), StatementError> {
     let at = timestamp_from_micros(now.0)?;
     update_run(connection, run, |run| run.mark_replaced(at)).await
 }
@@ -221,25 +221,32 @@ pub(super) async fn update_run(
     Ok(())
 }
 
-/// Records a new path of the campaign file for these runs.
-pub(super) async fn set_campaign_file(
+/// Changes the record of a run, or records about its rows.
+pub(super) async fn apply_update(
     connection: &mut Connection,
-    runs: Vec<RunId>,
-    file: String,
-) -> Result<(), StatementError> {
-    for run in runs {
-        query("UPDATE runs SET file = $1 WHERE key = $2").bind(&file).bind(run.0).execute(&mut *connection).await?;
-    }
-    Ok(())
-}
-
-/// Records a new path of the results file of a run.
-pub(super) async fn set_results_file(
-    connection: &mut Connection,
+    now: Now,
     run: RunId,
-    results: String,
+    update: RunUpdate,
 ) -> Result<(), StatementError> {
-    query("UPDATE runs SET results = $1 WHERE key = $2").bind(results).bind(run.0).execute(connection).await?;
+    let statement = match update {
+        RunUpdate::Retired => return retire_run(connection, now, run).await,
+        RunUpdate::Stop(request) => return request_stop(connection, run, request).await,
+        RunUpdate::Counts { counts, parts, receipts } => {
+            return update_run(connection, run, move |run| run.set_counts(counts, parts, receipts)).await;
+        }
+        RunUpdate::Inquiries(inquiries) => return events::store_inquiries(connection, run, inquiries).await,
+        RunUpdate::CampaignFile(file) => query("UPDATE runs SET file = $2 WHERE key = $1").bind(run.0).bind(file),
+        RunUpdate::ResultsFile(file) => query("UPDATE runs SET results = $2 WHERE key = $1").bind(run.0).bind(file),
+        RunUpdate::Proven => query("UPDATE runs SET proven = $2 WHERE key = $1").bind(run.0).bind(true),
+        RunUpdate::RowsErased => query("UPDATE forgotten_rows SET waits = FALSE WHERE run = $1").bind(run.0),
+        RunUpdate::Figures(figures) => query(
+            "INSERT INTO figures (run, figures) VALUES ($1, $2)
+             ON CONFLICT (run) DO UPDATE SET figures = excluded.figures",
+        )
+        .bind(run.0)
+        .bind(figures),
+    };
+    statement.execute(connection).await?;
     Ok(())
 }
 
@@ -403,11 +410,7 @@ pub(super) fn to_unsigned(number: i64) -> u64 {
 }
 
 /// Records a stop request, or withdraws it.
-pub(super) async fn request_stop(
-    connection: &mut Connection,
-    run: RunId,
-    request: StopRequest,
-) -> Result<(), StatementError> {
+async fn request_stop(connection: &mut Connection, run: RunId, request: StopRequest) -> Result<(), StatementError> {
     let statement = match request {
         StopRequest::Stop => query("UPDATE runs SET stop_requested = TRUE WHERE key = $1").bind(run.0),
         StopRequest::Withdraw => query("UPDATE runs SET stop_requested = FALSE WHERE key = $1").bind(run.0),
@@ -434,12 +437,16 @@ pub(super) async fn remember_host(
     connection: &mut Connection,
     profile: String,
     host: String,
+    change: HostChange,
 ) -> Result<String, StatementError> {
-    query("INSERT INTO profiles (name, host) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING")
-        .bind(&profile)
-        .bind(&host)
-        .execute(&mut *connection)
-        .await?;
+    let statement = match change {
+        HostChange::IfUnknown => "INSERT INTO profiles (name, host) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING",
+        HostChange::Replace => {
+            "INSERT INTO profiles (name, host) VALUES ($1, $2)
+             ON CONFLICT (name) DO UPDATE SET host = excluded.host"
+        }
+    };
+    query(statement).bind(&profile).bind(&host).execute(&mut *connection).await?;
     let known = scalar("SELECT host FROM profiles WHERE name = $1").bind(&profile).fetch_one(connection).await?;
     Ok(known)
 }
@@ -457,36 +464,6 @@ pub(super) async fn remember_loopback(connection: &mut Connection, profile: &str
         .execute(connection)
         .await?;
     Ok(())
-}
-
-pub(super) async fn store_host(
-    connection: &mut Connection,
-    profile: String,
-    host: String,
-) -> Result<(), StatementError> {
-    query("INSERT INTO profiles (name, host) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET host = excluded.host")
-        .bind(profile)
-        .bind(host)
-        .execute(connection)
-        .await?;
-    Ok(())
-}
-
-/// Stores the figures of a run, if the tables have a place for them.
-pub(super) async fn store_figures(ledger: &Adapter, run: RunId, figures: Vec<u8>) -> Result<(), LedgerError> {
-    if !ledger.keeps_figures() {
-        return Ok(());
-    }
-    let kept = ledger.write(move |connection, _| {
-        let figures = figures.clone();
-        Box::pin(async move {
-            let kept = "INSERT INTO figures (run, figures) VALUES ($1, $2)
-                        ON CONFLICT (run) DO UPDATE SET figures = excluded.figures";
-            query(kept).bind(run.0).bind(figures).execute(connection).await?;
-            Ok(())
-        })
-    });
-    kept.await
 }
 
 /// Loads the stored figures of a run. `None` if none are stored.

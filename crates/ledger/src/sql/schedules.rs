@@ -54,15 +54,9 @@ impl ScheduleStore for Adapter {
 
     fn list_occurrences<'a>(
         &'a self,
-        schedule: &'a str,
-        until: Timestamp,
-        latest: u32,
+        wanted: OccurrenceFilter<'a>,
     ) -> LedgerFuture<'a, Vec<Result<OccurrenceRecord, DamagedOccurrence>>> {
-        Box::pin(async move { read_ledger!(self, list_occurrences, schedule, until, latest) })
-    }
-
-    fn find_occurrence<'a>(&'a self, wanted: OccurrenceFilter<'a>) -> LedgerFuture<'a, Option<OccurrenceRecord>> {
-        Box::pin(async move { read_ledger!(self, find_occurrence, wanted) })
+        Box::pin(async move { read_ledger!(self, list_occurrences, wanted) })
     }
 }
 
@@ -126,30 +120,15 @@ async fn change_schedule(
 /// The latest occurrences of a schedule up to a time, latest first.
 async fn list_occurrences(
     reader: &mut Connection,
-    schedule: &str,
-    until: Timestamp,
-    latest: u32,
-) -> Result<Vec<Result<OccurrenceRecord, DamagedOccurrence>>, StatementError> {
-    let found =
-        query("SELECT * FROM occurrences WHERE schedule = $1 AND at <= $2 ORDER BY at DESC, nominal DESC LIMIT $3")
-            .bind(schedule)
-            .bind(until.as_microsecond())
-            .bind(i64::from(latest))
-            .fetch_all(reader)
-            .await?;
-    let stored = |row: &Record| {
-        let at = row.try_get("at").ok().and_then(|at| timestamp_from_micros(at).ok());
-        Ok(capture_damage(occurrence_from_row(row))?.map_err(|error| DamagedOccurrence { at, error }))
-    };
-    found.iter().map(stored).collect()
-}
-
-/// The recorded occurrence that matches. `None` if there is none.
-async fn find_occurrence(
-    connection: &mut Connection,
     wanted: OccurrenceFilter<'_>,
-) -> Result<Option<OccurrenceRecord>, StatementError> {
+) -> Result<Vec<Result<OccurrenceRecord, DamagedOccurrence>>, StatementError> {
     let statement = match wanted {
+        OccurrenceFilter::Latest { schedule, until, most } => {
+            query("SELECT * FROM occurrences WHERE schedule = $1 AND at <= $2 ORDER BY at DESC, nominal DESC LIMIT $3")
+                .bind(schedule)
+                .bind(until.as_microsecond())
+                .bind(i64::from(most))
+        }
         OccurrenceFilter::Key(OccurrenceKey { schedule, nominal, zone }) => {
             query("SELECT * FROM occurrences WHERE schedule = $1 AND nominal = $2 AND zone = $3")
                 .bind(schedule)
@@ -158,7 +137,12 @@ async fn find_occurrence(
         }
         OccurrenceFilter::Run(run) => query("SELECT * FROM occurrences WHERE run = $1").bind(run.0),
     };
-    statement.fetch_optional(connection).await?.as_ref().map(occurrence_from_row).transpose()
+    let found = statement.fetch_all(reader).await?;
+    let stored = |row: &Record| {
+        let at = row.try_get("at").ok().and_then(|at| timestamp_from_micros(at).ok());
+        Ok(capture_damage(occurrence_from_row(row))?.map_err(|error| DamagedOccurrence { at, error }))
+    };
+    found.iter().map(stored).collect()
 }
 
 /// The outcome of an occurrence, and whether its run was opened.
@@ -166,7 +150,8 @@ async fn find_fate_and_run_state(
     connection: &mut Connection,
     key: &OccurrenceKey,
 ) -> Result<(Option<OccurrenceOutcome>, bool), StatementError> {
-    let fate = find_occurrence(&mut *connection, OccurrenceFilter::Key(key)).await?.map(|record| record.outcome);
+    let found = list_occurrences(&mut *connection, OccurrenceFilter::Key(key)).await?.into_iter().next();
+    let fate = found.transpose().map_err(|damaged| damaged.error)?.map(|record| record.outcome);
     let Some(OccurrenceOutcome::Fired(run)) = fate else { return Ok((fate, false)) };
     let progress: Option<String> =
         scalar("SELECT progress FROM runs WHERE key = $1").bind(run.0).fetch_optional(connection).await?;

@@ -75,15 +75,6 @@ impl ShardStore for Adapter {
             })
         }))
     }
-
-    fn mark_proven(&self, run: RunId) -> LedgerFuture<'_, ()> {
-        Box::pin(self.write(move |connection, _| {
-            Box::pin(async move {
-                query("UPDATE runs SET proven = $1 WHERE key = $2").bind(true).bind(run.0).execute(connection).await?;
-                Ok(())
-            })
-        }))
-    }
 }
 
 impl Adapter {

@@ -10,14 +10,14 @@ use serde_json::json;
 use sqlx::{Connection as _, Row as _};
 
 use super::dialect::{Adapter, Connection, Record, json_elements};
-use super::runs::{self, timestamp_from_micros, to_signed, to_unsigned};
+use super::forgetting;
+use super::runs::{timestamp_from_micros, to_signed, to_unsigned};
 use super::statement::{Now, StatementError, query, read_ledger, scalar};
-use super::{events, forgetting};
 use crate::encoding::Checksum;
 use crate::rules::NumberErasure;
 use crate::{
-    Additions, ExcludedRows, Lease, LedgerError, LedgerFuture, NumberKey, NumberSet, OptOut, OptOutPage, OptOutReach,
-    OptOutRemoval, OptOutScope, Ownership, RemovalTarget, Run, SentRow, SuppressedNumbers, SuppressionList,
+    Additions, LedgerError, LedgerFuture, NumberKey, NumberSet, OptOut, OptOutPage, OptOutReach, OptOutRemoval,
+    OptOutScope, RemovalTarget, Run, SentRow, SuppressedNumbers, SuppressionList,
 };
 use campaign_core::domain::{Addressee, ForgottenNumber, Phone, Row};
 
@@ -50,19 +50,6 @@ impl SuppressionList for Adapter {
 
     fn load_suppressed_numbers<'a>(&'a self, campaign: &'a str, loopback: bool) -> LedgerFuture<'a, SuppressedNumbers> {
         Box::pin(async move { read_ledger!(self, load_opted_out_numbers, campaign, loopback) })
-    }
-
-    fn skip_rows(&self, lease: Lease, rows: Vec<Row>, reason: &'static str) -> LedgerFuture<'_, Ownership> {
-        Box::pin(self.write(move |connection, _| {
-            let rows = rows.clone();
-            Box::pin(async move {
-                if !runs::load_run(&mut *connection, lease.run).await?.is_leased(lease) {
-                    return Ok(Ownership::Lost);
-                }
-                events::insert_skipped_rows(connection, lease.run, &ExcludedRows::from_skipped(&rows, reason)).await?;
-                Ok(Ownership::Held)
-            })
-        }))
     }
 
     fn find_opt_outs(&self, phone: Phone) -> LedgerFuture<'_, Vec<OptOut>> {

@@ -5,7 +5,7 @@
 
 mod advice;
 #[cfg(test)]
-mod agreement;
+mod agreement_tests;
 mod list_checks;
 mod schema;
 mod structure;

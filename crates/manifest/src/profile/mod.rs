@@ -280,7 +280,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_panics(text: String) {
+        fn parsing_never_panics(text: String) {
             let _ = EndpointUrl::parse(&text);
         }
     }

@@ -4,7 +4,6 @@
 //! time; this file resolves the rest and puts the campaign together.
 
 mod content;
-mod placeholders;
 mod recipients;
 mod texts;
 mod timing;

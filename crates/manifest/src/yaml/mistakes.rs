@@ -398,7 +398,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_panics(text in "[a-z:\\-– \u{a0}\n|>\"]{0,60}") {
+        fn parsing_never_panics(text in "[a-z:\\-– \u{a0}\n|>\"]{0,60}") {
             let _ = find_texts(&text);
         }
     }

@@ -1,20 +1,25 @@
-//! YAML with locations: a tree whose nodes know their bytes in the file.
+//! YAML with locations: parsing into a tree whose nodes know their bytes in the file, and findings about YAML features
+//! that campaigns do not allow.
 //!
 //! It knows nothing about campaigns. Values stay as typed; only [`node_to_json`] gives them the types of YAML 1.2's
 //! core schema.
 
 mod mistakes;
-mod read;
 #[cfg(test)]
 mod tests;
 
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
+use granit_parser::{Event, Parser, Span, StrInput, options};
 use serde_json::{Map, Number, Value};
+
+use crate::document::FindingCollector;
+use campaign_core::finding::{Finding, SourceLocation, rules};
+use mistakes::explain_error;
 
 pub(crate) use granit_parser::ScalarStyle as Style;
 pub(crate) use mistakes::find_slips;
-pub(crate) use read::read_tree;
 
 /// A value with its bytes in the file.
 #[derive(Clone, Debug)]
@@ -196,6 +201,276 @@ fn parse_number(text: &str) -> Option<Number> {
     let looks_decimal =
         digits.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'e' | b'E' | b'+' | b'-'));
     text.parse::<f64>().ok().filter(|_| looks_decimal).and_then(Number::from_f64)
+}
+
+/// The maximum nesting of lists and maps.
+const MAX_DEPTH: usize = 32;
+/// The maximum number of values in a file, including those repeated by aliases.
+const MAX_NODES: usize = 20_000;
+/// The maximum number of aliases in a file.
+const MAX_ALIASES: usize = 100;
+/// The maximum number of bytes that aliases can repeat: the maximum size of a file.
+const MAX_REPEATED_BYTES: usize = 1 << 20;
+
+/// Parses the file of the collector and reports findings; `None` if it cannot be read.
+pub(crate) fn read_tree(report: &mut FindingCollector) -> Option<Node> {
+    let source = report.source.clone();
+    let options = options! { emit_anchor_events: true, flow_nesting_limit: MAX_DEPTH, block_nesting_limit: MAX_DEPTH };
+    let events = Parser::new_from_str_with_options(source.text(), options);
+    let mut reader = TreeReader { events, report, anchors: BTreeMap::new(), nodes: 0, aliases: 0, repeated: 0 };
+    match reader.read_document() {
+        Ok(node) => node,
+        Err(finding) => {
+            // If an unquoted text was already reported, YAML's own error about it is not a second problem.
+            let line = |finding: &Finding| finding.place.as_ref().map(|place| place.line_number());
+            let is_reported =
+                |other: &Finding| *other.rule == rules::UNQUOTED_TEMPLATE && line(other) == line(&finding);
+            if !reader.report.findings.iter().any(is_reported) {
+                reader.report.findings.push(*finding);
+            }
+            None
+        }
+    }
+}
+
+/// The finding that stops reading.
+type FatalFinding = Box<Finding>;
+
+struct TreeReader<'s, 'r> {
+    events: Parser<'s, StrInput<'s>>,
+    report: &'r mut FindingCollector,
+    anchors: BTreeMap<usize, Anchor>,
+    nodes: usize,
+    aliases: usize,
+    repeated: usize,
+}
+
+#[derive(Default)]
+struct Anchor {
+    span: Range<usize>,
+    node: Option<Node>,
+    used: bool,
+}
+
+impl<'s> TreeReader<'s, '_> {
+    fn read_document(&mut self) -> Result<Option<Node>, FatalFinding> {
+        let mut root = None;
+        loop {
+            match self.next()? {
+                (Event::StreamEnd, _) => break,
+                (Event::DocumentStart(..), span) if root.is_some() => {
+                    return Err(self.fatal_finding(
+                        &span,
+                        Finding::new(&rules::YAML_DOCUMENTS, "a second document starts here")
+                            .help("remove the `---` line; a file can contain only one document"),
+                    ));
+                }
+                (Event::DocumentStart(..), _) => root = Some(self.read_node(1)?),
+                _ => {}
+            }
+        }
+        self.report_unused_anchors();
+        if root.is_none() {
+            self.report.add(
+                &(0..0),
+                Finding::new(&rules::FILE_EMPTY, "the file is empty")
+                    .help("start with `recipients:` and `channels:`, or create a campaign with `campaign init NAME`"),
+            );
+        }
+        Ok(root)
+    }
+
+    /// The next event that is not about an anchor, with its bytes.
+    fn next(&mut self) -> Result<(Event<'s>, Range<usize>), FatalFinding> {
+        loop {
+            let Some(event) = self.events.next() else { return Ok((Event::StreamEnd, 0..0)) };
+            let (event, span) = event.map_err(|error| Box::new(explain_error(&error, &self.report.source)))?;
+            if event.tag().is_some() {
+                self.report_tag(&span.tag_span().as_ref().map_or_else(|| byte_range(&span), byte_range));
+            }
+            match event {
+                Event::Anchor(id, _) => self.anchors.entry(id).or_default().span = byte_range(&span),
+                event => return Ok((event, byte_range(&span))),
+            }
+        }
+    }
+
+    fn read_node(&mut self, depth: usize) -> Result<Node, FatalFinding> {
+        let (event, span) = self.next()?;
+        self.build_node(event, span, depth)
+    }
+
+    fn build_node(&mut self, event: Event<'s>, span: Range<usize>, depth: usize) -> Result<Node, FatalFinding> {
+        self.count_nodes(1, 1, depth, &span)?;
+        let anchor = event.anchor_id();
+        let node = match event {
+            Event::Scalar(text, style, _, _) => {
+                let absent = style == Style::Plain && span.is_empty();
+                let text = if absent { String::new() } else { text.into_owned() };
+                Node { content: NodeContent::Scalar(Scalar { text, style }), span }
+            }
+            Event::SequenceStart(..) => self.read_list(span, depth)?,
+            Event::MappingStart(..) => self.read_map(span, depth)?,
+            Event::Alias(id) => return self.resolve_alias(id, span, depth),
+            _ => return Err(self.fatal_finding(&span, Finding::new(&rules::YAML_SYNTAX, "a value is missing here"))),
+        };
+        if let Some(id) = anchor {
+            self.anchors.entry(id).or_default().node = Some(node.clone());
+        }
+        Ok(node)
+    }
+
+    fn read_list(&mut self, start: Range<usize>, depth: usize) -> Result<Node, FatalFinding> {
+        let mut items: Vec<Node> = Vec::new();
+        loop {
+            let (event, span) = self.next()?;
+            if event == Event::SequenceEnd {
+                let end = end_of_collection(&span, items.last().map(|item| &item.span), &start);
+                return Ok(Node { content: NodeContent::List(items), span: start.start..end });
+            }
+            items.push(self.build_node(event, span, depth + 1)?);
+        }
+    }
+
+    fn read_map(&mut self, start: Range<usize>, depth: usize) -> Result<Node, FatalFinding> {
+        let mut entries: Vec<MapEntry> = Vec::new();
+        let mut seen: HashSet<String> = HashSet::new();
+        let mut is_template = false;
+        loop {
+            let (event, span) = self.next()?;
+            if event == Event::MappingEnd {
+                let end = end_of_collection(&span, entries.last().map(|entry| &entry.value.span), &start);
+                let span = start.start..end;
+                // The intended text is read as text, so that its own mistakes are found at once.
+                let content = match self.report.source.text().get(span.clone()).filter(|_| is_template) {
+                    Some(text) => NodeContent::Scalar(Scalar { text: text.to_owned(), style: Style::Plain }),
+                    None => NodeContent::Map(entries),
+                };
+                return Ok(Node { content, span });
+            }
+            let key = self.build_node(event, span, depth + 1)?;
+            let value = self.read_node(depth + 1)?;
+            is_template |= key.as_scalar().is_none() && self.report.source.text()[start.start..].starts_with("{{");
+            let Some(name) = self.read_key(&key, &start) else { continue };
+            if seen.insert(name.clone()) {
+                entries.push(MapEntry { key: name, key_span: key.span, value });
+            } else {
+                let finding = Finding::new(&rules::YAML_DUPLICATE_KEY, format!("`{name}` is defined twice"));
+                let help = match value.as_scalar() {
+                    Some(_) => "keep one of them; a key can appear only once",
+                    None => "move its lines under the first one, and remove this line; a key can appear only once",
+                };
+                self.report.add(&key.span, finding.help(help));
+                // The content of the second key is checked too.
+                if let Some(first) = entries.iter_mut().find(|entry| entry.key == name) {
+                    first.value.merge_missing(value);
+                }
+            }
+        }
+    }
+
+    /// The name of a key; anything else is reported.
+    fn read_key(&mut self, key: &Node, map: &Range<usize>) -> Option<String> {
+        let unquoted = self.report.source.text()[map.start..].starts_with("{{");
+        match key.as_scalar() {
+            Some(scalar) if scalar.is_plain() && scalar.text == "<<" => {
+                let finding = Finding::new(&rules::YAML_MERGE, "merging maps with `<<` is not supported");
+                self.report.add(&key.span, finding.help("write all keys out in full"));
+            }
+            Some(scalar) if !scalar.is_null() => return Some(scalar.text.clone()),
+            None if unquoted => self.report.add(
+                &(map.start..key.span.end + 1),
+                Finding::new(
+                    &rules::UNQUOTED_TEMPLATE,
+                    "YAML reads a value that starts with `{{` as a map, not as text",
+                )
+                .help("put the whole value in quotes, as in `message: \"{{ first_name }}, hello\"`"),
+            ),
+            _ => {
+                let finding = Finding::new(&rules::YAML_KEY, "the name before `:` is missing or not valid");
+                self.report.add(
+                    &key.span,
+                    finding.help("write `key: value`; if a value contains `:` or braces, put it in quotes"),
+                );
+            }
+        }
+        None
+    }
+
+    fn resolve_alias(&mut self, id: usize, span: Range<usize>, depth: usize) -> Result<Node, FatalFinding> {
+        self.aliases += 1;
+        let anchor = self.anchors.entry(id).or_default();
+        anchor.used = true;
+        let Some(node) = anchor.node.clone() else {
+            let finding =
+                Finding::new(&rules::YAML_ALIAS, "this alias refers to a value that contains the alias itself");
+            return Err(self.fatal_finding(&span, finding.help("replace the alias with its value")));
+        };
+        if self.aliases > MAX_ALIASES {
+            let finding =
+                Finding::new(&rules::FILE_TOO_COMPLEX, format!("the file has more than {MAX_ALIASES} aliases"));
+            return Err(self.fatal_finding(&span, finding.help("replace aliases with their values")));
+        }
+        self.repeated += node.count_bytes();
+        if self.repeated > MAX_REPEATED_BYTES {
+            let finding = Finding::new(&rules::FILE_TOO_COMPLEX, "the aliases in the file expand to more than 1 MiB");
+            return Err(self.fatal_finding(&span, finding.help("replace aliases with their values")));
+        }
+        let (count, deep) = node.measure_size();
+        self.count_nodes(count, deep, depth, &span)?;
+        Ok(node)
+    }
+
+    /// Counts values against the limits of a file.
+    fn count_nodes(
+        &mut self,
+        count: usize,
+        deep: usize,
+        depth: usize,
+        span: &Range<usize>,
+    ) -> Result<(), FatalFinding> {
+        self.nodes += count;
+        let problem = if self.nodes > MAX_NODES {
+            format!("the file has more than {MAX_NODES} values")
+        } else if depth + deep > MAX_DEPTH + 1 {
+            format!("lists and maps are nested more than {MAX_DEPTH} levels deep")
+        } else {
+            return Ok(());
+        };
+        let help = "make the file smaller; move recipients to a CSV file, and long messages to text files";
+        Err(self.fatal_finding(span, Finding::new(&rules::FILE_TOO_COMPLEX, problem).help(help)))
+    }
+
+    /// The tag is not repeated: it might be an API key. Its location shows it if that is allowed.
+    fn report_tag(&mut self, span: &Range<usize>) {
+        let message = "YAML reads a word that starts with `!` as a tag, and removes it from the value";
+        self.report.add(span, Finding::new(&rules::YAML_TAG, message).help("put the whole value in quotes"));
+    }
+
+    /// An unused anchor is usually the beginning of a text; it is not repeated either.
+    fn report_unused_anchors(&mut self) {
+        for anchor in self.anchors.values().filter(|anchor| !anchor.used) {
+            let message = "YAML reads a word that starts with `&` as an anchor, and removes it from the value";
+            let finding = Finding::new(&rules::YAML_ANCHOR, message).help("put the whole value in quotes");
+            self.report.add(&anchor.span, finding);
+        }
+    }
+
+    fn fatal_finding(&self, span: &Range<usize>, finding: Finding) -> FatalFinding {
+        Box::new(finding.at(SourceLocation::new(&self.report.source, span.clone())))
+    }
+}
+
+/// The bytes of a parser's span.
+fn byte_range(span: &Span) -> Range<usize> {
+    let Range { start, end } = span.byte_range().unwrap_or_default();
+    start..end.max(start)
+}
+
+/// The end of a list or map: its bracket, or its last value.
+fn end_of_collection(bracket: &Range<usize>, last: Option<&Range<usize>>, start: &Range<usize>) -> usize {
+    let last = last.map_or(start.end, |last| last.end);
+    if bracket.is_empty() { last.max(start.end) } else { bracket.end }
 }
 
 #[cfg(test)]

@@ -3,7 +3,6 @@
 //! A draft never overwrites a file; all files are written or none. A profile is appended to the existing ones.
 
 mod campaign;
-mod examples;
 mod gateway;
 
 use std::fs::{self, OpenOptions};
@@ -12,8 +11,10 @@ use std::path::{Path, PathBuf};
 
 use campaign_core::finding::Finding;
 
-pub use campaign::{DraftFile, DraftList, InvalidRows, draft_campaign};
-pub use examples::{EXAMPLES, ExampleCampaign, draft_example, find_example};
+pub use campaign::{
+    DraftFile, DraftList, EXAMPLES, ExampleCampaign, InvalidRows, draft_campaign, draft_example, find_example,
+};
+
 pub use gateway::{GatewayLine, KeyFile, ProfileDraft, find_campaigns};
 
 /// Why no draft was written.

@@ -73,10 +73,10 @@ pub enum Error {
         /// When the next message can be sent.
         next: Timestamp,
     },
-    /// The rate for queries beside messages is used up.
+    /// The rate for inquiries beside messages is used up.
     #[error("too many requests to the gateway; try again in {} s", .wait.as_secs() + 1)]
-    TooManyQuestions {
-        /// The wait of the next query.
+    TooManyInquiries {
+        /// The wait of the next inquiry.
         wait: Duration,
     },
     /// The built-in sandbox has no account to query.
@@ -431,7 +431,7 @@ fn describe_problem_count(findings: &[Finding]) -> String {
     format!("{what}; nothing was sent")
 }
 
-/// Describes a query without a usable answer.
+/// Describes an inquiry without a usable answer.
 fn describe_unanswered(gateway: &str, key: &str, failure: &InquiryFailure) -> String {
     let reason = &failure.reason;
     match failure.cause {

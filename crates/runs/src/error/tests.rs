@@ -35,7 +35,7 @@ fn run_errors() -> Vec<Error> {
         Error::Template(TemplateRefusal::TextUnknown { id: 7 }),
         Error::IdTaken,
         Error::TooManyThisHour { next: at },
-        Error::TooManyQuestions { wait: Duration::from_secs(2) },
+        Error::TooManyInquiries { wait: Duration::from_secs(2) },
         Error::SandboxAccount,
         Error::NoGateway,
         Error::SeveralGateways(vec!["one".to_owned(), "other".to_owned()]),

@@ -1,15 +1,14 @@
 //! Notifications about runs: from the notice in the ledger to the webhook or program that delivers it.
 //!
-//! The notifier takes due notifications from the ledger, merges them, delivers them as webhooks (`post`) or programs
-//! (`command`), and records the results.
+//! The notifier takes due notifications from the ledger, merges them, delivers them to their targets, webhooks or programs,
+//! and records the results.
 //!
 //! The ledger stores a notification in the same transaction as its cause, and it is tried for an hour. A failure
 //! neither fails nor delays the run. The URL is a secret and must not be shown.
 
-mod command;
-mod post;
+mod targets;
 
-pub(crate) use post::{PublicResolver, RequestFailure};
+pub(crate) use targets::{PublicResolver, RequestFailure};
 
 use std::future::Future;
 use std::sync::Arc;
@@ -150,7 +149,7 @@ pub async fn notify_at_run_end(
     clock: fn() -> Timestamp,
     programs: &AllowedPrograms,
 ) -> Result<(), LedgerError> {
-    let apart = if ledger.is_campaign_locked(NOTIFIER_LOCK.0, NOTIFIER_LOCK.1).await? {
+    let apart = if ledger.find_campaign_lock(NOTIFIER_LOCK.0, NOTIFIER_LOCK.1).await?.is_some() {
         MERGE_INTERVAL
     } else {
         Duration::ZERO
@@ -272,13 +271,13 @@ async fn deliver_group(group: &[Notification], patience: Duration) -> Result<(),
     let first = group.first().ok_or("there is no notification to send")?;
     let notice = merge_notices(&notices).ok_or("there is no notification to send")?;
     match serde_json::from_str(&first.content.target).map_err(unreadable)? {
-        NotificationMethod::Command(words) => command::run_program(&words, &notice, &notices, patience).await,
+        NotificationMethod::Command(words) => targets::run_program(&words, &notice, &notices, patience).await,
         NotificationMethod::Post { url, form, local } => {
             use secrecy::ExposeSecret as _;
 
             let secret = url.read_secret("the notification URL", &|name| std::env::var(name).ok())?;
-            let url = post::parse_address(secret.expose_secret(), local)?;
-            post::send_post(post::build_post(&form, url, &notice, &notices)?, local, patience).await
+            let url = targets::parse_address(secret.expose_secret(), local)?;
+            targets::send_post(targets::build_post(&form, url, &notice, &notices)?, local, patience).await
         }
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Adapters, Error, check_host, current_person};
 use campaign_core::domain::{ApproverKey, format_count};
 use campaign_engine::report::format_local_minute;
-use campaign_ledger::{KeptApprovalRule, LedgerError};
+use campaign_ledger::{LedgerError, PlanRecord, StoredApprovalRule};
 use campaign_manifest::{ApprovalRule, EndpointUrl, Profile};
 
 /// A weaker `approval` rule of an account.
@@ -93,7 +93,7 @@ pub async fn record_rule(adapters: &Adapters, profile: &Profile) -> Result<(), E
 }
 
 async fn store_rule(adapters: &Adapters, profile: &Profile, now: &RecordedRule) -> Result<(), Error> {
-    let rule = KeptApprovalRule {
+    let rule = StoredApprovalRule {
         account: profile.account.clone(),
         gateway: profile.name.clone(),
         hosts: list_hosts(profile),
@@ -101,7 +101,8 @@ async fn store_rule(adapters: &Adapters, profile: &Profile, now: &RecordedRule) 
         by: current_person(),
         at: (adapters.clock)(),
     };
-    Ok(adapters.ledger.keep_approval_rule(rule).await?)
+    adapters.ledger.store_record(PlanRecord::Rule(rule)).await?;
+    Ok(())
 }
 
 /// The kept rules that a profile must not weaken: the latest of its account, the latest of its name, and if its account has
@@ -109,7 +110,7 @@ async fn store_rule(adapters: &Adapters, profile: &Profile, now: &RecordedRule) 
 async fn load_governing_rules(
     adapters: &Adapters,
     profile: &Profile,
-) -> Result<Vec<(KeptApprovalRule, RecordedRule)>, Error> {
+) -> Result<Vec<(StoredApprovalRule, RecordedRule)>, Error> {
     let records = adapters.ledger.list_approval_rules().await?;
     let governing = select_governing(&records, profile).into_iter().map(|record| {
         let damaged = |_| LedgerError::Damaged { what: format!("the approval rule for account {}", record.account) };
@@ -118,7 +119,7 @@ async fn load_governing_rules(
     governing.collect()
 }
 
-fn select_governing<'r>(records: &'r [KeptApprovalRule], profile: &Profile) -> Vec<&'r KeptApprovalRule> {
+fn select_governing<'r>(records: &'r [StoredApprovalRule], profile: &Profile) -> Vec<&'r StoredApprovalRule> {
     let of_account = records.iter().rfind(|record| record.account == profile.account);
     let of_name = records.iter().rfind(|record| record.gateway == profile.name);
     let own = of_account.into_iter().chain(of_name);
@@ -141,7 +142,7 @@ fn list_hosts(profile: &Profile) -> Vec<String> {
         .collect()
 }
 
-fn weaker_rule(profile: &Profile, record: &KeptApprovalRule, known: &RecordedRule) -> WeakerRule {
+fn weaker_rule(profile: &Profile, record: &StoredApprovalRule, known: &RecordedRule) -> WeakerRule {
     WeakerRule {
         gateway: profile.name.clone(),
         account: record.account.clone(),

@@ -1,25 +1,31 @@
-//! Approvals of plans: review, confirmation, standing approvals, and plans of test messages.
+//! Approvals: review and confirmation of plans, standing approvals, approvals of pending single operations and of test
+//! messages, and signatures that prove who approved.
 //!
-//! Test messages are approved like a run, for exactly their recipients.
+//! Test messages are approved like a run, for exactly their recipients. With a signature, the sender of a campaign cannot
+//! approve it.
 
+use std::path::Path;
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::{SignedDuration, Timestamp};
+use ring::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
 use roaring::RoaringBitmap;
+use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 
 use super::enforcement::{find_plan, find_usable_approval, load_approvals};
 use super::planned::{Digest, list_valid_digests, plan_campaign, store_plan, survey_for_plan};
-use super::signature::PrivateKey;
 use super::{PlanContent, PlanOptions, PlanRefusal, PlannedCampaign};
 use crate::begin::freeze_inputs;
 use crate::ports::confirm;
 use crate::schedule::{find_active_schedule, standing_digest};
 use crate::{Adapters, Consent, Error, Inputs, ListSurvey, Proposal, Round, RunRequest, current_person, fetch_list};
-use campaign_core::domain::{Phone, Row, RowSet};
+use campaign_core::domain::{ApproverKey, Phone, Row, RowSet};
 use campaign_engine::delivery::FrozenInputs;
-use campaign_ledger::{ActiveSchedule, Approval, ApprovalFilter, Ledger, LedgerError, OccurrenceKey, Plan};
-use campaign_manifest::{CampaignDay, Profile};
+use campaign_ledger::{ActiveSchedule, Approval, ApprovalFilter, Ledger, LedgerError, OccurrenceKey, Plan, PlanRecord};
+use campaign_manifest::{CampaignDay, Profile, SecretSource};
 
 /// A plan that is under review for its approval.
 #[derive(Debug)]
@@ -97,7 +103,7 @@ pub async fn approve_plan(
         Some(key) => key.sign(approval),
         None => approval,
     };
-    adapters.ledger.keep_approval(approval.clone()).await?;
+    adapters.ledger.store_record(PlanRecord::Approval(approval.clone())).await?;
     Ok(approval)
 }
 
@@ -120,7 +126,7 @@ fn find_signer(approving: &PlanReview, profile: &Profile, key: Option<&PrivateKe
 }
 
 /// The token of a typed approval, which only the ledger proves.
-pub(super) fn new_token() -> String {
+fn new_token() -> String {
     format!("typed-{:032x}", rand::random::<u128>())
 }
 
@@ -266,4 +272,234 @@ pub(crate) async fn find_test_approval(
     let rule = inputs.destination.profile().and_then(|profile| profile.approval.as_ref());
     let given = load_approvals(adapters.ledger.as_ref(), &digest, rule).await?;
     Ok(find_usable_approval(&given, (adapters.clock)(), messages).cloned().ok_or(digest))
+}
+
+/// The address at which a pending operation can be reviewed: it is only in the memory of the process that will do it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PendingRequest {
+    /// The gateway's profile.
+    pub gateway: String,
+    /// The address of the process on loopback.
+    pub address: String,
+    /// The token for the address.
+    pub token: String,
+}
+
+/// How long the approval of a single operation is valid.
+const VALID_FOR: SignedDuration = SignedDuration::from_hours(1);
+
+/// Stores where a pending operation can be reviewed.
+///
+/// # Errors
+/// If the ledger cannot be written.
+pub async fn store_pending(adapters: &Adapters, digest: &str, pending: PendingRequest) -> Result<(), Error> {
+    let record = PlanContent::Pending(pending).to_record()?;
+    let plan = Plan { digest: digest.to_owned(), record, at: (adapters.clock)() };
+    adapters.ledger.store_record(PlanRecord::Plan(plan)).await?;
+    Ok(())
+}
+
+/// Uses an approval of this digest. `None` if there is no unused one.
+///
+/// # Errors
+/// If the ledger cannot be written.
+pub async fn use_approval(ledger: &dyn Ledger, digest: &str) -> Result<Option<Approval>, Error> {
+    for kept in ledger.list_approvals(ApprovalFilter::Digest(digest)).await? {
+        if ledger.use_approval(&kept.approval.token, None).await? {
+            return Ok(Some(kept.approval));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns an approval whose operation was proven not to happen.
+///
+/// # Errors
+/// If the ledger cannot be written.
+pub async fn return_approval(ledger: &dyn Ledger, used: Approval) -> Result<(), Error> {
+    ledger.store_record(PlanRecord::Approval(Approval { token: new_token(), ..used })).await?;
+    Ok(())
+}
+
+/// Finds a pending operation by the beginning of its digest, with the whole digest. `None` if the plan is of a
+/// campaign.
+///
+/// # Errors
+/// If there is no such digest.
+pub async fn find_pending(ledger: &dyn Ledger, prefix: &str) -> Result<Option<(String, PendingRequest)>, Error> {
+    let plan = find_plan(ledger, prefix).await?;
+    Ok(match PlanContent::from_plan(&plan)? {
+        PlanContent::Pending(pending) => Some((plan.digest, pending)),
+        PlanContent::Campaign(_) => None,
+    })
+}
+
+/// Asks for confirmation of the shown text and stores the approval for one use within an hour.
+///
+/// # Errors
+/// If it was not approved.
+pub async fn approve_pending(
+    adapters: &Adapters,
+    digest: &str,
+    pending: &PendingRequest,
+    shown: &str,
+    consent: &dyn Consent,
+) -> Result<Approval, Error> {
+    let now = (adapters.clock)();
+    if let Some(given) = adapters
+        .ledger
+        .list_approvals(ApprovalFilter::Digest(digest))
+        .await?
+        .into_iter()
+        .find(|kept| kept.is_valid(now))
+    {
+        return Err(Error::Plan(PlanRefusal::Approved { digest: digest.to_owned(), by: given.approval.by }));
+    }
+    confirm(consent, Proposal::Pending { gateway: &pending.gateway, shown }).await?;
+    let at = (adapters.clock)();
+    let approval = Approval {
+        token: new_token(),
+        digest: digest.to_owned(),
+        by: current_person(),
+        up_to: 1,
+        at,
+        until: at.checked_add(VALID_FOR).unwrap_or(at),
+        standing: false,
+    };
+    adapters.ledger.store_record(PlanRecord::Approval(approval.clone())).await?;
+    Ok(approval)
+}
+
+/// The domain of approval signatures, so that no other signature is valid as one.
+const SIGNATURE_DOMAIN: &[u8] = b"campaign approval 1\0";
+
+/// The prefix of a private key file.
+const KEY_PREFIX: &str = "ed25519-private:";
+
+/// A private key.
+pub struct PrivateKey(Ed25519KeyPair);
+
+/// The content of a token, without the signature. Times are microseconds since 1970.
+#[derive(Serialize, Deserialize)]
+struct ApprovalStatement {
+    digest: String,
+    by: String,
+    up_to: u64,
+    at: i64,
+    until: i64,
+    standing: bool,
+}
+
+impl PrivateKey {
+    /// Generates a key: the line of its file, and its public key.
+    ///
+    /// # Errors
+    /// If that fails, which is a bug.
+    pub fn generate_pair() -> Result<(SecretString, ApproverKey), Error> {
+        let seed: [u8; 32] = rand::random();
+        let key = Self::from_seed(&seed).ok_or_else(|| Error::Internal("cannot generate a key pair".to_owned()))?;
+        let public =
+            key.public_key().ok_or_else(|| Error::Internal("the generated key pair has no public key".to_owned()))?;
+        Ok((SecretString::from(format!("{KEY_PREFIX}{}", URL_SAFE_NO_PAD.encode(seed))), public))
+    }
+
+    /// Reads the key from a file that only its owner can read.
+    ///
+    /// # Errors
+    /// If there is no key. The message never contains any part of it.
+    pub fn read(file: &Path) -> Result<Self, Error> {
+        let source = SecretSource::File(file.to_owned());
+        let line = source.read_secret("the private approval key", &|_| None).map_err(Error::Input)?;
+        let seed = line.expose_secret().strip_prefix(KEY_PREFIX).and_then(|text| URL_SAFE_NO_PAD.decode(text).ok());
+        let wrong = || Error::Input(format!("`{}` does not contain a private approval key", file.display()));
+        seed.and_then(|seed| Self::from_seed(&seed)).ok_or_else(wrong)
+    }
+
+    fn from_seed(seed: &[u8]) -> Option<Self> {
+        Ed25519KeyPair::from_seed_unchecked(seed).ok().map(Self)
+    }
+
+    /// The public key that belongs to this private key.
+    #[must_use]
+    pub fn public_key(&self) -> Option<ApproverKey> {
+        ApproverKey::from_bytes(self.0.public_key().as_ref())
+    }
+
+    /// Signs an approval and sets its token.
+    pub(super) fn sign(&self, approval: Approval) -> Approval {
+        let Approval { digest, by, up_to, at, until, standing, token: _ } = &approval;
+        let statement = ApprovalStatement {
+            digest: digest.clone(),
+            by: by.clone(),
+            up_to: *up_to,
+            at: at.as_microsecond(),
+            until: until.as_microsecond(),
+            standing: *standing,
+        };
+        // A statement of texts and numbers can always be serialized.
+        let said = serde_json::to_vec(&statement).unwrap_or_default();
+        let signature = self.0.sign(&[SIGNATURE_DOMAIN, &said].concat());
+        let token = format!("{}.{}", URL_SAFE_NO_PAD.encode(&said), URL_SAFE_NO_PAD.encode(signature));
+        Approval { token, ..approval }
+    }
+}
+
+/// The approval in a token, if the owner of one of these keys signed it under their own name.
+pub(super) fn verify_token(token: &str, keys: &[(String, ApproverKey)]) -> Option<Approval> {
+    let (said, signature) = token.trim().split_once('.')?;
+    let (said, signature) = (URL_SAFE_NO_PAD.decode(said).ok()?, URL_SAFE_NO_PAD.decode(signature).ok()?);
+    let ApprovalStatement { digest, by, up_to, at, until, standing } = serde_json::from_slice(&said).ok()?;
+    let (_, key) = keys.iter().find(|(name, _)| *name == by)?;
+    UnparsedPublicKey::new(&ED25519, key.as_bytes()).verify(&[SIGNATURE_DOMAIN, &said].concat(), &signature).ok()?;
+    let (at, until) = (Timestamp::from_microsecond(at).ok()?, Timestamp::from_microsecond(until).ok()?);
+    Some(Approval { token: token.trim().to_owned(), digest, by, up_to, at, until, standing })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn approval(digest: String, up_to: u64) -> Approval {
+        let at = Timestamp::from_microsecond(1_800_000_000_000_000).unwrap();
+        let (token, by) = (String::new(), "Olha".to_owned());
+        Approval { token, digest, by, up_to, at, until: at, standing: false }
+    }
+
+    fn private_key(seed: u8) -> PrivateKey {
+        PrivateKey::from_seed(&[seed; 32]).unwrap()
+    }
+
+    fn approver_keys(name: &str, seed: u8) -> Vec<(String, ApproverKey)> {
+        vec![(name.to_owned(), private_key(seed).public_key().unwrap())]
+    }
+
+    #[test]
+    fn signature_is_bound_to_person_key_and_purpose() {
+        let signed = private_key(1).sign(approval("d1".to_owned(), 7));
+        assert_eq!(verify_token(&signed.token, &approver_keys("Olha", 1)), Some(signed.clone()));
+        assert_eq!(verify_token(&signed.token, &approver_keys("Olha", 2)), None, "another key");
+        assert_eq!(verify_token(&signed.token, &approver_keys("Taras", 1)), None, "another name");
+        assert_eq!(verify_token(&signed.token, &[]), None);
+        let said = signed.token.split_once('.').unwrap().0;
+        let bare = private_key(1).0.sign(&URL_SAFE_NO_PAD.decode(said).unwrap());
+        let bare = format!("{said}.{}", URL_SAFE_NO_PAD.encode(bare));
+        assert_eq!(verify_token(&bare, &approver_keys("Olha", 1)), None, "a signature for something else");
+    }
+
+    proptest! {
+        #[test]
+        fn altered_token_is_rejected(at in 0..400_usize, letter in "[A-Za-z0-9_.-]") {
+            let token = private_key(1).sign(approval("d1".to_owned(), 7)).token;
+            let at = at % token.len();
+            let other = format!("{}{letter}{}", &token[..at], &token[at + 1..]);
+            prop_assert_eq!(verify_token(&other, &approver_keys("Olha", 1)).is_some(), other == token);
+        }
+
+        #[test]
+        fn malformed_token_is_rejected(token in ".{0,80}") {
+            prop_assert!(verify_token(&token, &approver_keys("Olha", 1)).is_none());
+        }
+    }
 }

@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use roaring::RoaringBitmap;
 use rustc_hash::FxHashMap;
 
+use super::approval::verify_token;
 use super::planned::{list_valid_digests, plan_campaign, store_plan};
-use super::signature::verify_token;
 use super::{PlanContent, PlanOptions, PlanRefusal, PlannedCampaign};
 use crate::begin::freeze_inputs;
 use crate::launch::Session;
@@ -15,7 +15,8 @@ use crate::{ConsentRefusal, Error, ListSurvey, ProposalKind, RunEvent, RunReques
 use campaign_core::domain::Row;
 use campaign_engine::delivery::{FrozenInputs, Snapshot};
 use campaign_ledger::{
-    Approval, ApprovalFilter, EnvelopeReader, KeptApproval, Ledger, LedgerError, Plan, RowState, Run, RunId, find_plans,
+    Approval, ApprovalFilter, EnvelopeReader, Ledger, LedgerError, NumberFilter, Plan, PlanRecord, RowState, Run,
+    RunId, StoredApproval, find_plans,
 };
 use campaign_manifest::{ApprovalRule, Profile};
 
@@ -26,7 +27,7 @@ pub(crate) struct RequiredPlan {
     /// The planned campaign, if this ledger has it.
     pub(super) planned: Option<Box<PlannedCampaign>>,
     /// The approvals.
-    pub(super) approvals: Vec<KeptApproval>,
+    pub(super) approvals: Vec<StoredApproval>,
 }
 
 /// The plan whose digest begins like this.
@@ -50,7 +51,7 @@ pub(super) async fn load_approvals(
     ledger: &dyn Ledger,
     digest: &str,
     rule: Option<&ApprovalRule>,
-) -> Result<Vec<KeptApproval>, Error> {
+) -> Result<Vec<StoredApproval>, Error> {
     let mut approvals = ledger.list_approvals(ApprovalFilter::Digest(digest)).await?;
     approvals.retain(|kept| is_valid_approval(&kept.approval, rule));
     Ok(approvals)
@@ -87,8 +88,8 @@ impl RequiredPlan {
 }
 
 /// A usable approval among these for this many messages.
-pub(super) fn find_usable_approval(approvals: &[KeptApproval], now: Timestamp, messages: u64) -> Option<&Approval> {
-    let good = |kept: &&KeptApproval| kept.is_valid(now) && messages <= kept.approval.up_to;
+pub(super) fn find_usable_approval(approvals: &[StoredApproval], now: Timestamp, messages: u64) -> Option<&Approval> {
+    let good = |kept: &&StoredApproval| kept.is_valid(now) && messages <= kept.approval.up_to;
     approvals.iter().find(good).map(|kept| &kept.approval)
 }
 
@@ -107,7 +108,7 @@ async fn import_approval(
         return Err(Error::Plan(PlanRefusal::OtherPlan { digest, approved }));
     }
     let digest = approval.digest.clone();
-    ledger.keep_approval(approval).await?;
+    ledger.store_record(PlanRecord::Approval(approval)).await?;
     Ok(digest)
 }
 
@@ -417,7 +418,7 @@ pub(super) async fn count_unapproved(
 ) -> Result<u64, Error> {
     let mut sent = 0;
     for run in runs {
-        let reached = ledger.load_sent_numbers(&[run.key]).await?.len();
+        let reached = ledger.load_numbers(NumberFilter::Sent(&[run.key])).await?.len();
         sent += match find_approval_time(run, &ledger.list_approvals(ApprovalFilter::Run(run.key)).await?, rule) {
             None => reached,
             // The envelopes of a purged run are gone. It ended with its approval.
@@ -429,12 +430,12 @@ pub(super) async fn count_unapproved(
 }
 
 /// Since when a run has an approval.
-pub(super) fn find_approval_time(run: &Run, approvals: &[KeptApproval], rule: &ApprovalRule) -> Option<Timestamp> {
+pub(super) fn find_approval_time(run: &Run, approvals: &[StoredApproval], rule: &ApprovalRule) -> Option<Timestamp> {
     let valid = approvals.iter().filter(|kept| is_valid_approval(&kept.approval, Some(rule)));
     // The ledger has only the last use. A standing approval that another run used since covered this run from its
     // start.
     let own =
-        |kept: &KeptApproval| kept.used.filter(|used| used.run == Some(run.key)).map_or(run.began_at, |used| used.at);
+        |kept: &StoredApproval| kept.used.filter(|used| used.run == Some(run.key)).map_or(run.began_at, |used| used.at);
     valid.map(own).min()
 }
 

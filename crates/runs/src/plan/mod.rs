@@ -3,9 +3,7 @@
 mod account_rule;
 mod approval;
 mod enforcement;
-mod pending;
 mod planned;
-mod signature;
 #[cfg(test)]
 mod tests;
 
@@ -15,10 +13,9 @@ pub(super) use account_rule::check_profile;
 pub use account_rule::{WeakerRule, find_weaker_rules, record_rule};
 pub(super) use approval::find_test_approval;
 pub use approval::{
-    PlanReview, StandingApproval, TestRecipients, approve_plan, count_approvals, find_occurrence_plan, review_plan,
+    PendingRequest, PlanReview, PrivateKey, StandingApproval, TestRecipients, approve_pending, approve_plan,
+    count_approvals, find_occurrence_plan, find_pending, return_approval, review_plan, store_pending, use_approval,
 };
 pub(super) use enforcement::RequiredPlan;
-pub use pending::{PendingRequest, approve_pending, find_pending, return_approval, store_pending, use_approval};
 pub(super) use planned::Digest;
 pub use planned::{CreatedPlan, PlanContent, PlanFigures, PlanOptions, PlannedCampaign, create_plan, short_digest};
-pub use signature::PrivateKey;

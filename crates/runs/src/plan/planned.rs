@@ -25,7 +25,7 @@ use campaign_engine::check::online::Cost;
 use campaign_engine::check::{RunStart, SurveyExclusions};
 use campaign_engine::delivery::FrozenInputs;
 use campaign_engine::report::Forecast;
-use campaign_ledger::{Plan, StateCounts};
+use campaign_ledger::{Plan, PlanRecord, StateCounts};
 use campaign_manifest::{Destination, InDoubtPolicy, Resource, ResourceKind};
 
 /// The domain of campaign digests, so that no other digest equals one.
@@ -162,7 +162,10 @@ pub(super) async fn store_plan(
 ) -> Result<String, Error> {
     let digest = compute_digest(&planned.inputs, destination, &planned.options)?;
     let record = PlanContent::Campaign(Box::new(planned)).to_record()?;
-    adapters.ledger.keep_plan(Plan { digest: digest.clone(), record, at: (adapters.clock)() }).await?;
+    adapters
+        .ledger
+        .store_record(PlanRecord::Plan(Plan { digest: digest.clone(), record, at: (adapters.clock)() }))
+        .await?;
     Ok(digest)
 }
 
@@ -431,7 +434,7 @@ pub(super) async fn survey_for_plan(
     let excluded = find_excluded(Some(ledger), inputs, &adapters.observer).await?;
     let excluded = SurveyExclusions { already_sent: already, rows, opted_out, cancelled, capped, excluded };
     let inputs = Arc::clone(inputs);
-    run_blocking(move || inputs.survey_recipients(&excluded, None)).await?
+    run_blocking(move || inputs.run_survey(&excluded, None)).await?
 }
 
 /// Plans a run as if to send it, and keeps the plan for thirty days.

@@ -18,7 +18,7 @@ use campaign_core::calendar::Occurrence;
 use campaign_core::domain::Endpoint;
 use campaign_engine::delivery::Interrupt;
 use campaign_gateway::{AnswerRules, GatewayAddress, JsonApi, JsonApiError};
-use campaign_ledger::{ApprovalFilter, RowState, RunId};
+use campaign_ledger::{ApprovalFilter, HostChange, RowState, RunId};
 use campaign_manifest::CampaignDay;
 use campaign_sandbox::{Sandbox, SandboxSettings, Scenario, load_scenario};
 
@@ -264,7 +264,7 @@ async fn another_profile_cannot_replace_the_approval_of_an_account() {
         assert!(matches!(refused, Err(Error::WeakerApproval(_))), "{name}: {refused:?}");
     }
     plan_through("launder", profile("launder", "second.example", &fresh)).await.unwrap();
-    office.world.adapters.ledger.trust_host("launder", "gateway.example").await.unwrap();
+    office.world.adapters.ledger.remember_host("launder", "gateway.example", HostChange::Replace).await.unwrap();
     let laundered = plan_through("launder", profile("launder", "gateway.example", &own)).await;
     assert!(matches!(laundered, Err(Error::WeakerApproval(_))), "{laundered:?}");
     office.write_profile(&office.rule);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{LifecycleState, MessageFacts, VirtualTime};
-use crate::request::{ClientId, ClientIdKey, MessageQuery, OperationType};
+use crate::request::{ClientId, ClientIdKey, MessageInquiry, OperationType};
 use crate::scenario::PartPrices;
 use campaign_core::domain::{Amount, Channel, Endpoint, Phone};
 
@@ -90,10 +90,10 @@ impl MessageStore {
     }
 
     /// Finds a message of an account, with its index.
-    pub(crate) fn find_message(&self, account: u32, question: &MessageQuery) -> Option<(u32, &SandboxMessage)> {
-        let index = match question {
-            MessageQuery::Id(id) => self.index_of_client_id(account, id.to_key())?,
-            MessageQuery::MsgId(id) => self.index_of_msg_id(&id.to_key())?,
+    pub(crate) fn find_message(&self, account: u32, inquiry: &MessageInquiry) -> Option<(u32, &SandboxMessage)> {
+        let index = match inquiry {
+            MessageInquiry::Id(id) => self.index_of_client_id(account, id.to_key())?,
+            MessageInquiry::MsgId(id) => self.index_of_msg_id(&id.to_key())?,
         };
         let message = self.all.get(index as usize)?;
         (message.account == account).then_some((index, message))
@@ -225,10 +225,10 @@ mod tests {
 
     fn find_index(
         messages: &MessageStore,
-        question: fn(ClientId) -> MessageQuery,
+        inquiry: fn(ClientId) -> MessageInquiry,
         id: serde_json::Value,
     ) -> Option<u32> {
-        messages.find_message(0, &question(ClientId::from_json(&id)?)).map(|(index, _)| index)
+        messages.find_message(0, &inquiry(ClientId::from_json(&id)?)).map(|(index, _)| index)
     }
 
     #[test]
@@ -238,17 +238,17 @@ mod tests {
         let second = messages.insert(test_message(0, None));
         assert_eq!((first, second), (0, 1));
         for id in [json!(7), json!("7"), json!("007")] {
-            assert_eq!(find_index(&messages, MessageQuery::Id, id), Some(first));
+            assert_eq!(find_index(&messages, MessageInquiry::Id, id), Some(first));
         }
         for id in [json!(msg_id_of(second)), json!(msg_id_of(second).to_string())] {
-            assert_eq!(find_index(&messages, MessageQuery::MsgId, id.clone()), Some(second));
-            assert_eq!(find_index(&messages, MessageQuery::Id, id), Some(second), "it stands for the missing id");
+            assert_eq!(find_index(&messages, MessageInquiry::MsgId, id.clone()), Some(second));
+            assert_eq!(find_index(&messages, MessageInquiry::Id, id), Some(second), "it stands for the missing id");
         }
         for nothing in [json!(0), json!(msg_id_of(second) + 1), json!(u64::MAX), json!("x"), json!("")] {
-            assert_eq!(find_index(&messages, MessageQuery::Id, nothing.clone()), None);
-            assert_eq!(find_index(&messages, MessageQuery::MsgId, nothing), None);
+            assert_eq!(find_index(&messages, MessageInquiry::Id, nothing.clone()), None);
+            assert_eq!(find_index(&messages, MessageInquiry::MsgId, nothing), None);
         }
-        assert_eq!(find_index(&messages, MessageQuery::Id, json!(msg_id_of(first))), None, "it has an id of its own");
+        assert_eq!(find_index(&messages, MessageInquiry::Id, json!(msg_id_of(first))), None, "it has an id of its own");
     }
 
     #[test]
@@ -256,8 +256,8 @@ mod tests {
         let mut messages = MessageStore::default();
         let (first, second) = (messages.insert(test_message(0, Some(7))), messages.insert(test_message(0, Some(7))));
         assert_ne!(first, second);
-        assert_eq!(find_index(&messages, MessageQuery::Id, json!(7)), Some(second));
-        assert_eq!(find_index(&messages, MessageQuery::MsgId, json!(msg_id_of(first))), Some(first));
+        assert_eq!(find_index(&messages, MessageInquiry::Id, json!(7)), Some(second));
+        assert_eq!(find_index(&messages, MessageInquiry::MsgId, json!(msg_id_of(first))), Some(first));
     }
 
     #[test]
@@ -267,8 +267,8 @@ mod tests {
         for id in [1, 2] {
             messages.insert(SandboxMessage { kind: OperationType::Hlr, ..test_message(0, Some(id)) });
         }
-        assert_eq!(find_index(&messages, MessageQuery::Id, json!(1)), Some(sent));
-        assert_eq!(find_index(&messages, MessageQuery::Id, json!(2)), Some(2), "nothing else has it");
+        assert_eq!(find_index(&messages, MessageInquiry::Id, json!(1)), Some(sent));
+        assert_eq!(find_index(&messages, MessageInquiry::Id, json!(2)), Some(2), "nothing else has it");
     }
 
     #[test]
@@ -277,11 +277,11 @@ mod tests {
         let ours = messages.insert(test_message(0, Some(7)));
         let theirs = messages.insert(test_message(1, Some(7)));
         let unnamed = messages.insert(test_message(1, None));
-        assert_eq!(find_index(&messages, MessageQuery::Id, json!(7)), Some(ours));
+        assert_eq!(find_index(&messages, MessageInquiry::Id, json!(7)), Some(ours));
         for hidden in [theirs, unnamed] {
-            assert_eq!(find_index(&messages, MessageQuery::MsgId, json!(msg_id_of(hidden))), None);
+            assert_eq!(find_index(&messages, MessageInquiry::MsgId, json!(msg_id_of(hidden))), None);
         }
-        assert_eq!(find_index(&messages, MessageQuery::Id, json!(msg_id_of(unnamed))), None);
+        assert_eq!(find_index(&messages, MessageInquiry::Id, json!(msg_id_of(unnamed))), None);
     }
 
     #[test]

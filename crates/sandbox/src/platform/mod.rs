@@ -3,8 +3,8 @@
 //! - `operations`: what each operation does; `answer`: the format of results and errors;
 //! - `account`: balance, sender names, rate limit and templates;
 //! - `messages`: accepted messages and their channels;
-//! - `lifecycle`: the states of a message; `agenda`: when each state is due;
-//! - `draw`: random draws and conditions; `time`: virtual time.
+//! - `lifecycle`: the states of a message; `agenda`: virtual time, and when each state is due;
+//! - `draw`: random draws and conditions.
 
 pub(crate) mod account;
 pub(crate) mod agenda;
@@ -13,7 +13,6 @@ mod draw;
 mod lifecycle;
 pub(crate) mod messages;
 mod operations;
-mod time;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -32,14 +31,13 @@ use account::OperationLimiter;
 use campaign_core::domain::{Amount, Channel, Endpoint};
 
 pub(crate) use account::SandboxAccount;
-pub(crate) use agenda::Agenda;
+pub(crate) use agenda::{Agenda, VirtualTime, WireTime};
 pub(crate) use answer::{
     ApiResponse, BalanceRecord, CodeCall, OperationError, ReplyRecord, ResultData, ResultItem, SendResult, StatusRecord,
 };
 pub(crate) use draw::{EnvelopeFacts, MessageFacts, RandomDraw};
 pub(crate) use lifecycle::{DeliveryFailure, LifecycleState, MessageLifecycle, Phase};
 pub(crate) use messages::{ChannelStage, MessageStore, SandboxMessage, StagePlans, msg_id_of};
-pub(crate) use time::{VirtualTime, WireTime};
 
 /// The time and origin of an envelope.
 #[derive(Clone, Copy, Debug)]
@@ -289,7 +287,7 @@ impl GatewayEmulator {
             Err(refusal) => Err(refusal),
             Ok(RequestedOperation::Balance) => Ok(Ok(ResultData::Balance(account.balance_record())).into()),
             Ok(RequestedOperation::Senders) => Ok(Ok(ResultData::Record(account.sender_records())).into()),
-            Ok(RequestedOperation::Status(question)) => Ok(self.status_record(question, origin).into()),
+            Ok(RequestedOperation::Status(inquiry)) => Ok(self.status_record(inquiry, origin).into()),
             Ok(RequestedOperation::Template(call)) => Ok(self.run_template_call(call, origin).into()),
             Ok(RequestedOperation::Send(load)) => self.accept_send(item, load, origin),
             Ok(RequestedOperation::Lookup(phone)) => self.look_up_number(item, *phone, origin),

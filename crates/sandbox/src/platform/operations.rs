@@ -10,7 +10,7 @@ use super::{
     StatusRecord, WireTime, messages, msg_id_of,
 };
 use crate::journal::ChargeReason;
-use crate::request::{ClientId, MessageQuery, OperationType, RequestItem, SendRequest, TemplateCall};
+use crate::request::{ClientId, MessageInquiry, OperationType, RequestItem, SendRequest, TemplateCall};
 use crate::scenario::Blindness;
 use campaign_core::domain::{Amount, Channel, Phone};
 
@@ -185,15 +185,15 @@ impl GatewayEmulator {
     /// The status of a message, as visible in the scenario.
     pub(crate) fn status_record(
         &self,
-        question: &MessageQuery,
+        inquiry: &MessageInquiry,
         origin: OperationOrigin,
     ) -> Result<ResultData, OperationError> {
         match self.scenario.status_blind {
             Some(Blindness::Denies) => return Err(OperationError::NOT_FOUND),
-            Some(Blindness::Affirms) => return Ok(ResultData::Status(self.made_up_status(question))),
+            Some(Blindness::Affirms) => return Ok(ResultData::Status(self.made_up_status(inquiry))),
             None => {}
         }
-        let (index, message) = self.messages.find_message(origin.account, question).ok_or(OperationError::NOT_FOUND)?;
+        let (index, message) = self.messages.find_message(origin.account, inquiry).ok_or(OperationError::NOT_FOUND)?;
         if message.at.saturating_add(self.scenario.status_lag) > self.now {
             return Err(OperationError::NOT_FOUND);
         }
@@ -217,15 +217,15 @@ impl GatewayEmulator {
     }
 
     /// The status that a gateway makes up if it claims to know every message.
-    fn made_up_status(&self, question: &MessageQuery) -> StatusRecord {
+    fn made_up_status(&self, inquiry: &MessageInquiry) -> StatusRecord {
         let chance = RandomDraw { seed: self.scenario.seed, decision: MADE_UP_ID_DECISION };
         let made_up = |asked: &ClientId| {
             let drawn = asked.to_string().bytes().fold(0, |sum, byte| chance.draw_number(sum ^ u64::from(byte)));
             (900_000_000 + drawn % 100_000_000).to_string()
         };
-        let (id, msg_id) = match question {
-            MessageQuery::Id(id) => (id.to_string(), made_up(id)),
-            MessageQuery::MsgId(msg_id) => (made_up(msg_id), msg_id.to_string()),
+        let (id, msg_id) = match inquiry {
+            MessageInquiry::Id(id) => (id.to_string(), made_up(id)),
+            MessageInquiry::MsgId(msg_id) => (made_up(msg_id), msg_id.to_string()),
         };
         let status = Phase::Queued.status_name(&self.scenario).to_owned();
         StatusRecord { id, msg_id, channel: "sms", status, updated: WireTime(self.now), replies: None }

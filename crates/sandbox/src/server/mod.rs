@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn dropped_sandbox_stops() {
+    async fn sandbox_stops_when_dropped() {
         let sandbox = start_sandbox(Journal::Nowhere).await;
         let address = sandbox.address;
         drop(sandbox);

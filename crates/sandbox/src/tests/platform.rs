@@ -130,7 +130,7 @@ fn journal_has_every_envelope_with_its_error() {
 }
 
 #[test]
-fn counts_add_up() {
+fn counts_by_state_add_up_to_all_messages() {
     let mut bench = Bench::new();
     bench.send(Endpoint::Sync, &json!([sms(json!(1), json!("380501234567")), sms(json!(2), json!("nobody"))]));
     bench.send(Endpoint::Sync, &json!([{"type": "whatsapp"}]));

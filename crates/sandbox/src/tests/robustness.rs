@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::bench::Bench;
 use super::contract_pairs;
-use crate::request::operation::KINDS;
+use crate::request::KINDS;
 use crate::scenario;
 use campaign_core::domain::{Amount, Endpoint};
 

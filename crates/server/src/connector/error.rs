@@ -226,7 +226,7 @@ impl From<Error> for ToolError {
     fn from(error: Error) -> Self {
         match error {
             Error::Unanswered { failure, .. } => failure.into(),
-            Error::TooManyQuestions { wait } => Self::rate_limited(Some(wait)),
+            Error::TooManyInquiries { wait } => Self::rate_limited(Some(wait)),
             Error::HostChanged { .. } => {
                 Self::new("gateway_changed", "the gateway's address has changed since it was trusted")
                     .with_how_to("the connector's operator must trust the new address first")

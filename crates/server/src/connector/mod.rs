@@ -1,28 +1,23 @@
 //! MCP connector for AI assistants (contract 1.8, 4.4, 5.3): the gateway as tools of the Model Context Protocol.
 //!
-//! - `transport`: `POST /mcp` and `GET /health` over HTTP, and standard input and output;
+//! - `transport`: `POST /mcp` and `GET /health` over HTTP, standard input and output, and the configuration of clients;
 //! - `rpc`: the protocol in all its revisions, pure;
 //! - `methods`: the protocol's methods, and the steps of a tool call;
 //! - `tools`: the tools of the account; `campaigns`: the tools of a campaigns folder;
 //! - `arguments`, `error`: arguments with their schemas, and tool errors;
 //! - `draft`: messages as arguments, their checks and the confirmation;
-//! - `sending`: sending within the operator's limits; `repeat_guard`: duplicate messages; `approval`: operator
-//!   approvals;
-//! - `access`: access by API key; `call_limits`: rate limits of callers;
-//! - `client_config`: configuration of AI clients.
+//! - `sending`: sending within the operator's limits and without duplicates; `approval`: operator approvals;
+//! - `access`: access by API key, and rate limits of callers.
 //!
 //! The API key of a call is sent only to the profile's gateway. It is never logged or stored.
 
 mod access;
 mod approval;
 mod arguments;
-mod call_limits;
 mod campaigns;
-mod client_config;
 mod draft;
 mod error;
 mod methods;
-mod repeat_guard;
 mod rpc;
 mod sending;
 mod tools;
@@ -30,9 +25,8 @@ mod transport;
 
 pub use approval::{Approvals, view_pending_call};
 pub use campaigns::{Campaigns, SuggestedCommand};
-pub use client_config::{AssistantClient, ClientEntry};
 pub use sending::SendPolicy;
-pub use transport::{ConnectorAccess, router, serve_stdio};
+pub use transport::{AssistantClient, ClientEntry, ConnectorAccess, router, serve_stdio};
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -59,7 +53,7 @@ pub struct Connector {
     /// What may be sent; `None` unless the operator enabled sending.
     sending: Option<Arc<SendPolicy>>,
     campaigns: Option<Arc<Campaigns>>,
-    limits: call_limits::CallLimits,
+    limits: access::CallLimits,
     interrupt: watch::Receiver<Interrupt>,
 }
 
@@ -84,7 +78,7 @@ impl Connector {
             tools,
             sending: sending.map(Arc::new),
             campaigns: None,
-            limits: call_limits::CallLimits::default(),
+            limits: access::CallLimits::default(),
             interrupt,
         }
     }

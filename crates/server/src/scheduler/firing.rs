@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::daemon::{DaemonState, StartResult};
 use super::due::{
     AwaitingApproval, AwaitingList, FileStat, ListWatch, ScheduleMemory, find_due, lateness, read_handled_until,
 };
-use super::{ScheduleEvent, SkipReason, notify_about};
+use super::{DaemonState, ScheduleEvent, SkipReason, StartResult, notify_about};
 use campaign_core::calendar::{Occurrence, Schedule};
 use campaign_core::domain::NotificationEvent;
 use campaign_core::finding::BriefFinding;

@@ -1,13 +1,13 @@
 //! HTTP routes for delivery-receipt webhooks (contract 2.4 and 6): `/h/` for messages and `/n/` for the account.
 //!
 //! - `senders`: trusted proxies, and the rate limit for forged webhooks;
-//! - `status_updates`: status requests and updates of results in the background.
+//! - `polling_rounds`: when the gateway is asked about messages without a final status.
 //!
 //! The routes decide nothing about messages. `runs` matches a webhook to its message and stores it before the response.
 //! The ledger decides how the receipt changes the message.
 
+mod polling_rounds;
 mod senders;
-mod status_updates;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -28,8 +28,8 @@ use campaign_net::metrics::{Metrics, ReceiptResult};
 use campaign_runs::{ReceiptCollector, WebhookPath, WebhookReceiver, WebhookRefusal};
 use senders::ForgeryLimiter;
 
+pub use polling_rounds::poll_statuses_until;
 pub use senders::TrustedProxies;
-pub use status_updates::{poll_statuses_until, update_results_until};
 
 /// The largest body, in bytes.
 const MAX_BODY_BYTES: usize = 256 * 1024;
@@ -90,11 +90,11 @@ async fn post_message_receipt(
             return state.not_stored();
         }
     };
-    match state.collector.keep_receipts(receipts).await {
+    match state.collector.store_receipts(receipts).await {
         Some(receptions) => {
             for reception in receptions {
                 state.metrics.count_receipt(match reception {
-                    ReceiptOutcome::Stored => ReceiptResult::Kept,
+                    ReceiptOutcome::Stored => ReceiptResult::Stored,
                     ReceiptOutcome::Known => ReceiptResult::Repeated,
                 });
             }
@@ -169,7 +169,7 @@ impl WebhookState {
 
     /// The response if a receipt was not stored, so that the gateway sends it again.
     fn not_stored(&self) -> Response {
-        self.metrics.count_receipt(ReceiptResult::NotKept);
+        self.metrics.count_receipt(ReceiptResult::NotStored);
         StatusCode::SERVICE_UNAVAILABLE.into_response()
     }
 }

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn limit_applies_to_each_sender_alone() {
+    fn each_sender_has_a_separate_limit() {
         let limiter = ForgeryLimiter::default();
         let sender = |text: &str| text.parse::<IpAddr>().unwrap();
         let allowed = (0..1_000).filter(|_| limiter.charge_sender(sender("203.0.113.7"))).count();

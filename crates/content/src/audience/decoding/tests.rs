@@ -51,7 +51,7 @@ fn text_is_the_same_in_every_encoding() {
 }
 
 #[test]
-fn few_words_reveal_the_encoding() {
+fn encoding_is_detected_from_a_few_words() {
     for (text, encoding) in [
         ("phone,name\n380501234567,Олена\n", WINDOWS_1251),
         ("phone,name\n380501234567,Іван\n380671234567,Марія\n", WINDOWS_1251),
@@ -86,7 +86,7 @@ fn utf_8_with_one_broken_character_stays_utf_8() {
 }
 
 #[test]
-fn campaign_encoding_counts_unless_surely_wrong() {
+fn campaign_encoding_is_used_unless_provably_wrong() {
     let declared = |encoding| ListFormat { encoding: Some(encoding), ..form() };
     let latin = b"phone,name\n380501234567,\xc0\xc1\n";
     assert_eq!(decode_text(latin, &declared(WINDOWS_1251)).unwrap().0, "phone,name\n380501234567,АБ\n");

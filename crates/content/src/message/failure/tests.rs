@@ -1,7 +1,7 @@
 //! Each failure of a text has an explanation, a place and a remedy.
 
 use super::*;
-use crate::message::fixtures::{compile_sms, render_sms};
+use crate::message::tests::{compile_sms, render_sms};
 use crate::message::{RenderError, TextProblem};
 
 /// The problem of a text if `code` has this value and `Note` is empty.

@@ -28,12 +28,11 @@ const NEGATIVE_AND_POSITIVE: [(&str, &str); 6] =
 /// The comparisons of a text that no cell can match; `is_column` knows the columns.
 pub(super) fn check_comparisons(text: &NamedTemplate, is_column: impl Fn(&str) -> bool) -> Vec<TextProblem> {
     let fails = find_number_comparisons(text);
-    let asked = find_condition_checks(text)
-        .into_iter()
-        .filter(|question| is_column(&question.name) && !fails.contains(question));
-    let problem = |question: ConditionCheck| {
-        let name = &question.name;
-        let (message, help) = match question.kind {
+    let checks =
+        find_condition_checks(text).into_iter().filter(|check| is_column(&check.name) && !fails.contains(check));
+    let problem = |check: ConditionCheck| {
+        let name = &check.name;
+        let (message, help) = match check.kind {
             ConditionKind::IsBool(word) => (
                 format!("`{name}` is never `{word}`, because cells are always text"),
                 format!("write `{name} == '{word}'`, using the exact text from the list"),
@@ -43,9 +42,9 @@ pub(super) fn check_comparisons(text: &NamedTemplate, is_column: impl Fn(&str) -
             }
             ConditionKind::IsTruthy | ConditionKind::IsText(_) => return None,
         };
-        Some(problem_at(text, question.span, &CELL_IS_TEXT, message, &help))
+        Some(problem_at(text, check.span, &CELL_IS_TEXT, message, &help))
     };
-    asked.filter_map(problem).collect()
+    checks.filter_map(problem).collect()
 }
 
 /// Ordered comparisons of a cell with a number, which fail with every row.

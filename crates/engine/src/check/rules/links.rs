@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::texts::collect_texts;
+use super::collect_texts;
 use crate::check::Survey;
 use crate::check::compiled_campaign::to_finding;
 use crate::check::text_damage::is_escaped_blank;

@@ -12,7 +12,7 @@ fn misread_as(text: &str, encoding: &'static Encoding) -> String {
 }
 
 #[test]
-fn damage_is_found_with_its_word() {
+fn damaged_text_is_reported_with_its_word() {
     for (cell, kind, word) in [
         ("?????", TextDamage::LostLetters, "?????"),
         ("????? ????????", TextDamage::LostLetters, "?????"),

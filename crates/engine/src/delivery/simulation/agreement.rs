@@ -8,9 +8,9 @@ use super::process::to_timestamp;
 use campaign_core::domain::{Chain, Endpoint, GatewayMessageId, OperationKind, OperationOutcome, Phone, Row};
 use campaign_ledger::memory::LedgerContents;
 use campaign_ledger::{
-    Allowance, Author, EnvelopeRecord, ExcludedRows, Intent, Lease, Ledger, NewRowEvent, NewRun, OptOut, OptOutReach,
-    OptOutScope, Ownership, Permit, RetriedRow, RetryOrder, RowChange, RowEvent, RunFilter, RunId, SentRow, Settlement,
-    SqliteLedger, StopRequest, SuppressionList as _, SuppressionPolicy,
+    Allowance, Author, EnvelopeRecord, ExcludedRows, Intent, Lease, Ledger, NewRowEvent, NewRun, NumberFilter, OptOut,
+    OptOutReach, OptOutScope, Ownership, Permit, RetriedRow, RetryOrder, RowChange, RowEvent, RowUpdate, RunFilter,
+    RunId, RunUpdate, SentRow, Settlement, SqliteLedger, StopRequest, SuppressionList as _, SuppressionPolicy,
 };
 
 /// The fixed time of both ledgers, so that waits are equal.
@@ -139,7 +139,7 @@ impl LedgerPair {
             6 if self.envelopes > 0 => {
                 let envelope = 1 + chance.below(u64::from(self.envelopes)) as u32;
                 let event = NewRowEvent { row: any_row(chance), envelope, change: any_change(chance) };
-                let ownership = self.real.record_events(leases.0, vec![event.clone()]).await.unwrap();
+                let ownership = self.real.update_rows(leases.0, RowUpdate::Events(vec![event.clone()])).await.unwrap();
                 assert_eq!(ownership, self.model.record_events(FIXED_NOW, leases.1, vec![event]).unwrap(), "record");
             }
             8 => {
@@ -158,8 +158,8 @@ impl LedgerPair {
             }
             7 => {
                 let request = if chance.once_in(4) { StopRequest::Stop } else { StopRequest::Withdraw };
-                self.real.request_stop(self.run, request.clone()).await.unwrap();
-                self.model.request_stop(self.run, request).unwrap();
+                self.real.update_runs(vec![self.run], RunUpdate::Stop(request.clone())).await.unwrap();
+                self.model.update_run(FIXED_NOW, self.run, RunUpdate::Stop(request)).unwrap();
                 let account = Allowance::new("account", Some(10.0));
                 let wait = self.real.reserve_rate(&account, 3).await.unwrap();
                 assert_eq!(wait, self.model.reserve_rate(FIXED_NOW, &account, 3), "reserve");
@@ -178,7 +178,7 @@ impl LedgerPair {
         let (real, model) = self.leases[self.leases.len() - 1];
         let by = Author::Person("olena".into());
         let order = RetryOrder { rows: vec![RetriedRow { row: any_row(chance), envelope: 1 }], by, random: 9 };
-        assert_eq!(self.real.retry_rows(real, order.clone()).await.unwrap(), Ownership::Held);
+        assert_eq!(self.real.update_rows(real, RowUpdate::Retry(order.clone())).await.unwrap(), Ownership::Held);
         assert_eq!(self.model.retry_rows(FIXED_NOW, model, order).unwrap(), Ownership::Held);
         let plain = |record: &EnvelopeRecord| {
             let rows: Vec<Row> = record.rows.iter().map(|sent| sent.row).collect();
@@ -199,7 +199,7 @@ impl LedgerPair {
             (run.epoch.is_some(), run.progress, run.ids, run.orders),
             (model.epoch.is_some(), model.progress, model.ids, model.orders)
         );
-        let guarded = self.real.load_sent_numbers(&[self.run]).await.unwrap();
+        let guarded = self.real.load_numbers(NumberFilter::Sent(&[self.run])).await.unwrap();
         assert_eq!(guarded, self.model.load_sent_numbers(&[self.run]), "guard");
     }
 }
@@ -212,7 +212,7 @@ async fn simulated_ledger_agrees_with_the_real_one() {
         let folder = tempfile::tempdir().unwrap();
         let real = SqliteLedger::open(&folder.path().join("ledger"), clock).await.unwrap();
         let created = real.create_run(&new_run()).await.unwrap();
-        real.open_run(created.key, None).await.unwrap();
+        real.open_run(created.key, None, None).await.unwrap();
         let (run, mut model) = (created.key, LedgerContents::default());
         let copy = model.create_run(&new_run()).unwrap();
         assert_eq!((copy.key, copy.ids), (created.key, created.ids));

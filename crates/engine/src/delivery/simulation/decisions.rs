@@ -1,4 +1,4 @@
-//! Decisions about rows in doubt: questions to the platform, the campaign's rule, and a person.
+//! Decisions about rows in doubt: inquiries to the platform, the campaign's rule, and a person.
 
 use std::time::Duration;
 
@@ -17,7 +17,8 @@ use crate::delivery::{
 };
 use campaign_core::domain::Row;
 use campaign_ledger::{
-    Allowance, Author, Lease, Ledger, LedgerError, NewRowEvent, RetriedRow, RetryOrder, RowChange, RowState, Run,
+    Allowance, Author, Lease, Ledger, LedgerError, NewRowEvent, RetriedRow, RetryOrder, RowChange, RowState, RowUpdate,
+    Run,
 };
 
 impl SimulatedWorld {
@@ -55,7 +56,7 @@ impl SimulatedWorld {
             let by = Author::Policy("on_in_doubt: resend_if_not_found".into());
             let again = RowChange::SendAgain { by, why: None };
             let events = doubts.rows.iter().map(|doubt| row_event(doubt.row, doubt.envelope, &again)).collect();
-            let _ = ledger.record_events(lease, events).await;
+            let _ = ledger.update_rows(lease, RowUpdate::Events(events)).await;
         }
     }
 
@@ -93,7 +94,7 @@ impl SimulatedWorld {
         }
         self.record_sighting(seen, rows.len() as u64);
         let events = rows.iter().map(|(row, envelope)| row_event(*row, *envelope, &change)).collect();
-        let _ = ledger.record_events(lease, events).await;
+        let _ = ledger.update_rows(lease, RowUpdate::Events(events)).await;
         let mut again = if decision == FinalDecision::NotSentThenRetry { rows } else { Vec::new() };
         if retry_rejected {
             let refused = [RowState::Rejected, RowState::Failed];
@@ -107,7 +108,7 @@ impl SimulatedWorld {
             self.record_sighting(Sighting::Retried, again.len() as u64);
             let random = self.with_random(SimulationRandom::next_bits);
             let rows = again.into_iter().map(|(row, envelope)| RetriedRow { row, envelope }).collect();
-            let _ = ledger.retry_rows(lease, RetryOrder { rows, by, random }).await;
+            let _ = ledger.update_rows(lease, RowUpdate::Retry(RetryOrder { rows, by, random })).await;
         }
     }
 }

@@ -16,16 +16,16 @@ use super::shares::HeldSeats;
 use campaign_core::domain::{Addressee, OperationOutcome, Phone, Row};
 use campaign_ledger::memory::{LedgerContents, StoredRun};
 use campaign_ledger::{
-    AccountRateLimit, ActiveSchedule, Additions, Allowance, Approval, ApprovalFilter, ApprovalRuleStore, AskedRow,
-    BlockRequest, CampaignLock, CapQuery, Claim, ContactHistory, Copies, CopiesPurpose, DamagedOccurrence, DamagedPlan,
-    DamagedRun, DamagedSchedule, DrawOutcome, DrawRefusal, EnvelopeRecord, EnvelopeSummary, ExcludedRows, ForgetOrder,
-    Forgetting, Intent, KeptApproval, KeptApprovalRule, Lease, Ledger, LedgerError, LedgerFuture, LedgerMaintenance,
-    LedgerProperties, NewCopies, NewNotification, NewReceipt, NewRowEvent, NewRun, Notification, NotificationOutcome,
-    NotificationQueue, NumberSet, OccurrenceFilter, OccurrenceKey, OccurrenceRecord, OptOut, OptOutPage, OptOutRemoval,
-    OwnedBlock, Ownership, Permit, Plan, PlanStore, QuestionPermit, ReceiptOutcome, ReceiptStore, RepeatGuard,
-    RetryOrder, RowEvent, RowReceipts, RowSpan, Run, RunEnd, RunFilter, RunId, ScheduleOrder, ScheduleStore,
-    Settlement, SharedRun, SkipCondition, SlotWait, StateCounts, StopRequest, StrayCopies, SuppressedNumbers,
-    SuppressionList,
+    AccountRateLimit, ActiveSchedule, Additions, Allowance, ApprovalFilter, AskedRow, BlockRequest, CampaignLock,
+    CampaignLockInfo, Claim, Copies, CopiesPurpose, DamagedOccurrence, DamagedPlan, DamagedRun, DamagedSchedule,
+    DrawOutcome, DrawRefusal, EnvelopeRecord, EnvelopeSummary, ExcludedRows, ForgetOrder, Forgetting, HostChange,
+    InquiryPermit, Intent, Lease, Ledger, LedgerError, LedgerFuture, LedgerMaintenance, LedgerProperties, NewCopies,
+    NewNotification, NewReceipt, NewRun, Notification, NotificationOutcome, NotificationQueue, NumberFilter, NumberSet,
+    OccurrenceFilter, OccurrenceKey, OccurrenceRecord, OptOut, OptOutPage, OptOutRemoval, OwnedBlock, Ownership,
+    Permit, Plan, PlanRecord, PlanStore, ReceiptOutcome, ReceiptStore, RepeatGuard, RowEvent, RowReceipts, RowSpan,
+    RowUpdate, Run, RunEnd, RunFilter, RunId, RunUpdate, ScheduleOrder, ScheduleStore, Settlement, SharedRun,
+    SkipCondition, SlotWait, StateCounts, StopRequest, StoredApproval, StoredApprovalRule, StrayCopies,
+    SuppressedNumbers, SuppressionList,
 };
 
 /// The time of a commit before and after the moment from which it is durable.
@@ -100,10 +100,6 @@ impl ReceiptStore for ProcessLedger {
         })
     }
 
-    fn store_counts(&self, run: RunId, counts: StateCounts, parts: u64, receipts: u64) -> LedgerFuture<'_, ()> {
-        Box::pin(async move { self.write(|disk, _| disk.contents.store_counts(run, counts, parts, receipts)).await })
-    }
-
     fn find_addressee(&self, run: RunId, row: Row) -> LedgerFuture<'_, Option<Addressee>> {
         Box::pin(async move { self.read(|contents| contents.find_addressee(run, row)).await })
     }
@@ -165,20 +161,27 @@ impl Ledger for ProcessLedger {
         Box::pin(async move { self.write(|disk, _| disk.contents.create_run(new)).await })
     }
 
-    fn open_run(&self, run: RunId, replaced: Option<RunId>) -> LedgerFuture<'_, ()> {
-        Box::pin(async move { self.write(|disk, now| disk.contents.open_run(now, run, replaced)).await })
+    fn open_run<'a>(&'a self, run: RunId, replaced: Option<RunId>, _: Option<&'a str>) -> LedgerFuture<'a, bool> {
+        Box::pin(async move {
+            self.write(|disk, now| disk.contents.open_run(now, run, replaced)).await?;
+            Ok(true)
+        })
     }
 
-    fn retire_run(&self, run: RunId) -> LedgerFuture<'_, ()> {
-        Box::pin(async move { self.write(|disk, now| disk.contents.retire_run(now, run)).await })
-    }
-
-    fn set_campaign_file(&self, runs: Vec<RunId>, file: String) -> LedgerFuture<'_, ()> {
-        Box::pin(async move { self.write(|disk, _| disk.contents.set_campaign_file(&runs, &file)).await })
-    }
-
-    fn set_results_file(&self, run: RunId, results: String) -> LedgerFuture<'_, ()> {
-        Box::pin(async move { self.write(|disk, _| disk.contents.set_results_file(run, results)).await })
+    fn update_runs(&self, runs: Vec<RunId>, update: RunUpdate) -> LedgerFuture<'_, ()> {
+        Box::pin(async move {
+            self.write(|disk, now| {
+                let halts = matches!(update, RunUpdate::Stop(StopRequest::Halt { .. }));
+                for run in runs {
+                    let changes = disk.contents.update_run(now, run, update.clone())?;
+                    if changes && halts && disk.has_others(run, &self.life) {
+                        disk.record_sighting(Sighting::HaltedForAll);
+                    }
+                }
+                Ok(())
+            })
+            .await
+        })
     }
 
     fn list_stored_runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Result<Run, DamagedRun>>> {
@@ -194,8 +197,8 @@ impl Ledger for ProcessLedger {
         Box::pin(async move { Ok(Some(CampaignLock::new(campaign, account, ()))) })
     }
 
-    fn is_campaign_locked<'a>(&'a self, _: &'a str, _: &'a str) -> LedgerFuture<'a, bool> {
-        Box::pin(async { Ok(false) })
+    fn find_campaign_lock<'a>(&'a self, _: &'a str, _: &'a str) -> LedgerFuture<'a, Option<CampaignLockInfo>> {
+        Box::pin(async { Ok(None) })
     }
 
     fn prepare_copies<'a>(&'a self, _: CopiesPurpose<'a>) -> LedgerFuture<'a, Box<dyn NewCopies>> {
@@ -282,19 +285,6 @@ impl Ledger for ProcessLedger {
         })
     }
 
-    fn request_stop(&self, run: RunId, request: StopRequest) -> LedgerFuture<'_, ()> {
-        Box::pin(async move {
-            self.write(|disk, _| {
-                let halts = matches!(request, StopRequest::Halt { .. });
-                if disk.contents.request_stop(run, request)? && halts && disk.has_others(run, &self.life) {
-                    disk.record_sighting(Sighting::HaltedForAll);
-                }
-                Ok(())
-            })
-            .await
-        })
-    }
-
     fn is_stop_requested(&self, run: RunId) -> LedgerFuture<'_, bool> {
         Box::pin(async move {
             self.read(|contents| contents.stored_run(run).map(|book| book.run.stop_requested)).await.flatten()
@@ -309,8 +299,8 @@ impl Ledger for ProcessLedger {
         Box::pin(async move { self.write(|disk, now| Ok(disk.contents.reserve_rate(now, account, count))).await })
     }
 
-    fn reserve_question<'a>(&'a self, account: &'a Allowance, longest: Duration) -> LedgerFuture<'a, QuestionPermit> {
-        Box::pin(async move { self.write(|disk, now| Ok(disk.contents.reserve_question(now, account, longest))).await })
+    fn reserve_inquiry<'a>(&'a self, account: &'a Allowance, longest: Duration) -> LedgerFuture<'a, InquiryPermit> {
+        Box::pin(async move { self.write(|disk, now| Ok(disk.contents.reserve_inquiry(now, account, longest))).await })
     }
 
     fn uncount_block(&self, lease: Lease) -> LedgerFuture<'_, ()> {
@@ -341,12 +331,14 @@ impl Ledger for ProcessLedger {
         })
     }
 
-    fn load_sent_numbers<'a>(&'a self, runs: &'a [RunId]) -> LedgerFuture<'a, NumberSet> {
+    fn load_numbers<'a>(&'a self, wanted: NumberFilter<'a>) -> LedgerFuture<'a, NumberSet> {
         Box::pin(async move {
             let forgets = self.mistake == Some(Mistake::GuardForgetsDoubt);
-            self.read(
-                |contents| if forgets { accepted_numbers(contents, runs) } else { contents.load_sent_numbers(runs) },
-            )
+            let now = wall_now().as_microsecond();
+            self.read(|contents| match wanted {
+                NumberFilter::Sent(runs) if forgets => accepted_numbers(contents, runs),
+                wanted => contents.load_numbers(now, wanted),
+            })
             .await
         })
     }
@@ -357,12 +349,8 @@ impl Ledger for ProcessLedger {
         )
     }
 
-    fn record_events(&self, lease: Lease, events: Vec<NewRowEvent>) -> LedgerFuture<'_, Ownership> {
-        Box::pin(async move { self.write(|disk, now| disk.contents.record_events(now, lease, events)).await })
-    }
-
-    fn retry_rows(&self, lease: Lease, order: RetryOrder) -> LedgerFuture<'_, Ownership> {
-        Box::pin(async move { self.write(|disk, now| disk.contents.retry_rows(now, lease, order)).await })
+    fn update_rows(&self, lease: Lease, update: RowUpdate) -> LedgerFuture<'_, Ownership> {
+        Box::pin(async move { self.write(|disk, now| disk.contents.update_rows(now, lease, update)).await })
     }
 
     fn load_events(&self, run: RunId) -> LedgerFuture<'_, Vec<RowEvent>> {
@@ -371,44 +359,19 @@ impl Ledger for ProcessLedger {
         })
     }
 
-    fn keep_asked_rows(&self, run: RunId, questions: Vec<AskedRow>) -> LedgerFuture<'_, ()> {
-        Box::pin(async move { self.write(|disk, _| disk.contents.keep_asked_rows(run, questions)).await })
-    }
-
     fn load_asked_rows(&self, run: RunId) -> LedgerFuture<'_, Vec<AskedRow>> {
         let look = move |contents: &LedgerContents| {
-            contents.stored_run(run).map(|book| book.questions.values().cloned().collect::<Vec<_>>())
+            contents.stored_run(run).map(|book| book.inquiries.values().cloned().collect::<Vec<_>>())
         };
         Box::pin(async move { self.read(look).await.flatten() })
     }
 
-    fn remember_host<'a>(&'a self, _: &'a str, host: &'a str) -> LedgerFuture<'a, String> {
+    fn remember_host<'a>(&'a self, _: &'a str, host: &'a str, _: HostChange) -> LedgerFuture<'a, String> {
         Box::pin(async { Ok(host.to_owned()) })
-    }
-
-    fn trust_host<'a>(&'a self, _: &'a str, _: &'a str) -> LedgerFuture<'a, ()> {
-        Box::pin(async { Ok(()) })
-    }
-}
-
-impl ApprovalRuleStore for ProcessLedger {
-    fn list_approval_rules(&self) -> LedgerFuture<'_, Vec<KeptApprovalRule>> {
-        Box::pin(async { Ok(Vec::new()) })
-    }
-
-    fn keep_approval_rule(&self, _: KeptApprovalRule) -> LedgerFuture<'_, ()> {
-        Box::pin(async { Ok(()) })
     }
 }
 
 impl RepeatGuard for ProcessLedger {}
-
-impl ContactHistory for ProcessLedger {
-    fn load_capped_numbers<'a>(&'a self, wanted: CapQuery<'a>) -> LedgerFuture<'a, NumberSet> {
-        let now = wall_now().as_microsecond();
-        Box::pin(self.read(move |contents| contents.capped_numbers(now, wanted.caps, wanted.loopback)))
-    }
-}
 
 impl SuppressionList for ProcessLedger {
     fn add_opt_outs(&self, opt_outs: Vec<OptOut>) -> LedgerFuture<'_, Additions> {
@@ -425,10 +388,6 @@ impl SuppressionList for ProcessLedger {
 
     fn load_suppressed_numbers<'a>(&'a self, _: &'a str, _: bool) -> LedgerFuture<'a, SuppressedNumbers> {
         unreachable!("nobody has opted out when a run of these worlds is planned")
-    }
-
-    fn skip_rows(&self, _: Lease, _: Vec<Row>, _: &'static str) -> LedgerFuture<'_, Ownership> {
-        unreachable!("these worlds have no lists but the ledger's own")
     }
 
     fn find_opt_outs(&self, _: Phone) -> LedgerFuture<'_, Vec<OptOut>> {
@@ -530,19 +489,11 @@ impl Forgetting for ProcessLedger {
         unreachable!("nobody is forgotten in these worlds")
     }
 
-    fn mark_rows_forgotten(&self, _: Vec<RunId>) -> LedgerFuture<'_, ()> {
-        unreachable!("nobody is forgotten in these worlds")
-    }
-
     fn purge_run(&self, _: Run, _: StateCounts, _: u64) -> LedgerFuture<'_, Ownership> {
         unreachable!("nobody is forgotten in these worlds")
     }
 
     fn keep_cancelled_numbers(&self, _: RunId, _: RoaringTreemap) -> LedgerFuture<'_, ()> {
-        unreachable!("nobody is forgotten in these worlds")
-    }
-
-    fn load_cancelled_numbers(&self, _: RunId) -> LedgerFuture<'_, NumberSet> {
         unreachable!("nobody is forgotten in these worlds")
     }
 
@@ -558,27 +509,23 @@ impl Forgetting for ProcessLedger {
 const NO_PLANS: &str = "nothing is planned in a world";
 
 impl PlanStore for ProcessLedger {
-    fn keep_plan(&self, _: Plan) -> LedgerFuture<'_, ()> {
+    fn store_record(&self, _: PlanRecord) -> LedgerFuture<'_, bool> {
         unreachable!("{NO_PLANS}")
+    }
+
+    fn list_approval_rules(&self) -> LedgerFuture<'_, Vec<StoredApprovalRule>> {
+        Box::pin(async { Ok(Vec::new()) })
     }
 
     fn list_plans<'a>(&'a self, _: &'a str) -> LedgerFuture<'a, Vec<Result<Plan, DamagedPlan>>> {
         unreachable!("{NO_PLANS}")
     }
 
-    fn keep_approval(&self, _: Approval) -> LedgerFuture<'_, bool> {
-        unreachable!("{NO_PLANS}")
-    }
-
-    fn list_approvals<'a>(&'a self, _: ApprovalFilter<'a>) -> LedgerFuture<'a, Vec<KeptApproval>> {
+    fn list_approvals<'a>(&'a self, _: ApprovalFilter<'a>) -> LedgerFuture<'a, Vec<StoredApproval>> {
         unreachable!("{NO_PLANS}")
     }
 
     fn use_approval<'a>(&'a self, _: &'a str, _: Option<RunId>) -> LedgerFuture<'a, bool> {
-        unreachable!("{NO_PLANS}")
-    }
-
-    fn open_approved_run<'a>(&'a self, _: RunId, _: Option<RunId>, _: &'a str) -> LedgerFuture<'a, bool> {
         unreachable!("{NO_PLANS}")
     }
 }
@@ -619,14 +566,8 @@ impl ScheduleStore for ProcessLedger {
 
     fn list_occurrences<'a>(
         &'a self,
-        _: &'a str,
-        _: Timestamp,
-        _: u32,
+        _: OccurrenceFilter<'a>,
     ) -> LedgerFuture<'a, Vec<Result<OccurrenceRecord, DamagedOccurrence>>> {
-        unreachable!("{NO_SCHEDULES}")
-    }
-
-    fn find_occurrence<'a>(&'a self, _: OccurrenceFilter<'a>) -> LedgerFuture<'a, Option<OccurrenceRecord>> {
         unreachable!("{NO_SCHEDULES}")
     }
 }

@@ -76,7 +76,7 @@ impl WorldFault {
     ];
 }
 
-/// How the platform answers status queries.
+/// How the platform answers status inquiries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum StatusOracle {
     /// The truth, as late as each message's lag.

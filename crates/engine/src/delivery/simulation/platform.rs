@@ -145,7 +145,7 @@ impl SimulatedPlatform {
         self.plan.unsupported.is_some_and(|every| phone.is_multiple_of(every))
     }
 
-    /// Answers questions about messages.
+    /// Answers inquiries about messages.
     pub(super) fn answer_statuses(&self, ids: &[u64]) -> TimedAnswer {
         let mut books = self.books();
         let after = Some(Duration::from_millis(books.chance.below(500)));
@@ -478,7 +478,7 @@ pub(super) fn broken_answer(fault: WorldFault, timeout: Duration, pick: u64, msg
     }
 }
 
-/// The answers to questions about messages.
+/// The answers to inquiries about messages.
 pub(super) fn write_statuses(answers: &[(u64, Option<(u64, ChannelReport)>)]) -> HttpExchange {
     let written: Vec<String> = answers
         .iter()

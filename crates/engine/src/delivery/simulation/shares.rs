@@ -176,10 +176,6 @@ impl ShardStore for ProcessLedger {
     fn finish_shards<'a>(&'a self, worker: &'a ShardWorker) -> LedgerFuture<'a, ()> {
         Box::pin(async move { self.write(|disk, _| disk.contents.finish_shards(worker.lease)).await })
     }
-
-    fn mark_proven(&self, run: RunId) -> LedgerFuture<'_, ()> {
-        Box::pin(async move { self.write(|disk, _| disk.contents.mark_proven(run)).await })
-    }
 }
 
 /// How long the database keeps a seat without a heartbeat.

@@ -21,7 +21,9 @@ use crate::delivery::{
     DrawEnd, Feed, Interrupt, POLL_INTERVAL, Participant, SendContext, SendEnding, SendOptions, ShardSender,
     ShardSource, SharedPace, Snapshot, Stop, StopKind,
 };
-use campaign_ledger::{Allowance, Lease, Ledger, LedgerError, RowState, Run, RunFilter, RunProgress, StopRequest};
+use campaign_ledger::{
+    Allowance, Lease, Ledger, LedgerError, RowState, Run, RunFilter, RunProgress, RunUpdate, StopRequest,
+};
 
 /// How often a worker looks for runs, and how long it ignores one afterwards.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -106,7 +108,7 @@ impl SimulatedWorld {
     /// Clears an old stop request that nobody handled.
     pub(super) async fn clear_old_stop(&self, ledger: &ProcessLedger) {
         if self.plan.sharing.is_some() {
-            let _ = ledger.request_stop(self.current_run(), StopRequest::Withdraw).await;
+            let _ = ledger.update_runs(vec![self.current_run()], RunUpdate::Stop(StopRequest::Withdraw)).await;
         }
     }
 

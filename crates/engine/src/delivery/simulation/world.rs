@@ -24,7 +24,8 @@ use crate::delivery::{
 use campaign_core::domain::{Endpoint, MessageId, OperationKind, Phone, Row};
 use campaign_gateway::EncodedOperation;
 use campaign_ledger::{
-    Allowance, ExcludedRows, Lease, Ledger, NumberSet, RowState, Run, RunEnd, RunFilter, RunId, RunProgress,
+    Allowance, ExcludedRows, Lease, Ledger, NumberFilter, NumberSet, RowState, Run, RunEnd, RunFilter, RunId,
+    RunProgress,
 };
 
 /// The maximum virtual time of one process.
@@ -140,7 +141,7 @@ impl SimulatedWorld {
 
     /// The healthy phase: every row gets a final state, by proof, by the campaign's rule, or by a person.
     async fn run_healthy_phase(self: &Arc<Self>) {
-        // One simulation in a hundred has enough rounds to use up all status queries.
+        // One simulation in a hundred has enough rounds to use up all status inquiries.
         let patience = self.with_random(|chance| if chance.once_in(100) { 25 } else { 1 + chance.below(4) });
         for _ in 0..patience {
             self.run_process(ProcessTask::SendRun, self.immortal_life()).await;
@@ -395,7 +396,7 @@ impl SimulatedWorld {
     pub(super) async fn check_guard(&self) -> NumberSet {
         let ledger = self.process_ledger(&self.immortal_life());
         let runs: Vec<RunId> = ledger.list_runs(RunFilter::all()).await.unwrap().iter().map(|run| run.key).collect();
-        let skipped = ledger.load_sent_numbers(&runs).await.unwrap();
+        let skipped = ledger.load_numbers(NumberFilter::Sent(&runs)).await.unwrap();
         self.judge.check_guard(&self.plan, &self.load_snapshot().await, &self.platform.taken_messages(), &skipped);
         skipped
     }

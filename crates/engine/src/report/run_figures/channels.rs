@@ -10,7 +10,7 @@ use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};
 
 use crate::report::message_delivery::{MessageDelivery, TimeCertainty};
-use crate::report::row_records::RowRecord;
+use crate::report::row_outcomes::RowRecord;
 use crate::report::{counts_json, format_count, format_counts_in_part, format_duration, format_thousands};
 use campaign_core::domain::Channel;
 use campaign_ledger::{RowState, StateCounts};

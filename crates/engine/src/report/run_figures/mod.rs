@@ -14,11 +14,11 @@ use roaring::RoaringBitmap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::row_records::RowRecord;
+use super::row_outcomes::RowRecord;
 use super::{RowRecords, counts_json};
 use campaign_core::domain::{Budget, Channel, FALLBACK_NOT_REPORTED, OperationOutcome, Row};
 use campaign_ledger::{
-    ExcludedRows, Ledger, LedgerError, RowChange, RowState, Run, RunActivity, RunFilter, RunId, RunProgress,
+    ExcludedRows, Ledger, LedgerError, RowChange, RowState, Run, RunActivity, RunFilter, RunId, RunProgress, RunUpdate,
     StateCounts,
 };
 pub use channels::ACCEPTED_STATES;
@@ -94,7 +94,7 @@ impl RunFigures {
         let figures = Self::load(ledger, &run, false).await?;
         let figures = Self { terms: terms.or(figures.terms), ..figures };
         match StoredFigures::from_figures(&figures, run.receipts).encode() {
-            Some(kept) => ledger.keep_figures(run.key, kept).await,
+            Some(kept) => ledger.update_runs(vec![run.key], RunUpdate::Figures(kept)).await,
             None => Ok(()),
         }
     }
@@ -103,7 +103,7 @@ impl RunFigures {
     /// reader calculates them again.
     pub async fn store_computed(self, ledger: &dyn Ledger, run: RunId, receipts: u64) {
         let Some(kept) = StoredFigures::from_figures(&self, receipts).encode() else { return };
-        if let Err(error) = ledger.keep_figures(run, kept).await {
+        if let Err(error) = ledger.update_runs(vec![run], RunUpdate::Figures(kept)).await {
             tracing::debug!("cannot store the figures of a run: {error}");
         }
     }
@@ -113,7 +113,7 @@ impl RunFigures {
         let kept = async {
             let before = ledger.load_figures(run).await?.and_then(|kept| StoredFigures::decode_current(&kept));
             match before.unwrap_or_default().with_terms(terms).encode() {
-                Some(kept) => ledger.keep_figures(run, kept).await,
+                Some(kept) => ledger.update_runs(vec![run], RunUpdate::Figures(kept)).await,
                 None => Ok(()),
             }
         };

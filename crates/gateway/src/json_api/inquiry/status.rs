@@ -38,8 +38,9 @@ pub enum AskStatus {
     MsgId(GatewayMessageId),
 }
 
+/// The relevant members of a status record (contract 2.5).
 #[derive(Deserialize)]
-struct StatusInquiryPayload<'a> {
+struct StatusPayload<'a> {
     #[serde(borrow)]
     id: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -87,7 +88,7 @@ impl AskStatus {
     }
 
     /// Whether the record can belong to this message. A record without identifier can.
-    fn is_about_record(&self, record: &StatusInquiryPayload<'_>, words: &RedactingReader<'_>) -> bool {
+    fn is_about_record(&self, record: &StatusPayload<'_>, words: &RedactingReader<'_>) -> bool {
         match self {
             AskStatus::Id(id) => record.id.is_none_or(|reported| read_whole_number(reported) == Some(id.get())),
             AskStatus::MsgId(asked) => {
@@ -119,7 +120,7 @@ impl Inquiry for AskStatus {
         payload: Option<&RawValue>,
         words: &RedactingReader<'_>,
     ) -> Result<MessageRecord, &'static str> {
-        let record: StatusInquiryPayload<'_> = read_record(payload)?;
+        let record: StatusPayload<'_> = read_record(payload)?;
         if !self.is_about_record(&record, words) {
             return Err("is for a different message");
         }
@@ -139,22 +140,7 @@ pub(in crate::json_api) fn status_operation(id: MessageId) -> Vec<u8> {
     format!(r#"{{"type":"status","id":{id}}}"#).into_bytes()
 }
 
-/// The relevant members of a status record (contract 2.5).
-#[derive(Deserialize)]
-struct StatusAnswerPayload<'a> {
-    #[serde(borrow)]
-    id: Option<&'a RawValue>,
-    #[serde(borrow)]
-    msg_id: Option<&'a RawValue>,
-    #[serde(borrow)]
-    status: Option<&'a RawValue>,
-    #[serde(borrow, rename = "type")]
-    channel: Option<&'a RawValue>,
-    #[serde(borrow)]
-    updated: Option<&'a RawValue>,
-}
-
-/// Reads the answers, one per query. `words` removes the key from quoted texts.
+/// Reads the answers, one per inquiry. `words` removes the key from quoted texts.
 pub fn read_status_answers(ids: &[MessageId], seen: &HttpExchange, words: &RedactingReader<'_>) -> Vec<StatusAnswer> {
     let unclear = |why: &str| vec![StatusAnswer::Unclear(why.to_owned()); ids.len()];
     let body = match seen {
@@ -187,7 +173,7 @@ fn read_answer(id: MessageId, item: &RawValue, words: &RedactingReader<'_>) -> S
         SuccessFlag::False => StatusAnswer::Denied(words.read_text(item.error).unwrap_or_default()),
         SuccessFlag::Unclear => unclear(),
         SuccessFlag::True => {
-            let Some(record) = item.data.and_then(|data| read_object::<StatusAnswerPayload<'_>>(data.get())) else {
+            let Some(record) = item.data.and_then(|data| read_object::<StatusPayload<'_>>(data.get())) else {
                 return unclear();
             };
             match (record.id.and_then(read_whole_number), words.read_text(record.status)) {

@@ -6,7 +6,7 @@ use sqlx::Row as _;
 
 use super::*;
 use crate::sqlite::schema::migrations;
-use crate::{Author, NewRowEvent, RowChange};
+use crate::{Author, NewRowEvent, NumberFilter, RowChange, RowUpdate, RunUpdate};
 use campaign_core::domain::Chain;
 
 async fn open_file(path: &Path) -> sqlx::SqliteConnection {
@@ -55,10 +55,14 @@ async fn damaged_record_blocks_reading_the_run() {
     scene.begin_envelope(1, scene.mine).await;
     scene.settle_envelope(1, [doubt(), doubt()]).await;
     let change = RowChange::AssumedSent { by: Author::Person("olena".into()), why: None };
-    scene.ledger.record_events(scene.mine, vec![NewRowEvent { row: Row::new(2), envelope: 1, change }]).await.unwrap();
+    scene
+        .ledger
+        .update_rows(scene.mine, RowUpdate::Events(vec![NewRowEvent { row: Row::new(2), envelope: 1, change }]))
+        .await
+        .unwrap();
     scene.flip_bit("events", "change").await;
     assert_damaged(scene.ledger.load_events(scene.run.key).await);
-    assert_damaged(scene.ledger.load_sent_numbers(&[scene.run.key]).await);
+    assert_damaged(scene.ledger.load_numbers(NumberFilter::Sent(&[scene.run.key])).await);
     scene.flip_bit("envelopes", "rows").await;
     assert_damaged(scene.ledger.load_envelopes(scene.run.key, 1..=1).await);
     scene.flip_bit("left_out", "rows").await;
@@ -147,7 +151,7 @@ async fn deleted_or_outdated_ledger_refuses_changes() {
     let mut other = open_file(&path).await;
     sqlx::query("VACUUM INTO ?").bind(copy.display().to_string()).execute(&mut other).await.unwrap();
     other.close().await.unwrap();
-    ledger.request_stop(run.key, StopRequest::Withdraw).await.unwrap();
+    ledger.update_runs(vec![run.key], RunUpdate::Stop(StopRequest::Withdraw)).await.unwrap();
     ledger.end_run(mine, run_end()).await.unwrap();
     ledger.close().await;
     for put_back in [None, Some(&copy)] {
@@ -161,7 +165,7 @@ async fn deleted_or_outdated_ledger_refuses_changes() {
         let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
         for _ in 0..20 {
             // A change that sends nothing must not make the ledger look newer either.
-            let refused = ledger.request_stop(run.key, StopRequest::Withdraw).await;
+            let refused = ledger.update_runs(vec![run.key], RunUpdate::Stop(StopRequest::Withdraw)).await;
             assert!(matches!(refused, Err(LedgerError::Outdated { .. })), "{refused:?}");
         }
         ledger.close().await;
@@ -262,7 +266,7 @@ async fn first_version_ledger_is_read_and_continued() {
     let left_out: Vec<(Row, RowState, &str)> = left_out.iter_by_row().collect();
     assert_eq!(left_out, [(Row::new(9), RowState::Invalid, "too short")]);
     assert_eq!(ledger.claim_run(&lock_campaign(&ledger).await, run.key).await.unwrap().in_doubt, 1);
-    assert_eq!(ledger.load_sent_numbers(&[run.key]).await.unwrap().len(), 4);
+    assert_eq!(ledger.load_numbers(NumberFilter::Sent(&[run.key])).await.unwrap().len(), 4);
 }
 
 #[tokio::test]

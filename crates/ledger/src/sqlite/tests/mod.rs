@@ -17,7 +17,7 @@ use crate::conformance::scene::{
 };
 use crate::{
     Allowance, CampaignLock, Intent, Ledger, LedgerError, LedgerMaintenance as _, NewRun, RowState, RunFilter,
-    RunProgress, SentRow, SqliteLedger, StopKind, StopRequest,
+    RunProgress, RunUpdate, SentRow, SqliteLedger, StopKind, StopRequest,
 };
 use campaign_core::domain::{GatewayMessageId, OperationKind, OperationOutcome, Row};
 
@@ -65,7 +65,7 @@ async fn failed_write_stops_all_later_writes() {
     other.close().await.unwrap();
     let failed = scene.ledger.begin_envelope(scene.new_intent(1, scene.mine)).await;
     assert!(matches!(failed, Err(LedgerError::Storage { .. })), "{failed:?}");
-    let later = scene.ledger.request_stop(scene.run.key, StopRequest::Stop).await;
+    let later = scene.ledger.update_runs(vec![scene.run.key], RunUpdate::Stop(StopRequest::Stop)).await;
     assert!(matches!(later, Err(LedgerError::Closed)), "{later:?}");
 }
 
@@ -134,7 +134,7 @@ async fn profile_name_is_stripped_from_stored_account() {
         let folder = tempfile::tempdir().unwrap();
         let ledger = SqliteLedger::open(&folder.path().join("ledger"), Timestamp::now).await.unwrap();
         let run = ledger.create_run(&NewRun { account: account.into(), ..new_run(1) }).await.unwrap();
-        ledger.open_run(run.key, None).await.unwrap();
+        ledger.open_run(run.key, None, None).await.unwrap();
         let run = ledger.list_runs(RunFilter::all()).await.unwrap().remove(0);
         assert_eq!(run.account, known_as);
         assert!(run.uses_gateway("renamed", known_as) && run.uses_gateway("main", "moved.example"));

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::connector::arguments::{ROWS, ToolArguments, mask_phone};
 use crate::connector::error::ToolError;
-use crate::connector::tools::{McpTool, empty_schema, object_of_known, object_schema, text_schema};
+use crate::connector::tools::{McpTool, empty_schema, object_schema, object_without_nulls, text_schema};
 use campaign_core::domain::{Phone, Row, RowSet};
 use campaign_core::finding::{Finding, findings_json, rules};
 use campaign_engine::check::online::Cost;
@@ -83,7 +83,7 @@ async fn campaign_item(folder: &OpenFolder<'_>, file: &Path) -> Result<Value, To
         Err(Error::Ledger(error)) if error.concerns_records() => (None, Some(error.describe_damage())),
         Err(error) => return Err(refuse_campaign(error)),
     };
-    Ok(object_of_known([
+    Ok(object_without_nulls([
         ("file", Some(json!(file_name(file)))),
         ("name", Some(json!(campaign.brief.name))),
         ("gateway", gateway),
@@ -151,7 +151,7 @@ pub(super) const CHECK_CAMPAIGN: McpTool = McpTool {
                 _ => None,
             });
             let currency = checked.as_ref().and_then(|checked| checked.currency.clone()).filter(|_| cost.is_some());
-            Ok(object_of_known([
+            Ok(object_without_nulls([
                 ("file", Some(json!(name))),
                 ("gateway", Some(json!(folder.gateway))),
                 ("ok", Some(json!(ok))),
@@ -306,7 +306,7 @@ fn preview_item(row: Row, preview: &RowPreview<'_>, held: impl Fn(Phone) -> Opti
             let to = mask_phone(&json!(phone.to_u64()));
             let message = report::render_preview(row, *phone, content);
             // The texts might repeat the number, which must be masked too.
-            object_of_known([
+            object_without_nulls([
                 ("row", Some(json!(row.get()))),
                 ("to", Some(json!(to))),
                 ("message", Some(json!(phone.hide_in_text(&message, &to)))),

@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    McpTool, ToolAnnotations, empty_schema, gateway_id_json, gateway_id_schema, message_id_schema, object_of_known,
-    object_schema, page_arguments_schema, page_of_items, page_schema, phone_schema, send, text_schema,
+    McpTool, ToolAnnotations, empty_schema, gateway_id_json, gateway_id_schema, message_id_schema, object_schema,
+    object_without_nulls, page_arguments_schema, page_of_items, page_schema, phone_schema, send, text_schema,
 };
 use crate::connector::draft::CallPreview;
 use crate::connector::error::ToolError;
@@ -91,7 +91,7 @@ pub(super) const MESSAGE_STATUS: McpTool = McpTool {
         Box::pin(async move {
             let id = arguments.parse_id()?;
             let known = caller.ask_gateway(&AskStatus::Id(id)).await?;
-            Ok(object_of_known([
+            Ok(object_without_nulls([
                 ("id", Some(known.id.map_or_else(|| json!(id.get()), gateway_id_json))),
                 ("msg_id", known.msg_id.map(gateway_id_json)),
                 ("type", known.channel.map(Value::String)),
@@ -182,7 +182,7 @@ pub(super) fn sms_template_schema() -> Value {
 }
 
 pub(super) fn sms_template_item(SmsTemplate { id, name, text, count, created }: SmsTemplate) -> Value {
-    object_of_known([
+    object_without_nulls([
         ("id", id.map(gateway_id_json)),
         ("name", name.map(Value::String)),
         ("template", text.map(Value::String)),
@@ -220,7 +220,7 @@ fn viber_template_schema() -> Value {
 }
 
 fn viber_template_item(ViberTemplate { id, signature, text, status }: ViberTemplate) -> Value {
-    object_of_known([
+    object_without_nulls([
         ("id", id.map(gateway_id_json)),
         ("signature", signature.map(Value::String)),
         ("template", text.map(Value::String)),
@@ -270,7 +270,7 @@ pub(super) const CREATE_SMS_TEMPLATE: McpTool = McpTool {
 /// The preview of the template.
 fn preview_template(arguments: &Map<String, Value>) -> CallPreview {
     let text = |key: &str| arguments.get(key).and_then(Value::as_str);
-    let shown = super::object_of_known([
+    let shown = super::object_without_nulls([
         ("name", text("name").map(|name| json!(name.trim()))),
         ("text", text("text").map(|text| json!(text))),
         ("parts", text("text").map(|text| json!(measure_sms(text).parts))),

@@ -98,7 +98,7 @@ fn gateway_id_json(id: GatewayMessageId) -> Value {
 }
 
 /// An object of the known members.
-pub(super) fn object_of_known<const N: usize>(members: [(&str, Option<Value>); N]) -> Value {
+pub(super) fn object_without_nulls<const N: usize>(members: [(&str, Option<Value>); N]) -> Value {
     let known = members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
     Value::Object(known.collect::<Map<String, Value>>())
 }

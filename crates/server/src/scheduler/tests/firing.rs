@@ -2,7 +2,10 @@
 
 use crate::scheduler::tests::*;
 use campaign_core::domain::NotificationEvent;
-use campaign_ledger::{Approval, ApprovalFilter, OccurrenceFilter, OccurrenceOutcome, RunFilter, ScheduleOrder};
+use campaign_ledger::{
+    Approval, ApprovalFilter, OccurrenceFilter, OccurrenceOutcome, PlanRecord, RunFilter, ScheduleOrder,
+    find_occurrence,
+};
 use campaign_runs::PlanRefusal;
 
 #[tokio::test(start_paused = true)]
@@ -65,7 +68,7 @@ async fn recorded_but_unopened_run_fires_again() {
     let (_stop, interrupt) = watch::channel(Interrupt::None);
     let _ = starter.start_occurrence(active.clone(), due.clone(), interrupt.clone()).await;
     assert_eq!(setup.fired_occurrences().len(), 1);
-    let recorded = ledger.find_occurrence(OccurrenceFilter::Key(&key)).await.unwrap();
+    let recorded = find_occurrence(ledger.as_ref(), OccurrenceFilter::Key(&key)).await.unwrap();
     assert_ne!(recorded.map(|record| record.outcome), Some(OccurrenceOutcome::Fired(lost.key)));
     let again = starter.start_occurrence(active, due, interrupt).await;
     assert!(matches!(again, Err(Error::Schedule(ScheduleRefusal::Recorded { .. }))), "{again:?}");
@@ -309,7 +312,10 @@ async fn unapproved_occurrence_waits_a_day_or_until_the_next() {
         let digest = "2026-12-08 10:00".to_owned();
         let (token, by, at) = ("t".to_owned(), "olha".to_owned(), now());
         let until = at + SignedDuration::from_hours(1);
-        ledger.keep_approval(Approval { token, digest, by, up_to: 3, at, until, standing: false }).await.unwrap();
+        ledger
+            .store_record(PlanRecord::Approval(Approval { token, digest, by, up_to: 3, at, until, standing: false }))
+            .await
+            .unwrap();
     };
     let (served, ()) = tokio::join!(daemon.run_until_shutdown(tokio::time::sleep(5 * DAY)), approve);
     served.unwrap();

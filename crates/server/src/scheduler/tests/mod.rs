@@ -20,7 +20,7 @@ use campaign_core::domain::{Endpoint, OperationKind, Row};
 use campaign_engine::delivery::Interrupt;
 use campaign_gateway::{BoxFuture, JsonApi};
 use campaign_ledger::memory::{LedgerContents, MemoryLedger};
-use campaign_ledger::{ActiveSchedule, ExcludedRows, Ledger, NewRun, RowState, SuppressionPolicy};
+use campaign_ledger::{ActiveSchedule, ExcludedRows, Ledger, NewRun, RowState, RunUpdate, SuppressionPolicy};
 use campaign_runs::{
     Adapters, Consent, ConsentRefusal, Error, Profiles, Proposal, RunOutcome, RunPhase, ScheduleActivation,
     ScheduleRefusal, occurrence_key,
@@ -168,12 +168,12 @@ impl Starter for FakeStarter {
             let Some(run) = ledger.fire_occurrence(&new_run(), &key, occurrence.at).await? else {
                 return Err(Error::Schedule(ScheduleRefusal::Recorded { nominal: occurrence.format_nominal() }));
             };
-            ledger.open_run(run.key, None).await?;
+            ledger.open_run(run.key, None, None).await?;
             assert!(now() >= occurrence.at, "before its time");
             let moment = occurrence.at.strftime("%Y-%m-%dT%H:%MZ");
             fired.lock().expect("no panic").push(format!("{moment}\t{}", occurrence.format_nominal()));
             tokio::time::sleep(duration).await;
-            ledger.retire_run(run.key).await?;
+            ledger.update_runs(vec![run.key], RunUpdate::Retired).await?;
             Err(Error::Interrupted { signal: 15, phase: RunPhase::Ending })
         })
     }

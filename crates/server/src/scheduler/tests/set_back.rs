@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 
 use super::firing::GuardedStarter;
 use crate::scheduler::tests::*;
-use campaign_ledger::Approval;
+use campaign_ledger::{Approval, PlanRecord};
 
 /// The time after the clock is set back, ten seconds after 10:00.
 const BACK_TO: [&str; 2] = ["2026-12-01T10:00:03Z", "2026-12-01T09:59:50Z"];
@@ -65,7 +65,18 @@ async fn occurrence_awaiting_approval_begins_when_given() {
         let approve = async {
             let (token, by, at) = ("t".to_owned(), "olha".to_owned(), now());
             let (digest, until) = ("2026-12-01 10:00".to_owned(), at + SignedDuration::from_hours(1));
-            ledger.keep_approval(Approval { token, digest, by, up_to: 3, at, until, standing: false }).await.unwrap();
+            ledger
+                .store_record(PlanRecord::Approval(Approval {
+                    token,
+                    digest,
+                    by,
+                    up_to: 3,
+                    at,
+                    until,
+                    standing: false,
+                }))
+                .await
+                .unwrap();
         };
         run_with_clock_set_back(
             &setup,

@@ -339,7 +339,7 @@ fn describe_event(words: &PageWords, event: &HistoryEvent) -> (String, Option<St
         HistoryEvent::Answer { body, .. } => {
             (words.say("pages.answer").to_owned(), Some(body.chars().take(MAX_ANSWER_LENGTH).collect()))
         }
-        HistoryEvent::Questions(AskedRow { asked, answer, .. }) => {
+        HistoryEvent::Inquiries(AskedRow { asked, answer, .. }) => {
             (words.count("pages.status-requests", (*asked).into(), &[]), Some(answer.to_string()))
         }
         HistoryEvent::Receipt(receipt) => describe_receipt(words, receipt),

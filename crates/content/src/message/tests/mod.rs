@@ -1,4 +1,6 @@
-//! A list and an SMS for tests.
+//! Tests with hostile texts, and the list and the SMS that the tests of this module share.
+
+mod hostile;
 
 use crate::message::{CompiledMessages, RenderError, TemplateNames, compile_messages};
 use campaign_core::domain::{ExtraProperties, MessageContent, NamedTemplate, OperationKind, Row, Sms, Stage};

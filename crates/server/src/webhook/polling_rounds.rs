@@ -1,5 +1,4 @@
-//! Background updates after sending: status requests for messages without a final status, and updates of outdated
-//! results files.
+//! Polling rounds: which runs have messages without a final status, and when the gateway is asked about them.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -13,12 +12,10 @@ use campaign_core::domain::MessageId;
 use campaign_engine::delivery::PollCounts;
 use campaign_engine::report::is_followed;
 use campaign_ledger::{RowState, Run, RunFilter, RunId};
-use campaign_runs::{Adapters, Error, Polling, list_stale_runs, poll_run, refresh_run, wants_receipts};
+use campaign_runs::{Adapters, Error, Polling, poll_run, wants_receipts};
 
 /// The interval at which due work is looked for.
 const INTERVAL: Duration = Duration::from_secs(60);
-/// Writing results takes at most 1/20 of the time.
-const REST_FACTOR: u32 = 20;
 /// The shortest and the longest wait between two polls of a run.
 const WAIT_RANGE: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(86_400));
 /// The longest duration of one poll of a run.
@@ -28,27 +25,6 @@ const MAX_ROUND: Duration = Duration::from_secs(600);
 const MAX_POLLING_AGE: Duration = Duration::from_secs(365 * 86_400);
 /// The number of latest runs that are polled.
 const MAX_RUNS: u32 = 4_096;
-
-/// Rewrites results that are outdated by receipts, until the shutdown.
-pub async fn update_results_until(adapters: Adapters, shutdown: impl Future<Output = ()>) {
-    let work = async {
-        loop {
-            let began = Instant::now();
-            log_failure(update_stale_results(&adapters).await);
-            sleep(INTERVAL.max(began.elapsed() * REST_FACTOR)).await;
-        }
-    };
-    tokio::select! { () = shutdown => {}, () = work => {} }
-}
-
-async fn update_stale_results(adapters: &Adapters) -> Result<(), Error> {
-    for run in list_stale_runs(adapters).await? {
-        if let Some(why) = refresh_run(adapters, &run).await? {
-            tracing::debug!(run = run.name(), "the results were not updated: {why}");
-        }
-    }
-    Ok(())
-}
 
 /// Polls messages without a final state until the shutdown. Each run is polled after a minute and then less and less
 /// often, but soon after the gateway has sent a hint about one of its messages.
@@ -128,7 +104,8 @@ async fn poll_due_runs(adapters: &Adapters, rounds: &mut PollingRounds) -> Resul
     let now = (adapters.clock)();
     rounds.next.retain(|run, _| latest.iter().any(|known| known.key == *run));
     rounds.reported.retain(|run, _| latest.iter().any(|known| known.key == *run));
-    let mut runs: Vec<(&Run, Polling)> = latest.iter().filter_map(|run| Some((run, polling_of(run, now)?))).collect();
+    let mut runs: Vec<(&Run, Polling)> =
+        latest.iter().filter_map(|run| Some((run, choose_polling(run, now)?))).collect();
     // Recent runs come before older ones.
     runs.sort_by_key(|(_, polling)| *polling == Polling::UnreportedFallbacks);
     for (run, polling) in runs {
@@ -147,7 +124,7 @@ async fn poll_due_runs(adapters: &Adapters, rounds: &mut PollingRounds) -> Resul
 }
 
 /// Which messages of a run to poll; `None` if they are all final or their receipts are not wanted.
-fn polling_of(run: &Run, now: Timestamp) -> Option<Polling> {
+fn choose_polling(run: &Run, now: Timestamp) -> Option<Polling> {
     let open = |(counts, _): &(campaign_ledger::StateCounts, u64)| {
         counts.get(RowState::Accepted) + counts.get(RowState::Queued) > 0
     };
@@ -226,13 +203,13 @@ mod tests {
     async fn older_run_is_polled_for_unreported_fallbacks_only() {
         let run = test_run().await;
         let after = |days: i64| run.began_at + SignedDuration::from_hours(24 * days);
-        assert_eq!(polling_of(&run, after(3)), Some(Polling::Open));
-        assert_eq!(polling_of(&run, after(5)), Some(FALLBACKS));
+        assert_eq!(choose_polling(&run, after(3)), Some(Polling::Open));
+        assert_eq!(choose_polling(&run, after(5)), Some(FALLBACKS));
         assert_eq!(
-            polling_of(&Run { receipts: 0, ..run.clone() }, after(5)),
+            choose_polling(&Run { receipts: 0, ..run.clone() }, after(5)),
             None,
             "no channel is known to have failed"
         );
-        assert_eq!(polling_of(&run, after(400)), None);
+        assert_eq!(choose_polling(&run, after(400)), None);
     }
 }

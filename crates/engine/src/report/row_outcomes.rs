@@ -15,8 +15,8 @@ use campaign_core::domain::{
     Chain, Channel, DeliveryState, GatewayMessageId, OperationKind, OperationOutcome, Phone, ReceiptSource, Row, Status,
 };
 use campaign_ledger::{
-    Attempt, EnvelopeRecord, Judgement, KeptReceipt, Ledger, LedgerError, RowActivities, RowChange, RowEvents,
-    RowState, Run, RunActivity, RunId,
+    Attempt, EnvelopeRecord, Judgement, Ledger, LedgerError, RowActivities, RowChange, RowEvents, RowState, Run,
+    RunActivity, RunId, StoredReceipt,
 };
 
 /// How many requests are read at once.
@@ -116,7 +116,7 @@ impl RowRecord {
 #[derive(Clone, Debug)]
 pub struct ReceiptSummary {
     /// The receipt that decides the state: the last one that changed it, or else the last.
-    pub last: KeptReceipt,
+    pub last: StoredReceipt,
     /// Its delivery, if they prove one.
     pub delivery: Option<MessageDelivery>,
     /// The gateway's identifier, if one of them has it.
@@ -198,7 +198,7 @@ pub struct RowRecords<'a> {
     blocks: VecDeque<(Row, RangeInclusive<u32>)>,
     attempts: FxHashMap<Row, RowAttempts>,
     events: RowEvents,
-    receipts: FxHashMap<Row, Vec<KeptReceipt>>,
+    receipts: FxHashMap<Row, Vec<StoredReceipt>>,
     /// The first row whose receipts are not read yet.
     unread: u32,
     /// The number of rows whose receipts are read at once.
@@ -364,7 +364,7 @@ impl<'a> RowRecords<'a> {
         RowRecord { phone, kind, chain, begun_at, submitted_at, settled, state, amendment, receipt_summary: summary }
     }
 
-    fn judge_row<'r>(&'r self, row: Row, attempts: &RowAttempts, receipts: &'r [KeptReceipt]) -> Judgement<'r> {
+    fn judge_row<'r>(&'r self, row: Row, attempts: &RowAttempts, receipts: &'r [StoredReceipt]) -> Judgement<'r> {
         let activity = self.activities.row_activity(row);
         let last = attempts.last.to_attempt(row, &self.activities);
         if attempts.earlier.is_empty() {
@@ -381,7 +381,7 @@ impl<'a> RowRecords<'a> {
         row: Row,
         judged: &Judgement<'_>,
         attempts: &RowAttempts,
-        receipts: &[KeptReceipt],
+        receipts: &[StoredReceipt],
     ) -> Option<ReceiptSummary> {
         let last = judged.final_receipt.or(judged.last_receipt)?;
         let about = || receipts.iter().filter(|receipt| receipt.order == last.order);
@@ -435,7 +435,7 @@ impl<'a> RowRecords<'a> {
 
 impl ReceiptSummary {
     /// Whether receipts name more than one message of the gateway for the same identifier.
-    fn names_other_message(&self, sent: &SentAttempt, receipts: &[KeptReceipt]) -> bool {
+    fn names_other_message(&self, sent: &SentAttempt, receipts: &[StoredReceipt]) -> bool {
         let accepted = match &sent.settled {
             Some((_, OperationOutcome::Accepted { msg_id, .. })) => msg_id.as_ref(),
             _ => None,
@@ -448,7 +448,7 @@ impl ReceiptSummary {
 }
 
 /// Whether a receipt reports the delivery of a whole message.
-fn is_whole(kept: &KeptReceipt) -> bool {
+fn is_whole(kept: &StoredReceipt) -> bool {
     kept.receipt.status.delivery_state() == DeliveryState::Delivered
         && kept.receipt.status != Status::PartiallyDelivered
 }
@@ -483,7 +483,7 @@ mod tests {
         let ledger = MemoryLedger::new(LedgerContents::default(), || Timestamp::UNIX_EPOCH);
         let new = new_run(OperationKind::Sms, 2, Row::new(3));
         let run = ledger.create_run(&new).await.unwrap();
-        ledger.open_run(run.key, None).await.unwrap();
+        ledger.open_run(run.key, None, None).await.unwrap();
         let hold = ledger.acquire_campaign_lock("sale", "main").await.unwrap().unwrap();
         let lease = ledger.claim_run(&hold, run.key).await.unwrap().lease;
         let sent = |row| SentRow {

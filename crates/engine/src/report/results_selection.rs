@@ -12,7 +12,7 @@ use super::columns::RecipientColumns;
 use super::earlier_messages::EarlierRuns;
 use super::layout::{Layout, ResultsFormat};
 use super::listing::{FrozenList, ListSource, Listing, RowSelection};
-use super::results::{
+use super::results_file::{
     ResultsBackup, back_up_results, read_run_name, resolve_target, write_results, write_results_file,
 };
 use super::run_figures::{Fold, RunFigures};
@@ -20,7 +20,7 @@ use super::{ResultsError, ResultsTarget, RowRecords, find_unknown_results, is_ow
 use crate::check::TextHash;
 use crate::delivery::{FrozenInputs, compile_without_condition, for_each_text};
 use campaign_core::domain::{Phone, Row};
-use campaign_ledger::{Copies, ExcludedRows, Ledger, RowState, Run, RunFilter};
+use campaign_ledger::{Copies, ExcludedRows, Ledger, RowState, Run, RunFilter, RunUpdate};
 use campaign_manifest::DuplicatePolicy;
 
 /// The results of a run, or of the recipients of several runs, for any output.
@@ -192,7 +192,7 @@ impl<'a> RunResults<'a> {
         let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string();
         let is_there = |other: &Run| other.results.as_deref() == Some(whole(target.path()).as_str());
         if let Some(other) = other.filter(is_there) {
-            self.ledger.set_results_file(other.key, whole(&place)).await?;
+            self.ledger.update_runs(vec![other.key], RunUpdate::ResultsFile(whole(&place))).await?;
         }
         Ok(Some(ResultsBackup { run, path: place }))
     }
@@ -221,7 +221,7 @@ impl<'a> RunResults<'a> {
         let mut listed = RoaringBitmap::new();
         let listing = self.newest_run().open_listing(self.ledger, &self.selection).await?;
         let reader = listing.open_reader()?;
-        let writer = listing.row_writer(Layout::Json(Vec::new()), &RecipientColumns::default(), reader.header());
+        let writer = listing.row_formatter(Layout::Json(Vec::new()), &RecipientColumns::default(), reader.header());
         let mut rows = listing.into_rows(reader)?;
         while let Some((chunk, facts)) = rows.next_chunk().await? {
             listed.extend(writer.find_listed_rows(&chunk, &facts).into_iter().map(Row::get));

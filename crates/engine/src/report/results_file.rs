@@ -207,7 +207,7 @@ impl<W: Write> ResultsWriter<W> {
     ) -> Result<Option<RunFigures>, ResultsError> {
         let count = listing.run.map_or(0, |run| run.recipients);
         let reader = listing.open_reader()?;
-        let writer = Arc::new(listing.row_writer(layout.clone(), own, reader.header()));
+        let writer = Arc::new(listing.row_formatter(layout.clone(), own, reader.header()));
         let mut rows = listing.into_rows(reader)?;
         let (mut formatting, at_once) = (VecDeque::new(), count_cores());
         while let Some((chunk, facts)) = rows.next_chunk().await? {

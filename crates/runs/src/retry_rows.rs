@@ -13,8 +13,7 @@ use super::guard::{GuardedNumbers, find_cancelled_recipients, find_sent_rows};
 use super::held_run::cancelled_error;
 use super::launch::{Preparation, RetryScope, RunToSend, SelectionNotes, Session};
 use super::plan::check_profile;
-use super::profiles::refuse_other_reach;
-use super::reconcile::REQUEST_TIMEOUT;
+use super::profiles::{REQUEST_TIMEOUT, refuse_other_reach};
 use super::resume::RestToConfirm;
 use super::{CampaignList, Connection, Error, RetryRefusal, RunEvent, current_person, find_opted_out};
 use campaign_core::domain::{OperationOutcome, Phone, Row, Status};
@@ -22,12 +21,12 @@ use campaign_core::failpoint;
 use campaign_engine::check::SurveyExclusions;
 use campaign_engine::delivery::{ChainLifetimes, ConfirmedStatus, PendingMessage, SingleKind, Snapshot, StatusPoller};
 use campaign_ledger::{
-    Attempt, Author, EnvelopeReader, NumberSet, Ownership, ReceiptReader, RetriedRow, RetryOrder, RowChange, RowState,
-    Run, RunActivity, RunFilter, RunId, RunProgress,
+    Attempt, Author, EnvelopeReader, NumberFilter, NumberSet, Ownership, ReceiptReader, RetriedRow, RetryOrder,
+    RowChange, RowState, RowUpdate, Run, RunActivity, RunFilter, RunId, RunProgress,
 };
 
-/// The time for all questions before a retry.
-const QUESTIONS_TIMEOUT: Duration = Duration::from_secs(3_600);
+/// The time for all inquiries before a retry.
+const INQUIRIES_TIMEOUT: Duration = Duration::from_secs(3_600);
 
 /// A row that can be retried: the refused attempt, its number, and the gateway's words.
 struct RefusedRow {
@@ -189,7 +188,7 @@ impl Session {
             by: Author::Person(current_person()),
             random: rand::random(),
         };
-        if ledger.retry_rows(lease, order).await? == Ownership::Lost {
+        if ledger.update_rows(lease, RowUpdate::Retry(order)).await? == Ownership::Lost {
             return Err(Error::Taken { run: run.name() });
         }
         failpoint::pass("retry.ordered");
@@ -213,7 +212,7 @@ impl Session {
         let (asked, mut rows): (Vec<RefusedRow>, Vec<RefusedRow>) =
             rows.into_iter().partition(RefusedRow::needs_reconciliation);
         let destination = &self.inputs().destination;
-        // Rehearsals reach no recipients, and an unconfirmed retry sends nothing, so neither needs the question.
+        // Rehearsals reach no recipients, and an unconfirmed retry sends nothing, so neither needs the inquiry.
         let sends = destination.is_live() && (destination.remote_profile().is_none() || self.consent.can_confirm());
         if asked.is_empty() || !sends {
             rows.extend(asked);
@@ -228,19 +227,19 @@ impl Session {
             let id = run.message_id(refused.row, order)?;
             Some(PendingMessage::new((refused.row, order, id), (chain, refused.begun_at), &times))
         };
-        let (mut messages, mut questions, mut unconfirmed) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut messages, mut inquiries, mut unconfirmed) = (Vec::new(), Vec::new(), Vec::new());
         for refused in asked {
             match message(&refused) {
                 Some(message) => {
                     messages.push(message);
-                    questions.push(refused);
+                    inquiries.push(refused);
                 }
                 // Without its identifier the gateway cannot be asked about it.
                 None => unconfirmed.push(refused),
             }
         }
         (self.adapters.observer)(RunEvent::AskingBeforeRetry { rows: messages.len() as u64 });
-        for (refused, status) in questions.into_iter().zip(self.ask_before_retry(run, &messages).await?) {
+        for (refused, status) in inquiries.into_iter().zip(self.ask_before_retry(run, &messages).await?) {
             match status {
                 ConfirmedStatus::Failed => rows.push(refused),
                 ConfirmedStatus::Delivered => skipped.delivered += 1,
@@ -268,7 +267,7 @@ impl Session {
         let allowance = run.allowance(profile.rate.per_second());
         let (ledger, most, clock) = (self.adapters.ledger.as_ref(), profile.max_envelope_size(), self.adapters.clock);
         let poller = StatusPoller { ledger, gateway: gateway.as_ref(), run, allowance, most, clock };
-        Ok(poller.ask_before_retry(messages, Instant::now() + QUESTIONS_TIMEOUT).await?)
+        Ok(poller.ask_before_retry(messages, Instant::now() + INQUIRIES_TIMEOUT).await?)
     }
 
     /// Returns an error if no row of a run can be retried now.
@@ -350,7 +349,7 @@ impl Session {
         let others: Vec<Run> = runs.iter().filter(same).cloned().collect();
         let ledger = self.adapters.ledger.as_ref();
         let keys: Vec<RunId> = others.iter().map(|other| other.key).collect();
-        let sent = ledger.load_sent_numbers(&keys).await?;
+        let sent = ledger.load_numbers(NumberFilter::Sent(&keys)).await?;
         let cancelled = find_cancelled_recipients(ledger, &others).await?.numbers;
         if sent.is_empty() && cancelled.is_empty() {
             return Ok(GuardedElsewhere(SurveyExclusions::default()));

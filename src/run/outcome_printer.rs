@@ -50,13 +50,13 @@ impl OutcomePrinter<'_> {
             }
             RunOutcome::NothingLeft(mut nothing) => {
                 summaries.extend(nothing.earlier.take().map(|earlier| self.summarize_ended(*earlier, real_time)));
-                (exit::code_of_nothing(&nothing), self.summarize_nothing_left(&nothing))
+                (exit::exit_code_without_run(&nothing), self.summarize_nothing_left(&nothing))
             }
         };
         for (_, earlier) in summaries.iter_mut().filter(|(_, earlier)| earlier.results == last.1.results) {
             self.note_replaced_results(earlier, kept.as_ref());
         }
-        let code = summaries.iter().map(|(code, _)| *code).fold(last.0, exit::graver_code);
+        let code = summaries.iter().map(|(code, _)| *code).fold(last.0, exit::more_severe_code);
         if self.output.json {
             let mut object = summary_json(&last.1, code);
             if let Some((code, earlier)) = summaries.pop() {
@@ -88,10 +88,10 @@ impl OutcomePrinter<'_> {
     }
 
     fn summarize_ended(&self, ended: EndedRun, real_time: bool) -> (u8, RunSummary) {
-        let mut code = exit::code_of_end(ended.kind, &ended.counts);
+        let mut code = exit::exit_code_of_end(ended.kind, &ended.counts);
         let mut notes = ended.played.as_ref().map(describe_sandbox).unwrap_or_default();
         if ended.notes.unconfirmed > 0 {
-            code = exit::graver_code(code, exit::STOPPED);
+            code = exit::more_severe_code(code, exit::STOPPED);
             notes.push(self.describe_unconfirmed(&ended));
         }
         notes.extend(describe_left_out(&ended.excluded));
@@ -125,7 +125,7 @@ impl OutcomePrinter<'_> {
             notes.push(format!("the current edition {how}: {}", why.to_single_line()));
             later = json!({ "exit": why.exit, "error": why.message });
             // The code `INVALID` would mean that this call sent nothing.
-            code = exit::graver_code(code, if why.exit == exit::INVALID { exit::STOPPED } else { why.exit });
+            code = exit::more_severe_code(code, if why.exit == exit::INVALID { exit::STOPPED } else { why.exit });
         }
         let results = match results {
             Some(Ok(path)) => Some(path.display().to_string()),

@@ -152,7 +152,7 @@ impl ConfirmationPrompt {
 /// If there is no terminal, or the operator typed something else.
 pub(super) async fn require_confirmation(
     output: &Output,
-    question: ConfirmationPrompt,
+    prompt: ConfirmationPrompt,
     change: &str,
     unchanged: &str,
 ) -> Result<(), CommandFailure> {
@@ -163,7 +163,7 @@ pub(super) async fn require_confirmation(
         return Err(CommandFailure::invalid(message)
             .with_help("run the command at a terminal to see what changes, or add `--yes` to confirm"));
     }
-    match question.ask_operator(output).await? {
+    match prompt.ask_operator(output).await? {
         true => Ok(()),
         false => Err(CommandFailure::invalid(format!("{CANCELLED}{unchanged}"))),
     }
@@ -217,8 +217,8 @@ mod tests {
     }
 
     #[test]
-    fn question_has_a_title_aligned_facts_and_the_answer() {
-        let question = ConfirmationPrompt::new(
+    fn prompt_has_a_title_aligned_facts_and_the_answer() {
+        let prompt = ConfirmationPrompt::new(
             "Send 2 600 messages through production (gateway.example)?",
             ExpectedAnswer::Number(2_600),
             "send",
@@ -227,7 +227,7 @@ mod tests {
         .with_fact("channels", "viber, then sms")
         .with_note("Recipients who already got this message will get it again.");
         assert_eq!(
-            question.render_text().render(Some(80), false),
+            prompt.render_text().render(Some(80), false),
             "  Send 2 600 messages through production (gateway.example)?\n\n  recipients   2 600 of 3 000\n  \
              channels     viber, then sms\n\n  Recipients who already got this message will get it again.\n\n  \
              Type 2600 to send, or press Enter to cancel:\n"
@@ -235,10 +235,10 @@ mod tests {
     }
 
     #[test]
-    fn value_of_a_fact_is_wrapped_below_itself() {
-        let question =
+    fn wrapped_fact_value_keeps_its_indentation() {
+        let prompt =
             ConfirmationPrompt::new("x?", ExpectedAnswer::Yes, "go on").with_fact("recipients", "one two three four");
-        let text = question.render_text().render(Some(25), false);
+        let text = prompt.render_text().render(Some(25), false);
         assert!(text.contains("  recipients   one two\n               three four\n"), "{text}");
     }
 }

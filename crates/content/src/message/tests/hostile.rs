@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 
-use super::engine::MAX_BYTES;
-use super::fixtures::{CELLS, compile_sms, names, render_sms, sms_content};
-use super::{CompiledMessages, compile_messages};
+use super::{CELLS, compile_sms, names, render_sms, sms_content};
+use crate::message::engine::MAX_BYTES;
+use crate::message::{CompiledMessages, compile_messages};
 
 #[test]
 fn hostile_text_fails_quickly() {

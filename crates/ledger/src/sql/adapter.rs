@@ -1,10 +1,9 @@
-//! The ledger port: maps each call to a query.
+//! The database adapter of the ledger: maps each call of the port to a query.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use roaring::RoaringBitmap;
 
 use super::blocks::{self, BlockDraw, DrawPlace};
@@ -12,14 +11,15 @@ use super::dialect::{Adapter, Connection, Lock};
 use super::runs::{self, InitialRunState};
 use super::statement::{StatementError, read_ledger};
 use super::writer::ChangeWork;
-use super::{envelopes, events, guard, limits};
+use super::{approvals, contacts, envelopes, events, forgetting, guards, limits};
 use crate::earlier_versions::rewrite_event;
 use crate::rules::check_lock;
 use crate::{
-    Allowance, AskedRow, BlockRequest, CampaignLock, Claim, Copies, CopiesPurpose, DamagedRun, DrawOutcome,
-    DrawRefusal, EnvelopeRecord, EnvelopeSummary, Epoch, ExcludedRows, Intent, Lease, Ledger, LedgerError,
-    LedgerFuture, NewCopies, NewRowEvent, NewRun, NumberSet, OwnedBlock, Ownership, Permit, QuestionPermit, RetryOrder,
-    RowBlock, RowEvent, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, SlotWait, StopRequest, StrayCopies, run,
+    Allowance, AskedRow, BlockRequest, CampaignLock, CampaignLockInfo, Claim, Copies, CopiesPurpose, DamagedRun,
+    DrawOutcome, DrawRefusal, EnvelopeRecord, EnvelopeSummary, Epoch, ExcludedRows, HostChange, InquiryPermit, Intent,
+    Lease, Ledger, LedgerError, LedgerFuture, NewCopies, NewRun, NumberFilter, NumberSet, OwnedBlock, Ownership,
+    Permit, RowBlock, RowEvent, RowUpdate, Run, RunEnd, RunFilter, RunId, RunUpdate, Settlement, SharedRun, SlotWait,
+    StrayCopies, run,
 };
 use campaign_core::domain::{Chain, LOOPBACK};
 
@@ -35,8 +35,41 @@ impl Ledger for Adapter {
         })
     }
 
-    fn open_run(&self, run: RunId, replaced: Option<RunId>) -> LedgerFuture<'_, ()> {
-        Box::pin(self.write(move |connection, now| Box::pin(runs::open_run(connection, now, run, replaced))))
+    fn open_run<'a>(
+        &'a self,
+        run: RunId,
+        replaced: Option<RunId>,
+        approval: Option<&'a str>,
+    ) -> LedgerFuture<'a, bool> {
+        let approval = approval.map(str::to_owned);
+        Box::pin(self.write(move |connection, now| {
+            let approval = approval.clone();
+            Box::pin(async move {
+                if let Some(token) = approval
+                    && !approvals::use_approval(&mut *connection, now, token, Some(run)).await?
+                {
+                    return Ok(false);
+                }
+                runs::open_run(connection, now, run, replaced).await?;
+                Ok(true)
+            })
+        }))
+    }
+
+    fn update_runs(&self, keys: Vec<RunId>, update: RunUpdate) -> LedgerFuture<'_, ()> {
+        // The tables of an earlier version have no place for figures.
+        if matches!(update, RunUpdate::Figures(_)) && !self.keeps_figures() {
+            return Box::pin(async { Ok(()) });
+        }
+        Box::pin(self.write(move |connection, now| {
+            let (keys, update) = (keys.clone(), update.clone());
+            Box::pin(async move {
+                for run in keys {
+                    runs::apply_update(&mut *connection, now, run, update.clone()).await?;
+                }
+                Ok(())
+            })
+        }))
     }
 
     fn list_stored_runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Result<Run, DamagedRun>>> {
@@ -54,12 +87,18 @@ impl Ledger for Adapter {
         })
     }
 
-    fn is_campaign_locked<'a>(&'a self, campaign: &'a str, account: &'a str) -> LedgerFuture<'a, bool> {
-        Box::pin(async move { self.is_locked(&run::lock_name(campaign, account)).await })
-    }
-
-    fn find_lock_time<'a>(&'a self, campaign: &'a str, account: &'a str) -> LedgerFuture<'a, Option<Timestamp>> {
-        Box::pin(async move { self.locked_since(&run::lock_name(campaign, account)).await })
+    fn find_campaign_lock<'a>(
+        &'a self,
+        campaign: &'a str,
+        account: &'a str,
+    ) -> LedgerFuture<'a, Option<CampaignLockInfo>> {
+        let name = run::lock_name(campaign, account);
+        Box::pin(async move {
+            match self.is_locked(&name).await? {
+                true => Ok(Some(CampaignLockInfo { since: self.locked_since(&name).await? })),
+                false => Ok(None),
+            }
+        })
     }
 
     fn prepare_copies<'a>(&'a self, purpose: CopiesPurpose<'a>) -> LedgerFuture<'a, Box<dyn NewCopies>> {
@@ -157,24 +196,6 @@ impl Ledger for Adapter {
         Box::pin(self.write_batched(|kept| ChangeWork::Settle(settlement, kept)))
     }
 
-    fn retire_run(&self, run: RunId) -> LedgerFuture<'_, ()> {
-        Box::pin(self.write(move |connection, now| Box::pin(runs::retire_run(connection, now, run))))
-    }
-
-    fn set_campaign_file(&self, runs: Vec<RunId>, file: String) -> LedgerFuture<'_, ()> {
-        Box::pin(
-            self.write(move |connection, _| Box::pin(runs::set_campaign_file(connection, runs.clone(), file.clone()))),
-        )
-    }
-
-    fn set_results_file(&self, run: RunId, results: String) -> LedgerFuture<'_, ()> {
-        Box::pin(self.write(move |connection, _| Box::pin(runs::set_results_file(connection, run, results.clone()))))
-    }
-
-    fn request_stop(&self, run: RunId, request: StopRequest) -> LedgerFuture<'_, ()> {
-        Box::pin(self.write(move |connection, _| Box::pin(runs::request_stop(connection, run, request.clone()))))
-    }
-
     fn is_stop_requested(&self, run: RunId) -> LedgerFuture<'_, bool> {
         Box::pin(async move { read_ledger!(self, runs::is_stop_requested, run) })
     }
@@ -196,11 +217,11 @@ impl Ledger for Adapter {
         }))
     }
 
-    fn reserve_question<'a>(&'a self, account: &'a Allowance, longest: Duration) -> LedgerFuture<'a, QuestionPermit> {
+    fn reserve_inquiry<'a>(&'a self, account: &'a Allowance, longest: Duration) -> LedgerFuture<'a, InquiryPermit> {
         let account = account.clone();
         Box::pin(self.write(move |connection, now| {
             let account = account.clone();
-            Box::pin(async move { limits::reserve_question(connection, now, &account, longest).await })
+            Box::pin(async move { limits::reserve_inquiry(connection, now, &account, longest).await })
         }))
     }
 
@@ -224,26 +245,28 @@ impl Ledger for Adapter {
         Box::pin(async move { read_ledger!(self, events::load_skipped_rows, run) })
     }
 
-    fn load_sent_numbers<'a>(&'a self, runs: &'a [RunId]) -> LedgerFuture<'a, NumberSet> {
-        Box::pin(async move { read_ledger!(self, guard::load_numbers_sent_to, runs) })
+    fn load_numbers<'a>(&'a self, wanted: NumberFilter<'a>) -> LedgerFuture<'a, NumberSet> {
+        Box::pin(async move {
+            match wanted {
+                NumberFilter::Sent(runs) => read_ledger!(self, guards::load_numbers_sent_to, runs),
+                NumberFilter::Capped(caps) => read_ledger!(self, contacts::load_capped_numbers, self.now(), caps),
+                NumberFilter::Cancelled(run) => read_ledger!(self, forgetting::load_cancelled_numbers, run),
+            }
+        })
     }
 
     fn load_sent_rows(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap> {
-        Box::pin(async move { read_ledger!(self, guard::load_rows_sent, run) })
+        Box::pin(async move { read_ledger!(self, guards::load_rows_sent, run) })
     }
 
-    fn record_events(&self, lease: Lease, mut events: Vec<NewRowEvent>) -> LedgerFuture<'_, Ownership> {
-        if !self.keeps_chains() {
+    fn update_rows(&self, lease: Lease, mut update: RowUpdate) -> LedgerFuture<'_, Ownership> {
+        if let RowUpdate::Events(events) = &mut update
+            && !self.keeps_chains()
+        {
             events.iter_mut().for_each(rewrite_event);
         }
         Box::pin(
-            self.write(move |connection, now| Box::pin(events::record_events(connection, now, lease, events.clone()))),
-        )
-    }
-
-    fn retry_rows(&self, lease: Lease, order: RetryOrder) -> LedgerFuture<'_, Ownership> {
-        Box::pin(
-            self.write(move |connection, now| Box::pin(events::record_retry(connection, now, lease, order.clone()))),
+            self.write(move |connection, now| Box::pin(events::apply_update(connection, now, lease, update.clone()))),
         )
     }
 
@@ -251,29 +274,20 @@ impl Ledger for Adapter {
         Box::pin(async move { read_ledger!(self, events::load_events, run) })
     }
 
-    fn keep_asked_rows(&self, run: RunId, questions: Vec<AskedRow>) -> LedgerFuture<'_, ()> {
-        Box::pin(self.write(move |connection, _| Box::pin(events::store_questions(connection, run, questions.clone()))))
-    }
-
     fn load_asked_rows(&self, run: RunId) -> LedgerFuture<'_, Vec<AskedRow>> {
-        Box::pin(async move { read_ledger!(self, events::load_questions, run) })
+        Box::pin(async move { read_ledger!(self, events::load_inquiries, run) })
     }
 
-    fn remember_host<'a>(&'a self, profile: &'a str, host: &'a str) -> LedgerFuture<'a, String> {
-        if host == LOOPBACK {
+    fn remember_host<'a>(&'a self, profile: &'a str, host: &'a str, change: HostChange) -> LedgerFuture<'a, String> {
+        if host == LOOPBACK && change == HostChange::IfUnknown {
             return Box::pin(async move {
                 Ok(read_ledger!(self, runs::find_host, profile)?.unwrap_or_else(|| LOOPBACK.to_owned()))
             });
         }
         let (profile, host) = (profile.to_owned(), host.to_owned());
-        Box::pin(
-            self.write(move |connection, _| Box::pin(runs::remember_host(connection, profile.clone(), host.clone()))),
-        )
-    }
-
-    fn trust_host<'a>(&'a self, profile: &'a str, host: &'a str) -> LedgerFuture<'a, ()> {
-        let (profile, host) = (profile.to_owned(), host.to_owned());
-        Box::pin(self.write(move |connection, _| Box::pin(runs::store_host(connection, profile.clone(), host.clone()))))
+        Box::pin(self.write(move |connection, _| {
+            Box::pin(runs::remember_host(connection, profile.clone(), host.clone(), change))
+        }))
     }
 }
 
