@@ -54,6 +54,7 @@ function write(name, rate) {
   writeFileSync(
     `${name}.yaml`,
     `gateway: local
+title: ${name[0].toUpperCase()}${name.slice(1)} offers
 recipients: { file: ${name}.csv }
 channels:
   - viber:

@@ -50,8 +50,8 @@ pub use preview::{
 pub use progress::{Estimate, SendingProgress};
 pub use recipients::{
     ListColumn, Recipient, RecipientInRun, RecipientKey, RecipientRecord, RecipientsWritten, UnreadableRun,
-    find_numbers, find_recipients, find_recipients_by_row, load_campaign_zone, load_cancelled_numbers, load_copies,
-    load_display_zone, load_run_numbers, read_list_headers, write_run_recipients,
+    find_numbers, find_recipients, find_recipients_by_row, load_cancelled_numbers, load_copies, load_display_zone,
+    load_run_numbers, read_list_headers, write_run_recipients,
 };
 pub use replies::{
     OPT_OUT_COLUMNS, OptOutExportError, UnclearReply, export_opt_outs, find_unclear_replies, for_each_opt_out,

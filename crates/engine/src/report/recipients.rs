@@ -385,7 +385,7 @@ pub async fn load_display_zone(ledger: &dyn Ledger, run: &Run) -> TimeZone {
 }
 
 /// The zone of a run's campaign. `None` for a shared run, and if its copies cannot be read.
-pub async fn load_campaign_zone(ledger: &dyn Ledger, run: &Run) -> Option<TimeZone> {
+async fn load_campaign_zone(ledger: &dyn Ledger, run: &Run) -> Option<TimeZone> {
     let frozen = if run.shared { None } else { FrozenInputs::load_for_run(ledger, run).await.ok() };
     frozen.map(|frozen| frozen.brief.home_zone())
 }
