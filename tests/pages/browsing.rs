@@ -4,7 +4,8 @@ use jiff::ToSpan as _;
 use jiff::civil::Date;
 
 use crate::support::{
-    Answer, Browser, Clock, Element, Gateway, Html, Process, Server, accepted, campaign, change_ledger, phone, rejected,
+    Answer, Browser, Clock, Element, Gateway, Html, Process, Server, accepted, campaign, change_ledger, phone,
+    rejected, until,
 };
 
 /// Returns the rows that a page lists.
@@ -388,10 +389,11 @@ fn sections_show_the_rest_beside_damaged_records() {
         ("/opt-outs", vec!["an entry in the suppression list"]),
         ("/campaigns", vec!["sale@2"]),
     ] {
-        let words = main_text(&browser.page(path));
-        for expected in expected {
-            assert!(words.contains(expected), "{path}, {expected}: {words}");
-        }
+        // The overview does not wait long for slow readings.
+        until(path, || {
+            let words = main_text(&browser.page(path));
+            expected.iter().all(|expected| words.contains(expected))
+        });
     }
     assert_eq!(browser.get("/runs/sale@2").status, 200);
     assert_eq!(browser.get("/runs/sale@1").status, 409);

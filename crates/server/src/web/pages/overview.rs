@@ -5,6 +5,7 @@ use std::time::Duration;
 use axum::response::Response;
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
+use tokio::time::timeout;
 
 use super::activity::{ActivityView, MoneySums, RecentActivity};
 use super::decisions::OrderOutcome;
@@ -16,7 +17,7 @@ use super::schedules::{NextOccurrence, next_occurrences, schedule_zones};
 use crate::web::charts::{Bar, Length, scale_bars};
 use crate::web::run_page::format_share;
 use campaign_engine::report::{RunList, RunStatus, RunView};
-use campaign_ledger::RowState;
+use campaign_ledger::{LedgerError, RowState};
 use campaign_runs::{ScheduleStatus, ScheduleView, load_schedule_views, run_blocking, wants_receipts};
 
 /// The number of recent runs.
@@ -29,7 +30,7 @@ const SHOWN_OCCURRENCES: usize = 6;
 const SHOWN_ORDERS: usize = 10;
 /// The number of matters that need attention.
 const SHOWN_MATTERS: usize = 12;
-/// How long the page waits for the time left of a run that is being sent.
+/// How long the page waits for the time left of a run that is being sent, for replies and for opt-outs.
 const READING_TIMEOUT: Duration = Duration::from_millis(200);
 /// The age up to which a run that stopped needs attention.
 const STOPPED_AGE: SignedDuration = SignedDuration::from_hours(30 * 24);
@@ -125,8 +126,20 @@ async fn build_view(request: &mut PageRequest) -> Result<OverviewPageView, PageE
         zones.push(request.pages.traits.load(request.ledger(), &view.run).await.zone);
     }
     request.use_common_zone(&zones);
-    let activity = RecentActivity::load(request, &list).await?;
+    let (ledger, now) = (request.pages.adapters.ledger.clone(), request.pages.now());
+    // A value that takes longer is shown when the page is loaded again.
+    let (activity, replies, opt_outs) = tokio::join!(
+        RecentActivity::load(request, &list),
+        timeout(READING_TIMEOUT, request.pages.opt_outs.read_replies(&ledger, now)),
+        timeout(READING_TIMEOUT, request.pages.opt_outs.read_days(&ledger, now)),
+    );
+    let (activity, replies) = (activity?, replies.ok().transpose()?.flatten());
     let mut matters = find_matters(request, &list, &schedules, activity.as_deref()).await?;
+    matters.extend(replies.and_then(|replies| replies_matter(request, replies.all)));
+    if let Ok(Err(error)) = opt_outs {
+        matters.push(opt_outs_matter(request, error)?);
+    }
+    matters.sort_by_key(|matter| matter.class != "bad");
     let more_matters = matters.len().saturating_sub(SHOWN_MATTERS);
     matters.truncate(SHOWN_MATTERS);
     let mut runs = Vec::with_capacity(latest.len());
@@ -200,7 +213,7 @@ async fn sending_views(request: &PageRequest, list: &RunList) -> Vec<SendingView
     let running = list.views.iter().filter(|view| view.status == RunStatus::Sending);
     for view in running.take(SHOWN_SENDING) {
         let reading = request.pages.run_watcher.read_once(view.run.key);
-        let reading = tokio::time::timeout(READING_TIMEOUT, reading).await.ok().flatten().and_then(Result::ok);
+        let reading = timeout(READING_TIMEOUT, reading).await.ok().flatten().and_then(Result::ok);
         let view = reading.as_ref().map_or(view, |reading| &reading.report.view);
         let waiting: u64 = [RowState::Planned, RowState::Sending].map(|state| view.counts.get(state)).iter().sum();
         let skipped: u64 = [RowState::Skipped, RowState::Invalid].map(|state| view.counts.get(state)).iter().sum();
@@ -227,7 +240,7 @@ async fn sending_views(request: &PageRequest, list: &RunList) -> Vec<SendingView
     sending
 }
 
-/// What needs attention, the most urgent first.
+/// What needs attention about runs, schedules and budgets.
 async fn find_matters(
     request: &PageRequest,
     list: &RunList,
@@ -256,21 +269,24 @@ async fn find_matters(
         let text = words.say_with("matter.receipts", &[("name", &view.run.name())]);
         matters.push(Matter { class: "warn", text, english: None, path: run_path(&view.run.name()) });
     }
-    let ledger = &request.pages.adapters.ledger;
-    let replies = request.pages.opt_outs.read_replies(ledger, now).await?.map_or(0, |replies| replies.all);
-    if replies > 0 {
-        let text = words.count("matter.replies", replies as u64, &[]);
-        matters.push(Matter { class: "warn", text, english: None, path: "/replies".to_owned() });
-    }
-    match request.pages.opt_outs.read_days(ledger, now).await {
-        Err(error) if error.concerns_records() => {
-            let (text, english) = (words.say("matter.opt-outs").to_owned(), Some(error.describe_damage()));
-            matters.push(Matter { class: "bad", text, english, path: "/opt-outs".to_owned() });
-        }
-        read => drop(read?),
-    }
-    matters.sort_by_key(|matter| matter.class != "bad");
     Ok(matters)
+}
+
+fn replies_matter(request: &PageRequest, replies: usize) -> Option<Matter> {
+    let text = request.words().count("matter.replies", replies as u64, &[]);
+    (replies > 0).then(|| Matter { class: "warn", text, english: None, path: "/replies".to_owned() })
+}
+
+/// The damage of the suppression list.
+///
+/// # Errors
+/// If the ledger cannot be read at all.
+fn opt_outs_matter(request: &PageRequest, error: LedgerError) -> Result<Matter, PageError> {
+    if !error.concerns_records() {
+        return Err(error.into());
+    }
+    let (text, english) = (request.words().say("matter.opt-outs").to_owned(), Some(error.describe_damage()));
+    Ok(Matter { class: "bad", text, english, path: "/opt-outs".to_owned() })
 }
 
 fn doubt_matter(request: &PageRequest, view: &RunView) -> Option<Matter> {
