@@ -60,6 +60,22 @@ fn chosen_column_of_the_list_is_shown() {
 }
 
 #[test]
+fn numbers_in_a_column_of_the_list_are_masked() {
+    let gateway = Gateway::accepting();
+    let list = "phone,name,contact\n380501000002,Olha,+38 (067) 123-45-67\n";
+    let sale = campaign().with_list(list).through(&gateway).write();
+    sale.run(&[]).exits(0);
+    let server = Server::start(&sale, &[]);
+    let path = "/runs/sale@1/rows?column=contact";
+    let (viewer, olha) = (Browser::first(&server), sign_in(&sale, &server));
+    let words = |browser: &Browser, shown: &str| browser.page(&format!("{path}{shown}")).one("main").words();
+    for masked in [words(&viewer, ""), words(&viewer, "&numbers=shown"), words(&olha, "")] {
+        assert!(masked.contains("…67") && !masked.contains("123-45"), "{masked}");
+    }
+    assert!(words(&olha, "&numbers=shown").contains("+38 (067) 123-45-67"));
+}
+
+#[test]
 fn download_has_exactly_the_filtered_rows_for_deciders() {
     let (sale, _gateway) = titled_campaign();
     let server = Server::start(&sale, &[]);

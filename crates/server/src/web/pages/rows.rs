@@ -231,7 +231,10 @@ async fn build_view(request: &mut PageRequest, name: &str) -> Result<RowsPageVie
         is_current: state == Some(of),
     });
     let ListChoices { columns, variants, cells } = load_choices(request, &run, &query, &rows).await;
-    let row_line = |row: RowSummary| RowLine { cell: cells.get(&row.row).cloned(), ..row_line(request, &path, row) };
+    let row_line = |row: RowSummary| RowLine {
+        cell: cells.get(&row.row).map(|cell| mask_cell(request, cell)),
+        ..row_line(request, &path, row)
+    };
     Ok(RowsPageView {
         name: run.name(),
         state: state.map(RowState::name),
@@ -255,6 +258,19 @@ async fn build_view(request: &mut PageRequest, name: &str) -> Result<RowsPageVie
         numbers: NumbersLink::for_page(request, &RowQuery { numbers: false, ..query }.path(&path)),
         path,
     })
+}
+
+/// The number of digits from which a cell might contain a phone number.
+const MIN_PHONE_DIGITS: usize = 7;
+
+/// A cell of the list. A cell that might contain a phone number is masked unless numbers are shown.
+fn mask_cell(request: &PageRequest, cell: &str) -> String {
+    let digits: Vec<char> = cell.chars().filter(|sign| sign.is_numeric()).collect();
+    if request.shows_numbers() || digits.len() < MIN_PHONE_DIGITS {
+        return cell.to_owned();
+    }
+    let last: String = digits[digits.len() - 2..].iter().collect();
+    format!("…{last}")
 }
 
 /// The rows of a run that match a filter, by state.
