@@ -70,7 +70,10 @@ async fn open_export(request: &mut PageRequest, name: &str) -> Result<Response, 
     let file_name = format!("{}{state}.{}", run.name(), format.ending());
     let by = &request.visitor.name;
     tracing::info!("{by} downloads {} rows of {name}", rows.len());
-    let file = write_export(request, &run, rows, format).await?;
+    let file = {
+        let _lock = request.pages.exporting.lock().await;
+        write_export(request, &run, rows, format).await?
+    };
     let headers = [
         (CONTENT_TYPE, format.media_type().to_owned()),
         (CONTENT_DISPOSITION, format!("attachment; filename=\"{file_name}\"")),

@@ -75,6 +75,8 @@ pub struct Pages {
     live_pages: Arc<Semaphore>,
     /// Locked while a campaign is checked: one at a time, because each may have a long list.
     checking: Mutex<()>,
+    /// Locked while a download is prepared: one at a time, because each may fill a disk.
+    exporting: Mutex<()>,
     /// Actions in progress.
     actions: TaskTracker,
     closing: watch::Sender<bool>,
@@ -95,6 +97,7 @@ impl Pages {
             opt_outs: OptOutCache::default(),
             live_pages: Arc::new(Semaphore::new(MAX_LIVE_PAGES)),
             checking: Mutex::default(),
+            exporting: Mutex::default(),
             actions: TaskTracker::new(),
             closing: watch::Sender::new(false),
             adapters,

@@ -321,7 +321,7 @@ impl RunPage<'_> {
         }
         let (planned, processed) = self.count_processed();
         let bar = scale_bars(vec![Bar::new("", processed, "whole")], Some(planned)).pop()?;
-        let rate = self.figures().and_then(|figures| latest_rate(figures));
+        let rate = self.figures().and_then(latest_rate);
         Some(ProgressBar {
             length: bar.length,
             percent: format_share(words, processed, planned)?,
