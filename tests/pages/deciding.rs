@@ -112,6 +112,42 @@ fn request_from_outside_the_session_pages_is_refused() {
 }
 
 #[test]
+fn every_action_refuses_foreign_origins_and_missing_tokens() {
+    let gateway = gateway_losing_an_answer();
+    let sale = campaign_in_doubt(&gateway);
+    let server = Server::start(&sale, &[]);
+    let olha = sign_in(&sale, &server, &["Olha", "--decide"]);
+    let (mark, ours) = (olha.mark(), format!("http://{}", server.address()));
+    let fields = [("decision", "sent"), ("count", "4"), ("phone", "+380501000003"), ("wanted", "3")];
+    for path in [
+        "/leave",
+        "/search",
+        "/runs/sale@1/find",
+        "/runs/sale@1/stop",
+        "/runs/sale@1/resolve",
+        "/runs/sale@1/reconcile",
+        "/schedules/sale/pause",
+        "/schedules/sale/resume",
+        "/opt-outs",
+        "/opt-outs/add",
+        "/opt-outs/remove",
+        "/opt-outs/removed",
+    ] {
+        let forged = [fields.as_slice(), &[("form", mark.as_str())]].concat();
+        for origin in ["https://evil.example", "null"] {
+            assert_eq!(olha.post(path, &[("Origin", origin)], &forged).status, 403, "{path} {origin}");
+        }
+        assert_eq!(olha.post(path, &[], &forged).status, 403, "{path} without an origin");
+        assert_eq!(olha.post(path, &[("Origin", &ours)], &fields).status, 403, "{path} without a token");
+        let foreign_host = [("Origin", ours.as_str()), ("Host", "evil.example")];
+        assert_eq!(olha.post(path, &foreign_host, &forged).status, 404, "{path} on another host");
+    }
+    assert!(!sale.path("state/orders.jsonl").exists(), "no order was given");
+    assert_eq!(sale.campaign(&["status", "sale@1", "--json"]).json()["counts"]["in_doubt"], 4);
+    assert_eq!(olha.get("/").status, 200, "the session continues");
+}
+
+#[test]
 fn read_only_visitor_sees_no_buttons_and_is_refused() {
     let gateway = gateway_losing_an_answer();
     let sale = campaign_in_doubt(&gateway);

@@ -185,6 +185,10 @@ const browser = await puppeteer.launch({ executablePath: process.env.CHROMIUM, a
 try {
   const { url, origin } = await setUp();
   check(FINISHED.includes(await begin("autumn.yaml")), "a run ends well");
+  await until("the delivery statuses are known", () => {
+    campaign("reconcile", "autumn@1", "--all");
+    return resultsOf("autumn@1").accepted === undefined;
+  });
 
   const page = await browser.newPage();
   watch(page, origin);
