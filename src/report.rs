@@ -11,6 +11,7 @@ use super::exit;
 use super::exit::CommandFailure;
 use super::page_file::{check_place, open_page, write_page};
 use super::text::{StyledLine, StyledText, copyable, plain};
+use campaign_engine::delivery::FrozenInputs;
 use campaign_engine::report::{RunReport, load_display_zone};
 use campaign_ledger::{Ledger, Run};
 use campaign_runs::run_blocking;
@@ -36,8 +37,16 @@ pub(super) async fn write_report(context: &Context, args: ReportArgs) -> Result<
     let zone = load_display_zone(ledger.as_ref(), &report.view.run).await;
     let options = context.output.options.clone();
     let command = move |arguments: String| options.command(arguments);
-    let page =
-        RunPage { report: &report, now: Timestamp::now(), left: None, zone: &zone, command: &command, rows: None };
+    let title = load_title(ledger.as_ref(), &report.view.run).await;
+    let page = RunPage {
+        report: &report,
+        title: title.as_deref(),
+        now: Timestamp::now(),
+        left: None,
+        zone: &zone,
+        command: &command,
+        rows: None,
+    };
     let html = render_report_page(&ReportPage { page, first: first.as_ref() }, args.page.page_language())?;
     write_page(&out, &html)?;
     drop(waiting);
@@ -60,6 +69,14 @@ pub(super) async fn write_report(context: &Context, args: ReportArgs) -> Result<
         open_page(&context.output, &out).await;
     }
     Ok(exit::SUCCESS)
+}
+
+/// The title of a run's campaign, if it has one and the run still has its copies.
+async fn load_title(ledger: &dyn Ledger, run: &Run) -> Option<String> {
+    if run.shared || run.purged_at.is_some() {
+        return None;
+    }
+    FrozenInputs::load_for_run(ledger, run).await.ok()?.brief.title
 }
 
 /// The default path of a run's report: `NAME.report.html` beside its results. If a later run wrote its results to the same

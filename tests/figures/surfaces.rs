@@ -113,12 +113,15 @@ fn assert_report(sale: &Folder, figures: &Figures) {
     let (data, after) = rest.split_once("</script>").expect("their end");
     assert_json(&serde_json::from_str(data).expect("JSON"), figures);
     let html = Html::sound(&format!("{before}{after}"));
-    let words: Vec<_> = html.elements.iter().filter(|element| ["dt", "dd"].contains(&element.name.as_str())).collect();
-    let named: BTreeMap<String, u64> = words
-        .chunks(2)
-        .filter(|pair| pair[1].text.contains(|c: char| c.is_ascii_digit()))
-        .map(|pair| (pair[0].words(), parse_number(&pair[1].words())))
-        .collect();
+    // The number of a figure follows its name.
+    let (mut named, mut name) = (BTreeMap::new(), None);
+    for element in &html.elements {
+        match element.name.as_str() {
+            "dt" => name = Some(element.words()),
+            "data" => named.extend(name.take().map(|name| (name, parse_number(element.attribute("value"))))),
+            _ => {}
+        }
+    }
     assert_eq!(named["Rows in the list"], figures.rows());
     assert_eq!((named["Delivered"], named["Read"]), (figures.delivered(), figures.read()), "{named:?}");
     assert_eq!(named.get("Delivered only in part").copied().unwrap_or_default(), figures.in_part(), "{named:?}");
@@ -138,7 +141,7 @@ fn assert_funnel(html: &Html, figures: &Figures) {
 fn assert_dashboard(browser: &Browser, figures: &Figures) {
     // A page can be up to one second behind the run.
     let shown = figures.counts_by_state();
-    for path in ["/", "/runs/sale@1", "/runs/sale@1/rows?state=delivered"] {
+    for path in ["/runs/sale@1", "/runs/sale@1/rows?state=delivered"] {
         let mut last = BTreeMap::new();
         let agrees = || {
             last = page_counts(&browser.page(path));
@@ -147,6 +150,15 @@ fn assert_dashboard(browser: &Browser, figures: &Figures) {
         until(path, agrees);
     }
     assert_funnel(&browser.page("/runs/sale@1"), figures);
+    let expected = [figures.delivered(), figures.read()];
+    for path in ["/", "/runs"] {
+        until(path, || {
+            let page = browser.page(path);
+            let shares: Vec<u64> =
+                page.all("data").iter().map(|share| parse_number(share.attribute("value"))).collect();
+            shares == expected || shares.is_empty() && expected == [0, 0]
+        });
+    }
     let rows = browser.page("/runs/sale@1/rows?state=delivered");
     let listed = rows.all("tr").len().saturating_sub(1) as u64;
     assert_eq!(listed, figures.delivered(), "the rows behind the number");

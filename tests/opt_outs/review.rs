@@ -75,15 +75,17 @@ fn cancel_opts_out_of_marketing_and_scheduling_words_do_not() {
 }
 
 #[test]
-fn front_page_shows_replies_to_review_with_masked_numbers() {
+fn replies_page_shows_replies_to_review_with_masked_numbers() {
     let (_hooked, server) = receive_replies(campaign(), &["Скасувати", "дякую", "стоп"]);
     let browser = Browser::first(&server);
     for (language, title) in [("en", "Replies to review"), ("uk", "Відповіді для перегляду")] {
-        let page = browser.ask("GET", "/", &[("Accept-Language", language)], "").page();
+        let page = browser.ask("GET", "/replies", &[("Accept-Language", language)], "").page();
         let words = page.one("main").words();
         assert!(words.contains(title) && words.contains("Скасувати"), "{words}");
         assert!(!words.contains("дякую") && !words.contains(&phone(2).to_string()), "{words}");
         assert!(page.all("a").iter().any(|link| link.attribute("href") == "/runs/sale@1/rows/2"), "{words}");
     }
+    let overview = browser.page("/").one("main").words();
+    assert!(overview.contains("1 reply looks like an opt-out"), "{overview}");
     server.end("TERM").exits(0);
 }

@@ -26,5 +26,5 @@ npm_packages "puppeteer-core@25.16.0" "axe-core@4.13.0"
 cp "$here"/browser/*.mjs .
 PROGRAM=$program
 export CHROMIUM PICTURES PROGRAM
-timeout 240 node walk.mjs || fail "some checks of the pages failed"
+timeout 480 node walk.mjs || fail "some checks of the pages failed"
 printf 'all pages passed (%ss)\n' "$SECONDS"

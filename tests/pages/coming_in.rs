@@ -5,9 +5,21 @@ use serde_json::json;
 use crate::receipts::{Hooked, operations};
 use crate::support::{Browser, Folder, Gateway, Server, campaign, in_files, until};
 
-/// The pages of a run, and every page that links to one.
-const PAGES: [&str; 6] =
-    ["/", "/runs/sale@1", "/runs/sale@1/rows", "/runs/sale@1/rows/2", "/runs/sale@1/campaign", "/runs/sale@1/preview"];
+/// The sections, and the pages of a run.
+const PAGES: [&str; 12] = [
+    "/",
+    "/runs",
+    "/schedules",
+    "/opt-outs",
+    "/replies",
+    "/campaigns",
+    "/search",
+    "/runs/sale@1",
+    "/runs/sale@1/rows",
+    "/runs/sale@1/rows/2",
+    "/runs/sale@1/campaign",
+    "/runs/sale@1/preview",
+];
 
 /// Creates a campaign that was sent to three recipients.
 fn sent_campaign(gateway: &Gateway) -> Folder {
@@ -34,8 +46,18 @@ fn visitor_without_a_session_learns_how_to_get_a_link() {
         assert!(page.one("pre").text.contains("campaign serve link --for NAME"), "{path}");
         assert!(!answered.body.contains("sale@1") && answered.header("set-cookie").is_empty(), "{path}");
     }
-    for path in ["/runs/sale@1/stop", "/runs/sale@1/resolve", "/schedules/sale/pause", "/opt-outs", "/runs/sale@1/find"]
-    {
+    for path in [
+        "/runs/sale@1/stop",
+        "/runs/sale@1/resolve",
+        "/runs/sale@1/reconcile",
+        "/schedules/sale/pause",
+        "/opt-outs",
+        "/opt-outs/add",
+        "/opt-outs/remove",
+        "/opt-outs/removed",
+        "/runs/sale@1/find",
+        "/search",
+    ] {
         assert_eq!(stranger.post(path, &[], &[("count", "1")]).status, 403, "{path}");
     }
 }
@@ -93,6 +115,12 @@ fn page_restricts_the_browser_and_is_not_cached() {
         assert!(file.header("content-type").starts_with(kind) && file.header("cache-control").contains("immutable"));
     }
     assert_eq!(browser.get("/static/pages-000000000000.js").status, 404);
+    let style = page.all("link").into_iter().find(|link| link.attribute("rel") == "stylesheet").expect("a stylesheet");
+    let style = browser.get(style.attribute("href")).body.len();
+    for path in PAGES {
+        let size = browser.get(path).body.len() + style;
+        assert!(size <= 120_000, "{path} has {size} bytes with its stylesheet");
+    }
 }
 
 #[test]

@@ -112,6 +112,42 @@ fn request_from_outside_the_session_pages_is_refused() {
 }
 
 #[test]
+fn every_action_refuses_foreign_origins_and_missing_tokens() {
+    let gateway = gateway_losing_an_answer();
+    let sale = campaign_in_doubt(&gateway);
+    let server = Server::start(&sale, &[]);
+    let olha = sign_in(&sale, &server, &["Olha", "--decide"]);
+    let (mark, ours) = (olha.mark(), format!("http://{}", server.address()));
+    let fields = [("decision", "sent"), ("count", "4"), ("phone", "+380501000003"), ("wanted", "3")];
+    for path in [
+        "/leave",
+        "/search",
+        "/runs/sale@1/find",
+        "/runs/sale@1/stop",
+        "/runs/sale@1/resolve",
+        "/runs/sale@1/reconcile",
+        "/schedules/sale/pause",
+        "/schedules/sale/resume",
+        "/opt-outs",
+        "/opt-outs/add",
+        "/opt-outs/remove",
+        "/opt-outs/removed",
+    ] {
+        let forged = [fields.as_slice(), &[("form", mark.as_str())]].concat();
+        for origin in ["https://evil.example", "null"] {
+            assert_eq!(olha.post(path, &[("Origin", origin)], &forged).status, 403, "{path} {origin}");
+        }
+        assert_eq!(olha.post(path, &[], &forged).status, 403, "{path} without an origin");
+        assert_eq!(olha.post(path, &[("Origin", &ours)], &fields).status, 403, "{path} without a token");
+        let foreign_host = [("Origin", ours.as_str()), ("Host", "evil.example")];
+        assert_eq!(olha.post(path, &foreign_host, &forged).status, 404, "{path} on another host");
+    }
+    assert!(!sale.path("state/orders.jsonl").exists(), "no order was given");
+    assert_eq!(sale.campaign(&["status", "sale@1", "--json"]).json()["counts"]["in_doubt"], 4);
+    assert_eq!(olha.get("/").status, 200, "the session continues");
+}
+
+#[test]
 fn read_only_visitor_sees_no_buttons_and_is_refused() {
     let gateway = gateway_losing_an_answer();
     let sale = campaign_in_doubt(&gateway);
@@ -119,17 +155,28 @@ fn read_only_visitor_sees_no_buttons_and_is_refused() {
     let ivan = sign_in(&sale, &server, &["Ivan"]);
     let page = ivan.page("/runs/sale@1");
     let orders = page.all("form").into_iter().map(|form| form.attribute("action").to_owned());
-    assert_eq!(orders.collect::<Vec<_>>(), ["/leave", "/runs/sale@1/find"]);
+    assert_eq!(orders.collect::<Vec<_>>(), ["/leave", "/search"]);
+    let actions = ["/stop", "/resolve", "/reconcile"];
+    let links = page.all("a").into_iter().map(|link| link.attribute("href"));
+    assert!(links.clone().all(|link| !actions.iter().any(|action| link.contains(action))), "no link to an action");
     for (path, fields) in [
         ("/runs/sale@1/resolve", SENT.as_slice()),
         ("/runs/sale@1/stop", &[]),
         ("/schedules/sale/pause", &[]),
         ("/schedules/sale/resume", &[]),
+        ("/runs/sale@1/reconcile", &[]),
         ("/opt-outs", &[("phone", "+380501000003")]),
+        ("/opt-outs/add", &[("phone", "+380501000003")]),
+        ("/opt-outs/remove", &[("phone", "+380501000003")]),
+        ("/opt-outs/removed", &[("phone", "+380501000003"), ("count", "1")]),
     ] {
         let refused = ivan.send(path, fields);
         assert_eq!(refused.status, 403, "{path}");
         assert!(refused.page().one("main").words().contains("You have view-only access"), "{path}");
+    }
+    for path in ["/runs/sale@1/resolve?decision=sent", "/runs/sale@1/stop", "/schedules/sale/pause"] {
+        let refused = ivan.get(path);
+        assert_eq!(refused.status, 403, "{path}");
     }
     assert_eq!(sale.campaign(&["status", "sale@1", "--json"]).json()["counts"]["in_doubt"], 4);
     assert!(!sale.path("state/orders.jsonl").exists(), "no instruction was found");
@@ -167,13 +214,67 @@ fn schedule_is_paused_and_resumed_and_a_number_is_suppressed() {
         assert_eq!(state(), now);
     }
     assert_eq!(browser.send("/schedules/none/pause", &[]).status, 404);
+    assert_eq!(browser.get("/schedules/none/pause").status, 404);
+    assert!(browser.page("/schedules/sale/pause").one("main").words().contains("It sends nothing until"));
     let fields = [("phone", "+380 50 100 00 03"), ("why", "asked by mail")];
-    assert_eq!(browser.send("/opt-outs", &fields).header("location"), "/?done=suppress");
-    assert_eq!(browser.send("/opt-outs", &fields).header("location"), "/?done=suppressed");
+    assert_eq!(browser.send("/opt-outs", &fields).header("location"), "/opt-outs?done=suppress");
+    assert_eq!(browser.send("/opt-outs", &fields).header("location"), "/opt-outs?done=suppressed");
     assert_eq!(browser.send("/opt-outs", &[("phone", "12")]).status, 422);
     let listed = sale.campaign(&["suppress", "list", "--json"]).json_list();
     let known = [&listed[0]["phone"], &listed[0]["source"], &listed[0]["reason"]];
     assert_eq!(known, ["380501000003", "Olha", "asked by mail"]);
+    let confirmed = browser.send("/opt-outs/remove", &fields[..1]).page();
+    assert!(confirmed.one("main").words().contains("1 entry on the suppression list"), "{confirmed:?}");
+    for count in ["", "2"] {
+        assert_eq!(browser.send("/opt-outs/removed", &[fields[0], ("count", count)]).status, 422, "{count}");
+    }
+    let removed = [fields[0], ("count", "1"), ("why", "asked to come back")];
+    assert_eq!(browser.send("/opt-outs/removed", &removed).header("location"), "/opt-outs?done=unsuppress");
+    assert_eq!(browser.send("/opt-outs/removed", &removed).header("location"), "/opt-outs?done=not-listed");
+    assert_eq!(sale.campaign(&["suppress", "list", "--json"]).json_list().as_array().map(Vec::len), Some(0));
+}
+
+#[test]
+fn confirmation_says_what_an_action_does_and_changes_nothing() {
+    let gateway = gateway_losing_an_answer();
+    let sale = campaign_in_doubt(&gateway);
+    let server = Server::start(&sale, &[]);
+    let olha = sign_in(&sale, &server, &["Olha", "--decide"]);
+    let page = olha.page("/runs/sale@1");
+    let links: Vec<&str> = page.all("a").into_iter().map(|link| link.attribute("href")).collect();
+    for (path, expected) in [
+        ("/runs/sale@1/resolve?decision=sent", "4 rows in doubt"),
+        ("/runs/sale@1/resolve?decision=not-sent", "a retry sends it again"),
+        ("/runs/sale@1/resolve?decision=send-again", "recipients get them twice"),
+        ("/runs/sale@1/reconcile", "asked about 4 messages in doubt"),
+    ] {
+        assert!(links.contains(&path), "{path}: {links:?}");
+        let confirmation = olha.page(path);
+        assert!(confirmation.one("main").words().contains(expected), "{path}");
+        let form = confirmation.of_class("confirm")[0];
+        assert_eq!(form.attribute("action"), path.split('?').next().expect("a path"));
+    }
+    assert!(olha.page("/runs/sale@1/rows/3").one("main").words().contains("Mark as sent"));
+    let of_one = olha.page("/runs/sale@1/resolve?decision=sent&row=3").one("main").words();
+    assert!(of_one.contains("Row 3") && of_one.contains("1 row in doubt"), "{of_one}");
+    assert_eq!(olha.get("/runs/sale@1/resolve?decision=guess").status, 422);
+    assert_eq!(olha.get("/runs/sale@1/resolve?decision=sent&row=99").status, 404);
+    assert_eq!(sale.campaign(&["status", "sale@1", "--json"]).json()["counts"]["in_doubt"], 4);
+    assert!(!sale.path("state/orders.jsonl").exists(), "no order was given");
+}
+
+#[test]
+fn gateway_is_asked_about_doubt_by_the_rules_of_the_command() {
+    let gateway = gateway_losing_an_answer();
+    let sale = campaign_in_doubt(&gateway);
+    let server = Server::start(&sale, &[]);
+    let olha = sign_in(&sale, &server, &["Olha", "--decide"]);
+    let before = gateway.sends().len();
+    let asked = olha.send("/runs/sale@1/reconcile", &[]);
+    let log = std::fs::read_to_string(sale.path("state/orders.jsonl")).expect("a file");
+    assert!([303, 409].contains(&asked.status), "{}", asked.body);
+    assert!(log.contains(r#""order":"reconcile""#) && log.contains(r#""by":"Olha""#), "{log}");
+    assert_eq!(gateway.sends().len(), before, "nothing is sent");
 }
 
 #[test]

@@ -102,7 +102,7 @@ fn page_has_the_requested_or_the_system_language() {
         Process::start(command).finish().exits(0);
         let (_, html) = read_page(&sale, "out.html");
         assert_eq!(html.one("html").attribute("lang"), code, "{variable}={locale} {option:?}");
-        let words = if code == "uk" { "Пропущені рядки" } else { "Skipped rows" };
+        let words = if code == "uk" { "Повідомлення" } else { "Messages" };
         assert!(html.all("h2").iter().any(|heading| heading.words() == words), "{variable}={locale} {option:?}");
     }
 }

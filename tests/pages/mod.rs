@@ -5,4 +5,6 @@ mod coming_in;
 mod deciding;
 mod files;
 mod following;
+mod overview;
 mod report;
+mod rows;

@@ -113,10 +113,12 @@ fn replaced_run_shows_unsent_rows_as_skipped() {
     assert_eq!(results.column("reason"), [[""; 4].as_slice(), &["replaced"; 6]].concat());
     let server = Server::start(&sale, &[]);
     let browser = Browser::first(&server);
-    for path in ["/", "/runs/sale@1", "/runs/sale@1/rows"] {
+    for path in ["/runs/sale@1", "/runs/sale@1/rows"] {
         let page = browser.page(path).one("main").words();
         assert!(page.contains("Skipped") && !page.contains("To be sent"), "{path}: {page}");
     }
+    let runs = browser.page("/runs").one("main").words();
+    assert!(runs.contains("Replaced by a run with changed inputs"), "{runs}");
 }
 
 #[test]

@@ -77,6 +77,9 @@ pub struct Campaign {
 pub struct CampaignBrief {
     /// The campaign's name: 1 to 64 of a-z, 0-9 and `-`.
     pub name: String,
+    /// The name for people. It has no effect on sending.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
     /// The text that distinguishes the editions of a repeated campaign.
     pub edition: Option<NamedTemplate>,
     /// The purpose of its messages, which decides whether opt-outs apply.

@@ -405,7 +405,8 @@ pub async fn remove_opt_outs(ledger: &dyn Ledger, phone: Phone, terms: &OptOutTe
     let scope = terms.campaign.as_deref().map(|name| OptOutScope::from_campaign(Some(name)));
     let why = terms.reason.as_deref().map(Arc::from);
     let target = RemovalTarget::Number { phone, scope };
-    Ok(ledger.remove_opt_outs(OptOutRemoval { target, by: current_person().into(), why }).await?)
+    let by = terms.by.clone().unwrap_or_else(current_person).into();
+    Ok(ledger.remove_opt_outs(OptOutRemoval { target, by, why }).await?)
 }
 
 /// The entries that imports of a file added.

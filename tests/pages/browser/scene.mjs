@@ -21,6 +21,15 @@ export function runJson(codes, ...args) {
   return JSON.parse(ended.out);
 }
 
+/** How the gateway delivers messages: most by Viber, some by SMS, and a few not at all. */
+const SCENARIO = `seed: 2026
+channels:
+  viber: { delivered: 62%, after: 1s, read: 70%, read_after: 2s }
+  sms: { delivered: 93%, after: 1s, fails_as: UNDELIVERABLE }
+faults:
+  - { when: { suffix: "13" }, item_error: No route to this number }
+`;
+
 const running = [];
 
 /** Starts a server and returns the object that it prints. */
@@ -54,6 +63,7 @@ function write(name, rate) {
   writeFileSync(
     `${name}.yaml`,
     `gateway: local
+title: ${name[0].toUpperCase()}${name.slice(1)} offers
 recipients: { file: ${name}.csv }
 channels:
   - viber:
@@ -76,11 +86,12 @@ delivery: { batch: 10, rate: ${rate}/s, in_flight: 2 }
 /** Sets everything up. Returns the sign-in link and the origin of the dashboard. */
 export async function setUp() {
   mkdirSync("state", { recursive: true });
-  const sandbox = await serve("sandbox");
+  writeFileSync("scenario.yaml", SCENARIO);
+  const sandbox = await serve("sandbox", "--scenario", "scenario.yaml");
   const base = sandbox.base_url ?? sandbox.url;
   writeFileSync(
     "gateways.yaml",
-    `local: { base_url: "${base}", async_url: "${base}", api_key: { env: CAMPAIGN_SANDBOX_KEY }, rate: unlimited }\n`,
+    `local: { base_url: "${base}", async_url: "${base}", api_key: { env: CAMPAIGN_SANDBOX_KEY }, rate: unlimited, currency: UAH, prices: { viber: 0.85, sms: 1.25 } }\n`,
   );
   process.env.CAMPAIGN_SANDBOX_KEY = "sandbox";
   process.env.CAMPAIGN_STATE_DIR = `${process.cwd()}/state`;

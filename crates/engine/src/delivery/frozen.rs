@@ -101,9 +101,11 @@ impl FrozenInputs {
         includes: &[(String, String)],
         recipients: Option<String>,
     ) -> Vec<String> {
-        // A new key must be compared here, or be left out for a reason: name and gateway identify the run.
+        // A new key must be compared here, or be left out for a reason: name and gateway identify the run, and the title
+        // changes no message.
         let CampaignBrief {
             name: _,
+            title: _,
             gateway: _,
             edition,
             purpose,

@@ -194,6 +194,7 @@ impl SingleKind {
     fn brief(self, gateway: &str) -> CampaignBrief {
         CampaignBrief {
             name: self.campaign_name().to_owned(),
+            title: None,
             edition: None,
             purpose: self.purpose(),
             gateway: gateway.to_owned(),

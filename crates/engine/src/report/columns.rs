@@ -217,6 +217,11 @@ impl VariantLookup {
         Self { allotment: brief.variant_allocation(), arms, shown }
     }
 
+    /// The name of a recipient's variant. `None` without a number, or if the campaign has no variants.
+    pub(super) fn find_name(&self, phone: Option<Phone>) -> Option<&str> {
+        self.find_variant(phone).map(|(name, _)| name.as_str())
+    }
+
     /// The variant of a recipient. `None` without a number, or if the campaign has no variants.
     fn find_variant(&self, phone: Option<Phone>) -> Option<&(String, OperationKind)> {
         self.arms.get(phone.filter(|_| !self.arms.is_empty()).map(|phone| self.allotment.assign_variant(phone))?)

@@ -48,9 +48,9 @@ pub use preview::{
 };
 pub use progress::{Estimate, SendingProgress};
 pub use recipients::{
-    Recipient, RecipientInRun, RecipientKey, RecipientRecord, RecipientsWritten, UnreadableRun, find_numbers,
-    find_recipients, find_recipients_by_row, load_campaign_zone, load_cancelled_numbers, load_copies,
-    load_display_zone, load_run_numbers, write_run_recipients,
+    ListColumn, Recipient, RecipientInRun, RecipientKey, RecipientRecord, RecipientsWritten, UnreadableRun,
+    find_numbers, find_recipients, find_recipients_by_row, load_cancelled_numbers, load_copies, load_display_zone,
+    load_run_numbers, read_list_headers, write_run_recipients,
 };
 pub use replies::{
     OPT_OUT_COLUMNS, OptOutExportError, UnclearReply, export_opt_outs, find_unclear_replies, for_each_opt_out,
@@ -58,7 +58,7 @@ pub use replies::{
 };
 pub use results_file::{ResultsBackup, ResultsError, check_target, write_results, write_results_file};
 pub use row_outcomes::{Amendment, RowRecord, RowRecords};
-pub use row_pages::{RowIndex, RowSummary, load_row_summaries};
+pub use row_pages::{RowFilter, RowIndex, RowSummary, load_row_summaries};
 
 pub use results_selection::RunResults;
 pub use run_figures::{

@@ -60,6 +60,57 @@ pub fn find_recipients_by_row(
     filter_recipients(copies, frozen, |row, _| rows.contains(row.get()))
 }
 
+/// A column of a run's list, for some rows.
+#[derive(Clone, Debug, Default)]
+pub struct ListColumn {
+    /// The cells that are not empty.
+    pub cells: BTreeMap<Row, String>,
+}
+
+/// The headers of a run's list, without those of phone columns.
+///
+/// # Errors
+/// If the list cannot be read.
+pub fn read_list_headers(copies: &Copies, frozen: &FrozenInputs) -> Result<Vec<String>, ResultsError> {
+    let source = ListSource::Copies(copies);
+    let reader = RecipientReader::open(FrozenList::open(source)?, source.path(), &reader_settings(&frozen.brief))?;
+    let (headers, phones) = (reader.header().headers(), reader.header().phones());
+    let others = headers.iter().enumerate().filter(|(place, header)| !phones.contains(*place) && !header.is_empty());
+    Ok(others.map(|(_, header)| header.clone()).collect())
+}
+
+impl ListColumn {
+    /// Reads the column with this header, in these rows. The list is read up to the last of them.
+    ///
+    /// # Errors
+    /// If the list cannot be read.
+    pub fn read(
+        copies: &Copies,
+        frozen: &FrozenInputs,
+        header: &str,
+        rows: &RoaringBitmap,
+    ) -> Result<Self, ResultsError> {
+        let (source, mut column) = (ListSource::Copies(copies), Self::default());
+        let mut list = FrozenList::open(source)?;
+        let mut reader = RecipientReader::open(&mut list, source.path(), &reader_settings(&frozen.brief))?;
+        let Some(position) = reader.header().headers().iter().position(|known| known == header) else {
+            return Ok(column);
+        };
+        let (last, mut chunk) = (rows.max().unwrap_or_default(), Chunk::new());
+        while reader.read_chunk(&mut chunk).map_err(|finding| vec![*finding])? {
+            for record in chunk.iter().filter(|record| rows.contains(record.row.get())) {
+                let cell = record.fields.get(position).to_owned();
+                column.cells.insert(record.row, cell);
+            }
+            if chunk.iter().any(|record| record.row.get() >= last) {
+                break;
+            }
+        }
+        column.cells.retain(|_, cell| !cell.is_empty());
+        Ok(column)
+    }
+}
+
 /// The numbers in a run's list that match.
 ///
 /// # Errors
@@ -334,7 +385,7 @@ pub async fn load_display_zone(ledger: &dyn Ledger, run: &Run) -> TimeZone {
 }
 
 /// The zone of a run's campaign. `None` for a shared run, and if its copies cannot be read.
-pub async fn load_campaign_zone(ledger: &dyn Ledger, run: &Run) -> Option<TimeZone> {
+async fn load_campaign_zone(ledger: &dyn Ledger, run: &Run) -> Option<TimeZone> {
     let frozen = if run.shared { None } else { FrozenInputs::load_for_run(ledger, run).await.ok() };
     frozen.map(|frozen| frozen.brief.home_zone())
 }

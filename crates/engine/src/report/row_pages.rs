@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use roaring::RoaringBitmap;
 
-use super::columns::reported_error;
+use super::columns::{VariantLookup, reported_error};
 use super::row_outcomes::{RowRecord, RowRecords};
+use super::run_figures::count_failure_reason;
 use crate::delivery::Snapshot;
-use campaign_core::domain::{OperationOutcome, Phone, Row};
+use campaign_core::domain::{Channel, OperationOutcome, Phone, Row};
 use campaign_ledger::{ENDED_EARLY, Ledger, LedgerError, RowState, Run};
+use campaign_manifest::CampaignBrief;
 
 /// The rows of a run by state, at one time.
 #[derive(Clone, Debug, Default)]
@@ -47,6 +49,19 @@ impl RowIndex {
         // Blank lines of the list are not rows.
         sets.retain(|state, _| snapshot.counts.get(*state) > 0);
         Ok(Self { sets })
+    }
+
+    /// The index of those rows that are in this set.
+    #[must_use]
+    pub fn restrict(mut self, rows: &RoaringBitmap) -> Self {
+        self.sets.values_mut().for_each(|set| *set &= rows);
+        self
+    }
+
+    /// All rows in a state, or in any.
+    #[must_use]
+    pub fn rows(&self, state: Option<RowState>) -> RoaringBitmap {
+        self.matching_sets(state).fold(RoaringBitmap::new(), |all, set| all | set)
     }
 
     /// At most `most` rows in a state (or in any), starting with this row. One more row than a page shows that another
@@ -90,6 +105,59 @@ impl RowIndex {
     }
 }
 
+/// Conditions on rows besides their state. The default selects every row.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RowFilter {
+    /// Only messages that count for this channel.
+    pub channel: Option<Channel>,
+    /// Only rows with this reason, as figures count it.
+    pub reason: Option<String>,
+    /// Only messages with this variant.
+    pub variant: Option<String>,
+}
+
+impl RowFilter {
+    /// Whether every row matches.
+    #[must_use]
+    pub fn is_everything(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The rows of a run that match; `owned` is whether a process is sending it.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read, or the run was purged.
+    pub async fn find_rows(
+        &self,
+        ledger: &dyn Ledger,
+        run: &Run,
+        owned: bool,
+        brief: &CampaignBrief,
+    ) -> Result<RoaringBitmap, LedgerError> {
+        let left_out = ledger.load_excluded_rows(run.key).await?;
+        let mut records = RowRecords::open(ledger, run, owned).await?;
+        let variants = VariantLookup::from_brief(brief, true);
+        let mut rows = RoaringBitmap::new();
+        for row in Row::FIRST.get()..=run.last_row().get() {
+            let record = records.take_record(Row::new(row)).await?;
+            let left_out_reason = || left_out.find_reason(Row::new(row)).map(|(_, why)| why.to_owned());
+            let reason = || match &record {
+                Some(record) if record.state != RowState::Skipped => Some(count_failure_reason(record)),
+                _ => left_out_reason(),
+            };
+            let channel = || record.as_ref().and_then(RowRecord::channel);
+            let variant = || variants.find_name(record.as_ref().and_then(|record| record.phone));
+            let matches = self.channel.is_none_or(|wanted| channel() == Some(wanted))
+                && self.variant.as_deref().is_none_or(|wanted| variant() == Some(wanted))
+                && self.reason.as_ref().is_none_or(|wanted| reason().as_ref() == Some(wanted));
+            if matches {
+                rows.insert(row);
+            }
+        }
+        Ok(rows)
+    }
+}
+
 /// A row in a page of rows.
 #[derive(Clone, Debug)]
 pub struct RowSummary {
@@ -104,6 +172,9 @@ pub struct RowSummary {
     /// When its last attempt started.
     pub sent_at: Option<Timestamp>,
 }
+
+/// The states whose reasons figures count.
+const UNDELIVERED_STATES: [RowState; 3] = [RowState::Rejected, RowState::Failed, RowState::NotSent];
 
 /// These rows of a run, in ascending order.
 ///
@@ -133,7 +204,10 @@ pub async fn load_row_summaries(
         let out = out.map(str::to_owned);
         let sent_at = record.as_ref().map(|record| record.begun_at);
         let phone = record.as_ref().and_then(|record| record.phone);
-        listed.push(RowSummary { row: *row, phone, state, reason: out.or(reason), sent_at });
+        // Without an error text, the status of the gateway is the reason, as in the figures.
+        let counted = record.as_ref().filter(|_| UNDELIVERED_STATES.contains(&state)).map(count_failure_reason);
+        let reason = out.or(reason).or_else(|| counted.filter(|reason| !reason.is_empty()));
+        listed.push(RowSummary { row: *row, phone, state, reason, sent_at });
     }
     Ok(listed)
 }

@@ -11,6 +11,8 @@ const MAX_COUNT: u32 = u32::MAX;
 pub(crate) static CAMPAIGN: &[KeySpec] = &[
     KeySpec::new("name", ValueShape::Line, "autumn-sale")
         .with_doc("The campaign's name: 1 to 64 characters from a-z, 0-9 and -. Defaults to the file's name."),
+    KeySpec::new("title", ValueShape::Line, "Autumn sale")
+        .with_doc("The campaign's name for people, as the dashboard and reports show it. It has no effect on sending."),
     KeySpec::new("edition", ValueShape::Template, "\"{{ today }}\"")
         .with_doc("Distinguishes repeats of the campaign. Each number gets at most one message per edition."),
     KeySpec::new("purpose", ValueShape::OneOf(&["marketing", "service"]), "marketing")

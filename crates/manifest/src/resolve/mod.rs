@@ -132,6 +132,7 @@ impl Resolver<'_> {
             receipts: self.or_default(root, |root| root.parse_value("receipts"))?,
             brief: CampaignBrief {
                 name,
+                title: root.typed_text("title").map(|(title, _)| title.to_owned()).filter(|title| !title.is_empty()),
                 edition,
                 purpose: self.or_default(root, |root| read_purpose(root, &content))?,
                 gateway: self.or_default(root, |root| root.text("gateway"))?.to_owned(),

@@ -181,6 +181,7 @@ impl PlannedCampaign {
         let mut what = Vec::new();
         let mut note = |differs: bool, words: &str| what.extend(differs.then(|| words.to_owned()));
         note(then.name != brief.name, "`name`");
+        note(then.title != brief.title, "`title`");
         note(then.gateway != brief.gateway, "the gateway");
         let same_gateway = then.gateway == brief.gateway;
         note(same_gateway && self.addresses != format_addresses(destination), "the gateway's addresses");

@@ -38,13 +38,18 @@ pub struct ReasonCount<'r> {
     pub rows: u64,
 }
 
+/// A reason as it is counted and shown.
+pub(super) fn shorten_reason(words: &str) -> String {
+    words.trim().chars().take(MAX_REASON_CHARS).collect()
+}
+
 impl ReasonCounts {
     /// Adds rows with a state and a reason.
     pub(super) fn add_rows(&mut self, state: RowState, words: &str, rows: u64) {
         if rows == 0 {
             return;
         }
-        let words: String = words.trim().chars().take(MAX_REASON_CHARS).collect();
+        let words = shorten_reason(words);
         let full = self.counts.len() >= MAX_REASONS;
         match self.counts.get_mut(&(state, words.clone())) {
             Some(count) => *count += rows,

@@ -171,10 +171,7 @@ impl<'f> Fold<'f> {
                 self.figures.left_out.add_rows(RowState::Skipped, why, 1);
             }
             RowState::Rejected | RowState::Failed | RowState::NotSent => {
-                let words = find_failure_reason(record);
-                let words =
-                    record.phone.map_or(words.into(), |phone| phone.hide_in_text(words, &phone.format_masked()));
-                self.figures.failures.add_rows(record.state, &words, 1);
+                self.figures.failures.add_rows(record.state, &count_failure_reason(record), 1);
             }
             _ => {}
         }
@@ -214,6 +211,13 @@ impl<'f> Fold<'f> {
         figures.counts.add(state, untouched);
         figures
     }
+}
+
+/// The reason why a row was rejected or failed, as figures count it: short, and with a masked phone number.
+pub(in crate::report) fn count_failure_reason(record: &RowRecord) -> String {
+    let words = find_failure_reason(record);
+    let words = record.phone.map_or(words.into(), |phone| phone.hide_in_text(words, &phone.format_masked()));
+    breakdowns::shorten_reason(&words)
 }
 
 /// The reason why a row was rejected or failed, in the gateway's words if there are any.

@@ -4,6 +4,7 @@
 //! lengths are rounded, never numbers that people read. A length is in thousandths of the whole, so a chart fits any
 //! screen without a script.
 
+mod columns;
 mod stack;
 
 use std::collections::BTreeMap;
@@ -12,6 +13,7 @@ use jiff::ToSpan as _;
 use jiff::civil::{Date, Weekday};
 use serde::{Serialize, Serializer};
 
+pub use columns::{ColumnChart, ColumnInput, draw_columns};
 pub use stack::{LayerInput, Series, StackChart, StackInput, draw_stack};
 
 /// A length in thousandths of a chart, which a page writes as `37.5%`.
@@ -33,6 +35,14 @@ impl Length {
         let share = (u128::from(part.min(whole)) * 1_000 + u128::from(whole) / 2) / u128::from(whole);
         Self(u32::try_from(share).unwrap_or(1_000).max(1))
     }
+
+    /// The start and the length of a range within 0 to 1; the length is at least a thousandth.
+    #[must_use]
+    pub fn from_range(low: f64, high: f64) -> (Self, Self) {
+        let thousandths = |share: f64| (share.clamp(0.0, 1.0) * 1_000.0).round() as u32;
+        let from = thousandths(low).min(999);
+        (Self(from), Self(thousandths(high).saturating_sub(from).max(1)))
+    }
 }
 
 /// One bar.
@@ -52,6 +62,8 @@ pub struct Bar {
     pub length: Length,
     /// The nesting depth.
     pub depth: u8,
+    /// The link to what it counts, on a served page.
+    pub path: Option<String>,
 }
 
 /// A piece of a bar with several pieces.
@@ -73,7 +85,16 @@ impl Bar {
     /// A bar for a number.
     #[must_use]
     pub fn new(label: impl Into<String>, value: u64, class: &'static str) -> Self {
-        Self { label: label.into(), foreign: false, note: None, value, class, length: Length::default(), depth: 0 }
+        Self {
+            label: label.into(),
+            foreign: false,
+            note: None,
+            value,
+            class,
+            length: Length::default(),
+            depth: 0,
+            path: None,
+        }
     }
 
     /// Nests the bar below another one.
@@ -86,6 +107,12 @@ impl Bar {
     #[must_use]
     pub fn with_note(self, note: Option<String>) -> Self {
         Self { note, ..self }
+    }
+
+    /// Adds a link to what it counts.
+    #[must_use]
+    pub fn with_path(self, path: Option<String>) -> Self {
+        Self { path, ..self }
     }
 
     /// Marks the label as foreign text.

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::Length;
 
 /// The height of a chart, in pixels.
-const HEIGHT: u32 = 200;
+pub(super) const HEIGHT: u32 = 200;
 
 /// The data of a stacked chart.
 #[derive(Clone, Debug)]

@@ -19,7 +19,7 @@ use campaign_core::domain::{Row, RowSet};
 use campaign_core::finding::Finding;
 use campaign_engine::check::CompiledCampaign;
 use campaign_engine::check::online::Cost;
-use campaign_ledger::{ExcludedRows, Plan};
+use campaign_ledger::{ExcludedRows, Plan, RowState};
 use campaign_manifest::{CampaignBrief, InDoubtPolicy, Resource};
 use campaign_runs::{CreatedPlan, Error, Inputs, ListSurvey, short_digest};
 use messages::{CampaignMessages, MessageView, SkipReasonView, collect_messages, collect_run_messages};
@@ -51,6 +51,8 @@ pub struct PreviewView {
     created: String,
     rows: u64,
     figures: CampaignFigures,
+    /// The findings and the skipped rows in one line; `None` without any.
+    problems: Option<String>,
     skipped: SkippedRowsTable,
     findings: Vec<FindingView>,
     messages: Vec<MessageView>,
@@ -92,11 +94,32 @@ pub fn build_preview_view(page: &PreviewPage<'_>, language: PageLanguage) -> Res
             skipped: skipped.all,
             cost: cost.map(|cost| words.format_cost(cost, currency)),
         },
+        problems: describe_problems(words, &skipped, &other_findings),
         skipped,
         findings: other_findings,
         messages,
         shown,
     })
+}
+
+/// Counts findings and skipped rows in one line, such as `2 warnings · 4 invalid rows`. `None` if there are none.
+fn describe_problems(words: &PageWords, skipped: &SkippedRowsTable, findings: &[FindingView]) -> Option<String> {
+    // Findings about single rows are counted as rows.
+    let counted = |severity: &str| findings.iter().filter(|finding| finding.has_severity(severity)).count() as u64;
+    let texts = [
+        some_of(counted("error"), |count| words.count("problems.error", count, &[])),
+        some_of(counted("warning"), |count| words.count("problems.warning", count, &[])),
+        some_of(counted("note"), |count| words.count("problems.note", count, &[])),
+        some_of(skipped.invalid, |count| words.count("problems.invalid", count, &[])),
+        some_of(skipped.all - skipped.invalid, |count| words.count("problems.skipped", count, &[])),
+    ];
+    let texts: Vec<String> = texts.into_iter().flatten().collect();
+    (!texts.is_empty()).then(|| texts.join(" · "))
+}
+
+/// A number in words; `None` for 0.
+fn some_of(count: u64, in_words: impl FnOnce(u64) -> String) -> Option<String> {
+    (count > 0).then(|| in_words(count))
 }
 
 /// The data of a plan's page.
@@ -286,6 +309,8 @@ struct SkippedRowsTable {
     others: u64,
     /// The total number of skipped rows.
     all: u64,
+    /// The number of invalid rows among them.
+    invalid: u64,
 }
 
 impl SkippedRowsTable {
@@ -300,7 +325,7 @@ impl SkippedRowsTable {
         let all = reasons.iter().map(|count| count.rows).sum();
         let named = reasons.iter().take(MAX_REASONS).map(|count| count.rows).sum::<u64>();
         reasons.truncate(MAX_REASONS);
-        Self { reasons, others: all - named, all }
+        Self { reasons, others: all - named, all, invalid: excluded.count_rows(RowState::Invalid) }
     }
 }
 

@@ -77,7 +77,7 @@ pub(super) fn sample_view(cell: &str) -> Json {
             { "row": 2, "to": "…67", "variant": cell, "phones": phones, "skipped": null },
             { "row": 3, "to": "", "variant": null, "phones": [], "skipped": { "state": "invalid", "translated": null, "english": cell } },
         ],
-        "shown": 2, "approve": cell, "run": cell,
+        "problems": cell, "shown": 2, "approve": cell, "run": cell,
     })
 }
 

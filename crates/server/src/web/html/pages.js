@@ -24,7 +24,22 @@ function replace(name, html) {
   waiting.delete(name);
   const template = document.createElement("template");
   template.innerHTML = html;
+  // Details that the user opened stay open.
+  const open = [...part.querySelectorAll("details")].map((details) => details.open);
+  template.content.querySelectorAll("details").forEach((details, place) => (details.open = open[place] ?? details.open));
   part.replaceWith(template.content);
+}
+
+/** Loads a page again every few seconds while it is visible, and replaces this part of it. */
+function refresh(part) {
+  setInterval(async () => {
+    if (document.hidden) return;
+    const response = await fetch(location.href).catch(() => null);
+    if (!response || !response.ok) return;
+    const page = new DOMParser().parseFromString(await response.text(), "text/html");
+    const fresh = page.getElementById(part.id);
+    if (fresh && fresh.innerHTML !== document.getElementById(part.id).innerHTML) replace(part.id, fresh.outerHTML);
+  }, part.dataset.refresh * 1000);
 }
 
 /** Announces the state of the run to screen readers, but not too often. */
@@ -52,18 +67,12 @@ function follow(main) {
     source.close();
     location.reload();
   });
-  document.addEventListener("focusout", () => {
-    setTimeout(() => [...waiting].forEach(([name, html]) => replace(name, html)), 0);
-  });
   setInterval(() => announce(last), MIN_ANNOUNCEMENT_INTERVAL);
 }
 
-/** Asks for confirmation before a form with irreversible effects is submitted. */
-function confirmSubmit(event) {
-  const question = event.submitter && event.submitter.dataset.ask;
-  if (question && !confirm(question)) event.preventDefault();
-}
-
-document.addEventListener("submit", confirmSubmit);
+document.addEventListener("focusout", () => {
+  setTimeout(() => [...waiting].forEach(([name, html]) => replace(name, html)), 0);
+});
 const live = document.querySelector("[data-live]");
 if (live) follow(live);
+document.querySelectorAll("[data-refresh]").forEach(refresh);

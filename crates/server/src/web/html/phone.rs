@@ -246,7 +246,15 @@ fn split_code(message: &str) -> Vec<FindingFragment> {
     fragments.filter(|fragment| !fragment.text.is_empty()).collect()
 }
 
+/// The rules about single rows, which are also counted as invalid or skipped rows.
+const ROW_RULES: [&str; 1] = ["invalid-row"];
+
 impl FindingView {
+    /// Whether it has this severity and is not about single rows.
+    pub(in crate::web) fn has_severity(&self, severity: &str) -> bool {
+        self.severity == severity && !ROW_RULES.contains(&self.rule)
+    }
+
     /// A finding.
     #[must_use]
     pub fn from_finding(finding: &Finding) -> Self {

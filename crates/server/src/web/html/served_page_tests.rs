@@ -10,17 +10,25 @@ use serde_json::{Value as Json, json};
 use super::file_page_tests::{element_shapes, sample_view as files_view};
 use super::read_html::Html;
 use super::{PageFormat, render};
-use crate::web::charts::build_calendar;
+use crate::web::charts::{Bar, ColumnInput, build_calendar, draw_columns};
 use crate::web::run_page::sample_with_text;
 use crate::web::words::PageLanguage;
 
 /// The templates of served pages.
-const PAGES: [&str; 11] = [
+const PAGES: [&str; 19] = [
     "pages/sign_in_unavailable.html",
     "pages/sign_in_required.html",
     "pages/signed_in.html",
     "pages/error.html",
-    "pages/home.html",
+    "pages/overview.html",
+    "pages/runs.html",
+    "pages/schedules.html",
+    "pages/opt_outs.html",
+    "pages/replies.html",
+    "pages/campaigns.html",
+    "pages/search.html",
+    "pages/variants.html",
+    "pages/confirm.html",
     "pages/run.html",
     "pages/rows.html",
     "pages/message.html",
@@ -30,36 +38,29 @@ const PAGES: [&str; 11] = [
 ];
 
 /// Sample data for served pages, with this text in place of all foreign texts.
-fn sample_view(cell: &str) -> Json {
+fn sample_view(template: &str, cell: &str) -> Json {
     let counts = json!([
         { "state": "accepted", "rows": 41_200, "path": "/runs/sale@1/rows?state=accepted" },
         { "state": "in_doubt", "rows": 3, "path": "/runs/sale@1/rows?state=in_doubt" },
     ]);
     let run = json!({
-        "name": cell, "path": "/runs/sale@1", "sending": false,
+        "name": cell, "campaign": "sale", "has_variants": true, "path": "/runs/sale@1", "sending": false,
         "stopping": false, "rehearsal": false, "rows": 100_000, "parts": 2, "counts": counts, "in_part": 1, "doubt": 3, "has_rows": true,
         "gateway": cell, "began": cell, "ended": cell, "took": cell,
     });
-    let line = json!({ "name": cell, "path": "/runs/sale@1", "status": "sending", "rehearsal": true, "began": cell,
-        "rows": 3, "counts": counts });
+    let share = json!({ "rows": 2, "text": "66.7 %", "length": "66.7%" });
+    let line = json!({ "name": cell, "path": "/runs/sale@1", "campaign": cell, "title": cell, "edition": cell, "status": "sending",
+        "rehearsal": true, "test": false, "began": cell, "recipients": 3, "delivered": share, "read": null, "failed": 1,
+        "doubt": 1, "cost": cell });
     let row = json!({ "row": 2, "path": "/runs/sale@1/rows/2", "to": cell, "state": "rejected", "reason": cell,
-        "translated": null, "sent": cell });
-    let due = json!({ "time": "09:05", "name": cell, "path": "/schedules/sale" });
-    json!({
-        "visitor": cell, "decides": true, "form": "token", "zone": "Europe/Kyiv", "done": cell, "message": cell, "english": cell,
-        "runs": [line], "more": 30, "reading": false,
-        "schedules": [
-            { "name": cell, "path": "/schedules/sale", "state": "armed", "problem": null, "next": cell,
-              "skipped": cell, "why": [cell, cell] },
-            { "name": cell, "path": "/schedules/sale", "state": "damaged", "problem": cell, "next": null, "skipped": null, "why": [] },
-            { "name": cell, "path": "/schedules/sale", "state": "paused", "problem": null, "next": null, "skipped": null, "why": [] },
-        ],
-        "calendar": build_calendar(Date::constant(2026, 12, 1), 31, &BTreeMap::from([(Date::constant(2026, 12, 3), vec![cell.to_owned()])])),
-        "days": [{ "day": cell, "due": [due, due] }],
-        "opt_outs": { "all": 2, "days": [{ "day": cell, "people": 2 }] },
-        "replies": { "all": 2, "newest": [{ "at": cell, "to": cell, "text": cell, "run": cell, "path": "/runs/sale@1/rows/2" }] },
-        "orders": [{ "at": cell, "by": cell, "order": "stop", "of": cell, "outcome": "refused" }],
-        "run": run, "figures": sample_with_text(cell), "path": "/runs/sale@1", "state": "rejected", "is_search": false,
+        "translated": null, "sent": cell, "cell": cell });
+    let due = json!({ "time": "09:05", "name": cell, "path": "/schedules/sale", "when": cell });
+    let frame = json!({ "sections": [{ "name": "runs", "path": "/runs" }], "section": "runs", "is_top": true, "searched": cell,
+        "run": cell, "languages": ["uk"] });
+    let mut view = json!({
+        "visitor": cell, "decides": true, "form": "token", "zone": "Europe/Kyiv", "frame": frame, "done": cell, "message": cell,
+        "english": cell, "missing": true, "reading": false, "damaged": [{ "name": cell, "problem": cell }],
+        "run": run, "figures": sample_with_text(cell), "path": "/runs/sale@1", "state": "rejected",
         "states": [{ "state": "rejected", "rows": 1, "path": "/runs/sale@1/rows?state=rejected", "is_current": true }],
         "rows": [row], "previous": "/runs/sale@1/rows", "next": "/runs/sale@1/rows?from=52",
         "numbers": { "shown": false, "path": "/runs/sale@1/rows?numbers=shown" },
@@ -67,19 +68,85 @@ fn sample_view(cell: &str) -> Json {
         "entries": [{ "at": cell, "what": cell, "text": cell }],
         "file": cell, "current": cell, "frozen": cell, "day": cell, "check_slow": false, "name": cell,
         "texts": [{ "name": cell, "text": cell }], "findings": files_view(cell)["findings"],
-    })
+    });
+    let filters = json!({
+        "channels": [{ "value": "sms", "chosen": true }], "reasons": [{ "value": cell, "label": cell, "chosen": true }],
+        "variants": [{ "value": cell, "chosen": false }], "columns": [{ "value": cell, "chosen": true }], "column": cell,
+        "filtered": true, "all_path": "/runs/sale@1/rows", "export_query": "state=rejected",
+    });
+    view.as_object_mut().unwrap().extend(filters.as_object().unwrap().clone());
+    let choice = json!({ "value": cell, "chosen": true });
+    let sections = json!({
+        "overview": {
+            "periods": [{ "name": "today", "tiles": [{ "name": "sent", "value": cell, "note": cell, "class": "tile-bad" }] }],
+            "sending": [{ "name": cell, "path": "/runs/sale@1", "rehearsal": true, "length": "40.0%", "percent": cell,
+                "progress": cell }],
+            "matters": [{ "class": "bad", "text": cell, "english": cell, "path": "/runs/sale@1" }], "more_matters": 2,
+            "next": [due], "runs": [line],
+            "activity": { "chart": sample_columns(cell), "rows": [{ "day": cell, "counts": [1] }], "uncounted": 1 },
+            "orders": [{ "at": cell, "by": cell, "order": "stop", "of": cell, "outcome": "refused" }],
+        },
+        "runs": {
+            "groups": [{ "runs": [line, line], "more": 3, "more_path": "/runs?campaign=sale" }],
+            "columns": [{ "name": "campaign", "path": "/runs?sort=campaign", "sorted": "ascending", "number": false },
+                { "name": "cost", "path": null, "sorted": "", "number": true }],
+            "states": [{ "value": "sending", "chosen": true }], "periods": [{ "value": "7", "chosen": false }],
+            "campaigns": [choice], "everything": false, "hidden": 2, "everything_path": "/runs?everything=1", "found": 4,
+            "filtered": true, "sort": "campaign", "ascending": true,
+        },
+        "schedules": {
+            "schedules": [
+                { "name": cell, "path": "/schedules/sale", "state": "armed", "problem": null, "next": cell,
+                  "skipped": cell, "why": [cell, cell] },
+                { "name": cell, "path": "/schedules/sale", "state": "damaged", "problem": cell, "next": null, "skipped": null, "why": [] },
+                { "name": cell, "path": "/schedules/sale", "state": "paused", "problem": null, "next": null, "skipped": null, "why": [] },
+            ],
+            "calendar": build_calendar(Date::constant(2026, 12, 1), 31, &BTreeMap::from([(Date::constant(2026, 12, 3), vec![cell.to_owned()])])),
+            "days": [{ "day": cell, "due": [due, due] }],
+        },
+        "opt_outs": { "opt_outs": { "all": 2, "days": [Bar::new(cell, 2, "whole")] }, "problem": null },
+        "replies": { "replies": { "all": 2, "newest": [
+            { "at": cell, "to": cell, "text": cell, "run": cell, "path": "/runs/sale@1/rows/2" }] } },
+        "campaigns": { "campaigns": [{ "name": cell, "path": "/runs?campaign=sale", "runs": 2, "rehearsals": 1, "latest": line,
+            "file_path": "/runs/sale@1/campaign", "schedule": "armed", "schedule_path": "/schedules/sale/preview", "next": cell }] },
+        "search": {
+            "searched": true, "invalid": false, "campaigns": [{ "name": cell, "path": "/runs?campaign=sale" }], "phone": cell,
+            "opt_outs": [{ "at": cell, "campaign": cell }], "unsearched": 2,
+            "runs": [{ "name": cell, "path": "/runs/sale@1", "rows": [row] }],
+        },
+        "variants": { "variants": [{ "name": cell, "path": "/runs/sale@1/rows?variant=a", "sent": 2, "delivered": {
+            "rows": 1, "text": cell, "interval": cell, "from": "9.5%", "length": "81.0%" }, "read": null, "failed": 1 }] },
+        "confirm": {
+            "heading": cell, "subject": cell, "effects": [cell, cell], "action": "/runs/sale@1/resolve",
+            "fields": [{ "name": "decision", "value": cell }], "typed": 4, "reason": true, "button": cell, "danger": true,
+            "back": "/runs/sale@1",
+        },
+    });
+    let section = template.trim_start_matches("pages/").trim_end_matches(".html");
+    if let Some(section) = sections[section].as_object() {
+        view.as_object_mut().unwrap().extend(section.clone());
+    }
+    view
+}
+
+/// A chart of one column.
+fn sample_columns(cell: &str) -> Json {
+    let series = vec![(cell.to_owned(), "c-sms".to_owned())];
+    let input = ColumnInput { series, columns: vec![(cell.to_owned(), vec![3])] };
+    json!(draw_columns(input, |number| number.to_string()))
 }
 
 fn render_sample(language: PageLanguage, template: &str, cell: &str) -> String {
-    let mut view = sample_view(cell);
+    let mut view = sample_view(template, cell);
     view["run"]["parts_at_least"] = true.into();
     view["run"]["doubtful"] = view["run"]["counts"].clone();
     view["past_end"] = false.into();
-    view["heading"] = "Nothing is here".into();
-    view["damaged"] = json!([{ "name": cell, "problem": cell }]);
-    view["opt_outs_problem"] = Json::Null;
+    if template == "pages/error.html" {
+        view["heading"] = "Nothing is here".into();
+    }
     view["position"] = json!({ "from": "51", "to": "100", "all": "161" });
     view["message"] = json!({ "messages": files_view(cell)["messages"] });
+    view["first"] = view["message"].clone();
     match template {
         // Here, `run` is the name of a run; elsewhere it is an object.
         "pages/message.html" | "pages/campaign.html" => view["run"] = cell.into(),
@@ -121,7 +188,8 @@ fn every_field_has_a_label_and_every_form_a_token() {
             assert!(labels.contains(&field.attribute("id")), "{template}: {field:?}");
         }
         let tokens = html.all("input").into_iter().filter(|field| field.attribute("name") == "form").count();
-        assert_eq!(tokens, html.all("form").len(), "{template}");
+        let posted = html.all("form").into_iter().filter(|form| form.attribute("method") == "post").count();
+        assert_eq!(tokens, posted, "{template}");
     }
 }
 

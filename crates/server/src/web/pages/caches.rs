@@ -1,4 +1,4 @@
-//! Cached readings of the ledger for pages: runs with open pages, row indexes and time zones.
+//! Cached readings of the ledger for pages: runs with open pages, row indexes, stored figures and campaigns.
 //!
 //! One reader serves all visitors of a run, and only while a page is open. Between two readings it pauses for many
 //! times as long as a reading takes.
@@ -15,8 +15,13 @@ use tokio::time::{Instant, sleep, sleep_until};
 use super::page_error::PageError;
 use super::run::SharedParts;
 use crate::web::cache::{CachePolicy, SingleFlightCache};
-use campaign_engine::report::{RowIndex, RunReport, RunStatus, SendingProgress, is_owned, load_campaign_zone};
-use campaign_ledger::{Ledger, LedgerError, Run, RunFilter, RunId, RunProgress};
+use campaign_core::domain::Amount;
+use campaign_engine::delivery::FrozenInputs;
+use campaign_engine::report::{
+    ArrivalKind, RowFilter, RowIndex, RunFigures, RunReport, RunStatus, RunTerms, SendingProgress, Timeline, is_owned,
+    load_copies,
+};
+use campaign_ledger::{Ledger, LedgerError, Run, RunFilter, RunId, RunProgress, StateCounts};
 
 /// The shortest interval between two readings of a run.
 const MIN_INTERVAL: Duration = Duration::from_secs(1);
@@ -146,7 +151,7 @@ const INDEX_POLICY: CachePolicy =
     CachePolicy { min_ttl: Duration::from_secs(1), ttl_factor: 20, timeout: Duration::from_secs(8), max_entries: 8 };
 
 /// Row indexes of recently visited runs.
-pub(super) struct RowIndexCache(SingleFlightCache<RowIndex, RunId, Option<RunVersion>>);
+pub(super) struct RowIndexCache(SingleFlightCache<RowIndex, (RunId, RowFilter), Option<RunVersion>>);
 
 /// What an index of a run depends on if no process sends the run: how it ended, and its receipts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,35 +168,119 @@ impl Default for RowIndexCache {
 }
 
 impl RowIndexCache {
-    /// The index of a run.
+    /// The index of the rows of a run that match a filter.
     ///
     /// # Errors
     /// If the ledger cannot be read, or if building the index takes too long. A later request will then get it.
-    pub(super) async fn get_index(&self, ledger: &Arc<dyn Ledger>, run: &Run) -> Result<Arc<RowIndex>, PageError> {
+    pub(super) async fn get_index(
+        &self,
+        ledger: &Arc<dyn Ledger>,
+        run: &Run,
+        filter: &RowFilter,
+    ) -> Result<Arc<RowIndex>, PageError> {
         let owned = is_owned(ledger.as_ref(), run).await?;
         // While the run is being sent, every index is soon outdated, so only its lifetime counts.
         let version = RunVersion { progress: run.progress, ended_at: run.ended_at, receipts: run.receipts };
         let version = (!owned).then_some(version);
-        let (key, ledger, run) = (run.key, Arc::clone(ledger), run.clone());
-        let load = async move { RowIndex::load(ledger.as_ref(), &run, owned).await };
+        let (key, ledger, run, filter) = ((run.key, filter.clone()), Arc::clone(ledger), run.clone(), filter.clone());
+        let load = async move {
+            let index = RowIndex::load(ledger.as_ref(), &run, owned).await?;
+            if filter.is_everything() {
+                return Ok(index);
+            }
+            let copies = load_copies(ledger.as_ref(), &run).await?;
+            let brief = FrozenInputs::from_copies(&copies)?.brief;
+            Ok::<_, LedgerError>(index.restrict(&filter.find_rows(ledger.as_ref(), &run, owned, &brief).await?))
+        };
         self.0.get_or_load(key, version, load).await?.ok_or(PageError::Later)
     }
 }
 
-/// The time zones of runs. The zone of a run never changes, so each is read once.
-#[derive(Default)]
-pub(super) struct RunZones(Mutex<HashMap<RunId, TimeZone>>);
+/// What pages show of a run's campaign.
+#[derive(Clone, Debug)]
+pub(super) struct CampaignTraits {
+    /// The time zone; that of this machine if the campaign has none or its copy cannot be read.
+    pub(super) zone: TimeZone,
+    /// Its name for people, if it has one.
+    pub(super) title: Option<String>,
+    /// Whether it has variants.
+    pub(super) has_variants: bool,
+}
 
-impl RunZones {
-    /// The zone of a run's campaign; the zone of this machine if the campaign has none or its copy cannot be read.
-    pub(super) async fn zone_of_run(&self, ledger: &dyn Ledger, run: &Run) -> TimeZone {
+/// The traits of runs. They never change, so each is read once.
+#[derive(Default)]
+pub(super) struct CampaignTraitsCache(Mutex<HashMap<RunId, CampaignTraits>>);
+
+impl CampaignTraitsCache {
+    /// The traits of a run's campaign.
+    pub(super) async fn load(&self, ledger: &dyn Ledger, run: &Run) -> CampaignTraits {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&run.key).cloned();
         if let Some(known) = known {
             return known;
         }
-        let Some(zone) = load_campaign_zone(ledger, run).await else { return TimeZone::system() };
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(run.key, zone.clone());
-        zone
+        let unknown = CampaignTraits { zone: TimeZone::system(), title: None, has_variants: false };
+        if run.shared || run.purged_at.is_some() {
+            return unknown;
+        }
+        let Ok(frozen) = FrozenInputs::load_for_run(ledger, run).await else { return unknown };
+        let has_variants = !frozen.brief.variants.is_empty();
+        let traits = CampaignTraits { zone: frozen.brief.home_zone(), title: frozen.brief.title, has_variants };
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(run.key, traits.clone());
+        traits
+    }
+}
+
+/// How many runs' figures are cached.
+const MAX_CACHED_FIGURES: usize = 2048;
+
+/// What lists show of the stored figures of a run. Whole figures are too large to cache for many runs.
+pub(super) struct ListedFigures {
+    /// The maximum cost of its messages; `None` if the profile has no prices or nothing was sent.
+    pub(super) cost: Option<Amount>,
+    /// The rate and budget of the run, if they were stored.
+    pub(super) terms: Option<RunTerms>,
+    /// Delivered messages by time and channel.
+    pub(super) arrivals: Timeline<ArrivalKind>,
+}
+
+impl ListedFigures {
+    fn from_figures(figures: RunFigures) -> Self {
+        let RunFigures { requests, terms, arrivals, .. } = figures;
+        let cost = (requests.priced && requests.requests > 0).then_some(requests.used.cost);
+        Self { cost, terms, arrivals }
+    }
+}
+
+/// What figures depend on: the receipts and the counts of a run.
+type FiguresVersion = (u64, Option<(StateCounts, u64)>);
+
+/// The stored figures of runs, as lists show them.
+#[derive(Default)]
+pub(super) struct ListedFiguresCache(Mutex<HashMap<RunId, (FiguresVersion, Arc<ListedFigures>)>>);
+
+impl ListedFiguresCache {
+    /// The stored figures of a run. `None` while it is sent, and until its latest receipts are counted.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read.
+    pub(super) async fn load(&self, ledger: &dyn Ledger, run: &Run) -> Result<Option<Arc<ListedFigures>>, LedgerError> {
+        let version = (run.receipts, run.counts.clone());
+        let known = self.lock().get(&run.key).filter(|(known, _)| *known == version).map(|(_, known)| known.clone());
+        if known.is_some() {
+            return Ok(known);
+        }
+        let Some(figures) = RunFigures::load_stored(ledger, run).await? else { return Ok(None) };
+        let figures = Arc::new(ListedFigures::from_figures(figures));
+        let mut cached = self.lock();
+        if cached.len() >= MAX_CACHED_FIGURES {
+            cached.clear();
+        }
+        cached.insert(run.key, (version, figures.clone()));
+        Ok(Some(figures))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<RunId, (FiguresVersion, Arc<ListedFigures>)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

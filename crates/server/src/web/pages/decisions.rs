@@ -8,6 +8,7 @@ use std::fs;
 use std::future::Future;
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use axum::extract::Path as UrlPath;
 use axum::response::Response;
@@ -15,16 +16,20 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::page_error::{InvalidInput, PageError};
-use super::request::{DecisionForm, PageRequest, VerifiedForm, encode_path_segment};
+use super::request::{DecisionForm, FormFields, PageRequest, VerifiedForm, encode_path_segment};
 use campaign_content::audience::parse_phone_number;
-use campaign_core::domain::RowSet;
+use campaign_core::domain::{Phone, RowSet};
 use campaign_core::private::{self, ExistingFile};
+use campaign_engine::delivery::Reconciliation;
 use campaign_engine::report::{IN_DOUBT_STATES, RunView, is_owned};
 use campaign_ledger::{Additions, LedgerError, OptOut, Run};
 use campaign_runs::{
-    DoubtDecision, OptOutTerms, Resolution, RowChoice, ScheduleOrder, apply_schedule_order, find_schedule, run_blocking,
+    DoubtDecision, OptOutTerms, ReconciledRun, Resolution, RowChoice, ScheduleOrder, apply_schedule_order,
+    find_schedule, list_opt_outs, remove_opt_outs, run_blocking,
 };
 
+/// How long a page waits for the answers of the gateway about rows in doubt.
+const RECONCILE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The maximum length of a reason.
 const MAX_REASON_LENGTH: usize = 500;
 
@@ -62,7 +67,7 @@ pub(super) async fn resolve_rows(
             Some(row) => RowChoice::Rows(row.parse::<RowSet>().map_err(|_| PageError::Unknown)?),
             None => RowChoice::Waiting,
         };
-        let typed = fields.get("count").and_then(|count| count.replace([' ', '\u{a0}', '\u{202f}'], "").parse().ok());
+        let typed = typed_count(&fields);
         check_typed_count(&request, &run, &rows, typed).await?;
         let why = fields.get("why").map(|why| why.chars().take(MAX_REASON_LENGTH).collect());
         let by = request.visitor.name.clone();
@@ -132,17 +137,13 @@ async fn order_schedule(
     let (ledger, schedule) = (request.pages.adapters.ledger.clone(), name.to_owned());
     let change = async move { apply_schedule_order(ledger.as_ref(), &schedule, order).await };
     execute_order(request, begin_order(request, word, name.to_owned()), change, |()| None).await?;
-    Ok(format!("/?done={word}"))
+    Ok(format!("/schedules?done={word}"))
 }
 
 /// Puts a number on the suppression list.
 pub(super) async fn suppress_number(DecisionForm(VerifiedForm { request, fields }): DecisionForm) -> Response {
     let done = async {
-        let typed = fields.get("phone").unwrap_or_default();
-        let international = || parse_phone_number(&format!("+{}", typed.trim_start_matches('+')), None);
-        let phone = parse_phone_number(typed, None)
-            .or_else(|_| international())
-            .map_err(|_| PageError::InvalidInput(InvalidInput::Phone))?;
+        let phone = parse_phone(fields.get("phone").unwrap_or_default())?;
         let reason = fields.get("why").map(|why| why.chars().take(MAX_REASON_LENGTH).collect());
         let order = begin_order(&request, "suppress", phone.format_masked());
         let terms = OptOutTerms { reason, by: Some(request.visitor.name.clone()), ..OptOutTerms::default() };
@@ -153,10 +154,72 @@ pub(super) async fn suppress_number(DecisionForm(VerifiedForm { request, fields 
         };
         let (_, additions) = execute_order(&request, order, suppress, nothing_to_do).await?;
         request.pages.opt_outs.invalidate().await;
-        Ok(format!("/?done={}", if additions.added > 0 { "suppress" } else { "suppressed" }))
+        Ok(format!("/opt-outs?done={}", if additions.added > 0 { "suppress" } else { "suppressed" }))
     };
     let done = done.await;
     request.respond_to_order(done)
+}
+
+/// Removes a number from the suppression list. The user types the number of entries, as the confirmation page shows it.
+pub(super) async fn remove_opt_out(DecisionForm(VerifiedForm { request, fields }): DecisionForm) -> Response {
+    let done = async {
+        let phone = parse_phone(fields.get("phone").unwrap_or_default())?;
+        let reason = fields.get("why").map(|why| why.chars().take(MAX_REASON_LENGTH).collect());
+        let terms = OptOutTerms { reason, by: Some(request.visitor.name.clone()), ..OptOutTerms::default() };
+        let entries = list_opt_outs(request.ledger(), phone, &OptOutTerms::default()).await?.len() as u64;
+        if entries > 0 && typed_count(&fields) != Some(entries) {
+            return Err(PageError::InvalidInput(InvalidInput::Entries { entries }));
+        }
+        let order = begin_order(&request, "unsuppress", phone.format_masked());
+        let ledger = request.pages.adapters.ledger.clone();
+        let remove = async move { remove_opt_outs(ledger.as_ref(), phone, &terms).await };
+        let nothing_to_do = |removed: &Vec<OptOut>| removed.is_empty().then_some("the number is not on the list");
+        let removed = execute_order(&request, order, remove, nothing_to_do).await?;
+        request.pages.opt_outs.invalidate().await;
+        Ok(format!("/opt-outs?done={}", if removed.is_empty() { "not-listed" } else { "unsuppress" }))
+    };
+    let done = done.await;
+    request.respond_to_order(done)
+}
+
+/// Asks the gateway about the rows in doubt of a run.
+pub(super) async fn reconcile_run(
+    UrlPath(name): UrlPath<String>,
+    DecisionForm(VerifiedForm { mut request, .. }): DecisionForm,
+) -> Response {
+    let done = async {
+        let run = request.find_run(&name).await?;
+        LedgerError::refuse_purged(&run)?;
+        let (order, adapters, key) =
+            (begin_order(&request, "reconcile", run.name()), request.pages.adapters.clone(), run.key);
+        let reconcile = async move { campaign_runs::reconcile_run(&adapters, run).await };
+        let nothing_to_do = |ended: &ReconciledRun| {
+            let Reconciliation { found, failed, not_found, unresolved, .. } = ended.reconciliation;
+            (found + failed + not_found + unresolved == 0).then_some("the gateway reported nothing new")
+        };
+        let executed = execute_order(&request, order, reconcile, nothing_to_do);
+        // Many questions take long at a low rate. The action continues, and the page shows its result later.
+        let done = match tokio::time::timeout(RECONCILE_TIMEOUT, executed).await {
+            Ok(executed) => executed.map(|_| "reconcile")?,
+            Err(_) => "reconciling",
+        };
+        request.pages.run_watcher.invalidate(key);
+        Ok(format!("/runs/{}?done={done}", encode_path_segment(&name)))
+    };
+    let done = done.await;
+    request.respond_to_order(done)
+}
+
+/// Parses a phone number in international format, with or without `+`.
+pub(super) fn parse_phone(typed: &str) -> Result<Phone, PageError> {
+    let international = || parse_phone_number(&format!("+{}", typed.trim_start_matches('+')), None);
+    let phone = parse_phone_number(typed, None).or_else(|_| international());
+    phone.map_err(|_| PageError::InvalidInput(InvalidInput::Phone))
+}
+
+/// The number that the user typed to confirm an action.
+fn typed_count(fields: &FormFields) -> Option<u64> {
+    fields.get("count").and_then(|count| count.replace([' ', '\u{a0}', '\u{202f}'], "").parse().ok())
 }
 
 /// The record of a new order by the visitor.

@@ -3,21 +3,34 @@
 //! - `sign_in`: sign-in links and sessions;
 //! - `request`: page requests with a session, forms with a CSRF token, and responses; `page_error`: why a page or an
 //!   action failed;
-//! - `home`, `run`, `rows` (with the page of a message), `campaign`: the pages;
+//! - `overview` with `activity`, `runs`, `schedules`, `opt_outs` (with replies), `campaigns`: the sections;
+//! - `run`, `rows` (with the page of a message), `campaign`: the pages of a run; `export`: downloads of its rows;
+//! - `variants`: the variants of an A/B test;
+//! - `search`: finds runs, messages and campaigns from every page;
 //! - `caches`: cached readings of the ledger;
-//! - `decisions`: actions, each by the rules of its command, and their log.
+//! - `confirm`: pages that say what an action does; `decisions`: actions, each by the rules of its command, and their
+//!   log.
 //!
 //! A page cannot do more than a command can. It never approves anything and never fetches a list from elsewhere.
 
+mod activity;
 mod caches;
 mod campaign;
+mod campaigns;
+mod confirm;
 mod decisions;
-mod home;
+mod export;
+mod opt_outs;
+mod overview;
 mod page_error;
 mod request;
 mod rows;
 mod run;
+mod runs;
+mod schedules;
+mod search;
 mod sign_in;
+mod variants;
 
 use std::sync::Arc;
 
@@ -26,16 +39,18 @@ use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::{get, post};
+use axum::routing::{any, get, post};
 use tokio::sync::{Mutex, Semaphore, watch};
 use tokio_util::task::TaskTracker;
 
 use super::RunListCache;
 use crate::web::html::{ASSETS, Asset};
-use caches::{RowIndexCache, RunWatcher, RunZones};
+use activity::ActivityCache;
+use caches::{CampaignTraitsCache, ListedFiguresCache, RowIndexCache, RunWatcher};
 use campaign_runs::Adapters;
 use decisions::OrderLog;
-use home::OptOutCache;
+use opt_outs::OptOutCache;
+use request::PageRequest;
 
 pub use sign_in::{LINK_LIFETIME, SignInEntry, Visitors, is_name};
 
@@ -50,7 +65,9 @@ pub struct Pages {
     orders: OrderLog,
     run_watcher: Arc<RunWatcher>,
     indexes: RowIndexCache,
-    zones: RunZones,
+    traits: CampaignTraitsCache,
+    figures: ListedFiguresCache,
+    activity: ActivityCache,
     opt_outs: OptOutCache,
     /// The origin of the server behind a proxy.
     published: Option<String>,
@@ -58,6 +75,8 @@ pub struct Pages {
     live_pages: Arc<Semaphore>,
     /// Locked while a campaign is checked: one at a time, because each may have a long list.
     checking: Mutex<()>,
+    /// Locked while a download is prepared: one at a time, because each may fill a disk.
+    exporting: Mutex<()>,
     /// Actions in progress.
     actions: TaskTracker,
     closing: watch::Sender<bool>,
@@ -72,10 +91,13 @@ impl Pages {
             orders: OrderLog::in_state_folder(&adapters.state),
             run_watcher: Arc::new(RunWatcher::new(Arc::clone(&adapters.ledger))),
             indexes: RowIndexCache::default(),
-            zones: RunZones::default(),
+            traits: CampaignTraitsCache::default(),
+            figures: ListedFiguresCache::default(),
+            activity: ActivityCache::default(),
             opt_outs: OptOutCache::default(),
             live_pages: Arc::new(Semaphore::new(MAX_LIVE_PAGES)),
             checking: Mutex::default(),
+            exporting: Mutex::default(),
             actions: TaskTracker::new(),
             closing: watch::Sender::new(false),
             adapters,
@@ -96,24 +118,42 @@ impl Pages {
 pub fn routes(pages: Arc<Pages>) -> Router {
     let files = Router::new().route("/static/{name}", get(get_asset));
     Router::new()
-        .route("/", get(home::show_home_page))
+        .route("/", get(overview::show_overview))
         .route("/enter/{link}", get(sign_in::sign_in))
         .route("/leave", post(sign_in::sign_out))
+        .route("/language/{code}", get(request::choose_language))
+        .route("/search", get(search::show_search).post(search::search))
+        .route("/runs", get(runs::show_runs))
         .route("/runs/{run}", get(run::show_run))
         .route("/runs/{run}/live", get(run::stream_run))
         .route("/runs/{run}/rows", get(rows::show_rows))
         .route("/runs/{run}/rows/{row}", get(rows::show_message))
-        .route("/runs/{run}/find", post(rows::find_rows))
+        .route("/runs/{run}/export", get(export::export_rows))
+        .route("/runs/{run}/find", post(search::search_run))
+        .route("/runs/{run}/variants", get(variants::show_variants))
         .route("/runs/{run}/campaign", get(campaign::show_campaign))
         .route("/runs/{run}/preview", get(campaign::show_run_preview))
-        .route("/runs/{run}/stop", post(decisions::stop_run))
-        .route("/runs/{run}/resolve", post(decisions::resolve_rows))
+        .route("/runs/{run}/stop", get(confirm::confirm_stop).post(decisions::stop_run))
+        .route("/runs/{run}/resolve", get(confirm::confirm_resolve).post(decisions::resolve_rows))
+        .route("/runs/{run}/reconcile", get(confirm::confirm_reconcile).post(decisions::reconcile_run))
+        .route("/schedules", get(schedules::show_schedules))
         .route("/schedules/{name}/preview", get(campaign::show_schedule_preview))
-        .route("/schedules/{name}/pause", post(decisions::pause_schedule))
-        .route("/schedules/{name}/resume", post(decisions::resume_schedule))
-        .route("/opt-outs", post(decisions::suppress_number))
+        .route("/schedules/{name}/pause", get(confirm::confirm_pause).post(decisions::pause_schedule))
+        .route("/schedules/{name}/resume", get(confirm::confirm_resume).post(decisions::resume_schedule))
+        .route("/opt-outs", get(opt_outs::show_opt_outs).post(decisions::suppress_number))
+        .route("/opt-outs/add", post(confirm::confirm_suppress))
+        .route("/opt-outs/remove", post(confirm::confirm_removal))
+        .route("/opt-outs/removed", post(decisions::remove_opt_out))
+        .route("/replies", get(opt_outs::show_replies))
+        .route("/campaigns", get(campaigns::show_campaigns))
+        .route("/{*path}", any(show_missing_page))
         .with_state(pages)
         .merge(files)
+}
+
+/// The page of a path that does not exist. Without a session, there is no page.
+async fn show_missing_page(request: Result<PageRequest, Response>) -> Response {
+    request.map_or_else(|_| StatusCode::NOT_FOUND.into_response(), |request| request.respond_not_found())
 }
 
 /// Serves an asset. It needs no session, because it is part of the program.

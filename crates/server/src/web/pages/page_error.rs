@@ -38,12 +38,19 @@ pub(super) enum InvalidInput {
         /// The number of rows that the decision affects.
         rows: u64,
     },
+    /// The typed number of entries is wrong.
+    Entries {
+        /// The number of entries that the removal affects.
+        entries: u64,
+    },
     /// No decision was chosen.
     Decision,
     /// The search term is invalid.
     Search,
     /// The phone number is invalid.
     Phone,
+    /// The rows do not fit a sheet of a workbook.
+    Sheet,
 }
 
 /// The text of an error.
@@ -75,11 +82,17 @@ impl PageError {
             Self::InvalidInput(InvalidInput::Count { rows }) => {
                 with_status(StatusCode::UNPROCESSABLE_ENTITY, &words.count("pages.invalid-count", rows, &[]))
             }
+            Self::InvalidInput(InvalidInput::Entries { entries }) => {
+                with_status(StatusCode::UNPROCESSABLE_ENTITY, &words.count("pages.invalid-entries", entries, &[]))
+            }
             Self::InvalidInput(InvalidInput::Decision) => {
                 with_status(StatusCode::UNPROCESSABLE_ENTITY, words.say("pages.invalid-decision"))
             }
             Self::InvalidInput(InvalidInput::Search) => {
                 with_status(StatusCode::UNPROCESSABLE_ENTITY, words.say("pages.invalid-search"))
+            }
+            Self::InvalidInput(InvalidInput::Sheet) => {
+                with_status(StatusCode::UNPROCESSABLE_ENTITY, words.say("pages.sheet-full"))
             }
             Self::InvalidInput(InvalidInput::Phone) => {
                 with_status(StatusCode::UNPROCESSABLE_ENTITY, words.say("pages.invalid-phone"))

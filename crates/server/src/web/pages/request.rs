@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::to_bytes;
-use axum::extract::{FromRequest, FromRequestParts, Request};
-use axum::http::header::{ACCEPT_LANGUAGE, COOKIE, HOST, HeaderMap, ORIGIN};
+use axum::extract::{FromRequest, FromRequestParts, Path, Request, State};
+use axum::http::header::{ACCEPT_LANGUAGE, COOKIE, HOST, HeaderMap, ORIGIN, REFERER, SET_COOKIE};
 use axum::http::request::Parts;
-use axum::http::{Method, StatusCode};
+use axum::http::uri::{Authority, PathAndQuery};
+use axum::http::{Method, StatusCode, Uri};
 use axum::response::{Html, IntoResponse as _, Redirect, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -19,6 +20,7 @@ use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
 use super::Pages;
+use super::caches::CampaignTraits;
 use super::page_error::{ErrorMessage, PageError};
 use super::sign_in::Visitor;
 use crate::web::html::{PageFormat, render, render_part};
@@ -38,8 +40,18 @@ pub(super) struct PageRequest {
     pub(super) csrf_token: String,
     /// The secret of the session.
     pub(super) session: String,
-    /// The time zone of the page: this machine's, or that of the run's campaign.
+    /// The time zone of the page: this machine's, or that of the campaigns on the page.
     pub(super) zone: TimeZone,
+    /// The path of the URL.
+    path: String,
+    /// The run that the page is about, for the search field.
+    run: Option<String>,
+    /// The title of that run's campaign.
+    pub(super) title: Option<String>,
+    /// Whether that campaign has variants.
+    pub(super) has_variants: bool,
+    /// The text of a search without a result, which the search field keeps.
+    pub(super) searched: Option<String>,
 }
 
 /// The values of a page, and those that every served page has.
@@ -52,12 +64,56 @@ struct ServedView<'v, V> {
     form: &'v str,
     /// The zone of the times on the page.
     zone: String,
+    frame: FrameView<'v>,
+}
+
+/// The navigation and the search field of a page.
+#[derive(Serialize)]
+struct FrameView<'v> {
+    sections: &'static [Section],
+    /// The section of the page; empty if it has none.
+    section: &'static str,
+    /// Whether this is the first page of the section.
+    is_top: bool,
+    /// The text in the search field.
+    searched: &'v str,
+    /// The run whose rows the search field finds.
+    run: Option<&'v str>,
+    /// The codes of the other languages.
+    languages: Vec<&'static str>,
+}
+
+/// A section of the navigation.
+#[derive(Serialize)]
+struct Section {
+    name: &'static str,
+    path: &'static str,
+}
+
+impl Section {
+    /// The sections, in the order of the navigation.
+    const ALL: &'static [Self] = &[
+        Self { name: "overview", path: "/" },
+        Self { name: "runs", path: "/runs" },
+        Self { name: "schedules", path: "/schedules" },
+        Self { name: "opt-outs", path: "/opt-outs" },
+        Self { name: "replies", path: "/replies" },
+        Self { name: "campaigns", path: "/campaigns" },
+    ];
+
+    /// The section of a page at this path.
+    fn of_path(path: &str) -> Option<&'static Self> {
+        let first = path.split('/').nth(1).unwrap_or_default();
+        Self::ALL.iter().find(|section| section.path.trim_start_matches('/') == first)
+    }
 }
 
 /// The page of an error.
 #[derive(Serialize)]
 struct ErrorPageView<'w> {
     heading: &'w str,
+    /// Whether the page does not exist, so that the user needs a way on.
+    missing: bool,
     message: Option<String>,
     english: Option<String>,
 }
@@ -86,6 +142,11 @@ impl FromRequestParts<Arc<Pages>> for PageRequest {
                 csrf_token: csrf_token(&session),
                 session,
                 zone: TimeZone::system(),
+                path: parts.uri.path().to_owned(),
+                run: None,
+                title: None,
+                has_variants: false,
+                searched: None,
             }),
             Ok(None) if parts.method == Method::GET || parts.method == Method::HEAD => {
                 Err(no_session_response(language))
@@ -109,9 +170,7 @@ impl Pages {
 
     /// The secret of the session that a request presents in a cookie. `None` without that cookie.
     fn session_from_headers(&self, headers: &HeaderMap) -> Option<String> {
-        let cookies = headers.get_all(COOKIE).into_iter().filter_map(|cookies| cookies.to_str().ok());
-        let mut pairs = cookies.flat_map(|cookies| cookies.split(';')).filter_map(|pair| pair.trim().split_once('='));
-        pairs.find(|(name, _)| *name == self.cookie_name()).map(|(_, value)| value.to_owned())
+        find_cookie(headers, self.cookie_name()).map(str::to_owned)
     }
 
     /// The visitor of a session, if it is valid.
@@ -137,8 +196,52 @@ fn csrf_token(session: &str) -> String {
     URL_SAFE_NO_PAD.encode(Sha256::new().chain_update("the forms of ").chain_update(session).finalize())
 }
 
-/// The preferred language of a browser.
+/// The value of a cookie.
+fn find_cookie<'h>(headers: &'h HeaderMap, wanted: &str) -> Option<&'h str> {
+    let cookies = headers.get_all(COOKIE).into_iter().filter_map(|cookies| cookies.to_str().ok());
+    let mut pairs = cookies.flat_map(|cookies| cookies.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.find(|(name, _)| *name == wanted).map(|(_, value)| value)
+}
+
+/// The cookie with the language that the user chose.
+const LANGUAGE_COOKIE: &str = "campaign-language";
+/// How long the choice of a language is kept, in seconds: a year.
+const LANGUAGE_LIFETIME: u32 = 31_536_000;
+
+/// Keeps the choice of a language in a cookie, and returns to the page that the user came from.
+pub(super) async fn choose_language(
+    State(pages): State<Arc<Pages>>,
+    Path(code): Path<String>,
+    headers: HeaderMap,
+) -> Response {
+    let Some(language) = PageLanguage::ALL.into_iter().find(|language| language.code() == code) else {
+        return StatusCode::NOT_FOUND.into_response();
+    };
+    let secure = if pages.is_secure() { "; Secure" } else { "" };
+    let code = language.code();
+    let cookie =
+        format!("{LANGUAGE_COOKIE}={code}; Path=/; Max-Age={LANGUAGE_LIFETIME}; HttpOnly; SameSite=Strict{secure}");
+    ([(SET_COOKIE, cookie)], Redirect::to(&page_before(&headers))).into_response()
+}
+
+/// The path and query of the page of this server from which a request comes; `/` without one.
+fn page_before(headers: &HeaderMap) -> String {
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+    let before = headers.get(REFERER).and_then(|referer| referer.to_str().ok()?.parse::<Uri>().ok());
+    let before = before.filter(|before| before.authority().map(Authority::as_str) == host && host.is_some());
+    let path = before.as_ref().and_then(Uri::path_and_query).map(PathAndQuery::as_str);
+    // A path that begins with two slashes would name another host, and browsers read `\` as `/`.
+    path.filter(|path| path.starts_with('/') && !path.starts_with("//") && !path.contains('\\'))
+        .unwrap_or("/")
+        .to_owned()
+}
+
+/// The language that the user chose, or the preferred one of the browser.
 pub(super) fn preferred_language(headers: &HeaderMap) -> PageLanguage {
+    let chosen = find_cookie(headers, LANGUAGE_COOKIE);
+    if let Some(language) = PageLanguage::ALL.into_iter().find(|language| Some(language.code()) == chosen) {
+        return language;
+    }
     let wanted = headers.get(ACCEPT_LANGUAGE).and_then(|wanted| wanted.to_str().ok()).unwrap_or_default();
     PageLanguage::from_accept_language(wanted)
 }
@@ -175,6 +278,11 @@ impl PageRequest {
         self.words().format_moment(&at.to_zoned(self.zone.clone()))
     }
 
+    /// A time with seconds in the time zone of the page, for events that are close to each other.
+    pub(super) fn format_second(&self, at: Timestamp) -> String {
+        self.words().format_second(&at.to_zoned(self.zone.clone()))
+    }
+
     /// A time in the time zone of a run. The zone is named if it differs from that of the page.
     pub(super) fn format_moment_in(&self, zone: &TimeZone, at: Timestamp) -> String {
         if zone_name(zone) == zone_name(&self.zone) {
@@ -205,8 +313,24 @@ impl PageRequest {
     pub(super) async fn find_run(&mut self, name: &str) -> Result<Run, PageError> {
         let (campaign, _) = name.rsplit_once('@').ok_or(PageError::Unknown)?;
         let run = find_stored_run(self.ledger(), campaign, name).await?.ok_or(PageError::Unknown)?;
-        self.zone = self.pages.zones.zone_of_run(self.ledger(), &run).await;
+        let CampaignTraits { zone, title, has_variants } = self.pages.traits.load(self.ledger(), &run).await;
+        (self.zone, self.title, self.has_variants) = (zone, title, has_variants);
+        self.run = Some(run.name());
         Ok(run)
+    }
+
+    /// Fails unless the visitor may decide.
+    pub(super) fn require_decider(&self) -> Result<(), PageError> {
+        if self.visitor.decides { Ok(()) } else { Err(PageError::NoPermission) }
+    }
+
+    /// Switches to the zone of these campaigns, if they all have the same one.
+    pub(super) fn use_common_zone<'z>(&mut self, zones: impl IntoIterator<Item = &'z TimeZone>) {
+        let mut zones = zones.into_iter();
+        let Some(first) = zones.next() else { return };
+        if zones.all(|zone| zone_name(zone) == zone_name(first)) {
+            self.zone = first.clone();
+        }
     }
 
     /// Renders a page.
@@ -222,7 +346,20 @@ impl PageRequest {
     fn with_frame<'v, V>(&'v self, view: &'v V) -> ServedView<'v, V> {
         let zone = zone_name(&self.zone).to_owned();
         let Visitor { name, decides } = &self.visitor;
-        ServedView { view, visitor: name, decides: *decides, form: &self.csrf_token, zone }
+        let section = Section::of_path(&self.path);
+        let frame = FrameView {
+            sections: Section::ALL,
+            section: section.map_or("", |section| section.name),
+            is_top: section.is_some_and(|section| section.path == self.path),
+            searched: self.searched.as_deref().unwrap_or_default(),
+            run: self.run.as_deref(),
+            languages: PageLanguage::ALL
+                .into_iter()
+                .filter(|of| *of != self.language)
+                .map(PageLanguage::code)
+                .collect(),
+        };
+        ServedView { view, visitor: name, decides: *decides, form: &self.csrf_token, zone, frame }
     }
 
     /// The response with a rendered page, or with an error page.
@@ -241,12 +378,17 @@ impl PageRequest {
         }
     }
 
+    /// The page of a path that does not exist.
+    pub(super) fn respond_not_found(&self) -> Response {
+        self.render_refusal(self.words().say("pages.not-found"), PageError::Unknown)
+    }
+
     /// Renders an error page with this heading. A missing object has its own heading.
     fn render_refusal(&self, heading: &str, refusal: PageError) -> Response {
         let is_missing = matches!(refusal, PageError::Unknown);
         let heading = if is_missing { self.words().say("pages.not-found") } else { heading };
         let ErrorMessage { status, message, english } = refusal.into_message(self.words());
-        match self.render_page("pages/error.html", &ErrorPageView { heading, message, english }) {
+        match self.render_page("pages/error.html", &ErrorPageView { heading, missing: is_missing, message, english }) {
             Ok(page) => (status, Html(page)).into_response(),
             Err(_) => status.into_response(),
         }

@@ -1,28 +1,33 @@
-//! The rows of a run by state and page, the search for a row, and the history of one row.
+//! The rows of a run by state, channel, reason, variant and page, and the history of one row.
 //!
 //! A page starts at a row number and not at an offset, so the last page of a million rows is as fast as the first.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use axum::extract::Path;
 use axum::response::Response;
+use roaring::RoaringBitmap;
 use serde::Serialize;
 
-use super::page_error::{InvalidInput, PageError};
-use super::request::{PageRequest, VerifiedForm, encode_path_segment};
+use super::page_error::PageError;
+use super::request::{PageRequest, encode_path_segment};
 use super::run::done_message;
 use crate::web::files::FirstMessages;
 use crate::web::words::PageWords;
-use campaign_content::audience::parse_phone_number;
-use campaign_core::domain::{MessageId, OperationOutcome, Phone, Receipt, Row};
+use campaign_core::domain::{Channel, OperationOutcome, Phone, Receipt, Row};
 use campaign_engine::delivery::FrozenInputs;
 use campaign_engine::report::{
-    HistoryEntry, HistoryEvent, IN_DOUBT_STATES, MessageHistory, RecipientKey, RowSummary, find_recipients, is_owned,
-    load_copies, load_row_summaries,
+    HistoryEntry, HistoryEvent, IN_DOUBT_STATES, ListColumn, MessageHistory, RecipientKey, ResultsError, RowFilter,
+    RowIndex, RowSummary, RunFigures, find_recipients, is_owned, load_copies, load_row_summaries, read_list_headers,
 };
 use campaign_ledger::{AskedRow, Author, LedgerError, RowChange, RowState, Run};
 use campaign_runs::{Error, is_known_author, open_copies, run_blocking};
 
 /// The number of rows on a page.
 const ROWS_PER_PAGE: usize = 50;
+/// The largest number of reasons by which rows can be filtered.
+const MAX_REASONS: usize = 60;
 /// The largest number of rows of one number that are shown.
 const MAX_FOUND: usize = 200;
 
@@ -34,17 +39,50 @@ struct RowsPageView {
     state: Option<&'static str>,
     states: Vec<StateLink>,
     rows: Vec<RowLine>,
-    /// The position of these rows among all; `None` for search results.
+    /// The position of these rows among all; `None` without rows.
     position: Option<PagePosition>,
     /// Whether the requested start is after the last of these rows.
     past_end: bool,
     /// The links to the previous and next rows.
     previous: Option<String>,
     next: Option<String>,
-    /// Whether these are search results.
-    is_search: bool,
+    channels: Vec<Choice>,
+    reasons: Vec<ReasonChoice>,
+    /// The variants of the campaign; empty if it has none.
+    variants: Vec<Choice>,
+    /// The columns of the list that can be shown.
+    columns: Vec<Choice>,
+    /// The column that is shown.
+    column: Option<String>,
+    /// Whether a filter or a column is set.
+    filtered: bool,
+    /// The path of the rows in all states.
+    all_path: String,
+    /// The query of the export of exactly these rows.
+    export_query: String,
     /// The link that shows or hides numbers; `None` without the right to see them.
     numbers: Option<NumbersLink>,
+}
+
+/// A value of a filter.
+#[derive(Serialize)]
+struct Choice {
+    value: String,
+    chosen: bool,
+}
+
+impl Choice {
+    fn new(value: &str, chosen: Option<&str>) -> Self {
+        Self { value: value.to_owned(), chosen: chosen == Some(value) }
+    }
+}
+
+/// A reason by which rows can be filtered.
+#[derive(Serialize)]
+struct ReasonChoice {
+    value: String,
+    label: String,
+    chosen: bool,
 }
 
 /// The position of rows among all rows in their state.
@@ -63,8 +101,9 @@ struct StateLink {
     is_current: bool,
 }
 
+/// A row in a list.
 #[derive(Serialize)]
-struct RowLine {
+pub(super) struct RowLine {
     row: u32,
     path: String,
     to: Option<String>,
@@ -73,6 +112,8 @@ struct RowLine {
     /// The reason in the page's language, if it is one of ours.
     translated: Option<String>,
     sent: Option<String>,
+    /// The cell of the chosen column of the list.
+    cell: Option<String>,
 }
 
 /// The link that shows numbers in full, or masks them again.
@@ -92,6 +133,72 @@ impl NumbersLink {
     }
 }
 
+/// The filters and the place of a page of rows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct RowQuery {
+    /// The state of the rows; read rows count as delivered. `None` for all rows.
+    pub(super) state: Option<RowState>,
+    pub(super) filter: RowFilter,
+    /// The header of the column of the list that is shown.
+    column: Option<String>,
+    /// The first row; `None` for the first page.
+    from: Option<Row>,
+    /// Whether phone numbers are shown in full.
+    numbers: bool,
+}
+
+impl RowQuery {
+    /// The query of a request.
+    ///
+    /// # Errors
+    /// If it names an unknown state or channel.
+    pub(super) fn from_request(request: &PageRequest) -> Result<Self, PageError> {
+        let get = |name: &str| request.query.get(name);
+        let state = match get("state") {
+            Some(word) => Some(RowState::ALL.into_iter().find(|state| state.name() == word).ok_or(PageError::Unknown)?),
+            None => None,
+        };
+        let channel = match get("channel") {
+            Some(word) => Some(Channel::from_name(word).ok_or(PageError::Unknown)?),
+            None => None,
+        };
+        Ok(Self {
+            state,
+            filter: RowFilter {
+                channel,
+                reason: get("reason").map(str::to_owned),
+                variant: get("variant").map(str::to_owned),
+            },
+            column: get("column").map(str::to_owned),
+            from: get("from").and_then(|from| from.parse().ok()).map(Row::new),
+            numbers: request.shows_numbers(),
+        })
+    }
+
+    /// The URL of the rows of a run, below the path of its page.
+    fn path(&self, run: &str) -> String {
+        let query = self.query();
+        if query.is_empty() { format!("{run}/rows") } else { format!("{run}/rows?{query}") }
+    }
+
+    fn query(&self) -> String {
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        let mut add = |name: &str, value: Option<&str>| {
+            if let Some(value) = value {
+                query.append_pair(name, value);
+            }
+        };
+        add("state", self.state.map(RowState::name));
+        add("channel", self.filter.channel.map(Channel::name));
+        add("reason", self.filter.reason.as_deref());
+        add("variant", self.filter.variant.as_deref());
+        add("column", self.column.as_deref());
+        add("from", self.from.filter(|from| *from > Row::FIRST).map(|from| from.to_string()).as_deref());
+        add("numbers", self.numbers.then_some("shown"));
+        query.finish()
+    }
+}
+
 pub(super) async fn show_rows(mut request: PageRequest, Path(name): Path<String>) -> Response {
     let view = build_view(&mut request, &name).await;
     request.respond("pages/rows.html", view)
@@ -100,12 +207,9 @@ pub(super) async fn show_rows(mut request: PageRequest, Path(name): Path<String>
 async fn build_view(request: &mut PageRequest, name: &str) -> Result<RowsPageView, PageError> {
     let run = request.find_run(name).await?;
     LedgerError::refuse_purged(&run)?;
-    let state = match request.query.get("state") {
-        Some(word) => Some(RowState::ALL.into_iter().find(|state| state.name() == word).ok_or(PageError::Unknown)?),
-        None => None,
-    };
-    let from = request.query.get("from").and_then(|from| from.parse().ok()).map_or(Row::FIRST, Row::new);
-    let index = request.pages.indexes.get_index(&request.pages.adapters.ledger, &run).await?;
+    let query = RowQuery::from_request(request)?;
+    let (state, from) = (query.state, query.from.unwrap_or(Row::FIRST));
+    let index = load_index(request, &run, &query.filter).await?;
     let mut rows = index.rows_from(state, from, ROWS_PER_PAGE + 1);
     let next = if rows.len() > ROWS_PER_PAGE { rows.pop() } else { None };
     let previous = index.find_page_start(state, from, ROWS_PER_PAGE);
@@ -117,40 +221,120 @@ async fn build_view(request: &mut PageRequest, name: &str) -> Result<RowsPageVie
     let position = (!rows.is_empty()).then_some(position);
     let listed = load_row_summaries(request.ledger(), &run, is_owned(request.ledger(), &run).await?, &rows).await?;
     let path = format!("/runs/{}", encode_path_segment(name));
-    let link = |from: Row| rows_url(&path, state, Some(from), request.shows_numbers());
+    let link = |from: Row| RowQuery { from: Some(from), ..query.clone() }.path(&path);
     // The state of a row might have changed since the lookup.
     let listed = listed.into_iter().filter(|row| state.is_none_or(|state| state.includes_state(row.state)));
     let links = RowState::ALL.into_iter().filter(|state| index.count(*state) > 0).map(|of| StateLink {
         state: of.name(),
         rows: index.count(of),
-        path: rows_url(&path, Some(of), None, request.shows_numbers()),
+        path: RowQuery { state: Some(of), from: None, ..query.clone() }.path(&path),
         is_current: state == Some(of),
     });
+    let ListChoices { columns, variants, cells } = load_choices(request, &run, &query, &rows).await;
+    let row_line = |row: RowSummary| RowLine {
+        cell: cells.get(&row.row).map(|cell| mask_cell(request, cell)),
+        ..row_line(request, &path, row)
+    };
     Ok(RowsPageView {
         name: run.name(),
         state: state.map(RowState::name),
         states: links.collect(),
-        rows: listed.map(|row| row_line(request, &path, row)).collect(),
+        rows: listed.map(row_line).collect(),
         position,
         past_end,
         previous: previous.map(&link),
         next: next.map(link),
-        is_search: false,
-        numbers: NumbersLink::for_page(request, &rows_url(&path, state, Some(from), false)),
+        channels: Channel::ALL
+            .iter()
+            .map(|channel| Choice::new(channel.name(), query.filter.channel.map(Channel::name)))
+            .collect(),
+        reasons: load_reasons(request, &run, &query).await?,
+        variants,
+        columns,
+        column: query.column.clone(),
+        filtered: !query.filter.is_everything() || query.column.is_some(),
+        all_path: RowQuery { state: None, from: None, ..query.clone() }.path(&path),
+        export_query: RowQuery { from: None, column: None, numbers: false, ..query.clone() }.query(),
+        numbers: NumbersLink::for_page(request, &RowQuery { numbers: false, ..query }.path(&path)),
         path,
     })
 }
 
-/// The URL of a page of rows.
-fn rows_url(path: &str, state: Option<RowState>, from: Option<Row>, numbers: bool) -> String {
-    let state = state.map(|state| format!("state={}", state.name()));
-    let from = from.filter(|from| *from > Row::FIRST).map(|from| format!("from={from}"));
-    let numbers = numbers.then(|| "numbers=shown".to_owned());
-    let query: Vec<String> = [state, from, numbers].into_iter().flatten().collect();
-    if query.is_empty() { format!("{path}/rows") } else { format!("{path}/rows?{}", query.join("&")) }
+/// The number of digits from which a cell might contain a phone number.
+const MIN_PHONE_DIGITS: usize = 7;
+
+/// A cell of the list. A cell that might contain a phone number is masked unless numbers are shown.
+fn mask_cell(request: &PageRequest, cell: &str) -> String {
+    let digits: Vec<char> = cell.chars().filter(|sign| sign.is_numeric()).collect();
+    if request.shows_numbers() || digits.len() < MIN_PHONE_DIGITS {
+        return cell.to_owned();
+    }
+    let last: String = digits[digits.len() - 2..].iter().collect();
+    format!("…{last}")
 }
 
-fn row_line(
+/// The rows of a run that match a filter, by state.
+pub(super) async fn load_index(
+    request: &PageRequest,
+    run: &Run,
+    filter: &RowFilter,
+) -> Result<Arc<RowIndex>, PageError> {
+    request.pages.indexes.get_index(&request.pages.adapters.ledger, run, filter).await
+}
+
+/// The reasons of the run by which rows can be filtered, the most frequent first.
+async fn load_reasons(request: &PageRequest, run: &Run, query: &RowQuery) -> Result<Vec<ReasonChoice>, PageError> {
+    let figures = RunFigures::load_stored(request.ledger(), run).await?;
+    let chosen = query.filter.reason.as_deref();
+    let counted = figures.as_ref().map(|figures| [figures.failures.most_frequent(), figures.left_out.most_frequent()]);
+    let mut texts: Vec<&str> = counted.iter().flatten().flatten().map(|reason| reason.text).collect();
+    texts.extend(chosen);
+    let mut reasons: Vec<ReasonChoice> = Vec::new();
+    for text in texts.into_iter().filter(|text| !text.is_empty()) {
+        if reasons.iter().all(|known| known.value != text) {
+            let label = request.words().kind("reason", text).unwrap_or(text).to_owned();
+            reasons.push(ReasonChoice { value: text.to_owned(), label, chosen: chosen == Some(text) });
+        }
+    }
+    reasons.sort_by_key(|reason| !reason.chosen);
+    reasons.truncate(MAX_REASONS);
+    Ok(reasons)
+}
+
+/// The columns of the list and the variants, and the cells of the chosen column.
+#[derive(Default)]
+struct ListChoices {
+    columns: Vec<Choice>,
+    variants: Vec<Choice>,
+    cells: BTreeMap<Row, String>,
+}
+
+/// Loads what the copies of a run offer. Rows are listed even if the copies cannot be read.
+async fn load_choices(request: &PageRequest, run: &Run, query: &RowQuery, rows: &[Row]) -> ListChoices {
+    if run.shared {
+        return ListChoices::default();
+    }
+    let load = async {
+        let copies = load_copies(request.ledger(), run).await.ok()?;
+        let frozen = FrozenInputs::from_copies(&copies).ok()?;
+        let arms = frozen.brief.list_arms();
+        let names = arms.iter().filter_map(|arm| arm.name);
+        let variants = names.map(|name| Choice::new(name, query.filter.variant.as_deref())).collect();
+        let shown: RoaringBitmap = rows.iter().map(|row| row.get()).collect();
+        let header = query.column.clone().filter(|_| shown.max().is_some_and(|last| last <= MAX_EAGER_ROW));
+        let read = move || {
+            let headers = read_list_headers(&copies, &frozen)?;
+            let column = header.map(|header| ListColumn::read(&copies, &frozen, &header, &shown)).transpose()?;
+            Ok::<_, ResultsError>((headers, column.unwrap_or_default().cells))
+        };
+        let (headers, cells) = run_blocking(read).await.ok()?.ok()?;
+        let columns = headers.iter().map(|header| Choice::new(header, query.column.as_deref())).collect();
+        Some(ListChoices { columns, variants, cells })
+    };
+    load.await.unwrap_or_default()
+}
+
+pub(super) fn row_line(
     request: &PageRequest,
     path: &str,
     RowSummary { row, phone, state, reason, sent_at }: RowSummary,
@@ -163,68 +347,22 @@ fn row_line(
         state: state.name(),
         translated: reason.as_deref().and_then(|reason| request.words().kind("reason", reason)).map(str::to_owned),
         reason: reason.map(|reason| request.mask_text(&reason, phone)),
-        sent: sent_at.map(|at| request.format_moment(at)),
+        sent: sent_at.map(|at| request.format_second(at)),
+        cell: None,
     }
 }
 
-/// Finds rows by row number, message identifier or phone number. The search term is in a form, so that no phone number
-/// appears in a URL.
-pub(super) async fn find_rows(Path(name): Path<String>, form: VerifiedForm) -> Response {
-    let VerifiedForm { mut request, fields } = form;
-    let wanted = fields.get("wanted").unwrap_or_default();
-    let found = async {
-        let run = request.find_run(&name).await?;
-        LedgerError::refuse_purged(&run)?;
-        Ok(match resolve_row(&run, wanted) {
-            Some(row) => RowSearch::Row(row),
-            None => RowSearch::Rows(find_rows_of_number(&request, &run, wanted).await?),
-        })
-    };
-    let path = format!("/runs/{}", encode_path_segment(&name));
-    match found.await {
-        Ok(RowSearch::Row(row)) => request.respond_to_order(Ok(format!("{path}/rows/{row}"))),
-        Ok(RowSearch::Rows(rows)) => {
-            let rows = rows.into_iter().map(|row| row_line(&request, &path, row)).collect();
-            let view = RowsPageView {
-                name,
-                path,
-                state: None,
-                states: Vec::new(),
-                rows,
-                position: None,
-                past_end: false,
-                previous: None,
-                next: None,
-                is_search: true,
-                numbers: None,
-            };
-            request.respond("pages/rows.html", Ok(view))
-        }
-        Err(refusal) => request.respond::<RowsPageView>("pages/rows.html", Err(refusal)),
-    }
-}
-
-enum RowSearch {
-    Row(Row),
-    Rows(Vec<RowSummary>),
-}
-
-/// Finds a row of the run by message identifier or row number; the identifier takes precedence.
-fn resolve_row(run: &Run, wanted: &str) -> Option<Row> {
-    let number: u64 = wanted.parse().ok()?;
-    let by_id = MessageId::new(number).and_then(|id| run.find_row(id));
-    let by_row = u32::try_from(number).ok().map(Row::new);
-    by_id.or_else(|| by_row.filter(|row| *row >= Row::FIRST && *row <= run.last_row()))
-}
-
-async fn find_rows_of_number(request: &PageRequest, run: &Run, wanted: &str) -> Result<Vec<RowSummary>, PageError> {
+/// The rows of a run's list with a phone number, at most [`MAX_FOUND`].
+///
+/// # Errors
+/// If the ledger or the copies of the run cannot be read.
+pub(super) async fn find_rows_of_phone(
+    request: &PageRequest,
+    run: &Run,
+    phone: Phone,
+) -> Result<Vec<RowSummary>, PageError> {
     let copies = load_copies(request.ledger(), run).await?;
     let frozen = FrozenInputs::from_copies(&copies)?;
-    let region = frozen.brief.region;
-    let international = || parse_phone_number(&format!("+{}", wanted.trim_start_matches('+')), None);
-    let phone: Phone = parse_phone_number(wanted, region)
-        .or_else(|_| international())
-        .map_err(|_| PageError::InvalidInput(InvalidInput::Search))?;
     let found = run_blocking(move || find_recipients(&copies, &frozen, RecipientKey::Number(phone))).await?;
     let mut rows: Vec<Row> = found.map_err(Error::from)?.into_iter().map(|recipient| recipient.row).collect();
     rows.truncate(MAX_FOUND);
@@ -323,7 +461,7 @@ fn history_lines(request: &PageRequest, history: &MessageHistory) -> Vec<History
     let entry = |entry: &HistoryEntry| {
         let (what, text) = describe_event(request.words(), &entry.event);
         let text = text.map(|text| request.mask_text(&text, history.phone));
-        HistoryLine { at: request.format_moment(entry.at), what, text }
+        HistoryLine { at: request.format_second(entry.at), what, text }
     };
     history.entries.iter().map(entry).collect()
 }
@@ -333,7 +471,12 @@ fn describe_event(words: &PageWords, event: &HistoryEvent) -> (String, Option<St
     match event {
         HistoryEvent::Attempt { envelope, id, others } => {
             let (envelope, id) = (envelope.to_string(), id.map_or(0, |id| id.get()).to_string());
-            (words.count("pages.attempt", *others, &[("n", &envelope), ("code", &id)]), None)
+            let places = [("n", envelope.as_str()), ("code", id.as_str())];
+            let what = match others {
+                0 => words.say_with("pages.attempt-alone", &places),
+                others => words.count("pages.attempt", *others, &places),
+            };
+            (what, None)
         }
         HistoryEvent::Outcome { outcome, .. } => describe_outcome(words, outcome),
         HistoryEvent::Answer { body, .. } => {

@@ -23,24 +23,29 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 use super::caches::RunReading;
 use super::page_error::PageError;
 use super::request::{PageRequest, encode_path_segment};
+use crate::web::files::FirstMessages;
 use crate::web::run_page::{self, RunPagePart, RunPageView};
 use crate::web::words::PageLanguage;
 use campaign_engine::report::{IN_DOUBT_STATES, RunStatus, RunView, displayed_counts};
-use campaign_ledger::{LedgerError, RowState, RunId, StateCounts};
+use campaign_ledger::{LedgerError, RowState, Run, RunId, StateCounts};
+use campaign_runs::{open_copies, run_blocking};
+
+/// The largest list whose first message is shown.
+const MAX_EAGER_ROWS: u64 = 100_000;
+/// How long the page waits for the first message.
+const MESSAGE_TIMEOUT: Duration = Duration::from_millis(150);
 
 /// The parts of the page that depend on the visitor: the name of each, and its template.
 const VISITOR_PARTS: [(&str, &str); 3] =
     [("standing", "pages/part_status.html"), ("counts", "pages/part_counts.html"), ("doubt", "pages/part_doubt.html")];
 
-/// The parts that every page of a run has: all but the main figures, which the page shows as links to rows.
-fn shared_parts() -> impl Iterator<Item = RunPagePart> {
-    RunPagePart::ALL.into_iter().filter(|part| *part != RunPagePart::Numbers)
-}
-
 /// A run as its page shows it.
 #[derive(Clone, Debug, Serialize)]
 struct RunSummaryView {
+    /// Whether its campaign has variants.
+    has_variants: bool,
     name: String,
+    campaign: String,
     path: String,
     /// Whether it is being sent, so that it can be stopped.
     sending: bool,
@@ -86,6 +91,8 @@ impl StateCountView {
 pub(super) struct RunPageContext {
     run: RunSummaryView,
     figures: RunPageView,
+    /// The first message; `None` for long lists and without copies.
+    first: Option<FirstMessages>,
     /// The confirmation of the last action.
     done: Option<String>,
 }
@@ -108,7 +115,7 @@ impl SharedParts {
             let html = run_page::render_run_part(request.language, &view, part)?;
             Ok((format!("run-{}", part.name()), html.trim().to_owned()))
         };
-        let parts = shared_parts().map(part).collect::<Result<_, PageError>>()?;
+        let parts = RunPagePart::ALL.into_iter().map(part).collect::<Result<_, PageError>>()?;
         Ok(rendered.get_or_init(|| parts))
     }
 }
@@ -120,6 +127,7 @@ fn figures_view(request: &PageRequest, reading: &RunReading) -> RunPageView {
     let rows = format!("/runs/{}/rows", encode_path_segment(&run.name()));
     let page = run_page::RunPage {
         report: &reading.report,
+        title: request.title.as_deref(),
         now: request.pages.now(),
         left: reading.left,
         zone: &request.zone,
@@ -128,6 +136,22 @@ fn figures_view(request: &PageRequest, reading: &RunReading) -> RunPageView {
         rows: run.purged_at.is_none().then_some(&rows),
     };
     page.to_view(request.language)
+}
+
+/// The progress of a run that is being sent, with the remaining time if that is known.
+pub(super) fn progress_sentence(request: &PageRequest, reading: &RunReading) -> String {
+    let command = |arguments: String| arguments;
+    let (now, zone) = (request.pages.now(), &request.zone);
+    run_page::RunPage {
+        report: &reading.report,
+        title: None,
+        now,
+        left: reading.left,
+        zone,
+        command: &command,
+        rows: None,
+    }
+    .describe_progress(request.words())
 }
 
 /// Renders the parts that change while the run is sent.
@@ -152,11 +176,26 @@ pub(super) async fn show_run(mut request: PageRequest, Path(name): Path<String>)
         Ok(RunPageContext {
             run: run_summary(&request, &reading),
             figures: figures_view(&request, &reading),
+            first: load_first_message(&request, &reading.report.view.run).await,
             done: done_message(&request),
         })
     };
     let view = view.await;
     request.respond("pages/run.html", view)
+}
+
+/// The first message of a run. The run is shown even if its message cannot be loaded.
+async fn load_first_message(request: &PageRequest, run: &Run) -> Option<FirstMessages> {
+    if run.shared || run.purged_at.is_some() || run.recipients > MAX_EAGER_ROWS {
+        return None;
+    }
+    let load = async {
+        let (frozen, prepared) = open_copies(request.ledger(), run).await.ok()?;
+        let (excluded, last) = (request.ledger().load_excluded_rows(run.key).await.ok()?.rows(), run.last_row());
+        let first = move || FirstMessages::read_first(&frozen.brief, prepared, &excluded, last, 1, false);
+        run_blocking(first).await.ok()?.ok()
+    };
+    tokio::time::timeout(MESSAGE_TIMEOUT, load).await.ok()?
 }
 
 /// The summary of a run for a visitor.
@@ -167,6 +206,8 @@ fn run_summary(request: &PageRequest, reading: &RunReading) -> RunSummaryView {
     let ended = run.ended_at.filter(|_| *status != RunStatus::Sending);
     let took = ended.and_then(|ended| Duration::try_from(ended.duration_since(run.began_at)).ok());
     RunSummaryView {
+        has_variants: request.has_variants && run.purged_at.is_none(),
+        campaign: run.campaign.clone(),
         sending: *status == RunStatus::Sending,
         stopping: run.stop_requested && *status == RunStatus::Sending,
         rehearsal: !run.live,

@@ -17,7 +17,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::Serialize;
 
-use crate::web::charts::Bar;
+use crate::web::charts::{Bar, Length, scale_bars};
 use crate::web::html::{TemplateError, render_part};
 use crate::web::words::{PageLanguage, PageWords, zone_name};
 use campaign_engine::report::{ACCEPTED_STATES, IN_DOUBT_STATES, RunFigures, RunReport, RunStatus};
@@ -30,6 +30,8 @@ pub(in crate::web) use part_tests::sample_with_text;
 pub struct RunPage<'p> {
     /// The run and its figures.
     pub report: &'p RunReport,
+    /// The campaign's name for people, if it has one.
+    pub title: Option<&'p str>,
     /// When it was read.
     pub now: Timestamp,
     /// The time left, if it was measured while sending; otherwise, it is estimated from the throughput.
@@ -96,6 +98,8 @@ impl RunPagePart {
 #[derive(Clone, Debug, Serialize)]
 pub struct RunPageView {
     name: String,
+    /// The title of the campaign, or else the name of the run.
+    title: String,
     campaign: String,
     destination: String,
     began: String,
@@ -121,6 +125,18 @@ pub struct RunPageView {
 struct NumberView {
     label: String,
     value: u64,
+    /// Its share of a whole, in words.
+    share: Option<String>,
+    /// The link to its rows, on a served page.
+    path: Option<String>,
+    /// The class of the stylesheet, if it needs attention.
+    class: &'static str,
+}
+
+impl NumberView {
+    fn new(label: &str, value: u64) -> Self {
+        Self { label: label.to_owned(), value, share: None, path: None, class: "" }
+    }
 }
 
 impl RunPage<'_> {
@@ -131,6 +147,7 @@ impl RunPage<'_> {
         let figures = self.report.figures.as_ref();
         RunPageView {
             name: run.name(),
+            title: self.title.map_or_else(|| run.name(), str::to_owned),
             campaign: run.campaign.clone(),
             destination: self.describe_destination(words),
             began: self.format_moment(words, run.began_at),
@@ -190,20 +207,34 @@ impl RunPage<'_> {
     }
 
     fn number_views(&self, words: &PageWords) -> Vec<NumberView> {
-        let number = |label: &str, value| NumberView { label: label.to_owned(), value };
+        let accepted = self.sum_states(&ACCEPTED_STATES);
+        let (failed, doubt) =
+            (self.sum_states(&[RowState::Failed, RowState::Rejected]), self.sum_states(&IN_DOUBT_STATES));
+        let answered = accepted + self.counts().get(RowState::Rejected);
+        let number = NumberView::new;
+        let of_rows = |number: NumberView, state: RowState, whole: u64| NumberView {
+            share: format_share(words, number.value, whole),
+            path: self.rows.filter(|_| number.value > 0).map(|rows| format!("{rows}?state={}", state.name())),
+            ..number
+        };
         let mut numbers = vec![
-            number(words.say("figure.rows"), self.run().recipients),
-            number(words.say("run.accepted"), self.sum_states(&ACCEPTED_STATES)),
-            number(words.say("run.delivered"), self.counts().count_delivered()),
-            number(words.say("run.read"), self.counts().get(RowState::Read)),
-            number(words.say("run.failed"), self.sum_states(&[RowState::Failed, RowState::Rejected])),
+            number(words.say("run.kpi-sent"), accepted),
+            of_rows(number(words.say("run.delivered"), self.counts().count_delivered()), RowState::Delivered, accepted),
+            of_rows(number(words.say("run.read"), self.counts().get(RowState::Read)), RowState::Read, accepted),
+            NumberView {
+                share: format_share(words, failed, answered),
+                class: if failed > 0 { "figure-bad" } else { "" },
+                ..number(words.say("run.failed"), failed)
+            },
         ];
+        let doubtful = NumberView { class: "figure-warn", ..number(words.say("run.in-doubt"), doubt) };
         let others = [
+            doubtful,
             number(words.say("run.in-part"), self.report.count_partial()),
             number(words.say("run.no-status"), self.sum_states(&outcomes::WAITING_STATES)),
-            number(words.say("run.in-doubt"), self.sum_states(&campaign_engine::report::IN_DOUBT_STATES)),
         ];
         numbers.extend(others.into_iter().filter(|number| number.value > 0));
+        numbers.push(number(words.say("figure.rows"), self.run().recipients));
         let least = self.report.has_unreported_parts();
         let parts = if least { words.say("run.parts-at-least") } else { words.say("run.parts") };
         // Some channels have no parts.
@@ -227,7 +258,7 @@ pub fn render_run_part(language: PageLanguage, view: &RunPageView, part: RunPage
 
 /// Formats a share as a percentage with one decimal place, such as `96.4 %`. `0 %` and `100 %` appear only if exact.
 /// `None` if `whole` is zero.
-fn format_share(words: &PageWords, part: u64, whole: u64) -> Option<String> {
+pub(in crate::web) fn format_share(words: &PageWords, part: u64, whole: u64) -> Option<String> {
     if whole == 0 {
         return None;
     }
@@ -255,6 +286,8 @@ struct SentenceView {
     status: String,
     /// The progress.
     progress: String,
+    /// The bar of the processed messages, while it is sent.
+    bar: Option<ProgressBar>,
     /// Why it stopped, in English.
     why: Option<String>,
     /// The number of rows in doubt.
@@ -269,16 +302,39 @@ impl RunPage<'_> {
             state: status.as_str(),
             status: words.kind("status", status.as_str()).unwrap_or_default().to_owned(),
             progress: self.describe_progress(words),
+            bar: self.progress_bar(words),
             why: status.reason().map(str::to_owned),
             doubt: (doubt > 0).then(|| words.count("run.doubt", doubt, &[])),
         }
     }
 
-    /// The progress, and the remaining time or the estimated end.
-    fn describe_progress(&self, words: &PageWords) -> String {
+    /// The planned messages, and those that are processed.
+    fn count_processed(&self) -> (u64, u64) {
         let waiting = self.sum_states(&[RowState::Planned, RowState::Sending]);
         let planned = self.run().recipients.saturating_sub(self.sum_states(&[RowState::Skipped, RowState::Invalid]));
-        let processed = words.format_number(planned.saturating_sub(waiting));
+        (planned, planned.saturating_sub(waiting))
+    }
+
+    fn progress_bar(&self, words: &PageWords) -> Option<ProgressBar> {
+        if self.report.view.status != RunStatus::Sending {
+            return None;
+        }
+        let (planned, processed) = self.count_processed();
+        let bar = scale_bars(vec![Bar::new("", processed, "whole")], Some(planned)).pop()?;
+        let rate = self.figures().and_then(latest_rate);
+        Some(ProgressBar {
+            length: bar.length,
+            percent: format_share(words, processed, planned)?,
+            rate: rate.map(|rate| words.say_with("run.rate", &[("rate", &words.format_decimal(rate))])),
+        })
+    }
+
+    /// The progress, and the remaining time or the estimated end.
+    #[must_use]
+    pub fn describe_progress(&self, words: &PageWords) -> String {
+        let (planned, processed) = self.count_processed();
+        let waiting = planned.saturating_sub(processed);
+        let processed = words.format_number(processed);
         let progress = words.count("run.processed", planned, &[("processed", &processed)]);
         if self.report.view.status != RunStatus::Sending {
             return progress;
@@ -295,6 +351,24 @@ impl RunPage<'_> {
             None => progress,
         }
     }
+}
+
+/// The bar of a run that is being sent.
+#[derive(Clone, Debug, Serialize)]
+struct ProgressBar {
+    /// The processed share.
+    length: Length,
+    percent: String,
+    /// The latest throughput, in words.
+    rate: Option<String>,
+}
+
+/// The messages per second at the latest points; `None` if nothing was sent recently.
+fn latest_rate(figures: &RunFigures) -> Option<f64> {
+    let latest = figures.requests.sent.latest_counts(LATEST_POINTS);
+    let seconds = figures.requests.sent.point_seconds() as f64 * latest.len() as f64;
+    let sent = latest.iter().sum::<u64>();
+    (sent > 0 && seconds > 0.0).then(|| (sent as f64 / seconds * 10.0).round() / 10.0)
 }
 
 /// Estimates the time for this many rows from the latest throughput; `None` if nothing was sent recently.

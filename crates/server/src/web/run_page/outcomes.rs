@@ -125,6 +125,8 @@ pub(super) struct FailuresView {
     rows: Vec<RowsOfState>,
     /// The command that lists their rows.
     command: String,
+    /// The command that sends them again, for a live run that still has its rows.
+    retry: Option<String>,
 }
 
 /// Rows in a state, and the link to them.
@@ -135,6 +137,13 @@ struct RowsOfState {
 }
 
 impl RunPage<'_> {
+    /// The link to the rows with a reason, on a served page.
+    fn path_of_reason(&self, state: RowState, reason: &str) -> Option<String> {
+        let query = [("state", state.name()), ("reason", reason)];
+        let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(query).finish();
+        self.rows.map(|rows| format!("{rows}?{query}"))
+    }
+
     pub(super) fn failures_view(&self, words: &PageWords) -> FailuresView {
         let all = self.sum_states(&UNDELIVERED_STATES);
         let reasons = self.figures().map(|figures| figures.failures.most_frequent()).unwrap_or_default();
@@ -143,7 +152,10 @@ impl RunPage<'_> {
             let state = words.kind("state", reason.state.name()).map(str::to_owned);
             drawn.push(match reason.text {
                 "" => Bar::new(words.say("run.no-reason"), reason.rows, "bad").with_note(state),
-                text => Bar::new(text, reason.rows, "bad").with_foreign_label().with_note(state),
+                text => Bar::new(text, reason.rows, "bad")
+                    .with_foreign_label()
+                    .with_note(state)
+                    .with_path(self.path_of_reason(reason.state, text)),
             });
         }
         let others = all.saturating_sub(drawn.iter().map(|bar| bar.value).sum());
@@ -159,7 +171,11 @@ impl RunPage<'_> {
             .iter()
             .filter_map(|state| Some(RowsOfState { state, path: format!("{}?state={state}", self.rows?) }))
             .collect();
-        FailuresView { all, bars: scale_bars(drawn, None), rows, command }
+        let run = self.run();
+        let is_retried = run.live && run.purged_at.is_none() && !run.is_shared_single_run();
+        let retry = || self.format_command(format!("retry {} --state {}", run.name(), states.join(",")));
+        let retry = is_retried.then(retry);
+        FailuresView { all, bars: scale_bars(drawn, None), rows, command, retry }
     }
 }
 

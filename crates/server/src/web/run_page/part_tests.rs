@@ -22,7 +22,8 @@ fn sample_view(rows: &[RowCase], language: PageLanguage) -> RunPageView {
         RunReport::load_with_figures(&ledger, run).await.unwrap()
     });
     let (now, command) = (Timestamp::UNIX_EPOCH, |arguments: String| format!("campaign {arguments}"));
-    RunPage { report: &report, now, left: None, zone: &TimeZone::UTC, command: &command, rows: None }.to_view(language)
+    RunPage { report: &report, title: None, now, left: None, zone: &TimeZone::UTC, command: &command, rows: None }
+        .to_view(language)
 }
 
 /// A run whose gateway answered with this text.
@@ -132,7 +133,7 @@ fn remaining_time_is_a_duration_or_a_finish_time() {
     for (seconds, expected) in table {
         let left = Some(Duration::from_secs(seconds));
         let (now, zone) = (Timestamp::UNIX_EPOCH, &TimeZone::UTC);
-        let page = RunPage { report: &report, now, left, zone, command: &command, rows: None };
+        let page = RunPage { report: &report, title: None, now, left, zone, command: &command, rows: None };
         let html = render_run_part(PageLanguage::English, &page.to_view(PageLanguage::English), RunPagePart::Sentence)
             .unwrap();
         let words = Html::read(&format!("<!doctype html>{html}")).elements[0].words().replace('\u{a0}', " ");

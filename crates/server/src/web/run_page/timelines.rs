@@ -253,15 +253,14 @@ impl RunPage<'_> {
         let rate = figures.terms.as_ref().and_then(|terms| terms.rate);
         let most = rate.map(|rate| (rate * requests.sent.point_seconds() as f64).ceil() as u64);
         let named = |()| (words.say("run.sent").to_owned(), "c-sent".to_owned());
-        let number = |label: &str, value| NumberView { label: label.to_owned(), value };
         let time = |of_100| requests.answer_quantile(of_100).map(|time| words.format_duration(time));
         Some(PaceView {
             chart: self.timed_view(words, &requests.sent, named, |()| false, most, words.say("run.pace-chart")),
             allowed: rate.map(|rate| words.say_with("run.allowed", &[("rate", &words.format_decimal(rate))])),
             numbers: vec![
-                number(words.say("run.requests"), requests.requests),
-                number(words.say("run.operations"), requests.messages),
-                number(words.say("run.unanswered"), requests.unanswered),
+                NumberView::new(words.say("run.requests"), requests.requests),
+                NumberView::new(words.say("run.operations"), requests.messages),
+                NumberView::new(words.say("run.unanswered"), requests.unanswered),
             ],
             answers: time(50)
                 .zip(time(95))

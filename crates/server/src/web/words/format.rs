@@ -102,6 +102,9 @@ impl PageWords {
     }
 }
 
+/// The number of letters of a month on an axis.
+const SHORT_MONTH: usize = 3;
+
 impl PageWords {
     /// A day: `21 November 2026`.
     #[must_use]
@@ -109,6 +112,14 @@ impl PageWords {
         let (day, month, year) = (date.day().to_string(), date.month().to_string(), date.year().to_string());
         let month = self.kind("month", &month).unwrap_or_default();
         self.say_with("moment.day", &[("day", &day), ("month", month), ("year", &year)])
+    }
+
+    /// A day on an axis: `21 Nov`.
+    #[must_use]
+    pub fn format_short_day(&self, date: Date) -> String {
+        let month = date.month().to_string();
+        let month: String = self.kind("month", &month).unwrap_or_default().chars().take(SHORT_MONTH).collect();
+        format!("{}{FIRM}{month}", date.day())
     }
 
     /// A time of day to the minute, in 24 hours: `09:05`.
@@ -121,6 +132,13 @@ impl PageWords {
     #[must_use]
     pub fn format_moment(&self, moment: &Zoned) -> String {
         let (day, time) = (self.format_day(moment.date()), self.format_time(moment.time()));
+        self.say_with("moment.moment", &[("day", &day), ("time", &time)])
+    }
+
+    /// A moment to the second, in its zone: `21 November 2026, 09:05:07`.
+    #[must_use]
+    pub fn format_second(&self, moment: &Zoned) -> String {
+        let (day, time) = (self.format_day(moment.date()), moment.time().strftime("%H:%M:%S").to_string());
         self.say_with("moment.moment", &[("day", &day), ("time", &time)])
     }
 

@@ -28,12 +28,38 @@ fn word_kinds() -> BTreeMap<&'static str, Vec<String>> {
         ("resource", owned(&["program", "address", "source"])),
         ("state", owned(&RowState::ALL.map(RowState::name))),
         ("schedule-state", owned(&["armed", "paused", "changed", "damaged"])),
-        ("action", owned(&["stop", "pause", "resume", "suppress", "sent", "not-sent", "send-again"])),
+        (
+            "action",
+            owned(&[
+                "stop",
+                "pause",
+                "resume",
+                "suppress",
+                "unsuppress",
+                "reconcile",
+                "sent",
+                "not-sent",
+                "send-again",
+            ]),
+        ),
         ("outcome", owned(&["begun", "done", "unchanged", "refused", "failed"])),
-        ("confirmation", owned(&["stop", "not-sending", "resolve", "pause", "resume", "suppress", "suppressed"])),
+        ("confirmation", confirmations()),
+        ("nav", owned(&["overview", "runs", "schedules", "opt-outs", "replies", "campaigns"])),
+        ("language", PageLanguage::ALL.map(|language| language.code().to_owned()).to_vec()),
+        ("column", owned(&["campaign", "state", "started", "recipients", "delivered", "read", "failed", "cost"])),
+        ("days", owned(&["1", "7", "30", "90"])),
+        ("period", owned(&["today", "week"])),
+        ("tile", owned(&["sent", "delivered", "read", "failed", "in_doubt", "cost"])),
         ("change", owned(&["found", "not_found", "unresolved", "sent", "not_sent", "send_again", "retry"])),
         ("status", RunStatus::NAMES.map(str::to_owned).to_vec()),
     ])
+}
+
+/// The confirmations of actions.
+fn confirmations() -> Vec<String> {
+    let of_runs = ["stop", "not-sending", "resolve", "reconcile", "reconciling"];
+    let others = ["pause", "resume", "suppress", "suppressed", "unsuppress", "not-listed"];
+    of_runs.into_iter().chain(others).map(str::to_owned).collect()
 }
 
 /// All fixed skip reasons, without those that name a value of the row.

@@ -1,0 +1,238 @@
+//! Costs, budgets and deliveries per day of recent runs, from their stored figures.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan as _};
+use serde::Serialize;
+
+use super::caches::ListedFigures;
+use super::page_error::PageError;
+use super::request::PageRequest;
+use super::runs::{is_regular, start_of_days};
+use crate::web::cache::{CachePolicy, SingleFlightCache};
+use crate::web::charts::{ColumnChart, ColumnInput, draw_columns};
+use crate::web::words::{PageWords, zone_name};
+use campaign_core::domain::{Amount, Channel};
+use campaign_engine::report::RunList;
+use campaign_ledger::{LedgerError, Run, RunId, share_budget};
+
+/// The number of days in the chart, including today.
+const SHOWN_DAYS: u32 = 14;
+/// How many days before them a run can start whose messages are still delivered on them.
+const DELIVERY_DAYS: u32 = 5;
+/// The share of a budget above which it is nearly used, in percent.
+const TIGHT_PERCENT: u64 = 80;
+
+/// The policy for the activity: reading it takes at most 1/20 of the time.
+const ACTIVITY_POLICY: CachePolicy = CachePolicy {
+    min_ttl: Duration::from_secs(2),
+    ttl_factor: 20,
+    timeout: Duration::from_millis(150),
+    max_entries: 4,
+};
+
+/// Cached activities, by time zone and day.
+pub(super) struct ActivityCache(SingleFlightCache<RecentActivity, (String, Date)>);
+
+impl Default for ActivityCache {
+    fn default() -> Self {
+        Self(SingleFlightCache::new(ACTIVITY_POLICY))
+    }
+}
+
+/// The cost of a run, and the limit that it shares with the other runs of its edition.
+struct RunMoney {
+    cost: Amount,
+    currency: Option<String>,
+}
+
+/// A budget that is nearly used.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct TightBudget {
+    /// The latest run that uses it.
+    pub(super) run: String,
+    used: Amount,
+    limit: Amount,
+    currency: Option<String>,
+}
+
+impl TightBudget {
+    pub(super) fn format_used(&self, words: &PageWords) -> String {
+        words.format_money(self.used, self.currency.as_deref())
+    }
+
+    pub(super) fn format_limit(&self, words: &PageWords) -> String {
+        words.format_money(self.limit, self.currency.as_deref())
+    }
+}
+
+/// What the stored figures of recent regular runs say.
+pub(super) struct RecentActivity {
+    /// The costs of runs with prices.
+    money: HashMap<RunId, RunMoney>,
+    /// The runs whose figures are not counted yet.
+    uncounted: Vec<RunId>,
+    budgets: Vec<TightBudget>,
+    /// Deliveries by channel on each day, all days included.
+    days: BTreeMap<Date, BTreeMap<Option<Channel>, u64>>,
+}
+
+impl RecentActivity {
+    /// The activity of the last days; `None` while counting takes long.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read.
+    pub(super) async fn load(request: &PageRequest, list: &RunList) -> Result<Option<Arc<Self>>, PageError> {
+        let (now, zone) = (request.pages.now(), request.zone.clone());
+        let since = start_of_days(&zone, now, SHOWN_DAYS + DELIVERY_DAYS);
+        let is_recent = |run: &&Run| is_regular(run) && run.began_at >= since;
+        let runs: Vec<Run> = list.views.iter().map(|view| &view.run).filter(is_recent).cloned().collect();
+        let key = (zone_name(&zone).to_owned(), now.to_zoned(zone.clone()).date());
+        let pages = Arc::clone(&request.pages);
+        let load = async move {
+            let mut figures = Vec::with_capacity(runs.len());
+            for run in runs {
+                let stored = pages.figures.load(pages.adapters.ledger.as_ref(), &run).await?;
+                figures.push((run, stored));
+            }
+            Ok::<_, LedgerError>(Self::from_figures(&figures, &zone, now))
+        };
+        Ok(request.pages.activity.0.get_or_load(key, (), load).await?)
+    }
+
+    /// The activity of these runs, which come latest first.
+    fn from_figures(runs: &[(Run, Option<Arc<ListedFigures>>)], zone: &TimeZone, now: Timestamp) -> Self {
+        let today = now.to_zoned(zone.clone()).date();
+        let first = today.saturating_sub(i64::from(SHOWN_DAYS - 1).days());
+        let mut days: BTreeMap<Date, BTreeMap<Option<Channel>, u64>> = BTreeMap::new();
+        days.extend(first.series(1.day()).take_while(|day| *day <= today).map(|day| (day, BTreeMap::new())));
+        let (mut money, mut uncounted) = (HashMap::new(), Vec::new());
+        for (run, figures) in runs {
+            let Some(figures) = figures else {
+                uncounted.push(run.key);
+                continue;
+            };
+            if let Some(cost) = figures.cost {
+                let currency = figures.terms.as_ref().and_then(|terms| terms.currency.clone());
+                money.insert(run.key, RunMoney { cost, currency });
+            }
+            for (_, point) in figures.arrivals.points() {
+                let Some(day) = days.get_mut(&point.from.to_zoned(zone.clone()).date()) else { continue };
+                for (kind, messages) in point.counts {
+                    *day.entry(kind.channel).or_default() += messages;
+                }
+            }
+        }
+        Self { money, uncounted, budgets: find_tight_budgets(runs), days }
+    }
+
+    /// The budgets that are nearly used.
+    pub(super) fn tight_budgets(&self) -> &[TightBudget] {
+        &self.budgets
+    }
+
+    pub(super) fn to_view(&self, request: &PageRequest) -> ActivityView {
+        let words = request.words();
+        let mut channels: Vec<Option<Channel>> = self.days.values().flat_map(BTreeMap::keys).copied().collect();
+        channels.sort_unstable();
+        channels.dedup();
+        let name = |channel: Option<Channel>| match channel {
+            Some(channel) => words.kind("channel", channel.name()).unwrap_or_default().to_owned(),
+            None => words.say("run.no-channel").to_owned(),
+        };
+        let class = |channel: Option<Channel>| {
+            channel.map_or_else(|| "c-none".to_owned(), |channel| format!("c-{}", channel.name().replace('/', "-")))
+        };
+        let label = |day: &Date| words.format_short_day(*day);
+        let values = |day: &BTreeMap<Option<Channel>, u64>| -> Vec<u64> {
+            channels.iter().map(|channel| day.get(channel).copied().unwrap_or_default()).collect()
+        };
+        let input = ColumnInput {
+            series: channels.iter().map(|channel| (name(*channel), class(*channel))).collect(),
+            columns: self.days.iter().map(|(day, counts)| (label(day), values(counts))).collect(),
+        };
+        let row = |(day, counts): (&Date, &BTreeMap<Option<Channel>, u64>)| DayRow {
+            day: words.format_day(*day),
+            counts: values(counts),
+        };
+        ActivityView {
+            chart: (!channels.is_empty()).then(|| draw_columns(input, |number| words.format_number(number))),
+            rows: self.days.iter().rev().map(row).collect(),
+            uncounted: self.uncounted.len() as u64,
+        }
+    }
+}
+
+/// The budgets of the latest runs that are nearly used, counting all runs of the edition whose figures are known.
+fn find_tight_budgets(runs: &[(Run, Option<Arc<ListedFigures>>)]) -> Vec<TightBudget> {
+    let mut budgets: Vec<TightBudget> = Vec::new();
+    for (place, (run, figures)) in runs.iter().enumerate() {
+        let Some(terms) = figures.as_ref().and_then(|figures| figures.terms.as_ref()) else { continue };
+        let Some(limit) = terms.budget.cost else { continue };
+        if runs[..place].iter().any(|(later, _)| share_budget(run, later)) {
+            continue;
+        }
+        let shared = runs[place..].iter().filter(|(other, _)| share_budget(run, other));
+        let used = shared.filter_map(|(_, figures)| figures.as_ref()?.cost).sum();
+        let is_tight = |used: Amount| used.saturating_mul(100) >= limit.saturating_mul(TIGHT_PERCENT);
+        if is_tight(used) {
+            budgets.push(TightBudget { run: run.name(), used, limit, currency: terms.currency.clone() });
+        }
+    }
+    budgets
+}
+
+/// Deliveries per day, as a chart and a table.
+#[derive(Serialize)]
+pub(super) struct ActivityView {
+    /// `None` without deliveries.
+    chart: Option<ColumnChart>,
+    rows: Vec<DayRow>,
+    /// The number of runs that are not counted yet.
+    uncounted: u64,
+}
+
+#[derive(Serialize)]
+struct DayRow {
+    day: String,
+    counts: Vec<u64>,
+}
+
+/// The costs of runs by currency.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct MoneySums {
+    sums: BTreeMap<Option<String>, Amount>,
+    /// The number of runs that are not counted yet.
+    uncounted: u64,
+}
+
+impl MoneySums {
+    /// The sums of these runs.
+    pub(super) fn of_runs(activity: &RecentActivity, runs: impl Iterator<Item = RunId>) -> Self {
+        let mut money = Self::default();
+        for run in runs {
+            if let Some(RunMoney { cost, currency }) = activity.money.get(&run) {
+                let sum = money.sums.entry(currency.clone()).or_default();
+                *sum = sum.saturating_add(*cost);
+            } else if activity.uncounted.contains(&run) {
+                money.uncounted += 1;
+            }
+        }
+        money
+    }
+
+    /// The sums in words, with a note about runs that are missing; `None` if no run has prices.
+    pub(super) fn format(&self, words: &PageWords) -> Option<(String, Option<String>)> {
+        if self.sums.is_empty() {
+            return None;
+        }
+        let sums: Vec<String> =
+            self.sums.iter().map(|(currency, sum)| words.format_money(*sum, currency.as_deref())).collect();
+        let note = (self.uncounted > 0).then(|| words.count("overview.uncounted", self.uncounted, &[]));
+        Some((sums.join(" + "), note))
+    }
+}

@@ -1,0 +1,235 @@
+//! The pages of opt-outs and of replies that look like one, and their cached counts.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::response::Response;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp, ToSpan as _};
+use serde::Serialize;
+
+use super::page_error::PageError;
+use super::request::{PageRequest, encode_path_segment};
+use super::run::done_message;
+use crate::web::cache::{CachePolicy, SingleFlightCache};
+use crate::web::charts::{Bar, scale_bars};
+use campaign_engine::report::{UnclearReply, find_unclear_replies, load_display_zone};
+use campaign_ledger::{Ledger, LedgerError, Run, RunFilter};
+
+#[derive(Serialize)]
+struct OptOutsPageView {
+    /// The confirmation of the last action.
+    done: Option<String>,
+    opt_outs: Option<OptOutsView>,
+    /// Why a part of the suppression list cannot be read.
+    problem: Option<String>,
+}
+
+#[derive(Serialize)]
+struct RepliesPageView {
+    replies: Option<RepliesView>,
+}
+
+#[derive(Serialize)]
+struct OptOutsView {
+    all: u64,
+    /// The recipients on each of the last days.
+    days: Vec<Bar>,
+}
+
+/// Replies that look like an opt-out and were not recorded as such.
+#[derive(Serialize)]
+struct RepliesView {
+    all: usize,
+    newest: Vec<ReplyLine>,
+}
+
+#[derive(Serialize)]
+struct ReplyLine {
+    at: String,
+    to: String,
+    text: String,
+    run: String,
+    path: String,
+}
+
+/// Shows how many recipients opted out, and the forms that change the list.
+pub(super) async fn show_opt_outs(request: PageRequest) -> Response {
+    let view = async {
+        let counted = request.pages.opt_outs.read_days(&request.pages.adapters.ledger, request.pages.now()).await;
+        let (counted, problem) = match counted {
+            Ok(counted) => (counted, None),
+            Err(error) if error.concerns_records() => (None, Some(error.describe_damage())),
+            Err(error) => return Err(error.into()),
+        };
+        let opt_outs = counted.map(|counted| opt_outs_view(&request, &counted));
+        Ok(OptOutsPageView { done: done_message(&request), opt_outs, problem })
+    };
+    let view: Result<_, PageError> = view.await;
+    request.respond("pages/opt_outs.html", view)
+}
+
+/// Shows the replies that look like an opt-out and were not recorded as one.
+pub(super) async fn show_replies(mut request: PageRequest) -> Response {
+    let view = async {
+        let ledger = request.pages.adapters.ledger.clone();
+        let to_review = request.pages.opt_outs.read_replies(&ledger, request.pages.now()).await?;
+        if let Some(to_review) = &to_review {
+            request.use_common_zone(to_review.newest.iter().map(|review| &review.zone));
+        }
+        Ok(RepliesPageView { replies: to_review.map(|to_review| replies_view(&request, &to_review)) })
+    };
+    let view: Result<_, PageError> = view.await;
+    request.respond("pages/replies.html", view)
+}
+
+fn opt_outs_view(request: &PageRequest, counted: &OptOutDays) -> OptOutsView {
+    let day = |(date, recipients): (&Date, &u64)| Bar::new(request.words().format_day(*date), *recipients, "whole");
+    OptOutsView { all: counted.all, days: scale_bars(counted.days.iter().rev().map(day).collect(), None) }
+}
+
+fn replies_view(request: &PageRequest, to_review: &RepliesToReview) -> RepliesView {
+    let line = |ReplyToReview { run, zone, reply }: &ReplyToReview| ReplyLine {
+        at: request.format_moment_in(zone, reply.at),
+        to: request.format_number(reply.phone),
+        text: request.mask_text(&reply.text, Some(reply.phone)),
+        path: format!("/runs/{}/rows/{}", encode_path_segment(run), reply.row),
+        run: run.clone(),
+    };
+    RepliesView { all: to_review.all, newest: to_review.newest.iter().map(line).collect() }
+}
+
+/// The number of days whose opt-outs are shown.
+pub(super) const SHOWN_DAYS: i64 = 30;
+/// The number of records per read.
+const BATCH_SIZE: u32 = 10_000;
+/// The largest age and the largest number of runs whose replies are read.
+const MAX_RUN_AGE: SignedDuration = SignedDuration::from_hours(30 * 24);
+const MAX_RUNS: usize = 50;
+/// The number of replies that are shown.
+const SHOWN_REPLIES: usize = 20;
+
+/// The policy for opt-outs and replies: reading them takes at most 1/50 of the time.
+const OPT_OUT_POLICY: CachePolicy =
+    CachePolicy { min_ttl: Duration::from_secs(10), ttl_factor: 50, timeout: Duration::from_secs(4), max_entries: 1 };
+
+/// Cached opt-outs and replies.
+pub(super) struct OptOutCache {
+    days: SingleFlightCache<OptOutDays>,
+    replies: SingleFlightCache<RepliesToReview>,
+}
+
+impl Default for OptOutCache {
+    fn default() -> Self {
+        Self { days: SingleFlightCache::new(OPT_OUT_POLICY), replies: SingleFlightCache::new(OPT_OUT_POLICY) }
+    }
+}
+
+/// The suppression list in figures.
+#[derive(Clone, Debug, Default)]
+pub(super) struct OptOutDays {
+    /// The number of opt-outs on each of the last days, in their order; only days with an opt-out.
+    pub(super) days: BTreeMap<Date, u64>,
+    /// The number of recipients on the list.
+    pub(super) all: u64,
+}
+
+/// Replies that look like an opt-out and were not recorded as such.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RepliesToReview {
+    /// The newest replies.
+    pub(super) newest: Vec<ReplyToReview>,
+    /// The number of replies.
+    pub(super) all: usize,
+}
+
+/// A reply with the name and the time zone of its run.
+#[derive(Clone, Debug)]
+pub(super) struct ReplyToReview {
+    pub(super) run: String,
+    pub(super) zone: TimeZone,
+    pub(super) reply: UnclearReply,
+}
+
+impl OptOutCache {
+    /// The opt-outs by day; `None` while counting takes long.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub(super) async fn read_days(
+        &self,
+        ledger: &Arc<dyn Ledger>,
+        now: Timestamp,
+    ) -> Result<Option<Arc<OptOutDays>>, LedgerError> {
+        let ledger = Arc::clone(ledger);
+        self.days.get_or_load((), (), async move { count_opt_outs(ledger.as_ref(), now).await }).await
+    }
+
+    /// The replies to review; `None` while reading them takes long.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub(super) async fn read_replies(
+        &self,
+        ledger: &Arc<dyn Ledger>,
+        now: Timestamp,
+    ) -> Result<Option<Arc<RepliesToReview>>, LedgerError> {
+        let ledger = Arc::clone(ledger);
+        self.replies.get_or_load((), (), async move { read_replies_to_review(ledger.as_ref(), now).await }).await
+    }
+
+    /// Removes the cached values after a page recorded an opt-out.
+    pub(super) async fn invalidate(&self) {
+        self.days.clear().await;
+        self.replies.clear().await;
+    }
+}
+
+async fn count_opt_outs(ledger: &dyn Ledger, now: Timestamp) -> Result<OptOutDays, LedgerError> {
+    let zone = TimeZone::system();
+    let today = now.to_zoned(zone.clone()).date();
+    let since = today.checked_sub((SHOWN_DAYS - 1).days()).unwrap_or(today);
+    let (mut counted, mut next) = (OptOutDays::default(), None);
+    loop {
+        let part = ledger.list_opt_outs(next, BATCH_SIZE).await?;
+        for opt_out in &part.entries {
+            let day = opt_out.at.to_zoned(zone.clone()).date();
+            counted.all += 1;
+            if day >= since {
+                *counted.days.entry(day).or_default() += 1;
+            }
+        }
+        match part.next {
+            Some(following) => next = Some(following),
+            None => return Ok(counted),
+        }
+    }
+}
+
+async fn read_replies_to_review(ledger: &dyn Ledger, now: Timestamp) -> Result<RepliesToReview, LedgerError> {
+    // A damaged run is shown among the runs; the replies to others are shown nevertheless.
+    let stored = ledger.list_stored_runs(RunFilter { live: true, ..RunFilter::all() }).await?;
+    let mut runs: Vec<Run> = stored.into_iter().filter_map(Result::ok).collect();
+    runs.retain(|run| run.receipts > 0 && run.purged_at.is_none() && now.duration_since(run.began_at) < MAX_RUN_AGE);
+    runs.sort_unstable_by_key(|run| std::cmp::Reverse(run.began_at));
+    let mut replies = Vec::new();
+    for run in runs.iter().take(MAX_RUNS) {
+        let name = run.name();
+        let unclear = match find_unclear_replies(ledger, run).await {
+            Err(error) if error.concerns_records() => continue,
+            unclear => unclear?,
+        };
+        if unclear.is_empty() {
+            continue;
+        }
+        let zone = load_display_zone(ledger, run).await;
+        let of_run = |reply| ReplyToReview { run: name.clone(), zone: zone.clone(), reply };
+        replies.extend(unclear.into_iter().map(of_run));
+    }
+    replies.sort_by_key(|review| std::cmp::Reverse(review.reply.at));
+    let all = replies.len();
+    replies.truncate(SHOWN_REPLIES);
+    Ok(RepliesToReview { newest: replies, all })
+}

@@ -1,0 +1,356 @@
+//! The overview: figures of today and of the last days, what is being sent, what needs attention, and what is next.
+
+use std::time::Duration;
+
+use axum::response::Response;
+use jiff::{SignedDuration, Timestamp};
+use serde::Serialize;
+use tokio::time::timeout;
+
+use super::activity::{ActivityView, MoneySums, RecentActivity};
+use super::decisions::OrderOutcome;
+use super::page_error::PageError;
+use super::request::PageRequest;
+use super::run::done_message;
+use super::runs::{DamagedLine, MessageSums, RunLine, is_regular, run_path, start_of_days};
+use super::schedules::{NextOccurrence, next_occurrences, schedule_zones};
+use crate::web::charts::{Bar, Length, scale_bars};
+use crate::web::run_page::format_share;
+use campaign_engine::report::{RunList, RunStatus, RunView};
+use campaign_ledger::{LedgerError, RowState};
+use campaign_runs::{ScheduleStatus, ScheduleView, load_schedule_views, run_blocking, wants_receipts};
+
+/// The number of recent runs.
+const SHOWN_RUNS: usize = 8;
+/// The number of runs that are being sent.
+const SHOWN_SENDING: usize = 6;
+/// The number of next occurrences.
+const SHOWN_OCCURRENCES: usize = 6;
+/// The number of recent actions.
+const SHOWN_ORDERS: usize = 10;
+/// The number of matters that need attention.
+const SHOWN_MATTERS: usize = 12;
+/// How long the page waits for the time left of a run that is being sent, for replies and for opt-outs.
+const READING_TIMEOUT: Duration = Duration::from_millis(200);
+/// The age up to which a run that stopped needs attention.
+const STOPPED_AGE: SignedDuration = SignedDuration::from_hours(30 * 24);
+/// The time within which the first receipt of a run is expected.
+const RECEIPT_DELAY: SignedDuration = SignedDuration::from_mins(30);
+/// The age up to which missing receipts need attention.
+const RECEIPT_AGE: SignedDuration = SignedDuration::from_hours(4 * 24);
+
+#[derive(Serialize)]
+struct OverviewPageView {
+    /// The confirmation of the last action.
+    done: Option<String>,
+    /// Whether reading the runs takes long.
+    reading: bool,
+    damaged: Vec<DamagedLine>,
+    /// Today and the last seven days.
+    periods: Vec<PeriodView>,
+    sending: Vec<SendingView>,
+    matters: Vec<Matter>,
+    /// The number of further matters.
+    more_matters: usize,
+    next: Vec<NextOccurrence>,
+    /// Messages per day by channel; `None` while counting takes long.
+    activity: Option<ActivityView>,
+    runs: Vec<RunLine>,
+    orders: Vec<OrderLine>,
+}
+
+/// The figures of the runs that started in a period.
+#[derive(Serialize)]
+struct PeriodView {
+    /// `today` or `week`.
+    name: &'static str,
+    tiles: Vec<Tile>,
+}
+
+/// A figure with its name and what it is a part of.
+#[derive(Serialize)]
+struct Tile {
+    name: &'static str,
+    value: String,
+    note: Option<String>,
+    /// The class of the stylesheet, if it needs attention.
+    class: &'static str,
+}
+
+/// A run that is being sent.
+#[derive(Serialize)]
+struct SendingView {
+    name: String,
+    path: String,
+    rehearsal: bool,
+    /// The processed share of its messages.
+    length: Length,
+    percent: String,
+    progress: String,
+}
+
+/// A matter that needs attention.
+#[derive(Serialize)]
+struct Matter {
+    /// `bad`, `warn` or `note`.
+    class: &'static str,
+    text: String,
+    /// A reason in English.
+    english: Option<String>,
+    path: String,
+}
+
+#[derive(Serialize)]
+struct OrderLine {
+    at: String,
+    by: String,
+    order: String,
+    of: String,
+    /// `None` in orders of earlier versions.
+    outcome: Option<&'static str>,
+}
+
+pub(super) async fn show_overview(mut request: PageRequest) -> Response {
+    let view = build_view(&mut request).await;
+    request.respond("pages/overview.html", view)
+}
+
+async fn build_view(request: &mut PageRequest) -> Result<OverviewPageView, PageError> {
+    let read = request.pages.run_list.read_latest().await?;
+    let reading = read.is_none();
+    let list = read.unwrap_or_default();
+    let schedules = load_schedule_views(&request.pages.adapters).await?;
+    let latest: Vec<&RunView> = list.views.iter().filter(|view| is_regular(&view.run)).take(SHOWN_RUNS).collect();
+    let mut zones = schedule_zones(&schedules);
+    for view in &latest {
+        zones.push(request.pages.traits.load(request.ledger(), &view.run).await.zone);
+    }
+    request.use_common_zone(&zones);
+    let (ledger, now) = (request.pages.adapters.ledger.clone(), request.pages.now());
+    // A value that takes longer is shown when the page is loaded again.
+    let (activity, replies, opt_outs) = tokio::join!(
+        RecentActivity::load(request, &list),
+        timeout(READING_TIMEOUT, request.pages.opt_outs.read_replies(&ledger, now)),
+        timeout(READING_TIMEOUT, request.pages.opt_outs.read_days(&ledger, now)),
+    );
+    let (activity, replies) = (activity?, replies.ok().transpose()?.flatten());
+    let mut matters = find_matters(request, &list, &schedules, activity.as_deref()).await?;
+    matters.extend(replies.and_then(|replies| replies_matter(request, replies.all)));
+    if let Ok(Err(error)) = opt_outs {
+        matters.push(opt_outs_matter(request, error)?);
+    }
+    matters.sort_by_key(|matter| matter.class != "bad");
+    let more_matters = matters.len().saturating_sub(SHOWN_MATTERS);
+    matters.truncate(SHOWN_MATTERS);
+    let mut runs = Vec::with_capacity(latest.len());
+    for view in latest {
+        runs.push(RunLine::load(request, view).await?);
+    }
+    let orders = request.pages.orders.clone();
+    let orders = run_blocking(move || orders.read_latest(SHOWN_ORDERS)).await??;
+    Ok(OverviewPageView {
+        done: done_message(request),
+        reading,
+        damaged: list.damaged.iter().map(DamagedLine::new).collect(),
+        periods: [("today", 1), ("week", 7)]
+            .map(|(name, days)| period_view(request, &list, activity.as_deref(), name, days))
+            .into(),
+        sending: sending_views(request, &list).await,
+        matters,
+        more_matters,
+        next: next_occurrences(request, &schedules, SHOWN_OCCURRENCES),
+        activity: activity.map(|activity| activity.to_view(request)),
+        runs,
+        orders: orders
+            .into_iter()
+            .map(|order| OrderLine {
+                at: request.format_moment(order.at),
+                by: order.by,
+                order: order.order,
+                of: order.of,
+                outcome: order.outcome.map(OrderOutcome::word),
+            })
+            .collect(),
+    })
+}
+
+/// The figures of the regular runs that started on these days.
+fn period_view(
+    request: &PageRequest,
+    list: &RunList,
+    activity: Option<&RecentActivity>,
+    name: &'static str,
+    days: u32,
+) -> PeriodView {
+    let since = start_of_days(&request.zone, request.pages.now(), days);
+    let started = || list.views.iter().filter(|view| is_regular(&view.run) && view.run.began_at >= since);
+    let sums = started().fold(MessageSums::default(), |sums, view| sums.plus(MessageSums::from_counts(&view.counts)));
+    let words = request.words();
+    let number = |number: u64| words.format_number(number);
+    let share = |part: u64, whole: u64| format_share(words, part, whole).unwrap_or_else(|| "–".to_owned());
+    let tile = |name, value, note| Tile { name, value, note, class: "" };
+    let runs = started().count() as u64;
+    let mut tiles = vec![
+        tile("sent", number(sums.accepted), Some(words.count("overview.runs", runs, &[]))),
+        tile("delivered", share(sums.delivered, sums.accepted), Some(number(sums.delivered))),
+        tile("read", share(sums.read, sums.accepted), Some(number(sums.read))),
+        Tile {
+            class: if sums.failed > 0 { "tile-bad" } else { "" },
+            ..tile("failed", share(sums.failed, sums.answered()), Some(number(sums.failed)))
+        },
+        Tile { class: if sums.doubt > 0 { "tile-warn" } else { "" }, ..tile("in_doubt", number(sums.doubt), None) },
+    ];
+    if let Some(activity) = activity {
+        let money = MoneySums::of_runs(activity, started().map(|view| view.run.key));
+        tiles.extend(money.format(words).map(|(value, note)| tile("cost", value, note)));
+    }
+    PeriodView { name, tiles }
+}
+
+/// The runs that are being sent, with their progress.
+async fn sending_views(request: &PageRequest, list: &RunList) -> Vec<SendingView> {
+    let mut sending = Vec::new();
+    let running = list.views.iter().filter(|view| view.status == RunStatus::Sending);
+    for view in running.take(SHOWN_SENDING) {
+        let reading = request.pages.run_watcher.read_once(view.run.key);
+        let reading = timeout(READING_TIMEOUT, reading).await.ok().flatten().and_then(Result::ok);
+        let view = reading.as_ref().map_or(view, |reading| &reading.report.view);
+        let waiting: u64 = [RowState::Planned, RowState::Sending].map(|state| view.counts.get(state)).iter().sum();
+        let skipped: u64 = [RowState::Skipped, RowState::Invalid].map(|state| view.counts.get(state)).iter().sum();
+        let planned = view.run.recipients.saturating_sub(skipped);
+        let processed = planned.saturating_sub(waiting);
+        let length = scale_bars(vec![Bar::new("", processed, "")], Some(planned)).pop().map(|bar| bar.length);
+        let progress = match &reading {
+            Some(reading) => super::run::progress_sentence(request, reading),
+            None => request.words().count(
+                "run.processed",
+                planned,
+                &[("processed", &request.words().format_number(processed))],
+            ),
+        };
+        sending.push(SendingView {
+            name: view.run.name(),
+            path: run_path(&view.run.name()),
+            rehearsal: !view.run.live,
+            length: length.unwrap_or_default(),
+            percent: format_share(request.words(), processed, planned).unwrap_or_default(),
+            progress,
+        });
+    }
+    sending
+}
+
+/// What needs attention about runs, schedules and budgets.
+async fn find_matters(
+    request: &PageRequest,
+    list: &RunList,
+    schedules: &[ScheduleView],
+    activity: Option<&RecentActivity>,
+) -> Result<Vec<Matter>, PageError> {
+    let (words, now) = (request.words(), request.pages.now());
+    let mut matters = Vec::new();
+    for view in list.views.iter().filter(|view| is_regular(&view.run)) {
+        matters.extend(doubt_matter(request, view));
+        matters.extend(stopped_matter(request, view, now));
+    }
+    for schedule in schedules {
+        matters.extend(schedule_matter(request, schedule));
+    }
+    if let Some(activity) = activity {
+        for budget in activity.tight_budgets() {
+            let text = words.say_with(
+                "matter.budget",
+                &[("name", &budget.run), ("what", &budget.format_used(words)), ("all", &budget.format_limit(words))],
+            );
+            matters.push(Matter { class: "warn", text, english: None, path: run_path(&budget.run) });
+        }
+    }
+    for view in runs_without_receipts(list, now).await? {
+        let text = words.say_with("matter.receipts", &[("name", &view.run.name())]);
+        matters.push(Matter { class: "warn", text, english: None, path: run_path(&view.run.name()) });
+    }
+    Ok(matters)
+}
+
+fn replies_matter(request: &PageRequest, replies: usize) -> Option<Matter> {
+    let text = request.words().count("matter.replies", replies as u64, &[]);
+    (replies > 0).then(|| Matter { class: "warn", text, english: None, path: "/replies".to_owned() })
+}
+
+/// The damage of the suppression list.
+///
+/// # Errors
+/// If the ledger cannot be read at all.
+fn opt_outs_matter(request: &PageRequest, error: LedgerError) -> Result<Matter, PageError> {
+    if !error.concerns_records() {
+        return Err(error.into());
+    }
+    let (text, english) = (request.words().say("matter.opt-outs").to_owned(), Some(error.describe_damage()));
+    Ok(Matter { class: "bad", text, english, path: "/opt-outs".to_owned() })
+}
+
+fn doubt_matter(request: &PageRequest, view: &RunView) -> Option<Matter> {
+    let doubt = MessageSums::from_counts(&view.counts).doubt;
+    if doubt == 0 || view.run.purged_at.is_some() {
+        return None;
+    }
+    let name = view.run.name();
+    let text = request.words().count("matter.doubt", doubt, &[("name", &name)]);
+    Some(Matter { class: "bad", text, english: None, path: format!("{}#run-doubt", run_path(&name)) })
+}
+
+fn stopped_matter(request: &PageRequest, view: &RunView, now: Timestamp) -> Option<Matter> {
+    let key = match view.status {
+        RunStatus::Stopped(_) => "matter.stopped",
+        RunStatus::Interrupted => "matter.interrupted",
+        _ => return None,
+    };
+    let last = view.run.ended_at.unwrap_or(view.run.began_at);
+    if view.run.purged_at.is_some() || now.duration_since(last) > STOPPED_AGE {
+        return None;
+    }
+    let name = view.run.name();
+    let text = match key {
+        "matter.stopped" => request.words().say_with("matter.stopped", &[("name", &name)]),
+        _ => request.words().say_with("matter.interrupted", &[("name", &name)]),
+    };
+    let english = view.status.reason().map(str::to_owned);
+    Some(Matter { class: "bad", text, english, path: run_path(&name) })
+}
+
+fn schedule_matter(request: &PageRequest, schedule: &ScheduleView) -> Option<Matter> {
+    let words = request.words();
+    let name = [("name", schedule.name.as_str())];
+    let (text, english) = match (&schedule.state, &schedule.skipped) {
+        (ScheduleStatus::Damaged(problem), _) => {
+            (words.say_with("matter.schedule-damaged", &name), Some(problem.clone()))
+        }
+        (ScheduleStatus::Changed(_), _) => (words.say_with("matter.schedule-changed", &name), None),
+        (_, Some(skipped)) => {
+            let at = skipped.occurrence.local_time();
+            let when = request.format_moment_in(at.time_zone(), at.timestamp());
+            let text = words.say_with("matter.skipped", &[("name", &schedule.name), ("when", &when)]);
+            (text, Some(skipped.record.why.clone()))
+        }
+        _ => return None,
+    };
+    Some(Matter { class: "bad", text, english, path: "/schedules".to_owned() })
+}
+
+/// The live runs that want receipts but have had none for a while.
+async fn runs_without_receipts(list: &RunList, now: Timestamp) -> Result<Vec<&RunView>, PageError> {
+    let is_silent = |view: &&RunView| {
+        let age = now.duration_since(view.run.began_at);
+        let waiting = [RowState::Accepted, RowState::Queued].map(|state| view.counts.get(state)).iter().sum::<u64>();
+        is_regular(&view.run)
+            && (RECEIPT_DELAY..RECEIPT_AGE).contains(&age)
+            && view.run.receipts == 0
+            && waiting > 0
+            && !view.run.is_shared_single_run()
+            && view.run.purged_at.is_none()
+    };
+    let silent: Vec<&RunView> = list.views.iter().filter(is_silent).take(SHOWN_MATTERS).collect();
+    let runs: Vec<_> = silent.iter().map(|view| view.run.clone()).collect();
+    let wanted = run_blocking(move || runs.iter().map(|run| wants_receipts(run, now)).collect::<Vec<_>>()).await?;
+    Ok(silent.into_iter().zip(wanted).filter(|(_, wanted)| *wanted).map(|(view, _)| view).collect())
+}

@@ -1,0 +1,175 @@
+//! The page of schedules: their state, their next occurrences, and a calendar.
+
+use std::collections::BTreeMap;
+
+use axum::response::Response;
+use jiff::civil::{Date, DateTime};
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan as _, Zoned};
+use serde::Serialize;
+
+use super::page_error::PageError;
+use super::request::{PageRequest, encode_path_segment};
+use super::run::done_message;
+use crate::web::charts::{self, CalendarView};
+use campaign_runs::{ScheduleStatus, ScheduleView, load_schedule_views};
+
+/// The number of days in the calendar, including today.
+const CALENDAR_DAYS: u16 = 30;
+/// The maximum number of occurrences of one schedule.
+const MAX_OCCURRENCES: usize = 62;
+
+#[derive(Serialize)]
+struct SchedulesPageView {
+    /// The confirmation of the last action.
+    done: Option<String>,
+    schedules: Vec<ScheduleLine>,
+    /// The occurrences in a calendar and by day; `None` if there are none.
+    calendar: Option<CalendarView>,
+    days: Vec<DueDay>,
+}
+
+#[derive(Serialize)]
+struct ScheduleLine {
+    name: String,
+    path: String,
+    state: &'static str,
+    /// The damage, in English.
+    problem: Option<String>,
+    /// The time of the last skipped occurrence, if there is one.
+    skipped: Option<String>,
+    /// Why it was skipped, or the findings about the file, in English.
+    why: Vec<String>,
+    next: Option<String>,
+}
+
+/// A day with occurrences.
+#[derive(Serialize)]
+struct DueDay {
+    day: String,
+    due: Vec<DueEntry>,
+}
+
+#[derive(Serialize)]
+struct DueEntry {
+    time: String,
+    name: String,
+    path: String,
+}
+
+pub(super) async fn show_schedules(mut request: PageRequest) -> Response {
+    let view = async {
+        let schedules = load_schedule_views(&request.pages.adapters).await?;
+        request.use_common_zone(&schedule_zones(&schedules));
+        let now = request.pages.now();
+        let days = coming_days(&request, &schedules, now);
+        Ok(SchedulesPageView {
+            done: done_message(&request),
+            schedules: schedules.iter().map(|schedule| schedule_line(&request, schedule)).collect(),
+            calendar: build_calendar(&days, now),
+            days: days.into_values().collect(),
+        })
+    };
+    let view: Result<_, PageError> = view.await;
+    request.respond("pages/schedules.html", view)
+}
+
+/// The zones of the schedules whose next occurrence is known.
+pub(super) fn schedule_zones(schedules: &[ScheduleView]) -> Vec<TimeZone> {
+    let next = schedules.iter().filter_map(|view| view.next.as_ref());
+    next.map(|next| next.local_time().time_zone().clone()).collect()
+}
+
+/// An occurrence that is due.
+#[derive(Serialize)]
+pub(super) struct NextOccurrence {
+    when: String,
+    name: String,
+    path: String,
+}
+
+/// The next occurrences of all active schedules, in their order.
+pub(super) fn next_occurrences(request: &PageRequest, schedules: &[ScheduleView], most: usize) -> Vec<NextOccurrence> {
+    let now = request.pages.now();
+    let mut due = Vec::new();
+    for view in schedules.iter().filter(|view| view.state == ScheduleStatus::Active) {
+        let Some(schedule) = &view.schedule else { continue };
+        let coming = schedule.occurrences_after(now.max(view.since)).take(most);
+        due.extend(coming.map(|occurrence| (occurrence.local_time(), &view.name)));
+    }
+    due.sort_by_key(|(at, name)| (at.timestamp(), (*name).clone()));
+    let next = due.into_iter().take(most).map(|(at, name)| NextOccurrence {
+        when: request.format_moment_in(at.time_zone(), at.timestamp()),
+        name: name.clone(),
+        path: schedule_path(name),
+    });
+    next.collect()
+}
+
+fn schedule_line(request: &PageRequest, view: &ScheduleView) -> ScheduleLine {
+    let next = view.next.as_ref().filter(|_| view.state == ScheduleStatus::Active);
+    let skipped = view.skipped.as_ref();
+    let findings = skipped.into_iter().flat_map(|skipped| &skipped.record.findings).chain(&view.findings);
+    let why = skipped.map(|skipped| skipped.record.why.clone());
+    ScheduleLine {
+        skipped: skipped.map(|skipped| format_local(request, &skipped.occurrence.local_time())),
+        why: why.into_iter().chain(findings.map(ToString::to_string)).collect(),
+        name: view.name.clone(),
+        path: schedule_path(&view.name),
+        state: view.state.as_str(),
+        problem: view.state.problem().map(str::to_owned),
+        next: next.map(|next| format_local(request, &next.local_time())),
+    }
+}
+
+/// A local time; its zone is named if it differs from that of the page.
+fn format_local(request: &PageRequest, at: &Zoned) -> String {
+    request.format_moment_in(at.time_zone(), at.timestamp())
+}
+
+pub(super) fn schedule_path(schedule: &str) -> String {
+    format!("/schedules/{}", encode_path_segment(schedule))
+}
+
+/// The calendar of the next days; `None` without occurrences.
+fn build_calendar(days: &BTreeMap<Date, DueDay>, now: Timestamp) -> Option<CalendarView> {
+    let named = |due: &DueEntry| format!("{} {}", due.time, due.name);
+    let due: BTreeMap<Date, Vec<String>> =
+        days.iter().map(|(date, day)| (*date, day.due.iter().map(named).collect())).collect();
+    // In a time zone behind that of this machine, it may still be yesterday.
+    let (today, earliest) = (local_date(now), *due.keys().next()?);
+    Some(if earliest < today {
+        charts::build_calendar(earliest, CALENDAR_DAYS + 1, &due)
+    } else {
+        charts::build_calendar(today, CALENDAR_DAYS, &due)
+    })
+}
+
+/// The occurrences of the next days, by date in the time zone of their schedule.
+fn coming_days(request: &PageRequest, schedules: &[ScheduleView], now: Timestamp) -> BTreeMap<Date, DueDay> {
+    let end = local_date(now).saturating_add(i64::from(CALENDAR_DAYS).days());
+    let mut due: Vec<(DateTime, &str)> = Vec::new();
+    for view in schedules.iter().filter(|view| view.state == ScheduleStatus::Active) {
+        let Some(schedule) = &view.schedule else { continue };
+        let coming =
+            schedule.occurrences_after(now.max(view.since)).map(|occurrence| occurrence.local_time().datetime());
+        let coming = coming.take_while(|local| local.date() < end).take(MAX_OCCURRENCES);
+        due.extend(coming.map(|local| (local, view.name.as_str())));
+    }
+    due.sort_unstable();
+    let mut days: BTreeMap<Date, DueDay> = BTreeMap::new();
+    for (local, name) in due {
+        let date = local.date();
+        let day = days.entry(date).or_insert_with(|| DueDay { day: request.words().format_day(date), due: Vec::new() });
+        day.due.push(DueEntry {
+            time: request.words().format_time(local.time()),
+            name: name.to_owned(),
+            path: schedule_path(name),
+        });
+    }
+    days
+}
+
+fn local_date(now: Timestamp) -> Date {
+    now.to_zoned(TimeZone::system()).date()
+}

@@ -1,0 +1,221 @@
+//! The search of every page: a run, a campaign, a message ID, a phone number, or a row of the current run.
+//!
+//! The search term is in a form, so that no phone number appears in a URL.
+
+use std::time::Duration;
+
+use axum::extract::Path;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
+use serde::Serialize;
+use tokio::time::Instant;
+
+use super::page_error::{InvalidInput, PageError};
+use super::request::{PageRequest, VerifiedForm, encode_path_segment};
+use super::rows::{RowLine, find_rows_of_phone, row_line};
+use super::runs::run_path;
+use campaign_content::audience::parse_phone_number;
+use campaign_core::domain::{MessageId, Phone, Row};
+use campaign_engine::delivery::FrozenInputs;
+use campaign_engine::report::{RunList, load_copies};
+use campaign_ledger::{LedgerError, Run};
+use campaign_runs::{OptOutTerms, list_opt_outs};
+
+/// How long the lists of runs are searched for a phone number, the latest run first.
+const SEARCH_TIMEOUT: Duration = Duration::from_secs(4);
+/// The largest number of runs and of campaigns that are found.
+const MAX_FOUND: usize = 20;
+
+/// The results of a search.
+#[derive(Default, Serialize)]
+struct SearchPageView {
+    /// Whether something was searched for.
+    searched: bool,
+    /// The problem of the search term.
+    invalid: bool,
+    campaigns: Vec<FoundCampaign>,
+    /// The masked phone number, if the term is one.
+    phone: Option<String>,
+    /// Since when the number has been opted out, and the campaign if it is only one.
+    opt_outs: Vec<FoundOptOut>,
+    runs: Vec<FoundRun>,
+    /// The number of runs whose lists were not searched.
+    unsearched: u64,
+}
+
+#[derive(Serialize)]
+struct FoundCampaign {
+    name: String,
+    path: String,
+}
+
+#[derive(Serialize)]
+struct FoundOptOut {
+    at: String,
+    campaign: Option<String>,
+}
+
+#[derive(Serialize)]
+struct FoundRun {
+    name: String,
+    path: String,
+    rows: Vec<RowLine>,
+}
+
+/// The result of a search.
+enum SearchOutcome {
+    /// The page that was meant.
+    Page(String),
+    /// The places where the term was found.
+    Results(SearchPageView),
+}
+
+/// Shows the search without a term.
+pub(super) async fn show_search(request: PageRequest) -> Response {
+    request.respond("pages/search.html", Ok(SearchPageView::default()))
+}
+
+/// Searches everything, or the run that the form names.
+pub(super) async fn search(form: VerifiedForm) -> Response {
+    let VerifiedForm { request, fields } = form;
+    let (run, wanted) = (fields.get("run").map(str::to_owned), fields.get("wanted").unwrap_or_default());
+    respond_to_search(request, run, wanted).await
+}
+
+/// Searches a run.
+pub(super) async fn search_run(Path(name): Path<String>, form: VerifiedForm) -> Response {
+    let VerifiedForm { request, fields } = form;
+    respond_to_search(request, Some(name), fields.get("wanted").unwrap_or_default()).await
+}
+
+async fn respond_to_search(mut request: PageRequest, run: Option<String>, wanted: &str) -> Response {
+    request.searched = Some(wanted.to_owned());
+    let found = match &run {
+        Some(run) => find_in_run(&mut request, run, wanted).await,
+        None => find_anywhere(&mut request, wanted).await,
+    };
+    match found {
+        Ok(SearchOutcome::Page(path)) => request.respond_to_order(Ok(path)),
+        Ok(SearchOutcome::Results(view)) => request.respond("pages/search.html", Ok(view)),
+        Err(PageError::InvalidInput(_)) => {
+            let view = SearchPageView { searched: true, invalid: true, ..SearchPageView::default() };
+            (StatusCode::UNPROCESSABLE_ENTITY, request.respond("pages/search.html", Ok(view))).into_response()
+        }
+        Err(refusal) => request.respond::<SearchPageView>("pages/search.html", Err(refusal)),
+    }
+}
+
+/// Finds a row of a run by message ID, row number or phone number. If the term is none of these, it is searched for
+/// everywhere.
+async fn find_in_run(request: &mut PageRequest, name: &str, wanted: &str) -> Result<SearchOutcome, PageError> {
+    let run = request.find_run(name).await?;
+    LedgerError::refuse_purged(&run)?;
+    if let Some(row) = resolve_row(&run, wanted) {
+        return Ok(SearchOutcome::Page(format!("{}/rows/{row}", run_path(name))));
+    }
+    let copies = load_copies(request.ledger(), &run).await?;
+    let region = FrozenInputs::from_copies(&copies)?.brief.region;
+    let Ok(phone) = parse_phone_number(wanted, region).or_else(|_| parse_international(wanted)) else {
+        return find_anywhere(request, wanted).await;
+    };
+    let mut view = view_of_phone(request, phone).await?;
+    view.runs.extend(find_phone_in_run(request, &run, phone).await?);
+    Ok(SearchOutcome::Results(view))
+}
+
+async fn find_anywhere(request: &mut PageRequest, wanted: &str) -> Result<SearchOutcome, PageError> {
+    let list = request.pages.run_list.read_latest().await?.ok_or(PageError::Later)?;
+    if let Some(path) = find_page(&list, wanted) {
+        return Ok(SearchOutcome::Page(path));
+    }
+    if let Ok(phone) = parse_international(wanted) {
+        return Ok(SearchOutcome::Results(find_phone(request, &list, phone).await?));
+    }
+    let campaigns = find_campaigns(&list, wanted);
+    if campaigns.is_empty() {
+        return Err(PageError::InvalidInput(InvalidInput::Search));
+    }
+    Ok(SearchOutcome::Results(SearchPageView { searched: true, campaigns, ..SearchPageView::default() }))
+}
+
+fn parse_international(wanted: &str) -> Result<Phone, ()> {
+    parse_phone_number(&format!("+{}", wanted.trim_start_matches('+')), None).map_err(drop)
+}
+
+/// Finds a row of the run by message ID or row number; the ID takes precedence.
+fn resolve_row(run: &Run, wanted: &str) -> Option<Row> {
+    let number: u64 = wanted.parse().ok()?;
+    let by_id = MessageId::new(number).and_then(|id| run.find_row(id));
+    let by_row = u32::try_from(number).ok().map(Row::new);
+    by_id.or_else(|| by_row.filter(|row| *row >= Row::FIRST && *row <= run.last_row()))
+}
+
+/// The page of the run, campaign or message with exactly this name or ID.
+fn find_page(list: &RunList, wanted: &str) -> Option<String> {
+    let mut runs = list.views.iter().map(|view| &view.run);
+    if let Some(id) = wanted.parse().ok().and_then(MessageId::new) {
+        let (run, row) = runs.find_map(|run| Some((run, run.find_row(id)?)))?;
+        return Some(format!("{}/rows/{row}", run_path(&run.name())));
+    }
+    let wanted = wanted.to_lowercase();
+    if wanted.contains('@') {
+        return runs.find(|run| run.name() == wanted).map(|run| run_path(&run.name()));
+    }
+    runs.find(|run| run.campaign == wanted).map(|run| runs_of_campaign(&run.campaign))
+}
+
+fn runs_of_campaign(campaign: &str) -> String {
+    format!("/runs?campaign={}&everything=1", encode_path_segment(campaign))
+}
+
+/// The campaigns whose name contains all words of the term.
+fn find_campaigns(list: &RunList, wanted: &str) -> Vec<FoundCampaign> {
+    let wanted = wanted.to_lowercase();
+    let words: Vec<&str> = wanted.split(|sign: char| !sign.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let mut names: Vec<&str> = list.views.iter().map(|view| view.run.campaign.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let found = names.into_iter().filter(|name| !words.is_empty() && words.iter().all(|word| name.contains(word)));
+    let campaign = |name: &str| FoundCampaign { name: name.to_owned(), path: runs_of_campaign(name) };
+    found.take(MAX_FOUND).map(campaign).collect()
+}
+
+/// What is known about a phone number, without its messages.
+async fn view_of_phone(request: &PageRequest, phone: Phone) -> Result<SearchPageView, PageError> {
+    let entries = list_opt_outs(request.ledger(), phone, &OptOutTerms::default()).await?;
+    let opt_out = |entry: &campaign_ledger::OptOut| FoundOptOut {
+        at: request.format_moment(entry.at),
+        campaign: entry.scope.campaign().map(str::to_owned),
+    };
+    Ok(SearchPageView {
+        searched: true,
+        phone: Some(request.format_number(phone)),
+        opt_outs: entries.iter().map(opt_out).collect(),
+        ..SearchPageView::default()
+    })
+}
+
+/// Finds the messages to a phone number in the lists of all runs, the latest first, until the time is over.
+async fn find_phone(request: &PageRequest, list: &RunList, phone: Phone) -> Result<SearchPageView, PageError> {
+    let mut view = view_of_phone(request, phone).await?;
+    let until = Instant::now() + SEARCH_TIMEOUT;
+    let mut runs = list.views.iter().map(|view| &view.run).filter(|run| run.purged_at.is_none());
+    while view.runs.len() < MAX_FOUND && Instant::now() < until {
+        let Some(run) = runs.next() else { return Ok(view) };
+        match find_phone_in_run(request, run, phone).await {
+            Ok(found) => view.runs.extend(found),
+            // The copies of one run cannot be read; the others are searched nevertheless.
+            Err(_) => view.unsearched += 1,
+        }
+    }
+    view.unsearched += runs.count() as u64;
+    Ok(view)
+}
+
+/// The rows of a run with a phone number; `None` without such rows.
+async fn find_phone_in_run(request: &PageRequest, run: &Run, phone: Phone) -> Result<Option<FoundRun>, PageError> {
+    let rows = find_rows_of_phone(request, run, phone).await?;
+    let path = run_path(&run.name());
+    let rows: Vec<RowLine> = rows.into_iter().map(|row| row_line(request, &path, row)).collect();
+    Ok((!rows.is_empty()).then(|| FoundRun { name: run.name(), path, rows }))
+}
