@@ -11,6 +11,7 @@ mod sending;
 mod suggestions;
 
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -42,11 +43,29 @@ const STYLES: Styles = Styles::styled()
     .literal(AnsiColor::Cyan.on_default().bold())
     .placeholder(AnsiColor::Cyan.on_default());
 
+/// The version of the program, with its commit and the date of the commit if the build knows them:
+/// `0.1.0 (0369fa321c9b 2026-11-27)`.
+///
+/// Builds for packages set both variables (`just dist`). Others do not: Cargo would build this crate again after each
+/// commit if it read `.git`, and the version of a changed working folder would be wrong.
+pub(super) fn program_version() -> &'static str {
+    static VERSION: LazyLock<String> =
+        LazyLock::new(|| format_version(option_env!("CAMPAIGN_COMMIT"), option_env!("CAMPAIGN_COMMIT_DATE")));
+    &VERSION
+}
+
+fn format_version(commit: Option<&str>, date: Option<&str>) -> String {
+    let known = [commit, date].into_iter().flatten().map(str::trim).filter(|part| !part.is_empty());
+    let known: Vec<&str> = known.collect();
+    let version = env!("CARGO_PKG_VERSION");
+    if known.is_empty() { version.to_owned() } else { format!("{version} ({})", known.join(" ")) }
+}
+
 /// Send message campaigns by SMS, Viber, RCS, voice, Telegram and WhatsApp
 #[derive(Debug, Parser)]
 #[command(
     name = "campaign",
-    version,
+    version = program_version(),
     styles = STYLES,
     max_term_width = 100,
     subcommand_required = true,
@@ -288,4 +307,19 @@ pub(super) enum CompletionNames {
     Runs,
     Gateways,
     Campaigns,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn version_has_the_commit_if_the_build_knows_it() {
+        let plain = env!("CARGO_PKG_VERSION");
+        assert_eq!(format_version(None, None), plain);
+        assert_eq!(format_version(Some(""), Some(" ")), plain);
+        assert_eq!(format_version(Some("0369fa321c9b"), None), format!("{plain} (0369fa321c9b)"));
+        let whole = format_version(Some("0369fa321c9b"), Some("2026-11-27"));
+        assert_eq!(whole, format!("{plain} (0369fa321c9b 2026-11-27)"));
+    }
 }
