@@ -13,6 +13,8 @@ mod cli;
 mod connector;
 mod delivery;
 mod docs;
+#[cfg(target_os = "linux")]
+mod doctor;
 mod doubt;
 mod examples;
 #[cfg(target_os = "linux")]

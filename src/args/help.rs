@@ -14,7 +14,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ("Fix", &["reconcile", "resolve", "retry"]),
     ("Automate", &["schedule", "serve", "worker", "connector"]),
     ("People", &["suppress", "find", "forget", "purge"]),
-    ("Administer", &["gateway", "ledger", "sandbox", "completions"]),
+    ("Administer", &["gateway", "ledger", "sandbox", "doctor", "completions"]),
 ];
 
 /// Groups the commands in the help of the program.
@@ -151,6 +151,8 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("schedule resume", "autumn-sale"),
     ("schedule remove", "autumn-sale"),
     ("schedule next", "autumn-sale.yaml --count 10 --from 2027-01-01"),
+    ("doctor", ""),
+    ("doctor", "--gateway production"),
     ("sandbox", ""),
     ("sandbox", "--scenario bad-day.yaml --journal journal.jsonl"),
     ("connector", "--gateway production"),

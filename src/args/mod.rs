@@ -21,8 +21,8 @@ pub(super) use automation::{
 };
 pub(super) use campaign::{CheckArgs, ExplainArgs, Format, InitArgs, PreviewArgs, PreviewedRows, SandboxArgs};
 pub(super) use gateway::{
-    AddArgs, GatewayCommand, GatewayOption, HookArgs, MessageArgs, SingleArgs, SmsTemplatesCommand, TestArgs, TextArgs,
-    ViberTemplatesCommand,
+    AddArgs, DoctorArgs, GatewayCommand, GatewayOption, HookArgs, MessageArgs, SingleArgs, SmsTemplatesCommand,
+    TestArgs, TextArgs, ViberTemplatesCommand,
 };
 pub(super) use help::{build_command, build_command_without_environment};
 pub(super) use ledger::{LedgerCommand, LedgerUrl};
@@ -265,6 +265,11 @@ pub(super) enum Command {
     /// Activate, list, pause and remove schedules
     #[command(subcommand)]
     Schedule(ScheduleCommand),
+    /// Check this machine, the ledger and the gateways
+    ///
+    /// Checks the state folder, disk space, ledger, clock, time zone and file permissions, and whether each gateway can be
+    /// reached, accepts its key and can reach your webhook address. Sends no messages, and changes no ledger tables.
+    Doctor(DoctorArgs),
     /// Start an emulated gateway to rehearse against
     Sandbox(SandboxArgs),
     /// Start the dashboard, webhook endpoint and scheduler

@@ -245,6 +245,7 @@ const CALLS: &[&str] = &[
     "ledger upgrade",
     "sandbox --assumptions",
     "sandbox --listen nowhere",
+    "doctor",
 ];
 
 /// Commands that print scripts, schemas or CSV instead of our objects.
