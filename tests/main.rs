@@ -12,6 +12,7 @@ mod checks;
 mod cli;
 mod connector;
 mod delivery;
+mod demo;
 mod docs;
 #[cfg(target_os = "linux")]
 mod doctor;

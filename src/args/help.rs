@@ -8,7 +8,7 @@ use super::{CliArguments, STYLES};
 
 /// The command groups in the order of the help.
 const GROUPS: [(&str, &[&str]); 7] = [
-    ("Write", &["init", "check", "explain", "preview", "schema"]),
+    ("Write", &["demo", "init", "check", "explain", "preview", "schema"]),
     ("Send", &["test", "plan", "approve", "run", "stop"]),
     ("Follow up", &["status", "results", "report", "show", "replies", "outcome"]),
     ("Fix", &["reconcile", "resolve", "retry"]),
@@ -63,6 +63,8 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("", "run autumn-sale.yaml"),
     ("", "run autumn-sale.yaml --gateway production"),
     ("", "status"),
+    ("demo", ""),
+    ("demo", "tour --fast"),
     ("init", "autumn-sale --from clients.csv"),
     ("init", "autumn-sale --example sale"),
     ("check", "autumn-sale.yaml"),

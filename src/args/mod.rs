@@ -19,7 +19,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(super) use automation::{
     ConnectorArgs, LinkArgs, NextArgs, ScheduleAddArgs, ScheduleCommand, ServeArgs, ServeCommand, WorkerArgs,
 };
-pub(super) use campaign::{CheckArgs, ExplainArgs, Format, InitArgs, PreviewArgs, PreviewedRows, SandboxArgs};
+pub(super) use campaign::{
+    CheckArgs, DemoArgs, ExplainArgs, Format, InitArgs, PreviewArgs, PreviewedRows, SandboxArgs,
+};
 pub(super) use gateway::{
     AddArgs, DoctorArgs, GatewayCommand, GatewayOption, HookArgs, MessageArgs, SingleArgs, SmsTemplatesCommand,
     TestArgs, TextArgs, ViberTemplatesCommand,
@@ -191,6 +193,11 @@ pub(super) enum ColorChoice {
 /// The commands. Their groups and examples are in `help.rs`.
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
+    /// See what campaign does: check, rehearse, crash and resume
+    ///
+    /// Writes a campaign into a new folder and rehearses it on a sandbox. It needs no files and no account, and sends no
+    /// messages to recipients. It uses a ledger of its own in that folder.
+    Demo(DemoArgs),
     /// Create a campaign file, templates and a list to start from
     ///
     /// Existing files are not overwritten.

@@ -185,6 +185,7 @@ fn progress_as_json_has_every_note_as_an_object() {
 
 /// Arguments for every command, in an order in which each finds what it needs.
 const CALLS: &[&str] = &[
+    "demo --fast tour",
     "init spring",
     "check sale.yaml",
     "explain empty-cell",
