@@ -21,7 +21,7 @@ use super::context::Context;
 use super::exit;
 use super::exit::CommandFailure;
 use super::output::Output;
-use super::page_file::open_page;
+use super::page_file::try_open_page;
 use super::progress;
 use super::question::{CANCELLED, read_typed_line};
 use super::text::{SpanMeaning, StyledLine, StyledText, bad, good, plain, span, strong};
@@ -65,7 +65,8 @@ pub(super) async fn run_demo(context: &Context, args: &DemoArgs) -> Result<u8, C
     sandbox.stop().await;
     let figures = shown?;
     if is_paced {
-        open_page(&output, &folder.file(REPORT_FILE)).await;
+        // Without a display, the path below is enough.
+        let _ = try_open_page(&folder.file(REPORT_FILE)).await;
     }
     Ok(report_end(&output, &folder, &figures))
 }
