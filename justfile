@@ -65,6 +65,7 @@ bench NAME='throughput':
 build-cost:
     tests/build-cost.sh
 
-# Build the program that packages contain
+# Build the program that packages contain, with the commit that `campaign --version` shows
 dist:
-    cargo build --locked --profile dist
+    CAMPAIGN_COMMIT="$(git rev-parse --short=12 HEAD)" CAMPAIGN_COMMIT_DATE="$(git show -s --format=%cs HEAD)" \
+        cargo build --locked --profile dist

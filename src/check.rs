@@ -89,7 +89,7 @@ pub(super) async fn check_campaigns(context: &Context, args: CheckArgs) -> Resul
             return Ok(code);
         }
         Some(Format::Sarif) => {
-            context.output.print_object(&render_sarif(&findings));
+            context.output.print_foreign_json(&render_sarif(&findings));
             return Ok(code);
         }
         Some(Format::Text | Format::Json) | None => {}

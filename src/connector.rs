@@ -199,7 +199,7 @@ fn print_config(context: &Context, args: &ConnectorArgs) -> Result<u8, CommandFa
     };
     let file = args.client.config_file(&entry);
     if context.output.json {
-        context.output.print_object(&file);
+        context.output.print_foreign_json(&file);
     } else {
         context.output.print_unwrapped(&format!("{file:#}\n"));
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind, IsTerminal as _, Read};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -137,7 +138,7 @@ impl Context {
 }
 
 /// The file of the ledger in the state folder.
-const LEDGER_FILE: &str = "ledger.sqlite";
+pub(super) const LEDGER_FILE: &str = "ledger.sqlite";
 
 /// How long a command that sends nothing waits for the lock of a stopping process.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
@@ -175,6 +176,20 @@ enum LedgerTarget {
     File(PathBuf),
     /// A database that several machines share.
     Shared(Box<PostgresAddress>),
+}
+
+/// The ledger as `doctor` finds it.
+pub(super) enum FoundLedger {
+    /// There is none yet.
+    Missing,
+    /// A file of an earlier version, which was not opened, because that would upgrade it.
+    Older,
+    /// An open ledger.
+    Usable {
+        ledger: Arc<dyn Ledger>,
+        /// Whether it is a database with the tables of an earlier version.
+        older_tables: bool,
+    },
 }
 
 impl Context {
@@ -258,6 +273,30 @@ impl Context {
             LedgerTarget::File(_) => self.state_folder()?.display().to_string(),
             LedgerTarget::Shared(address) => address.display_name().to_owned(),
         })
+    }
+
+    /// Opens the ledger for `doctor`, which must neither create nor upgrade it.
+    ///
+    /// # Errors
+    /// If it was deleted, cannot be opened, is not the newest, or belongs to a newer version.
+    pub(super) async fn find_unchanged_ledger(&self) -> Result<FoundLedger, CommandFailure> {
+        match self.ledger_target()? {
+            LedgerTarget::File(path) if !ledger_exists(&path)? => Ok(FoundLedger::Missing),
+            LedgerTarget::File(path) if SqliteLedger::has_older_tables(&path).await? => Ok(FoundLedger::Older),
+            LedgerTarget::File(path) => {
+                let ledger = SqliteLedger::open(&path, Timestamp::now).await?.with_patience(LOCK_TIMEOUT);
+                ledger.ensure_newest()?;
+                Ok(FoundLedger::Usable { ledger: self.ledgers.register(ledger), older_tables: false })
+            }
+            LedgerTarget::Shared(address) => {
+                let Some(ledger) = PostgresLedger::open_existing(&address, &self.state_folder()?).await? else {
+                    return Ok(FoundLedger::Missing);
+                };
+                ledger.ensure_newest()?;
+                let older_tables = ledger.has_older_tables();
+                Ok(FoundLedger::Usable { ledger: self.ledgers.register(ledger.without_new_mark()), older_tables })
+            }
+        }
     }
 
     /// Whether there is a ledger.
@@ -471,11 +510,21 @@ impl Context {
     }
 }
 
-/// Warnings about files and folders that other users can read or change, each printed once. Holds the paths so far.
+/// Warnings about files and folders that other users can read or change, each printed once.
 #[derive(Debug, Default)]
-pub(super) struct ExposureWarnings(Mutex<BTreeSet<PathBuf>>);
+pub(super) struct ExposureWarnings {
+    /// The paths so far.
+    warned: Mutex<BTreeSet<PathBuf>>,
+    /// Whether nothing is printed, because the command reports permissions itself.
+    muted: AtomicBool,
+}
 
 impl ExposureWarnings {
+    /// Prints no warnings from now on.
+    pub(super) fn mute(&self) {
+        self.muted.store(true, Ordering::Relaxed);
+    }
+
     /// Warns if everyone can list or change the contents of the state folder.
     fn check_state_folder(&self, folder: &Path) {
         let Some(access) = self.first_access(folder, |access| access.everyone_reads || access.everyone_writes) else {
@@ -511,8 +560,11 @@ impl ExposureWarnings {
 
     /// The access to a file or folder, if it requires a warning that was not printed yet.
     fn first_access(&self, path: &Path, is_open: impl Fn(FileAccess) -> bool) -> Option<FileAccess> {
+        if self.muted.load(Ordering::Relaxed) {
+            return None;
+        }
         let access = private::read_access(path).filter(|access| is_open(*access))?;
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned()).then_some(access)
+        self.warned.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned()).then_some(access)
     }
 }
 

@@ -23,6 +23,8 @@ mod check;
 mod connector;
 mod consent;
 mod context;
+mod demo;
+mod doctor;
 mod events;
 mod exit;
 mod explain;
@@ -155,6 +157,8 @@ async fn run_command(context: &Context, command: Command) -> Result<u8, CommandF
         Command::Purge(args) => personal_data::purge_runs(context, &args).await,
         Command::Ledger(command) => ledger::run_ledger_command(context, command).await,
         Command::Schedule(command) => schedule::run_schedule_command(context, command).await,
+        Command::Doctor(args) => doctor::run_doctor(context, &args).await,
+        Command::Demo(args) => demo::run_demo(context, &args).await,
         Command::Sandbox(args) => sandbox::run_sandbox(context, args).await,
         Command::Serve(args) => serve::run_serve_command(context, args).await,
         Command::Worker(args) => worker::run_worker(context, args).await,

@@ -95,14 +95,19 @@ impl Output {
         }
     }
 
-    /// Prints the result of a command as one line of JSON.
+    /// Prints the result of a command as one line of JSON. An object gets the version of the format.
     pub(super) fn print_object(&self, object: &impl Serialize) {
         // Objects contain only text keys and finite numbers, so serialization cannot fail.
         let json = match self.distrusted.get() {
             None => serde_json::to_string(object).unwrap_or_default(),
             Some(reason) => mark_untrusted(serde_json::to_value(object).unwrap_or_default(), reason).to_string(),
         };
-        self.print_text(&format!("{}\n", escape_json_controls(&json)));
+        self.print_text(&format!("{}\n", escape_json_controls(&with_json_version(&json))));
+    }
+
+    /// Prints a document in a format that others define, as one line of JSON.
+    pub(super) fn print_foreign_json(&self, document: &Value) {
+        self.print_text(&format!("{}\n", escape_json_controls(&document.to_string())));
     }
 
     /// Warns that the ledger cannot be trusted. The command continues and exits with 74.
@@ -287,6 +292,19 @@ fn is_coloured(choice: ColorChoice, stream: &impl anstream::stream::RawStream) -
 /// Whether a stream shows colours, according to `NO_COLOR`, `CLICOLOR`, `CLICOLOR_FORCE` and `TERM`.
 fn has_colours(stream: &impl anstream::stream::RawStream) -> bool {
     anstream::AutoStream::choice(stream) != anstream::ColorChoice::Never
+}
+
+/// The version of the JSON output, as the first member of each object. It changes if a program that reads the output must
+/// change; see docs/stability.md.
+pub(super) const JSON_VERSION_MEMBER: &str = "\"version\":1";
+
+/// Adds the version to a JSON object. Arrays stay as they are.
+pub(super) fn with_json_version(json: &str) -> String {
+    match json.strip_prefix('{') {
+        None => json.to_owned(),
+        Some("}") => format!("{{{JSON_VERSION_MEMBER}}}"),
+        Some(members) => format!("{{{JSON_VERSION_MEMBER},{members}"),
+    }
 }
 
 /// Sets the storage exit code and appends `reason` to the error.

@@ -77,16 +77,21 @@ fn unwritable_page(path: &Path, error: &io::Error) -> CommandFailure {
 
 /// Opens a page with the default program. If that is impossible, prints its path.
 pub(super) async fn open_page(output: &Output, path: &Path) {
+    if let Err(why) = try_open_page(path).await {
+        let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let page = quote_for_shell(&whole);
+        output.print_note(&format!("the page was not opened, because {why}; open {page} in a browser"));
+    }
+}
+
+/// Opens a page with the default program.
+///
+/// # Errors
+/// Why that is impossible.
+pub(super) async fn try_open_page(path: &Path) -> Result<(), String> {
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let why = match opener_command(&whole) {
-        None => "no graphical display is available".to_owned(),
-        Some(command) => match start_opener(command).await {
-            Ok(()) => return,
-            Err(why) => why,
-        },
-    };
-    output
-        .print_note(&format!("the page was not opened, because {why}; open {} in a browser", quote_for_shell(&whole)));
+    let command = opener_command(&whole).ok_or("no graphical display is available")?;
+    start_opener(command).await
 }
 
 /// The command that opens a file. `None` without a display.

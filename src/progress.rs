@@ -14,7 +14,7 @@ use textwrap::core::display_width;
 use tokio::runtime::Handle;
 
 use super::args::ProgressForm;
-use super::output::{Output, error_terminal_width};
+use super::output::{Output, error_terminal_width, with_json_version};
 use super::text::{Span, SpanMeaning, StyledLine, dim, join_spans, plain, span, strong};
 use campaign_core::finding::{escape_json_controls, escape_to_one_line};
 use campaign_engine::delivery::{AfterWait, DeliveryEvent};
@@ -235,7 +235,8 @@ fn styled_bar(total: u64) -> ProgressBar {
 pub(super) fn print_json_line(mut object: Value) {
     object["at"] = Timestamp::now().to_string().into();
     with_suspended_line(|| {
-        let _ = writeln!(std::io::stderr().lock(), "{}", escape_json_controls(&object.to_string()));
+        let line = with_json_version(&object.to_string());
+        let _ = writeln!(std::io::stderr().lock(), "{}", escape_json_controls(&line));
     });
 }
 

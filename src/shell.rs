@@ -12,7 +12,7 @@ use super::args::{CompletionNames, GlobalOptions, SchemaOf, build_command};
 use super::context::Context;
 use super::exit;
 use super::exit::CommandFailure;
-use super::output::{error_has_colours, report_unwritten};
+use super::output::{error_has_colours, report_unwritten, with_json_version};
 use super::progress::LogWriter;
 use campaign_engine::report::RunList;
 use campaign_runs::list_campaign_files;
@@ -25,7 +25,7 @@ pub(super) fn print_usage_error(error: &clap::Error, json: bool) -> u8 {
     if json {
         let object = usage_error_json(&error.render().to_string());
         use std::io::Write as _;
-        let _ = writeln!(std::io::stdout().lock(), "{object}");
+        let _ = writeln!(std::io::stdout().lock(), "{}", with_json_version(&object.to_string()));
     } else {
         let _ = error.print();
     }

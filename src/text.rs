@@ -236,6 +236,11 @@ impl StyledLine {
         Self::new([label, plain(" ")].into_iter().chain(split_quoted(text)))
     }
 
+    /// A line of prose after a coloured mark and a label, such as `✓ ledger`.
+    pub(super) fn with_mark_and_label(mark: Span, label: Span, text: &str) -> Self {
+        Self::new([mark, plain(" "), label, plain(" ")].into_iter().chain(split_quoted(text)))
+    }
+
     /// Parses plain text: leading spaces are the indent, and a label such as `next:` gets its colour.
     fn parse(text: &str) -> Self {
         let body = text.trim_start_matches(' ');

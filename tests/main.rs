@@ -12,7 +12,10 @@ mod checks;
 mod cli;
 mod connector;
 mod delivery;
+mod demo;
 mod docs;
+#[cfg(target_os = "linux")]
+mod doctor;
 mod doubt;
 mod examples;
 #[cfg(target_os = "linux")]

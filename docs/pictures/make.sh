@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Makes the pictures of the README anew, beside this file: docs/pictures/make.sh PROGRAM, a built `campaign`.
+# Makes the pictures of docs/dashboard.md anew, beside this file: docs/pictures/make.sh PROGRAM, a built `campaign`.
+# The picture of the README is made by demo.py.
 # Needs what tests/pages/browser.sh does.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -7,7 +8,7 @@ taken=$(mktemp -d)
 trap 'rm -rf "$taken"' EXIT
 "$here/../../tests/pages/browser.sh" "$1" "$taken"
 for name in run messages; do
-    # A reader of the README waits for it.
+    # A reader of the page waits for it.
     [ "$(stat -c %s "$taken/$name.png")" -lt 204800 ] || { echo "$name.png is larger than 200 KiB" >&2; exit 1; }
     cp "$taken/$name.png" "$here"
 done

@@ -152,3 +152,13 @@ pub(crate) struct SandboxArgs {
     #[arg(long)]
     pub(crate) assumptions: bool,
 }
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// New or empty folder for the files of the demo [default: campaign-demo]
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+    /// Do not wait for Enter between the steps, and open no browser
+    #[arg(long)]
+    pub(crate) fast: bool,
+}

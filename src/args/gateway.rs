@@ -129,6 +129,13 @@ pub(crate) struct GatewayOption {
     pub(crate) gateway: Option<String>,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Check only this gateway profile [default: all profiles]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) gateway: Option<String>,
+}
+
 /// The confirmation that is given beforehand.
 #[derive(Debug, Args)]
 pub(crate) struct YesOption {

@@ -8,13 +8,13 @@ use super::{CliArguments, STYLES};
 
 /// The command groups in the order of the help.
 const GROUPS: [(&str, &[&str]); 7] = [
-    ("Write", &["init", "check", "explain", "preview", "schema"]),
+    ("Write", &["demo", "init", "check", "explain", "preview", "schema"]),
     ("Send", &["test", "plan", "approve", "run", "stop"]),
     ("Follow up", &["status", "results", "report", "show", "replies", "outcome"]),
     ("Fix", &["reconcile", "resolve", "retry"]),
     ("Automate", &["schedule", "serve", "worker", "connector"]),
     ("People", &["suppress", "find", "forget", "purge"]),
-    ("Administer", &["gateway", "ledger", "sandbox", "completions"]),
+    ("Administer", &["gateway", "ledger", "sandbox", "doctor", "completions"]),
 ];
 
 /// Groups the commands in the help of the program.
@@ -63,6 +63,8 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("", "run autumn-sale.yaml"),
     ("", "run autumn-sale.yaml --gateway production"),
     ("", "status"),
+    ("demo", ""),
+    ("demo", "tour --fast"),
     ("init", "autumn-sale --from clients.csv"),
     ("init", "autumn-sale --example sale"),
     ("check", "autumn-sale.yaml"),
@@ -151,6 +153,8 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("schedule resume", "autumn-sale"),
     ("schedule remove", "autumn-sale"),
     ("schedule next", "autumn-sale.yaml --count 10 --from 2027-01-01"),
+    ("doctor", ""),
+    ("doctor", "--gateway production"),
     ("sandbox", ""),
     ("sandbox", "--scenario bad-day.yaml --journal journal.jsonl"),
     ("connector", "--gateway production"),

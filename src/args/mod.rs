@@ -11,6 +11,7 @@ mod sending;
 mod suggestions;
 
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -18,10 +19,12 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(super) use automation::{
     ConnectorArgs, LinkArgs, NextArgs, ScheduleAddArgs, ScheduleCommand, ServeArgs, ServeCommand, WorkerArgs,
 };
-pub(super) use campaign::{CheckArgs, ExplainArgs, Format, InitArgs, PreviewArgs, PreviewedRows, SandboxArgs};
+pub(super) use campaign::{
+    CheckArgs, DemoArgs, ExplainArgs, Format, InitArgs, PreviewArgs, PreviewedRows, SandboxArgs,
+};
 pub(super) use gateway::{
-    AddArgs, GatewayCommand, GatewayOption, HookArgs, MessageArgs, SingleArgs, SmsTemplatesCommand, TestArgs, TextArgs,
-    ViberTemplatesCommand,
+    AddArgs, DoctorArgs, GatewayCommand, GatewayOption, HookArgs, MessageArgs, SingleArgs, SmsTemplatesCommand,
+    TestArgs, TextArgs, ViberTemplatesCommand,
 };
 pub(super) use help::{build_command, build_command_without_environment};
 pub(super) use ledger::{LedgerCommand, LedgerUrl};
@@ -42,11 +45,29 @@ const STYLES: Styles = Styles::styled()
     .literal(AnsiColor::Cyan.on_default().bold())
     .placeholder(AnsiColor::Cyan.on_default());
 
+/// The version of the program, with its commit and the date of the commit if the build knows them:
+/// `0.1.0 (0369fa321c9b 2026-11-27)`.
+///
+/// Builds for packages set both variables (`just dist`). Others do not: Cargo would build this crate again after each
+/// commit if it read `.git`, and the version of a changed working folder would be wrong.
+pub(super) fn program_version() -> &'static str {
+    static VERSION: LazyLock<String> =
+        LazyLock::new(|| format_version(option_env!("CAMPAIGN_COMMIT"), option_env!("CAMPAIGN_COMMIT_DATE")));
+    &VERSION
+}
+
+fn format_version(commit: Option<&str>, date: Option<&str>) -> String {
+    let known = [commit, date].into_iter().flatten().map(str::trim).filter(|part| !part.is_empty());
+    let known: Vec<&str> = known.collect();
+    let version = env!("CARGO_PKG_VERSION");
+    if known.is_empty() { version.to_owned() } else { format!("{version} ({})", known.join(" ")) }
+}
+
 /// Send message campaigns by SMS, Viber, RCS, voice, Telegram and WhatsApp
 #[derive(Debug, Parser)]
 #[command(
     name = "campaign",
-    version,
+    version = program_version(),
     styles = STYLES,
     max_term_width = 100,
     subcommand_required = true,
@@ -172,6 +193,11 @@ pub(super) enum ColorChoice {
 /// The commands. Their groups and examples are in `help.rs`.
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
+    /// See what campaign does: check, rehearse, crash and resume
+    ///
+    /// Writes a campaign into a new folder and rehearses it on a sandbox. It needs no files and no account, and sends no
+    /// messages to recipients. It uses a ledger of its own in that folder.
+    Demo(DemoArgs),
     /// Create a campaign file, templates and a list to start from
     ///
     /// Existing files are not overwritten.
@@ -246,6 +272,11 @@ pub(super) enum Command {
     /// Activate, list, pause and remove schedules
     #[command(subcommand)]
     Schedule(ScheduleCommand),
+    /// Check this machine, the ledger and the gateways
+    ///
+    /// Checks the state folder, disk space, ledger, clock, time zone and file permissions, and whether each gateway can be
+    /// reached, accepts its key and can reach your webhook address. Sends no messages, and changes no ledger tables.
+    Doctor(DoctorArgs),
     /// Start an emulated gateway to rehearse against
     Sandbox(SandboxArgs),
     /// Start the dashboard, webhook endpoint and scheduler
@@ -288,4 +319,19 @@ pub(super) enum CompletionNames {
     Runs,
     Gateways,
     Campaigns,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn version_has_the_commit_if_the_build_knows_it() {
+        let plain = env!("CARGO_PKG_VERSION");
+        assert_eq!(format_version(None, None), plain);
+        assert_eq!(format_version(Some(""), Some(" ")), plain);
+        assert_eq!(format_version(Some("0369fa321c9b"), None), format!("{plain} (0369fa321c9b)"));
+        let whole = format_version(Some("0369fa321c9b"), Some("2026-11-27"));
+        assert_eq!(whole, format!("{plain} (0369fa321c9b 2026-11-27)"));
+    }
 }

@@ -221,7 +221,7 @@ async fn test_hook(context: &Context, name: &str, hook: &WebhookUrls) -> Result<
 }
 
 /// Describes the answer of the public address, and the remedy.
-fn describe_hook_answer(answer: &WebhookTestAnswer, other_secret: bool) -> String {
+pub(super) fn describe_hook_answer(answer: &WebhookTestAnswer, other_secret: bool) -> String {
     match answer {
         WebhookTestAnswer::Ours => "it reaches `campaign serve`".to_owned(),
         WebhookTestAnswer::Somebody(_) if other_secret => {

@@ -17,7 +17,10 @@ fn balance_keeps_its_digits_and_is_readable() {
     let shown = house.campaign(&["gateway", "balance"]).exits(0);
     assert_eq!(shown.stdout, "local: 1 234 567.10000000001 UAH\n");
     let output = house.campaign(&["gateway", "balance", "--json"]).exits(0).stdout;
-    assert_eq!(output, "{\"gateway\":\"local\",\"amount\":1234567.10000000001,\"currency\":\"UAH\",\"exit\":0}\n");
+    assert_eq!(
+        output,
+        "{\"version\":1,\"gateway\":\"local\",\"amount\":1234567.10000000001,\"currency\":\"UAH\",\"exit\":0}\n"
+    );
     let request = &gateway.requests()[0];
     assert_eq!(request.path(), "/api/json.php");
     assert_eq!(request.header("content-type"), ["application/json"]);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Gateway, campaign, telling};
+use crate::support::{Answer, Gateway, SandboxProcess, campaign, telling};
 
 /// Fails unless the command prints one object that contains its own exit code. Returns the object.
 #[track_caller]
@@ -10,6 +10,7 @@ fn expect_one_object(sale: &crate::support::Folder, arguments: &[&str]) -> Value
     let finished = sale.campaign(arguments);
     let object = finished.json();
     assert_eq!(object["exit"].as_i64(), finished.code().map(i64::from), "{}", finished.told());
+    assert_eq!(object["version"], 1, "{}", finished.told());
     assert_eq!(finished.stdout.matches('\n').count(), 1, "one line: {}", finished.told());
     let failed = !matches!(finished.code(), Some(0 | 3 | 4 | 5 | 7));
     let is_run = object["counts"].is_object();
@@ -180,4 +181,120 @@ fn progress_as_json_has_every_note_as_an_object() {
         .collect();
     let notes: Vec<&Value> = lines.iter().filter(|line| line["event"] == "note").collect();
     assert!(notes.iter().any(|note| note["text"].as_str().is_some_and(|text| text.contains("in doubt"))), "{lines:?}");
+}
+
+/// Arguments for every command, in an order in which each finds what it needs.
+const CALLS: &[&str] = &[
+    "demo --fast tour",
+    "init spring",
+    "check sale.yaml",
+    "explain empty-cell",
+    "preview sale.yaml --rows 2",
+    "test sale.yaml --to +380501000002 --yes",
+    "plan sale.yaml",
+    "approve 0123456789abcdef",
+    "run sale.yaml",
+    "stop sale",
+    "status",
+    "status sale",
+    "results sale",
+    "results sale --out -",
+    "report sale --out report.html",
+    "show sale --row 2",
+    "replies sale --out replies.csv",
+    "outcome sale --file purchases.csv --at Date --amount Total --within 14d",
+    "reconcile sale",
+    "resolve sale --all --as sent",
+    "retry sale",
+    "schedule add sale.yaml",
+    "schedule list",
+    "schedule next sale.yaml",
+    "schedule pause sale",
+    "schedule resume sale",
+    "schedule remove sale",
+    "serve --listen nowhere",
+    "serve link --for Olha",
+    "serve list",
+    "serve revoke Olha",
+    "worker --metrics nowhere",
+    "connector --gateway nobody",
+    "suppress add +380501000009",
+    "suppress list",
+    "suppress import stop-list.csv",
+    "suppress remove +380501000009 --reason asked",
+    "find +380501000002",
+    "forget +380501000002 --yes",
+    "purge --older-than 400d",
+    "gateway balance",
+    "gateway senders",
+    "gateway status 1",
+    "gateway templates list",
+    "gateway templates create welcome --text Hello --yes",
+    "gateway templates delete 17 --yes",
+    "gateway viber-templates list",
+    "gateway viber-templates create --signature OlenaCo --text Hello --yes",
+    "gateway viber-templates delete 17 --text Hello --yes",
+    "gateway add second --key-env STORY_KEY --base-url http://127.0.0.1:1 --offline",
+    "gateway hook local",
+    "gateway trust local",
+    "gateway lookup +380501000002 --gateway local --yes",
+    "gateway otp +380501000002 --gateway local --yes",
+    "ledger check",
+    "ledger backup backup",
+    "ledger restore backup",
+    "ledger copy --to nowhere",
+    "ledger upgrade",
+    "sandbox --assumptions",
+    "sandbox --listen nowhere",
+    "doctor",
+];
+
+/// Commands that print scripts, schemas or CSV instead of our objects.
+const WITHOUT_OBJECTS: [&str; 3] = ["completions", "schema", "suppress export"];
+
+#[test]
+fn every_command_prints_the_version_in_each_object() {
+    let sandbox = SandboxProcess::start();
+    let sale = campaign().through(&sandbox).write();
+    sale.write("purchases.csv", "Phone,Date,Total\n+380501000002,2026-12-01,99.50\n");
+    sale.write("stop-list.csv", "phone\n+380501000008\n");
+    for call in CALLS {
+        let _case = telling(format!("case: {call}"));
+        let arguments: Vec<&str> = call.split(' ').chain(["--json"]).collect();
+        let finished = sale.campaign(&arguments);
+        for line in finished.stdout.lines() {
+            match serde_json::from_str(line).unwrap_or_else(|_| panic!("not JSON: {}", finished.told())) {
+                Value::Array(items) => assert!(items.iter().all(|item| item["version"].is_null()), "{line}"),
+                object => assert!(line.starts_with("{\"version\":1,") && object.is_object(), "{line}"),
+            }
+        }
+        assert!(!finished.stdout.is_empty(), "{}", finished.told());
+    }
+}
+
+#[test]
+fn version_test_calls_every_command() {
+    let reference = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/commands.md")).expect("a page");
+    let paths: Vec<&str> = reference
+        .lines()
+        .filter_map(|line| line.trim_start_matches('#').strip_prefix(" campaign ").filter(|_| line.starts_with('#')))
+        .collect();
+    assert!(paths.len() > 40, "{paths:?}");
+    let is_called = |path: &str| CALLS.iter().any(|call| *call == path || call.starts_with(&format!("{path} ")));
+    let is_family = |path: &str| paths.iter().any(|other| other.starts_with(&format!("{path} ")));
+    let missing: Vec<&&str> =
+        paths.iter().filter(|path| !is_called(path) && !is_family(path) && !WITHOUT_OBJECTS.contains(path)).collect();
+    assert!(missing.is_empty(), "add these commands to `CALLS`: {missing:?}");
+}
+
+#[test]
+fn formats_of_others_have_no_version_of_ours() {
+    let sale = campaign().write();
+    let sarif = sale.campaign(&["check", "sale.yaml", "--format", "sarif"]).exits(0).json();
+    assert_eq!(sarif["version"], "2.1.0");
+    let gateway = Gateway::accepting();
+    let sale = campaign().through(&gateway).write();
+    let entry = sale.campaign(&["connector", "--print-config", "--client", "vscode", "--gateway", "local", "--json"]);
+    let entry = entry.exits(0).json();
+    assert!(entry["version"].is_null() && entry.is_object(), "{entry}");
 }

@@ -21,10 +21,16 @@ fn python() -> Option<&'static str> {
 /// Fails unless the judge finds that the results of a campaign agree with the journal of a gateway.
 #[track_caller]
 pub(crate) fn judge_results(sale: &Folder, journal: &Path) {
+    judge_results_in(&sale.path("results"), journal);
+}
+
+/// The same for the results in this folder.
+#[track_caller]
+pub(crate) fn judge_results_in(folder: &Path, journal: &Path) {
     let Some(python) = python() else { return };
     let mut judge = Command::new(python);
     judge.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/judge/judge.py"));
-    let results = fs::read_dir(sale.path("results")).expect("a folder with results");
+    let results = fs::read_dir(folder).expect("a folder with results");
     let results = results.map(|entry| entry.expect("an entry").path());
     judge.args(results.filter(|path| is_results_file(path)));
     judge.arg("--journal").arg(journal).args(["--exclusive", "--show-numbers"]);

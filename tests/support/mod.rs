@@ -34,7 +34,7 @@ pub(crate) use draft::{Draft, Reachable, campaign, live, nobody};
 pub(crate) use folder::{Folder, in_files};
 pub(crate) use gateway::{Answer, Gateway, Request, accepted, denied, rejected, taken};
 pub(crate) use html::{Element, Html};
-pub(crate) use judge::judge_results;
+pub(crate) use judge::{judge_results, judge_results_in};
 pub(crate) use other_hand::{change_ledger, say, with_ledger};
 pub(crate) use pooler::Pooler;
 pub(crate) use process::{Finished, Process};

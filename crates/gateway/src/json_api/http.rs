@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use hyper::body::{Body, Bytes, Frame, SizeHint};
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
+use reqwest::header::{CONTENT_TYPE, DATE, HeaderMap, HeaderValue, RETRY_AFTER};
 use secrecy::{ExposeSecret, SecretString};
 
 use super::inquiry::status;
@@ -125,6 +125,25 @@ impl JsonApi {
             client: self.client.clone(),
             ..*self
         }
+    }
+
+    /// Asks the host of the endpoint for anything, without the key. Any HTTP answer proves that it can be reached. Returns
+    /// the gateway's time in the answer (RFC 9110, 6.6.1), if there is one.
+    ///
+    /// # Errors
+    /// Why there is no answer, as a fragment in plain words.
+    pub async fn probe_host(&self) -> Result<Option<jiff::Timestamp>, String> {
+        let url = match self.endpoint {
+            Endpoint::Sync => &self.sync_url,
+            Endpoint::Async => &self.async_url,
+        };
+        let response = self.client.head(url).send().await.map_err(|error| match self.classify_error(&error) {
+            HttpExchange::NotConnected(why) | HttpExchange::Handshake(why) | HttpExchange::Broken(why) => why,
+            HttpExchange::TimedOut(after) => format!("no response within {} s", after.as_secs_f64()),
+            HttpExchange::TooLong { .. } | HttpExchange::Answer { .. } => error.to_string(),
+        })?;
+        let date = response.headers().get(DATE).and_then(|value| parse_date(value.to_str().ok()?.trim()));
+        Ok(date)
     }
 
     pub(super) async fn post_operations<'a>(
@@ -248,8 +267,12 @@ fn parse_retry_after(value: &str) -> Option<Duration> {
     if let Ok(seconds) = value.parse() {
         return Some(Duration::from_secs(seconds));
     }
-    let date = jiff::fmt::rfc2822::parse(value).ok()?.timestamp();
-    Some(Duration::try_from(date.duration_since(jiff::Timestamp::now())).unwrap_or_default())
+    Some(Duration::try_from(parse_date(value)?.duration_since(jiff::Timestamp::now())).unwrap_or_default())
+}
+
+/// A date of a header (RFC 9110, 5.6.7), in the form that servers must generate.
+fn parse_date(value: &str) -> Option<jiff::Timestamp> {
+    Some(jiff::fmt::rfc2822::parse(value).ok()?.timestamp())
 }
 
 /// The timeout for connecting, which is always shorter than the total: if it expires, nothing was sent.

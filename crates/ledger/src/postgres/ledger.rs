@@ -116,6 +116,12 @@ impl PostgresLedger {
         Ok(opening::upgrade_tables(address).await?.map(|before| before < opening::NEWEST))
     }
 
+    /// Whether the tables are those of an earlier version, which this version can use until they are upgraded.
+    #[must_use]
+    pub fn has_older_tables(&self) -> bool {
+        self.database.version.load(Ordering::Relaxed) < opening::NEWEST
+    }
+
     /// Whether the tables have a place for figures of runs; tables of the previous version lack it.
     pub(super) fn keeps_figures(&self) -> bool {
         self.database.version.load(Ordering::Relaxed) >= opening::WITH_FIGURES

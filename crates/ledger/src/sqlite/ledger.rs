@@ -48,6 +48,15 @@ impl SqliteLedger {
         (!path.exists() && place.exists()).then(|| not_newest_error(path, "the ledger was deleted".to_owned()))
     }
 
+    /// Whether the ledger at `path` was last written by an earlier version, so that opening it would upgrade it. Changes
+    /// nothing.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or belongs to a newer version.
+    pub async fn has_older_tables(path: &Path) -> Result<bool, LedgerError> {
+        opening::has_older_tables(path).await
+    }
+
     /// Lists copies of runs at the place of a missing ledger.
     #[must_use]
     pub fn list_copies_without_ledger(path: &Path) -> Vec<StrayCopies> {

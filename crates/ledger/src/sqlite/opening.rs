@@ -62,6 +62,16 @@ pub(super) async fn ensure_newest_schema(path: &Path, patience: Patience) -> Res
     migrated
 }
 
+/// Whether the tables of an existing ledger are older than this version's. Changes nothing.
+pub(super) async fn has_older_tables(path: &Path) -> Result<bool, LedgerError> {
+    match read_schema_age(path).await {
+        Ok(SchemaAge::Newest) => Ok(false),
+        Ok(SchemaAge::Older) => Ok(true),
+        Ok(SchemaAge::Newer) => Err(LedgerError::TooNew { path: path.display().to_string() }),
+        Err(error) => Err(storage_error(path, &error)),
+    }
+}
+
 /// Refuses the upgrade while a process uses the ledger with the older schema.
 async fn refuse_while_in_use(path: &Path) -> Result<(), LedgerError> {
     let held = locks::is_any_held(path).map_err(|error| locks::lock_error(&path.with_file_name("locks"), &error))?;

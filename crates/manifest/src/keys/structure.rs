@@ -296,6 +296,9 @@ fn suggest_value(key: &KeySpec, scalar: &Scalar) -> String {
         ValueShape::Integer { .. } if is_digits(text) && !scalar.is_plain() => {
             "remove the quotes around the number".into()
         }
+        ValueShape::Integer { least, most } if least == most => {
+            format!("write `{}: {least}`, or use the version of campaign that this file was written for", key.name)
+        }
         ValueShape::Share if is_digits(text) => format!("write `{text}%`"),
         ValueShape::Rate if is_digits(text) => format!("write `{text}/s` or `{text}/min`"),
         ValueShape::Seconds { most, .. } if most != u32::MAX => {
@@ -312,6 +315,7 @@ fn describe_shape(shape: ValueShape) -> String {
         ValueShape::Template => "text".into(),
         ValueShape::Message => "a text value or `{ file: NAME }`".into(),
         ValueShape::Integer { least, most: u32::MAX } => format!("a whole number, {least} or more"),
+        ValueShape::Integer { least, most } if least == most => least.to_string(),
         ValueShape::Integer { least, most } => format!("a whole number from {least} to {most}"),
         ValueShape::Counts => "a positive whole number, or a list of positive whole numbers".into(),
         ValueShape::Bool => "`true` or `false`".into(),

@@ -9,6 +9,8 @@ const MAX_COUNT: u32 = u32::MAX;
 
 /// The keys at the top of a campaign file.
 pub(crate) static CAMPAIGN: &[KeySpec] = &[
+    KeySpec::new("version", ValueShape::Integer { least: 1, most: 1 }, "1")
+        .with_doc("The version of the format of this file. Without this key, it is 1."),
     KeySpec::new("name", ValueShape::Line, "autumn-sale")
         .with_doc("The campaign's name: 1 to 64 characters from a-z, 0-9 and -. Defaults to the file's name."),
     KeySpec::new("title", ValueShape::Line, "Autumn sale")

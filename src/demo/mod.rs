@@ -1,0 +1,355 @@
+//! `campaign demo`: writes a campaign, checks it, rehearses it on a sandbox, kills the sending process and resumes it.
+//!
+//! Each step runs this program as a child process, as a person would. The sandbox runs in this process, so that it
+//! outlives the killed one. It must not use the person's ledger or gateways: the child processes get their own.
+
+mod files;
+mod journal;
+
+use std::io::{IsTerminal as _, Write as _};
+use std::ops::RangeInclusive;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::process::{Child, Command};
+use tokio::sync::watch;
+
+use super::args::{ColorChoice, DemoArgs};
+use super::context::Context;
+use super::exit;
+use super::exit::CommandFailure;
+use super::output::Output;
+use super::page_file::try_open_page;
+use super::progress;
+use super::question::{CANCELLED, read_typed_line};
+use super::text::{SpanMeaning, StyledLine, StyledText, bad, good, plain, span, strong};
+use campaign_engine::delivery::Interrupt;
+use campaign_engine::report::format_thousands;
+use campaign_runs::Error;
+use campaign_sandbox::{
+    FaultEffect, Journal, Sandbox, SandboxSettings, Scenario, ScenarioCondition, ScenarioFault, load_scenario,
+};
+use files::{
+    CAMPAIGN_FILE, CHANNELS, DemoFolder, JOURNAL_FILE, KEY, LIST_FILE, MISTAKES, NAME, PlantedMistake, RECIPIENTS,
+    REPORT_FILE, SCENARIO_FILE, STATE_FOLDER,
+};
+use journal::{ReceivedMessages, count_messages};
+
+/// The request that is executed but not answered in time: with requests of 1, 5, 20 and then 50 messages, it is the one
+/// after which the gateway has more than half of the messages.
+const UNANSWERED_REQUEST: RangeInclusive<u64> = 13..=13;
+/// How long that answer takes. The process is killed long before.
+const ANSWER_DELAY: Duration = Duration::from_secs(20);
+/// How often the number of received messages is read.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+/// The longest time in which half of the messages arrive.
+const SENDING_TIMEOUT: Duration = Duration::from_secs(120);
+
+pub(super) async fn run_demo(context: &Context, args: &DemoArgs) -> Result<u8, CommandFailure> {
+    let options = context.output.options.to_string();
+    if !options.is_empty() {
+        let message = format!("the demo uses its own ledger and gateway; remove `{}`", options.trim());
+        return Err(CommandFailure::invalid(message));
+    }
+    let folder = DemoFolder::create(args.dir.as_deref())?;
+    let interrupt = context.watch_signals()?;
+    folder.write_campaign()?;
+    let sandbox = start_sandbox(&folder).await?;
+    let (output, color) = (context.output.clone(), context.global.color);
+    let is_paced = !args.fast && output.can_ask() && !output.quiet && std::io::stdout().is_terminal();
+    let demo = Demo { output, color, folder, sandbox, interrupt, is_paced };
+    let shown = demo.show().await;
+    let Demo { output, folder, sandbox, .. } = demo;
+    sandbox.stop().await;
+    let figures = shown?;
+    if is_paced {
+        // Without a display, the path below is enough.
+        let _ = try_open_page(&folder.file(REPORT_FILE)).await;
+    }
+    Ok(report_end(&output, &folder, &figures))
+}
+
+/// Starts the sandbox of the demo, and writes its profile.
+async fn start_sandbox(folder: &DemoFolder) -> Result<Sandbox, CommandFailure> {
+    let loaded = load_scenario(&folder.file(SCENARIO_FILE));
+    let Some(mut scenario) = loaded.value else { return Err(Error::Findings(loaded.findings).into()) };
+    delay_answer(&mut scenario);
+    let settings = SandboxSettings {
+        key: KEY.into(),
+        journal: Journal::File(folder.file(JOURNAL_FILE)),
+        scenario: Arc::new(scenario),
+        ..SandboxSettings::default()
+    };
+    let sandbox = Sandbox::start(settings).await;
+    let sandbox =
+        sandbox.map_err(|error| CommandFailure::storage_failure(format!("cannot start the sandbox: {error}")))?;
+    folder.write_profile(&sandbox.base_url())?;
+    Ok(sandbox)
+}
+
+/// Delays an answer. The process is killed while it waits, so it does not know whether these messages were sent.
+fn delay_answer(scenario: &mut Scenario) {
+    let when = ScenarioCondition { envelope: Some(UNANSWERED_REQUEST), ..ScenarioCondition::default() };
+    scenario.faults.push(ScenarioFault { when, effect: FaultEffect::Delay(ANSWER_DELAY) });
+}
+
+/// A demo and what it runs with.
+struct Demo {
+    output: Output,
+    color: ColorChoice,
+    folder: DemoFolder,
+    sandbox: Sandbox,
+    interrupt: watch::Receiver<Interrupt>,
+    /// Whether it waits for Enter between the steps.
+    is_paced: bool,
+}
+
+/// What the demo found out.
+struct DemoFigures {
+    /// How many messages the gateway had when the process was killed.
+    sent_before_kill: u64,
+    /// What the gateway received in the end.
+    received: ReceivedMessages,
+}
+
+impl Demo {
+    /// Shows all steps.
+    async fn show(&self) -> Result<DemoFigures, CommandFailure> {
+        let recipients = format_thousands(RECIPIENTS);
+        let send = ["run", CAMPAIGN_FILE, "--gateway", "demo", "--yes"];
+        let check = ["check", CAMPAIGN_FILE, "--gateway", "demo"];
+
+        self.begin("1", "A campaign").await?;
+        self.tell(&format!(
+            "`{}` has a campaign for {recipients} invented recipients: `{CAMPAIGN_FILE}` and `{LIST_FILE}`. \
+             {CHANNELS} The gateway is a sandbox in this process, so no recipient gets a message. The demo has its own \
+             ledger in `{STATE_FOLDER}` and does not use yours.",
+            self.folder.path.display()
+        ));
+
+        self.begin("2", "Check it before anything is sent").await?;
+        self.run_command(&check, exit::INVALID).await?;
+
+        self.begin("3", "Correct both mistakes, and check again").await?;
+        self.show_corrections();
+        self.folder.correct_mistakes()?;
+        self.run_command(&check, exit::SUCCESS).await?;
+
+        self.begin("4", "See what a recipient gets").await?;
+        self.run_command(&["preview", CAMPAIGN_FILE, "--gateway", "demo", "--first", "1"], exit::SUCCESS).await?;
+
+        self.begin("5", "Send, and kill the sending process half way").await?;
+        let sent_before_kill = self.run_until_killed(&send).await?;
+        self.add_lines([StyledLine::failure([
+            bad("killed"),
+            plain(format!(
+                " (SIGKILL, as after a power failure): the gateway has {} of {recipients} messages, and the process \
+                 did not see the answer to its last request",
+                format_thousands(sent_before_kill)
+            )),
+        ])]);
+
+        self.begin("6", "Run the same command again").await?;
+        self.tell("It asks the gateway about the request without an answer, and sends only what is missing.");
+        self.run_command(&send, exit::SUCCESS).await?;
+
+        self.begin("7", "And once more").await?;
+        self.tell("All recipients already have this message, so there is nothing to send.");
+        self.run_command(&send, exit::SUCCESS).await?;
+
+        self.begin("8", "Count what the gateway received").await?;
+        // The messages become final, as if their recipients had time to read them.
+        self.sandbox.drain().await;
+        let journal = self.folder.file(JOURNAL_FILE);
+        let received = count_messages(&journal);
+        let received = received.map_err(|error| {
+            CommandFailure::storage_failure(format!("cannot read the journal `{}`: {error}", journal.display()))
+        })?;
+        self.tell(&format!("The sandbox logs every message that arrives in `{JOURNAL_FILE}`."));
+        self.add_lines([describe_received(received)]);
+
+        self.begin("9", "See the report").await?;
+        self.run_command(&["reconcile", NAME, "--all"], exit::SUCCESS).await?;
+        self.run_command(&["report", NAME, "--out", REPORT_FILE], exit::SUCCESS).await?;
+        Ok(DemoFigures { sent_before_kill, received })
+    }
+
+    /// Begins a step: waits for Enter after the previous one, and prints the title.
+    async fn begin(&self, number: &str, title: &str) -> Result<(), CommandFailure> {
+        if self.is_paced && number != "1" {
+            let typed = read_typed_line("\nPress Enter to continue, or Ctrl-C to stop: ".to_owned());
+            self.or_interrupt(typed).await?.map_err(CommandFailure::from)?;
+        }
+        self.check_interrupt()?;
+        let title = StyledLine::new([strong(format!("{number}. {title}"))]);
+        self.add_lines([StyledLine::new([]), title]);
+        Ok(())
+    }
+
+    fn tell(&self, text: &str) {
+        self.add_lines([StyledLine::from_prose(text).with_hang(0)]);
+    }
+
+    fn add_lines<const N: usize>(&self, lines: [StyledLine; N]) {
+        if self.is_silent() {
+            return;
+        }
+        let mut text = StyledText::new();
+        lines.into_iter().for_each(|line| text.push(line));
+        self.output.print_result(text);
+    }
+
+    fn is_silent(&self) -> bool {
+        self.output.json || self.output.quiet
+    }
+
+    fn show_corrections(&self) {
+        for PlantedMistake { wrong, right } in &MISTAKES {
+            self.add_lines([
+                StyledLine::new([bad(format!("- {}", wrong.trim_start()))]).unbroken(),
+                StyledLine::new([good(format!("+ {}", right.trim_start()))]).unbroken(),
+            ]);
+        }
+    }
+
+    /// Starts this program in the demo's folder, with its own ledger and gateways.
+    fn start_command(&self, arguments: &[&str]) -> Result<Child, CommandFailure> {
+        let arguments = [arguments, &["--state-dir", STATE_FOLDER]].concat();
+        self.add_lines([StyledLine::new([
+            span(SpanMeaning::Next, "$"),
+            plain(" "),
+            strong(format!("campaign {}", arguments.join(" "))),
+        ])
+        .unbroken()]);
+        let failed = |error| CommandFailure::new(exit::BUG, format!("cannot start this program again: {error}"));
+        let mut command = Command::new(std::env::current_exe().map_err(failed)?);
+        command.args(arguments).current_dir(&self.folder.path).stdin(Stdio::null()).kill_on_drop(true);
+        for variable in ["CAMPAIGN_LEDGER", "CAMPAIGN_STATE_DIR", "CAMPAIGN_GATEWAYS"] {
+            command.env_remove(variable);
+        }
+        match self.color {
+            ColorChoice::Auto => {}
+            ColorChoice::Always => drop(command.args(["--color", "always"])),
+            ColorChoice::Never => drop(command.args(["--color", "never"])),
+        }
+        if self.is_silent() {
+            command.stdout(Stdio::null()).stderr(Stdio::null());
+        }
+        // Ctrl-C reaches only this process, which ends the child and explains what is left.
+        #[cfg(unix)]
+        command.process_group(0);
+        command.spawn().map_err(failed)
+    }
+
+    /// Runs a command to its end.
+    ///
+    /// # Errors
+    /// If it exits with another code than expected, or a signal stops the demo.
+    async fn run_command(&self, arguments: &[&str], expected: u8) -> Result<(), CommandFailure> {
+        let mut child = self.start_command(arguments)?;
+        let status = self.or_interrupt(child.wait()).await?;
+        match status.ok().and_then(|status| status.code()) {
+            Some(code) if code == i32::from(expected) => Ok(()),
+            code => Err(unexpected_end(arguments, code)),
+        }
+    }
+
+    /// Starts sending, and kills the process when the gateway has half of the messages. Returns how many it has.
+    async fn run_until_killed(&self, arguments: &[&str]) -> Result<u64, CommandFailure> {
+        let mut child = self.start_command(arguments)?;
+        let half = async {
+            while self.sandbox.counts().messages < RECIPIENTS / 2 {
+                tokio::time::sleep(POLL_INTERVAL).await;
+            }
+        };
+        let ended = self.or_interrupt(async {
+            tokio::select! {
+                () = half => None,
+                () = tokio::time::sleep(SENDING_TIMEOUT) => Some(None),
+                status = child.wait() => Some(status.ok().and_then(|status| status.code())),
+            }
+        });
+        if let Some(code) = ended.await? {
+            return Err(unexpected_end(arguments, code));
+        }
+        // The process might have ended a moment ago.
+        let _ = child.kill().await;
+        if !self.is_silent() && std::io::stderr().is_terminal() {
+            progress::clear_line();
+            // The progress bar of the killed process is on the current line.
+            let _ = std::io::stderr().lock().write_all(b"\n");
+        }
+        Ok(self.sandbox.counts().messages)
+    }
+
+    /// Waits for something, unless a signal stops the demo.
+    async fn or_interrupt<T>(&self, waiting: impl Future<Output = T>) -> Result<T, CommandFailure> {
+        let mut interrupt = self.interrupt.clone();
+        tokio::select! {
+            done = waiting => Ok(done),
+            _ = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None) => Err(self.stopped_by_signal()),
+        }
+    }
+
+    fn check_interrupt(&self) -> Result<(), CommandFailure> {
+        match *self.interrupt.borrow() {
+            Interrupt::None => Ok(()),
+            Interrupt::Graceful(_) | Interrupt::Immediate(_) => Err(self.stopped_by_signal()),
+        }
+    }
+
+    fn stopped_by_signal(&self) -> CommandFailure {
+        let signal = match *self.interrupt.borrow() {
+            Interrupt::Graceful(signal) | Interrupt::Immediate(signal) => signal,
+            Interrupt::None => 2,
+        };
+        let folder = self.folder.path.display();
+        let message =
+            format!("{CANCELLED}The demo was stopped. Recipients got no messages; the demo's files are in `{folder}`.");
+        CommandFailure::new(exit::SIGNAL.saturating_add(signal), message)
+    }
+}
+
+fn unexpected_end(arguments: &[&str], code: Option<i32>) -> CommandFailure {
+    let command = arguments.first().unwrap_or(&"");
+    let how = code.map_or_else(|| "did not end as expected".to_owned(), |code| format!("exited with code {code}"));
+    CommandFailure::new(exit::BUG, format!("the demo's command `{command}` {how}; its files were kept"))
+}
+
+/// What the gateway received, as the last line of a proof.
+fn describe_received(ReceivedMessages { sent, duplicates }: ReceivedMessages) -> StyledLine {
+    let figures = strong(format!("{} sent, {} duplicates", format_thousands(sent), format_thousands(duplicates)));
+    match (sent, duplicates) {
+        (RECIPIENTS, 0) => StyledLine::success([figures]),
+        _ => StyledLine::failure([figures]),
+    }
+}
+
+/// Prints where the files are, and returns the exit code.
+fn report_end(output: &Output, folder: &DemoFolder, figures: &DemoFigures) -> u8 {
+    let DemoFigures { sent_before_kill, received } = figures;
+    let is_proven = *received == ReceivedMessages { sent: RECIPIENTS, duplicates: 0 };
+    let code = if is_proven { exit::SUCCESS } else { exit::BUG };
+    if output.json {
+        let mut object = json!({
+            "folder": folder.path, "recipients": RECIPIENTS, "sent_before_kill": sent_before_kill,
+            "sent": received.sent, "duplicates": received.duplicates, "journal": folder.file(JOURNAL_FILE),
+            "report": folder.file(REPORT_FILE), "exit": code,
+        });
+        if !is_proven {
+            object["error"] = "the gateway did not receive each message exactly once, which is a bug".into();
+        }
+        output.print_object(&object);
+        return code;
+    }
+    let report = std::path::absolute(folder.file(REPORT_FILE)).unwrap_or_else(|_| folder.file(REPORT_FILE));
+    let mut text = StyledText::new();
+    text.add_blank();
+    text.push(StyledLine::new([plain("report: "), plain(report.display().to_string())]).unbroken());
+    text.push(StyledLine::new([plain("files: "), plain(folder.shell_path())]).unbroken());
+    text.push(StyledLine::next_step(output.command("init autumn --from LIST")));
+    output.print_done(text, code);
+    code
+}

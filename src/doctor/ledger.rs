@@ -1,0 +1,113 @@
+//! The ledger: whether it opens, has this version's tables, is intact, and can be written.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::super::context::{Context, FoundLedger};
+use super::super::exit;
+use super::super::exit::{CommandFailure, Explanation};
+use super::clock::LatestRun;
+use super::{CheckResult, CheckStatus};
+use campaign_engine::report::format_count;
+use campaign_ledger::memory::{LedgerContents, MemoryLedger};
+use campaign_ledger::{Backup, DamagedRun, Ledger, LedgerError, RunFilter};
+
+/// The name of the check.
+const CHECK: &str = "ledger";
+
+/// How the gateways can be asked: only a ledger knows the trusted hosts, and shares the rate with other processes.
+pub(super) enum LedgerAccess {
+    /// Through this ledger. Without a ledger file, it is empty and only in memory.
+    Open(Arc<dyn Ledger>),
+    /// Not with a key, because the trusted hosts are unknown.
+    Closed,
+}
+
+/// The result of the check, and what other checks use.
+pub(super) struct LedgerCheck {
+    pub(super) result: CheckResult,
+    pub(super) access: LedgerAccess,
+    pub(super) latest_run: Option<LatestRun>,
+}
+
+/// Checks the ledger. Does not create or upgrade it.
+pub(super) async fn check_ledger(context: &Context) -> LedgerCheck {
+    let place = match context.ledger_place() {
+        Ok(place) => place,
+        Err(failure) => return closed(explain(context, failure)),
+    };
+    match context.find_unchanged_ledger().await {
+        Err(failure) => closed(explain(context, failure)),
+        Ok(FoundLedger::Older) => closed(CheckResult::warning(
+            CHECK,
+            format!("the ledger in `{place}` was last used by an earlier version of campaign"),
+            format!(
+                "copy the folder if you might go back to that version, then upgrade the ledger: {}",
+                context.output.command("status")
+            ),
+        )),
+        Ok(FoundLedger::Missing) => LedgerCheck {
+            result: CheckResult::ok(CHECK, format!("no ledger yet in `{place}`; the first run creates it")),
+            access: LedgerAccess::Open(Arc::new(MemoryLedger::new(LedgerContents::default(), Timestamp::now))),
+            latest_run: None,
+        },
+        Ok(FoundLedger::Usable { ledger, older_tables }) => match examine(context, ledger.as_ref()).await {
+            Err(error) => closed(explain(context, error)),
+            Ok((runs, latest_run)) => LedgerCheck {
+                result: describe_usable(context, &place, runs, older_tables),
+                access: LedgerAccess::Open(ledger),
+                latest_run,
+            },
+        },
+    }
+}
+
+fn closed(result: CheckResult) -> LedgerCheck {
+    LedgerCheck { result, access: LedgerAccess::Closed, latest_run: None }
+}
+
+/// Checks the contents of an open ledger, and returns its number of runs and the latest one.
+async fn examine(context: &Context, ledger: &dyn Ledger) -> Result<(u64, Option<LatestRun>), CommandFailure> {
+    ledger.check_integrity().await?;
+    if let Some(Backup { made_at, restored_at: None }) = ledger.load_backup().await? {
+        let at = campaign_engine::report::format_local_minute(made_at);
+        return Err(CommandFailure::new(exit::STORAGE, format!("the ledger is a backup of {at} and cannot be used"))
+            .with_help(format!("restore it: {}", context.output.command("ledger restore DIR"))));
+    }
+    if let Some(damaged) = ledger.list_damaged_records().await?.into_iter().next() {
+        return Err(LedgerError::Damaged { what: damaged.what }.into());
+    }
+    let runs = ledger.list_stored_runs(RunFilter::all()).await?;
+    if let Some(DamagedRun { error, .. }) = runs.iter().find_map(|run| run.as_ref().err()) {
+        return Err(error.clone().into());
+    }
+    ledger.check_writable().await?;
+    let latest = runs.iter().flatten().max_by_key(|run| run.began_at);
+    let latest = latest.map(|run| LatestRun { name: run.name(), began_at: run.began_at });
+    Ok((runs.len() as u64, latest))
+}
+
+fn describe_usable(context: &Context, place: &str, runs: u64, older_tables: bool) -> CheckResult {
+    let message = format!("{} in `{place}`, intact and writable", format_count(runs, "run"));
+    match older_tables {
+        false => CheckResult::ok(CHECK, message),
+        true => CheckResult::warning(
+            CHECK,
+            format!("{message}, with the tables of an earlier version"),
+            format!(
+                "once all machines have this version, upgrade the tables: {}",
+                context.output.command("ledger upgrade")
+            ),
+        ),
+    }
+}
+
+fn explain(context: &Context, failure: CommandFailure) -> CheckResult {
+    let failure: Explanation = failure.into_explanation(&context.output.options);
+    let busy = failure.message.contains("is using the ledger") || failure.message.contains("is still sending");
+    let otherwise = format!("see what is damaged: {}", context.output.command("ledger check"));
+    let result = CheckResult::of_failure(CHECK, failure, otherwise);
+    // A long commit of another process is no fault of the ledger.
+    if busy { CheckResult { status: CheckStatus::Warning, ..result } } else { result }
+}

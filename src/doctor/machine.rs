@@ -1,0 +1,206 @@
+//! Checks of this machine: state folder, free disk space, time zone, and permissions of files.
+
+use std::io::{self, ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+
+use jiff::tz::TimeZone;
+
+use super::super::context::{Context, LEDGER_FILE};
+use super::super::exit;
+use super::{CheckResult, CheckStatus};
+use campaign_core::finding::quote_for_shell;
+use campaign_core::private::{self, FileAccess};
+
+/// Less free space than this stops the next run.
+#[cfg(unix)]
+const TOO_LITTLE_SPACE: u64 = 100 << 20;
+/// Less free space than this is reported.
+#[cfg(unix)]
+const LITTLE_SPACE: u64 = 1 << 30;
+/// The size of the test file, which is larger than a page of the ledger.
+const TEST_BYTES: usize = 64 << 10;
+
+/// Whether the state folder exists or can be created, and new files can be created in it.
+pub(super) fn check_state_folder(state: &Path) -> CheckResult {
+    const CHECK: &str = "state-folder";
+    let shown = format!("`{}`", state.display());
+    let refused = |why: &str, help: &str| CheckResult::failed(CHECK, exit::STORAGE, format!("{shown} {why}"), help);
+    let choose = "give yourself access to the folder, or choose another one with `--state-dir DIR`";
+    match std::fs::metadata(state) {
+        Ok(found) if !found.is_dir() => refused("is not a folder", "choose a folder with `--state-dir DIR`"),
+        Ok(_) => match tempfile::tempfile_in(state) {
+            Ok(_) => CheckResult::ok(CHECK, shown),
+            Err(error) => refused(&format!("cannot be written: {error}"), choose),
+        },
+        Err(error) if error.kind() == ErrorKind::NotFound => match is_writable(&nearest_folder(state)) {
+            true => CheckResult::ok(CHECK, format!("{shown} does not exist yet; the first run creates it")),
+            false => refused("does not exist and cannot be created", choose),
+        },
+        Err(error) => refused(&format!("cannot be read: {error}"), choose),
+    }
+}
+
+/// The nearest existing folder at or above a path.
+fn nearest_folder(path: &Path) -> PathBuf {
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    whole.ancestors().find(|above| above.is_dir()).map_or_else(|| PathBuf::from("."), Path::to_owned)
+}
+
+/// Whether this process can create files in a folder, found without creating one.
+fn is_writable(folder: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use rustix::fs::{Access, access};
+        access(folder, Access::WRITE_OK | Access::EXEC_OK).is_ok()
+    }
+    #[cfg(not(unix))]
+    {
+        std::fs::metadata(folder).is_ok_and(|folder| !folder.permissions().readonly())
+    }
+}
+
+/// Whether the disk of the state folder has enough free space, and a file can be written to it.
+pub(super) fn check_disk(state: &Path) -> CheckResult {
+    const CHECK: &str = "disk";
+    let help = "free up disk space, or choose a folder on another disk with `--state-dir DIR`";
+    if state.is_dir()
+        && let Err(error) = write_test_file(state)
+    {
+        let message = format!("cannot write {} KiB to the state folder: {error}", TEST_BYTES >> 10);
+        return CheckResult::failed(CHECK, exit::STORAGE, message, help);
+    }
+    match free_bytes(&nearest_folder(state)) {
+        Some(free) => judge_space(free, help),
+        None => CheckResult::skipped(CHECK, "the free space cannot be determined on this system"),
+    }
+}
+
+/// Writes and syncs a file without a name, which the system removes.
+fn write_test_file(folder: &Path) -> io::Result<()> {
+    let mut file = tempfile::tempfile_in(folder)?;
+    file.write_all(&[0; TEST_BYTES])?;
+    file.sync_all()
+}
+
+#[cfg(unix)]
+fn free_bytes(folder: &Path) -> Option<u64> {
+    let disk = rustix::fs::statvfs(folder).ok()?;
+    Some(disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
+#[cfg(not(unix))]
+fn free_bytes(_: &Path) -> Option<u64> {
+    None
+}
+
+#[cfg(unix)]
+fn judge_space(free: u64, help: &str) -> CheckResult {
+    const CHECK: &str = "disk";
+    let message = format!("{} free", format_bytes(free));
+    match free {
+        LITTLE_SPACE.. => CheckResult::ok(CHECK, message),
+        TOO_LITTLE_SPACE.. => CheckResult::warning(CHECK, format!("only {message}"), help),
+        _ => CheckResult::failed(CHECK, exit::STORAGE, format!("only {message}"), help),
+    }
+}
+
+#[cfg(not(unix))]
+fn judge_space(_: u64, _: &str) -> CheckResult {
+    CheckResult::skipped("disk", "the free space cannot be determined on this system")
+}
+
+/// A size in units that fit it: `12.3 GiB`.
+#[cfg(unix)]
+fn format_bytes(bytes: u64) -> String {
+    match bytes {
+        ..1_073_741_824 => format!("{} MiB", bytes >> 20),
+        _ => format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30)),
+    }
+}
+
+/// Whether the time zone of this machine is known. It is the zone of displayed times, and of `today` in campaigns without
+/// `timezone`.
+pub(super) fn check_time_zone() -> CheckResult {
+    const CHECK: &str = "time-zone";
+    let zone = TimeZone::system();
+    match zone.iana_name() {
+        Some(name) => CheckResult::ok(CHECK, name),
+        None if zone.is_unknown() => {
+            let from = std::env::var("TZ").ok().filter(|zone| !zone.is_empty());
+            let why = from.map_or_else(
+                || "the time zone of this computer is unknown".to_owned(),
+                |zone| format!("the environment variable `TZ` is `{zone}`, which is not a time zone"),
+            );
+            let help = "set the time zone, for example with `timedatectl set-timezone Europe/Kyiv` or `TZ=Europe/Kyiv`";
+            CheckResult::warning(CHECK, format!("{why}; times are shown in UTC"), help)
+        }
+        None => CheckResult::ok(CHECK, "a zone without a name"),
+    }
+}
+
+/// Whether other users of this machine can read or change the state folder, the ledger or the gateway profiles.
+pub(super) fn check_permissions(context: &Context, state: &Path) -> CheckResult {
+    const CHECK: &str = "permissions";
+    let place = context.profiles().new_profile_path(None);
+    let ledger = state.join(LEDGER_FILE);
+    let mut found: Vec<(CheckStatus, String, String)> = Vec::new();
+    for (path, is_private) in [(state, true), (ledger.as_path(), true), (place.as_path(), false)] {
+        let is_there = path != state || path.is_dir();
+        let Some(access) = private::read_access(path).filter(|_| is_there) else { continue };
+        let can = match (access.everyone_reads, access.everyone_writes) {
+            (_, true) => "change",
+            // gateways.yaml contains no secrets.
+            (true, false) if is_private => "read",
+            _ => continue,
+        };
+        let status = if access.everyone_writes { CheckStatus::Failed(exit::INVALID) } else { CheckStatus::Warning };
+        let message = format!("everyone on this machine can {can} `{}` (mode {:04o})", path.display(), access.mode);
+        found.push((status, message, repair_command(path, access, is_private)));
+    }
+    let is_failure = |status: &CheckStatus| *status != CheckStatus::Warning;
+    let statuses = || found.iter().map(|(status, ..)| *status);
+    let Some(status) = statuses().find(is_failure).or_else(|| statuses().next()) else {
+        return CheckResult::ok(CHECK, "other users cannot change the ledger or the gateway profiles");
+    };
+    let messages: Vec<String> = found.iter().map(|(_, message, _)| message.clone()).collect();
+    let repairs: Vec<String> = found.iter().map(|(.., repair)| repair.clone()).collect();
+    CheckResult::new(CHECK, status, messages.join("; ")).with_help(repairs.join("; "))
+}
+
+/// How to take the access from others.
+fn repair_command(path: &Path, access: FileAccess, is_private: bool) -> String {
+    let name = quote_for_shell(path);
+    match access {
+        FileAccess { is_shared_temporary: true, .. } => "choose your own folder with `--state-dir DIR`".to_owned(),
+        // A group shares the folder.
+        FileAccess { gives_its_group: true, .. } => format!("run `chmod o= {name}`"),
+        _ if !is_private => format!("run `chmod o-w {name}`"),
+        _ if path.is_dir() => format!("run `chmod 700 {name}`"),
+        _ => format!("run `chmod 600 {name}`"),
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn little_free_space_is_reported_before_runs_stop() {
+        let status = |free| judge_space(free, "help").status;
+        assert_eq!(status(5 << 30), CheckStatus::Ok);
+        assert_eq!(status(LITTLE_SPACE - 1), CheckStatus::Warning);
+        assert_eq!(status(TOO_LITTLE_SPACE - 1), CheckStatus::Failed(exit::STORAGE));
+        assert_eq!(judge_space(TOO_LITTLE_SPACE, "help").message, "only 100 MiB free");
+        assert_eq!(format_bytes(5_500 << 20), "5.4 GiB");
+    }
+
+    #[test]
+    fn missing_state_folder_is_not_created() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = folder.path().join("a/b");
+        let result = check_state_folder(&state);
+        assert_eq!(result.status, CheckStatus::Ok, "{result:?}");
+        assert_eq!(check_disk(&state).check, "disk");
+        assert!(!folder.path().join("a").exists());
+    }
+}
