@@ -31,6 +31,7 @@ mod gateway;
 mod hint;
 mod init;
 mod ledger;
+mod manual;
 mod numbers;
 mod outcome;
 mod output;
@@ -165,5 +166,6 @@ async fn run_command(context: &Context, command: Command) -> Result<u8, CommandF
         Command::Completions { shell, .. } => {
             Ok(shell.map_or(exit::SUCCESS, |shell| shell::print_completions(context, shell)))
         }
+        Command::Man { folder } => manual::write_pages(context, &folder),
     }
 }

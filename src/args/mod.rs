@@ -269,6 +269,13 @@ pub(super) enum Command {
         #[arg(long, value_enum, hide = true, conflicts_with = "shell")]
         names: Option<CompletionNames>,
     },
+    /// Write the manual page of each command to a folder
+    ///
+    /// Existing files with the names of the pages are replaced.
+    Man {
+        /// Folder for the pages, which is created if it does not exist
+        folder: PathBuf,
+    },
 }
 
 /// The file formats with a schema.
