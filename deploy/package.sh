@@ -63,7 +63,10 @@ name=campaign-$version-x86_64-linux
 
 # The newest glibc whose symbols the program uses; nothing if it is static.
 glibc=$(objdump -T "$program" 2>/dev/null | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -n 1 | sed 's/GLIBC_//' || true)
-say "campaign $version: ${glibc:+needs glibc $glibc or newer}${glibc:-static, for any x86_64 Linux}"
+case $glibc in
+    '') say "campaign $version: static, for any x86_64 Linux" ;;
+    *) say "campaign $version: needs glibc $glibc or newer" ;;
+esac
 
 say "manual pages, completions and the SBOM"
 "$program" man "$stage/man" --quiet

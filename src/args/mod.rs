@@ -79,6 +79,8 @@ pub(super) struct GlobalOptions {
     )]
     pub(super) ledger: Option<LedgerUrl>,
     /// Keep the ledger and copies of the lists in this folder [default: your user's state folder]
+    ///
+    /// On a machine with a system ledger, the default is /var/lib/campaign for all users who can change it.
     #[arg(
         long,
         global = true,

@@ -84,8 +84,9 @@ fn action_annotates_a_pull_request_and_writes_sarif() {
 #[test]
 fn action_treats_warnings_as_errors_unless_told_otherwise() {
     let team = team_repository();
-    // A number that is listed twice is a warning.
-    team.write("campaigns/list.csv", "phone\n+380500000001\n+380500000001\n");
+    // An empty cell is a warning.
+    team.write("campaigns/list.csv", "phone,name\n+380500000001,\n");
+    team.write("campaigns/good.yaml", &GOOD.replace("Hello", "\"Hello {{ name }}\""));
     let program = env!("CARGO_BIN_EXE_campaign-with-failpoints");
     let inputs = [("program", program), ("files", "campaigns/good.yaml")];
     let strict = run_action(&team, &inputs);
