@@ -2,10 +2,9 @@
 # Makes the packages for x86_64 Linux in target/packages: the binary, a tarball with manual pages and completions, a Debian
 # package, an SBOM, and checksums. It uses no network: run `cargo fetch --locked` once before.
 #
-# deploy/package.sh                      builds the program with the profile `dist`, which takes a quarter of an hour
-# deploy/package.sh --binary PROGRAM     packs a program that is already built
-# deploy/package.sh --package-version V  names the packages after another version than that of the program
-# deploy/package.sh --out DIR            writes to another folder
+# deploy/package.sh                    builds the program with the profile `dist`, which takes a quarter of an hour
+# deploy/package.sh --binary PROGRAM   packs a program that is already built
+# deploy/package.sh --out DIR          writes to another folder
 #
 # The program is static if the target x86_64-unknown-linux-musl and musl-gcc (Debian: musl-tools) are installed. Otherwise
 # it needs the glibc that the script prints, and the Debian package depends on it.
@@ -13,7 +12,7 @@ set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 target=${CARGO_TARGET_DIR:-$root/target}
 out=$target/packages
-binary= version=
+binary=
 
 fail() { printf 'package.sh: %s\n' "$*" >&2; exit 1; }
 say() { printf '== %s\n' "$*"; }
@@ -21,7 +20,6 @@ say() { printf '== %s\n' "$*"; }
 while [ $# -gt 0 ]; do
     case "$1" in
         --binary) binary=$(realpath "$2"); shift 2 ;;
-        --package-version) version=$2; shift 2 ;;
         --out) out=$2; shift 2 ;;
         *) fail "unknown argument \`$1\`" ;;
     esac
@@ -58,7 +56,7 @@ program=$stage/campaign
 ! grep -q CAMPAIGN_FAILPOINT "$program" || fail "\`$binary\` has failpoints; pack the binary \`campaign\`"
 # Packages contain no symbols. A panic still names its line.
 strip "$program"
-version=${version:-$("$program" --version | sed 's/^campaign \([^ ]*\).*/\1/')}
+version=$("$program" --version | sed 's/^campaign \([^ ]*\).*/\1/')
 name=campaign-$version-x86_64-linux
 
 # The newest glibc whose symbols the program uses; nothing if it is static.

@@ -3,6 +3,7 @@
 # upgrade from the version before, a removal and a purge.
 #
 # tests/packages/deb.sh [PROGRAM]   packs this `campaign`; without it, builds a debug binary
+# tests/packages/deb.sh FOLDER      tests the packages that deploy/package.sh wrote to this folder
 #
 # Needs root and debootstrap. The first call fetches a minimal Debian from the mirror of this machine and keeps it in
 # ${CAMPAIGN_CHROOT:-target/chroot}; later calls use a copy of it without network.
@@ -11,8 +12,14 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../support/scripts.sh"
 [ "$(id -u)" = 0 ] || fail "needs root: a chroot is not open to others"
 need curl debootstrap dpkg-deb python3 setpriv
-program_or_build "${1:-}"
 root=$(realpath "$here/../..")
+packages=
+if [ -d "${1:-}" ]; then
+    packages=$(realpath "$1")
+    program_or_build "$(ls "$packages"/campaign-*-x86_64-linux)"
+else
+    program_or_build "${1:-}"
+fi
 base=${CAMPAIGN_CHROOT:-${CARGO_TARGET_DIR:-$root/target}/chroot}
 . /etc/os-release
 if [ ! -e "$base/complete" ]; then
@@ -51,14 +58,22 @@ exits() {
     [ "$got" = "$code" ] || fail "\`$*\` exited with $got instead of $code: $told"
 }
 says() { [[ $told == *"$1"* ]] || fail "no \`$1\` in: $told"; }
-mode() { stat -c '%U:%G %a' "$chroot$1"; }
+mode() { inside stat -c '%U:%G %a' "$1"; }
 is() { [ "$1" = "$2" ] || fail "$3: $1 instead of $2"; }
 
 step "packages of this version and of an earlier one"
-"$root/deploy/package.sh" --binary "$program" --out "$folder/new"
-"$root/deploy/package.sh" --binary "$program" --out "$folder/old" --package-version 0.0.9 >/dev/null
+mkdir new old
+if [ -n "$packages" ]; then
+    cp "$packages"/* new
+else
+    "$root/deploy/package.sh" --binary "$program" --out "$folder/new"
+fi
 (cd new && sha256sum --check --quiet SHA256SUMS)
-new=$(basename new/*.deb) old=$(basename old/*.deb)
+new=$(basename new/*.deb) old=campaign_0.0.9_amd64.deb
+dpkg-deb -R "new/$new" earlier
+sed -i 's/^Version: .*/Version: 0.0.9/' earlier/DEBIAN/control
+dpkg-deb --root-owner-group -Znone -b earlier "old/$old" >/dev/null
+rm -r earlier
 tar -tzf new/*.tar.gz >listing
 for file in man/man1/campaign-run.1 completions/_campaign completions/campaign.bash completions/campaign.fish \
     completions/campaign.ps1 systemd/campaign.service docs/install.md; do
@@ -90,15 +105,14 @@ CAMPAIGN_STATE_DIR=$folder/gateway "$program" sandbox --listen 127.0.0.1:0 --jou
     >"$folder/gateway.json" &
 servers+=($!)
 until [ -s "$folder/gateway.json" ]; do sleep 0.1; done
-url=$(python3 -c 'import json, sys; print(json.loads(sys.stdin.readline())["url"])' <"$folder/gateway.json")
+url=$(python3 -c 'import json, sys; print(json.loads(sys.stdin.readline())["base_url"])' <"$folder/gateway.json")
 install -m 0640 -o root -g "$(inside getent group campaign | cut -d: -f3)" /dev/stdin "$chroot/etc/campaign/gateway.key" \
     <<<sandbox
 as olena sh -c 'cat >gateways.yaml' <<YAML
-gateways:
-  production:
-    base_url: $url
-    api_key: { file: /etc/campaign/gateway.key }
-    rate: 100/s
+production:
+  base_url: $url
+  api_key: { file: /etc/campaign/gateway.key }
+  rate: 100/s
 YAML
 as olena sh -c 'cat >sale.csv' <<CSV
 phone
@@ -184,11 +198,11 @@ is "$(count_messages)" "[1, 1, 1, 1, 1]" "messages of five people"
 
 step "the group can change every file, whoever created it"
 while read -r path; do
-    case $(mode "${path#"$chroot"}") in
+    case $(mode "$path") in
         *":campaign 660" | *":campaign 2770") ;;
-        *) fail "$path is $(mode "${path#"$chroot"}")" ;;
+        *) fail "$path is $(mode "$path")" ;;
     esac
-done < <(find "$chroot/var/lib/campaign" "$chroot/srv/campaigns/results")
+done < <(inside find /var/lib/campaign /srv/campaigns/results)
 
 step "an upgrade while the server runs"
 exits 0 inside dpkg -i "/root/$new"
@@ -201,7 +215,8 @@ says "no recipients are left"
 stop_server
 
 step "a ledger that only the server could change is shared by the package"
-chmod 0700 "$chroot/var/lib/campaign"
+# Five digits also remove the setgid bit.
+chmod 00700 "$chroot/var/lib/campaign"
 chmod 0600 "$chroot/var/lib/campaign/ledger.sqlite"
 exits 2 as olena sh -c 'campaign run sale.yaml'
 exits 0 inside dpkg -i "/root/$new"
