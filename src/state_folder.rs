@@ -131,15 +131,14 @@ pub(super) fn second_ledger_failure(system: &Path) -> CommandFailure {
 
 /// The refusal to continue in the system ledger what this user began in another, with both ways out.
 pub(super) fn earlier_ledger_failure(system: &Path, own: &Path, run: &str) -> CommandFailure {
-    let (shown, own, system_name) = (own.display(), quote_for_shell(own), system.display());
+    let (system, own, name) = (system.display(), own.display(), quote_for_shell(own));
     CommandFailure::invalid(format!(
-        "your earlier ledger in `{shown}` contains live runs, such as {run}, that the system ledger in `{system_name}` does \
-         not contain; recipients might get messages twice; nothing was sent"
+        "your earlier ledger in `{own}` contains live runs, such as {run}, that the system ledger in `{system}` might not \
+         contain; recipients might get messages twice; nothing was sent"
     ))
     .with_help(format!(
-        "to continue with your earlier ledger, add `--state-dir {own}`; to use the system ledger although it does not \
-         contain these runs, add `--state-dir {}`, or rename `{shown}`",
-        quote_for_shell(system)
+        "to continue with your earlier ledger, add `--state-dir {name}`; to send with the system ledger, move these runs \
+         there with `ledger backup` and `ledger restore`, or accept that it does not contain them, then rename `{own}`"
     ))
 }
 
