@@ -6,8 +6,8 @@
 # deploy/package.sh --binary PROGRAM   packs a program that is already built
 # deploy/package.sh --out DIR          writes to another folder
 #
-# The program is static if the target x86_64-unknown-linux-musl and musl-gcc (Debian: musl-tools) are installed. Otherwise
-# it needs the glibc that the script prints, and the Debian package depends on it.
+# The program needs the glibc that the script prints, and the Debian package depends on it. It is never newer than the
+# glibc of this machine: to serve older systems, make the packages on an older one.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 target=${CARGO_TARGET_DIR:-$root/target}
@@ -34,20 +34,11 @@ out=$(realpath "$out")
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$root" log -1 --format=%ct 2>/dev/null || date +%s)}
 export SOURCE_DATE_EPOCH
 
-build() {
-    local musl=x86_64-unknown-linux-musl folder=$target/dist options=()
-    if command -v musl-gcc >/dev/null && [ -d "$(rustc --print target-libdir --target $musl)" ]; then
-        say "building a static program"
-        options=(--target "$musl")
-        folder=$target/$musl/dist
-    else
-        say "building a program for this machine's glibc: the target $musl or musl-gcc is missing"
-    fi
-    (cd "$root" && cargo build --locked --offline --profile dist --bin campaign "${options[@]}") >&2
-    binary=$folder/campaign
-}
-
-[ -n "$binary" ] || build
+if [ -z "$binary" ]; then
+    say "building the program"
+    (cd "$root" && cargo build --locked --offline --profile dist --bin campaign) >&2
+    binary=$target/dist/campaign
+fi
 [ -x "$binary" ] || fail "no program at \`$binary\`"
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
@@ -59,12 +50,10 @@ strip "$program"
 version=$("$program" --version | sed 's/^campaign \([^ ]*\).*/\1/')
 name=campaign-$version-x86_64-linux
 
-# The newest glibc whose symbols the program uses; nothing if it is static.
+# The newest glibc whose symbols the program uses.
 glibc=$(objdump -T "$program" 2>/dev/null | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -n 1 | sed 's/GLIBC_//' || true)
-case $glibc in
-    '') say "campaign $version: static, for any x86_64 Linux" ;;
-    *) say "campaign $version: needs glibc $glibc or newer" ;;
-esac
+[ -n "$glibc" ] || fail "cannot read which glibc \`$binary\` needs"
+say "campaign $version: needs glibc $glibc or newer"
 
 say "manual pages, completions and the SBOM"
 "$program" man "$stage/man" --quiet
@@ -124,7 +113,7 @@ Version: $version
 Architecture: amd64
 Maintainer: the authors of campaign <campaign@localhost>
 Installed-Size: $(du -sk --exclude=DEBIAN "$tree" | cut -f1)
-Depends: adduser, ca-certificates, debconf (>= 0.5) | debconf-2.0${glibc:+, libc6 (>= $glibc)}
+Depends: adduser, ca-certificates, debconf (>= 0.5) | debconf-2.0, libc6 (>= $glibc)
 Section: net
 Priority: optional
 Description: sends message campaigns by SMS, Viber, RCS, voice, Telegram and WhatsApp
