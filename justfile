@@ -69,3 +69,15 @@ build-cost:
 dist:
     CAMPAIGN_COMMIT="$(git rev-parse --short=12 HEAD)" CAMPAIGN_COMMIT_DATE="$(git show -s --format=%cs HEAD)" \
         cargo build --locked --profile dist
+
+# Make the binary, tarball, Debian package, SBOM and checksums in target/packages, without network
+package *ARGS:
+    deploy/package.sh {{ARGS}}
+
+# Install the Debian package in a chroot, and send, upgrade, remove and purge (needs root)
+test-package *ARGS:
+    tests/packages/deb.sh {{ARGS}}
+
+# Check licences, advisories and sources of the dependencies
+deny:
+    cargo deny check

@@ -13,6 +13,7 @@ use super::context::Context;
 use super::exit;
 use super::exit::CommandFailure;
 use super::serve::bind_listener;
+use super::state_folder::LedgerPurpose;
 use campaign_engine::delivery::Interrupt;
 use campaign_engine::report::format_count;
 use campaign_manifest::{Profile, SecretSource};
@@ -35,7 +36,8 @@ pub(super) async fn run_connector(context: &Context, args: ConnectorArgs) -> Res
     }
     let interrupt = context.watch_signals()?;
     let profile = load_profile(context, &args)?;
-    let mut adapters = context.adapters(context.open_ledger().await?)?;
+    let purpose = if args.allow_send { LedgerPurpose::Sending } else { LedgerPurpose::SharedRecords };
+    let mut adapters = context.adapters(context.open_ledger(purpose).await?)?;
     // Campaigns use the same profile, even if another gateways.yaml lies beside them.
     adapters.profiles.explicit = Some(adapters.profiles.new_profile_path(None));
     let account = KeylessAccount::open(&adapters, &profile, ANSWER_TIMEOUT).await?;

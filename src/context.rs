@@ -14,15 +14,16 @@ use super::args::{GlobalOptions, LedgerUrl};
 use super::events::terminal_observer;
 use super::exit::CommandFailure;
 use super::output::Output;
-use super::{exit, process};
+use super::state_folder::{LedgerPurpose, StateFolder};
+use super::{exit, process, state_folder};
 use campaign_core::finding::quote_for_shell;
 use campaign_core::private;
 use campaign_core::private::FileAccess;
-use campaign_engine::delivery::Interrupt;
+use campaign_engine::delivery::{Interrupt, SingleKind};
 use campaign_engine::report::find_stray_runs;
 use campaign_gateway::JsonApi;
 use campaign_ledger::{
-    CopiedLedger, Ledger, LedgerError, PostgresAddress, PostgresLedger, Run, SqliteLedger, StrayCopies,
+    CopiedLedger, Ledger, LedgerError, PostgresAddress, PostgresLedger, Run, RunFilter, SqliteLedger, StrayCopies,
 };
 use campaign_manifest::CampaignDay;
 use campaign_net::metrics::Metrics;
@@ -42,26 +43,67 @@ pub(super) struct Context {
     pub(super) interrupt: OnceLock<watch::Receiver<Interrupt>>,
     /// Shows run events to the operator.
     pub(super) observer: RunObserver,
+    /// The folder of the system ledger, if the machine has one.
+    system_folder: PathBuf,
 }
 
 impl Context {
-    pub(super) fn new(global: GlobalOptions, output: Output) -> Self {
+    pub(super) fn new(global: GlobalOptions, output: Output, system_folder: PathBuf) -> Self {
         let observer = terminal_observer(&output);
         let (ledgers, exposure) = (OpenLedgers::default(), ExposureWarnings::default());
-        Self { global, output, ledgers, exposure, interrupt: OnceLock::new(), observer }
+        Self { global, output, ledgers, exposure, interrupt: OnceLock::new(), observer, system_folder }
     }
 
     /// The path of the state folder, which might not exist yet.
     pub(super) fn state_folder(&self) -> Result<PathBuf, CommandFailure> {
-        let given = self.global.state_dir.clone();
-        let state = given
-            .or_else(|| dirs::state_dir().or_else(dirs::data_local_dir).map(|folder| folder.join("campaign")))
-            .ok_or_else(|| {
-                CommandFailure::invalid("cannot find your home folder, where the ledger is stored by default")
-                    .with_help("add `--state-dir DIR`")
-            })?;
+        let state = self.choose_state_folder()?.path().to_owned();
         self.exposure.check_state_folder(&state);
         Ok(state)
+    }
+
+    fn choose_state_folder(&self) -> Result<StateFolder, CommandFailure> {
+        let chosen =
+            StateFolder::choose(self.global.state_dir.clone(), &self.system_folder, state_folder::own_folder());
+        chosen.ok_or_else(|| {
+            CommandFailure::invalid("cannot find your home folder, where the ledger is stored by default")
+                .with_help("add `--state-dir DIR`")
+        })
+    }
+
+    /// Refuses to use a second ledger of this machine, in which messages that the first one sent are missing.
+    ///
+    /// # Errors
+    /// If the operator named no ledger, and another one is relevant for the purpose.
+    pub(super) async fn refuse_second_ledger(&self, purpose: LedgerPurpose) -> Result<(), CommandFailure> {
+        if matches!(self.ledger_target()?, LedgerTarget::Shared(_)) {
+            return Ok(());
+        }
+        match self.choose_state_folder()? {
+            StateFolder::BesideSystem { system, .. } if purpose != LedgerPurpose::Rehearsal => {
+                Err(state_folder::second_ledger_failure(&system))
+            }
+            StateFolder::System { system, own: Some(own) } if purpose == LedgerPurpose::Sending => {
+                match find_live_run(&own.join(LEDGER_FILE)).await? {
+                    Some(run) => Err(state_folder::earlier_ledger_failure(&system, &own, &run)),
+                    None => Ok(()),
+                }
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Adds to an answer from the user's own ledger that the system ledger might have another.
+    pub(super) fn note_system_ledger(&self) -> Result<(), CommandFailure> {
+        if let LedgerTarget::File(_) = self.ledger_target()?
+            && let StateFolder::BesideSystem { own, system } = self.choose_state_folder()?
+        {
+            self.output.print_note(&format!(
+                "this is your own ledger in `{}`; only members of the group `campaign` see the system ledger in `{}`",
+                own.display(),
+                system.display()
+            ));
+        }
+        Ok(())
     }
 
     /// The gateway profiles that this command uses.
@@ -124,6 +166,7 @@ impl Context {
 
     async fn find_ledger_of_run(&self, run: &str) -> Result<Arc<dyn Ledger>, CommandFailure> {
         let none = || Error::NoSuchRun { name: run.to_owned(), near: None };
+        self.note_system_ledger()?;
         Ok(self.open_existing_ledger().await?.ok_or_else(none)?)
     }
 
@@ -247,12 +290,13 @@ impl Context {
 
     /// Restores a backup and opens the restored ledger.
     pub(super) async fn restore_ledger(&self, folder: &Path) -> Result<Arc<dyn Ledger>, CommandFailure> {
+        self.refuse_second_ledger(LedgerPurpose::SharedRecords).await?;
         let state = self.create_state_folder()?;
         match self.ledger_target()? {
             LedgerTarget::File(path) => SqliteLedger::restore_backup(&path, folder, Timestamp::now).await?,
             LedgerTarget::Shared(address) => PostgresLedger::restore_backup(&address, folder, &state).await?,
         }
-        self.open_ledger().await
+        self.open_ledger(LedgerPurpose::SharedRecords).await
     }
 
     /// Upgrades the tables of the ledger to this version, and returns whether they were older.
@@ -311,17 +355,22 @@ impl Context {
     }
 
     /// Opens the ledger for a command that writes. Creates it if it does not exist.
-    pub(super) async fn open_ledger(&self) -> Result<Arc<dyn Ledger>, CommandFailure> {
-        self.open_with_listener(Arc::new(|_| {})).await
+    pub(super) async fn open_ledger(&self, purpose: LedgerPurpose) -> Result<Arc<dyn Ledger>, CommandFailure> {
+        self.open_with_listener(purpose, Arc::new(|_| {})).await
     }
 
     /// Opens the ledger of a server and counts its commits.
     pub(super) async fn open_server_ledger(&self, metrics: &Arc<Metrics>) -> Result<Arc<dyn Ledger>, CommandFailure> {
         let metrics = Arc::clone(metrics);
-        self.open_with_listener(Arc::new(move |time| metrics.observe_commit(time))).await
+        self.open_with_listener(LedgerPurpose::Sending, Arc::new(move |time| metrics.observe_commit(time))).await
     }
 
-    async fn open_with_listener(&self, on_commit: CommitListener) -> Result<Arc<dyn Ledger>, CommandFailure> {
+    async fn open_with_listener(
+        &self,
+        purpose: LedgerPurpose,
+        on_commit: CommitListener,
+    ) -> Result<Arc<dyn Ledger>, CommandFailure> {
+        self.refuse_second_ledger(purpose).await?;
         match self.ledger_target()? {
             LedgerTarget::File(path) => {
                 // A new ledger must not take the place of a deleted one, which might be put back later.
@@ -346,7 +395,9 @@ impl Context {
     ///
     /// This does not create a high-water mark on this machine, so that `check` can still warn about a missing one.
     pub(super) async fn open_ledger_to_ask(&self) -> Result<Arc<dyn Ledger>, CommandFailure> {
-        let LedgerTarget::Shared(address) = self.ledger_target()? else { return self.open_ledger().await };
+        let LedgerTarget::Shared(address) = self.ledger_target()? else {
+            return self.open_ledger(LedgerPurpose::SharedRecords).await;
+        };
         let ledger = PostgresLedger::open(&address, &self.create_state_folder()?).await?;
         ledger.ensure_newest()?;
         Ok(self.ledgers.register(ledger.without_new_mark()))
@@ -354,6 +405,8 @@ impl Context {
 
     /// Opens the ledger for a launch. It is not created if an earlier ledger might be put back.
     pub(super) async fn open_ledger_for(&self, launch: &Launch) -> Result<Arc<dyn Ledger>, CommandFailure> {
+        let purpose = LedgerPurpose::of_destination(launch.destination());
+        self.refuse_second_ledger(purpose).await?;
         if launch.accepts_any_ledger() {
             return self.accept_ledger().await;
         }
@@ -362,7 +415,7 @@ impl Context {
         {
             launch.check_new_ledger(&self.state_folder()?, SqliteLedger::list_copies_without_ledger(&path)).await?;
         }
-        self.open_ledger().await
+        self.open_ledger(purpose).await
     }
 
     /// Opens a ledger that the operator accepted although its high-water mark does not match.
@@ -474,6 +527,17 @@ impl Context {
 /// If the ledger was deleted.
 fn ledger_exists(path: &Path) -> Result<bool, LedgerError> {
     SqliteLedger::find_deletion(path).map_or(Ok(path.exists()), Err)
+}
+
+/// Finds a run to recipients in the ledger file at `path`. Only this user and an earlier version of the machine wrote there.
+async fn find_live_run(path: &Path) -> Result<Option<String>, CommandFailure> {
+    if !ledger_exists(path)? {
+        return Ok(None);
+    }
+    let ledger = SqliteLedger::open(path, Timestamp::now).await?.with_patience(LOCK_TIMEOUT);
+    let runs = ledger.list_runs(RunFilter { live: true, ..RunFilter::default() }).await;
+    ledger.close().await;
+    Ok(runs?.iter().rfind(|run| SingleKind::from_run(run).is_none()).map(Run::name))
 }
 
 /// Standard input, if it is a pipe or a file.

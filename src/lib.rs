@@ -33,6 +33,7 @@ mod gateway;
 mod hint;
 mod init;
 mod ledger;
+mod manual;
 mod numbers;
 mod outcome;
 mod output;
@@ -54,6 +55,7 @@ mod serve;
 mod shell;
 mod show;
 mod single;
+mod state_folder;
 mod status;
 mod stop;
 mod suggested;
@@ -63,6 +65,7 @@ mod worker;
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 
 use clap::FromArgMatches as _;
 
@@ -74,6 +77,13 @@ use suggested::RepeatedOptions;
 
 /// Runs one command line and returns its exit code.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    main_with_system_folder(arguments, Path::new(state_folder::SYSTEM_FOLDER))
+}
+
+/// Runs one command line on a machine whose system ledger is in this folder, and returns its exit code.
+///
+/// Tests use it, so that they do not depend on the machine's own.
+pub fn main_with_system_folder(arguments: impl IntoIterator<Item = OsString>, system_folder: &Path) -> u8 {
     let arguments = with_help(arguments.into_iter().collect());
     let json = arguments.iter().any(|argument| argument == "--json");
     let matches = shell::with_chosen_colors(args::build_command(), &arguments).try_get_matches_from(&arguments);
@@ -91,7 +101,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     process::keep_memory_private();
     let progress = parsed.command.progress_form();
     let output = Output::new(&parsed.global, progress, RepeatedOptions::from_matches(&parsed.global, &matches));
-    let context = Context::new(parsed.global, output.clone());
+    let context = Context::new(parsed.global, output.clone(), system_folder.to_owned());
     match run_to_end(&context, parsed.command) {
         Ok(code) => output.final_code(code),
         Err(failure) => {
@@ -168,5 +178,6 @@ async fn run_command(context: &Context, command: Command) -> Result<u8, CommandF
         Command::Completions { shell, .. } => {
             Ok(shell.map_or(exit::SUCCESS, |shell| shell::print_completions(context, shell)))
         }
+        Command::Man { folder } => manual::write_pages(context, &folder),
     }
 }

@@ -11,6 +11,7 @@ use super::events::describe_stale_results;
 use super::exit::CommandFailure;
 use super::numbers::parse_number_of_campaigns;
 use super::prompt::{ConfirmationPrompt, ExpectedAnswer, require_confirmation};
+use super::state_folder::LedgerPurpose;
 use super::text::{Span, StyledLine, StyledText, bad, caution, dim, join_spans, plain, strong};
 use super::{exit, output, status, suppress};
 use campaign_core::domain::Phone;
@@ -25,6 +26,7 @@ pub(super) async fn find_messages(context: &Context, args: &FindArgs) -> Result<
     let region = args.region.region.as_deref();
     let typed = args.phone.as_ref().or(args.selection.to.as_ref());
     let typed = typed.ok_or_else(|| CommandFailure::invalid("specify a phone number"))?;
+    context.note_system_ledger()?;
     let phone = parse_number_of_campaigns(context, typed, region, None).await?;
     args.selection.refuse_contradiction()?;
     let selection = args.selection.rows_without_number();
@@ -145,7 +147,7 @@ const NOT_REMOVED_BY_FORGET: &str = "the lists that the number came from, files 
 
 pub(super) async fn forget_recipient(context: &Context, args: &ForgetArgs) -> Result<u8, CommandFailure> {
     let phone = parse_number_of_campaigns(context, &args.phone, args.region.region.as_deref(), None).await?;
-    let ledger = context.open_ledger().await?;
+    let ledger = context.open_ledger(LedgerPurpose::SharedRecords).await?;
     if !args.yes {
         confirm_forgetting(
             context,

@@ -11,6 +11,7 @@ use super::context::Context;
 use super::exit::CommandFailure;
 use super::forecast::SAMPLE_WIDTH;
 use super::run::describe_variants;
+use super::state_folder::LedgerPurpose;
 use super::suggested::{shell_path, with_gateway};
 use super::text::{StyledLine, StyledText, copyable, plain, strong};
 use super::{consent, exit, forecast, page_file};
@@ -41,7 +42,8 @@ pub(super) async fn make_plan(context: &Context, args: &PlanArgs) -> Result<u8, 
         up_to: args.up_to,
         ..RunRequest::default()
     };
-    let adapters = context.adapters(context.open_ledger().await?)?;
+    let purpose = LedgerPurpose::of_destination(&inputs.destination);
+    let adapters = context.adapters(context.open_ledger(purpose).await?)?;
     let inputs = context.fetch_list(inputs, args.list.fetch, Some(adapters.ledger.as_ref())).await?;
     let waiting = context.output.show_spinner("Reading the list…");
     let plan = campaign_runs::create_plan(&adapters, &inputs, &request).await?;
@@ -159,7 +161,7 @@ pub(super) async fn approve_plan(context: &Context, args: &ApproveArgs) -> Resul
         return create_key_pair(context, name);
     }
     let digest = args.digest.as_deref().unwrap_or_default();
-    let adapters = context.adapters(context.open_ledger().await?)?;
+    let adapters = context.adapters(context.open_ledger(LedgerPurpose::SharedRecords).await?)?;
     if let Some((digest, pending)) = find_pending(adapters.ledger.as_ref(), digest).await? {
         return approve_single_request(context, &adapters, &digest, &pending).await;
     }

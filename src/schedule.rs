@@ -12,6 +12,7 @@ use super::context::Context;
 use super::exit::CommandFailure;
 use super::hint::FUTURE_DATE_HINT;
 use super::output::Output;
+use super::state_folder::LedgerPurpose;
 use super::suggested::{RepeatedOptions, shell_path};
 use super::text::{Span, StyledLine, StyledText, TerminalTable, bad, caution, dim, good, plain, strong};
 use super::{consent, exit};
@@ -72,7 +73,7 @@ fn explain_missing_gateway(error: Error) -> CommandFailure {
 }
 
 async fn activate_schedule(context: &Context, args: &ScheduleAddArgs) -> Result<u8, CommandFailure> {
-    let adapters = context.adapters(context.open_ledger().await?)?;
+    let adapters = context.adapters(context.open_ledger(LedgerPurpose::Sending).await?)?;
     let activation = ScheduleActivation::review(&adapters, &args.file).await.map_err(explain_missing_gateway)?;
     let (findings, repeats_itself) = (activation.findings.clone(), activation.repeats_itself);
     if !context.output.json {
@@ -182,7 +183,7 @@ async fn change_schedule(context: &Context, name: &str, order: ScheduleOrder) ->
         let unknown = ScheduleRefusal::Unknown { name: name.to_owned(), near: None, any: false };
         return Err(Error::Schedule(unknown).into());
     };
-    apply_schedule_order(context.open_ledger().await?.as_ref(), name, order).await?;
+    apply_schedule_order(context.open_ledger(LedgerPurpose::SharedRecords).await?.as_ref(), name, order).await?;
     let (state, words) = match order {
         ScheduleOrder::Pause => ("paused", "is paused and sends nothing until it is resumed"),
         ScheduleOrder::Resume { .. } => ("armed", "is active again as of its next run; missed runs are not sent"),

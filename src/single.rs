@@ -6,6 +6,7 @@ use super::args::{SingleArgs, TestArgs};
 use super::context::Context;
 use super::exit::{CommandFailure, Explanation, more_severe_code};
 use super::numbers::{parse_campaign_number, parse_number};
+use super::state_folder::LedgerPurpose;
 use super::suggested::{shell_path, with_gateway};
 use super::text::{StyledLine, StyledText, dim, plain};
 use super::{consent, exit, status};
@@ -41,7 +42,8 @@ pub(super) async fn send_test(context: &Context, args: TestArgs) -> Result<u8, C
             render_message_preview(first, &message.content)
         ));
     }
-    let adapters = context.adapters(context.open_ledger().await?)?;
+    let purpose = LedgerPurpose::of_destination(&inputs.destination);
+    let adapters = context.adapters(context.open_ledger(purpose).await?)?;
     let order = TestOrder { inputs: &inputs, message: &message, phones: &phones };
     let (consent, outside) =
         (consent::consent_for(output, args.yes), consent::consent_for(output, args.outside_window));
@@ -92,8 +94,9 @@ pub(crate) async fn run_single_operation(
 ) -> Result<u8, CommandFailure> {
     let phone = parse_number(&args.phone, args.region.as_deref())?;
     let destination = choose_destination(context, args.gateway.as_deref())?;
+    let purpose = LedgerPurpose::of_destination(&destination);
     let single = SingleOperation::with_profile_key(operation, phone, destination)?;
-    let adapters = context.adapters(context.open_ledger().await?)?;
+    let adapters = context.adapters(context.open_ledger(purpose).await?)?;
     let confirmed = single.confirm(adapters, consent::consent_for(&context.output, args.yes).as_ref()).await?;
     let waiting = context.output.show_spinner("Asking the gateway…");
     let ended = confirmed.send(context.watch_signals()?).await?;

@@ -107,6 +107,7 @@ pub(super) async fn format_report(report: &RunReport, context: &Context, ledger:
 /// Lists all runs.
 async fn list_runs(context: &Context, all: bool) -> Result<u8, CommandFailure> {
     let place = context.ledger_place()?;
+    context.note_system_ledger()?;
     let RunList { views, damaged } = match context.open_existing_ledger().await? {
         Some(ledger) => {
             let list = RunList::load(ledger.as_ref()).await?;

@@ -14,6 +14,7 @@ use super::exit::CommandFailure;
 use super::numbers::{choose_region_of_file, parse_number_of_campaigns};
 use super::output::{RowOutput, RowSyntax};
 use super::prompt::{ConfirmationPrompt, ExpectedAnswer, require_confirmation};
+use super::state_folder::LedgerPurpose;
 use super::suggested::shell_path;
 use super::text::{StyledLine, StyledText, plain, strong};
 use super::{exit, numbers};
@@ -43,7 +44,7 @@ async fn add_opt_out(context: &Context, args: &NumberArgs) -> Result<(), Command
     let phone =
         parse_number_of_campaigns(context, &args.phone, args.terms.region.as_deref(), args.terms.campaign.as_deref())
             .await?;
-    let ledger = context.open_ledger().await?;
+    let ledger = context.open_ledger(LedgerPurpose::SharedRecords).await?;
     let warning = describe_unknown_campaign(ledger.as_ref(), terms.campaign.as_deref()).await?;
     if let Some(warning) = &warning {
         context.output.print_warning(warning);
@@ -200,7 +201,7 @@ async fn import_opt_outs(context: &Context, args: &ImportArgs) -> Result<(), Com
     let region = choose_region_of_file(context, typed, campaign).await?;
     let terms = OptOutTerms { region, ..opt_out_terms(&args.terms)? };
     let read = OptOutFile::read(&args.file, &terms, Timestamp::now()).await.map_err(import_failure)?;
-    let ledger = context.open_ledger().await?;
+    let ledger = context.open_ledger(LedgerPurpose::SharedRecords).await?;
     let mut warnings = list_warnings(&read);
     let campaigns: BTreeSet<&str> = read.opt_outs.iter().filter_map(|opt_out| opt_out.scope.campaign()).collect();
     for campaign in campaigns.into_iter().take(MAX_CAMPAIGNS) {
@@ -358,7 +359,7 @@ async fn remove_number(
         parse_number_of_campaigns(context, phone, args.terms.region.as_deref(), terms.campaign.as_deref()).await?;
     let (mut removed, mut general, mut warnings) = (Vec::new(), None, Vec::new());
     if context.has_ledger().await? {
-        let ledger = context.open_ledger().await?;
+        let ledger = context.open_ledger(LedgerPurpose::SharedRecords).await?;
         warnings = warn_about_campaign(context, ledger.as_ref(), terms).await?;
         let listed = campaign_runs::list_opt_outs(ledger.as_ref(), phone, terms).await?;
         general = find_general_opt_out(ledger.as_ref(), phone, terms).await?;

@@ -352,6 +352,23 @@ fn command_reference_is_the_help_of_every_command() {
     assert!(stored == markdown, "write {COMMANDS} again: CAMPAIGN_WRITE_DOCS=1 cargo test --test stories docs::");
 }
 
+#[test]
+fn editor_schemas_are_those_of_the_program() {
+    for format in ["campaign", "gateways"] {
+        let schema = fine(&empty(), &["schema", format]);
+        let path = repository().join(format!(".vscode/{format}.schema.json"));
+        if std::env::var_os("CAMPAIGN_WRITE_DOCS").is_some() {
+            fs::write(&path, &schema).expect("a schema");
+        }
+        let stored = fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            stored == schema,
+            "write {} again: CAMPAIGN_WRITE_DOCS=1 cargo test --test stories docs::",
+            path.display()
+        );
+    }
+}
+
 /// The files that connect to another process, each with what `docs/security.md` says of it.
 const CONNECTING: [(&str, &str); 11] = [
     ("src/serve.rs", "| the address of the dashboard |"),

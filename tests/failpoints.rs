@@ -1,6 +1,7 @@
 //! The program with failpoints, which the tests start: at one of them it ends or suspends itself.
 
 use std::io::Write as _;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -10,6 +11,9 @@ use campaign_core::failpoint;
 /// The environment variable of the failpoint: `name:count`, with an optional action after another colon: `panic`,
 /// `stay`, which blocks for ever, or `sleep`, which suspends the whole process until a test wakes it.
 const VARIABLE: &str = "CAMPAIGN_FAILPOINT";
+
+/// The environment variable with the folder of the system ledger.
+const SYSTEM_FOLDER: &str = "CAMPAIGN_SYSTEM_FOLDER";
 
 /// The time within which the suspension takes effect, even on a busy machine.
 #[cfg(unix)]
@@ -41,8 +45,10 @@ fn main() -> ExitCode {
         failpoint::set_action(pass_failpoint);
     }
     // Its help is the help of the program that people run.
-    let arguments = std::env::args_os().skip(1);
-    ExitCode::from(campaign::main(std::iter::once("campaign".into()).chain(arguments)))
+    let arguments = std::iter::once("campaign".into()).chain(std::env::args_os().skip(1));
+    // No test uses the system ledger of this machine.
+    let system_folder = std::env::var_os(SYSTEM_FOLDER).unwrap_or_else(|| "/nonexistent/campaign".into());
+    ExitCode::from(campaign::main_with_system_folder(arguments, Path::new(&system_folder)))
 }
 
 /// Dies at the armed failpoint: as by SIGKILL, nothing is flushed, closed or cleaned up.

@@ -44,6 +44,8 @@ mod sms;
 mod sources;
 mod starts;
 mod tables;
+#[cfg(unix)]
+mod teams;
 mod variants;
 mod windows;
 mod workbooks;

@@ -14,7 +14,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ("Fix", &["reconcile", "resolve", "retry"]),
     ("Automate", &["schedule", "serve", "worker", "connector"]),
     ("People", &["suppress", "find", "forget", "purge"]),
-    ("Administer", &["gateway", "ledger", "sandbox", "doctor", "completions"]),
+    ("Administer", &["gateway", "ledger", "sandbox", "doctor", "completions", "man"]),
 ];
 
 /// Groups the commands in the help of the program.
@@ -174,6 +174,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("worker", "--metrics 127.0.0.1:9100"),
     ("schema", "gateways"),
     ("completions", "bash > ~/.local/share/bash-completion/completions/campaign"),
+    ("man", "~/.local/share/man/man1"),
 ];
 
 /// Builds the command line with its examples.

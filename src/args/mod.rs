@@ -100,6 +100,8 @@ pub(super) struct GlobalOptions {
     )]
     pub(super) ledger: Option<LedgerUrl>,
     /// Keep the ledger and copies of the lists in this folder [default: your user's state folder]
+    ///
+    /// On a machine with a system ledger, the default is /var/lib/campaign for all users who can change it.
     #[arg(
         long,
         global = true,
@@ -299,6 +301,13 @@ pub(super) enum Command {
         /// Print these names, for the completion script
         #[arg(long, value_enum, hide = true, conflicts_with = "shell")]
         names: Option<CompletionNames>,
+    },
+    /// Write the manual page of each command to a folder
+    ///
+    /// Existing files with the names of the pages are replaced.
+    Man {
+        /// Folder for the pages, which is created if it does not exist
+        folder: PathBuf,
     },
 }
 

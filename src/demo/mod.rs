@@ -23,7 +23,7 @@ use super::exit::CommandFailure;
 use super::output::Output;
 use super::page_file::try_open_page;
 use super::progress;
-use super::question::{CANCELLED, read_typed_line};
+use super::prompt::{CANCELLED, read_typed_line};
 use super::text::{SpanMeaning, StyledLine, StyledText, bad, good, plain, span, strong};
 use campaign_engine::delivery::Interrupt;
 use campaign_engine::report::format_thousands;

@@ -44,7 +44,7 @@ impl ProfileChecks {
     /// If there is no profile with this name, or it cannot be used.
     pub(super) fn find(context: &Context, name: Option<&str>) -> Result<Self, CommandFailure> {
         if name.is_some() {
-            let profile = context.profiles().find_for_query(name, &context.observer)?;
+            let profile = context.profiles().find_for_inquiry(name, &context.observer)?;
             return Ok(Self { profiles: vec![profile], results: Vec::new() });
         }
         let gateways = match context.profiles().load(None) {

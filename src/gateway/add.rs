@@ -12,6 +12,7 @@ use crate::exit;
 use crate::exit::CommandFailure;
 use crate::output::Output;
 use crate::prompt::read_typed_line;
+use crate::state_folder::LedgerPurpose;
 use crate::suggested::{shell_path, with_gateway};
 use crate::text::{Span, StyledLine, StyledText, caution, copyable, plain, strong};
 use campaign_gateway::{Balance, FailureCause, InquiryFailure, SenderName};
@@ -40,7 +41,7 @@ pub(super) async fn add_profile(context: &Context, args: AddArgs) -> Result<u8, 
             Some(path) => Some(KeyFile::write(path, &prompts.read_key().await?)?),
             None => None,
         };
-        let adapters = context.adapters(context.open_ledger().await?)?;
+        let adapters = context.adapters(context.open_ledger(LedgerPurpose::SharedRecords).await?)?;
         let waiting = context.output.show_spinner("Asking the gateway…");
         let added = add_gateway(&adapters, &draft, !args.offline).await;
         drop(waiting);

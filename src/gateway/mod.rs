@@ -12,6 +12,7 @@ use super::args::{GatewayCommand, GatewayOption, HookArgs, MessageArgs};
 use super::context::Context;
 use super::exit::CommandFailure;
 use super::prompt::{CANCELLED, ConfirmationPrompt, ExpectedAnswer};
+use super::state_folder::LedgerPurpose;
 use super::text::{
     Span, SpanMeaning, StyledLine, StyledText, TableCell, TerminalTable, bad, copyable, dim, plain, span, strong,
 };
@@ -49,7 +50,7 @@ pub(super) async fn run_gateway_command(context: &Context, command: GatewayComma
 /// Opens the account of the named profile, without a request to the gateway.
 async fn open_account(context: &Context, through: &GatewayOption) -> Result<GatewayAccount, CommandFailure> {
     let profile = context.profiles().find_for_inquiry(through.gateway.as_deref(), &context.observer)?;
-    let adapters = context.adapters(context.open_ledger().await?)?;
+    let adapters = context.adapters(context.open_ledger(LedgerPurpose::SharedRecords).await?)?;
     Ok(GatewayAccount::open(&adapters, &profile, ANSWER_TIMEOUT).await?)
 }
 
@@ -270,7 +271,7 @@ pub(super) fn describe_hook_answer(answer: &WebhookTestAnswer, other_secret: boo
 async fn trust_host(context: &Context, name: &str) -> Result<u8, CommandFailure> {
     let profile = context.profiles().find_profile(name, None, &context.observer)?;
     let host = profile.trusted_hosts();
-    let ledger = context.open_ledger().await?;
+    let ledger = context.open_ledger(LedgerPurpose::SharedRecords).await?;
     let adapters = context.adapters(ledger.clone())?;
     let changes = find_weaker_rules(&adapters, &profile).await?;
     if !changes.is_empty() {

@@ -15,6 +15,7 @@ use roaring::RoaringBitmap;
 use super::args::RunArgs;
 use super::context::Context;
 use super::exit::{CommandFailure, REJECTIONS, SUCCESS};
+use super::state_folder::LedgerPurpose;
 use super::{consent, sandbox, schedule, suggested};
 use campaign_core::calendar::{Occurrence, Schedule};
 use campaign_engine::check::{RunStart, Survey};
@@ -194,6 +195,10 @@ async fn load_due_campaign(
 ) -> Result<(Arc<Inputs>, Option<Occurrence>), CommandFailure> {
     let gateway = args.gateway.as_deref();
     let found = load_inputs(context, &args.file, gateway, None)?;
+    if !args.dry_run {
+        // Before the schedule is waited for.
+        context.refuse_second_ledger(LedgerPurpose::of_destination(&found.destination)).await?;
+    }
     let occurrence = match (&found.campaign.schedule, args.when_due) {
         (None, true) => return Err(Error::Schedule(ScheduleRefusal::None { file: args.file.clone() }).into()),
         (None, false) => None,

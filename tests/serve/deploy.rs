@@ -27,7 +27,9 @@ fn sample_commands(name: &str) -> Vec<Vec<String>> {
 #[test]
 fn every_command_of_the_samples_for_servers_is_understood() {
     let folder = campaign().write();
-    for (file, number) in [("campaign.service", 1), ("Containerfile", 1), ("crontab", 2)] {
+    for (file, number) in
+        [("campaign.service", 1), ("campaign-worker.service", 1), ("Containerfile", 1), ("crontab", 2)]
+    {
         let commands = sample_commands(file);
         assert_eq!(commands.len(), number, "{file}: {commands:?}");
         for mut words in commands {

@@ -4,6 +4,8 @@ mod changes;
 mod editions;
 mod ending;
 mod stopped;
+#[cfg(unix)]
+mod system_ledger;
 mod whose;
 mod words;
 

@@ -1,6 +1,7 @@
 //! Private files and folders: only their owner can read them, because they contain numbers and messages.
 //!
-//! A system without such modes protects them only as well as their folder. Callers decide which files are private; this
+//! A folder that is setgid and that its group can write is shared on purpose: its group can also read and change the files
+//! and folders in it, whatever the umask of the process. A system without such modes protects them only as well as their folder. Callers decide which files are private; this
 //! module must not.
 
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -14,6 +15,14 @@ const FOLDER_MODE: u32 = 0o700;
 /// The mode of a file on Unix.
 #[cfg(unix)]
 const FILE_MODE: u32 = 0o600;
+
+/// The mode of a folder in a shared folder. The system adds the setgid bit.
+#[cfg(unix)]
+const SHARED_FOLDER_MODE: u32 = 0o770;
+
+/// The mode of a file in a shared folder.
+#[cfg(unix)]
+const SHARED_FILE_MODE: u32 = 0o660;
 
 /// How an existing file is treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,14 +46,45 @@ pub fn create_folder(path: &Path) -> io::Result<()> {
     if let Some(above) = above.filter(|above| !above.is_dir()) {
         create_folder(above)?;
     }
-    let mut builder = DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, FOLDER_MODE);
-    match builder.create(path) {
+    match create_one_folder(path) {
         Err(error) if !path.is_dir() => Err(error),
         // An existing folder is synced too: its creator might have been killed before that.
         _ => sync_entry(path),
     }
+}
+
+fn create_one_folder(path: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+
+        if is_shared_folder(folder_of(path)) {
+            builder.mode(SHARED_FOLDER_MODE).create(path)?;
+            let mut permissions = std::fs::metadata(path)?.permissions();
+            // Only if the umask took rights: a service might not be allowed to set the setgid bit.
+            if permissions.mode() & SHARED_FOLDER_MODE != SHARED_FOLDER_MODE {
+                permissions.set_mode(permissions.mode() | SHARED_FOLDER_MODE);
+                std::fs::set_permissions(path, permissions)?;
+            }
+            return Ok(());
+        }
+        builder.mode(FOLDER_MODE);
+    }
+    builder.create(path)
+}
+
+/// The folder of a file or folder.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Whether a folder is shared with its group: it is setgid, and its group can write.
+#[cfg(unix)]
+fn is_shared_folder(folder: &Path) -> bool {
+    const SHARED: u32 = 0o2020;
+    let mode = |found: std::fs::Metadata| std::os::unix::fs::PermissionsExt::mode(&found.permissions());
+    std::fs::metadata(folder).is_ok_and(|found| found.is_dir() && mode(found) & SHARED == SHARED)
 }
 
 /// Syncs the directory entry of a file or folder.
@@ -52,8 +92,7 @@ pub fn create_folder(path: &Path) -> io::Result<()> {
 /// # Errors
 /// If the disk fails.
 pub fn sync_entry(path: &Path) -> io::Result<()> {
-    let above = path.parent().filter(|above| !above.as_os_str().is_empty());
-    sync_folder(above.unwrap_or(Path::new(".")))
+    sync_folder(folder_of(path))
 }
 
 /// Syncs the entries of a folder, if it can be opened and the file system supports it.
@@ -88,8 +127,47 @@ pub fn open_file(path: &Path, existing: ExistingFile) -> io::Result<File> {
         ExistingFile::CreateNew => options.create_new(true).write(true),
     };
     #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, FILE_MODE);
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+
+        if is_shared_folder(folder_of(path)) {
+            options.mode(SHARED_FILE_MODE);
+            return match options.clone().create_new(true).open(path) {
+                Ok(file) => share_with_group(&file).map(|()| file),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && existing != ExistingFile::CreateNew => {
+                    options.open(path)
+                }
+                Err(error) => Err(error),
+            };
+        }
+        options.mode(FILE_MODE);
+    }
     options.open(path)
+}
+
+/// Gives a temporary file the rights of a file that [`open_file`] creates in the folder that it is moved to.
+///
+/// # Errors
+/// If its mode cannot be read or set.
+pub fn adopt_rights(file: &File, folder: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    if is_shared_folder(folder) {
+        return share_with_group(file);
+    }
+    let _ = (file, folder);
+    Ok(())
+}
+
+/// Gives the group of a file the rights that the umask took.
+#[cfg(unix)]
+fn share_with_group(file: &File) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let permissions = file.metadata()?.permissions();
+    match permissions.mode() & SHARED_FILE_MODE == SHARED_FILE_MODE {
+        true => Ok(()),
+        false => file.set_permissions(std::fs::Permissions::from_mode(SHARED_FILE_MODE)),
+    }
 }
 
 /// Access to a file or folder for others than its owner.
@@ -208,6 +286,38 @@ mod tests {
             assert_eq!(mode(&path), 0o644, "{existing:?}");
             restrict_to_owner(&opened).unwrap();
             assert_eq!(mode(&path), 0o600, "{existing:?}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn shared_folder_gives_its_group_new_files_and_folders() {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+        let temporary = tempfile::tempdir().unwrap();
+        let state = temporary.path().join("state");
+        fs::create_dir(&state).unwrap();
+        for (shared, folder, file) in
+            [(0o2770, 0o2770, 0o660), (0o770, 0o700, 0o600), (0o2750, 0o2700, 0o600), (0o700, 0o700, 0o600)]
+        {
+            fs::set_permissions(&state, fs::Permissions::from_mode(shared)).unwrap();
+            let runs = state.join(format!("runs-{shared:o}"));
+            create_folder(&runs).unwrap();
+            assert_eq!(mode(&runs), folder, "{shared:o}");
+            for existing in [ExistingFile::Keep, ExistingFile::Truncate, ExistingFile::Append, ExistingFile::CreateNew]
+            {
+                let path = runs.join(format!("{existing:?}"));
+                open_file(&path, existing).unwrap();
+                assert_eq!(mode(&path), file, "{shared:o} {existing:?}");
+                assert_eq!(open_file(&path, existing).is_ok(), existing != ExistingFile::CreateNew);
+                fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+                let _ = open_file(&path, existing);
+                assert_eq!(mode(&path), 0o600, "an existing file keeps its mode");
+            }
+            let new = tempfile::NamedTempFile::new_in(&runs).unwrap();
+            adopt_rights(new.as_file(), &runs).unwrap();
+            assert_eq!(mode(new.path()), file, "{shared:o}");
         }
     }
 }

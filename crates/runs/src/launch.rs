@@ -26,7 +26,7 @@ use campaign_gateway::WebhookUrls;
 use campaign_ledger::{
     BilledParts, CampaignLock, ExcludedRows, LedgerError, RowState, Run, RunId, StateCounts, StopKind, StrayCopies,
 };
-use campaign_manifest::Profile;
+use campaign_manifest::{Destination, Profile};
 use campaign_sandbox::{Counts, Scenario};
 
 /// The time after a second signal before the call is abandoned.
@@ -125,6 +125,12 @@ impl Launch {
         let target = files.results_target(&inputs.campaign, inputs.campaign.results_file());
         check_target(&target)?;
         Ok(Self { inputs, request, key, hook, target })
+    }
+
+    /// Where the run sends.
+    #[must_use]
+    pub fn destination(&self) -> &Destination {
+        &self.inputs.destination
     }
 
     /// Whether the ledger is accepted despite contradictions.

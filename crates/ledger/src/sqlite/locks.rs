@@ -78,7 +78,8 @@ async fn take_lock(place: &Path) -> io::Result<Option<File>> {
     for _ in 0..MAX_ATTEMPTS {
         if let Some(file) = try_take_lock(place)? {
             // The modification time tells other processes since when the lock is held.
-            let _ = file.set_modified(SystemTime::now());
+            // A lock that another member of the group created can only be changed, not dated.
+            let _ = file.set_modified(SystemTime::now()).or_else(|_| file.set_len(0));
             return Ok(Some(file));
         }
         tokio::time::sleep(RETRY_PAUSE).await;

@@ -86,10 +86,19 @@ fn read_secret_file(path: &Path, what: &str) -> Result<String, String> {
     Ok(text)
 }
 
+/// Whether other users can read a secret. A group can read a file of the superuser, which a server and people share.
 #[cfg(unix)]
 fn is_open_to_others(metadata: &fs::Metadata) -> bool {
-    use std::os::unix::fs::PermissionsExt as _;
-    metadata.permissions().mode() & 0o077 != 0
+    use std::os::unix::fs::MetadataExt as _;
+
+    is_mode_open(metadata.mode(), metadata.uid())
+}
+
+#[cfg(unix)]
+fn is_mode_open(mode: u32, owner: u32) -> bool {
+    const SUPERUSER: u32 = 0;
+    let refused = if owner == SUPERUSER { 0o037 } else { 0o077 };
+    mode & refused != 0
 }
 
 #[cfg(not(unix))]
@@ -195,6 +204,22 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
+    fn only_a_key_of_the_superuser_is_open_to_a_group() {
+        let (root, olena) = (0, 1000);
+        for (mode, owner, open) in [
+            (0o100_600, olena, false),
+            (0o100_640, olena, true),
+            (0o100_600, root, false),
+            (0o100_640, root, false),
+            (0o100_660, root, true),
+            (0o100_644, root, true),
+        ] {
+            assert_eq!(is_mode_open(mode, owner), open, "{mode:o} {owner}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
     fn key_file_must_be_private() {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
@@ -205,7 +230,7 @@ mod tests {
             SecretSource::File(path.clone()).read_secret("the API key", &|_| None)
         };
         assert_eq!(read(0o600).unwrap().expose_secret(), "s3cret");
-        for mode in [0o640, 0o604, 0o660] {
+        for mode in [0o604, 0o644, 0o660] {
             assert!(read(mode).unwrap_err().contains("chmod 600"), "{mode:o}");
         }
         fs::write(&path, "s3cret\nmore").unwrap();
