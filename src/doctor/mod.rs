@@ -158,7 +158,7 @@ fn report_results(context: &Context, results: &[CheckResult]) -> u8 {
         CheckStatus::Failed(code) => Some(code),
         CheckStatus::Ok | CheckStatus::Warning | CheckStatus::Skipped => None,
     });
-    let code = codes.fold(exit::SUCCESS, exit::graver_code);
+    let code = codes.fold(exit::SUCCESS, exit::more_severe_code);
     let count = |wanted: fn(CheckStatus) -> bool| results.iter().filter(|result| wanted(result.status)).count() as u64;
     let failed = count(|status| matches!(status, CheckStatus::Failed(_)));
     let warnings = count(|status| status == CheckStatus::Warning);
@@ -200,8 +200,8 @@ mod tests {
         let order = [exit::STORAGE, exit::INVALID, exit::REFUSED_KEY, exit::STOPPED, exit::SUCCESS];
         for (place, graver) in order.iter().enumerate() {
             for lighter in &order[place..] {
-                assert_eq!(exit::graver_code(*graver, *lighter), *graver);
-                assert_eq!(exit::graver_code(*lighter, *graver), *graver);
+                assert_eq!(exit::more_severe_code(*graver, *lighter), *graver);
+                assert_eq!(exit::more_severe_code(*lighter, *graver), *graver);
             }
         }
     }
