@@ -21,7 +21,7 @@ use campaign_core::finding::{
     Finding, Severity, escape_controls, escape_json_controls, escape_to_one_line, findings_json,
     render_findings_in_columns, rules,
 };
-use campaign_engine::report::format_local_second;
+use campaign_engine::report::{JSON_VERSION, format_local_second};
 use campaign_runs::CheckedCampaign;
 
 /// The output settings of a command.
@@ -294,16 +294,12 @@ fn has_colours(stream: &impl anstream::stream::RawStream) -> bool {
     anstream::AutoStream::choice(stream) != anstream::ColorChoice::Never
 }
 
-/// The version of the JSON output, as the first member of each object. It changes if a program that reads the output must
-/// change; see docs/stability.md.
-pub(super) const JSON_VERSION_MEMBER: &str = "\"version\":1";
-
 /// Adds the version to a JSON object. Arrays stay as they are.
 pub(super) fn with_json_version(json: &str) -> String {
     match json.strip_prefix('{') {
         None => json.to_owned(),
-        Some("}") => format!("{{{JSON_VERSION_MEMBER}}}"),
-        Some(members) => format!("{{{JSON_VERSION_MEMBER},{members}"),
+        Some("}") => format!("{{\"version\":{JSON_VERSION}}}"),
+        Some(members) => format!("{{\"version\":{JSON_VERSION},{members}"),
     }
 }
 

@@ -10,13 +10,13 @@ use super::args::{RepliesArgs, ResultsArgs};
 use super::context::Context;
 use super::events::describe_kept_results;
 use super::exit::{self, CommandFailure};
-use super::output::{JSON_VERSION_MEMBER, Output, RowOutput, RowSyntax};
+use super::output::{Output, RowOutput, RowSyntax};
 use super::text::{StyledLine, StyledText, copyable, dim, join_spans, plain, strong};
 use campaign_core::domain::{Phone, RowSet};
 use campaign_core::private::{self, ExistingFile};
 use campaign_engine::delivery::SingleKind;
 use campaign_engine::report::{
-    ResultsError, RunResults, UnclearReply, add_approvals, find_unclear_replies, format_local_minute,
+    JSON_VERSION, ResultsError, RunResults, UnclearReply, add_approvals, find_unclear_replies, format_local_minute,
     format_local_second, format_thousands, is_owned, load_approvals, write_replies,
 };
 use campaign_ledger::{Ledger, Run};
@@ -114,7 +114,7 @@ impl ResultsArgs {
 async fn print_json(output: &Output, run: &Run, results: &RunResults<'_>) -> Result<u8, CommandFailure> {
     let mut out = BufWriter::new(RowOutput::stdout(RowSyntax::Json));
     let unwritten = |error| ResultsError::Write { path: PathBuf::from("standard output"), error };
-    let begun = write!(out, "{{{JSON_VERSION_MEMBER},\"run\":{},\"rows\":[", json!(run.name())).map_err(unwritten);
+    let begun = write!(out, "{{\"version\":{JSON_VERSION},\"run\":{},\"rows\":[", json!(run.name())).map_err(unwritten);
     let written = match begun {
         Ok(()) => results.write_json(&mut out).await,
         Err(error) => Err(error),

@@ -78,7 +78,7 @@ fn demo_shows_each_step_and_what_the_gateway_received() {
         "1 000 sent, 0 duplicates",
         "report.html",
     ];
-    let shown = finished.stdout.replace('\u{a0}', " ").replace('\u{202f}', " ") + &finished.stderr;
+    let shown = finished.stdout.replace(['\u{a0}', '\u{202f}'], " ") + &finished.stderr;
     for step in steps {
         assert!(shown.contains(step), "no `{step}` in {shown}");
     }

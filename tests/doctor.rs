@@ -129,7 +129,8 @@ fn fault_of_the_ledger_is_storage_and_nothing_is_repaired() {
                      VALUES (999, 'newer', 1, x'00', 0)";
         with_ledger(sale, async |ledger| say(ledger, newer).await);
     };
-    let faults: [(&str, &dyn Fn(&Folder)); 4] = [
+    type PlantFault<'a> = &'a dyn Fn(&Folder);
+    let faults: [(&str, PlantFault<'_>); 4] = [
         ("damaged", &damage),
         ("deleted", &delete),
         ("without its mark", &lose_mark),

@@ -62,7 +62,7 @@ pub(crate) enum ServeCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct LinkArgs {
-    /// Name of the person, recorded with each of their decisions
+    /// The person's name, which is recorded with each of their decisions
     #[arg(long = "for", value_name = "NAME", value_parser = parse_person_name)]
     pub(crate) name: String,
     /// Allow decisions: stop runs, resolve rows in doubt, pause schedules, add opt-outs [default: view only]

@@ -247,6 +247,7 @@ const CALLS: &[&str] = &[
     "sandbox --assumptions",
     "sandbox --listen nowhere",
     "doctor",
+    "man manual",
 ];
 
 /// Commands that print scripts, schemas or CSV instead of our objects.

@@ -147,7 +147,7 @@ fn wrong_use_is_reported_and_writes_nothing() {
 fn report_program_gets_the_page_and_its_number_of_rows() {
     let sale = campaign().write();
     let output = sale.campaign(&["preview", "sale.yaml", "--html", "out.html", "--json"]).exits(0).json();
-    assert_eq!(output, serde_json::json!({ "html": "out.html", "rows": 3, "exit": 0 }));
+    assert_eq!(output, serde_json::json!({ "html": "out.html", "rows": 3, "exit": 0, "version": 1 }));
     let output = sale.campaign(&["plan", "sale.yaml", "--out", "plan.html", "--json"]).exits(0).json();
     assert_eq!((&output["html"], &output["rows"], &output["exit"]), (&"plan.html".into(), &3.into(), &0.into()));
 }

@@ -33,7 +33,7 @@ fn plan_shows_counts_parts_and_maximum_cost_and_sends_nothing() {
     assert_eq!((&forecast["left_out"], &forecast["messages"]), (&out, &json!(4)));
     let figures = json!({
         "digest": digest, "rows": 5, "counts": { "planned": 4, "skipped": 1 }, "messages": 4, "parts": 4,
-        "cost": 3.20, "currency": "UAH", "exit": 0, "on_in_doubt": "hold",
+        "cost": 3.20, "currency": "UAH", "exit": 0, "on_in_doubt": "hold", "version": 1,
         "resources": [{ "key": "recipients.file", "kind": "source", "value": "sale.csv" }],
     });
     assert_eq!(planned, figures);

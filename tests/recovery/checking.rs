@@ -25,7 +25,7 @@ fn undamaged_ledger_is_sound_after_any_operation() {
     let gateway = Gateway::accepting();
     let sale = used_campaign(&gateway);
     let report = sale.campaign(&["ledger", "check", "--json"]).exits(0).json();
-    assert_eq!(report, json!({ "runs": 3, "rows": 11, "problems": [], "exit": 0 }));
+    assert_eq!(report, json!({ "runs": 3, "rows": 11, "problems": [], "exit": 0, "version": 1 }));
     sale.campaign(&["ledger", "check"]).exits(0).says("is sound: 3 runs with 11 rows");
     sale.campaign(&["suppress", "add", &format!("+{}", phone(4))]).exits(0);
     sale.campaign(&["forget", &format!("+{}", phone(3)), "--yes"]).exits(0);

@@ -91,7 +91,7 @@ fn redirect_to_https_is_refused_with_headers() {
     let (gateway, files) = (Gateway::accepting(), SecureWeb::serving_list(LIST));
     let redirecting = Web::answering(redirect_to(&format!("{}/export/7.csv", files.address)));
     let refused = run_trusting_authority(&campaign_with_url(&redirecting.address, &gateway)).exits(2);
-    refused.says("another host, and headers are not sent to other hosts").says("use the final address");
+    refused.says("another host, and headers are not sent to other hosts").says("use its address instead");
     assert_eq!((files.heads().len(), gateway.requests().len()), (0, 0));
 }
 

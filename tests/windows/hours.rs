@@ -89,7 +89,7 @@ fn run_waits_for_the_window_and_says_until_when() {
     let sale = kyiv_campaign(&gateway).to(7).batches_of(3).delivery("window: 09:00-20:00").write();
     // Clocks go from 03:00 to 04:00 that night.
     let run = Process::start(run_at(&sale, &clock, "2027-03-28T05:59:58Z", &[])).finish();
-    run.exits(0).says("waiting").says("sending continues at 2027-03-28 09:00 (Europe/Kyiv)");
+    run.exits(0).says("waiting").says("sending resumes at 2027-03-28 09:00 (Europe/Kyiv)");
     assert_eq!(assert_sent_within(&sale.results(), "09:00:00".."09:00:20"), (2..9).collect::<Vec<_>>());
     assert_eq!(gateway.phones().len(), 7);
 }

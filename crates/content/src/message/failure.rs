@@ -222,7 +222,7 @@ impl<'s> FailurePlace<'s> {
     fn explain_comparison(&self, left_kind: &str, right_kind: &str) -> RenderFailure {
         let Some((left, operator, right)) = self.split_operands(&["<", ">", "<=", ">="]) else {
             return RenderFailure::new(
-                format!("{} and {} cannot be compared", describe_type(left_kind), describe_type(right_kind)),
+                format!("cannot compare {} with {}", describe_type(left_kind), describe_type(right_kind)),
                 "compare values of the same type; `| int` converts a cell to a whole number",
             );
         };
@@ -233,7 +233,7 @@ impl<'s> FailurePlace<'s> {
                 let [left_title, right_title] = [&left, &right].map(|side| side.find_subject().title);
                 return RenderFailure::new(
                     format!(
-                        "{left_title} is {} and {right_title} is {}, which cannot be compared",
+                        "cannot compare {left_title}, which is {}, with {right_title}, which is {}",
                         describe_type(left_kind),
                         describe_type(right_kind)
                     ),

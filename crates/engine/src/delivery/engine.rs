@@ -448,7 +448,7 @@ impl Engine {
             NextCheck::AtOpening(at) if at > passes.hours.now() => {
                 let until = passes.hours.format_time(at);
                 let reason =
-                    format!("the sending window is closed for all remaining recipients; sending continues {until}");
+                    format!("the sending window is closed for all remaining recipients; sending resumes {until}");
                 if !passes.waits {
                     self.stop_sending(Stop::new(StopKind::Window, reason));
                     return true;

@@ -292,7 +292,7 @@ pub(super) fn describe_bound(bound: &Bound) -> String {
         }
         Bound::Day { limit, until, .. } => {
             let (messages, time) = (format_count(*limit, "message"), format_with_zone(until));
-            format!("`delivery.per_day` allows only {messages} today; sending continues at {time}")
+            format!("`delivery.per_day` allows only {messages} today; sending resumes at {time}")
         }
     }
 }

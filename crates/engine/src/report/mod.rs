@@ -74,3 +74,7 @@ pub use target::{ProtectedPath, ResultsTarget, is_workbook};
 pub use workbook::MAX_SHEET_ROWS;
 
 pub use campaign_core::domain::{format_count, format_thousands};
+
+/// The version of the JSON output, in each top-level object. It changes if a program that reads the output must change;
+/// see docs/stability.md.
+pub const JSON_VERSION: u8 = 1;

@@ -336,10 +336,7 @@ fn find_curly_quotes(first: usize, rest: &str, is_key: &impl Fn(&str) -> bool) -
         let finding = Finding::new(&rules::TYPOGRAPHIC_QUOTES, "YAML does not treat curly quotes as quotes");
         let start = first + skipped + key.len() + ": ".len() + (value.len() - value.trim_start().len());
         let finding = Finding { severity: Severity::Error, ..finding };
-        (
-            start..start + text.len(),
-            finding.help("type `\"` again at both ends; a text editor has replaced the straight quotes"),
-        )
+        (start..start + text.len(), finding.help("replace both curly quotes with `\"`; a text editor put them there"))
     })
 }
 

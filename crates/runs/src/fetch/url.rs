@@ -93,7 +93,7 @@ fn check_redirect(from: &Url, to: Url, has_headers: bool, stays_public: bool) ->
     if has_headers && !is_within {
         let why = "the server redirects to another host, and headers are not sent to other hosts";
         return Err(
-            FetchError::new(why).with_help("use the final address if that host is allowed to receive the headers")
+            FetchError::new(why).with_help("if the other host may receive the headers, use its address instead")
         );
     }
     if to.scheme() != "https" && !is_within {

@@ -103,7 +103,7 @@ impl Approvals {
             "pending": true,
             "digest": digest,
             "how_to": format!("nothing has been done yet: the connector's operator must approve exactly this call with \
-                               `campaign approve {digest}` in their own terminal. Tell the person you work for. After \
+                               `campaign approve {digest}` in their own terminal. Tell the user. After \
                                the approval, call the tool again with the same arguments"),
         })))
     }

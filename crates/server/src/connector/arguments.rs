@@ -100,7 +100,7 @@ pub(super) fn read_phone(value: &Value) -> Result<ValidNumber, String> {
         return Err(format!("`phone` {problem}"));
     }
     // The plus sign prevents reading it as a national number.
-    let invalid = |problem| format!("`phone` is not a valid phone number: {problem}; ask the person you work for");
+    let invalid = |problem| format!("`phone` is not a valid phone number: {problem}; ask the user");
     parse_number(&format!("+{digits}"), None).map_err(invalid)
 }
 

@@ -101,7 +101,7 @@ impl ToolError {
     pub(super) fn repeated_message(seconds: u64) -> Self {
         let error = format!("the same message was sent to this number {seconds} s ago");
         Self::new("repeated", error).with_how_to(
-            "nothing was sent; if the person you work for wants a second message, call the tool again \
+            "nothing was sent; if the user wants a second message, call the tool again \
              with `repeat: true`",
         )
     }
@@ -127,28 +127,26 @@ impl ToolError {
     pub(super) fn outside_window(opens: Option<&Zoned>) -> Self {
         let Some(opens) = opens else {
             let error = "the sending window is closed and does not open within a year";
-            return Self::new("outside_window", error).with_how_to("nothing was sent; tell the person you work for");
+            return Self::new("outside_window", error).with_how_to("nothing was sent; tell the user");
         };
         let zone = opens.time_zone().iana_name().map_or_else(|| opens.offset().to_string(), str::to_owned);
         let time = format!("{} ({zone})", opens.strftime("%Y-%m-%d %H:%M"));
         let error = format!("the sending window is closed; it opens at {time}");
         Self { retryable: true, opens_at: Some(Box::new(opens.clone())), ..Self::new("outside_window", error) }
-            .with_how_to(format!(
-                "nothing was sent; tell the person you work for, and call this tool again at {time} or later"
-            ))
+            .with_how_to(format!("nothing was sent; tell the user, and call this tool again at {time} or later"))
     }
 
     /// The recipient opted out.
     pub(super) fn opted_out() -> Self {
         Self::new("opted_out", "this number is on the suppression list or in a `suppress` file")
-            .with_how_to("nothing was sent; tell the person you work for, and do not try another way")
+            .with_how_to("nothing was sent; tell the user, and do not try another way")
     }
 
     /// The recipient has reached a message cap.
     pub(super) fn cap_reached() -> Self {
         let error = "this number has reached the operator's message cap";
         Self::new("cap_reached", error)
-            .with_how_to("nothing was sent; tell the person you work for, and do not retry now: the cap resets later")
+            .with_how_to("nothing was sent; tell the user, and do not retry now: the cap resets later")
     }
 
     /// The outcome of a sent message is unknown.

@@ -59,7 +59,7 @@ impl SendPolicy {
             Some(numbers) if !numbers.contains(&phone) => {
                 let error = "the operator of this connector does not allow messages to this number";
                 Err(ToolError::new("not_allowed", error)
-                    .with_how_to("nothing was sent; tell the person you work for, and do not try another way"))
+                    .with_how_to("nothing was sent; tell the user, and do not try another way"))
             }
             _ => Ok(()),
         }

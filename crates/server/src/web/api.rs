@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use subtle::ConstantTimeEq as _;
 
 use super::RunListCache;
-use campaign_engine::report::{RunList, damaged_runs_json, run_entry_json, run_json};
+use campaign_engine::report::{JSON_VERSION, RunList, damaged_runs_json, run_entry_json, run_json};
 use campaign_manifest::SecretSource;
 use campaign_runs::{Adapters, ScheduleView, load_schedule_views};
 
@@ -79,7 +79,7 @@ async fn require_token(State(token): State<Arc<TokenFile>>, request: Request, ne
     if token.matches(request.headers().get(AUTHORIZATION)) {
         return next.run(request).await;
     }
-    let mut refused = json_response(StatusCode::UNAUTHORIZED, &json!({ "error": "the token is missing or wrong" }));
+    let mut refused = json_response(StatusCode::UNAUTHORIZED, json!({ "error": "the token is missing or wrong" }));
     refused.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     refused
 }
@@ -92,7 +92,7 @@ async fn list_runs(State(run_list): State<Arc<RunListCache>>) -> Response {
             if !list.damaged.is_empty() {
                 object["damaged"] = damaged_runs_json(&list.damaged);
             }
-            json_response(StatusCode::OK, &object)
+            json_response(StatusCode::OK, object)
         }
         Err(refused) => refused,
     }
@@ -106,14 +106,14 @@ async fn get_run(State(run_list): State<Arc<RunListCache>>, Path(name): Path<Str
     let views = &list.views;
     if let Some(damaged) = list.damaged.iter().find(|damaged| damaged.name == name) {
         let why = format!("the run cannot be read: {}", damaged.error.describe_damage());
-        return json_response(StatusCode::SERVICE_UNAVAILABLE, &json!({ "error": why }));
+        return json_response(StatusCode::SERVICE_UNAVAILABLE, json!({ "error": why }));
     }
     // The name of a campaign means its latest live run, or its latest rehearsal. The latest run is first.
     let of_campaign = || views.iter().filter(|view| view.run.campaign == name);
     let latest = || of_campaign().find(|view| view.run.live).or_else(|| of_campaign().next());
     match views.iter().find(|view| view.run.name() == name).or_else(latest) {
-        Some(view) => json_response(StatusCode::OK, &run_json(view)),
-        None => json_response(StatusCode::NOT_FOUND, &json!({ "error": "the run does not exist" })),
+        Some(view) => json_response(StatusCode::OK, run_json(view)),
+        None => json_response(StatusCode::NOT_FOUND, json!({ "error": "the run does not exist" })),
     }
 }
 
@@ -121,11 +121,11 @@ async fn list_schedules(State(adapters): State<Adapters>) -> Response {
     match load_schedule_views(&adapters).await {
         Ok(views) => {
             let schedules: Vec<Value> = views.iter().map(ScheduleView::to_json).collect();
-            json_response(StatusCode::OK, &json!({ "schedules": schedules }))
+            json_response(StatusCode::OK, json!({ "schedules": schedules }))
         }
         Err(error) => {
             tracing::warn!("the active schedules cannot be read for /api: {error}");
-            json_response(StatusCode::SERVICE_UNAVAILABLE, &json!({ "error": "the active schedules cannot be read" }))
+            json_response(StatusCode::SERVICE_UNAVAILABLE, json!({ "error": "the active schedules cannot be read" }))
         }
     }
 }
@@ -139,9 +139,11 @@ async fn read_runs(run_list: &RunListCache) -> Result<Arc<RunList>, Response> {
             "the ledger cannot be read".to_owned()
         }
     };
-    Err(json_response(StatusCode::SERVICE_UNAVAILABLE, &json!({ "error": why })))
+    Err(json_response(StatusCode::SERVICE_UNAVAILABLE, json!({ "error": why })))
 }
 
-fn json_response(status: StatusCode, body: &Value) -> Response {
+/// Responds with an object that states the version of its format.
+fn json_response(status: StatusCode, mut body: Value) -> Response {
+    body["version"] = JSON_VERSION.into();
     (status, [(CONTENT_TYPE, "application/json")], body.to_string()).into_response()
 }

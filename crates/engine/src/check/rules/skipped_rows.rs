@@ -325,7 +325,7 @@ pub(in crate::check) fn check_nobody_meant(brief: &CampaignBrief, survey: &Surve
 pub(super) static NO_TEXT_CHOSEN: Rule = Rule::error(
     "no-text-chosen",
     RuleText {
-        cause: "No row matches a key under `texts`. The words are probably spelled differently in the list.",
+        cause: "No key under `texts` occurs in the list. The words are probably spelled differently there.",
         example: &["message: { by: first_name, texts: { ivan: \"Hi, Ivan!\" } }"],
         fix: "spell the words as in the list, or add `else` with a message for all other rows",
     },

@@ -277,7 +277,7 @@ impl OpenFolder<'_> {
         let key = if signed { " --key FILE" } else { "" };
         let approve = (self.campaigns.command)(&format!("approve {}{key}", short_digest(digest)));
         format!(
-            "show the plan to the person you work for. They approve it with `{approve}` in their own terminal; then \
+            "show the plan to the user. They approve it with `{approve}` in their own terminal; then \
              call run_campaign to send it"
         )
     }

@@ -109,7 +109,7 @@ pub(super) const RUN_CAMPAIGN: McpTool = McpTool {
     title: "Run a campaign",
     description: "SENDS MESSAGES TO MANY PEOPLE AND COSTS MONEY. Sends a planned campaign after a person has approved \
                   the digest from plan_campaign in their own terminal. Until then the result is `pending` and nothing \
-                  is sent: show the plan and `how_to` to the person you work for, and do not try another way. When the \
+                  is sent: show the plan and `how_to` to the user, and do not try another way. When the \
                   run starts, the result contains its name; call run_status for its progress.",
     annotations: ToolAnnotations::SENDING,
     input: || {

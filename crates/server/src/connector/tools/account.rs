@@ -142,7 +142,7 @@ pub(super) const LOOKUP_NUMBER: McpTool = McpTool {
                 | None => {
                     Err(ToolError::new("unknown_outcome", "the gateway did not return the outcome of the lookup")
                         .with_how_to(
-                            "the lookup might have been charged; repeat it only if the person you work for asks \
+                            "the lookup might have been charged; repeat it only if the user asks \
                              you to",
                         ))
                 }
@@ -232,7 +232,7 @@ pub(super) const CREATE_SMS_TEMPLATE: McpTool = McpTool {
     name: "create_sms_template",
     title: "Create an SMS template",
     description: "Adds an SMS template to the account for later use. Sends no message. Without `confirm: true`, \
-                  nothing is created and a preview is returned: show it to the person you work for first.",
+                  nothing is created and a preview is returned: show it to the user first.",
     annotations: ToolAnnotations::ADDING,
     input: || {
         let named =
