@@ -7,6 +7,7 @@ mod approvals;
 mod bounds;
 #[cfg(test)]
 mod conformance;
+mod consents;
 mod copies;
 mod earlier_versions;
 mod encoding;
@@ -58,6 +59,7 @@ pub use approvals::{
     find_plans,
 };
 pub use bounds::{Bound, Bounds, CAPPED, CapQuery, ContactHistory, is_number_capped, share_budget};
+pub use consents::{ConsentBlock, ConsentBlockBuilder, ConsentEvidence, ConsentStore};
 pub use copies::{Copies, CopiesPurpose, ListReader, NewCopies, StrayCopies};
 pub use envelope::{EnvelopeReader, EnvelopeRecord, EnvelopeSummary, Intent, Ownership, Permit, SentRow, Settlement};
 pub use error::LedgerError;
@@ -119,6 +121,7 @@ pub trait Ledger:
     + RepeatGuard
     + SuppressionList
     + ContactHistory
+    + ConsentStore
     + Forgetting
     + NotificationQueue
     + ShardStore

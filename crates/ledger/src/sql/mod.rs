@@ -5,6 +5,7 @@
 
 mod approvals;
 mod blocks;
+mod consents;
 mod contacts;
 mod envelope_records;
 mod envelopes;

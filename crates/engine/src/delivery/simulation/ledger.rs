@@ -17,15 +17,15 @@ use campaign_core::domain::{Addressee, OperationOutcome, Phone, Row};
 use campaign_ledger::memory::{LedgerContents, StoredRun};
 use campaign_ledger::{
     AccountRateLimit, ActiveSchedule, Additions, Allowance, Approval, ApprovalFilter, ApprovalRuleStore, AskedRow,
-    BlockRequest, CampaignLock, CapQuery, Claim, ContactHistory, Copies, CopiesPurpose, DamagedOccurrence, DamagedPlan,
-    DamagedRun, DamagedSchedule, DrawOutcome, DrawRefusal, EnvelopeRecord, EnvelopeSummary, ExcludedRows, ForgetOrder,
-    Forgetting, Intent, KeptApproval, KeptApprovalRule, Lease, Ledger, LedgerError, LedgerFuture, LedgerMaintenance,
-    LedgerProperties, NewCopies, NewNotification, NewReceipt, NewRowEvent, NewRun, Notification, NotificationOutcome,
-    NotificationQueue, NumberSet, OccurrenceFilter, OccurrenceKey, OccurrenceRecord, OptOut, OptOutPage, OptOutRemoval,
-    OwnedBlock, Ownership, Permit, Plan, PlanStore, QuestionPermit, ReceiptOutcome, ReceiptStore, RepeatGuard,
-    RetryOrder, RowEvent, RowReceipts, RowSpan, Run, RunEnd, RunFilter, RunId, ScheduleOrder, ScheduleStore,
-    Settlement, SharedRun, SkipCondition, SlotWait, StateCounts, StopRequest, StrayCopies, SuppressedNumbers,
-    SuppressionList,
+    BlockRequest, CampaignLock, CapQuery, Claim, ConsentBlock, ConsentEvidence, ConsentStore, ContactHistory, Copies,
+    CopiesPurpose, DamagedOccurrence, DamagedPlan, DamagedRun, DamagedSchedule, DrawOutcome, DrawRefusal,
+    EnvelopeRecord, EnvelopeSummary, ExcludedRows, ForgetOrder, Forgetting, Intent, KeptApproval, KeptApprovalRule,
+    Lease, Ledger, LedgerError, LedgerFuture, LedgerMaintenance, LedgerProperties, NewCopies, NewNotification,
+    NewReceipt, NewRowEvent, NewRun, Notification, NotificationOutcome, NotificationQueue, NumberSet, OccurrenceFilter,
+    OccurrenceKey, OccurrenceRecord, OptOut, OptOutPage, OptOutRemoval, OwnedBlock, Ownership, Permit, Plan, PlanStore,
+    QuestionPermit, ReceiptOutcome, ReceiptStore, RepeatGuard, RetryOrder, RowEvent, RowReceipts, RowSpan, Run, RunEnd,
+    RunFilter, RunId, ScheduleOrder, ScheduleStore, Settlement, SharedRun, SkipCondition, SlotWait, StateCounts,
+    StopRequest, StrayCopies, SuppressedNumbers, SuppressionList,
 };
 
 /// The time of a commit before and after the moment from which it is durable.
@@ -402,6 +402,20 @@ impl ApprovalRuleStore for ProcessLedger {
 }
 
 impl RepeatGuard for ProcessLedger {}
+
+impl ConsentStore for ProcessLedger {
+    fn keeps_consents(&self) -> bool {
+        true
+    }
+
+    fn keep_consents(&self, run: RunId, blocks: Vec<ConsentBlock>) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(move |disk, _| disk.contents.keep_consents(run, &blocks)))
+    }
+
+    fn load_consents(&self, run: RunId, rows: RowSpan) -> LedgerFuture<'_, Vec<ConsentEvidence>> {
+        Box::pin(self.read(move |contents| contents.list_consents(run, rows)))
+    }
+}
 
 impl ContactHistory for ProcessLedger {
     fn load_capped_numbers<'a>(&'a self, wanted: CapQuery<'a>) -> LedgerFuture<'a, NumberSet> {
