@@ -228,6 +228,10 @@ fn policy_hint(refusal: &PolicyRefusal, options: &RepeatedOptions) -> String {
             "remove this recipient's `--to`; the number is on the suppression list (`{}`) or in a `suppress` file",
             options.command("suppress list")
         ),
+        PolicyRefusal::NoConsent(_) => {
+            "remove this recipient's `--to`, or record the recipient's consent where `recipients.consent` finds it"
+                .to_owned()
+        }
         PolicyRefusal::OutsideWindow { .. } => OUTSIDE_WINDOW_HINT.to_owned(),
         PolicyRefusal::Capped => "send it later, when the cap allows another message".to_owned(),
         PolicyRefusal::TooManyTests { .. } => format!(

@@ -24,6 +24,7 @@ mod connector;
 mod consent;
 mod context;
 mod events;
+mod evidence;
 mod exit;
 mod explain;
 mod forecast;

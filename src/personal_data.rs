@@ -12,7 +12,7 @@ use super::exit::CommandFailure;
 use super::numbers::parse_number_of_campaigns;
 use super::prompt::{ConfirmationPrompt, ExpectedAnswer, require_confirmation};
 use super::text::{Span, StyledLine, StyledText, bad, caution, dim, join_spans, plain, strong};
-use super::{exit, output, status, suppress};
+use super::{evidence, exit, output, status, suppress};
 use campaign_core::domain::Phone;
 use campaign_core::finding::escape_to_one_line;
 use campaign_engine::report::{
@@ -28,6 +28,12 @@ pub(super) async fn find_messages(context: &Context, args: &FindArgs) -> Result<
     let phone = parse_number_of_campaigns(context, typed, region, None).await?;
     args.selection.refuse_contradiction()?;
     let selection = args.selection.rows_without_number();
+    if args.evidence.evidence {
+        if !selection.is_everything() {
+            return Err(CommandFailure::invalid("`--evidence` covers all messages, so it cannot select some of them"));
+        }
+        return evidence::show_evidence(context, phone, &args.evidence).await;
+    }
     let (person, opt_outs) = match context.open_existing_ledger().await? {
         None => (RecipientRecord::default(), Vec::new()),
         Some(ledger) => {

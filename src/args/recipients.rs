@@ -6,7 +6,7 @@ use clap::{ArgGroup, Args, Subcommand};
 use jiff::SignedDuration;
 use secrecy::SecretString;
 
-use super::SelectionArgs;
+use super::{LanguageName, SelectionArgs};
 use campaign_manifest::Seconds;
 
 #[derive(Debug, Args)]
@@ -53,6 +53,27 @@ pub(crate) struct FindArgs {
     pub(crate) region: RegionOption,
     #[command(flatten)]
     pub(crate) selection: SelectionArgs,
+    #[command(flatten)]
+    pub(crate) evidence: EvidenceArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Evidence options")]
+pub(crate) struct EvidenceArgs {
+    /// Show the purpose, consent and approvals of each message, and a digest
+    ///
+    /// The consents are those that each run recorded when it began, even if the list has changed since.
+    #[arg(long)]
+    pub(crate) evidence: bool,
+    /// Write the evidence to this file: a page (.html) or JSON (.json)
+    #[arg(long, value_name = "FILE", requires = "evidence")]
+    pub(crate) out: Option<PathBuf>,
+    /// Sign the digest with the private key in this file, as created by `campaign approve --new-key`
+    #[arg(long, value_name = "FILE", requires = "evidence")]
+    pub(crate) key: Option<PathBuf>,
+    /// Language of the page [default: the system's language if available, otherwise en]
+    #[arg(long, value_enum, value_name = "LANGUAGE", requires = "out")]
+    pub(crate) lang: Option<LanguageName>,
 }
 
 /// The country of a number that is typed.

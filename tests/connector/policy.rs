@@ -81,6 +81,18 @@ fn suppress_files_hold_for_every_sending_tool() {
 }
 
 #[test]
+fn required_consent_holds_for_every_sending_tool() {
+    let gateway = Gateway::accepting();
+    let connector = sending_connector(folder_with_policy(&gateway, "consent: required"));
+    for call in calls(PHONE, "Hi") {
+        assert_eq!(expect_refusal(&connector, &call, "no_consent")["retryable"], false);
+    }
+    let answer = parse_result(&connector.call("lookup_number", &json!({ "phone": PHONE })));
+    assert_eq!(answer["phone"], PHONE.to_string(), "a lookup is no marketing: {answer}");
+    assert_eq!(gateway.phones(), [PHONE]);
+}
+
+#[test]
 fn cap_holds_for_every_sending_tool() {
     let gateway = Gateway::accepting();
     let connector = sending_connector(folder_with_policy(&gateway, "cap: 1/7d"));

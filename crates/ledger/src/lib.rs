@@ -7,6 +7,7 @@ mod approvals;
 mod bounds;
 #[cfg(test)]
 mod conformance;
+mod consents;
 mod copies;
 mod earlier_versions;
 mod encoding;
@@ -56,6 +57,7 @@ pub use approvals::{
     Approval, ApprovalFilter, ApprovalUse, Plan, PlanRecord, PlanStore, StoredApproval, StoredApprovalRule, find_plans,
 };
 pub use bounds::{Bound, Bounds, CAPPED, CapQuery, is_number_capped, share_budget};
+pub use consents::{ConsentBlock, ConsentBlockBuilder, ConsentEvidence, ConsentStore};
 pub use copies::{Copies, CopiesPurpose, ListReader, NewCopies, StrayCopies};
 pub use envelope::{EnvelopeReader, EnvelopeRecord, EnvelopeSummary, Intent, Ownership, Permit, SentRow, Settlement};
 pub use error::LedgerError;
@@ -116,6 +118,7 @@ pub trait Ledger:
     + PlanStore
     + RepeatGuard
     + SuppressionList
+    + ConsentStore
     + Forgetting
     + NotificationQueue
     + ShardStore

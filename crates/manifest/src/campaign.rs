@@ -17,8 +17,8 @@ use super::notify::{NotificationMethod, NotifySettings};
 use super::profile::Profile;
 use super::yaml::Node;
 use super::{
-    CampaignPath, PastRecipients, Percentage, Rate, RecipientSource, SendingDeadline, SendingWindow, SourceMap,
-    SuppressionFile, TableFile, TextFolders, WindowZone,
+    CampaignPath, ConsentSource, PastRecipients, Percentage, Rate, RecipientSource, SendingDeadline, SendingWindow,
+    SourceMap, SuppressionFile, TableFile, TextFolders, WindowZone,
 };
 use campaign_core::calendar::{DailyLimits, Schedule};
 use campaign_core::domain::{
@@ -40,6 +40,10 @@ pub struct Campaign {
     pub form: ListFormat,
     /// Opted-out numbers besides those in the ledger; can change between two starts of a run.
     pub suppress: Vec<SuppressionFile>,
+    /// Where the recipients' consent is recorded; read again at each start of a run.
+    pub consent: Option<ConsentSource>,
+    /// Whether the campaign itself requires consent; see [`Campaign::needs_consent`].
+    pub requires_consent: bool,
     /// The lookup tables of its texts.
     pub data: Vec<TableFile>,
     /// How it is sent; can change between two starts of a run.
@@ -281,6 +285,14 @@ impl Campaign {
     #[must_use]
     pub fn home_zone(&self) -> TimeZone {
         self.brief.home_zone()
+    }
+
+    /// Whether recipients without consent are skipped: the campaign or the profile requires consent, and its messages
+    /// are marketing.
+    #[must_use]
+    pub fn needs_consent(&self, profile: Option<&Profile>) -> bool {
+        let is_required = self.requires_consent || profile.is_some_and(|profile| profile.requires_consent);
+        is_required && self.brief.purpose.is_marketing()
     }
 
     /// The column with the recipients' time zones, if the window uses it.

@@ -27,12 +27,12 @@ pub struct SendingTerms {
     pub keep_going: bool,
     /// Whether the run waits until messages can be sent; otherwise it stops.
     pub waits: bool,
-    /// The policy of the profile where a shared run was started; empty for other runs.
+    /// The policy under which a shared run was started; without the profile for other runs.
     #[serde(default)]
     pub policy: SharedPolicy,
 }
 
-/// The policy of the profile where a shared run was started. It applies to a worker in addition to the worker's own
+/// The policy under which a shared run was started: of the profile there, or of the campaign. It applies to a worker in addition to the worker's own
 /// profile.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SharedPolicy {
@@ -40,12 +40,15 @@ pub struct SharedPolicy {
     pub window: Option<SendingWindow>,
     /// The frequency cap over all campaigns.
     pub cap: Option<FrequencyCap>,
+    /// Whether recipients without consent were skipped. Runs of earlier versions had no such condition.
+    #[serde(default)]
+    pub needs_consent: bool,
 }
 
 impl SendingTerms {
-    /// The terms of a campaign for a run that ignores rejections or not, and waits for its window or not.
+    /// The terms of a campaign through a profile, for a run that ignores rejections or not, and waits for its window or not.
     #[must_use]
-    pub fn from_campaign(campaign: &Campaign, keep_going: bool, waits: bool) -> Self {
+    pub fn from_campaign(campaign: &Campaign, profile: Option<&Profile>, keep_going: bool, waits: bool) -> Self {
         Self {
             delivery: campaign.delivery,
             limits: campaign.limits.clone(),
@@ -55,15 +58,17 @@ impl SendingTerms {
             webhooks: campaign.receipts.takes_webhooks(),
             keep_going,
             waits,
-            policy: SharedPolicy::default(),
+            policy: SharedPolicy { needs_consent: campaign.needs_consent(profile), ..SharedPolicy::default() },
         }
     }
 
     /// The same terms for workers, with the policy of this profile.
     #[must_use]
     pub fn to_worker_terms(&self, profile: Option<&Profile>) -> Self {
-        let policy = profile.map(|profile| SharedPolicy { window: profile.window.clone(), cap: profile.cap });
-        Self { policy: policy.unwrap_or_default(), ..self.clone() }
+        let SharedPolicy { needs_consent, .. } = self.policy;
+        let (window, cap) =
+            (profile.and_then(|profile| profile.window.clone()), profile.and_then(|profile| profile.cap));
+        Self { policy: SharedPolicy { window, cap, needs_consent }, ..self.clone() }
     }
 
     /// The windows of the run and its profile.
@@ -169,7 +174,7 @@ mod tests {
         let gateways = load_gateways(&search).value.unwrap();
         let profile = gateways.find_profile("main").unwrap();
         let campaign = load_campaign(&file, CampaignDay::Of(Timestamp::now())).value.unwrap();
-        let terms = SendingTerms::from_campaign(&campaign, false, true);
+        let terms = SendingTerms::from_campaign(&campaign, None, false, true);
         let stored = serde_json::to_string(&terms.to_worker_terms(Some(profile))).unwrap();
         let read: SendingTerms = serde_json::from_str(&stored).unwrap();
         // The worker's own profile has no policy.

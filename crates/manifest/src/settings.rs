@@ -140,6 +140,7 @@ impl SettingsCollector<'_> {
         add("profile.batch_limit", Some(profile.batch_limit.get().into()));
         add("profile.limits.recipients", profile.recipients_limit.map(Into::into));
         add("profile.policy.cap", profile.cap.map(|cap| cap.to_string().into()));
+        add("profile.policy.consent", profile.requires_consent.then(|| "required".into()));
         add("profile.policy.window", profile.window.as_ref().map(|window| window.to_string().into()));
         add("profile.approval.above", profile.approval.as_ref().map(|rule| rule.above.into()));
         for (channel, price) in &profile.prices {

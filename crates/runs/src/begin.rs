@@ -174,6 +174,7 @@ impl Session {
             let proposal = Proposal::Begin { inputs, profile, survey: &survey, rows: &chosen, samples, balance, again };
             confirm(consent, proposal).await?;
         }
+        self.refuse_lost_evidence(&survey)?;
         self.claim_runs_for_file().await?;
         let run = self.create_run(&self.new_run(&survey, edition, sent.round, version, random)).await?;
         failpoint::pass("run.created");
@@ -181,6 +182,7 @@ impl Session {
         let bytes = bytes.map_err(|error| Error::Storage(format!("cannot store the inputs of the run: {error}")))?;
         copies.freeze(bytes, &run).await?;
         tracing::info!(run = run.name(), "frozen");
+        self.record_evidence(&run, &survey).await?;
         let replaced = replaced.map(|run| run.key);
         let token = approval.as_ref().map(|approval| approval.token.as_str());
         let is_open = ledger.open_run(run.key, replaced, token).await?;

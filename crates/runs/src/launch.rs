@@ -20,6 +20,7 @@ use super::{
 };
 use campaign_core::calendar::Occurrence;
 use campaign_core::domain::{Row, RowSet};
+use campaign_engine::check::Consents;
 use campaign_engine::delivery::{DeviationCounts, ErrorCounts, FrozenRun, Interrupt, Snapshot, Stop};
 use campaign_engine::report::{ResultsBackup, ResultsTarget, RunInDoubt, check_target};
 use campaign_gateway::WebhookUrls;
@@ -74,6 +75,8 @@ pub(super) struct RunToSend {
     pub(super) snapshot: Option<Snapshot>,
     /// Numbers in the current suppression files. A resumed run sends nothing to them.
     pub(super) suppressed: RoaringTreemap,
+    /// The current consents, if they are required. A resumed run sends nothing without one.
+    pub(super) consents: Option<Consents>,
     /// The most messages that this call sends.
     pub(super) limit: Option<u64>,
     /// Whether this call retries rows.
@@ -98,7 +101,7 @@ impl RunToSend {
     /// All rows of a run that are left.
     pub(super) fn new(run: Run, lock: Arc<CampaignLock>) -> Self {
         let (suppressed, notes) = (RoaringTreemap::new(), SelectionNotes::default());
-        Self { run, lock, snapshot: None, suppressed, limit: None, is_retry: false, notes }
+        Self { run, lock, snapshot: None, suppressed, consents: None, limit: None, is_retry: false, notes }
     }
 }
 

@@ -27,6 +27,7 @@ mod policy;
 mod ports;
 mod profiles;
 mod receipts;
+mod recipient_consent;
 mod reconcile;
 mod resolve;
 mod restore;

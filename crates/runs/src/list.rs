@@ -22,9 +22,9 @@ use campaign_core::finding::{Finding, rules};
 use campaign_core::regular_file;
 use campaign_engine::check::online::Cost;
 use campaign_engine::check::{
-    RunStart, Survey, SurveyExclusions, check_changed_rows, check_costly_characters, check_differing_duplicates,
-    check_embedded_rows, check_empty_cells, check_inverted_zones, check_landlines, check_limits, check_opted_out_rows,
-    check_row_anomalies, check_timing, check_unknown_zones, reader_settings,
+    Consents, RunStart, Survey, SurveyExclusions, check_changed_rows, check_consent_dates, check_costly_characters,
+    check_differing_duplicates, check_embedded_rows, check_empty_cells, check_inverted_zones, check_landlines,
+    check_limits, check_opted_out_rows, check_row_anomalies, check_timing, check_unknown_zones, reader_settings,
 };
 use campaign_engine::report::{RowPreview, find_unknown_results, format_count, format_thousands, preview_rows};
 use campaign_ledger::{Copies, Ledger, Run};
@@ -179,8 +179,10 @@ pub struct ListSurvey {
     pub sha256: String,
     /// The form of the list, if it is not plain CSV in UTF-8.
     pub form: Option<String>,
-    /// Findings about the sheet of the list and about suppression files.
+    /// Findings about the sheet of the list, and about files of opt-outs and consents.
     pub file_findings: Vec<Finding>,
+    /// The recorded consents, if the campaign has any.
+    pub consents: Option<Consents>,
 }
 
 impl ListSurvey {
@@ -205,6 +207,7 @@ impl ListSurvey {
         let mut findings = self.file_findings.clone();
         findings.extend(check_changed_rows(&self.survey));
         findings.extend(check_opted_out_rows(&self.survey, &inputs.campaign.brief));
+        findings.extend(check_consent_dates(&self.survey, &inputs.campaign));
         findings.extend(check_differing_duplicates(&self.survey, &inputs.campaign));
         findings.extend(check_embedded_rows(&self.survey));
         findings.extend(check_landlines(&self.survey));

@@ -21,6 +21,9 @@ pub enum PolicyRefusal {
     /// Recipients opted out.
     #[error("{} opted out, and this is a marketing message; nothing was sent", list_held_recipients(.0))]
     Suppressed(Vec<HeldRecipient>),
+    /// Recipients have no consent, and the campaign or the profile requires it.
+    #[error("{} has no consent, which marketing requires; nothing was sent", list_held_recipients(.0))]
+    NoConsent(Vec<HeldRecipient>),
     /// The window is closed.
     #[error("{}; nothing was sent", describe_closed_window(.opens.as_ref()))]
     OutsideWindow {

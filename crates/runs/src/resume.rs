@@ -42,6 +42,7 @@ impl Session {
         lock: Arc<CampaignLock>,
     ) -> Result<Preparation, Error> {
         let suppressed = self.read_suppressed().await?;
+        let consents = self.read_required_consents().await?;
         let snapshot = Snapshot::load(self.adapters.ledger.as_ref(), &run, false).await?;
         let left = snapshot.counts.get(RowState::Planned);
         let open = list_open_rows(&run, &snapshot);
@@ -91,7 +92,8 @@ impl Session {
         let other_edition = earlier_edition.then(|| run.edition.clone());
         (self.adapters.observer)(RunEvent::GoingOn { run: run.name(), other_edition });
         let (snapshot, notes) = (Some(snapshot), SelectionNotes { earlier_edition, ..SelectionNotes::default() });
-        Ok(Preparation::Send(Box::new(RunToSend { snapshot, suppressed, limit, notes, ..RunToSend::new(run, lock) })))
+        let selected = RunToSend { snapshot, suppressed, consents, limit, notes, ..RunToSend::new(run, lock) };
+        Ok(Preparation::Send(Box::new(selected)))
     }
 
     /// Asks for confirmation of messages to recipients of a run. None is necessary without recipients.

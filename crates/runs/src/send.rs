@@ -11,6 +11,7 @@ use super::end::SentRun;
 use super::find::reload_run;
 use super::guard::combine_caps;
 use super::launch::{RunToSend, Session};
+use super::recipient_consent::RowsToJudge;
 use super::resume::list_open_rows;
 use super::{Adapters, Connection, Error, Inputs, RunEvent, RunOutcome, run_blocking};
 use campaign_content::audience::{Chunk, ListHeader, RecordRef};
@@ -41,7 +42,7 @@ impl Session {
     pub(super) async fn send_run(&self, selected: RunToSend) -> Result<RunOutcome, Error> {
         let began = Instant::now();
         let (ledger, inputs, request) = (self.adapters.ledger.as_ref(), self.inputs(), &self.launch.request);
-        let RunToSend { run, lock, snapshot, suppressed, limit, is_retry, notes } = selected;
+        let RunToSend { run, lock, snapshot, suppressed, consents, limit, is_retry, notes } = selected;
         let Claim { lease, in_doubt: requests } = ledger.claim_run(&lock, run.key).await?;
         failpoint::pass("run.claimed");
         if requests > 0 {
@@ -77,6 +78,9 @@ impl Session {
                 self.skip_rows(&run, lease, &snapshot, OPTED_OUT, is_on_a_list).await?
             }
         };
+        let snapshot = if skipped > 0 { Snapshot::load(ledger, &run, false).await? } else { snapshot };
+        let judged = RowsToJudge { run: &run, lease, snapshot: &snapshot, header: compiled.reader.header() };
+        let skipped = self.skip_without_consent(judged, consents.as_ref()).await?;
         let snapshot = if skipped > 0 { Snapshot::load(ledger, &run, false).await? } else { snapshot };
         let hook = self.launch.hook.as_ref().or(receipts.as_ref().map(|receipts| &receipts.hook));
         let hook = hook.map(|hook| hook.for_run(run.name()));
@@ -153,8 +157,9 @@ impl Session {
 
     /// The terms of sending by this call.
     pub(super) fn sending_terms(&self) -> SendingTerms {
-        let request = &self.launch.request;
-        SendingTerms::from_campaign(&self.inputs().campaign, request.keep_going, !request.no_wait)
+        let (request, inputs) = (&self.launch.request, self.inputs());
+        let profile = inputs.destination.profile();
+        SendingTerms::from_campaign(&inputs.campaign, profile, request.keep_going, !request.no_wait)
     }
 
     /// The terms to store for reports.
@@ -398,7 +403,7 @@ impl Session {
     ///
     /// # Errors
     /// If the copies of the run or the ledger fail, or another process has the run.
-    async fn skip_rows(
+    pub(super) async fn skip_rows(
         &self,
         run: &Run,
         lease: Lease,

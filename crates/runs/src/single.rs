@@ -18,6 +18,7 @@ use super::policy::{
     refuse_suppressed_by_files, test_hours,
 };
 use super::ports::confirm;
+use super::recipient_consent::refuse_message_without_consent;
 use super::restore::refuse_backup;
 use super::test_messages::test_edition;
 use super::{
@@ -162,6 +163,7 @@ impl SingleOperation {
         let (now, hours) = ((adapters.clock)(), self.build_hours(adapters));
         let until = hours.map(|hours| refuse_closed_window(&hours, self.phone, now)).transpose()?.flatten();
         if let (SingleKind::Message, Some(profile)) = (self.operation, self.destination.profile()) {
+            refuse_message_without_consent(profile, self.phone)?;
             refuse_suppressed_by_files(profile, self.phone).await?;
         }
         Ok(until)
@@ -178,6 +180,9 @@ impl SingleOperation {
         }
         if let Some(profile) = self.destination.profile() {
             refusals.extend(check_profile(adapters, profile).await.err());
+            if self.operation == SingleKind::Message {
+                refusals.extend(refuse_message_without_consent(profile, self.phone).err().map(Error::from));
+            }
             let held = match refuse_suppressed_by_files(profile, self.phone).await {
                 Ok(()) => refuse_opted_out(ledger, self.shared_run(adapters), self.phone).await,
                 refused => refused,

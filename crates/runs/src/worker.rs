@@ -198,6 +198,14 @@ impl Worker {
         }
         refuse_other_reach(run, &profile)?;
         check_profile(&adapters, &profile).await?;
+        if profile.requires_consent && run.suppression.purpose.is_marketing() && !terms.policy.needs_consent {
+            return Err(Error::Input(format!(
+                "the profile `{}` requires consent on this machine, but {} was started without this condition; add \
+                 `policy: {{ consent: required }}` to the profile where the run was started",
+                profile.name,
+                run.name()
+            )));
+        }
         let key = read_api_key(&profile)?;
         let hook = if terms.webhooks { load_hook(&profile)? } else { None };
         refuse_other_secret(ledger, &profile, hook.as_ref()).await?;

@@ -16,6 +16,7 @@ mod operation;
 mod opt_out;
 mod phone;
 mod receipt;
+mod recipient_consent;
 mod sms_text;
 mod state;
 pub mod transliteration;
@@ -41,6 +42,10 @@ pub use opt_out::{
 };
 pub use phone::{Addressee, FORGOTTEN, ForgottenNumber, ParseRegionError, Phone, Region, find_country};
 pub use receipt::{DeliveryState, Media, Receipt, ReceiptSource, RecipientReply, ReportedChannel, Status};
+pub use recipient_consent::{
+    CONSENT_EXPIRED, CONSENT_WORDS, ConsentCells, ConsentPeriod, ConsentRules, ConsentVerdict, NO_CONSENT,
+    ParsePeriodError, parse_consent_day,
+};
 pub use sms_text::{CostlyCharacters, SmsEncoding, SmsSize, find_costly_characters, measure_sms, split_sms};
 pub use state::{CANCELLED, CANCELLED_EARLIER, ENDED_EARLY, EXPIRED, FALLBACK_NOT_REPORTED, REPLACED, RowState};
 pub use transliteration::{PlainMode, keyboard_replacement};

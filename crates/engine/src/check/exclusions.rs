@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use roaring::{RoaringBitmap, RoaringTreemap};
 
-use campaign_core::domain::{Phone, Row};
+use campaign_core::domain::{ConsentVerdict, Phone, Row};
 use campaign_ledger::{CANCELLED_EARLIER, CAPPED, NumberSet, OPTED_OUT};
 
 /// The reason if the number already has a message.
@@ -41,9 +41,9 @@ pub struct SurveyExclusions {
 }
 
 impl SurveyExclusions {
-    /// The first reason that applies to a row with this number.
+    /// The first reason that applies to a row with this number and consent.
     #[must_use]
-    pub fn find_reason(&self, row: Row, phone: Phone) -> Option<&'static str> {
+    pub fn find_reason(&self, row: Row, phone: Phone, consent: ConsentVerdict) -> Option<&'static str> {
         let has_message = || match &self.rows {
             None => Some(ALREADY_SENT),
             Some(rows) => rows.find_reason(row),
@@ -52,6 +52,7 @@ impl SurveyExclusions {
         match self.already_sent.contains(phone).then(has_message).flatten() {
             Some(reason) => Some(reason),
             None if self.opted_out.contains(phone) => Some(OPTED_OUT),
+            None if consent != ConsentVerdict::Given => consent.skip_reason(),
             None if self.cancelled.contains(phone) && is_cancelled() => Some(CANCELLED_EARLIER),
             None if self.excluded.contains(phone.to_u64()) => Some(EXCLUDED),
             None if self.capped.contains(phone) => Some(CAPPED),

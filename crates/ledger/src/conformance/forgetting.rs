@@ -8,13 +8,14 @@ use roaring::RoaringBitmap;
 use super::bounds::with_second_run;
 use super::scene::*;
 use crate::{
-    BlockRequest, Bounds, CapQuery, ForgetOrder, Intent, Ledger, LedgerError, NewReceipt, NumberFilter, OPTED_OUT,
-    OptOut, OptOutReach, OptOutRemoval, OptOutScope, Ownership, Permit, ReceiptOutcome, RemovalTarget, RowState, Run,
-    RunEnd, RunFilter, RunId, RunProgress, RunUpdate, Settlement, StateCounts,
+    BlockRequest, Bounds, CapQuery, ConsentBlockBuilder, ConsentEvidence, ForgetOrder, Intent, Ledger, LedgerError,
+    NewReceipt, NumberFilter, OPTED_OUT, OptOut, OptOutReach, OptOutRemoval, OptOutScope, Ownership, Permit,
+    ReceiptOutcome, RemovalTarget, RowSpan, RowState, Run, RunEnd, RunFilter, RunId, RunProgress, RunUpdate,
+    Settlement, StateCounts,
 };
 use campaign_core::domain::{
-    Addressee, Budget, FrequencyCap, GatewayMessageId, OperationOutcome, Phone, Receipt, ReceiptSource, RecipientReply,
-    Row, Status,
+    Addressee, Budget, ConsentCells, FrequencyCap, GatewayMessageId, OperationOutcome, Phone, Receipt, ReceiptSource,
+    RecipientReply, Row, Status,
 };
 
 fn opt_out(phone: Phone) -> OptOut {
@@ -256,4 +257,53 @@ pub(super) async fn purged_run_cannot_be_claimed_or_drawn_from<L: Ledger>(scene:
     let now = scene.ledger.list_runs(RunFilter::with_key(shared.key)).await.unwrap().pop().unwrap();
     assert_eq!(scene.ledger.purge_run(now, StateCounts::default(), 0).await.unwrap(), Ownership::Held);
     assert_ne!(drawn().await.key, shared.key);
+}
+
+/// Stores evidence for the rows 2 to 4 and 7, in two blocks. Returns whether the ledger has a place for it.
+async fn keep_consents<L: Ledger>(scene: &Scene<L>) -> bool {
+    // Tables of the previous version have no place for it.
+    if !scene.ledger.keeps_consents() {
+        return false;
+    }
+    let blocks = [&[2, 3, 4][..], &[7]].map(|rows| {
+        let mut block = ConsentBlockBuilder::default();
+        for row in rows {
+            let (at, source) = (format!("2026-03-0{row}"), format!("form {}", phone(*row)));
+            let cells = ConsentCells { value: "так", at: &at, source: &source, wording: "I agree" };
+            block.add_row(Row::new(*row), cells);
+        }
+        block.build()
+    });
+    scene.ledger.keep_consents(scene.run.key, blocks.to_vec()).await.unwrap();
+    true
+}
+
+async fn consent_sources<L: Ledger>(scene: &Scene<L>, first: u32, last: u32) -> Vec<(u32, String)> {
+    let rows = RowSpan { first: Row::new(first), last: Row::new(last) };
+    let found = scene.ledger.load_consents(scene.run.key, rows).await.unwrap();
+    for ConsentEvidence { row, value, at, source: _, wording } in &found {
+        assert_eq!((value.as_str(), at, wording.as_str()), ("так", &format!("2026-03-0{row}"), "I agree"));
+    }
+    found.into_iter().map(|evidence| (evidence.row.get(), evidence.source)).collect()
+}
+
+pub(super) async fn evidence_of_consent_is_kept_by_row_until_forgotten<L: Ledger>(scene: Scene<L>) {
+    if !keep_consents(&scene).await {
+        return;
+    }
+    let source = |row: u32| (row, format!("form {}", phone(row)));
+    assert_eq!(consent_sources(&scene, 2, 9).await, [2, 3, 4, 7].map(source));
+    assert_eq!(consent_sources(&scene, 3, 3).await, [source(3)]);
+    assert_eq!(consent_sources(&scene, 5, 6).await, []);
+    forget_row(&scene, 3).await;
+    assert_eq!(consent_sources(&scene, 2, 9).await, [2, 4, 7].map(source));
+    forget_row(&scene, 7).await;
+    assert_eq!(consent_sources(&scene, 2, 9).await, [2, 4].map(source));
+}
+
+pub(super) async fn evidence_of_consent_is_purged_with_its_run<L: Ledger>(scene: Scene<L>) {
+    if keep_consents(&scene).await {
+        purge_run(&scene).await;
+        assert_eq!(consent_sources(&scene, 2, 9).await, []);
+    }
 }

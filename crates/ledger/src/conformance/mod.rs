@@ -201,6 +201,8 @@ promises! {
         forgotten_number_stays_on_the_list_by_its_hash,
         planned_rows_of_a_forgotten_number_are_skipped_once,
         forgotten_rows_wait_until_removal_from_copies_is_recorded,
+        evidence_of_consent_is_kept_by_row_until_forgotten,
+        evidence_of_consent_is_purged_with_its_run,
         purged_run_keeps_its_counts_but_no_rows,
         numbers_of_a_purged_run_stay_guarded_and_capped,
         cancelled_numbers_of_a_purged_run_are_kept_as_hashes,

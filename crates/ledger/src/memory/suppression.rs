@@ -9,9 +9,9 @@ use super::{LedgerContents, MemoryLedger};
 use crate::guards::{RepeatKey, is_expired};
 use crate::rules::{NumberErasure, PlaceRelease, check_repeat, forget_in_change, forget_in_receipt, time_since_sent};
 use crate::{
-    Additions, ForgetOrder, Forgetting, LedgerError, LedgerFuture, NumberKey, NumberSet, OPTED_OUT, OptOut, OptOutPage,
-    OptOutRemoval, Ownership, RemovalTarget, RepeatCheck, RepeatGuard, RepeatPlace, RowState, Run, RunId, SentRow,
-    StateCounts, SuppressedNumbers, SuppressionList,
+    Additions, ConsentBlock, ConsentEvidence, ConsentStore, ForgetOrder, Forgetting, LedgerError, LedgerFuture,
+    NumberKey, NumberSet, OPTED_OUT, OptOut, OptOutPage, OptOutRemoval, Ownership, RemovalTarget, RepeatCheck,
+    RepeatGuard, RepeatPlace, RowSpan, RowState, Run, RunId, SentRow, StateCounts, SuppressedNumbers, SuppressionList,
 };
 use campaign_core::domain::{Addressee, Phone, Row};
 
@@ -191,6 +191,7 @@ impl LedgerContents {
             decided.for_each(|event| forget_in_change(&mut event.change));
             let asked = stored.inquiries.iter_mut().filter(|(row, _)| about(row));
             asked.for_each(|(_, inquiry)| forgotten.erase_from_inquiry(inquiry));
+            stored.consents.retain(|row, _| !about(row));
             let out = stored.excluded.rows();
             (&rows - out).iter().for_each(|row| stored.excluded.insert(Row::new(row), RowState::Skipped, OPTED_OUT));
             stored.forgotten |= &rows;
@@ -254,6 +255,36 @@ impl Forgetting for MemoryLedger {
 
     fn overwrite_free_space(&self) -> LedgerFuture<'_, ()> {
         self.read_contents(|_| ())
+    }
+}
+
+impl ConsentStore for MemoryLedger {
+    fn keeps_consents(&self) -> bool {
+        true
+    }
+
+    fn keep_consents(&self, run: RunId, blocks: Vec<ConsentBlock>) -> LedgerFuture<'_, ()> {
+        self.write_contents(move |contents, _| contents.keep_consents(run, &blocks))
+    }
+
+    fn load_consents(&self, run: RunId, rows: RowSpan) -> LedgerFuture<'_, Vec<ConsentEvidence>> {
+        self.read_contents(move |contents| contents.list_consents(run, rows))
+    }
+}
+
+impl LedgerContents {
+    pub fn keep_consents(&mut self, run: RunId, blocks: &[ConsentBlock]) -> Result<(), LedgerError> {
+        let stored = self.stored_run_mut(run)?;
+        for block in blocks {
+            let evidence = block.span().into_iter().flat_map(|span| block.list_evidence(span));
+            stored.consents.extend(evidence.map(|evidence| (evidence.row, evidence)));
+        }
+        Ok(())
+    }
+
+    pub fn list_consents(&self, run: RunId, rows: RowSpan) -> Vec<ConsentEvidence> {
+        let Ok(stored) = self.stored_run(run) else { return Vec::new() };
+        stored.consents.range(rows.first..=rows.last).map(|(_, evidence)| evidence.clone()).collect()
     }
 }
 

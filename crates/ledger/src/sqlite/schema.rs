@@ -34,6 +34,7 @@ pub(super) fn migrations() -> Vec<Migration> {
         ("channels of pipelines", CHAINS),
         ("approval rules of accounts", APPROVAL_RULES),
         ("recent single messages", REPEATS),
+        ("evidence of consent", CONSENTS),
     ];
     let migration = |(version, (what, sql)): (i64, (&'static str, &'static str))| {
         Migration::new(version, what.into(), MigrationType::Simple, sql.into_sql_str(), false)
@@ -292,6 +293,18 @@ const REPEATS: &str = "
         until INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;
     CREATE TABLE repeat_key (key BLOB NOT NULL) STRICT;
+";
+
+/// Evidence of consent, packed by rows.
+const CONSENTS: &str = "
+    CREATE TABLE consents (
+        run INTEGER NOT NULL REFERENCES runs (key),
+        first_row INTEGER NOT NULL,
+        last_row INTEGER NOT NULL,
+        records BLOB NOT NULL,
+        sum INTEGER NOT NULL,
+        PRIMARY KEY (run, first_row)
+    ) STRICT;
 ";
 
 /// The first schema.

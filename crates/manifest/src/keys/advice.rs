@@ -244,11 +244,12 @@ const PROTECTIONS: [Protection; 5] = [
 ];
 
 /// Keys that hold back messages or stop a run: without them, more messages are sent.
-const GUARD_KEYS: [&str; 16] = [
+const GUARD_KEYS: [&str; 17] = [
     "above",
     "approval",
     "batch_limit",
     "cap",
+    "consent",
     "exclude",
     "fatal_errors",
     "holdout",

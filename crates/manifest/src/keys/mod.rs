@@ -17,7 +17,7 @@ pub(crate) use list_checks::{ChannelItem, find_meant_item, has_bare_texts, parse
 pub use schema::build_schema;
 pub use schema::{campaign_schema, gateways_schema};
 pub(crate) use structure::{PHONE_COLUMN, check_complete_map, check_root};
-pub(crate) use tables::{CAMPAIGN, CHANNELS, HOLDOUT, PROFILE, SUPPRESS_FILE, WINDOW};
+pub(crate) use tables::{CAMPAIGN, CHANNELS, CONSENT, HOLDOUT, PROFILE, SUPPRESS_FILE, WINDOW};
 pub(crate) use tables::{DATA_KEYS, VARIANT_KEYS};
 
 /// A key of a map.

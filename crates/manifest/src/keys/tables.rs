@@ -17,6 +17,9 @@ pub(crate) static CAMPAIGN: &[KeySpec] = &[
         .with_doc("What the messages are for. `marketing` skips recipients who opted out; `service` (codes, orders) \
             does not. Defaults to `service` for number lookups and verification calls, otherwise to \
             `marketing`."),
+    KeySpec::new("consent", ValueShape::OneOf(&["required"]), "required")
+        .with_doc("Sends marketing only to recipients with consent, as `recipients.consent` records it. Service messages \
+            need none."),
     KeySpec::new("gateway", ValueShape::Line, "production")
         .with_doc("The gateway profile in gateways.yaml to use. `sandbox` is the built-in gateway for rehearsals.")
         .default("sandbox"),
@@ -113,6 +116,33 @@ pub(crate) static SUPPRESS_FILE: &[KeySpec] = &[
         .with_doc("The country of the national numbers in this file. Defaults to the `region` of the recipients."),
 ];
 
+static CONSENT_WORD: KeySpec = KeySpec::new("word", ValueShape::Line, "yes").with_doc("An answer.");
+
+/// The keys of the recipients' consent.
+pub(crate) static CONSENT: &[KeySpec] = &[
+    KeySpec::new("column", ValueShape::Line, "Consent")
+        .with_doc("The header of the column with the answer. In a `file`, every row is a consent without this key."),
+    KeySpec::new("file", ValueShape::Line, "consents.csv").with_doc(
+        "A file with the consents, in any format that is supported for lists. Without it, the columns are \
+            those of the list.",
+    ),
+    KeySpec::new("phone", ValueShape::Line, "Phone")
+        .with_doc("The header of the column of `file` with the numbers. Detected by default."),
+    KeySpec::new("region", ValueShape::Line, "UA")
+        .with_doc("The country of the national numbers in `file`. Defaults to the `region` of the recipients."),
+    KeySpec::new("is", ValueShape::List { of: &CONSENT_WORD, least: 1, most: 50 }, "[так, yes, \"1\"]")
+        .with_doc("The answers in `column` that mean consent. Case does not matter.")
+        .default("[yes, true, 1, так, да]"),
+    KeySpec::new("at", ValueShape::Line, "Consent date")
+        .with_doc("The header of the column with the date. Without a readable date, there is no consent."),
+    KeySpec::new("source", ValueShape::Line, "Consent source")
+        .with_doc("The header of the column that says where the consent was given."),
+    KeySpec::new("wording", ValueShape::Line, "Consent text")
+        .with_doc("The header of the column with the text that the recipient agreed to."),
+    KeySpec::new("valid_for", ValueShape::Line, "24 months")
+        .with_doc("How long a consent is valid, in days, weeks, months or years. Needs `at`."),
+];
+
 static RECIPIENTS: &[KeySpec] = &[
     KeySpec::new("file", ValueShape::Line, "autumn-sale.csv")
         .with_doc("The list: a CSV file or a workbook (.xlsx, .xls, .ods) with a header, relative to this file. `{{ today }}` in the name is the date, and `\"-\"` is standard input.")
@@ -137,6 +167,8 @@ static RECIPIENTS: &[KeySpec] = &[
     KeySpec::new("suppress", ValueShape::List { of: &SUPPRESS, least: 0, most: 100 }, "[stop-list.csv]")
         .with_doc("Additional suppression lists, in the same formats as the list of recipients. They are read again \
             each time a run starts or resumes."),
+    KeySpec::new("consent", ValueShape::Map(CONSENT), "{ column: Consent, at: Consent date }")
+        .with_doc("Where the recipients' consent is recorded. It is stored with the run as evidence."),
     KeySpec::new("exclude", ValueShape::Map(EXCLUDE), "{ run: autumn-teaser, state: [delivered, read] }")
         .with_doc("Skips recipients based on the status of an earlier message."),
     KeySpec::new("encoding", ValueShape::Line, "windows-1251")
@@ -482,6 +514,8 @@ static POLICY: &[KeySpec] = &[
         .with_doc("The maximum number of messages that a phone number can get from all campaigns in a period."),
     KeySpec::new("window", ValueShape::Or { alone: &HOURS, keys: WINDOW }, "09:00-20:00")
         .with_doc("When messages can be sent. A campaign's own window can only narrow these hours."),
+    KeySpec::new("consent", ValueShape::OneOf(&["required"]), "required")
+        .with_doc("Sends marketing only to recipients with consent, as in a campaign with `consent: required`."),
     KeySpec::new("suppress", ValueShape::List { of: &SUPPRESS, least: 0, most: 100 }, "[stop.csv]")
         .with_doc("Suppression lists for every campaign that uses this profile, relative to this file."),
     KeySpec::new("notify", ValueShape::Map(NOTIFY), "{ url: { env: SLACK_URL }, preset: slack }").with_doc(

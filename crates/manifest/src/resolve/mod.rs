@@ -113,6 +113,7 @@ impl Resolver<'_> {
         let form = self.resolve_list_format(recipients);
         let suppress = self.resolve_suppress_files(recipients);
         self.refuse_own_list(recipients, source.as_ref());
+        let consent = self.resolve_consent(recipients);
         let results = self.resolve_results(root, name.as_deref());
         self.refuse_resending(
             root,
@@ -154,6 +155,8 @@ impl Resolver<'_> {
             recipients: self.or_placeholder(source, || RecipientSource::StandardInput),
             form: self.or_placeholder(form, ListFormat::default),
             suppress,
+            consent,
+            requires_consent: root.has_value("consent"),
             data,
             schedule,
             window: self.or_placeholder(window, || None),

@@ -144,6 +144,13 @@ impl ToolError {
             .with_how_to("nothing was sent; tell the person you work for, and do not try another way")
     }
 
+    /// The operator requires consent, and a single message has none.
+    pub(super) fn no_consent() -> Self {
+        let error = "the operator requires the recipient's consent, and a single message has no record of it";
+        Self::new("no_consent", error)
+            .with_how_to("nothing was sent; tell the person you work for: only a campaign with `consent` can send it")
+    }
+
     /// The recipient has reached a message cap.
     pub(super) fn cap_reached() -> Self {
         let error = "this number has reached the operator's message cap";
@@ -240,6 +247,7 @@ impl From<Error> for ToolError {
             Error::Policy(refusal) => match refusal {
                 PolicyRefusal::OutsideWindow { opens } => Self::outside_window(opens.as_ref()),
                 PolicyRefusal::Suppressed(_) => Self::opted_out(),
+                PolicyRefusal::NoConsent(_) => Self::no_consent(),
                 PolicyRefusal::Capped => Self::cap_reached(),
                 PolicyRefusal::TooManyTests { .. } | PolicyRefusal::UnapprovedTests { .. } => {
                     Self::new("not_allowed", "assistants cannot send test messages")

@@ -36,11 +36,11 @@ pub(super) use expressions::find_failing_comparisons;
 pub use gateway_profile::{check_campaign_notices, check_promised_receipts};
 pub(super) use links::{breaks_link, is_insecure_link, may_break_link};
 pub use list::{check_embedded_rows, check_inverted_zones, check_unknown_zones, list_form_note, missing_zone_column};
-pub(super) use recipients::check_duplicate_number;
 pub use recipients::{
-    check_changed_rows, check_differing_duplicates, check_landlines, check_limits, check_list_limit,
-    check_opted_out_rows,
+    check_changed_rows, check_consent_dates, check_consent_source, check_differing_duplicates, check_landlines,
+    check_limits, check_list_limit, check_opted_out_rows,
 };
+pub(super) use recipients::{check_duplicate_number, missing_consent_column};
 pub use schedule::NEVER_SENDS;
 pub(super) use schedule::{
     check_late_list, check_past_run, check_run, check_schedule, check_skipped_occurrences, schedule_over_finding,
@@ -106,6 +106,7 @@ static TEXTS: &[&Rule] = &[
 static RECIPIENTS: &[&Rule] = &[
     &links::CELL_IN_LINK,
     &recipients::CHANGED_ROW,
+    &recipients::CONSENT_DATE,
     &wording::COSTLY_CHARACTER,
     &cell_values::DATABASE_VALUE,
     &recipients::DIFFERING_DUPLICATES,

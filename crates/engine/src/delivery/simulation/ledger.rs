@@ -17,15 +17,15 @@ use campaign_core::domain::{Addressee, OperationOutcome, Phone, Row};
 use campaign_ledger::memory::{LedgerContents, StoredRun};
 use campaign_ledger::{
     AccountRateLimit, ActiveSchedule, Additions, Allowance, ApprovalFilter, AskedRow, BlockRequest, CampaignLock,
-    CampaignLockInfo, Claim, Copies, CopiesPurpose, DamagedOccurrence, DamagedPlan, DamagedRun, DamagedSchedule,
-    DrawOutcome, DrawRefusal, EnvelopeRecord, EnvelopeSummary, ExcludedRows, ForgetOrder, Forgetting, HostChange,
-    InquiryPermit, Intent, Lease, Ledger, LedgerError, LedgerFuture, LedgerMaintenance, LedgerProperties, NewCopies,
-    NewNotification, NewReceipt, NewRun, Notification, NotificationOutcome, NotificationQueue, NumberFilter, NumberSet,
-    OccurrenceFilter, OccurrenceKey, OccurrenceRecord, OptOut, OptOutPage, OptOutRemoval, OwnedBlock, Ownership,
-    Permit, Plan, PlanRecord, PlanStore, ReceiptOutcome, ReceiptStore, RepeatGuard, RowEvent, RowReceipts, RowSpan,
-    RowUpdate, Run, RunEnd, RunFilter, RunId, RunUpdate, ScheduleOrder, ScheduleStore, Settlement, SharedRun,
-    SkipCondition, SlotWait, StateCounts, StopRequest, StoredApproval, StoredApprovalRule, StrayCopies,
-    SuppressedNumbers, SuppressionList,
+    CampaignLockInfo, Claim, ConsentBlock, ConsentEvidence, ConsentStore, Copies, CopiesPurpose, DamagedOccurrence,
+    DamagedPlan, DamagedRun, DamagedSchedule, DrawOutcome, DrawRefusal, EnvelopeRecord, EnvelopeSummary, ExcludedRows,
+    ForgetOrder, Forgetting, HostChange, InquiryPermit, Intent, Lease, Ledger, LedgerError, LedgerFuture,
+    LedgerMaintenance, LedgerProperties, NewCopies, NewNotification, NewReceipt, NewRun, Notification,
+    NotificationOutcome, NotificationQueue, NumberFilter, NumberSet, OccurrenceFilter, OccurrenceKey, OccurrenceRecord,
+    OptOut, OptOutPage, OptOutRemoval, OwnedBlock, Ownership, Permit, Plan, PlanRecord, PlanStore, ReceiptOutcome,
+    ReceiptStore, RepeatGuard, RowEvent, RowReceipts, RowSpan, RowUpdate, Run, RunEnd, RunFilter, RunId, RunUpdate,
+    ScheduleOrder, ScheduleStore, Settlement, SharedRun, SkipCondition, SlotWait, StateCounts, StopRequest,
+    StoredApproval, StoredApprovalRule, StrayCopies, SuppressedNumbers, SuppressionList,
 };
 
 /// The time of a commit before and after the moment from which it is durable.
@@ -372,6 +372,20 @@ impl Ledger for ProcessLedger {
 }
 
 impl RepeatGuard for ProcessLedger {}
+
+impl ConsentStore for ProcessLedger {
+    fn keeps_consents(&self) -> bool {
+        true
+    }
+
+    fn keep_consents(&self, run: RunId, blocks: Vec<ConsentBlock>) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(move |disk, _| disk.contents.keep_consents(run, &blocks)))
+    }
+
+    fn load_consents(&self, run: RunId, rows: RowSpan) -> LedgerFuture<'_, Vec<ConsentEvidence>> {
+        Box::pin(self.read(move |contents| contents.list_consents(run, rows)))
+    }
+}
 
 impl SuppressionList for ProcessLedger {
     fn add_opt_outs(&self, opt_outs: Vec<OptOut>) -> LedgerFuture<'_, Additions> {

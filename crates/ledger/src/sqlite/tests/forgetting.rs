@@ -8,10 +8,10 @@ use roaring::RoaringBitmap;
 
 use super::*;
 use crate::{
-    Bounds, ForgetOrder, Forgetting as _, OptOut, OptOutReach, OptOutScope, RunEnd, Settlement, StateCounts,
-    SuppressionList as _,
+    Bounds, ConsentBlockBuilder, ConsentStore as _, ForgetOrder, Forgetting as _, OptOut, OptOutReach, OptOutScope,
+    RowSpan, RunEnd, Settlement, StateCounts, SuppressionList as _,
 };
-use campaign_core::domain::FrequencyCap;
+use campaign_core::domain::{ConsentCells, FrequencyCap, Row};
 
 /// The personal data of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,13 +23,14 @@ enum Holds {
 }
 
 /// All tables of the ledger. A new table must be added here, and `sql/forgetting.rs` must erase its personal data.
-const TABLE_CONTENTS: [(&str, Holds); 32] = [
+const TABLE_CONTENTS: [(&str, Holds); 33] = [
     ("accounts", Holds::Nothing),
     ("approval_rules", Holds::Nothing),
     ("approval_uses", Holds::Nothing),
     ("approvals", Holds::Nothing),
     ("backup", Holds::Nothing),
     ("blocks", Holds::Nothing),
+    ("consents", Holds::Words),
     ("contacts", Holds::Numbers),
     ("contacts_kept", Holds::Nothing),
     ("days", Holds::Nothing),
@@ -117,6 +118,12 @@ async fn forgotten_number_leaves_no_bytes_in_ledger_files() {
         at: Timestamp::now(),
     };
     scene.ledger.add_opt_outs(vec![opt_out.clone()]).await.unwrap();
+    let mut consents = ConsentBlockBuilder::default();
+    for row in [3, 4] {
+        let source = format!("call from {}", phone(row));
+        consents.add_row(Row::new(row), ConsentCells { source: &source, ..ConsentCells::default() });
+    }
+    scene.ledger.keep_consents(scene.run.key, vec![consents.build()]).await.unwrap();
     assert!(
         encode_number(3).into_iter().all(|spelling| is_in_any_file(&scene, &[spelling])),
         "it is there as it is looked for"
@@ -126,6 +133,9 @@ async fn forgotten_number_leaves_no_bytes_in_ledger_files() {
     scene.ledger.overwrite_free_space().await.unwrap();
     assert!(!is_in_any_file(&scene, &encode_number(3)));
     assert!(is_in_any_file(&scene, &encode_number(4)), "the other rows exist");
+    let span = RowSpan { first: Row::new(2), last: Row::new(9) };
+    let evidence = scene.ledger.load_consents(scene.run.key, span).await.unwrap();
+    assert_eq!(evidence.iter().map(|evidence| evidence.row).collect::<Vec<_>>(), [Row::new(4)]);
     scene.ledger.close().await;
     assert!(!is_in_any_file(&scene, &encode_number(3)));
 }
