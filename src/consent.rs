@@ -79,6 +79,9 @@ impl Consent for TerminalConsent {
     }
 }
 
+/// The fact about opt-outs if messages must arrive.
+const MANDATORY_FACT: &str = "ignored, because of `mandatory: true`";
+
 /// The prompt for a proposal.
 fn proposal_prompt(proposal: &Proposal<'_>) -> ConfirmationPrompt {
     match proposal {
@@ -116,6 +119,9 @@ fn proposal_prompt(proposal: &Proposal<'_>) -> ConfirmationPrompt {
                 false => format!(" of {} planned; the others will not get a message now", format_thousands(planned)),
             };
             question.add_fact("recipients", [strong(format_thousands(*number)), rest_of_planned.into()]);
+            if run.suppression.ignores_list() {
+                question.add_fact("opt-outs", [caution(MANDATORY_FACT)]);
+            }
             add_cost(&mut question, cost.as_ref(), profile.currency.as_deref(), *balance);
             if let Some(rest) = rest {
                 add_local_time(&mut question, &rest.inputs, &rest.survey.survey, &rest.rows);
@@ -272,6 +278,9 @@ impl SendingFacts<'_> {
         question.add_fact("channels", [channel_orders(campaign).into()]);
         if let Some(senders) = sender_names(campaign) {
             question.add_fact("sender", [senders.into()]);
+        }
+        if campaign.brief.mandatory {
+            question.add_fact("opt-outs", [caution(MANDATORY_FACT)]);
         }
         let parts = survey.count_parts(rows);
         if parts > rows.len() {

@@ -26,7 +26,8 @@ pub(super) use gateway::{
 pub(super) use help::{build_command, build_command_without_environment};
 pub(super) use ledger::{LedgerCommand, LedgerUrl};
 pub(super) use recipients::{
-    FindArgs, ForgetArgs, ImportArgs, NumberArgs, PurgeArgs, RemoveArgs, SuppressCommand, SuppressListArgs, TermsArgs,
+    FindArgs, ForgetArgs, ImportArgs, NumberArgs, PurgeArgs, RemoveArgs, ScopeName, SuppressCommand, SuppressListArgs,
+    TermsArgs,
 };
 pub(super) use results::{
     OutcomeArgs, ReconcileArgs, RepliesArgs, ReportArgs, ResultsArgs, SelectionArgs, ShowArgs, StatusArgs, StopArgs,

@@ -8,6 +8,7 @@ mod planned;
 mod regions;
 mod removing;
 mod review;
+mod scopes;
 mod words;
 
 use crate::support::{Folder, phone};

@@ -4,7 +4,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{NewReceipt, NewRowEvent, RowChange, SentRow};
+use super::{NewReceipt, NewRowEvent, OptOut, OptOutScope, RowChange, SentRow};
 use campaign_core::domain::{Chain, Channel, OperationKind, ReceiptSource, ReportedChannel, Status, VariantAllocation};
 
 /// The channels of each variant of a run, and the allotment of recipients to variants.
@@ -94,6 +94,13 @@ pub(super) fn rewrite_event(event: &mut NewRowEvent) {
         && Status::from_name(status).is_failure()
     {
         Status::Unknown.name().clone_into(status);
+    }
+}
+
+/// Limits an opt-out from all messages to marketing, because the previous version knows no other scope.
+pub(super) fn rewrite_opt_out(opt_out: &mut OptOut) {
+    if opt_out.scope == OptOutScope::All {
+        opt_out.scope = OptOutScope::Marketing;
     }
 }
 

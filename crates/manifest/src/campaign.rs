@@ -82,6 +82,9 @@ pub struct CampaignBrief {
     /// The purpose of its messages, which decides whether opt-outs apply.
     #[serde(default, skip_serializing_if = "Purpose::is_marketing")]
     pub purpose: Purpose,
+    /// Whether its messages must arrive, even if a recipient opted out of all messages.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mandatory: bool,
     /// The name of the profile; [`SANDBOX`] is built in.
     pub gateway: String,
     /// The endpoint.

@@ -141,6 +141,7 @@ impl SettingsCollector<'_> {
         add("profile.limits.recipients", profile.recipients_limit.map(Into::into));
         add("profile.policy.cap", profile.cap.map(|cap| cap.to_string().into()));
         add("profile.policy.window", profile.window.as_ref().map(|window| window.to_string().into()));
+        add("profile.policy.mandatory", profile.forbids_mandatory.then(|| "never".into()));
         add("profile.approval.above", profile.approval.as_ref().map(|rule| rule.above.into()));
         for (channel, price) in &profile.prices {
             add(&format!("profile.prices.{channel}"), Some(price.to_string().into()));

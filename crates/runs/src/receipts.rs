@@ -147,7 +147,7 @@ impl WebhookReceiver {
         let reach = if run.suppression.loopback { OptOutReach::LoopbackGateways } else { OptOutReach::AllGateways };
         Ok(Some(OptOut {
             who,
-            scope: OptOutScope::Everything,
+            scope: OptOutScope::from_reply_to(run.suppression.purpose),
             reach,
             reason: format!("answered {word}").into(),
             source: format!("reply to {}", run.name()).into(),

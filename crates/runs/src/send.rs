@@ -11,6 +11,7 @@ use super::end::SentRun;
 use super::find::reload_run;
 use super::guard::combine_caps;
 use super::launch::{RunToSend, Session};
+use super::policy::refuse_mandatory;
 use super::resume::list_open_rows;
 use super::{Adapters, Connection, Error, Inputs, RunEvent, RunOutcome, run_blocking};
 use campaign_content::audience::{Chunk, ListHeader, RecordRef};
@@ -222,6 +223,7 @@ impl RunSender<'_> {
         compiled: CompiledCampaign<R>,
     ) -> Result<SendEnding, Error> {
         let SendJob { run, frozen, snapshot, shares, .. } = &job;
+        refuse_mandatory(run, self.destination)?;
         let run_observer = Arc::clone(&self.adapters.observer);
         let mut selection = SendSelection {
             rows: job.rows.clone(),

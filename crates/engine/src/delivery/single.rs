@@ -196,6 +196,7 @@ impl SingleKind {
             name: self.campaign_name().to_owned(),
             edition: None,
             purpose: self.purpose(),
+            mandatory: false,
             gateway: gateway.to_owned(),
             endpoint: self.endpoint(),
             timezone: None,

@@ -161,7 +161,8 @@ async fn find_reachable_phone(ledger: &dyn Ledger, run: &Run, row: Row) -> Resul
         return Ok(None);
     };
     let opt_outs = ledger.find_opt_outs(phone).await?;
-    let is_listed = opt_outs.iter().any(|opt_out| opt_out.applies_to(&run.campaign, run.suppression.loopback));
+    let is_listed =
+        opt_outs.iter().any(|opt_out| opt_out.applies_to_marketing(&run.campaign, run.suppression.loopback));
     Ok((!is_listed).then_some(phone))
 }
 

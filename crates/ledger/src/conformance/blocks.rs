@@ -219,7 +219,7 @@ pub(super) async fn hourly_limit_bounds_drawn_rows<L: Ledger>(scene: Scene<L>) {
 pub(super) async fn opted_out_number_gets_no_single_marketing_message<L: Ledger>(scene: Scene<L>) {
     let opted_out = |last, reach| OptOut {
         who: phone(last).into(),
-        scope: OptOutScope::Everything,
+        scope: OptOutScope::Marketing,
         reach,
         reason: "asked".into(),
         source: "test".into(),
@@ -228,7 +228,7 @@ pub(super) async fn opted_out_number_gets_no_single_marketing_message<L: Ledger>
     let listed = vec![opted_out(3, OptOutReach::AllGateways), opted_out(4, OptOutReach::LoopbackGateways)];
     scene.ledger.add_opt_outs(listed).await.unwrap();
     let marketing = SharedRun {
-        suppression: SuppressionPolicy { purpose: Purpose::Marketing, ..SuppressionPolicy::NONE },
+        suppression: SuppressionPolicy { purpose: Purpose::Marketing, ..SuppressionPolicy::SERVICE },
         ..shared_run()
     };
     let sandbox =

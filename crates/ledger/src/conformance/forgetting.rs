@@ -10,7 +10,7 @@ use super::scene::*;
 use crate::{
     BlockRequest, Bounds, CapQuery, ForgetOrder, Intent, Ledger, LedgerError, NewReceipt, OPTED_OUT, OptOut,
     OptOutReach, OptOutRemoval, OptOutScope, Ownership, Permit, ReceiptOutcome, RemovalTarget, RowState, Run, RunEnd,
-    RunFilter, RunId, RunProgress, Settlement, StateCounts,
+    RunFilter, RunId, RunProgress, Settlement, StateCounts, SuppressionPolicy,
 };
 use campaign_core::domain::{
     Addressee, Budget, FrequencyCap, GatewayMessageId, OperationOutcome, Phone, Receipt, ReceiptSource, RecipientReply,
@@ -20,7 +20,7 @@ use campaign_core::domain::{
 fn opt_out(phone: Phone) -> OptOut {
     OptOut {
         who: phone.into(),
-        scope: OptOutScope::Everything,
+        scope: OptOutScope::Marketing,
         reach: OptOutReach::AllGateways,
         reason: "forgotten".into(),
         source: "olena".into(),
@@ -92,7 +92,7 @@ pub(super) async fn forgotten_number_is_guarded_and_suppressed_by_its_hash<L: Le
     forget_row(&scene, 2).await;
     forget_row(&scene, 3).await;
     assert_eq!(scene.guarded_rows().await, [2], "rejected rows have no message");
-    let held = scene.ledger.load_suppressed_numbers("sale", false).await.unwrap().numbers;
+    let held = scene.ledger.load_suppressed_numbers("sale", SuppressionPolicy::default()).await.unwrap().numbers;
     assert!([2, 3].iter().all(|row| held.contains(phone(*row))) && !held.contains(phone(4)));
     let listed = scene.ledger.find_opt_outs(phone(2)).await.unwrap();
     assert_eq!(listed.len(), 1);
@@ -103,7 +103,15 @@ pub(super) async fn forgotten_number_is_guarded_and_suppressed_by_its_hash<L: Le
     let removal =
         OptOutRemoval { target: RemovalTarget::Number { phone: phone(2), scope: None }, by: "olena".into(), why: None };
     assert_eq!(scene.ledger.remove_opt_outs(removal).await.unwrap(), listed);
-    assert!(!scene.ledger.load_suppressed_numbers("sale", false).await.unwrap().numbers.contains(phone(2)));
+    assert!(
+        !scene
+            .ledger
+            .load_suppressed_numbers("sale", SuppressionPolicy::default())
+            .await
+            .unwrap()
+            .numbers
+            .contains(phone(2))
+    );
     assert_eq!(scene.guarded_rows().await, [2], "the row still has its message");
 }
 

@@ -173,7 +173,7 @@ pub(crate) fn shared_run() -> SharedRun {
         endpoint: Endpoint::Sync,
         kind: OperationKind::Hlr,
         live: true,
-        suppression: SuppressionPolicy::NONE,
+        suppression: SuppressionPolicy::SERVICE,
     }
 }
 

@@ -11,7 +11,7 @@ use crate::rules::{NumberErasure, PlaceRelease, check_repeat, forget_in_change, 
 use crate::{
     Additions, ForgetOrder, Forgetting, Lease, LedgerError, LedgerFuture, NumberKey, NumberSet, OPTED_OUT, OptOut,
     OptOutPage, OptOutRemoval, Ownership, RemovalTarget, RepeatCheck, RepeatGuard, RepeatPlace, RowState, Run, RunId,
-    SentRow, StateCounts, SuppressedNumbers, SuppressionList,
+    SentRow, StateCounts, SuppressedNumbers, SuppressionList, SuppressionPolicy,
 };
 use campaign_core::domain::{Addressee, Phone, Row};
 
@@ -115,7 +115,7 @@ impl OptOutList {
     pub(super) fn find_opted_out_rows(&self, run: &Run, rows: &[SentRow]) -> Vec<Row> {
         let is_out = |sent: &&SentRow| {
             let who = self.as_listed(sent.to);
-            self.iter_active().any(|out| out.who == who && run.suppression.is_suppressed_by(&run.campaign, out))
+            self.iter_active().any(|out| out.who == who && run.is_suppressed_by(out))
         };
         rows.iter().filter(is_out).map(|sent| sent.row).collect()
     }
@@ -137,10 +137,14 @@ impl SuppressionList for MemoryLedger {
         })
     }
 
-    fn load_suppressed_numbers<'a>(&'a self, campaign: &'a str, loopback: bool) -> LedgerFuture<'a, SuppressedNumbers> {
+    fn load_suppressed_numbers<'a>(
+        &'a self,
+        campaign: &'a str,
+        policy: SuppressionPolicy,
+    ) -> LedgerFuture<'a, SuppressedNumbers> {
         self.read_contents(move |contents| {
             let list = &contents.opt_outs;
-            let held = list.iter_active().filter(|opt_out| opt_out.applies_to(campaign, loopback));
+            let held = list.iter_active().filter(|opt_out| policy.is_suppressed_by(campaign, opt_out));
             let numbers = held.map(|opt_out| opt_out.who.to_u64()).collect();
             SuppressedNumbers { version: list.version, numbers: NumberSet::new(numbers, list.key()) }
         })

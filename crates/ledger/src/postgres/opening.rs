@@ -218,6 +218,12 @@ const FIFTH: &str = "
     CREATE TABLE repeat_key (key BYTEA NOT NULL);
 ";
 
+/// Opt-outs from all messages, and runs that must arrive. Runs planned before are checked against the list again.
+const SIXTH: &str = "UPDATE opt_out_list SET version = version + 1";
+
+/// First version with opt-outs from all messages.
+pub(super) const WITH_SCOPES: i64 = 6;
+
 /// First version with recent single messages.
 pub(super) const WITH_REPEATS: i64 = 5;
 
@@ -233,7 +239,7 @@ pub(super) const WITH_FIGURES: i64 = 2;
 pub(super) const WITH_SERVER: i64 = 2;
 
 /// The version of the tables that this program creates.
-pub(super) const NEWEST: i64 = 5;
+pub(super) const NEWEST: i64 = 6;
 
 /// All migrations in order.
 fn migrations() -> Vec<Migration> {
@@ -243,6 +249,7 @@ fn migrations() -> Vec<Migration> {
         ("channels of pipelines", THIRD),
         ("approval rules of accounts", FOURTH),
         ("recent single messages", FIFTH),
+        ("scopes of opt-outs", SIXTH),
     ];
     let migration = |(version, (what, sql)): (i64, (&'static str, &'static str))| {
         Migration::new(version, what.into(), MigrationType::Simple, sql.into_sql_str(), false)
@@ -288,7 +295,7 @@ mod tests {
     fn newest_version_is_the_last_migration() {
         assert_eq!(migrations().last().map(|step| step.version), Some(NEWEST));
         assert!(
-            [WITH_FIGURES, WITH_SERVER, WITH_CHAINS, WITH_APPROVAL_RULES, WITH_REPEATS]
+            [WITH_FIGURES, WITH_SERVER, WITH_CHAINS, WITH_APPROVAL_RULES, WITH_REPEATS, WITH_SCOPES]
                 .iter()
                 .all(|version| (1..=NEWEST).contains(version))
         );

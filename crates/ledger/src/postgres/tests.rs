@@ -224,7 +224,8 @@ async fn previous_tables_are_used_until_upgraded() {
     let address = PostgresAddress::parse(&cluster.database()).unwrap();
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(PostgresLedger::upgrade_tables(&address).await.unwrap(), None, "there is no ledger");
-    let at_work = PostgresLedger::open_previous_version(&address, folder.path()).await.unwrap();
+    let before = opening::WITH_REPEATS - 1;
+    let at_work = PostgresLedger::open_of_version(&address, folder.path(), before).await.unwrap();
     let has_repeats = async || {
         let mut reader = at_work.reader().await.unwrap();
         let table = "SELECT to_regclass('campaign.repeats') IS NOT NULL";

@@ -26,7 +26,7 @@ use crate::{
     Allowance, Claim, EnvelopeRecord, EnvelopeSummary, Epoch, ExcludedRows, Intent, Lease, LedgerError, OPTED_OUT,
     Permit, RowSpan, RowStates, RunActivity, RunId, SentRow, Settlement, SlotWait,
 };
-use campaign_core::domain::{Addressee, OperationOutcome, Purpose, Row};
+use campaign_core::domain::{Addressee, OperationOutcome, Row};
 
 /// Selects the envelopes of a run in a range of numbers.
 ///
@@ -198,7 +198,7 @@ pub(super) async fn insert_intents(
         "))
              AND (opt_outs = (SELECT version FROM opt_out_list) OR (shared AND purpose IS NULL) OR purpose = ",
     );
-    statement.push_bind(Purpose::Service.name()).push(" OR ").push_bind(list_checked);
+    statement.push_bind(runs::MANDATORY).push(" OR ").push_bind(list_checked);
     statement.push(") RETURNING envelope, (SELECT not_before FROM accounts WHERE name = ").push_bind(&*account.name);
     statement.push("), EXISTS (SELECT 1 FROM contacts_kept JOIN runs USING (loopback) WHERE runs.key = ");
     statement.push_bind(run).push(")");

@@ -25,7 +25,7 @@ use campaign_core::domain::{Chain, LOOPBACK};
 
 impl Ledger for Adapter {
     fn create_run<'a>(&'a self, new: &'a NewRun) -> LedgerFuture<'a, Run> {
-        let new = new.clone();
+        let new = NewRun { suppression: self.storable_policy(new.suppression), ..new.clone() };
         Box::pin(async move {
             self.ensure_sendable().await?;
             self.write(move |connection, _| {
@@ -100,7 +100,8 @@ impl Ledger for Adapter {
         Box::pin(async move {
             self.ensure_sendable().await?;
             let (place, lock) = blocks::lock_first_vacant_place(self, &shared.campaign, &shared.account).await?;
-            let (shared, epoch, random) = (shared.clone(), Epoch(rand::random()), rand::random());
+            let shared = SharedRun { suppression: self.storable_policy(shared.suppression), ..shared.clone() };
+            let (epoch, random) = (Epoch(rand::random()), rand::random());
             let draw = BlockDraw { shared, wanted, place, epoch, random };
             let drawn =
                 self.write(move |connection, now| Box::pin(blocks::draw_block(connection, now, draw.clone()))).await?;

@@ -13,7 +13,7 @@ use sqlx::{QueryBuilder, Row as _};
 use super::dialect::{Adapter, Connection, Database, Record, json_elements};
 use super::statement::{self, Now, StatementError, query, read_ledger, scalar};
 use super::{envelopes, runs, suppression};
-use crate::earlier_versions::rewrite_receipt;
+use crate::earlier_versions::{rewrite_opt_out, rewrite_receipt};
 use crate::encoding::Checksum;
 use crate::encoding::{pack_list, unpack_list};
 use crate::receipts::add_receipt;
@@ -34,6 +34,9 @@ impl ReceiptStore for Adapter {
     fn store_receipts(&self, mut receipts: Vec<NewReceipt>) -> LedgerFuture<'_, Vec<ReceiptOutcome>> {
         if !self.keeps_chains() {
             receipts.iter_mut().for_each(rewrite_receipt);
+        }
+        if !self.keeps_scopes() {
+            receipts.iter_mut().filter_map(|new| new.opt_out.as_mut()).for_each(rewrite_opt_out);
         }
         Box::pin(self.write(move |connection, now| Box::pin(store_receipts(connection, now, receipts.clone()))))
     }

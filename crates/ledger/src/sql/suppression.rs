@@ -18,6 +18,7 @@ use crate::rules::NumberErasure;
 use crate::{
     Additions, ExcludedRows, Lease, LedgerError, LedgerFuture, NumberKey, NumberSet, OptOut, OptOutPage, OptOutReach,
     OptOutRemoval, OptOutScope, Ownership, RemovalTarget, Run, SentRow, SuppressedNumbers, SuppressionList,
+    SuppressionPolicy,
 };
 use campaign_core::domain::{Addressee, ForgottenNumber, Phone, Row};
 
@@ -29,6 +30,10 @@ const SELECT_VERSION: &str = "SELECT version FROM opt_out_list";
 
 impl SuppressionList for Adapter {
     fn add_opt_outs(&self, opt_outs: Vec<OptOut>) -> LedgerFuture<'_, Additions> {
+        if !self.keeps_scopes() && opt_outs.iter().any(|opt_out| opt_out.scope == OptOutScope::All) {
+            let path = self.place.to_string();
+            return Box::pin(async move { Err(LedgerError::NotUpgraded { path }) });
+        }
         let opt_outs = Arc::new(opt_outs);
         Box::pin(self.write(move |connection, _| {
             let opt_outs = Arc::clone(&opt_outs);
@@ -48,8 +53,12 @@ impl SuppressionList for Adapter {
         Box::pin(async move { read_ledger!(self, count_additions, opt_outs) })
     }
 
-    fn load_suppressed_numbers<'a>(&'a self, campaign: &'a str, loopback: bool) -> LedgerFuture<'a, SuppressedNumbers> {
-        Box::pin(async move { read_ledger!(self, load_opted_out_numbers, campaign, loopback) })
+    fn load_suppressed_numbers<'a>(
+        &'a self,
+        campaign: &'a str,
+        policy: SuppressionPolicy,
+    ) -> LedgerFuture<'a, SuppressedNumbers> {
+        Box::pin(async move { read_ledger!(self, load_opted_out_numbers, campaign, policy) })
     }
 
     fn skip_rows(&self, lease: Lease, rows: Vec<Row>, reason: &'static str) -> LedgerFuture<'_, Ownership> {
@@ -71,6 +80,14 @@ impl SuppressionList for Adapter {
 
     fn list_opt_outs(&self, behind: Option<i64>, at_most: u32) -> LedgerFuture<'_, OptOutPage> {
         Box::pin(async move { read_ledger!(self, list_opt_outs, behind, at_most) })
+    }
+}
+
+impl Adapter {
+    /// A policy that every process that uses the tables can read. The previous version ignores the list for all service
+    /// messages.
+    pub(super) fn storable_policy(&self, policy: SuppressionPolicy) -> SuppressionPolicy {
+        SuppressionPolicy { mandatory: policy.mandatory && self.keeps_scopes(), ..policy }
     }
 }
 
@@ -187,7 +204,7 @@ pub(super) async fn insert_opt_outs(
 /// A list entry as a JSON parameter.
 fn opt_out_to_json(opt_out: &OptOut) -> serde_json::Value {
     let OptOut { who, scope, reach, reason, source, at } = opt_out;
-    let (campaign, loopback) = (scope.campaign().unwrap_or(""), i64::from(*reach == OptOutReach::LoopbackGateways));
+    let (campaign, loopback) = (stored_scope(scope), i64::from(*reach == OptOutReach::LoopbackGateways));
     let sum =
         OptOutColumns { phone: to_signed(who.to_u64()), campaign, loopback, reason, source, at: at.as_microsecond() }
             .checksum();
@@ -300,7 +317,7 @@ pub(super) async fn find_opted_out_rows(
     let listed = find_by_addressees(connection, rows.iter().map(as_listed)).await?;
     let held = |sent: &&SentRow| {
         let who = as_listed(sent);
-        listed.iter().any(|out| out.who == who && run.suppression.is_suppressed_by(&run.campaign, out))
+        listed.iter().any(|out| out.who == who && run.is_suppressed_by(out))
     };
     Ok(rows.iter().filter(held).map(|sent| sent.row).collect())
 }
@@ -342,7 +359,7 @@ pub(super) async fn select_records(
 async fn load_opted_out_numbers(
     reader: &mut Connection,
     campaign: &str,
-    loopback: bool,
+    policy: SuppressionPolicy,
 ) -> Result<SuppressedNumbers, StatementError> {
     // One transaction, so that numbers and version belong together.
     let mut reader = reader.begin().await?;
@@ -351,7 +368,7 @@ async fn load_opted_out_numbers(
     let mut rows = query("SELECT * FROM opt_outs").fetch(&mut *reader);
     while let Some(row) = rows.try_next().await? {
         let (entry, removed): (_, Option<i64>) = (opt_out_from_row(&row)?, row.try_get("removed_at")?);
-        if removed.is_none() && entry.applies_to(campaign, loopback) {
+        if removed.is_none() && policy.is_suppressed_by(campaign, &entry) {
             numbers.insert(entry.who.to_u64());
         }
     }
@@ -379,6 +396,27 @@ async fn list_opt_outs(
     Ok(OptOutPage { entries: rows.iter().map(opt_out_from_row).collect::<Result<_, _>>()?, next })
 }
 
+/// The scope of all messages in the column `campaign`. No campaign has this name.
+const ALL_MESSAGES: &str = "*";
+
+/// A scope in the column `campaign`: empty for all marketing, as in earlier versions.
+fn stored_scope(scope: &OptOutScope) -> &str {
+    match scope {
+        OptOutScope::Marketing => "",
+        OptOutScope::All => ALL_MESSAGES,
+        OptOutScope::Campaign(name) => name,
+    }
+}
+
+/// The scope in the column `campaign`.
+fn parse_stored_scope(campaign: &str) -> OptOutScope {
+    match campaign {
+        "" => OptOutScope::Marketing,
+        ALL_MESSAGES => OptOutScope::All,
+        name => OptOutScope::Campaign(name.into()),
+    }
+}
+
 /// The columns of an entry that never change.
 struct OptOutColumns<'a> {
     phone: i64,
@@ -403,13 +441,15 @@ impl<'a> OptOutColumns<'a> {
 
     fn checksum(&self) -> Checksum {
         let Self { phone, campaign, loopback, reason, source, at } = *self;
-        Checksum::for_table("opt_outs")
+        let sum = Checksum::for_table("opt_outs")
             .with_number(phone)
             .with_text(campaign)
             .with_number(loopback)
             .with_text(reason)
             .with_text(source)
-            .with_number(at)
+            .with_number(at);
+        // An open process of an earlier version would take it for the opt-out from one campaign. It stops instead.
+        if campaign == ALL_MESSAGES { sum.with_text("all messages") } else { sum }
     }
 }
 
@@ -431,7 +471,7 @@ pub(super) fn opt_out_from_row(row: &Record) -> Result<OptOut, StatementError> {
     let OptOutColumns { phone, campaign, loopback, reason, source, at } = columns;
     Ok(OptOut {
         who: Addressee::try_from(to_unsigned(phone)).map_err(|_| damaged())?,
-        scope: OptOutScope::from_campaign(Some(campaign).filter(|name| !name.is_empty())),
+        scope: parse_stored_scope(campaign),
         reach: if loopback == 0 { OptOutReach::AllGateways } else { OptOutReach::LoopbackGateways },
         reason: Arc::from(reason),
         source: Arc::from(source),

@@ -34,6 +34,7 @@ pub(super) fn migrations() -> Vec<Migration> {
         ("channels of pipelines", CHAINS),
         ("approval rules of accounts", APPROVAL_RULES),
         ("recent single messages", REPEATS),
+        ("scopes of opt-outs", SCOPES),
     ];
     let migration = |(version, (what, sql)): (i64, (&'static str, &'static str))| {
         Migration::new(version, what.into(), MigrationType::Simple, sql.into_sql_str(), false)
@@ -293,6 +294,9 @@ const REPEATS: &str = "
     ) STRICT, WITHOUT ROWID;
     CREATE TABLE repeat_key (key BLOB NOT NULL) STRICT;
 ";
+
+/// Opt-outs from all messages, and runs that must arrive. Runs planned before are checked against the list again.
+const SCOPES: &str = "UPDATE opt_out_list SET version = version + 1";
 
 /// The first schema.
 ///

@@ -14,9 +14,13 @@ pub(crate) static CAMPAIGN: &[KeySpec] = &[
     KeySpec::new("edition", ValueShape::Template, "\"{{ today }}\"")
         .with_doc("Distinguishes repeats of the campaign. Each number gets at most one message per edition."),
     KeySpec::new("purpose", ValueShape::OneOf(&["marketing", "service"]), "marketing")
-        .with_doc("What the messages are for. `marketing` skips recipients who opted out; `service` (codes, orders) \
-            does not. Defaults to `service` for number lookups and verification calls, otherwise to \
-            `marketing`."),
+        .with_doc("What the messages are for. `marketing` skips recipients who opted out of marketing or of all \
+            messages; `service` (codes, orders) skips only those who opted out of all messages. Defaults to `service` \
+            for number lookups and verification calls, otherwise to `marketing`."),
+    KeySpec::new("mandatory", ValueShape::Bool, "true")
+        .with_doc("Sends messages that must arrive, such as security warnings, even to recipients who opted out of all \
+            messages. Needs `purpose: service`.")
+        .default("false"),
     KeySpec::new("gateway", ValueShape::Line, "production")
         .with_doc("The gateway profile in gateways.yaml to use. `sandbox` is the built-in gateway for rehearsals.")
         .default("sandbox"),
@@ -485,6 +489,8 @@ static POLICY: &[KeySpec] = &[
         .with_doc("When messages can be sent. A campaign's own window can only narrow these hours."),
     KeySpec::new("suppress", ValueShape::List { of: &SUPPRESS, least: 0, most: 100 }, "[stop.csv]")
         .with_doc("Suppression lists for every campaign that uses this profile, relative to this file."),
+    KeySpec::new("mandatory", ValueShape::OneOf(&["never"]), "never")
+        .with_doc("Forbids campaigns with `mandatory: true`, so that every message respects opt-outs."),
     KeySpec::new("notify", ValueShape::Map(NOTIFY), "{ url: { env: SLACK_URL }, preset: slack }").with_doc(
         "Notifications about live runs, in addition to those of the campaign. The path of a program is \
             relative to this file.",

@@ -101,6 +101,7 @@ fn read_profile(entry: &MapEntry, paths: &CampaignPaths, report: &mut FindingCol
         recipients_limit: section.subsection("limits").parse_value("recipients"),
         cap: section.subsection("policy").parse_cap("cap"),
         suppress: read_suppress_files(section.subsection("policy"), paths, report),
+        forbids_mandatory: section.subsection("policy").has_value("mandatory"),
         window: read_window(section.subsection("policy"), report)?,
         notify: read_notify(section.subsection("policy"), paths, report),
         trust_status: section.parse_items("trust_status"),

@@ -53,6 +53,8 @@ pub struct Profile {
     pub cap: Option<FrequencyCap>,
     /// Opted-out numbers besides those in the ledger; no campaign sends marketing to them.
     pub suppress: Vec<SuppressionFile>,
+    /// Whether campaigns must respect opt-outs, so that none of them can be mandatory.
+    pub forbids_mandatory: bool,
     /// The sending window, whatever a campaign defines.
     pub window: Option<SendingWindow>,
     /// Notifications in addition to those of a campaign.

@@ -135,6 +135,7 @@ impl Resolver<'_> {
                 name,
                 edition,
                 purpose: self.or_default(root, |root| read_purpose(root, &content))?,
+                mandatory: self.resolve_mandatory(root, &content)?,
                 gateway: self.or_default(root, |root| root.text("gateway"))?.to_owned(),
                 endpoint: self.or_default(root, read_endpoint)?,
                 timezone,
@@ -311,6 +312,20 @@ impl Resolver<'_> {
                 .help("use a-z, A-Z, 0-9 and `_`, starting with a letter, as in `first_name`")
         };
         self.report.add(span, finding);
+    }
+
+    /// Whether the messages must arrive. Marketing never must.
+    fn resolve_mandatory(&mut self, root: ConfigSection<'_>, content: &MessageContent<NamedTemplate>) -> Option<bool> {
+        let mandatory = self.or_default(root, |root| root.parse_value("mandatory"))?;
+        if let Some((_, span)) = root.typed_text("mandatory")
+            && mandatory
+            && read_purpose(root, content) == Some(Purpose::Marketing)
+        {
+            let finding = Finding::new(&rules::MANDATORY_MARKETING, "marketing cannot be `mandatory`");
+            self.report
+                .add(span, finding.help("remove `mandatory`, or write `purpose: service` if this is no marketing"));
+        }
+        Some(mandatory)
     }
 
     /// Reports a policy that sends rows in doubt again if that could do harm.

@@ -55,6 +55,7 @@ static CAMPAIGN: &[&Rule] = &[
     &window::CLOSED_WINDOW,
     &window::FALLBACK_OUTSIDE,
     &window::LATE_FALLBACK,
+    &gateway_profile::MANDATORY_FORBIDDEN,
     &gateway_profile::MISSING_ENDPOINT,
     &gateway_profile::MISSING_HOOK,
     &gateway_profile::MISSING_PRICE,
@@ -169,9 +170,10 @@ pub fn all_rules() -> impl Iterator<Item = &'static Rule> {
 /// ([`DeliverySettings::limited_by_profile`](campaign_manifest::DeliverySettings::limited_by_profile)).
 #[must_use]
 pub fn check_against_profile(campaign: &Campaign, profile: &Profile) -> Vec<Finding> {
-    let rules: [fn(&Campaign, &Profile) -> Option<Finding>; 8] = [
+    let rules: [fn(&Campaign, &Profile) -> Option<Finding>; 9] = [
         gateway_profile::check_batch_limit,
         gateway_profile::check_rate_limit,
+        gateway_profile::check_mandatory,
         gateway_profile::check_endpoint,
         gateway_profile::check_webhook_address,
         gateway_profile::check_prices,

@@ -147,7 +147,7 @@ impl LedgerPair {
                 let (reason, source) = ("STOP".into(), "a reply".into());
                 let out = OptOut {
                     who: phone.into(),
-                    scope: OptOutScope::Everything,
+                    scope: OptOutScope::Marketing,
                     reach: OptOutReach::AllGateways,
                     reason,
                     source,

@@ -25,7 +25,7 @@ use campaign_ledger::{
     OwnedBlock, Ownership, Permit, Plan, PlanStore, QuestionPermit, ReceiptOutcome, ReceiptStore, RepeatGuard,
     RetryOrder, RowEvent, RowReceipts, RowSpan, Run, RunEnd, RunFilter, RunId, ScheduleOrder, ScheduleStore,
     Settlement, SharedRun, SkipCondition, SlotWait, StateCounts, StopRequest, StrayCopies, SuppressedNumbers,
-    SuppressionList,
+    SuppressionList, SuppressionPolicy,
 };
 
 /// The time of a commit before and after the moment from which it is durable.
@@ -423,7 +423,7 @@ impl SuppressionList for ProcessLedger {
         unreachable!("nothing is imported")
     }
 
-    fn load_suppressed_numbers<'a>(&'a self, _: &'a str, _: bool) -> LedgerFuture<'a, SuppressedNumbers> {
+    fn load_suppressed_numbers<'a>(&'a self, _: &'a str, _: SuppressionPolicy) -> LedgerFuture<'a, SuppressedNumbers> {
         unreachable!("nobody has opted out when a run of these worlds is planned")
     }
 

@@ -270,7 +270,7 @@ impl SimulatedWorld {
         let mut disk = self.disk.lock().unwrap();
         let opt_out = OptOut {
             who: Phone::new(row_phone(row)).unwrap().into(),
-            scope: OptOutScope::Everything,
+            scope: OptOutScope::Marketing,
             reach: OptOutReach::AllGateways,
             reason: "STOP".into(),
             source: "a reply".into(),

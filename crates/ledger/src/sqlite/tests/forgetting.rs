@@ -110,7 +110,7 @@ async fn forgotten_number_leaves_no_bytes_in_ledger_files() {
     }
     let opt_out = OptOut {
         who: phone(3).into(),
-        scope: OptOutScope::Everything,
+        scope: OptOutScope::Marketing,
         reach: OptOutReach::AllGateways,
         reason: format!("{} called", phone(3)).into(),
         source: "olena".into(),
@@ -175,7 +175,7 @@ async fn free_space_of_an_earlier_version_is_overwritten() {
     let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
     let opt_out = OptOut {
         who: phone(2).into(),
-        scope: OptOutScope::Everything,
+        scope: OptOutScope::Marketing,
         reach: OptOutReach::AllGateways,
         reason: "forgotten".into(),
         source: "olena".into(),
