@@ -4,6 +4,7 @@ mod files;
 mod importing;
 mod in_flight;
 mod list;
+mod opting_in;
 mod planned;
 mod regions;
 mod removing;

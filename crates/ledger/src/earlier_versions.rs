@@ -190,7 +190,8 @@ mod rewrite_tests {
         ] {
             let channel = ReportedChannel::parse(channel);
             let receipt = Receipt { channel, ..Receipt::new(ReceiptSource::AskedLast, status) };
-            let mut new = NewReceipt { run: RunId(1), row: Row::FIRST, order: None, receipt, opt_out: None };
+            let mut new =
+                NewReceipt { run: RunId(1), row: Row::FIRST, order: None, receipt, opt_out: None, opt_in: None };
             rewrite_receipt(&mut new);
             assert_eq!((new.receipt.channel, new.receipt.status), expected);
             assert_eq!(new.receipt.source, ReceiptSource::Asked);

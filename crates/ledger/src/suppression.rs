@@ -177,6 +177,55 @@ impl OptOut {
     }
 }
 
+/// A recipient's wish, in a reply, to get messages again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OptIn {
+    /// The number.
+    pub who: Addressee,
+    /// The campaign of the message that the recipient answered.
+    pub campaign: Arc<str>,
+    /// The purpose of that message.
+    pub purpose: Purpose,
+    /// The gateways through which the wish counts: an emulated recipient decides for no real one.
+    pub reach: OptOutReach,
+    /// The word, as text.
+    pub reason: Arc<str>,
+    /// The message that the recipient answered, as text.
+    pub source: Arc<str>,
+    /// When the recipient opted in.
+    pub at: Timestamp,
+}
+
+impl OptIn {
+    /// Whether it ends an opt-out: an earlier one that covers the message that the recipient answered.
+    #[must_use]
+    pub fn ends(&self, opt_out: &OptOut) -> bool {
+        (self.who, self.reach) == (opt_out.who, opt_out.reach)
+            && opt_out.at < self.at
+            && opt_out.scope.covers_campaign(&self.campaign, self.purpose)
+    }
+}
+
+/// The end of an opt-out that is no longer on the list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OptOutEnd {
+    /// When it ended.
+    pub at: Timestamp,
+    /// Who removed it, or the message to which the recipient replied.
+    pub by: String,
+    /// The reason, as text. Empty if unknown.
+    pub why: String,
+}
+
+/// An opt-out that is no longer on the list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndedOptOut {
+    /// The opt-out.
+    pub opt_out: OptOut,
+    /// Its end.
+    pub end: OptOutEnd,
+}
+
 /// How the suppression list applies to a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SuppressionPolicy {
@@ -298,6 +347,9 @@ pub trait SuppressionList: Send + Sync {
 
     /// The opt-outs of a number, forgotten or not.
     fn find_opt_outs(&self, phone: Phone) -> LedgerFuture<'_, Vec<OptOut>>;
+
+    /// The opt-outs of a number that are no longer on the list, oldest first.
+    fn find_ended_opt_outs(&self, phone: Phone) -> LedgerFuture<'_, Vec<EndedOptOut>>;
 
     /// A page of at most `at_most` opt-outs after a cursor.
     fn list_opt_outs(&self, behind: Option<i64>, at_most: u32) -> LedgerFuture<'_, OptOutPage>;

@@ -116,6 +116,7 @@ pub async fn build_run(cases: &[RowCase]) -> (MemoryLedger, Run) {
                 ..Receipt::new(ReceiptSource::Webhook, status.clone())
             },
             opt_out: None,
+            opt_in: None,
         };
         ledger.store_receipts(receipts.iter().map(receipt).collect()).await.unwrap();
     }

@@ -7,9 +7,7 @@ use serde_json::{Value, json};
 
 use super::layout::escape_formula;
 use super::{ResultsError, RowRecords, is_owned};
-use campaign_core::domain::{
-    FORGOTTEN, Media, OptOutWords, Phone, Receipt, RecipientReply, ReplyReading, ReportedChannel, Row,
-};
+use campaign_core::domain::{FORGOTTEN, Media, OptOutWords, Phone, Receipt, RecipientReply, ReportedChannel, Row};
 use campaign_ledger::{KeptReceipt, Ledger, LedgerError, OptOut, ReceiptReader, Run};
 
 /// The columns.
@@ -132,16 +130,24 @@ pub async fn find_unclear_replies(ledger: &dyn Ledger, run: &Run) -> Result<Vec<
     }
     let mut receipts = ReceiptReader::new(ledger, run.key, run.last_row());
     let looks_like_opt_out =
-        |reply: &RecipientReply| words.read_reply(&reply.text, run.suppression.purpose) != ReplyReading::Other;
+        |reply: &RecipientReply| words.read_reply(&reply.text, run.suppression.purpose).may_opt_out();
     while let Some(rows) = receipts.next_receipts().await? {
         for (row, receipts) in rows {
             if !receipts.iter().any(|kept| kept.receipt.replies.iter().any(looks_like_opt_out)) {
                 continue;
             }
             let Some(phone) = find_reachable_phone(ledger, run, row).await? else { continue };
+            let replied_at =
+                |kept: &KeptReceipt, reply: &RecipientReply| reply.at.unwrap_or_else(|| kept.reported_at());
+            let opt_ins = receipts.iter().flat_map(|kept| {
+                let replies = kept.receipt.replies.iter().filter(|reply| words.find_opt_in_word(&reply.text).is_some());
+                replies.map(|reply| replied_at(kept, reply))
+            });
+            let opted_in = opt_ins.max();
             for kept in &receipts {
                 let channel = kept.receipt.channel.as_ref().map_or("", ReportedChannel::as_str);
-                let replies = kept.receipt.replies.iter().filter(|reply| looks_like_opt_out(reply));
+                let is_open = |reply: &RecipientReply| opted_in.is_none_or(|at| replied_at(kept, reply) >= at);
+                let replies = kept.receipt.replies.iter().filter(|reply| looks_like_opt_out(reply) && is_open(reply));
                 unclear.extend(replies.map(|RecipientReply { at, text, media: _ }| UnclearReply {
                     row,
                     phone,

@@ -42,7 +42,7 @@ fn reply_receipt(row: u32, run: RunId) -> NewReceipt {
     let (digit, error) = (Some("5".to_owned()), Some(format!("{} is busy", phone(row))));
     let receipt =
         Receipt { replies: vec![reply], digit, error, ..Receipt::new(ReceiptSource::Webhook, Status::Delivered) };
-    NewReceipt { run, row: Row::new(row), order: None, receipt, opt_out: None }
+    NewReceipt { run, row: Row::new(row), order: None, receipt, opt_out: None, opt_in: None }
 }
 
 pub(super) async fn forgotten_number_leaves_every_record_and_no_other_does<L: Ledger>(scene: Scene<L>) {

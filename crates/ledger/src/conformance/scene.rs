@@ -83,7 +83,8 @@ impl<L: Ledger> Scene<L> {
     /// Stores a receipt for the run's own message of a row.
     pub(crate) async fn store_receipt(&self, row: u32, status: Status) -> ReceiptOutcome {
         let receipt = Receipt::new(ReceiptSource::Webhook, status);
-        let new = NewReceipt { run: self.run.key, row: Row::new(row), order: None, receipt, opt_out: None };
+        let new =
+            NewReceipt { run: self.run.key, row: Row::new(row), order: None, receipt, opt_out: None, opt_in: None };
         self.ledger.store_receipts(vec![new]).await.unwrap()[0]
     }
 

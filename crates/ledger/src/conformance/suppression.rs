@@ -7,10 +7,11 @@ use jiff::Timestamp;
 
 use super::scene::*;
 use crate::{
-    Additions, EXPIRED, Ledger, LedgerError, NewReceipt, NewRun, OPTED_OUT, OptOut, OptOutReach, OptOutRemoval,
-    OptOutScope, Ownership, Permit, RemovalTarget, RowState, StateCounts, SuppressionPolicy, import_source,
+    Additions, EXPIRED, EndedOptOut, Ledger, LedgerError, NewReceipt, NewRun, OPTED_OUT, OptIn, OptOut, OptOutEnd,
+    OptOutReach, OptOutRemoval, OptOutScope, Ownership, Permit, RemovalTarget, RowState, StateCounts,
+    SuppressionPolicy, import_source,
 };
-use campaign_core::domain::{Receipt, ReceiptSource, Row, Status};
+use campaign_core::domain::{Purpose, Receipt, ReceiptSource, Row, Status};
 
 /// An opt-out from everything.
 pub(super) fn opt_out(row: u32) -> OptOut {
@@ -209,11 +210,49 @@ pub(super) async fn reply_opts_out_of_all_messages_once_all_processes_know<L: Le
     scene.begin_envelope(1, scene.mine).await;
     let receipt = Receipt::new(ReceiptSource::Webhook, Status::Replied);
     let opt_out = Some(from_all(2));
-    let new = NewReceipt { run: scene.run.key, row: Row::new(2), order: None, receipt, opt_out };
+    let new = NewReceipt { run: scene.run.key, row: Row::new(2), order: None, receipt, opt_out, opt_in: None };
     scene.ledger.store_receipts(vec![new]).await.unwrap();
     let listed = list_entries(&scene).await;
     // The previous version, which shares the tables, knows only opt-outs from marketing.
     assert!(listed == [from_all(2)] || listed == [super::suppression::opt_out(2)], "{listed:?}");
+}
+
+pub(super) async fn reply_ends_earlier_opt_outs_from_the_message_it_answers<L: Ledger>(scene: Scene<L>) {
+    let second = |second| Timestamp::from_second(second).unwrap();
+    scene.begin_envelope(1, scene.mine).await;
+    let at = |row, seconds| OptOut { at: second(seconds), ..opt_out(row) };
+    let others = [at(3, 10), OptOut { at: second(10), ..for_campaign(2, "other") }, on_loopback(2), at(2, 30)];
+    let imported = OptOut { source: imported(2, "a.csv").source, at: second(10), ..for_campaign(2, "sale") };
+    let listed = [others.to_vec(), vec![imported.clone()]].concat();
+    scene.ledger.add_opt_outs(listed).await.unwrap();
+    let version = suppressed_rows(&scene, "sale", false).await.1;
+    let start = |seconds, purpose| OptIn {
+        who: phone(2).into(),
+        campaign: "sale".into(),
+        purpose,
+        reach: OptOutReach::AllGateways,
+        reason: "answered START".into(),
+        source: "reply to sale@1, row 2".into(),
+        at: second(seconds),
+    };
+    let store = async |opt_out, opt_in| {
+        let receipt = Receipt::new(ReceiptSource::Webhook, Status::Replied);
+        let new = NewReceipt { run: scene.run.key, row: Row::new(2), order: None, receipt, opt_out, opt_in };
+        scene.ledger.store_receipts(vec![new]).await.unwrap();
+    };
+    store(None, Some(start(20, Purpose::Service))).await;
+    assert_eq!(suppressed_rows(&scene, "sale", false).await.1, version, "marketing is no service");
+    store(None, Some(start(20, Purpose::Marketing))).await;
+    assert_eq!(list_entries(&scene).await, others, "a later opt-out, another campaign and another number stay");
+    assert_eq!(suppressed_rows(&scene, "sale", false).await.1, version + 1);
+    let (by, why) = ("reply to sale@1, row 2".to_owned(), "answered START".to_owned());
+    let end = OptOutEnd { at: second(20), by, why };
+    let ended = scene.ledger.find_ended_opt_outs(phone(2)).await.unwrap();
+    assert_eq!(ended, [EndedOptOut { opt_out: imported, end }]);
+    // A repeated webhook ends no later opt-out.
+    store(None, Some(start(20, Purpose::Marketing))).await;
+    assert_eq!(list_entries(&scene).await, others);
+    assert_eq!(scene.ledger.find_ended_opt_outs(phone(3)).await.unwrap(), []);
 }
 
 pub(super) async fn run_with_the_current_list_version_is_not_checked_again<L: Ledger>(scene: Scene<L>) {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use roaring::{RoaringBitmap, RoaringTreemap};
 
 use super::contents::parse_instant;
@@ -9,17 +10,20 @@ use super::{LedgerContents, MemoryLedger};
 use crate::guards::{RepeatKey, is_expired};
 use crate::rules::{NumberErasure, PlaceRelease, check_repeat, forget_in_change, forget_in_receipt, time_since_sent};
 use crate::{
-    Additions, ForgetOrder, Forgetting, Lease, LedgerError, LedgerFuture, NumberKey, NumberSet, OPTED_OUT, OptOut,
-    OptOutPage, OptOutRemoval, Ownership, RemovalTarget, RepeatCheck, RepeatGuard, RepeatPlace, RowState, Run, RunId,
-    SentRow, StateCounts, SuppressedNumbers, SuppressionList, SuppressionPolicy,
+    Additions, EndedOptOut, ForgetOrder, Forgetting, Lease, LedgerError, LedgerFuture, NumberKey, NumberSet, OPTED_OUT,
+    OptIn, OptOut, OptOutEnd, OptOutPage, OptOutRemoval, Ownership, RemovalTarget, RepeatCheck, RepeatGuard,
+    RepeatPlace, RowState, Run, RunId, SentRow, StateCounts, SuppressedNumbers, SuppressionList, SuppressionPolicy,
 };
 use campaign_core::domain::{Addressee, Phone, Row};
+
+/// The reason for removing imported entries that a recipient's own opt-out replaces.
+const REPLACED_REASON: &str = "replaced by an opt-out of their own";
 
 /// The list with its version.
 #[derive(Clone, Debug, Default)]
 pub struct OptOutList {
-    /// All opt-outs, with `true` for active ones.
-    records: Vec<(OptOut, bool)>,
+    /// All opt-outs. Active ones have no end.
+    records: Vec<(OptOut, Option<OptOutEnd>)>,
     version: u64,
     /// The key for hashes of forgotten numbers.
     key: Option<NumberKey>,
@@ -41,8 +45,11 @@ impl OptOutList {
     /// Replaces a number by its hash, and adds an opt-out for the hash if there is none.
     pub(super) fn forget_number(&mut self, forgotten: NumberErasure, key: NumberKey, opt_out: OptOut) {
         self.key = Some(key);
-        for (known, _) in self.records.iter_mut().filter(|(known, _)| known.who == forgotten.phone.into()) {
+        for (known, end) in self.records.iter_mut().filter(|(known, _)| known.who == forgotten.phone.into()) {
             forgotten.erase_from_opt_out(known);
+            if let Some(OptOutEnd { at: _, by: _, why }) = end {
+                *why = forgotten.erase_from_text(why);
+            }
         }
         self.add_opt_outs(vec![OptOut { who: forgotten.addressee(), ..opt_out }]);
     }
@@ -61,7 +68,7 @@ impl OptOutList {
 
     /// The active opt-outs.
     fn iter_active(&self) -> impl Iterator<Item = &OptOut> {
-        self.records.iter().filter(|(_, in_force)| *in_force).map(|(opt_out, _)| opt_out)
+        self.records.iter().filter(|(_, end)| end.is_none()).map(|(opt_out, _)| opt_out)
     }
 
     /// Adds opt-outs.
@@ -69,10 +76,9 @@ impl OptOutList {
         let (few, mut additions) = (opt_outs.len() <= Additions::MAX_LISTED, Additions::default());
         for mut opt_out in opt_outs {
             opt_out.who = self.as_listed(opt_out.who);
-            for (_, in_force) in
-                self.records.iter_mut().filter(|(known, in_force)| *in_force && opt_out.replaces(known))
-            {
-                *in_force = false;
+            for (_, end) in self.records.iter_mut().filter(|(known, end)| end.is_none() && opt_out.replaces(known)) {
+                let (by, why) = (opt_out.source.to_string(), REPLACED_REASON.to_owned());
+                *end = Some(OptOutEnd { at: opt_out.at, by, why });
             }
             let known = self.iter_active().find(|known| known.covers(&opt_out)).cloned();
             match known {
@@ -82,7 +88,7 @@ impl OptOutList {
                 }
                 None => {
                     additions.added += 1;
-                    self.records.push((opt_out, true));
+                    self.records.push((opt_out, None));
                 }
             }
         }
@@ -90,7 +96,7 @@ impl OptOutList {
         additions
     }
 
-    fn remove_opt_outs(&mut self, removal: &OptOutRemoval) -> Vec<OptOut> {
+    fn remove_opt_outs(&mut self, at: Timestamp, removal: &OptOutRemoval) -> Vec<OptOut> {
         let who = match &removal.target {
             RemovalTarget::Number { phone, .. } => Some(self.as_listed((*phone).into())),
             RemovalTarget::Entries(_) => None,
@@ -102,13 +108,27 @@ impl OptOutList {
             RemovalTarget::Entries(entries) => entries.contains(opt_out),
         };
         let mut removed = Vec::new();
-        for (opt_out, in_force) in self.records.iter_mut().filter(|(opt_out, in_force)| *in_force && is_meant(opt_out))
-        {
-            *in_force = false;
+        let (by, why) = (removal.by.to_string(), removal.why.as_deref().unwrap_or_default().to_owned());
+        for (opt_out, end) in self.records.iter_mut().filter(|(opt_out, end)| end.is_none() && is_meant(opt_out)) {
+            *end = Some(OptOutEnd { at, by: by.clone(), why: why.clone() });
             removed.push(opt_out.clone());
         }
         self.version += u64::from(!removed.is_empty());
         removed
+    }
+
+    /// Ends the opt-outs before these opt-ins.
+    pub(super) fn end_opt_outs(&mut self, opted_in: Vec<OptIn>) {
+        let mut ended = false;
+        for mut opt_in in opted_in {
+            opt_in.who = self.as_listed(opt_in.who);
+            for (_, end) in self.records.iter_mut().filter(|(known, end)| end.is_none() && opt_in.ends(known)) {
+                let (by, why) = (opt_in.source.to_string(), opt_in.reason.to_string());
+                *end = Some(OptOutEnd { at: opt_in.at, by, why });
+                ended = true;
+            }
+        }
+        self.version += u64::from(ended);
     }
 
     /// The rows of an envelope whose recipients opted out of their run.
@@ -127,7 +147,7 @@ impl SuppressionList for MemoryLedger {
     }
 
     fn remove_opt_outs(&self, removal: OptOutRemoval) -> LedgerFuture<'_, Vec<OptOut>> {
-        self.write_contents(move |contents, _| Ok(contents.opt_outs.remove_opt_outs(&removal)))
+        self.write_contents(move |contents, now| Ok(contents.opt_outs.remove_opt_outs(parse_instant(now)?, &removal)))
     }
 
     fn preview_additions<'a>(&'a self, opt_outs: &'a [OptOut]) -> LedgerFuture<'a, Additions> {
@@ -157,6 +177,15 @@ impl SuppressionList for MemoryLedger {
         })
     }
 
+    fn find_ended_opt_outs(&self, phone: Phone) -> LedgerFuture<'_, Vec<EndedOptOut>> {
+        self.read_contents(move |contents| {
+            let who = contents.opt_outs.as_listed(phone.into());
+            let of_number = contents.opt_outs.records.iter().filter(|(opt_out, _)| opt_out.who == who);
+            let ended = of_number.filter_map(|(opt_out, end)| Some((opt_out.clone(), end.clone()?)));
+            ended.map(|(opt_out, end)| EndedOptOut { opt_out, end }).collect()
+        })
+    }
+
     fn skip_rows(&self, lease: Lease, rows: Vec<Row>, reason: &'static str) -> LedgerFuture<'_, Ownership> {
         self.write_contents(move |contents, _| contents.skip_rows(lease, &rows, reason))
     }
@@ -166,7 +195,7 @@ impl SuppressionList for MemoryLedger {
             let behind = usize::try_from(behind.unwrap_or(0)).unwrap_or(0);
             let records = (1..).zip(&contents.opt_outs.records).skip(behind);
             let part: Vec<(i64, &OptOut)> = records
-                .filter(|(_, (_, in_force))| *in_force)
+                .filter(|(_, (_, end))| end.is_none())
                 .map(|(key, (opt_out, _))| (key, opt_out))
                 .take(at_most as usize)
                 .collect();

@@ -91,10 +91,11 @@ async fn store_receipts(
     let mut chunks: BTreeMap<i64, Vec<(usize, NewReceipt)>> = BTreeMap::new();
     let forgotten = find_forgotten_rows(connection, &receipts).await?;
     let purged = find_purged_runs(connection, &receipts).await?;
-    let mut opted_out = Vec::new();
+    let (mut opted_out, mut opted_in) = (Vec::new(), Vec::new());
     for (index, mut new) in receipts.into_iter().enumerate() {
         // An opt-out is recorded even if its receipt is not stored.
         opted_out.extend(new.opt_out.take());
+        opted_in.extend(new.opt_in.take());
         if purged.contains(&new.run) {
             continue;
         }
@@ -108,7 +109,7 @@ async fn store_receipts(
     let known = ReceiptChunk::load_chunks(&mut *connection, chunks.keys().copied()).await?;
     for (mut chunk, (_, new)) in known.into_iter().zip(chunks) {
         let before = chunk.kept;
-        for (index, NewReceipt { run, row, order, receipt, opt_out: _ }) in new {
+        for (index, NewReceipt { run, row, order, receipt, opt_out: _, opt_in: _ }) in new {
             receptions[index] = chunk.add_receipt(row, KeptReceipt { order, at, receipt });
             if receptions[index] == ReceiptOutcome::Stored {
                 *runs.entry(run).or_default() += 1;
@@ -121,6 +122,9 @@ async fn store_receipts(
     }
     if !opted_out.is_empty() {
         suppression::insert_opt_outs(connection, &opted_out).await?;
+    }
+    if !opted_in.is_empty() {
+        suppression::end_opt_outs(connection, opted_in).await?;
     }
     for (run, kept) in runs {
         query("UPDATE runs SET receipts = receipts + $1 WHERE key = $2")

@@ -16,9 +16,9 @@ use super::{events, forgetting};
 use crate::encoding::Checksum;
 use crate::rules::NumberErasure;
 use crate::{
-    Additions, ExcludedRows, Lease, LedgerError, LedgerFuture, NumberKey, NumberSet, OptOut, OptOutPage, OptOutReach,
-    OptOutRemoval, OptOutScope, Ownership, RemovalTarget, Run, SentRow, SuppressedNumbers, SuppressionList,
-    SuppressionPolicy,
+    Additions, EndedOptOut, ExcludedRows, Lease, LedgerError, LedgerFuture, NumberKey, NumberSet, OptIn, OptOut,
+    OptOutEnd, OptOutPage, OptOutReach, OptOutRemoval, OptOutScope, Ownership, RemovalTarget, Run, SentRow,
+    SuppressedNumbers, SuppressionList, SuppressionPolicy,
 };
 use campaign_core::domain::{Addressee, ForgottenNumber, Phone, Row};
 
@@ -76,6 +76,10 @@ impl SuppressionList for Adapter {
 
     fn find_opt_outs(&self, phone: Phone) -> LedgerFuture<'_, Vec<OptOut>> {
         Box::pin(async move { read_ledger!(self, find_by_phone, phone) })
+    }
+
+    fn find_ended_opt_outs(&self, phone: Phone) -> LedgerFuture<'_, Vec<EndedOptOut>> {
+        Box::pin(async move { read_ledger!(self, find_ended_by_phone, phone) })
     }
 
     fn list_opt_outs(&self, behind: Option<i64>, at_most: u32) -> LedgerFuture<'_, OptOutPage> {
@@ -240,6 +244,25 @@ async fn remove_opt_outs(
     Ok(removed)
 }
 
+/// Ends the opt-outs before these opt-ins. The records stay, with the messages that the recipients answered.
+pub(super) async fn end_opt_outs(connection: &mut Connection, mut opted_in: Vec<OptIn>) -> Result<(), StatementError> {
+    if let Some(forgotten) = HashedOptOuts::load_if_any(connection).await? {
+        opted_in.iter_mut().for_each(|opt_in| opt_in.who = forgotten.resolve_addressee(opt_in.who));
+    }
+    let mut ended = false;
+    for record in &select_records(connection, opted_in.iter().map(|opt_in| opt_in.who)).await? {
+        let known = opt_out_from_row(record)?;
+        if let Some(OptIn { reason, source, at, .. }) = opted_in.iter().find(|opt_in| opt_in.ends(&known)) {
+            mark_removed(connection, Now(at.as_microsecond()), record, source, reason).await?;
+            ended = true;
+        }
+    }
+    if ended {
+        bump_version(connection).await?;
+    }
+    Ok(())
+}
+
 /// Selects the active records of a number, for one scope or all of them.
 async fn select_of_number(
     connection: &mut Connection,
@@ -327,6 +350,25 @@ async fn find_by_phone(reader: &mut Connection, phone: Phone) -> Result<Vec<OptO
     let forgotten = HashedOptOuts::load_if_any(reader).await?;
     let who = forgotten.map_or(phone.into(), |forgotten| forgotten.resolve_addressee(phone.into()));
     find_by_addressees(reader, [who].into_iter()).await
+}
+
+/// The entries of a number that are no longer on the list, oldest first.
+async fn find_ended_by_phone(reader: &mut Connection, phone: Phone) -> Result<Vec<EndedOptOut>, StatementError> {
+    let forgotten = HashedOptOuts::load_if_any(reader).await?;
+    let who = forgotten.map_or(phone.into(), |forgotten| forgotten.resolve_addressee(phone.into()));
+    let rows = query("SELECT * FROM opt_outs WHERE removed_at IS NOT NULL AND phone = $1 ORDER BY key")
+        .bind(to_signed(who.to_u64()))
+        .fetch_all(reader)
+        .await?;
+    let read = |row: &Record| {
+        let end = OptOutEnd {
+            at: timestamp_from_micros(row.try_get("removed_at")?)?,
+            by: row.try_get("removed_by")?,
+            why: row.try_get("removed_why")?,
+        };
+        Ok(EndedOptOut { opt_out: opt_out_from_row(row)?, end })
+    };
+    rows.iter().map(read).collect()
 }
 
 /// The list entries of these recipients.

@@ -264,7 +264,8 @@ const GUARD_KEYS: [&str; 16] = [
 ];
 
 /// Keys that allow more than their default. They are suggested only for a single typing mistake.
-const LOOSENING_KEYS: [&str; 5] = ["edition", "local", "max_invalid", "sender_verified", "trust_status"];
+const LOOSENING_KEYS: [&str; 7] =
+    ["edition", "local", "mandatory", "max_invalid", "opt_in_words", "sender_verified", "trust_status"];
 
 /// Whether advice must not suggest the key for the typed name, because it would protect less than the author probably
 /// intended.

@@ -462,6 +462,8 @@ pub(crate) static PROFILE: &[KeySpec] = &[
     .with_doc("Where the gateway sends delivery receipts: the public address of `serve --hooks`."),
     KeySpec::new("opt_out_words", ValueShape::Line, "opt-out-words.txt")
         .with_doc("A file of additional opt-out words, one per line."),
+    KeySpec::new("opt_in_words", ValueShape::Line, "opt-in-words.txt")
+        .with_doc("A file of additional words with which recipients opt in again, one per line."),
     KeySpec::new("policy", ValueShape::Map(POLICY), "{ cap: 3/7d }")
         .with_doc("Rules for every campaign that uses this profile. A campaign can only make them stricter."),
     KeySpec::new("approval", ValueShape::Map(APPROVAL), "{ above: 1000, by: { Olha: ed25519:… } }").with_doc(

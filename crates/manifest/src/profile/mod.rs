@@ -77,6 +77,8 @@ pub struct Profile {
     pub hook: Option<WebhookSettings>,
     /// Opt-out words besides the built-in ones.
     pub opt_out_words: Vec<String>,
+    /// Opt-in words besides the built-in ones.
+    pub opt_in_words: Vec<String>,
     /// The gateway's terms for a verified sender name; the contract leaves the set open (contract 2.5).
     pub sender_verified: Vec<String>,
     /// Its programs, addresses and sources besides the endpoints.

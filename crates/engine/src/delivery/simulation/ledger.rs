@@ -18,14 +18,14 @@ use campaign_ledger::memory::{LedgerContents, StoredRun};
 use campaign_ledger::{
     AccountRateLimit, ActiveSchedule, Additions, Allowance, Approval, ApprovalFilter, ApprovalRuleStore, AskedRow,
     BlockRequest, CampaignLock, CapQuery, Claim, ContactHistory, Copies, CopiesPurpose, DamagedOccurrence, DamagedPlan,
-    DamagedRun, DamagedSchedule, DrawOutcome, DrawRefusal, EnvelopeRecord, EnvelopeSummary, ExcludedRows, ForgetOrder,
-    Forgetting, Intent, KeptApproval, KeptApprovalRule, Lease, Ledger, LedgerError, LedgerFuture, LedgerMaintenance,
-    LedgerProperties, NewCopies, NewNotification, NewReceipt, NewRowEvent, NewRun, Notification, NotificationOutcome,
-    NotificationQueue, NumberSet, OccurrenceFilter, OccurrenceKey, OccurrenceRecord, OptOut, OptOutPage, OptOutRemoval,
-    OwnedBlock, Ownership, Permit, Plan, PlanStore, QuestionPermit, ReceiptOutcome, ReceiptStore, RepeatGuard,
-    RetryOrder, RowEvent, RowReceipts, RowSpan, Run, RunEnd, RunFilter, RunId, ScheduleOrder, ScheduleStore,
-    Settlement, SharedRun, SkipCondition, SlotWait, StateCounts, StopRequest, StrayCopies, SuppressedNumbers,
-    SuppressionList, SuppressionPolicy,
+    DamagedRun, DamagedSchedule, DrawOutcome, DrawRefusal, EndedOptOut, EnvelopeRecord, EnvelopeSummary, ExcludedRows,
+    ForgetOrder, Forgetting, Intent, KeptApproval, KeptApprovalRule, Lease, Ledger, LedgerError, LedgerFuture,
+    LedgerMaintenance, LedgerProperties, NewCopies, NewNotification, NewReceipt, NewRowEvent, NewRun, Notification,
+    NotificationOutcome, NotificationQueue, NumberSet, OccurrenceFilter, OccurrenceKey, OccurrenceRecord, OptOut,
+    OptOutPage, OptOutRemoval, OwnedBlock, Ownership, Permit, Plan, PlanStore, QuestionPermit, ReceiptOutcome,
+    ReceiptStore, RepeatGuard, RetryOrder, RowEvent, RowReceipts, RowSpan, Run, RunEnd, RunFilter, RunId,
+    ScheduleOrder, ScheduleStore, Settlement, SharedRun, SkipCondition, SlotWait, StateCounts, StopRequest,
+    StrayCopies, SuppressedNumbers, SuppressionList, SuppressionPolicy,
 };
 
 /// The time of a commit before and after the moment from which it is durable.
@@ -432,6 +432,10 @@ impl SuppressionList for ProcessLedger {
     }
 
     fn find_opt_outs(&self, _: Phone) -> LedgerFuture<'_, Vec<OptOut>> {
+        unreachable!("nobody asks about them")
+    }
+
+    fn find_ended_opt_outs(&self, _: Phone) -> LedgerFuture<'_, Vec<EndedOptOut>> {
         unreachable!("nobody asks about them")
     }
 

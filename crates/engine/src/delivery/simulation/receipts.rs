@@ -136,7 +136,7 @@ impl SimulatedWorld {
         let hasty = self.mistake == Some(Mistake::AcknowledgedBeforeCommit);
         if one != TellAttempt::Lost {
             let before = disk.row_state(run, row);
-            let new = NewReceipt { run, row, order, receipt: receipt.clone(), opt_out: None };
+            let new = NewReceipt { run, row, order, receipt: receipt.clone(), opt_out: None, opt_in: None };
             let reception =
                 disk.contents.store_receipts(wall_now().as_microsecond(), vec![new]).expect("a run that is there");
             let after = disk.row_state(run, row);
