@@ -7,6 +7,7 @@ mod list;
 mod opting_in;
 mod planned;
 mod regions;
+mod rejections;
 mod removing;
 mod review;
 mod scopes;

@@ -86,7 +86,7 @@ fn workers_respect_opt_outs_from_all_messages() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn scheduled_service_messages_respect_opt_outs_from_all_messages() {
+fn scheduled_service_run_respects_opt_outs_from_all() {
     use jiff::{SignedDuration, Timestamp};
 
     let _files = in_files();
@@ -123,7 +123,7 @@ fn question_before_a_send_shows_that_messages_are_mandatory() {
 }
 
 #[test]
-fn only_service_messages_can_be_mandatory_and_a_profile_can_forbid_it() {
+fn mandatory_needs_service_and_a_profile_can_forbid_it() {
     let gateway = Gateway::accepting();
     let sale = campaign().top("mandatory: true").through(&gateway).write();
     sale.run(&[]).exits(2).says("error[mandatory-marketing]").says("sale.yaml:2:12");
@@ -134,7 +134,7 @@ fn only_service_messages_can_be_mandatory_and_a_profile_can_forbid_it() {
 }
 
 #[test]
-fn worker_sends_no_mandatory_run_through_a_profile_that_forbids_it() {
+fn worker_refuses_a_mandatory_run_if_its_profile_forbids_it() {
     let gateway = Gateway::accepting();
     let sale = service(&gateway, 200).top("mandatory: true").batches_of(5).delivery("rate: 30/s").write();
     let profiles = fs::read_to_string(sale.path("gateways.yaml")).expect("a profile");

@@ -91,7 +91,8 @@ pub use sqlite::SqliteLedger;
 pub use stop_kind::StopKind;
 pub use suppression::{
     Additions, EndedOptOut, OPTED_OUT, OptIn, OptOut, OptOutEnd, OptOutPage, OptOutReach, OptOutRemoval, OptOutScope,
-    RemovalTarget, SuppressedNumbers, SuppressionList, SuppressionPolicy, import_source,
+    RemovalTarget, SuppressedNumbers, SuppressionList, SuppressionPolicy, import_source, rejection_source,
+    reply_source,
 };
 
 use std::future::Future;

@@ -138,6 +138,18 @@ pub fn import_source(file: &str, by: &str, at: Timestamp) -> String {
     [file, by, &format!("{at:.3}")].join(SOURCE_PARTS)
 }
 
+/// The source of opt-outs by replies to a run.
+#[must_use]
+pub fn reply_source(run: &str) -> String {
+    format!("reply to {run}")
+}
+
+/// The source of opt-outs that the gateway reported by rejecting messages of a run.
+#[must_use]
+pub fn rejection_source(run: &str) -> String {
+    format!("rejected in {run}")
+}
+
 impl OptOut {
     /// Whether the opt-out was imported from a file.
     #[must_use]
@@ -253,7 +265,8 @@ impl SuppressionPolicy {
     /// Whether the list applies to operations of this kind. Requested lookups and verification calls ignore it.
     #[must_use]
     pub fn covers_kind(&self, kind: OperationKind) -> bool {
-        !self.ignores_list() && !(kind.is_single() && self.purpose == Purpose::Service)
+        let is_requested = kind.is_single() && self.purpose == Purpose::Service;
+        !(self.ignores_list() || is_requested)
     }
 
     /// Whether an opt-out suppresses messages of a campaign under this policy.
@@ -350,6 +363,10 @@ pub trait SuppressionList: Send + Sync {
 
     /// The opt-outs of a number that are no longer on the list, oldest first.
     fn find_ended_opt_outs(&self, phone: Phone) -> LedgerFuture<'_, Vec<EndedOptOut>>;
+
+    /// How many recipients opted out by replies to a run, or because the gateway rejected its messages. Opt-outs that
+    /// ended do not count.
+    fn count_opt_outs_from<'a>(&'a self, run: &'a str) -> LedgerFuture<'a, u64>;
 
     /// A page of at most `at_most` opt-outs after a cursor.
     fn list_opt_outs(&self, behind: Option<i64>, at_most: u32) -> LedgerFuture<'_, OptOutPage>;

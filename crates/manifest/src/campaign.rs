@@ -227,6 +227,9 @@ pub struct BreakerSettings {
     pub same_error_in_a_row: NonZeroU32,
     /// The share of answered operations that can be rejected.
     pub rejected: Percentage,
+    /// The share of recipients who can opt out because of the run, if it is limited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opted_out: Option<Percentage>,
     /// How long an unreachable gateway is retried, if the campaign defines it.
     pub unreachable: Option<Duration>,
 }

@@ -20,7 +20,7 @@ use campaign_engine::delivery::{ChainLifetimes, PollCounts, SendEnding, Snapshot
 use campaign_gateway::{Gateway, WebhookSecrets, WebhookUrls, read_receipts};
 use campaign_ledger::{
     Allowance, Ledger, LedgerError, NewReceipt, OptIn, OptOut, OptOutReach, OptOutScope, ReceiptOutcome, ReceiptReader,
-    Run, RunFilter, StopKind,
+    Run, RunFilter, StopKind, reply_source,
 };
 use campaign_manifest::ReceiptMode;
 use campaign_sandbox::{Counts, LocalReceiver, Sandbox};
@@ -170,11 +170,12 @@ impl WebhookReceiver {
         let reason = format!("answered {word}").into();
         Ok(Some(match opts_out {
             true => {
-                let (scope, source) = (OptOutScope::from_reply_to(purpose), format!("reply to {}", run.name()).into());
+                let (scope, source) = (OptOutScope::from_reply_to(purpose), reply_source(&run.name()).into());
                 RecipientWish::OptOut(OptOut { who, scope, reach, reason, source, at })
             }
             false => {
-                let (campaign, source) = (run.campaign.as_str().into(), format!("reply to {}, row {row}", run.name()));
+                let (campaign, source) =
+                    (run.campaign.as_str().into(), format!("{}, row {row}", reply_source(&run.name())));
                 // A clock that is ahead must not end later opt-outs.
                 let (source, at) = (source.into(), at.min(now));
                 RecipientWish::OptIn(OptIn { who, campaign, purpose, reach, reason, source, at })

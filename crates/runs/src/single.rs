@@ -19,6 +19,7 @@ use super::policy::{
 };
 use super::ports::confirm;
 use super::restore::refuse_backup;
+use super::send::run_opt_outs;
 use super::test_messages::test_edition;
 use super::{
     Adapters, Connection, Consent, Error, Inputs, Proposal, RunEvent, TestMessage, load_hook, read_destination_key,
@@ -307,7 +308,8 @@ impl ConfirmedSingle {
         let passes = hours.as_ref().map(|hours| Arc::new(SendingPasses::for_one_message(Arc::clone(hours))));
         let context = SendContext { ledger, gateway, observer, interrupt, passes };
         let lease = block.lease;
-        let options = build_options(&run, lease, caps, timeout, &destination);
+        let opt_outs = Arc::new(run_opt_outs(&run, &destination, self.adapters.clock));
+        let options = SendOptions { opt_outs, ..build_options(&run, lease, caps, timeout, &destination) };
         let SingleEnding { outcome, stopped: stop, skipped } =
             send_single(options, context, encoded.with_leave_before(leave_by)).await;
         tracing::info!(run = run.name(), row = row.get(), "asked");

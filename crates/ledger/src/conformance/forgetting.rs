@@ -58,7 +58,11 @@ pub(super) async fn forgotten_number_leaves_every_record_and_no_other_does<L: Le
         OperationOutcome::Rejected { error: reported(3) },
     ];
     let evidence = Some(format!("[{}, {}]", phone(2), phone(3)));
-    scene.ledger.settle_envelope(Settlement { run: scene.run.key, envelope: 1, outcomes, evidence }).await.unwrap();
+    scene
+        .ledger
+        .settle_envelope(Settlement { opt_outs: Vec::new(), run: scene.run.key, envelope: 1, outcomes, evidence })
+        .await
+        .unwrap();
     scene.settle_envelope(2, [rejected(), accepted()]).await;
     scene.ledger.store_receipts(vec![reply_receipt(2, scene.run.key), reply_receipt(3, scene.run.key)]).await.unwrap();
     let states = scene.row_states().await;

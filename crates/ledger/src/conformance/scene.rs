@@ -65,7 +65,7 @@ impl<L: Ledger> Scene<L> {
     pub(crate) async fn settle_envelope(&self, envelope: u32, outcomes: [OperationOutcome; 2]) {
         let outcomes = outcomes.to_vec();
         self.ledger
-            .settle_envelope(Settlement { run: self.run.key, envelope, outcomes, evidence: None })
+            .settle_envelope(Settlement { opt_outs: Vec::new(), run: self.run.key, envelope, outcomes, evidence: None })
             .await
             .unwrap();
     }

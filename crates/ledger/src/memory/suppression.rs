@@ -13,6 +13,7 @@ use crate::{
     Additions, EndedOptOut, ForgetOrder, Forgetting, Lease, LedgerError, LedgerFuture, NumberKey, NumberSet, OPTED_OUT,
     OptIn, OptOut, OptOutEnd, OptOutPage, OptOutRemoval, Ownership, RemovalTarget, RepeatCheck, RepeatGuard,
     RepeatPlace, RowState, Run, RunId, SentRow, StateCounts, SuppressedNumbers, SuppressionList, SuppressionPolicy,
+    rejection_source, reply_source,
 };
 use campaign_core::domain::{Addressee, Phone, Row};
 
@@ -174,6 +175,15 @@ impl SuppressionList for MemoryLedger {
         self.read_contents(move |contents| {
             let who = contents.opt_outs.as_listed(phone.into());
             contents.opt_outs.iter_active().filter(|opt_out| opt_out.who == who).cloned().collect()
+        })
+    }
+
+    fn count_opt_outs_from<'a>(&'a self, run: &'a str) -> LedgerFuture<'a, u64> {
+        self.read_contents(move |contents| {
+            let sources = [reply_source(run), rejection_source(run)];
+            let from_run =
+                contents.opt_outs.iter_active().filter(|opt_out| sources.iter().any(|of| **of == *opt_out.source));
+            from_run.map(|opt_out| opt_out.who.to_u64()).collect::<std::collections::BTreeSet<_>>().len() as u64
         })
     }
 

@@ -218,8 +218,12 @@ const FIFTH: &str = "
     CREATE TABLE repeat_key (key BYTEA NOT NULL);
 ";
 
-/// Opt-outs from all messages, and runs that must arrive. Runs planned before are checked against the list again.
-const SIXTH: &str = "UPDATE opt_out_list SET version = version + 1";
+/// Opt-outs from all messages, and runs that must arrive. Runs planned before are checked against the list again. The
+/// opt-outs because of a run are counted while it is sent.
+const SIXTH: &str = "
+    UPDATE opt_out_list SET version = version + 1;
+    CREATE INDEX opt_outs_by_source ON opt_outs (source) WHERE removed_at IS NULL;
+";
 
 /// First version with opt-outs from all messages.
 pub(super) const WITH_SCOPES: i64 = 6;

@@ -215,7 +215,7 @@ pub(super) async fn settle_envelope(
     now: Now,
     settlement: Arc<Settlement>,
 ) -> Result<(), StatementError> {
-    let Settlement { run, envelope, outcomes, evidence } = &*settlement;
+    let Settlement { run, envelope, outcomes, evidence, opt_outs: _ } = &*settlement;
     let (run, envelope) = (*run, *envelope);
     let settled = PackedOutcomes::new(run, envelope, now, outcomes)?;
     let changed = query(concat!(
@@ -403,6 +403,9 @@ pub(super) async fn settle_batch(
     now: Now,
     settlements: &[Arc<Settlement>],
 ) -> Result<(), StatementError> {
+    for settlement in settlements.iter().filter(|settlement| !settlement.opt_outs.is_empty()) {
+        suppression::insert_opt_outs(connection, &settlement.opt_outs).await?;
+    }
     let named = |settlement: &Settlement| (settlement.run, settlement.envelope);
     let different: HashSet<_> = settlements.iter().map(|settlement| named(settlement)).collect();
     let settled = match different.len() == settlements.len() && settlements.len() > 1 {

@@ -13,7 +13,7 @@ use super::runs::{self, InitialRunState};
 use super::statement::{StatementError, read_ledger};
 use super::writer::ChangeWork;
 use super::{envelopes, events, guard, limits};
-use crate::earlier_versions::rewrite_event;
+use crate::earlier_versions::{rewrite_event, rewrite_opt_out};
 use crate::rules::check_lock;
 use crate::{
     Allowance, AskedRow, BlockRequest, CampaignLock, Claim, Copies, CopiesPurpose, DamagedRun, DrawOutcome,
@@ -153,7 +153,10 @@ impl Ledger for Adapter {
         self.holds_lease(lease.epoch)
     }
 
-    fn settle_envelope(&self, settlement: Settlement) -> LedgerFuture<'_, ()> {
+    fn settle_envelope(&self, mut settlement: Settlement) -> LedgerFuture<'_, ()> {
+        if !self.keeps_scopes() {
+            settlement.opt_outs.iter_mut().for_each(rewrite_opt_out);
+        }
         let settlement = Arc::new(settlement);
         Box::pin(self.write_batched(|kept| ChangeWork::Settle(settlement, kept)))
     }

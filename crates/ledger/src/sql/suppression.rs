@@ -18,7 +18,7 @@ use crate::rules::NumberErasure;
 use crate::{
     Additions, EndedOptOut, ExcludedRows, Lease, LedgerError, LedgerFuture, NumberKey, NumberSet, OptIn, OptOut,
     OptOutEnd, OptOutPage, OptOutReach, OptOutRemoval, OptOutScope, Ownership, RemovalTarget, Run, SentRow,
-    SuppressedNumbers, SuppressionList, SuppressionPolicy,
+    SuppressedNumbers, SuppressionList, SuppressionPolicy, rejection_source, reply_source,
 };
 use campaign_core::domain::{Addressee, ForgottenNumber, Phone, Row};
 
@@ -76,6 +76,10 @@ impl SuppressionList for Adapter {
 
     fn find_opt_outs(&self, phone: Phone) -> LedgerFuture<'_, Vec<OptOut>> {
         Box::pin(async move { read_ledger!(self, find_by_phone, phone) })
+    }
+
+    fn count_opt_outs_from<'a>(&'a self, run: &'a str) -> LedgerFuture<'a, u64> {
+        Box::pin(async move { read_ledger!(self, count_by_run, run) })
     }
 
     fn find_ended_opt_outs(&self, phone: Phone) -> LedgerFuture<'_, Vec<EndedOptOut>> {
@@ -350,6 +354,17 @@ async fn find_by_phone(reader: &mut Connection, phone: Phone) -> Result<Vec<OptO
     let forgotten = HashedOptOuts::load_if_any(reader).await?;
     let who = forgotten.map_or(phone.into(), |forgotten| forgotten.resolve_addressee(phone.into()));
     find_by_addressees(reader, [who].into_iter()).await
+}
+
+/// Counts the numbers that opted out because of a run.
+async fn count_by_run(reader: &mut Connection, run: &str) -> Result<u64, StatementError> {
+    let count: i64 =
+        scalar("SELECT count(DISTINCT phone) FROM opt_outs WHERE removed_at IS NULL AND (source = $1 OR source = $2)")
+            .bind(reply_source(run))
+            .bind(rejection_source(run))
+            .fetch_one(reader)
+            .await?;
+    Ok(to_unsigned(count))
 }
 
 /// The entries of a number that are no longer on the list, oldest first.

@@ -295,8 +295,12 @@ const REPEATS: &str = "
     CREATE TABLE repeat_key (key BLOB NOT NULL) STRICT;
 ";
 
-/// Opt-outs from all messages, and runs that must arrive. Runs planned before are checked against the list again.
-const SCOPES: &str = "UPDATE opt_out_list SET version = version + 1";
+/// Opt-outs from all messages, and runs that must arrive. Runs planned before are checked against the list again. The
+/// opt-outs because of a run are counted while it is sent.
+const SCOPES: &str = "
+    UPDATE opt_out_list SET version = version + 1;
+    CREATE INDEX opt_outs_by_source ON opt_outs (source) WHERE removed_at IS NULL;
+";
 
 /// The first schema.
 ///

@@ -244,7 +244,7 @@ const PROTECTIONS: [Protection; 5] = [
 ];
 
 /// Keys that hold back messages or stop a run: without them, more messages are sent.
-const GUARD_KEYS: [&str; 16] = [
+const GUARD_KEYS: [&str; 17] = [
     "above",
     "approval",
     "batch_limit",
@@ -253,6 +253,7 @@ const GUARD_KEYS: [&str; 16] = [
     "fatal_errors",
     "holdout",
     "limits",
+    "opt_out_errors",
     "opt_out_words",
     "per_day",
     "policy",

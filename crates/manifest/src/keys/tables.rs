@@ -311,6 +311,10 @@ static STOP_AFTER: &[KeySpec] = &[
     KeySpec::new("rejected", ValueShape::Share, "20%")
         .with_doc("The share of rejected messages among those that the gateway has responded to.")
         .default("20%"),
+    KeySpec::new("opted_out", ValueShape::Share, "1%").with_doc(
+        "The share of recipients who opt out because of the run: by a reply, or because the gateway rejects their \
+         message with one of `opt_out_errors`. Applies once 200 messages were sent.",
+    ),
     KeySpec::new("unreachable", ValueShape::Seconds { least: 1, most: 604_800 }, "30m").with_doc(
         "How long to retry if the gateway cannot be reached. Defaults to 30m, or to 10s for a gateway on this \
          machine and in rehearsals.",
@@ -444,6 +448,15 @@ pub(crate) static PROFILE: &[KeySpec] = &[
     KeySpec::new("fatal_errors", ValueShape::List { of: &ERROR_TEXT, least: 0, most: 100 }, "[Not enough money]")
         .with_doc("Errors that stop a run as soon as a single message is rejected with one of them.")
         .default("[Not enough money]"),
+    KeySpec::new(
+        "opt_out_errors",
+        ValueShape::List { of: &ERROR_TEXT, least: 0, most: 100 },
+        "[Number is in stop list]",
+    )
+    .with_doc(
+        "Errors that mean that a recipient opted out. A message that is rejected with one of them opts its \
+            recipient out.",
+    ),
     KeySpec::new("proxy", ValueShape::Line, "http://proxy.example:3128")
         .with_doc("The proxy for requests. Proxy settings of the environment are ignored."),
     KeySpec::new("account", ValueShape::Line, "main")

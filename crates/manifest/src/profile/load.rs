@@ -106,6 +106,7 @@ fn read_profile(entry: &MapEntry, paths: &CampaignPaths, report: &mut FindingCol
         notify: read_notify(section.subsection("policy"), paths, report),
         trust_status: section.parse_items("trust_status"),
         fatal_errors: texts("fatal_errors"),
+        opt_out_errors: texts("opt_out_errors"),
         prices: read_prices(section.subsection("prices")),
         currency: section.text("currency").map(str::to_owned),
         approval: if section.has_value("approval") {

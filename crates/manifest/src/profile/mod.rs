@@ -63,6 +63,8 @@ pub struct Profile {
     pub trust_status: Vec<u16>,
     /// Errors of operations that stop a run.
     pub fatal_errors: Vec<String>,
+    /// Errors of operations that mean that the recipient opted out.
+    pub opt_out_errors: Vec<String>,
     /// The proxy for requests.
     pub proxy: Option<String>,
     /// The account of the rate limit and the guard: the host, unless the profile defines it.

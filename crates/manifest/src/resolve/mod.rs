@@ -419,6 +419,7 @@ fn read_delivery(section: ConfigSection<'_>) -> Option<DeliverySettings> {
             doubtful_envelopes: stop.parse_value("doubtful_envelopes")?,
             same_error_in_a_row: stop.parse_value("same_error_in_a_row")?,
             rejected: stop.parse_value("rejected")?,
+            opted_out: if stop.has_value("opted_out") { Some(stop.parse_value("opted_out")?) } else { None },
             unreachable: if stop.has_value("unreachable") { Some(read_duration(stop, "unreachable")?) } else { None },
         },
     })

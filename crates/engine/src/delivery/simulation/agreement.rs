@@ -132,7 +132,7 @@ impl LedgerPair {
                     .iter()
                     .map(|_| any_outcome(chance))
                     .collect();
-                let settlement = Settlement { run: self.run, envelope, outcomes, evidence: None };
+                let settlement = Settlement { opt_outs: Vec::new(), run: self.run, envelope, outcomes, evidence: None };
                 self.real.settle_envelope(settlement.clone()).await.unwrap();
                 self.model.settle_envelope(FIXED_NOW, settlement).unwrap();
             }

@@ -435,6 +435,10 @@ impl SuppressionList for ProcessLedger {
         unreachable!("nobody asks about them")
     }
 
+    fn count_opt_outs_from<'a>(&'a self, _: &'a str) -> LedgerFuture<'a, u64> {
+        unreachable!("no campaign of these worlds stops because of opt-outs")
+    }
+
     fn find_ended_opt_outs(&self, _: Phone) -> LedgerFuture<'_, Vec<EndedOptOut>> {
         unreachable!("nobody asks about them")
     }

@@ -103,7 +103,13 @@ async fn forgotten_number_leaves_no_bytes_in_ledger_files() {
     }
     let rejected = OperationOutcome::Rejected { error: format!("no route to {}", phone(3)) };
     let evidence = Some(format!("{{\"phone\": {}}}", phone(3)));
-    let settlement = Settlement { run: scene.run.key, envelope: 1, outcomes: vec![accepted(), rejected], evidence };
+    let settlement = Settlement {
+        opt_outs: Vec::new(),
+        run: scene.run.key,
+        envelope: 1,
+        outcomes: vec![accepted(), rejected],
+        evidence,
+    };
     scene.ledger.settle_envelope(settlement).await.unwrap();
     for envelope in 2..=3 {
         scene.settle_envelope(envelope, [accepted(), accepted()]).await;
