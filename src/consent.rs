@@ -591,6 +591,7 @@ mod tests {
             message,
             lifetime: None,
             short_link: None,
+            unsubscribe_link: None,
             max_parts: 1,
             plain: None,
             fields: ExtraProperties::new(),
