@@ -48,7 +48,7 @@ rules! {
             "gateways.yaml: production: { opt_in_words: words.txt }",
             "words.txt: stop",
         ],
-        fix: "write a word, or a phrase of two or three words, on each line; none of them may be an opt-out",
+        fix: "write a word, or a phrase of two or three words, on each line; none of them can be an opt-out",
     }
     error OPT_OUT_WORDS = "opt-out-words" {
         cause: "A line in an opt-out words file is not valid. Recipients who reply with an opt-out word get no more \

@@ -15,6 +15,7 @@ mod recipients;
 mod schedule;
 mod skipped_rows;
 mod texts;
+mod ways_out;
 mod window;
 mod wording;
 
@@ -94,6 +95,8 @@ static TEXTS: &[&Rule] = &[
     &damaged_text::LOST_LETTERS,
     &markup::MARKDOWN,
     &damaged_text::MISREAD_ENCODING,
+    &ways_out::NO_WAY_OUT,
+    &ways_out::REPLIES_IMPOSSIBLE,
     &wording::TWO_SCRIPTS,
     &wording::UNFINISHED_TEXT,
     &expressions::UNUSED_CONSTANT,
@@ -170,7 +173,7 @@ pub fn all_rules() -> impl Iterator<Item = &'static Rule> {
 /// ([`DeliverySettings::limited_by_profile`](campaign_manifest::DeliverySettings::limited_by_profile)).
 #[must_use]
 pub fn check_against_profile(campaign: &Campaign, profile: &Profile) -> Vec<Finding> {
-    let rules: [fn(&Campaign, &Profile) -> Option<Finding>; 9] = [
+    let rules: [fn(&Campaign, &Profile) -> Option<Finding>; 11] = [
         gateway_profile::check_batch_limit,
         gateway_profile::check_rate_limit,
         gateway_profile::check_mandatory,
@@ -180,6 +183,8 @@ pub fn check_against_profile(campaign: &Campaign, profile: &Profile) -> Vec<Find
         window::check_window,
         gateway_profile::check_profile_notices,
         links::check_example_links,
+        ways_out::check_way_out,
+        ways_out::check_possible_replies,
     ];
     rules.into_iter().filter_map(|judge| judge(campaign, profile)).collect()
 }
