@@ -139,12 +139,10 @@ fn worker_refuses_a_mandatory_run_if_its_profile_forbids_it() {
     let sale = service(&gateway, 200).top("mandatory: true").batches_of(5).delivery("rate: 30/s").write();
     let profiles = fs::read_to_string(sale.path("gateways.yaml")).expect("a profile");
     sale.write("strict/gateways.yaml", &format!("{profiles}  policy: {{ mandatory: never }}\n"));
-    let mut command = sale.command(&["worker"]);
-    command.current_dir(sale.path("strict"));
-    let mut worker = Process::start(command);
+    let mut worker = Process::start(sale.command(&["worker", "--gateways", "strict/gateways.yaml"]));
     until("the worker looks for runs", || worker.stdout().contains("sends shards of runs"));
     let run = sale.start(&["--shared"]);
-    until("the worker refuses the run", || worker.stderr().contains("forbids `mandatory: true`"));
+    until("the worker refuses the run", || (worker.stdout() + &worker.stderr()).contains("forbids `mandatory: true`"));
     run.finish().exits(0);
     worker.signal("TERM");
     worker.finish();

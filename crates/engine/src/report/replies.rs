@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::layout::escape_formula;
 use super::{ResultsError, RowRecords, is_owned};
 use campaign_core::domain::{FORGOTTEN, Media, OptOutWords, Phone, Receipt, RecipientReply, ReportedChannel, Row};
-use campaign_ledger::{KeptReceipt, Ledger, LedgerError, OptOut, ReceiptReader, Run};
+use campaign_ledger::{KeptReceipt, Ledger, LedgerError, OptOut, ReceiptReader, Run, reply_source};
 
 /// The columns.
 const HEADER: [&str; 8] = ["run", "row", "to", "channel", "at", "text", "digit", "media"];
@@ -137,16 +137,14 @@ pub async fn find_unclear_replies(ledger: &dyn Ledger, run: &Run) -> Result<Vec<
                 continue;
             }
             let Some(phone) = find_reachable_phone(ledger, run, row).await? else { continue };
-            let replied_at =
-                |kept: &KeptReceipt, reply: &RecipientReply| reply.at.unwrap_or_else(|| kept.reported_at());
-            let opt_ins = receipts.iter().flat_map(|kept| {
-                let replies = kept.receipt.replies.iter().filter(|reply| words.find_opt_in_word(&reply.text).is_some());
-                replies.map(|reply| replied_at(kept, reply))
-            });
-            let opted_in = opt_ins.max();
+            let replied = find_last_opt_in(&words, &receipts);
+            let ended = ledger.find_ended_opt_outs(phone).await?;
+            let ends =
+                ended.iter().filter(|ended| ended.end.by.starts_with(&reply_source(""))).map(|ended| ended.end.at);
+            let opted_in = ends.max().max(replied);
             for kept in &receipts {
                 let channel = kept.receipt.channel.as_ref().map_or("", ReportedChannel::as_str);
-                let is_open = |reply: &RecipientReply| opted_in.is_none_or(|at| replied_at(kept, reply) >= at);
+                let is_open = |reply: &RecipientReply| opted_in.is_none_or(|at| reply_time(kept, reply) >= at);
                 let replies = kept.receipt.replies.iter().filter(|reply| looks_like_opt_out(reply) && is_open(reply));
                 unclear.extend(replies.map(|RecipientReply { at, text, media: _ }| UnclearReply {
                     row,
@@ -159,6 +157,18 @@ pub async fn find_unclear_replies(ledger: &dyn Ledger, run: &Run) -> Result<Vec<
         }
     }
     Ok(unclear)
+}
+
+/// When the recipient of a row last opted in.
+fn find_last_opt_in(words: &OptOutWords, receipts: &[KeptReceipt]) -> Option<Timestamp> {
+    let replies = receipts.iter().flat_map(|kept| kept.receipt.replies.iter().map(move |reply| (kept, reply)));
+    let opt_ins = replies.filter(|(_, reply)| words.find_opt_in_word(&reply.text).is_some());
+    opt_ins.map(|(kept, reply)| reply_time(kept, reply)).max()
+}
+
+/// When a recipient replied, as precisely as known.
+fn reply_time(kept: &KeptReceipt, reply: &RecipientReply) -> Timestamp {
+    reply.at.unwrap_or_else(|| kept.reported_at())
 }
 
 /// The number to which a row was sent, unless it is erased or on the suppression list.
