@@ -79,6 +79,9 @@ impl Consent for TerminalConsent {
     }
 }
 
+/// The fact about opt-outs if messages must arrive.
+const MANDATORY_FACT: &str = "ignored, because of `mandatory: true`";
+
 /// The prompt for a proposal.
 fn proposal_prompt(proposal: &Proposal<'_>) -> ConfirmationPrompt {
     match proposal {
@@ -116,6 +119,9 @@ fn proposal_prompt(proposal: &Proposal<'_>) -> ConfirmationPrompt {
                 false => format!(" of {} planned; the others will not get a message now", format_thousands(planned)),
             };
             prompt.add_fact("recipients", [strong(format_thousands(*number)), rest_of_planned.into()]);
+            if run.suppression.ignores_list() {
+                prompt.add_fact("opt-outs", [caution(MANDATORY_FACT)]);
+            }
             add_cost(&mut prompt, cost.as_ref(), profile.currency.as_deref(), *balance);
             if let Some(rest) = rest {
                 add_local_time(&mut prompt, &rest.inputs, &rest.survey.survey, &rest.rows);
@@ -272,6 +278,9 @@ impl SendingFacts<'_> {
         prompt.add_fact("channels", [channel_orders(campaign).into()]);
         if let Some(senders) = sender_names(campaign) {
             prompt.add_fact("sender", [senders.into()]);
+        }
+        if campaign.brief.mandatory {
+            prompt.add_fact("opt-outs", [caution(MANDATORY_FACT)]);
         }
         let parts = survey.count_parts(rows);
         if parts > rows.len() {
@@ -581,6 +590,7 @@ mod tests {
             message,
             lifetime: None,
             short_link: None,
+            unsubscribe_link: None,
             max_parts: 1,
             plain: None,
             fields: ExtraProperties::new(),

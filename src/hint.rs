@@ -224,7 +224,10 @@ fn unconfirmed_hint(what: &ProposalKind, refusal: ConsentRefusal) -> Option<Stri
 
 fn policy_hint(refusal: &PolicyRefusal, options: &RepeatedOptions) -> String {
     match refusal {
-        PolicyRefusal::Suppressed(_) => format!(
+        PolicyRefusal::Mandatory { gateway } => {
+            format!("send it through another profile, or remove `mandatory: never` from `{gateway}` in gateways.yaml")
+        }
+        PolicyRefusal::Suppressed(..) => format!(
             "remove this recipient's `--to`; the number is on the suppression list (`{}`) or in a `suppress` file",
             options.command("suppress list")
         ),
@@ -292,6 +295,10 @@ fn ledger_hint(error: &LedgerError, options: &RepeatedOptions) -> Option<String>
         LedgerError::Purged { .. } => format!("see the run's counts: `{}`", options.command("status --all")),
         LedgerError::Busy { .. } => "wait until that process ends, then run the same command again".to_owned(),
         LedgerError::Occupied { .. } => "use a database without a ledger".to_owned(),
+        LedgerError::NotUpgraded { .. } => format!(
+            "install this version on all machines, then run `{}`",
+            options.command("ledger upgrade")
+        ),
         LedgerError::TooNew { .. } => "use the version of campaign that wrote the ledger, or a newer one".to_owned(),
         LedgerError::Closed
         | LedgerError::NotCopied { .. }

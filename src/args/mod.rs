@@ -26,7 +26,7 @@ pub(super) use gateway::{
 pub(super) use help::{build_command, build_command_without_environment};
 pub(super) use ledger::{LedgerCommand, LedgerUrl};
 pub(super) use recipients::{
-    EvidenceArgs, FindArgs, ForgetArgs, ImportArgs, NumberArgs, PurgeArgs, RemoveArgs, SuppressCommand,
+    EvidenceArgs, FindArgs, ForgetArgs, ImportArgs, NumberArgs, PurgeArgs, RemoveArgs, ScopeName, SuppressCommand,
     SuppressListArgs, TermsArgs,
 };
 pub(super) use results::{

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgGroup, Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use jiff::SignedDuration;
 use secrecy::SecretString;
 
@@ -140,9 +140,24 @@ pub(crate) struct ImportArgs {
     pub(crate) terms: TermsArgs,
 }
 
+/// The name of a scope that is not one campaign.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ScopeName {
+    /// Marketing messages of all campaigns
+    Marketing,
+    /// All messages, including service messages, unless they are mandatory
+    All,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct TermsArgs {
-    /// Limit the opt-out to this campaign [default: all campaigns]
+    /// What the opt-outs cover
+    ///
+    /// With `remove`, only opt-outs with this scope are removed [default: all of them]. With the other commands, the
+    /// default is `marketing`, or the scope in the file.
+    #[arg(long, value_enum, conflicts_with = "campaign")]
+    pub(crate) scope: Option<ScopeName>,
+    /// Limit the opt-out to marketing of this campaign [default: all campaigns]
     #[arg(long, value_name = "NAME")]
     pub(crate) campaign: Option<String>,
     /// Record this reason

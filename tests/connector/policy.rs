@@ -93,6 +93,21 @@ fn required_consent_holds_for_every_sending_tool() {
 }
 
 #[test]
+fn opt_outs_of_any_scope_hold_for_every_sending_tool() {
+    let gateway = Gateway::accepting();
+    let folder = folder_with_policy(&gateway, "cap: 9/7d");
+    folder.campaign(&["suppress", "add", &format!("+{PHONE}"), "--scope", "all"]).exits(0);
+    folder.campaign(&["suppress", "add", &format!("+{OTHER}"), "--scope", "marketing"]).exits(0);
+    let connector = sending_connector(folder);
+    for phone in [PHONE, OTHER] {
+        for call in calls(phone, "Hi") {
+            expect_refusal(&connector, &call, "opted_out");
+        }
+    }
+    assert!(gateway.sends().is_empty());
+}
+
+#[test]
 fn cap_holds_for_every_sending_tool() {
     let gateway = Gateway::accepting();
     let connector = sending_connector(folder_with_policy(&gateway, "cap: 1/7d"));

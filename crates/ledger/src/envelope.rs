@@ -7,7 +7,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AccountRateLimit, Allowance, Bound, Bounds, ENDED_EARLY, Lease, Ledger, LedgerError, RowState, Run, RunId, SlotWait,
+    AccountRateLimit, Allowance, Bound, Bounds, ENDED_EARLY, Lease, Ledger, LedgerError, OptOut, RowState, Run, RunId,
+    SlotWait,
 };
 use campaign_core::domain::{Addressee, Amount, Chain, OperationKind, OperationOutcome, Row};
 
@@ -99,6 +100,8 @@ pub struct Settlement {
     pub outcomes: Vec<OperationOutcome>,
     /// The body of the answer, if it needs a manual review.
     pub evidence: Option<String>,
+    /// Opt-outs that the gateway reported by rejecting messages. The same commit records them.
+    pub opt_outs: Vec<OptOut>,
 }
 
 /// The range of rows of an envelope.

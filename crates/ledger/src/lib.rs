@@ -92,8 +92,9 @@ pub use shared_runs::{
 pub use sqlite::SqliteLedger;
 pub use stop_kind::StopKind;
 pub use suppression::{
-    Additions, OPTED_OUT, OptOut, OptOutPage, OptOutReach, OptOutRemoval, OptOutScope, RemovalTarget,
-    SuppressedNumbers, SuppressionList, SuppressionPolicy, import_source,
+    Additions, EndedOptOut, OPTED_OUT, OptIn, OptOut, OptOutEnd, OptOutPage, OptOutReach, OptOutRemoval, OptOutScope,
+    RemovalTarget, SuppressedNumbers, SuppressionList, SuppressionPolicy, import_source, rejection_source,
+    reply_source,
 };
 
 use std::future::Future;

@@ -86,6 +86,9 @@ pub struct CampaignBrief {
     /// The purpose of its messages, which decides whether opt-outs apply.
     #[serde(default, skip_serializing_if = "Purpose::is_marketing")]
     pub purpose: Purpose,
+    /// Whether its messages must arrive, even if a recipient opted out of all messages.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mandatory: bool,
     /// The name of the profile; [`SANDBOX`] is built in.
     pub gateway: String,
     /// The endpoint.
@@ -228,6 +231,9 @@ pub struct BreakerSettings {
     pub same_error_in_a_row: NonZeroU32,
     /// The share of answered operations that can be rejected.
     pub rejected: Percentage,
+    /// The share of recipients who can opt out because of the run, if it is limited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opted_out: Option<Percentage>,
     /// How long an unreachable gateway is retried, if the campaign defines it.
     pub unreachable: Option<Duration>,
 }

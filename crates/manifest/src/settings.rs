@@ -142,6 +142,7 @@ impl SettingsCollector<'_> {
         add("profile.policy.cap", profile.cap.map(|cap| cap.to_string().into()));
         add("profile.policy.consent", profile.requires_consent.then(|| "required".into()));
         add("profile.policy.window", profile.window.as_ref().map(|window| window.to_string().into()));
+        add("profile.policy.mandatory", profile.forbids_mandatory.then(|| "never".into()));
         add("profile.approval.above", profile.approval.as_ref().map(|rule| rule.above.into()));
         for (channel, price) in &profile.prices {
             add(&format!("profile.prices.{channel}"), Some(price.to_string().into()));

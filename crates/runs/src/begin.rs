@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::fetch::reconcile_past;
 use super::find::{absolute_file_path, refuse_other_file};
-use super::guard::find_excluded;
+use super::guard::{find_excluded, suppression_policy};
 use super::inputs::Includes;
 use super::launch::{NothingLeft, Preparation, RunOutcome, RunToSend, SelectionNotes, Session};
 use super::plan::check_profile;
@@ -23,7 +23,7 @@ use campaign_engine::delivery::{FrozenInputs, FrozenRun};
 use campaign_engine::report::{find_runs_in_doubt, is_owned};
 use campaign_ledger::{
     CopiesPurpose, Ledger, LedgerError, NewRun, NumberFilter, OccurrenceFilter, OccurrenceOutcome, RowState, Run,
-    RunId, RunProgress, RunUpdate, StopRequest, SuppressedNumbers, SuppressionPolicy, find_occurrence,
+    RunId, RunProgress, RunUpdate, StopRequest, SuppressedNumbers, find_occurrence,
 };
 
 impl Session {
@@ -278,11 +278,7 @@ impl Session {
             recipients: survey.survey.recipients,
             last_row: survey.survey.last_row,
             excluded: survey.survey.left_out.clone(),
-            suppression: SuppressionPolicy {
-                purpose: brief.purpose,
-                loopback: inputs.destination.is_loopback(),
-                version,
-            },
+            suppression: suppression_policy(inputs, version),
             file: Some(absolute_file_path(&inputs.campaign.file)),
             began_at: (self.adapters.clock)(),
             random,

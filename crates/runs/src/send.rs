@@ -11,6 +11,7 @@ use super::end::SentRun;
 use super::find::reload_run;
 use super::guard::combine_caps;
 use super::launch::{RunToSend, Session};
+use super::policy::refuse_mandatory;
 use super::recipient_consent::RowsToJudge;
 use super::resume::list_open_rows;
 use super::{Adapters, Connection, Error, Inputs, RunEvent, RunOutcome, run_blocking};
@@ -23,18 +24,18 @@ use campaign_engine::check::{
     CompiledCampaign, Recipe, RunStart, Survey, check_timing, check_until_over, missing_zone_column,
 };
 use campaign_engine::delivery::{
-    BreakerLimits, Feed, FeedFuture, FrozenRun, Interrupt, SendContext, SendEnding, SendOptions, SendSelection,
-    SendingHours, SendingPasses, SendingRules, ShardSource, SharedPace, Snapshot, Stop, ZoneSource, send_operations,
-    shard_size, start_feed, start_shard_feed,
+    BreakerLimits, Feed, FeedFuture, FrozenRun, Interrupt, RunOptOuts, SendContext, SendEnding, SendOptions,
+    SendSelection, SendingHours, SendingPasses, SendingRules, ShardSource, SharedPace, Snapshot, Stop, ZoneSource,
+    send_operations, shard_size, start_feed, start_shard_feed,
 };
 use campaign_engine::report::{RunFigures, RunTerms};
 use campaign_gateway::{Gateway, RunWebhookUrls};
 use campaign_ledger::{
-    Allowance, Bounds, Claim, EXPIRED, Lease, Ledger, ListReader, OPTED_OUT, Ownership, RowState, RowUpdate, Run,
-    StopKind,
+    Allowance, Bounds, Claim, EXPIRED, Lease, Ledger, ListReader, OPTED_OUT, OptOutReach, OptOutScope, Ownership,
+    RowState, RowUpdate, Run, StopKind,
 };
 use campaign_manifest::{
-    CampaignBrief, DeliverySettings, Destination, Profile, Rate, SendingTerms, SendingWindow, WindowZone,
+    CampaignBrief, DeliverySettings, Destination, Percentage, Profile, Rate, SendingTerms, SendingWindow, WindowZone,
 };
 
 impl Session {
@@ -228,6 +229,7 @@ impl RunSender<'_> {
         compiled: CompiledCampaign<R>,
     ) -> Result<SendEnding, Error> {
         let SendJob { run, frozen, snapshot, shares, .. } = &job;
+        refuse_mandatory(run, self.destination)?;
         let run_observer = Arc::clone(&self.adapters.observer);
         let mut selection = SendSelection {
             rows: job.rows.clone(),
@@ -298,6 +300,7 @@ impl RunSender<'_> {
             proven: proven || self.is_retry || snapshot.has_accepted(),
             first_messages: if destination.is_live() { WARM_UP_TIMEOUT } else { Duration::ZERO },
             sharing: job.shares.as_ref().map(|_| self.shared_conditions(run, rate)),
+            opt_outs: Arc::new(run_opt_outs(run, destination, self.adapters.clock)),
             is_attended: false,
         }
     }
@@ -316,12 +319,24 @@ impl RunSender<'_> {
     }
 }
 
+/// How rejections of a run become opt-outs. Those of a rehearsal do not.
+pub(super) fn run_opt_outs(run: &Run, destination: &Destination, clock: fn() -> Timestamp) -> RunOptOuts {
+    RunOptOuts {
+        errors: destination.profile().map(|profile| profile.opt_out_errors.clone()).unwrap_or_default(),
+        run: run.name(),
+        scope: OptOutScope::from_reply_to(run.suppression.purpose),
+        reach: if destination.is_loopback() { OptOutReach::LoopbackGateways } else { OptOutReach::AllGateways },
+        clock,
+    }
+}
+
 fn breaker_limits(delivery: &DeliverySettings, destination: &Destination, keep_going: bool) -> BreakerLimits {
     let stop_after = &delivery.stop_after;
     BreakerLimits {
         doubtful_envelopes: stop_after.doubtful_envelopes.get(),
         same_error_in_a_row: stop_after.same_error_in_a_row.get(),
         rejected: stop_after.rejected.to_fraction(),
+        opted_out: stop_after.opted_out.map(Percentage::to_fraction),
         unreachable: stop_after.unreachable(destination.profile().is_none_or(Profile::is_loopback)),
         keep_going,
     }

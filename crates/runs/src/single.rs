@@ -20,6 +20,7 @@ use super::policy::{
 use super::ports::confirm;
 use super::recipient_consent::refuse_message_without_consent;
 use super::restore::refuse_backup;
+use super::send::run_opt_outs;
 use super::test_messages::test_edition;
 use super::{
     Adapters, Connection, Consent, Error, Inputs, Proposal, RunEvent, TestMessage, load_hook, read_destination_key,
@@ -36,7 +37,7 @@ use campaign_ledger::{
     BlockRequest, Bounds, DrawOutcome, Lease, RowState, Run, RunActivity, SharedRun, StopKind, SuppressionPolicy,
     is_number_capped,
 };
-use campaign_manifest::Destination;
+use campaign_manifest::{CampaignBrief, Destination};
 
 /// The timeout of an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -51,6 +52,8 @@ pub struct SingleOperation {
     operation: SingleKind,
     endpoint: Endpoint,
     purpose: Purpose,
+    /// Whether it must arrive, so that opt-outs do not apply.
+    mandatory: bool,
     /// The campaign of a test, with its edition.
     of: Option<String>,
     content: MessageContent<Cow<'static, str>>,
@@ -120,7 +123,21 @@ impl SingleOperation {
             SingleKind::Message => (assistant_hours(&destination), assistant_caps(&destination)),
             SingleKind::Lookup | SingleKind::CodeCall | SingleKind::Test => (None, Vec::new()),
         };
-        Self { operation, endpoint, purpose, of: None, content, phone, wanted, destination, key, hours, caps }
+        let mandatory = false;
+        Self {
+            operation,
+            endpoint,
+            purpose,
+            mandatory,
+            of: None,
+            content,
+            phone,
+            wanted,
+            destination,
+            key,
+            hours,
+            caps,
+        }
     }
 
     /// A message of an assistant with a key from the caller and a limit per hour. The profile's policy applies.
@@ -147,7 +164,8 @@ impl SingleOperation {
         let (brief, content) = (&inputs.campaign.brief, message.content.clone());
         let test = Self::with_profile_key(SingleKind::Test, phone, inputs.destination.clone())?;
         let (of, hours) = (Some(test_edition(brief, &message.edition)), test_hours(inputs));
-        Ok(Self { content, endpoint: brief.endpoint, purpose: brief.purpose, of, hours, ..test })
+        let CampaignBrief { endpoint, purpose, mandatory, .. } = *brief;
+        Ok(Self { content, endpoint, purpose, mandatory, of, hours, ..test })
     }
 
     /// The same without sending hours, because that was confirmed.
@@ -295,7 +313,8 @@ impl ConfirmedSingle {
         let passes = hours.as_ref().map(|hours| Arc::new(SendingPasses::for_one_message(Arc::clone(hours))));
         let context = SendContext { ledger, gateway, observer, interrupt, passes };
         let lease = block.lease;
-        let options = build_options(&run, lease, caps, timeout, &destination);
+        let opt_outs = Arc::new(run_opt_outs(&run, &destination, self.adapters.clock));
+        let options = SendOptions { opt_outs, ..build_options(&run, lease, caps, timeout, &destination) };
         let SingleEnding { outcome, stopped: stop, skipped } =
             send_single(options, context, encoded.with_leave_before(leave_by)).await;
         tracing::info!(run = run.name(), row = row.get(), "asked");
@@ -325,7 +344,7 @@ impl SingleOperation {
     /// The run for such operations through the profile: messages by day, tests by campaign, lookups and code calls by
     /// month.
     fn shared_run(&self, adapters: &Adapters) -> SharedRun {
-        let Self { operation, endpoint, purpose, of, destination, .. } = self;
+        let Self { operation, endpoint, purpose, mandatory, of, destination, .. } = self;
         let today = || (adapters.clock)().to_zoned(TimeZone::system()).date();
         SharedRun {
             campaign: operation.campaign_name().to_owned(),
@@ -342,10 +361,15 @@ impl SingleOperation {
             live: destination.is_live(),
             suppression: match (*operation, *purpose) {
                 (SingleKind::Lookup | SingleKind::CodeCall, _) => {
-                    SuppressionPolicy { loopback: destination.is_loopback(), ..SuppressionPolicy::NONE }
+                    SuppressionPolicy { loopback: destination.is_loopback(), ..SuppressionPolicy::SERVICE }
                 }
                 // No list version: each message is checked against the current suppression list.
-                (_, purpose) => SuppressionPolicy { purpose, loopback: destination.is_loopback(), version: 0 },
+                (_, purpose) => SuppressionPolicy {
+                    purpose,
+                    mandatory: *mandatory,
+                    loopback: destination.is_loopback(),
+                    version: 0,
+                },
             },
         }
     }

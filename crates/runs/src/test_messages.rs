@@ -137,7 +137,7 @@ impl TestOrder<'_> {
         let mut singles = singles.collect::<Result<Vec<_>, _>>()?;
         let held = find_suppressed(adapters.ledger.as_ref(), inputs, phones).await?;
         if !held.is_empty() {
-            return Err(PolicyRefusal::Suppressed(held).into());
+            return Err(PolicyRefusal::Suppressed(held, inputs.campaign.brief.purpose).into());
         }
         refuse_tests_without_consent(inputs, phones, (adapters.clock)()).await?;
         self.find_approval(&adapters).await?;

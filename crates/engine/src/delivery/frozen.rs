@@ -107,6 +107,7 @@ impl FrozenInputs {
             gateway: _,
             edition,
             purpose,
+            mandatory,
             endpoint,
             timezone,
             columns,
@@ -131,6 +132,7 @@ impl FrozenInputs {
         };
         note(*endpoint != now.endpoint, "`endpoint`");
         note(*purpose != now.purpose, "`purpose`");
+        note(*mandatory != now.mandatory, "`mandatory`");
         note(*timezone != now.timezone, "`timezone`");
         note(*edition != now.edition, "`edition`");
         note(*columns != now.columns, "`recipients.columns`");

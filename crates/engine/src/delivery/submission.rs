@@ -195,10 +195,17 @@ impl Submitter {
     ///
     /// # Errors
     /// If the outcome cannot be recorded; then the intent stays, and the messages are in doubt.
-    pub(super) async fn record_outcome(&self, number: u32, reply: &GatewayReply) -> Result<(), LedgerError> {
+    pub(super) async fn record_outcome(
+        &self,
+        number: u32,
+        envelope: &Envelope,
+        reply: &GatewayReply,
+    ) -> Result<(), LedgerError> {
         self.watchdog.enter_step(WatchedEnvelope::Envelope(number), WaitStep::Outcome);
         let (run, outcomes, evidence) = (self.options.lease.run, reply.outcomes.clone(), reply.evidence.clone());
-        self.context.ledger.settle_envelope(Settlement { run, envelope: number, outcomes, evidence }).await?;
+        let opt_outs = self.options.opt_outs.read_reply(envelope, reply);
+        let settlement = Settlement { run, envelope: number, outcomes, evidence, opt_outs };
+        self.context.ledger.settle_envelope(settlement).await?;
         failpoint::pass("outcome.kept");
         tracing::debug!(envelope = number, "outcome kept");
         Ok(())

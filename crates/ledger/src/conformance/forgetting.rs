@@ -11,7 +11,7 @@ use crate::{
     BlockRequest, Bounds, CapQuery, ConsentBlockBuilder, ConsentEvidence, ForgetOrder, Intent, Ledger, LedgerError,
     NewReceipt, NumberFilter, OPTED_OUT, OptOut, OptOutReach, OptOutRemoval, OptOutScope, Ownership, Permit,
     ReceiptOutcome, RemovalTarget, RowSpan, RowState, Run, RunEnd, RunFilter, RunId, RunProgress, RunUpdate,
-    Settlement, StateCounts,
+    Settlement, StateCounts, SuppressionPolicy,
 };
 use campaign_core::domain::{
     Addressee, Budget, ConsentCells, FrequencyCap, GatewayMessageId, OperationOutcome, Phone, Receipt, ReceiptSource,
@@ -21,7 +21,7 @@ use campaign_core::domain::{
 fn opt_out(phone: Phone) -> OptOut {
     OptOut {
         who: phone.into(),
-        scope: OptOutScope::Everything,
+        scope: OptOutScope::Marketing,
         reach: OptOutReach::AllGateways,
         reason: "forgotten".into(),
         source: "olena".into(),
@@ -43,7 +43,7 @@ fn reply_receipt(row: u32, run: RunId) -> NewReceipt {
     let (digit, error) = (Some("5".to_owned()), Some(format!("{} is busy", phone(row))));
     let receipt =
         Receipt { replies: vec![reply], digit, error, ..Receipt::new(ReceiptSource::Webhook, Status::Delivered) };
-    NewReceipt { run, row: Row::new(row), order: None, receipt, opt_out: None }
+    NewReceipt { run, row: Row::new(row), order: None, receipt, opt_out: None, opt_in: None }
 }
 
 pub(super) async fn forgotten_number_leaves_every_record_and_no_other_does<L: Ledger>(scene: Scene<L>) {
@@ -59,7 +59,11 @@ pub(super) async fn forgotten_number_leaves_every_record_and_no_other_does<L: Le
         OperationOutcome::Rejected { error: reported(3) },
     ];
     let evidence = Some(format!("[{}, {}]", phone(2), phone(3)));
-    scene.ledger.settle_envelope(Settlement { run: scene.run.key, envelope: 1, outcomes, evidence }).await.unwrap();
+    scene
+        .ledger
+        .settle_envelope(Settlement { opt_outs: Vec::new(), run: scene.run.key, envelope: 1, outcomes, evidence })
+        .await
+        .unwrap();
     scene.settle_envelope(2, [rejected(), accepted()]).await;
     scene.ledger.store_receipts(vec![reply_receipt(2, scene.run.key), reply_receipt(3, scene.run.key)]).await.unwrap();
     let states = scene.row_states().await;
@@ -93,7 +97,7 @@ pub(super) async fn forgotten_number_is_guarded_and_suppressed_by_its_hash<L: Le
     forget_row(&scene, 2).await;
     forget_row(&scene, 3).await;
     assert_eq!(scene.guarded_rows().await, [2], "rejected rows have no message");
-    let held = scene.ledger.load_suppressed_numbers("sale", false).await.unwrap().numbers;
+    let held = scene.ledger.load_suppressed_numbers("sale", SuppressionPolicy::default()).await.unwrap().numbers;
     assert!([2, 3].iter().all(|row| held.contains(phone(*row))) && !held.contains(phone(4)));
     let listed = scene.ledger.find_opt_outs(phone(2)).await.unwrap();
     assert_eq!(listed.len(), 1);
@@ -104,7 +108,15 @@ pub(super) async fn forgotten_number_is_guarded_and_suppressed_by_its_hash<L: Le
     let removal =
         OptOutRemoval { target: RemovalTarget::Number { phone: phone(2), scope: None }, by: "olena".into(), why: None };
     assert_eq!(scene.ledger.remove_opt_outs(removal).await.unwrap(), listed);
-    assert!(!scene.ledger.load_suppressed_numbers("sale", false).await.unwrap().numbers.contains(phone(2)));
+    assert!(
+        !scene
+            .ledger
+            .load_suppressed_numbers("sale", SuppressionPolicy::default())
+            .await
+            .unwrap()
+            .numbers
+            .contains(phone(2))
+    );
     assert_eq!(scene.guarded_rows().await, [2], "the row still has its message");
 }
 

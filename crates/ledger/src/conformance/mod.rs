@@ -193,6 +193,9 @@ promises! {
         opt_out_before_the_intent_skips_the_row,
         rows_are_skipped_with_a_reason_by_the_lease_holder,
         run_is_suppressed_only_by_its_policy,
+        scope_of_an_opt_out_decides_which_purpose_it_covers,
+        reply_opts_out_of_all_messages_once_all_processes_know,
+        reply_ends_earlier_opt_outs_from_the_message_it_answers,
         run_with_the_current_list_version_is_not_checked_again,
         opt_out_between_attempts_skips_the_row_and_keeps_doubt;
     forgetting:

@@ -331,7 +331,8 @@ impl LedgerContents {
         }
     }
 
-    pub fn settle_envelope(&mut self, now: i64, settlement: Settlement) -> Result<(), LedgerError> {
+    pub fn settle_envelope(&mut self, now: i64, mut settlement: Settlement) -> Result<(), LedgerError> {
+        self.opt_outs.add_opt_outs(std::mem::take(&mut settlement.opt_outs));
         self.stored_run_mut(settlement.run)?.settle_envelope(parse_instant(now)?, settlement)
     }
 

@@ -35,6 +35,7 @@ pub(super) fn migrations() -> Vec<Migration> {
         ("approval rules of accounts", APPROVAL_RULES),
         ("recent single messages", REPEATS),
         ("evidence of consent", CONSENTS),
+        ("scopes of opt-outs", SCOPES),
     ];
     let migration = |(version, (what, sql)): (i64, (&'static str, &'static str))| {
         Migration::new(version, what.into(), MigrationType::Simple, sql.into_sql_str(), false)
@@ -305,6 +306,13 @@ const CONSENTS: &str = "
         sum INTEGER NOT NULL,
         PRIMARY KEY (run, first_row)
     ) STRICT;
+";
+
+/// Opt-outs from all messages, and runs that must arrive. Runs planned before are checked against the list again. The
+/// opt-outs because of a run are counted while it is sent.
+const SCOPES: &str = "
+    UPDATE opt_out_list SET version = version + 1;
+    CREATE INDEX opt_outs_by_source ON opt_outs (source) WHERE removed_at IS NULL;
 ";
 
 /// The first schema.

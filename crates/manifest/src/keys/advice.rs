@@ -244,7 +244,7 @@ const PROTECTIONS: [Protection; 5] = [
 ];
 
 /// Keys that hold back messages or stop a run: without them, more messages are sent.
-const GUARD_KEYS: [&str; 17] = [
+const GUARD_KEYS: [&str; 18] = [
     "above",
     "approval",
     "batch_limit",
@@ -254,6 +254,7 @@ const GUARD_KEYS: [&str; 17] = [
     "fatal_errors",
     "holdout",
     "limits",
+    "opt_out_errors",
     "opt_out_words",
     "per_day",
     "policy",
@@ -265,7 +266,8 @@ const GUARD_KEYS: [&str; 17] = [
 ];
 
 /// Keys that allow more than their default. They are suggested only for a single typing mistake.
-const LOOSENING_KEYS: [&str; 5] = ["edition", "local", "max_invalid", "sender_verified", "trust_status"];
+const LOOSENING_KEYS: [&str; 7] =
+    ["edition", "local", "mandatory", "max_invalid", "opt_in_words", "sender_verified", "trust_status"];
 
 /// Whether advice must not suggest the key for the typed name, because it would protect less than the author probably
 /// intended.

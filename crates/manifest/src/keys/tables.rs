@@ -14,9 +14,13 @@ pub(crate) static CAMPAIGN: &[KeySpec] = &[
     KeySpec::new("edition", ValueShape::Template, "\"{{ today }}\"")
         .with_doc("Distinguishes repeats of the campaign. Each number gets at most one message per edition."),
     KeySpec::new("purpose", ValueShape::OneOf(&["marketing", "service"]), "marketing")
-        .with_doc("What the messages are for. `marketing` skips recipients who opted out; `service` (codes, orders) \
-            does not. Defaults to `service` for number lookups and verification calls, otherwise to \
-            `marketing`."),
+        .with_doc("What the messages are for. `marketing` skips recipients who opted out of marketing or of all \
+            messages; `service` (codes, orders) skips only those who opted out of all messages. Defaults to `service` \
+            for number lookups and verification calls, otherwise to `marketing`."),
+    KeySpec::new("mandatory", ValueShape::Bool, "true")
+        .with_doc("Sends messages that must arrive, such as security warnings, even to recipients who opted out of all \
+            messages. Needs `purpose: service`.")
+        .default("false"),
     KeySpec::new("consent", ValueShape::OneOf(&["required"]), "required")
         .with_doc("Sends marketing only to recipients with consent, as `recipients.consent` records it. Service messages \
             need none."),
@@ -338,6 +342,10 @@ static STOP_AFTER: &[KeySpec] = &[
     KeySpec::new("rejected", ValueShape::Share, "20%")
         .with_doc("The share of rejected messages among those that the gateway has responded to.")
         .default("20%"),
+    KeySpec::new("opted_out", ValueShape::Share, "1%").with_doc(
+        "The share of recipients who opt out because of the run: by a reply, or because the gateway rejects their \
+         message with one of `opt_out_errors`. Applies once 200 messages were sent.",
+    ),
     KeySpec::new("unreachable", ValueShape::Seconds { least: 1, most: 604_800 }, "30m").with_doc(
         "How long to retry if the gateway cannot be reached. Defaults to 30m, or to 10s for a gateway on this \
          machine and in rehearsals.",
@@ -471,6 +479,15 @@ pub(crate) static PROFILE: &[KeySpec] = &[
     KeySpec::new("fatal_errors", ValueShape::List { of: &ERROR_TEXT, least: 0, most: 100 }, "[Not enough money]")
         .with_doc("Errors that stop a run as soon as a single message is rejected with one of them.")
         .default("[Not enough money]"),
+    KeySpec::new(
+        "opt_out_errors",
+        ValueShape::List { of: &ERROR_TEXT, least: 0, most: 100 },
+        "[Number is in stop list]",
+    )
+    .with_doc(
+        "Errors that mean that a recipient opted out. A message that is rejected with one of them opts its \
+            recipient out.",
+    ),
     KeySpec::new("proxy", ValueShape::Line, "http://proxy.example:3128")
         .with_doc("The proxy for requests. Proxy settings in the environment are ignored."),
     KeySpec::new("account", ValueShape::Line, "main")
@@ -489,6 +506,8 @@ pub(crate) static PROFILE: &[KeySpec] = &[
     .with_doc("Where the gateway sends delivery receipts: the public address of `serve --hooks`."),
     KeySpec::new("opt_out_words", ValueShape::Line, "opt-out-words.txt")
         .with_doc("A file of additional opt-out words, one per line."),
+    KeySpec::new("opt_in_words", ValueShape::Line, "opt-in-words.txt")
+        .with_doc("A file of additional words with which recipients opt in again, one per line."),
     KeySpec::new("policy", ValueShape::Map(POLICY), "{ cap: 3/7d }")
         .with_doc("Rules for every campaign that uses this profile. A campaign can only make them stricter."),
     KeySpec::new("approval", ValueShape::Map(APPROVAL), "{ above: 1000, by: { Olha: ed25519:… } }").with_doc(
@@ -518,6 +537,8 @@ static POLICY: &[KeySpec] = &[
         .with_doc("Sends marketing only to recipients with consent, as in a campaign with `consent: required`."),
     KeySpec::new("suppress", ValueShape::List { of: &SUPPRESS, least: 0, most: 100 }, "[stop.csv]")
         .with_doc("Suppression lists for every campaign that uses this profile, relative to this file."),
+    KeySpec::new("mandatory", ValueShape::OneOf(&["never"]), "never")
+        .with_doc("Forbids campaigns with `mandatory: true`, so that every message respects opt-outs."),
     KeySpec::new("notify", ValueShape::Map(NOTIFY), "{ url: { env: SLACK_URL }, preset: slack }").with_doc(
         "Notifications about live runs, in addition to those set in the campaign. Program paths are \
             relative to this file.",

@@ -1,4 +1,4 @@
-//! Reading of gateways.yaml: profiles, their policies and opt-out words.
+//! Reading of gateways.yaml: profiles, their policies, and words in replies.
 
 use std::ops::Range;
 
@@ -15,8 +15,8 @@ use crate::resource::list_profile_resources;
 use crate::window::{self, ColumnSupport};
 use crate::yaml::{self, MapEntry, Node};
 use crate::{CampaignPath, CampaignPaths, PathScope, Rate, SendingWindow};
-use campaign_core::domain::{Amount, Channel, MAX_OPT_OUT_WORDS, OptOutWords, ParseRegionError};
-use campaign_core::finding::{Finding, SourceText, rules};
+use campaign_core::domain::{Amount, Channel, MAX_OPT_OUT_WORDS, OptOutWords, ParseRegionError, Purpose};
+use campaign_core::finding::{Finding, Rule, SourceText, rules};
 
 /// The remedy for a file without profiles.
 const ADD_PROFILE: &str =
@@ -102,10 +102,12 @@ fn read_profile(entry: &MapEntry, paths: &CampaignPaths, report: &mut FindingCol
         cap: section.subsection("policy").parse_cap("cap"),
         suppress: read_suppress_files(section.subsection("policy"), paths, report),
         requires_consent: section.subsection("policy").has_value("consent"),
+        forbids_mandatory: section.subsection("policy").has_value("mandatory"),
         window: read_window(section.subsection("policy"), report)?,
         notify: read_notify(section.subsection("policy"), paths, report),
         trust_status: section.parse_items("trust_status"),
         fatal_errors: texts("fatal_errors"),
+        opt_out_errors: texts("opt_out_errors"),
         prices: read_prices(section.subsection("prices")),
         currency: section.text("currency").map(str::to_owned),
         approval: if section.has_value("approval") {
@@ -118,7 +120,8 @@ fn read_profile(entry: &MapEntry, paths: &CampaignPaths, report: &mut FindingCol
         } else {
             None
         },
-        opt_out_words: read_opt_out_words(section, paths, report)?,
+        opt_out_words: read_words(section, WordFile::OptOut, paths, report)?,
+        opt_in_words: read_words(section, WordFile::OptIn, paths, report)?,
         sender_verified: texts("sender_verified"),
         resources: list_profile_resources(&entry.value),
         proxy,
@@ -283,14 +286,67 @@ pub(super) fn read_suppress_files(
     read_suppression_files(policy, "policy", |name, _| paths.resolve_path(name).ok(), region)
 }
 
-/// The words in the file of `opt_out_words`; empty without one.
-pub(super) fn read_opt_out_words(
+/// A file of words in replies.
+#[derive(Clone, Copy)]
+enum WordFile {
+    /// Words that opt out.
+    OptOut,
+    /// Words that opt in again.
+    OptIn,
+}
+
+impl WordFile {
+    /// The key of the profile.
+    fn key(self) -> &'static str {
+        match self {
+            WordFile::OptOut => "opt_out_words",
+            WordFile::OptIn => "opt_in_words",
+        }
+    }
+
+    /// The adjective of its words.
+    fn adjective(self) -> &'static str {
+        match self {
+            WordFile::OptOut => "opt-out",
+            WordFile::OptIn => "opt-in",
+        }
+    }
+
+    /// The rule about its lines.
+    fn rule(self) -> &'static Rule {
+        match self {
+            WordFile::OptOut => &rules::OPT_OUT_WORDS,
+            WordFile::OptIn => &rules::OPT_IN_WORDS,
+        }
+    }
+
+    /// The known word that makes another word redundant.
+    fn find_same(self, known: &OptOutWords, word: &str) -> Option<String> {
+        let same = match self {
+            WordFile::OptOut => known.find_covering_word(word),
+            WordFile::OptIn => known.find_opt_in_word(word),
+        };
+        same.map(str::to_owned)
+    }
+
+    /// These words and another one.
+    fn add_word(self, known: OptOutWords, word: &str) -> OptOutWords {
+        match self {
+            WordFile::OptOut => known.with_words([word.to_owned()]),
+            WordFile::OptIn => known.with_opt_in_words([word.to_owned()]),
+        }
+    }
+}
+
+/// The words in a file of words; empty without one.
+fn read_words(
     section: ConfigSection<'_>,
+    file: WordFile,
     paths: &CampaignPaths,
     report: &mut FindingCollector,
 ) -> Option<Vec<String>> {
-    let Some((name, span)) = section.typed_text("opt_out_words") else { return Some(Vec::new()) };
-    let LoadedFile { value, findings, .. } = load_words(&paths.resolve_path(name).ok()?);
+    let Some((name, span)) = section.typed_text(file.key()) else { return Some(Vec::new()) };
+    let LoadedFile { value, findings, .. } = load_words(&paths.resolve_path(name).ok()?, file);
     for finding in findings {
         match finding.place {
             Some(_) => report.findings.push(finding),
@@ -300,9 +356,15 @@ pub(super) fn read_opt_out_words(
     value
 }
 
+/// Whether a word opts out if it answers marketing.
+fn opts_out(word: &str) -> bool {
+    OptOutWords::default().read_reply(word, Purpose::Marketing).may_opt_out()
+}
+
 /// The words in a file: one on each line, or two or three that belong together; lines with `#` are comments.
-fn load_words(path: &CampaignPath) -> LoadedFile<Vec<String>> {
-    let source = match read_source(path, "the opt-out words file") {
+fn load_words(path: &CampaignPath, file: WordFile) -> LoadedFile<Vec<String>> {
+    let (rule, adjective) = (file.rule(), file.adjective());
+    let source = match read_source(path, &format!("the {adjective} words file")) {
         Ok(source) => source,
         Err(finding) => return LoadedFile::new(None, vec![*finding]),
     };
@@ -311,39 +373,45 @@ fn load_words(path: &CampaignPath) -> LoadedFile<Vec<String>> {
     for (word, span) in split_lines(source.text()) {
         match OptOutWords::count_words(word) {
             0 => {
-                let finding =
-                    Finding::new(&rules::OPT_OUT_WORDS, format!("`{word}` contains neither a letter nor a digit"));
+                let finding = Finding::new(rule, format!("`{word}` contains neither a letter nor a digit"));
                 report.add(&span, finding.help("write a word, or start the line with `#` to make it a comment"));
             }
             count if count > MAX_OPT_OUT_WORDS => {
-                let what =
-                    format!("`{word}` has {count} words, but an opt-out phrase can have at most {MAX_OPT_OUT_WORDS}");
-                let help = "write only the first words; in a short reply, any words after them are ignored";
-                report.add(&span, Finding::new(&rules::OPT_OUT_WORDS, what).help(help));
+                let what = format!(
+                    "`{word}` has {count} words, but an {adjective} phrase can have at most {MAX_OPT_OUT_WORDS}"
+                );
+                let help = match file {
+                    WordFile::OptOut => {
+                        "write only the first words; in a short reply, any words after them are ignored"
+                    }
+                    WordFile::OptIn => "write a shorter phrase; it must be the entire reply",
+                };
+                report.add(&span, Finding::new(rule, what).help(help));
             }
-            _ => match known.find_covering_word(word) {
+            _ if matches!(file, WordFile::OptIn) && opts_out(word) => {
+                let what = format!("`{word}` is an opt-out, so it cannot be an opt-in");
+                report.add(&span, Finding::new(rule, what).help("remove this line"));
+            }
+            _ => match file.find_same(&known, word) {
                 Some(same) => {
                     let what = if same == word {
                         "is already a built-in word".to_owned()
                     } else {
                         format!("is the same as `{same}`")
                     };
-                    let finding = Finding::new(&rules::OPT_OUT_WORDS, format!("`{word}` {what}")).as_warning();
+                    let finding = Finding::new(rule, format!("`{word}` {what}")).as_warning();
                     report.add(&span, finding.help("remove this line; case and look-alike letters make no difference"));
                 }
                 None => {
-                    known = known.with_words([word.to_owned()]);
+                    known = file.add_word(known, word);
                     words.push(word.to_owned());
                 }
             },
         }
     }
     if words.is_empty() && report.findings.is_empty() {
-        let finding = Finding::new(&rules::OPT_OUT_WORDS, "the file contains no words");
-        report.add(
-            &(0..0),
-            finding.help("write one word per line, or remove `opt_out_words` to use only the built-in words"),
-        );
+        let help = format!("write one word per line, or remove `{}` to use only the built-in words", file.key());
+        report.add(&(0..0), Finding::new(rule, "the file contains no words").help(help));
     }
     LoadedFile::new(Some(words), report.into_findings())
 }
@@ -562,7 +630,7 @@ mod opt_out_words_tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("words.txt");
         std::fs::write(&file, text).unwrap();
-        let LoadedFile { value, findings, .. } = load_words(&CampaignPath::anywhere(file));
+        let LoadedFile { value, findings, .. } = load_words(&CampaignPath::anywhere(file), WordFile::OptOut);
         let place = |finding: &Finding| {
             let place = finding.place.clone().unwrap();
             assert!(place.source.path().ends_with("words.txt") && *finding.rule == rules::OPT_OUT_WORDS, "{finding:?}");
@@ -587,7 +655,7 @@ mod opt_out_words_tests {
 
     #[test]
     fn missing_file_is_reported() {
-        let loaded = load_words(&CampaignPath::anywhere("no/words.txt"));
+        let loaded = load_words(&CampaignPath::anywhere("no/words.txt"), WordFile::OptOut);
         assert_eq!(loaded.findings[0].message, "the opt-out words file `no/words.txt` does not exist");
     }
 }

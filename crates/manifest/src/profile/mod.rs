@@ -55,6 +55,8 @@ pub struct Profile {
     pub suppress: Vec<SuppressionFile>,
     /// Whether marketing needs the recipient's consent, whatever a campaign defines.
     pub requires_consent: bool,
+    /// Whether campaigns must respect opt-outs, so that none of them can be mandatory.
+    pub forbids_mandatory: bool,
     /// The sending window, whatever a campaign defines.
     pub window: Option<SendingWindow>,
     /// Notifications in addition to those of a campaign.
@@ -63,6 +65,8 @@ pub struct Profile {
     pub trust_status: Vec<u16>,
     /// Errors of operations that stop a run.
     pub fatal_errors: Vec<String>,
+    /// Errors of operations that mean that the recipient opted out.
+    pub opt_out_errors: Vec<String>,
     /// The proxy for requests.
     pub proxy: Option<String>,
     /// The account of the rate limit and the guard: the host, unless the profile defines it.
@@ -77,6 +81,8 @@ pub struct Profile {
     pub hook: Option<WebhookSettings>,
     /// Opt-out words besides the built-in ones.
     pub opt_out_words: Vec<String>,
+    /// Opt-in words besides the built-in ones.
+    pub opt_in_words: Vec<String>,
     /// The gateway's terms for a verified sender name; the contract leaves the set open (contract 2.5).
     pub sender_verified: Vec<String>,
     /// Its programs, addresses and sources besides the endpoints.

@@ -135,6 +135,7 @@ impl Resolver<'_> {
                 name,
                 edition,
                 purpose: self.or_default(root, |root| read_purpose(root, &content))?,
+                mandatory: self.resolve_mandatory(root, &content)?,
                 gateway: self.or_default(root, |root| root.text("gateway"))?.to_owned(),
                 endpoint: self.or_default(root, read_endpoint)?,
                 timezone,
@@ -318,6 +319,20 @@ impl Resolver<'_> {
         self.report.add(span, finding);
     }
 
+    /// Whether the messages must arrive. Marketing never must.
+    fn resolve_mandatory(&mut self, root: ConfigSection<'_>, content: &MessageContent<NamedTemplate>) -> Option<bool> {
+        let mandatory = self.or_default(root, |root| root.parse_value("mandatory"))?;
+        if let Some((_, span)) = root.typed_text("mandatory")
+            && mandatory
+            && read_purpose(root, content) == Some(Purpose::Marketing)
+        {
+            let finding = Finding::new(&rules::MANDATORY_MARKETING, "marketing cannot be `mandatory`");
+            self.report
+                .add(span, finding.help("remove `mandatory`, or write `purpose: service` if this is no marketing"));
+        }
+        Some(mandatory)
+    }
+
     /// Reports a policy that sends rows in doubt again if that could do harm.
     fn refuse_resending<'c>(
         &mut self,
@@ -409,6 +424,7 @@ fn read_delivery(section: ConfigSection<'_>) -> Option<DeliverySettings> {
             doubtful_envelopes: stop.parse_value("doubtful_envelopes")?,
             same_error_in_a_row: stop.parse_value("same_error_in_a_row")?,
             rejected: stop.parse_value("rejected")?,
+            opted_out: if stop.has_value("opted_out") { Some(stop.parse_value("opted_out")?) } else { None },
             unreachable: if stop.has_value("unreachable") { Some(read_duration(stop, "unreachable")?) } else { None },
         },
     })

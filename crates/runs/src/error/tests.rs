@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::*;
 use crate::{AccountView, HeldRecipient, ScheduleChange, SkippedRetries};
-use campaign_core::domain::Phone;
+use campaign_core::domain::{Phone, Purpose};
 use campaign_gateway::FailureCause;
 use campaign_ledger::RowState;
 
@@ -118,7 +118,8 @@ fn refusal_errors() -> Vec<Error> {
         changed(list(), None),
         changed(InputChanges::Campaign(vec!["`vars`".to_owned()]), Some(edition)),
         changed(InputChanges::Copies { place: "runs/sale@1".to_owned(), damaged: true }, None),
-        Error::Policy(PolicyRefusal::Suppressed(vec![held])),
+        Error::Policy(PolicyRefusal::Suppressed(vec![held], Purpose::Marketing)),
+        Error::Policy(PolicyRefusal::Mandatory { gateway: gateway() }),
         Error::Policy(PolicyRefusal::OutsideWindow { opens: None }),
         Error::Policy(PolicyRefusal::Capped),
         Error::Policy(PolicyRefusal::TooManyTests { number: 3, most: 2 }),

@@ -246,9 +246,10 @@ impl From<Error> for ToolError {
             Error::Input(why) => Self::invalid_argument(why),
             Error::Policy(refusal) => match refusal {
                 PolicyRefusal::OutsideWindow { opens } => Self::outside_window(opens.as_ref()),
-                PolicyRefusal::Suppressed(_) => Self::opted_out(),
+                PolicyRefusal::Suppressed(..) => Self::opted_out(),
                 PolicyRefusal::NoConsent(_) => Self::no_consent(),
                 PolicyRefusal::Capped => Self::cap_reached(),
+                PolicyRefusal::Mandatory { .. } => Self::new("not_allowed", "the profile forbids mandatory messages"),
                 PolicyRefusal::TooManyTests { .. } | PolicyRefusal::UnapprovedTests { .. } => {
                     Self::new("not_allowed", "assistants cannot send test messages")
                 }

@@ -14,6 +14,7 @@ mod markup;
 mod recipients;
 mod schedule;
 mod skipped_rows;
+mod ways_out;
 mod window;
 mod wording;
 
@@ -58,6 +59,7 @@ static CAMPAIGN: &[&Rule] = &[
     &window::CLOSED_WINDOW,
     &window::FALLBACK_OUTSIDE,
     &window::LATE_FALLBACK,
+    &gateway_profile::MANDATORY_FORBIDDEN,
     &gateway_profile::MISSING_ENDPOINT,
     &gateway_profile::MISSING_HOOK,
     &gateway_profile::MISSING_PRICE,
@@ -96,6 +98,8 @@ static TEXTS: &[&Rule] = &[
     &damaged_text::LOST_LETTERS,
     &markup::MARKDOWN,
     &damaged_text::MISREAD_ENCODING,
+    &ways_out::NO_WAY_OUT,
+    &ways_out::REPLIES_IMPOSSIBLE,
     &wording::TWO_SCRIPTS,
     &wording::UNFINISHED_TEXT,
     &expressions::UNUSED_CONSTANT,
@@ -173,15 +177,18 @@ pub fn all_rules() -> impl Iterator<Item = &'static Rule> {
 /// ([`DeliverySettings::limited_by_profile`](campaign_manifest::DeliverySettings::limited_by_profile)).
 #[must_use]
 pub fn check_against_profile(campaign: &Campaign, profile: &Profile) -> Vec<Finding> {
-    let rules: [fn(&Campaign, &Profile) -> Option<Finding>; 8] = [
+    let rules: [fn(&Campaign, &Profile) -> Option<Finding>; 11] = [
         gateway_profile::check_batch_limit,
         gateway_profile::check_rate_limit,
+        gateway_profile::check_mandatory,
         gateway_profile::check_endpoint,
         gateway_profile::check_webhook_address,
         gateway_profile::check_prices,
         window::check_window,
         gateway_profile::check_profile_notices,
         links::check_example_links,
+        ways_out::check_way_out,
+        ways_out::check_possible_replies,
     ];
     rules.into_iter().filter_map(|judge| judge(campaign, profile)).collect()
 }

@@ -18,14 +18,14 @@ use campaign_ledger::memory::{LedgerContents, StoredRun};
 use campaign_ledger::{
     AccountRateLimit, ActiveSchedule, Additions, Allowance, ApprovalFilter, AskedRow, BlockRequest, CampaignLock,
     CampaignLockInfo, Claim, ConsentBlock, ConsentEvidence, ConsentStore, Copies, CopiesPurpose, DamagedOccurrence,
-    DamagedPlan, DamagedRun, DamagedSchedule, DrawOutcome, DrawRefusal, EnvelopeRecord, EnvelopeSummary, ExcludedRows,
-    ForgetOrder, Forgetting, HostChange, InquiryPermit, Intent, Lease, Ledger, LedgerError, LedgerFuture,
+    DamagedPlan, DamagedRun, DamagedSchedule, DrawOutcome, DrawRefusal, EndedOptOut, EnvelopeRecord, EnvelopeSummary,
+    ExcludedRows, ForgetOrder, Forgetting, HostChange, InquiryPermit, Intent, Lease, Ledger, LedgerError, LedgerFuture,
     LedgerMaintenance, LedgerProperties, NewCopies, NewNotification, NewReceipt, NewRun, Notification,
     NotificationOutcome, NotificationQueue, NumberFilter, NumberSet, OccurrenceFilter, OccurrenceKey, OccurrenceRecord,
     OptOut, OptOutPage, OptOutRemoval, OwnedBlock, Ownership, Permit, Plan, PlanRecord, PlanStore, ReceiptOutcome,
     ReceiptStore, RepeatGuard, RowEvent, RowReceipts, RowSpan, RowUpdate, Run, RunEnd, RunFilter, RunId, RunUpdate,
     ScheduleOrder, ScheduleStore, Settlement, SharedRun, SkipCondition, SlotWait, StateCounts, StopRequest,
-    StoredApproval, StoredApprovalRule, StrayCopies, SuppressedNumbers, SuppressionList,
+    StoredApproval, StoredApprovalRule, StrayCopies, SuppressedNumbers, SuppressionList, SuppressionPolicy,
 };
 
 /// The time of a commit before and after the moment from which it is durable.
@@ -400,11 +400,19 @@ impl SuppressionList for ProcessLedger {
         unreachable!("nothing is imported")
     }
 
-    fn load_suppressed_numbers<'a>(&'a self, _: &'a str, _: bool) -> LedgerFuture<'a, SuppressedNumbers> {
+    fn load_suppressed_numbers<'a>(&'a self, _: &'a str, _: SuppressionPolicy) -> LedgerFuture<'a, SuppressedNumbers> {
         unreachable!("nobody has opted out when a run of these worlds is planned")
     }
 
     fn find_opt_outs(&self, _: Phone) -> LedgerFuture<'_, Vec<OptOut>> {
+        unreachable!("nobody asks about them")
+    }
+
+    fn count_opt_outs_from<'a>(&'a self, _: &'a str) -> LedgerFuture<'a, u64> {
+        unreachable!("no campaign of these worlds stops because of opt-outs")
+    }
+
+    fn find_ended_opt_outs(&self, _: Phone) -> LedgerFuture<'_, Vec<EndedOptOut>> {
         unreachable!("nobody asks about them")
     }
 

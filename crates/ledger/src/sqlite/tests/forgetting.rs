@@ -104,14 +104,20 @@ async fn forgotten_number_leaves_no_bytes_in_ledger_files() {
     }
     let rejected = OperationOutcome::Rejected { error: format!("no route to {}", phone(3)) };
     let evidence = Some(format!("{{\"phone\": {}}}", phone(3)));
-    let settlement = Settlement { run: scene.run.key, envelope: 1, outcomes: vec![accepted(), rejected], evidence };
+    let settlement = Settlement {
+        opt_outs: Vec::new(),
+        run: scene.run.key,
+        envelope: 1,
+        outcomes: vec![accepted(), rejected],
+        evidence,
+    };
     scene.ledger.settle_envelope(settlement).await.unwrap();
     for envelope in 2..=3 {
         scene.settle_envelope(envelope, [accepted(), accepted()]).await;
     }
     let opt_out = OptOut {
         who: phone(3).into(),
-        scope: OptOutScope::Everything,
+        scope: OptOutScope::Marketing,
         reach: OptOutReach::AllGateways,
         reason: format!("{} called", phone(3)).into(),
         source: "olena".into(),
@@ -185,7 +191,7 @@ async fn free_space_of_an_earlier_version_is_overwritten() {
     let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
     let opt_out = OptOut {
         who: phone(2).into(),
-        scope: OptOutScope::Everything,
+        scope: OptOutScope::Marketing,
         reach: OptOutReach::AllGateways,
         reason: "forgotten".into(),
         source: "olena".into(),
