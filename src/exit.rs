@@ -117,6 +117,7 @@ fn code_of_error(error: &Error) -> u8 {
         | Error::NotConfirmed { .. }
         | Error::OtherNumber { .. }
         | Error::TooManyRecipients { .. }
+        | Error::TooManyAbroad { .. }
         | Error::NoSuchRow { .. }
         | Error::Decision(_)
         | Error::RehearsalForgotten { .. }

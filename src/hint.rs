@@ -85,6 +85,9 @@ pub(super) fn error_hint(error: &Error, options: &RepeatedOptions) -> Option<Str
         Error::TooManyRecipients { number, .. } => {
             format!("check the list with `campaign check`; to send to all of them, add `--up-to {number}`")
         }
+        Error::TooManyAbroad { number, .. } => {
+            format!("check the list with `campaign check`; to send to all of them, add `--up-to-abroad {number}`")
+        }
         Error::Decision(refusal) => return decision_hint(refusal, options),
         Error::HostChanged { gateway, .. } => format!(
             "compare `base_url` with the provider's documentation; if the new address is correct: `{}`",
@@ -228,6 +231,9 @@ fn policy_hint(refusal: &PolicyRefusal, options: &RepeatedOptions) -> String {
             "remove this recipient's `--to`; the number is on the suppression list (`{}`) or in a `suppress` file",
             options.command("suppress list")
         ),
+        PolicyRefusal::OutsideCountries { .. } => {
+            "check the number; the countries are in `countries` of the campaign or `policy` of the profile".to_owned()
+        }
         PolicyRefusal::OutsideWindow { .. } => OUTSIDE_WINDOW_HINT.to_owned(),
         PolicyRefusal::Capped => "send it later, when the cap allows another message".to_owned(),
         PolicyRefusal::TooManyTests { .. } => format!(

@@ -40,6 +40,7 @@ pub(super) async fn make_plan(context: &Context, args: &PlanArgs) -> Result<u8, 
         limit: args.limit,
         round: args.again.map_or(Round::Same, Round::Again),
         up_to: args.up_to,
+        up_to_abroad: args.up_to_abroad,
         ..RunRequest::default()
     };
     let adapters = context.adapters(context.open_ledger().await?)?;
@@ -70,7 +71,7 @@ fn write_plan_page(
         let key = if profile.approval.is_some() { " --key FILE" } else { "" };
         context.output.command(format!("approve {digest}{key}"))
     });
-    let run = run_command_line(&args.file, args.gateway.as_deref(), &plan.planned, profile);
+    let run = suggest_run(args, plan, profile);
     let shown = MessageSelection { rows: args.rows.as_ref(), most: PAGE_SAMPLES, unmasked: args.page.unmasked };
     let run = context.output.command(format!("{run} --plan {digest}"));
     let page = PlanPage { inputs, made: plan, shown, approve, run, now: Timestamp::now() };
@@ -129,7 +130,7 @@ fn report_plan(context: &Context, args: &PlanArgs, inputs: &Inputs, plan: &Creat
     let next = match plan.forecast.messages {
         0 => with_gateway(format!("check {}", shell_path(&args.file)), args.gateway.as_deref()),
         _ => {
-            let run = run_command_line(&args.file, args.gateway.as_deref(), planned, inputs.destination.profile());
+            let run = suggest_run(args, plan, inputs.destination.profile());
             format!("{run} --plan {digest}")
         }
     };
@@ -138,12 +139,21 @@ fn report_plan(context: &Context, args: &PlanArgs, inputs: &Inputs, plan: &Creat
     exit::SUCCESS
 }
 
+/// The `run` command that sends a new plan, without its `--plan` option.
+fn suggest_run(args: &PlanArgs, plan: &CreatedPlan, profile: Option<&Profile>) -> String {
+    let abroad = profile.map_or(0, |profile| plan.list.count_abroad(profile));
+    run_command_line(&args.file, args.gateway.as_deref(), &plan.planned, profile, abroad)
+}
+
 /// The `run` command that sends the planned campaign, without its `--plan` option.
+///
+/// `abroad` is the number of recipients outside the profile's `home` in the edition.
 fn run_command_line(
     campaign: &Path,
     gateway: Option<&str>,
     planned: &PlannedCampaign,
     profile: Option<&Profile>,
+    abroad: u64,
 ) -> String {
     let mut run = with_gateway(format!("run {}", shell_path(campaign)), gateway);
     let mut add = |name: &str, value: Option<String>| run.extend(value.map(|value| format!(" --{name} {value}")));
@@ -153,6 +163,8 @@ fn run_command_line(
     add("again", options.again.then(|| everybody.to_string()));
     let limit = profile.and_then(|profile| profile.recipients_limit).map(u64::from);
     add("up-to", limit.filter(|limit| everybody > *limit).map(|_| everybody.to_string()));
+    let limit = profile.and_then(|profile| profile.abroad_limit).map(u64::from);
+    add("up-to-abroad", limit.filter(|limit| abroad > *limit).map(|_| abroad.to_string()));
     run
 }
 
@@ -203,7 +215,8 @@ fn report_approval(context: &Context, approving: &PlanReview, approval: &Approva
         return;
     }
     let (file, profile) = (&planned.inputs.campaign_file, approving.inputs.destination.profile());
-    let run = run_command_line(file, Some(&planned.inputs.brief.gateway), planned, profile);
+    let abroad = profile.map_or(0, |profile| approving.survey.count_abroad(profile));
+    let run = run_command_line(file, Some(&planned.inputs.brief.gateway), planned, profile, abroad);
     let mut text = StyledText::from(StyledLine::success([plain(format!("{by} approved {digest} for one run"))]));
     if is_signed {
         let elsewhere = context.output.command(format!("{run} --approval {token}"));

@@ -11,6 +11,7 @@ mod bounds;
 mod checks;
 mod cli;
 mod connector;
+mod countries;
 mod delivery;
 mod docs;
 mod doubt;

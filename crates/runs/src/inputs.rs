@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use secrecy::SecretString;
 
+use super::countries::EarlierCountries;
 use super::list::DecodedList;
 use super::suppress_files::{FileOptOuts, read_suppressed};
 use super::{CampaignList, Error, ListSurvey, Profiles};
@@ -202,7 +203,8 @@ impl Inputs {
             read_suppressed(&self.campaign, self.destination.profile()).map_err(Error::Findings)?;
         let mut opted_out = excluded.opted_out.clone();
         opted_out |= NumberSet::new(numbers, None);
-        let excluded = SurveyExclusions { opted_out, ..excluded.clone() };
+        let countries = self.campaign.brief.allowed_countries(self.destination.profile());
+        let excluded = SurveyExclusions { opted_out, countries, ..excluded.clone() };
         let list = self.open_list()?;
         let written = Arc::clone(list.format());
         let mut tee = Tee::new(BufReader::with_capacity(BUFFER_BYTES, list), copy);
@@ -224,7 +226,7 @@ impl Inputs {
         if has_invalid_row_on_top(&survey) {
             of_files.extend(self.find_title_row(&rules::RECIPIENTS_TITLE));
         }
-        Ok(ListSurvey { survey, includes, sha256, form, file_findings: of_files })
+        Ok(ListSurvey { survey, includes, sha256, form, file_findings: of_files, earlier: EarlierCountries::default() })
     }
 
     /// The error that the list changed during reading, so it is unknown which of its rows have a message.

@@ -369,6 +369,6 @@ struct GuardedElsewhere(SurveyExclusions);
 
 impl GuardedElsewhere {
     fn contains(&self, row: Row, phone: Phone) -> bool {
-        self.0.find_reason(row, phone).is_some()
+        self.0.find_reason(row, phone, None).is_some()
     }
 }

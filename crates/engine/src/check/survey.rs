@@ -9,6 +9,7 @@ use roaring::RoaringBitmap;
 
 use super::column_cells::{EmptyCells, EmptyUses, ListColumn, OptedOutCells, UnmatchedCells, list_columns};
 use super::compiled_campaign::{CompiledCampaign, ComposeFailure, ComposedMessage, Composer, to_finding};
+use super::countries::RecipientCountries;
 use super::exclusions::{DUPLICATE, HOLDOUT, SurveyExclusions};
 use super::message_comparison::{MessageShapes, RepeatedNumbers, hash_message};
 use super::parallel::{count_cores, process_in_order};
@@ -17,9 +18,8 @@ use super::rules;
 use super::time_zones::{LocalZones, RecipientZones};
 use campaign_content::audience::{Chunk, SeenNumbers, ValidNumber, contains_row};
 use campaign_content::message::{BranchFinder, EmptyCellFinder, EmptyCellUse, FilledMessage, TextProblem};
-use campaign_core::calendar::zone_of_country;
 use campaign_core::domain::{
-    CostlyCharacters, MessageContent, Phone, Row, Stage, find_costly_characters, find_country, measure_sms,
+    CostlyCharacters, CountryFinder, MessageContent, Phone, Row, Stage, find_costly_characters, measure_sms,
 };
 use campaign_core::finding::Finding;
 use campaign_ledger::{ExcludedRows, RowState, StateCounts};
@@ -81,7 +81,9 @@ pub struct Survey {
     pub everybody: u64,
     /// The planned rows by the shape of their messages.
     pub shapes: MessageShapes,
-    /// The planned rows by the time zone of their number's country.
+    /// The planned rows by the country of their number.
+    pub countries: RecipientCountries,
+    /// The planned rows by the time zone of their number.
     pub local_zones: LocalZones,
     /// The first planned messages, at most three.
     pub examples: Vec<ExampleMessage>,
@@ -265,15 +267,15 @@ pub fn survey_recipients<R: Read + Send>(
                     tally.unmatched.add_cell(record.fields, &uncomposed.reason);
                 }
                 let Some(phone) = tally.add_record(terms, record.row, examined) else { continue };
-                tally.local_zones.add_row(record.row, phone);
+                let country = tally.finder.find_country(phone);
+                let local_zone = tally.local_zones.add_row(record.row, phone, country);
                 tally.opted_out.iter_mut().for_each(|cells| cells.add_row(record.row, record.fields));
                 let cell = zones.map(|zones| record.fields.get(zones).trim());
                 if let Some(cell) = cell {
                     tally.zones.add_cell(record.row, cell);
                 }
                 if cell.is_some() || terms.by_country {
-                    let country = Some(phone).filter(|_| terms.by_country).and_then(find_country);
-                    tally.zones.count_row(country.and_then(|country| zone_of_country(&country)), cell);
+                    tally.zones.count_row(local_zone.filter(|_| terms.by_country), cell);
                 }
                 if tally.examples.len() < MAX_EXAMPLES
                     && let Ok(ComposedMessage { message, .. }) = composer.compose(record)
@@ -343,7 +345,9 @@ struct SurveyTally {
     anomalies: AnomalyRowsByColumn,
     everybody: u64,
     shapes: MessageShapes,
+    countries: RecipientCountries,
     local_zones: LocalZones,
+    finder: CountryFinder,
     examples: Vec<ExampleMessage>,
     /// The first row with the number of an earlier row.
     repeated: Option<(Row, Phone)>,
@@ -369,8 +373,10 @@ impl SurveyTally {
             };
         let opted_out = terms.excluded.opted_out.contains(phone);
         let repeated = terms.brief.duplicates != DuplicatePolicy::Allow && !self.seen.insert(phone);
-        self.everybody += u64::from(!repeated && !opted_out && !held_out);
-        if let Some(reason) = terms.excluded.find_reason(row, phone) {
+        let country = self.finder.find_country(phone);
+        let is_allowed = terms.excluded.allows_country(country);
+        self.everybody += u64::from(!repeated && !opted_out && is_allowed && !held_out);
+        if let Some(reason) = terms.excluded.find_reason(row, phone, country) {
             self.left_out.insert(row, RowState::Skipped, reason);
             return None;
         }
@@ -397,6 +403,7 @@ impl SurveyTally {
         add_anomalies(&mut self.anomalies, row, odd);
         self.empty.add_row(row, arm, empty);
         self.shapes.add_row(row, arm, branches);
+        self.countries.add_row(row, country);
         self.by_size.entry(MessageSize { arm, sms_parts }).or_default().insert(row.get());
         Some(phone)
     }
@@ -432,6 +439,7 @@ impl SurveyTally {
             opted_out: self.opted_out,
             everybody: self.everybody,
             shapes: self.shapes,
+            countries: self.countries,
             local_zones: self.local_zones,
             examples: self.examples,
             anomalies: self.anomalies,

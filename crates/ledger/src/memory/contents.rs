@@ -17,11 +17,11 @@ use crate::guards::RepeatHash;
 use crate::rate_limit::{QuestionRateLimit, is_question_account, question_account_name};
 use crate::rules::{
     caps_allow, check_deadline, check_lock, counts_for_caps, departure_time, find_capped_rows, find_exceeded_budget,
-    find_exceeded_day, find_refusal, id_candidates, list_refusals, next_draw_time, next_rows, takes_slot,
-    tighter_bound,
+    find_exceeded_day, find_refusal, find_rows_abroad, id_candidates, list_refusals, next_draw_time, next_rows,
+    takes_slot, tighter_bound,
 };
 use crate::{
-    AccountRateLimit, Allowance, AskedRow, BlockIds, BlockRequest, CAPPED, CampaignLock, Claim, DrawRefusal,
+    AccountRateLimit, Allowance, AskedRow, BlockIds, BlockRequest, CAPPED, COUNTRY, CampaignLock, Claim, DrawRefusal,
     EnvelopeRecord, Epoch, Intent, KeptApprovalRule, Lease, LedgerError, MessageOrigin, NewRowEvent, NewRun, NumberSet,
     OPTED_OUT, Ownership, Permit, QuestionPermit, RetryOrder, RowSpan, RowState, Run, RunEnd, RunFilter, RunId,
     RunProgress, Settlement, SharedRun, SlotWait, StopRequest, share_budget,
@@ -265,6 +265,12 @@ impl LedgerContents {
         let leaves = departure_time(&intent, pace, now);
         if let Some(late) = check_deadline(&intent, leaves) {
             return Ok(late);
+        }
+        let abroad = find_rows_abroad(intent.bounds.as_deref(), &intent.rows);
+        if !abroad.is_empty() {
+            let stored = self.stored_run_mut(intent.lease.run)?;
+            abroad.iter().for_each(|row| stored.excluded.insert(*row, RowState::Skipped, COUNTRY));
+            return Ok(Permit::OutsideCountries(abroad));
         }
         let capped = self.find_capped_rows(now, &intent)?;
         if !capped.is_empty() {

@@ -241,6 +241,11 @@ impl From<Error> for ToolError {
                 PolicyRefusal::OutsideWindow { opens } => Self::outside_window(opens.as_ref()),
                 PolicyRefusal::Suppressed(_) => Self::opted_out(),
                 PolicyRefusal::Capped => Self::cap_reached(),
+                PolicyRefusal::OutsideCountries { allowed, .. } => Self::new(
+                    "country",
+                    format!("the gateway profile allows messages only to these countries: {allowed}"),
+                )
+                .with_how_to("check the number; nothing can be sent to it through this gateway"),
                 PolicyRefusal::TooManyTests { .. } | PolicyRefusal::UnapprovedTests { .. } => {
                     Self::new("not_allowed", "assistants cannot send test messages")
                 }
