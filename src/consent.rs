@@ -17,7 +17,7 @@ use super::text::{Span, SpanMeaning, StyledLine, caution, dim, plain, strong};
 use campaign_core::domain::{MessageContent, Stage, choose_plural};
 use campaign_core::finding::{Severity, escape_to_one_line, severity_word};
 use campaign_engine::check::online::Cost;
-use campaign_engine::check::{RunStart, Survey};
+use campaign_engine::check::{RunStart, Survey, describe_abroad};
 use campaign_engine::delivery::SingleKind;
 use campaign_engine::report::{
     describe_sms_size, format_count, format_counts, format_duration, format_local_minute, format_thousands,
@@ -124,6 +124,7 @@ fn proposal_prompt(proposal: &Proposal<'_>) -> ConfirmationPrompt {
             }
             add_cost(&mut prompt, cost.as_ref(), profile.currency.as_deref(), *balance);
             if let Some(rest) = rest {
+                add_abroad(&mut prompt, &rest.inputs.campaign, profile, &rest.survey.survey, &rest.rows);
                 add_local_time(&mut prompt, &rest.inputs, &rest.survey.survey, &rest.rows);
                 add_samples(&mut prompt, &rest.samples);
             }
@@ -250,7 +251,7 @@ const MAX_SKIP_REASONS: usize = 5;
 const MAX_ZONES: usize = 3;
 /// The hours at which evening, night and day begin.
 const EVENING_HOUR: i8 = 20;
-const NIGHT_HOUR: i8 = 22;
+const NIGHT_HOUR: i8 = 21;
 const MORNING_HOUR: i8 = 8;
 
 /// The facts about the messages that will be sent.
@@ -282,6 +283,7 @@ impl SendingFacts<'_> {
         if campaign.brief.mandatory {
             prompt.add_fact("opt-outs", [caution(MANDATORY_FACT)]);
         }
+        add_abroad(prompt, campaign, profile, survey, rows);
         let parts = survey.count_parts(rows);
         if parts > rows.len() {
             prompt.add_fact("length", [format_count(parts, "part").into()]);
@@ -423,6 +425,20 @@ fn add_cost(prompt: &mut ConfirmationPrompt, cost: Option<&Cost>, currency: Opti
                 prompt.add_fact("balance", [money.into()]);
             }
         }
+    }
+}
+
+/// Adds the recipients outside the home countries of the profile, unless the countries are limited.
+fn add_abroad(
+    prompt: &mut ConfirmationPrompt,
+    campaign: &Campaign,
+    profile: &Profile,
+    survey: &Survey,
+    rows: &RoaringBitmap,
+) {
+    let Some(home) = campaign.brief.watched_home(Some(profile)) else { return };
+    if let Some(abroad) = describe_abroad(&survey.countries.count_abroad(home, rows), home) {
+        prompt.add_fact("abroad", [caution(abroad)]);
     }
 }
 
@@ -573,8 +589,8 @@ mod tests {
             ("08:00", None),
             ("19:59", None),
             ("20:00", Some("evening")),
-            ("21:59", Some("evening")),
-            ("22:00", Some("night")),
+            ("20:59", Some("evening")),
+            ("21:00", Some("night")),
             ("00:00", Some("night")),
         ] {
             assert_eq!(at(time), part, "{time}");

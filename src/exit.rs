@@ -117,6 +117,7 @@ fn exit_code_of_error(error: &Error) -> u8 {
         | Error::NotConfirmed { .. }
         | Error::OtherNumber { .. }
         | Error::TooManyRecipients { .. }
+        | Error::TooManyAbroad { .. }
         | Error::NoSuchRow { .. }
         | Error::Decision(_)
         | Error::RehearsalForgotten { .. }

@@ -85,6 +85,9 @@ pub(super) fn error_hint(error: &Error, options: &RepeatedOptions) -> Option<Str
         Error::TooManyRecipients { number, .. } => {
             format!("check the list with `campaign check`; to send to all of them, add `--up-to {number}`")
         }
+        Error::TooManyAbroad { number, .. } => {
+            format!("check the list with `campaign check`; to send to all of them, add `--up-to-abroad {number}`")
+        }
         Error::Decision(refusal) => return decision_hint(refusal, options),
         Error::HostChanged { gateway, .. } => format!(
             "compare `base_url` with the provider's documentation; if the new address is correct: `{}`",
@@ -234,6 +237,9 @@ fn policy_hint(refusal: &PolicyRefusal, options: &RepeatedOptions) -> String {
         PolicyRefusal::NoConsent(_) => {
             "remove this recipient's `--to`, or record the recipient's consent where `recipients.consent` finds it"
                 .to_owned()
+        }
+        PolicyRefusal::OutsideCountries { .. } => {
+            "check the number; the countries are in `countries` of the campaign or `policy` of the profile".to_owned()
         }
         PolicyRefusal::OutsideWindow { .. } => OUTSIDE_WINDOW_HINT.to_owned(),
         PolicyRefusal::Capped => "send it later, when the cap allows another message".to_owned(),

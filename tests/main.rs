@@ -12,6 +12,7 @@ mod checks;
 mod cli;
 mod connector;
 mod consent;
+mod countries;
 mod delivery;
 mod docs;
 mod doubt;

@@ -122,6 +122,22 @@ fn cap_holds_for_every_sending_tool() {
 }
 
 #[test]
+fn allowed_countries_hold_for_every_sending_tool_and_lookups() {
+    let gateway = Gateway::accepting();
+    let connector = sending_connector(folder_with_policy(&gateway, "countries: [UA]"));
+    let poland = 48_501_230_001;
+    for call in calls(poland, "Hi") {
+        let error = expect_refusal(&connector, &call, "country");
+        assert!(error["error"].as_str().is_some_and(|words| words.contains("UA")), "{error}");
+        assert!(!error.to_string().contains(&poland.to_string()), "{error}");
+    }
+    expect_refusal(&connector, &("lookup_number", json!({ "phone": poland.to_string() })), "country");
+    assert!(gateway.phones().is_empty());
+    expect_accepted(&connector, PHONE, "Hi");
+    assert_eq!(gateway.phones(), [PHONE]);
+}
+
+#[test]
 fn caps_count_messages_of_assistants_and_campaigns_together() {
     let gateway = Gateway::accepting();
     let folder = folder_with_policy(&gateway, "cap: 1/7d");

@@ -69,6 +69,8 @@ pub enum Permit {
     OptedOut(Vec<Row>),
     /// Refused: the numbers of these rows reached a cap. The rows are skipped from now on.
     Capped(Vec<Row>),
+    /// Refused: the numbers of these rows are outside the allowed countries. The rows are skipped from now on.
+    OutsideCountries(Vec<Row>),
     /// Refused: only some of the first rows fit within a bound.
     BoundExceeded {
         /// How many rows fit.

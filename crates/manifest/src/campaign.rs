@@ -22,8 +22,8 @@ use super::{
 };
 use campaign_core::calendar::{DailyLimits, Schedule};
 use campaign_core::domain::{
-    Budget, Endpoint, FrequencyCap, Language, ListFormat, MessageContent, NamedTemplate, Purpose, Region,
-    VariantAllocation,
+    Budget, CountrySet, Endpoint, FrequencyCap, Language, ListFormat, MessageContent, NamedTemplate, Purpose, Region,
+    VariantAllocation, intersect_countries,
 };
 
 /// The name of the built-in gateway, the in-process sandbox.
@@ -112,6 +112,9 @@ pub struct CampaignBrief {
     /// The recipients to skip because of an earlier message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exclude: Option<PastRecipients>,
+    /// The countries that its messages may reach. `None` for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub countries: Option<CountrySet>,
     /// Whether the list can be empty.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub may_be_empty: bool,
@@ -259,6 +262,20 @@ impl CampaignBrief {
     #[must_use]
     pub fn text_language(&self) -> Language {
         self.language.or_else(|| self.region.map(Language::for_region)).unwrap_or_default()
+    }
+
+    /// The countries that its messages may reach through a profile. `None` for all.
+    #[must_use]
+    pub fn allowed_countries(&self, profile: Option<&Profile>) -> Option<CountrySet> {
+        let policy = profile.and_then(|profile| profile.countries.as_ref());
+        intersect_countries([self.countries.as_ref(), policy])
+    }
+
+    /// The home countries of a profile, if neither the campaign nor the profile's policy limits the countries.
+    #[must_use]
+    pub fn watched_home<'p>(&self, profile: Option<&'p Profile>) -> Option<&'p CountrySet> {
+        let profile = profile.filter(|profile| self.countries.is_none() && profile.countries.is_none())?;
+        profile.home.as_ref()
     }
 
     /// The time zone of the campaign.

@@ -34,8 +34,8 @@ pub use document::LoadedFile;
 pub use keys::{campaign_schema, gateways_schema};
 pub use notify::{NotificationFormat, NotificationMethod, NotifySettings};
 pub use profile::{
-    ApprovalRule, EndpointUrl, GatewaySearch, Gateways, NewProfile, Profile, SecretSource, WebhookSettings,
-    append_profile, load_gateways,
+    ABROAD_LIMIT, ApprovalRule, EndpointUrl, GatewaySearch, Gateways, MessagePrice, NewProfile, Profile, SecretSource,
+    WebhookSettings, append_profile, load_gateways,
 };
 pub use recipients::{
     ConsentFile, ConsentSource, HeaderText, ListCommand, ListQuery, ListUrl, PastRecipients, RecipientSource,

@@ -10,11 +10,11 @@ use jiff::civil::Date;
 use reqwest::Url;
 use serde::{Deserialize, Serialize};
 
-use super::document::ConfigSection;
-use super::keys::SUPPRESS_FILE;
+use super::document::{ConfigSection, FindingCollector};
+use super::keys::{SUPPRESS_FILE, unknown_country_finding};
 use super::yaml::Node;
 use super::{CampaignPath, SecretSource};
-use campaign_core::domain::{ConsentPeriod, ConsentRules, Region, RowState};
+use campaign_core::domain::{ConsentPeriod, ConsentRules, CountrySet, Region, RowState};
 use campaign_core::finding::{Finding, did_you_mean, rules};
 
 /// The source of a campaign's recipients. It contains no secrets, only where they are stored.
@@ -32,6 +32,23 @@ pub enum RecipientSource {
     Sql(ListQuery),
     /// Standard input.
     StandardInput,
+}
+
+/// The countries in the list under a key. Unknown codes are reported.
+pub(crate) fn read_countries(
+    section: ConfigSection<'_>,
+    key: &str,
+    report: &mut FindingCollector,
+) -> Option<CountrySet> {
+    let mut countries = Vec::new();
+    for item in section.find_value(key)?.as_items()? {
+        let Some(scalar) = item.as_scalar() else { continue };
+        match scalar.text.trim().parse::<Region>() {
+            Ok(country) => countries.push(country),
+            Err(error) => report.add(&item.span, unknown_country_finding(&scalar.text, &error)),
+        }
+    }
+    Some(CountrySet::new(countries))
 }
 
 /// Recipients of a run by the state of their messages.

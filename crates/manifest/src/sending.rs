@@ -4,9 +4,9 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
-use super::{Campaign, DeliverySettings, Profile, Rate, SANDBOX, SendingDeadline, SendingWindow};
+use super::{Campaign, CampaignBrief, DeliverySettings, Profile, Rate, SANDBOX, SendingDeadline, SendingWindow};
 use campaign_core::calendar::DailyLimits;
-use campaign_core::domain::{Budget, FrequencyCap};
+use campaign_core::domain::{Budget, CountrySet, FrequencyCap, intersect_countries};
 
 /// How a campaign is sent; can change between two starts of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -43,6 +43,9 @@ pub struct SharedPolicy {
     /// Whether recipients without consent were skipped. Runs of earlier versions had no such condition.
     #[serde(default)]
     pub needs_consent: bool,
+    /// The countries that messages may reach. `None` for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub countries: Option<CountrySet>,
 }
 
 impl SendingTerms {
@@ -66,14 +69,24 @@ impl SendingTerms {
     #[must_use]
     pub fn to_worker_terms(&self, profile: Option<&Profile>) -> Self {
         let SharedPolicy { needs_consent, .. } = self.policy;
-        let (window, cap) =
-            (profile.and_then(|profile| profile.window.clone()), profile.and_then(|profile| profile.cap));
-        Self { policy: SharedPolicy { window, cap, needs_consent }, ..self.clone() }
+        let policy = profile.map(|profile| SharedPolicy {
+            window: profile.window.clone(),
+            cap: profile.cap,
+            countries: profile.countries.clone(),
+            needs_consent,
+        });
+        Self { policy: policy.unwrap_or(SharedPolicy { needs_consent, ..SharedPolicy::default() }), ..self.clone() }
     }
 
     /// The windows of the run and its profile.
     pub fn effective_windows<'t>(&'t self, profile: Option<&'t Profile>) -> impl Iterator<Item = &'t SendingWindow> {
         SendingWindow::effective_windows(self.window.as_ref(), profile).chain(&self.policy.window)
+    }
+
+    /// The countries that messages of this campaign may reach through a profile. `None` for all.
+    #[must_use]
+    pub fn allowed_countries(&self, brief: &CampaignBrief, profile: Option<&Profile>) -> Option<CountrySet> {
+        intersect_countries([brief.allowed_countries(profile).as_ref(), self.policy.countries.as_ref()])
     }
 
     /// When sending ends for a run that began at this time.
@@ -168,7 +181,8 @@ mod tests {
         let folder = TempDir::new().unwrap();
         let (file, profiles) = (folder.path().join("a.yaml"), folder.path().join("gateways.yaml"));
         let profile = "main:\n  base_url: http://127.0.0.1:9\n  api_key: { env: KEY }\n  rate: 1/s\n";
-        fs::write(&profiles, format!("{profile}  policy: {{ window: 09:00-20:00, cap: 3/7d }}\n")).unwrap();
+        fs::write(&profiles, format!("{profile}  policy: {{ window: 09:00-20:00, cap: 3/7d, countries: [UA] }}\n"))
+            .unwrap();
         fs::write(&file, "timezone: Europe/Kyiv\nrecipients: { file: a.csv }\nchannels: [hlr]\n").unwrap();
         let search = GatewaySearch { explicit: Some(profiles), ..GatewaySearch::default() };
         let gateways = load_gateways(&search).value.unwrap();
@@ -179,7 +193,8 @@ mod tests {
         let read: SendingTerms = serde_json::from_str(&stored).unwrap();
         // The worker's own profile has no policy.
         assert_eq!(read.effective_windows(None).collect::<Vec<_>>(), [profile.window.as_ref().unwrap()]);
-        assert_eq!(read.policy.cap, profile.cap);
+        assert_eq!((read.policy.cap, &read.policy.countries), (profile.cap, &profile.countries));
+        assert_eq!(read.allowed_countries(&campaign.brief, None), profile.countries);
         // Terms of an earlier version have no policy.
         let earlier = stored.replace(",\"policy\":", ",\"other\":");
         assert_eq!(serde_json::from_str::<SendingTerms>(&earlier).unwrap(), terms);

@@ -125,10 +125,18 @@ impl Session {
         let cancelled = if again { CancelledRecipients::default() } else { sent.find_cancelled(ledger).await? };
         let CancelledRecipients { numbers: cancelled, runs: cancelled_in } = cancelled;
         let rows = sent.find_sent_rows(ledger, listed, &cancelled, replaced.as_ref().filter(|_| live)).await?;
-        let excluded =
-            SurveyExclusions { already_sent: sent.numbers.clone(), rows, opted_out, cancelled, capped, excluded };
+        let excluded = SurveyExclusions {
+            already_sent: sent.numbers.clone(),
+            rows,
+            opted_out,
+            cancelled,
+            capped,
+            excluded,
+            ..SurveyExclusions::default()
+        };
         let surveyed = Arc::clone(listed);
         let survey = run_blocking(move || surveyed.run_survey(&excluded, Some(list))).await??;
+        let survey = survey.with_earlier_countries(Some(ledger), inputs, &sent.numbers).await?;
         tracing::info!(recipients = survey.survey.recipients, planned = survey.survey.count_planned(), "surveyed");
         if live {
             refuse_unsendable_run(inputs, &survey.survey, RunStart::At((self.adapters.clock)()))?;
@@ -148,6 +156,7 @@ impl Session {
         }
         self.refuse_restored(survey.survey.count_planned()).await?;
         self.launch.request.check_recipient_count(inputs.destination.profile(), survey.survey.count_planned())?;
+        self.launch.request.check_abroad(inputs.destination.profile(), &survey)?;
         if let Some(profile) = inputs.destination.profile().filter(|_| !chosen.is_empty()) {
             check_profile(&self.adapters, profile).await?;
         }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use secrecy::SecretString;
 
+use super::countries::EarlierCountries;
 use super::list::DecodedList;
 use super::recipient_consent::read_consents;
 use super::suppress_files::{FileOptOuts, read_suppressed};
@@ -207,7 +208,8 @@ impl Inputs {
             read_suppressed(&self.campaign, self.destination.profile()).map_err(Error::Findings)?;
         let mut opted_out = excluded.opted_out.clone();
         opted_out |= NumberSet::new(numbers, None);
-        let excluded = SurveyExclusions { opted_out, ..excluded.clone() };
+        let countries = self.campaign.brief.allowed_countries(self.destination.profile());
+        let excluded = SurveyExclusions { opted_out, countries, ..excluded.clone() };
         let consents =
             read_consents(&self.campaign, self.destination.profile(), self.campaign.today).map_err(Error::Findings)?;
         let list = self.open_list()?;
@@ -232,8 +234,8 @@ impl Inputs {
         if has_invalid_row_on_top(&survey) {
             of_files.extend(self.find_title_row(&rules::RECIPIENTS_TITLE));
         }
-        let consents = consents.map(|read| read.consents);
-        Ok(ListSurvey { survey, includes, sha256, form, file_findings: of_files, consents })
+        let (consents, earlier) = (consents.map(|read| read.consents), EarlierCountries::default());
+        Ok(ListSurvey { survey, includes, sha256, form, file_findings: of_files, consents, earlier })
     }
 
     /// The error that the list changed during reading, so it is unknown which of its rows have a message.

@@ -325,6 +325,8 @@ pub struct RunRequest {
     pub moved: bool,
     /// The number of recipients that is accepted above the profile's limit.
     pub up_to: Option<u64>,
+    /// The number of recipients outside the profile's `home` that is accepted above its limit.
+    pub up_to_abroad: Option<u64>,
     /// Rejected messages do not stop it.
     pub keep_going: bool,
     /// A live gateway is not asked about the key, sender names and balance first.
@@ -381,6 +383,20 @@ impl RunRequest {
         match limit.filter(|limit| number > (*limit).max(self.up_to.unwrap_or(0))) {
             None => Ok(()),
             Some(limit) => Err(Error::TooManyRecipients { number, limit }),
+        }
+    }
+
+    /// Checks the number of recipients outside the profile's `home` against its limit, over all runs of the edition.
+    pub(super) fn check_abroad(&self, profile: Option<&Profile>, list: &ListSurvey) -> Result<(), Error> {
+        let Some(profile) = profile else { return Ok(()) };
+        let (home, limit) = match profile.home.as_ref().zip(profile.abroad_limit) {
+            Some((home, limit)) => (home, u64::from(limit)),
+            None => return Ok(()),
+        };
+        let number = list.count_abroad(profile);
+        match number > limit.max(self.up_to_abroad.unwrap_or(0)) {
+            true => Err(Error::TooManyAbroad { number, limit, home: home.to_string() }),
+            false => Ok(()),
         }
     }
 }

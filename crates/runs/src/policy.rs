@@ -1,6 +1,6 @@
 //! Policies for single messages: sending windows, caps and opt-outs of a profile, and of a campaign under test.
 //!
-//! Lookups and code calls are service: their recipients request them, so no policy applies.
+//! Lookups and code calls are service: their recipients request them, so only the allowed countries apply.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use jiff::{Timestamp, Zoned};
 use super::guard::{combine_caps, suppression_policy};
 use super::suppress_files::{read_suppressed, read_suppressed_by_profile};
 use super::{Error, Inputs, run_blocking};
-use campaign_core::domain::{FrequencyCap, Phone, Purpose, Region, find_country, format_count, format_thousands};
+use campaign_core::domain::{CountrySet, FrequencyCap, Phone, Purpose, find_country, format_count, format_thousands};
 use campaign_engine::delivery::{Departure, SendingHours, SendingRules, WallClock, ZoneSource};
 use campaign_ledger::{Ledger, Run, SharedRun};
 use campaign_manifest::{Campaign, Destination, Profile, SendingWindow, WindowZone};
@@ -39,6 +39,17 @@ pub enum PolicyRefusal {
     /// The recipient has reached a cap.
     #[error("the recipient has reached the message cap; nothing was sent")]
     Capped,
+    /// The numbers are outside the countries of a campaign or of the profile's policy.
+    #[error(
+        "the country of {} is not among the allowed countries ({allowed}); nothing was sent",
+        list_held_recipients(.held)
+    )]
+    OutsideCountries {
+        /// The recipients.
+        held: Vec<HeldRecipient>,
+        /// The allowed countries.
+        allowed: CountrySet,
+    },
     /// A test has more recipients than an edition allows, and the profile names no approvers.
     #[error("{}; nothing was sent", describe_excess(*.number, *.most))]
     TooManyTests {
@@ -159,6 +170,18 @@ pub(super) fn refuse_closed_window(
     }
 }
 
+/// Refuses a message to numbers outside of these countries.
+pub(super) fn refuse_other_countries(allowed: Option<&CountrySet>, phones: &[Phone]) -> Result<(), PolicyRefusal> {
+    let Some(allowed) = allowed else { return Ok(()) };
+    let is_abroad = |held: &HeldRecipient| !allowed.contains(find_country(held.phone));
+    let held = (1..).zip(phones.iter().copied()).map(|(place, phone)| HeldRecipient { place, phone });
+    let held: Vec<HeldRecipient> = held.filter(is_abroad).collect();
+    match held.is_empty() {
+        true => Ok(()),
+        false => Err(PolicyRefusal::OutsideCountries { held, allowed: allowed.clone() }),
+    }
+}
+
 /// Builds the hours with this clock.
 pub(super) fn build_hours(keeping: SendingRules, clock: fn() -> Timestamp) -> Arc<SendingHours> {
     let clock: WallClock = Arc::new(clock);
@@ -172,7 +195,7 @@ pub(super) async fn refuse_suppressed_by_files(profile: &Profile, phone: Phone) 
     }
     let profile = profile.clone();
     // A campaign sets the country of national numbers in such a file. Here it is the recipient's own.
-    let region = find_country(phone).and_then(|code| code.parse::<Region>().ok());
+    let region = find_country(phone);
     let found = run_blocking(move || read_suppressed_by_profile(&profile, region)).await?.map_err(Error::Findings)?;
     match found.numbers.contains(phone.to_u64()) {
         true => Err(PolicyRefusal::Suppressed(vec![HeldRecipient { place: 1, phone }], Purpose::Marketing).into()),

@@ -114,7 +114,7 @@ impl Session {
 
     /// The highest cost of the messages that a call would send of a run.
     pub(super) fn compute_rest_cost(&self, profile: &Profile, RestOfRun { survey, rows, .. }: &RestOfRun) -> Cost {
-        Cost::estimate(profile, &self.inputs().campaign.brief, &survey.survey.by_size, rows)
+        Cost::estimate(profile, &self.inputs().campaign.brief, &survey.survey, rows)
     }
 
     /// The unsettled rows that this call chooses.
@@ -138,7 +138,7 @@ impl Session {
         is_shown: bool,
     ) -> Result<Option<Balance>, Error> {
         let inputs = self.inputs();
-        let cost = Cost::estimate(profile, &inputs.campaign.brief, &survey.by_size, rows);
+        let cost = Cost::estimate(profile, &inputs.campaign.brief, survey, rows);
         refuse_online(&self.adapters, inputs, profile, cost, is_shown).await
     }
 
@@ -164,7 +164,7 @@ impl Session {
         let surveyed = self.load_with_list_of(run).await?;
         // Recipients with a message or an opt-out are not among the remaining rows.
         let survey = run_blocking(move || surveyed.run_survey(&SurveyExclusions::default(), None)).await??.survey;
-        Ok(Cost::AtMost(prices.max_cost(&survey.by_size, &choose(&survey)?)))
+        Ok(Cost::AtMost(prices.max_cost((&survey).into(), &choose(&survey)?)))
     }
 }
 

@@ -370,6 +370,6 @@ struct GuardedElsewhere(SurveyExclusions);
 
 impl GuardedElsewhere {
     fn contains(&self, row: Row, phone: Phone) -> bool {
-        self.0.find_reason(row, phone, ConsentVerdict::Given).is_some()
+        self.0.find_reason(row, phone, None, ConsentVerdict::Given).is_some()
     }
 }

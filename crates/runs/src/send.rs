@@ -259,7 +259,7 @@ impl RunSender<'_> {
         MessagePrices::for_campaign(self.destination.profile()?, brief).ok()
     }
 
-    /// The budget, caps and daily limits. `None` without any. A rehearsal costs nothing.
+    /// The budget, caps, daily limits and countries. `None` without any. A rehearsal costs nothing.
     fn build_bounds(&self, brief: &CampaignBrief) -> Option<Bounds> {
         let Budget { cost, recipients } = self.terms.limits;
         let budget = Budget { cost: cost.filter(|_| self.destination.is_live()), recipients };
@@ -273,7 +273,8 @@ impl RunSender<'_> {
         };
         // A rehearsal without a rate waits for no other day.
         let per_day = self.terms.per_day.clone().filter(|_| self.keeps_time);
-        let bounds = Bounds { budget, caps, per_day };
+        let countries = self.terms.allowed_countries(brief, self.destination.profile());
+        let bounds = Bounds { budget, caps, per_day, countries };
         (bounds != Bounds::default()).then_some(bounds)
     }
 

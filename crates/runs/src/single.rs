@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use super::plan::check_profile;
 use super::policy::{
     PolicyRefusal, assistant_caps, assistant_hours, build_hours, refuse_closed_window, refuse_opted_out,
-    refuse_suppressed_by_files, test_hours,
+    refuse_other_countries, refuse_suppressed_by_files, test_hours,
 };
 use super::ports::confirm;
 use super::recipient_consent::refuse_message_without_consent;
@@ -26,7 +26,7 @@ use super::{
     Adapters, Connection, Consent, Error, Inputs, Proposal, RunEvent, TestMessage, load_hook, read_destination_key,
 };
 use campaign_core::domain::{
-    Endpoint, FrequencyCap, MessageContent, MessageId, Operation, OperationOutcome, Phone, Purpose, Row,
+    CountrySet, Endpoint, FrequencyCap, MessageContent, MessageId, Operation, OperationOutcome, Phone, Purpose, Row,
 };
 use campaign_engine::delivery::{
     Interrupt, SendContext, SendOptions, SendingHours, SendingPasses, SendingRules, SingleEnding, SingleKind, Stop,
@@ -65,6 +65,8 @@ pub struct SingleOperation {
     hours: Option<SendingRules>,
     /// The caps of its number.
     caps: Vec<FrequencyCap>,
+    /// The countries that it may reach. `None` for all.
+    countries: Option<CountrySet>,
 }
 
 /// A message to one number.
@@ -124,6 +126,7 @@ impl SingleOperation {
             SingleKind::Lookup | SingleKind::CodeCall | SingleKind::Test => (None, Vec::new()),
         };
         let mandatory = false;
+        let countries = destination.profile().and_then(|profile| profile.countries.clone());
         Self {
             operation,
             endpoint,
@@ -137,6 +140,7 @@ impl SingleOperation {
             key,
             hours,
             caps,
+            countries,
         }
     }
 
@@ -165,7 +169,8 @@ impl SingleOperation {
         let test = Self::with_profile_key(SingleKind::Test, phone, inputs.destination.clone())?;
         let (of, hours) = (Some(test_edition(brief, &message.edition)), test_hours(inputs));
         let CampaignBrief { endpoint, purpose, mandatory, .. } = *brief;
-        Ok(Self { content, endpoint, purpose, mandatory, of, hours, ..test })
+        let countries = brief.allowed_countries(inputs.destination.profile());
+        Ok(Self { content, endpoint, purpose, mandatory, of, hours, countries, ..test })
     }
 
     /// The same without sending hours, because that was confirmed.
@@ -176,8 +181,10 @@ impl SingleOperation {
     /// Checks the policy and returns the time before which the message must be sent.
     ///
     /// # Errors
-    /// If its window is closed, or its recipient is in a suppression file of the profile.
+    /// If its window is closed, or its recipient is outside the allowed countries or in a suppression file of the
+    /// profile.
     pub async fn check_policy(&self, adapters: &Adapters) -> Result<Option<Timestamp>, Error> {
+        refuse_other_countries(self.countries.as_ref(), &[self.phone])?;
         let (now, hours) = ((adapters.clock)(), self.build_hours(adapters));
         let until = hours.map(|hours| refuse_closed_window(&hours, self.phone, now)).transpose()?.flatten();
         if let (SingleKind::Message, Some(profile)) = (self.operation, self.destination.profile()) {
@@ -192,6 +199,7 @@ impl SingleOperation {
     pub async fn list_refusals(&self, adapters: &Adapters) -> Vec<Error> {
         let ledger = adapters.ledger.as_ref();
         let mut refusals: Vec<Error> = self.refuse_backup(adapters).await.err().into_iter().collect();
+        refusals.extend(refuse_other_countries(self.countries.as_ref(), &[self.phone]).err().map(Error::from));
         if let Some(hours) = self.build_hours(adapters) {
             let closed = refuse_closed_window(&hours, self.phone, (adapters.clock)());
             refusals.extend(closed.err().map(Error::from));
@@ -262,6 +270,7 @@ impl SingleOperation {
 
     async fn confirm_for(&self, phones: &[Phone], adapters: &Adapters, consent: &dyn Consent) -> Result<(), Error> {
         self.refuse_backup(adapters).await?;
+        refuse_other_countries(self.countries.as_ref(), phones)?;
         if let Some(profile) = self.destination.profile() {
             check_profile(adapters, profile).await?;
         }

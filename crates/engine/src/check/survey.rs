@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 use super::column_cells::{EmptyCells, EmptyUses, ListColumn, OptedOutCells, UnmatchedCells, list_columns};
 use super::compiled_campaign::{CompiledCampaign, ComposeFailure, ComposedMessage, Composer, to_finding};
 use super::consent::{ConsentFinder, Consents};
+use super::countries::RecipientCountries;
 use super::exclusions::{DUPLICATE, HOLDOUT, SurveyExclusions};
 use super::message_comparison::{MessageShapes, RepeatedNumbers, hash_message};
 use super::parallel::{count_cores, process_in_order};
@@ -20,10 +21,9 @@ use super::rules;
 use super::timing::{LocalZones, RecipientZones};
 use campaign_content::audience::{Chunk, SeenNumbers, ValidNumber, contains_row};
 use campaign_content::message::{BranchFinder, EmptyCellFinder, EmptyCellUse, FilledMessage, TextProblem};
-use campaign_core::calendar::zone_of_country;
 use campaign_core::domain::{
-    ConsentVerdict, CostlyCharacters, MessageContent, NO_CONSENT, Phone, Row, Stage, find_costly_characters,
-    find_country, measure_sms,
+    ConsentVerdict, CostlyCharacters, CountryFinder, MessageContent, NO_CONSENT, Phone, Row, Stage,
+    find_costly_characters, measure_sms,
 };
 use campaign_core::finding::Finding;
 use campaign_ledger::{ExcludedRows, RowState, StateCounts};
@@ -89,7 +89,9 @@ pub struct Survey {
     pub everybody: u64,
     /// The planned rows by the shape of their messages.
     pub shapes: MessageShapes,
-    /// The planned rows by the time zone of their number's country.
+    /// The planned rows by the country of their number.
+    pub countries: RecipientCountries,
+    /// The planned rows by the time zone of their number.
     pub local_zones: LocalZones,
     /// The first planned messages, at most three.
     pub examples: Vec<ExampleMessage>,
@@ -278,15 +280,15 @@ pub fn survey_recipients<R: Read + Send>(
                     tally.unmatched.add_cell(record.fields, &uncomposed.reason);
                 }
                 let Some(phone) = tally.add_record(terms, record.row, examined) else { continue };
-                tally.local_zones.add_row(record.row, phone);
+                let country = tally.finder.find_country(phone);
+                let local_zone = tally.local_zones.add_row(record.row, phone, country);
                 tally.opted_out.iter_mut().for_each(|cells| cells.add_row(record.row, record.fields));
                 let cell = zones.map(|zones| record.fields.get(zones).trim());
                 if let Some(cell) = cell {
                     tally.zones.add_cell(record.row, cell);
                 }
                 if cell.is_some() || terms.by_country {
-                    let country = Some(phone).filter(|_| terms.by_country).and_then(find_country);
-                    tally.zones.count_row(country.and_then(|country| zone_of_country(&country)), cell);
+                    tally.zones.count_row(local_zone.filter(|_| terms.by_country), cell);
                 }
                 if tally.examples.len() < MAX_EXAMPLES
                     && let Ok(ComposedMessage { message, .. }) = composer.compose(record)
@@ -359,7 +361,9 @@ struct SurveyTally {
     anomalies: AnomalyRowsByColumn,
     everybody: u64,
     shapes: MessageShapes,
+    countries: RecipientCountries,
     local_zones: LocalZones,
+    finder: CountryFinder,
     examples: Vec<ExampleMessage>,
     /// The first row with the number of an earlier row.
     repeated: Option<(Row, Phone)>,
@@ -400,9 +404,11 @@ impl SurveyTally {
         let consent = if needs_consent { consent } else { ConsentVerdict::Given };
         let opted_out = terms.excluded.opted_out.contains(phone);
         let repeated = terms.brief.duplicates != DuplicatePolicy::Allow && !self.seen.insert(phone);
+        let country = self.finder.find_country(phone);
+        let is_allowed = terms.excluded.allows_country(country);
         let consents = consent == ConsentVerdict::Given;
-        self.everybody += u64::from(!repeated && !opted_out && !held_out && consents);
-        let reason = terms.excluded.find_reason(row, phone, consent);
+        self.everybody += u64::from(!repeated && !opted_out && is_allowed && !held_out && consents);
+        let reason = terms.excluded.find_reason(row, phone, country, consent);
         if is_undated && reason.is_none_or(|reason| reason == NO_CONSENT) {
             self.undated_consents.insert(row.get());
         }
@@ -433,6 +439,7 @@ impl SurveyTally {
         add_anomalies(&mut self.anomalies, row, odd);
         self.empty.add_row(row, arm, empty);
         self.shapes.add_row(row, arm, branches);
+        self.countries.add_row(row, country);
         self.by_size.entry(MessageSize { arm, sms_parts }).or_default().insert(row.get());
         Some(phone)
     }
@@ -469,6 +476,7 @@ impl SurveyTally {
             undated_consents: self.undated_consents,
             everybody: self.everybody,
             shapes: self.shapes,
+            countries: self.countries,
             local_zones: self.local_zones,
             examples: self.examples,
             anomalies: self.anomalies,

@@ -215,7 +215,9 @@ impl Engine {
                 self.tally.count_opted_out(rows.len());
                 return self.skip_rows(envelope, piece, &rows);
             }
-            Ok(SubmissionEnd::Capped(rows) | SubmissionEnd::Delivered(rows)) => {
+            Ok(
+                SubmissionEnd::Capped(rows) | SubmissionEnd::OutsideCountries(rows) | SubmissionEnd::Delivered(rows),
+            ) => {
                 return self.skip_rows(envelope, piece, &rows);
             }
             Ok(SubmissionEnd::OverBound(fits, bound)) => return self.cut_to_bound(envelope, piece, fits, &bound),

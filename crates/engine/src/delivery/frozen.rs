@@ -117,6 +117,7 @@ impl FrozenInputs {
             max_invalid,
             condition,
             exclude,
+            countries,
             may_be_empty: _,
             vars,
             tables,
@@ -142,6 +143,7 @@ impl FrozenInputs {
         note(*max_invalid != now.max_invalid, "`recipients.max_invalid`");
         note(*condition != now.condition, "`recipients.where`");
         note(*exclude != now.exclude, "`recipients.exclude`");
+        note(*countries != now.countries, "`countries`");
         note(*vars != now.vars, "`vars`");
         let differ = |tables| filter_includes(&self.includes, tables) != filter_includes(includes, tables);
         note(*tables != now.tables || differ(true), "`data`");

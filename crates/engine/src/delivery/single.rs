@@ -211,6 +211,7 @@ impl SingleKind {
             // The process that drew the first row may not have started yet.
             condition: None,
             exclude: None,
+            countries: None,
             may_be_empty: true,
             vars: Vec::new(),
             tables: Vec::new(),

@@ -52,6 +52,9 @@ pub(super) enum SubmissionEnd {
     /// Nothing was sent: the recipients of these rows have had the maximum number of messages. The others go into
     /// another envelope.
     Capped(Vec<Row>),
+    /// Nothing was sent: the numbers of these rows are outside the allowed countries. The others go into another
+    /// envelope.
+    OutsideCountries(Vec<Row>),
     /// Nothing was sent: earlier messages of these rows have been delivered. The others go into another envelope.
     Delivered(Vec<Row>),
     /// Nothing was sent: only this many of the first operations are within the bounds.
@@ -140,6 +143,7 @@ impl Submitter {
             }
             Permit::TooLate(at) => return Ok(SubmissionEnd::TooLate(at)),
             Permit::Capped(rows) => return Ok(SubmissionEnd::Capped(rows)),
+            Permit::OutsideCountries(rows) => return Ok(SubmissionEnd::OutsideCountries(rows)),
             Permit::BoundExceeded { fits, bound } => return Ok(SubmissionEnd::OverBound(fits, bound)),
             refused @ (Permit::StopRequested | Permit::Lost) => return Ok(SubmissionEnd::Refused(refused)),
         };

@@ -169,7 +169,8 @@ promises! {
         runs_of_an_edition_share_one_budget,
         budget_holds_after_a_claim,
         daily_limit_bounds_the_messages_of_an_edition,
-        message_that_leaves_tomorrow_is_refused_today;
+        message_that_leaves_tomorrow_is_refused_today,
+        row_outside_the_allowed_countries_is_skipped;
     caps:
         capped_number_is_skipped_in_every_campaign,
         cap_counts_doubt_but_not_unsent_messages,

@@ -17,11 +17,11 @@ use crate::guards::RepeatHash;
 use crate::rate_limit::{InquiryRateLimit, inquiry_account_name, is_inquiry_account};
 use crate::rules::{
     caps_allow, check_deadline, check_lock, counts_for_caps, departure_time, find_capped_rows, find_exceeded_budget,
-    find_exceeded_day, find_refusal, id_candidates, list_refusals, next_draw_time, next_rows, takes_slot,
-    tighter_bound,
+    find_exceeded_day, find_refusal, find_rows_abroad, id_candidates, list_refusals, next_draw_time, next_rows,
+    takes_slot, tighter_bound,
 };
 use crate::{
-    AccountRateLimit, Allowance, BlockIds, BlockRequest, CAPPED, CampaignLock, CapQuery, Claim, DrawRefusal,
+    AccountRateLimit, Allowance, BlockIds, BlockRequest, CAPPED, COUNTRY, CampaignLock, CapQuery, Claim, DrawRefusal,
     EnvelopeRecord, Epoch, InquiryPermit, Intent, Lease, LedgerError, MessageOrigin, NewRowEvent, NewRun, NumberFilter,
     NumberSet, OPTED_OUT, Ownership, Permit, RetryOrder, RowSpan, RowState, RowUpdate, Run, RunEnd, RunFilter, RunId,
     RunProgress, RunUpdate, Settlement, SharedRun, SlotWait, StoredApprovalRule, share_budget,
@@ -292,6 +292,12 @@ impl LedgerContents {
         let leaves = departure_time(&intent, pace, now);
         if let Some(late) = check_deadline(&intent, leaves) {
             return Ok(late);
+        }
+        let abroad = find_rows_abroad(intent.bounds.as_deref(), &intent.rows);
+        if !abroad.is_empty() {
+            let stored = self.stored_run_mut(intent.lease.run)?;
+            abroad.iter().for_each(|row| stored.excluded.insert(*row, RowState::Skipped, COUNTRY));
+            return Ok(Permit::OutsideCountries(abroad));
         }
         let capped = self.find_capped_rows(now, &intent)?;
         if !capped.is_empty() {

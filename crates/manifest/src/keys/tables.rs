@@ -37,6 +37,9 @@ pub(crate) static CAMPAIGN: &[KeySpec] = &[
     KeySpec::new("recipients", ValueShape::Map(RECIPIENTS), "{ file: autumn-sale.csv }")
         .with_doc("The list of recipients.")
         .mark_required(),
+    KeySpec::new("countries", COUNTRIES, "[UA, PL]").with_doc(
+        "The countries that messages may reach, as ISO 3166 codes. Numbers of other or unknown countries are skipped.",
+    ),
     KeySpec::new("vars", ValueShape::Texts, "{ shop: \"Olena & Co\" }")
         .with_doc("Constants that templates can refer to by name. `0501234567` keeps its leading zero."),
     KeySpec::new("channels", ValueShape::Channels, "[ sms: { signature: OlenaCo, message: \"Hello\" } ]")
@@ -66,6 +69,12 @@ pub(crate) static CAMPAIGN: &[KeySpec] = &[
     KeySpec::new("results", ValueShape::Line, "results/autumn-sale.csv")
         .with_doc("Where to write the results. Defaults to results/<name>.csv, and to results/<name>-<edition>.csv for scheduled runs. A rehearsal writes <name>.sandbox.csv in the same folder."),
 ];
+
+/// A list of countries.
+const COUNTRIES: ValueShape = ValueShape::List { of: &COUNTRY, least: 1, most: 300 };
+
+static COUNTRY: KeySpec =
+    KeySpec::new("country", ValueShape::Line, "UA").with_doc("The ISO 3166 code of a country, such as UA.");
 
 static SHARE: KeySpec = KeySpec::new("share", ValueShape::Share, "10%").with_doc("A share of the recipients.");
 
@@ -265,7 +274,7 @@ pub(crate) static WINDOW: &[KeySpec] = &[
     KeySpec::new("zone", ValueShape::Line, "recipient")
         .with_doc(
             "The time zone of the hours: `campaign` for the campaign's `timezone`, `recipient` for the time \
-            zone of the number's country if it has only one, or the name of a column that contains time zones.",
+            zone that the number's country or area code shows, or the name of a column that contains time zones.",
         )
         .default("campaign"),
 ];
@@ -403,7 +412,7 @@ pub(super) static PRICES: &[KeySpec] = &{
     let mut at = 0;
     while at < CHANNELS_COUNT {
         let (channel, facts) = (Channel::ALL[at], Channel::ALL[at].facts());
-        prices[at] = KeySpec::new(channel.name(), ValueShape::Amount, facts.price_example).with_doc(facts.price_doc);
+        prices[at] = KeySpec::new(channel.name(), ValueShape::Price, facts.price_example).with_doc(facts.price_doc);
         at += 1;
     }
     prices
@@ -472,6 +481,9 @@ pub(crate) static PROFILE: &[KeySpec] = &[
         .default("100"),
     KeySpec::new("limits", ValueShape::Map(PROFILE_LIMITS), "{ recipients: 50000 }")
         .with_doc("Limits that a run can exceed only if the operator explicitly allows it."),
+    KeySpec::new("home", COUNTRIES, "[UA]").with_doc(
+        "The countries that you usually send to, as ISO 3166 codes. Recipients outside them are reported before a run.",
+    ),
     KeySpec::new("trust_status", ValueShape::List { of: &HTTP_STATUS, least: 0, most: 200 }, "[429, 503]").with_doc(
         "HTTP statuses that mean \"not processed\", as confirmed by the provider. The messages of such a \
             request are retried. After any other error status, messages are in doubt and are not retried.",
@@ -492,8 +504,10 @@ pub(crate) static PROFILE: &[KeySpec] = &[
         .with_doc("The proxy for requests. Proxy settings in the environment are ignored."),
     KeySpec::new("account", ValueShape::Line, "main")
         .with_doc("The account's name, if several profiles share one account and its rate limit."),
-    KeySpec::new("prices", ValueShape::Map(PRICES), "{ sms: 0.80, viber: 0.50 }")
-        .with_doc("The price of a message on each channel, in the account's currency."),
+    KeySpec::new("prices", ValueShape::Map(PRICES), "{ sms: 0.80, viber: 0.50 }").with_doc(
+        "The price of a message on each channel, in the account's currency: an amount, or amounts by country with \
+             `else` for all others.",
+    ),
     KeySpec::new("currency", ValueShape::Line, "UAH").with_doc("The currency of the prices."),
     KeySpec::new("sender_verified", ValueShape::List { of: &SENDER_STATUS, least: 1, most: 20 }, "[Checked]")
         .with_doc("The statuses that mark a sender name as verified.")
@@ -535,6 +549,8 @@ static POLICY: &[KeySpec] = &[
         .with_doc("When messages can be sent. A campaign's own window can only narrow these hours."),
     KeySpec::new("consent", ValueShape::OneOf(&["required"]), "required")
         .with_doc("Sends marketing only to recipients with consent, as in a campaign with `consent: required`."),
+    KeySpec::new("countries", COUNTRIES, "[UA, PL]")
+        .with_doc("The countries that messages may reach, as ISO 3166 codes. A campaign can only name fewer of them."),
     KeySpec::new("suppress", ValueShape::List { of: &SUPPRESS, least: 0, most: 100 }, "[stop.csv]")
         .with_doc("Suppression lists for every campaign that uses this profile, relative to this file."),
     KeySpec::new("mandatory", ValueShape::OneOf(&["never"]), "never")
@@ -554,9 +570,12 @@ static APPROVAL: &[KeySpec] = &[
         .mark_required(),
 ];
 
-static PROFILE_LIMITS: &[KeySpec] =
-    &[KeySpec::new("recipients", ValueShape::Integer { least: 1, most: u32::MAX }, "50000")
-        .with_doc("The maximum number of recipients in a run.")];
+static PROFILE_LIMITS: &[KeySpec] = &[
+    KeySpec::new("recipients", ValueShape::Integer { least: 1, most: u32::MAX }, "50000")
+        .with_doc("The maximum number of recipients in a run."),
+    KeySpec::new("abroad", ValueShape::Integer { least: 0, most: u32::MAX }, "100")
+        .with_doc("The maximum number of recipients outside `home` in an edition of a campaign. Needs `home`."),
+];
 
 static HTTP_STATUS: KeySpec =
     KeySpec::new("status", ValueShape::Integer { least: 400, most: 599 }, "429").with_doc("An HTTP status.");

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::prices::read_prices;
 use super::secret::conceal_keys;
 use super::{
     EndpointUrl, GatewaySearch, Gateways, Profile, SecretSource, WebhookSettings, is_loopback_host, read_approval,
@@ -9,13 +10,13 @@ use super::{
 use crate::campaign::SANDBOX;
 use crate::document::{ConfigSection, FindingCollector, LoadedFile, read_source};
 use crate::keys::{PROFILE, check_complete_map};
-use crate::recipients::{SuppressionFile, read_suppression_files};
+use crate::recipients::{SuppressionFile, read_countries, read_suppression_files};
 use crate::resolve::{is_slug, read_notify};
 use crate::resource::list_profile_resources;
 use crate::window::{self, ColumnSupport};
 use crate::yaml::{self, MapEntry, Node};
 use crate::{CampaignPath, CampaignPaths, PathScope, Rate, SendingWindow};
-use campaign_core::domain::{Amount, Channel, MAX_OPT_OUT_WORDS, OptOutWords, ParseRegionError, Purpose};
+use campaign_core::domain::{MAX_OPT_OUT_WORDS, OptOutWords, ParseRegionError, Purpose};
 use campaign_core::finding::{Finding, Rule, SourceText, rules};
 
 /// The remedy for a file without profiles.
@@ -99,11 +100,14 @@ fn read_profile(entry: &MapEntry, paths: &CampaignPaths, report: &mut FindingCol
         async_url,
         batch_limit: section.parse_value("batch_limit")?,
         recipients_limit: section.subsection("limits").parse_value("recipients"),
+        home: read_countries(section, "home", report),
+        abroad_limit: read_abroad_limit(section, report),
         cap: section.subsection("policy").parse_cap("cap"),
         suppress: read_suppress_files(section.subsection("policy"), paths, report),
         requires_consent: section.subsection("policy").has_value("consent"),
         forbids_mandatory: section.subsection("policy").has_value("mandatory"),
         window: read_window(section.subsection("policy"), report)?,
+        countries: read_countries(section.subsection("policy"), "countries", report),
         notify: read_notify(section.subsection("policy"), paths, report),
         trust_status: section.parse_items("trust_status"),
         fatal_errors: texts("fatal_errors"),
@@ -260,8 +264,16 @@ fn read_rate(
     }
 }
 
-fn read_prices(section: ConfigSection<'_>) -> Vec<(Channel, Amount)> {
-    Channel::ALL.into_iter().filter_map(|channel| Some((channel, section.parse_value(channel.name())?))).collect()
+/// The maximum number of recipients outside `home`, which the profile must name.
+fn read_abroad_limit(section: ConfigSection<'_>, report: &mut FindingCollector) -> Option<u32> {
+    let limits = section.subsection("limits");
+    let entry = limits.entry("abroad")?;
+    if !section.has_value("home") && !section.has_misspelt("home") {
+        let finding =
+            Finding::new(&rules::MISSING_KEY, "`limits.abroad` needs `home`, the countries that are not abroad");
+        report.add(&entry.key_span, finding.help("add a line such as `home: [UA]` to the profile"));
+    }
+    limits.parse_value("abroad")
 }
 
 /// The sending window, `Some(None)` without one; `None` if it is wrong, which was reported.
@@ -435,6 +447,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use campaign_core::domain::Channel;
     use campaign_core::finding::render_findings;
 
     const FULL: &str = "production:
@@ -501,7 +514,7 @@ local:
         assert_eq!(local.fatal_errors, ["No route"]);
         assert_eq!(local.sender_verified, ["Approved", "Перевірено"]);
         assert_eq!(production.sender_verified, ["Checked"]);
-        let priced = |channel| local.price_per_message(channel).map(Amount::to_json_digits);
+        let priced = |channel| local.price_per_message(channel).map(|price| price.others.to_json_digits());
         assert_eq!(priced(Channel::Sms).as_deref(), Some("0.80"));
         assert_eq!((priced(Channel::CallOtp).as_deref(), priced(Channel::Viber)), (Some("1"), None));
         assert!(production.prices.is_empty());
@@ -528,9 +541,17 @@ local:
                 "b:\n  base_url: http://localhost\n  api_key: { env: KEY }\n  proxy: http://proxy.example:3128",
                 ("proxy-address", 8, 10),
             ),
+            ("  home: [UK]", ("unknown-region", 5, 10)),
+            ("  limits: { abroad: 5 }", ("missing-key", 5, 13)),
+            ("  policy: { countries: [] }", ("out-of-range", 5, 13)),
             ("  prices: { sms: free }", ("wrong-type", 5, 18)),
             ("  prices: { sms: -1 }", ("out-of-range", 5, 18)),
             ("  prices: { smss: 1 }", ("unknown-key", 5, 13)),
+            ("  prices: { sms: { UA: 0.80 } }", ("missing-key", 5, 13)),
+            ("  prices: { sms: { UK: 0.80, else: 1 } }", ("unknown-region", 5, 20)),
+            ("  prices: { sms: { UA: free, else: 1 } }", ("wrong-type", 5, 24)),
+            ("  prices: { sms: { UA: 0.80, else: -1 } }", ("out-of-range", 5, 36)),
+            ("  prices: { sms: [1] }", ("wrong-type", 5, 19)),
             ("  bas_url: x", ("unknown-key", 5, 3)),
             ("sandbox:\n  base_url: http://localhost\n  api_key: { env: KEY }", ("reserved-name", 5, 1)),
             ("Pro:\n  base_url: http://localhost\n  api_key: { env: KEY }", ("profile-name", 5, 1)),
@@ -541,6 +562,18 @@ local:
         for (line, expected) in cases {
             assert_eq!(profile_with(line), [expected], "{line}");
         }
+    }
+
+    #[test]
+    fn price_of_a_country_overrides_the_price_of_the_others() {
+        let yaml =
+            "a: { base_url: http://localhost, api_key: { env: K }, prices: { sms: { UA: 0.80, PL: 2.1, else: 4 } } }";
+        let (_folder, loaded) = load_profiles(yaml);
+        let gateways = loaded.value.unwrap();
+        let price = gateways.find_profile("a").unwrap().price_per_message(Channel::Sms).unwrap();
+        let for_country = |code: &str| price.for_country(code.parse().ok()).to_json_digits();
+        assert_eq!(["UA", "PL", "DE", ""].map(for_country), ["0.80", "2.1", "4", "4"]);
+        assert_eq!(price.format_price(), "UA: 0.80, PL: 2.10, else: 4.00");
     }
 
     #[test]

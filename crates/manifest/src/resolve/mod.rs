@@ -21,7 +21,7 @@ use super::campaign::{
 use super::campaign_day::{CampaignDay, insert_date};
 use super::document::{self, ConfigSection, FileKind, FindingCollector, LoadedFile};
 use super::keys::CAMPAIGN;
-use super::recipients::{RecipientSource, is_list_name};
+use super::recipients::{RecipientSource, is_list_name, read_countries};
 use super::text_folders::TextFolders;
 use super::value::Seconds;
 use super::yaml::{MapEntry, Node};
@@ -103,6 +103,7 @@ impl Resolver<'_> {
         let per_day = self.resolve_per_day(root, timezone.as_deref());
         let (window, until) = (self.resolve_window(root), self.resolve_until(root));
         let region = self.resolve_region(recipients);
+        let countries = read_countries(root, "countries", self.report);
         let vars = self.resolve_vars(root, &columns);
         let content = self.resolve_content(root, root, "");
         let variants = self.resolve_variants(root, content.as_ref(), &vars);
@@ -146,6 +147,7 @@ impl Resolver<'_> {
                 max_invalid: self.or_default(recipients, |recipients| recipients.parse_value("max_invalid"))?,
                 condition: read_condition(recipients),
                 exclude: recipients::read_exclude(recipients),
+                countries,
                 may_be_empty: self.or_default(recipients, |recipients| recipients.text("empty"))? == "ok",
                 vars,
                 tables: data.iter().map(|table| table.name.clone()).collect(),

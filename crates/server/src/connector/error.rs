@@ -250,6 +250,11 @@ impl From<Error> for ToolError {
                 PolicyRefusal::NoConsent(_) => Self::no_consent(),
                 PolicyRefusal::Capped => Self::cap_reached(),
                 PolicyRefusal::Mandatory { .. } => Self::new("not_allowed", "the profile forbids mandatory messages"),
+                PolicyRefusal::OutsideCountries { allowed, .. } => Self::new(
+                    "country",
+                    format!("the gateway profile allows messages only to these countries: {allowed}"),
+                )
+                .with_how_to("check the number; nothing can be sent to it through this gateway"),
                 PolicyRefusal::TooManyTests { .. } | PolicyRefusal::UnapprovedTests { .. } => {
                     Self::new("not_allowed", "assistants cannot send test messages")
                 }

@@ -4,6 +4,7 @@
 //! single file are in [`finding::rules`](campaign_core::finding::rules), because the code that reads the file needs them.
 
 mod cell_values;
+mod countries;
 mod damaged_text;
 mod environment;
 mod expressions;
@@ -11,6 +12,7 @@ mod gateway_profile;
 mod links;
 mod list;
 mod markup;
+mod night;
 mod recipients;
 mod schedule;
 mod skipped_rows;
@@ -31,12 +33,14 @@ use campaign_manifest::{Campaign, MessageVariant, Profile};
 
 pub use cell_values::{DatabaseValue, check_empty_cells, check_row_anomalies};
 pub(super) use cell_values::{find_database_value, has_empty_greeting, is_code_behind_apostrophe};
+pub use countries::{ABROAD_LIMIT, check_abroad_limit, check_new_countries};
 pub use environment::{KEY_REFUSED, ONLINE_UNKNOWN, SENDER_UNKNOWN, check_replicas, unfamiliar_ledger_finding};
 pub(super) use environment::{check_balance, check_sender_name, key_rejected_finding, online_unknown_finding};
 pub(super) use expressions::find_failing_comparisons;
 pub use gateway_profile::{check_campaign_notices, check_promised_receipts};
 pub(super) use links::{breaks_link, is_insecure_link, may_break_link};
 pub use list::{check_embedded_rows, check_inverted_zones, check_unknown_zones, list_form_note, missing_zone_column};
+pub use night::{NIGHT, check_night, check_several_zones};
 pub use recipients::{
     check_changed_rows, check_consent_dates, check_consent_source, check_differing_duplicates, check_landlines,
     check_limits, check_list_limit, check_opted_out_rows,
@@ -75,7 +79,9 @@ static CAMPAIGN: &[&Rule] = &[
 static TIMING: &[&Rule] = &[
     &window::LATE_START,
     &schedule::NEVER_SENDS,
+    &night::NIGHT,
     &schedule::SCHEDULE_OVER,
+    &night::SEVERAL_ZONES,
     &schedule::SKIPPED_OCCURRENCES,
     &window::UNTIL_NEAR,
 ];
@@ -108,6 +114,7 @@ static TEXTS: &[&Rule] = &[
 
 /// Rules about recipients and their messages.
 static RECIPIENTS: &[&Rule] = &[
+    &countries::ABROAD_LIMIT,
     &links::CELL_IN_LINK,
     &recipients::CHANGED_ROW,
     &recipients::CONSENT_DATE,
@@ -122,6 +129,7 @@ static RECIPIENTS: &[&Rule] = &[
     &recipients::LANDLINE,
     &cell_values::LEADING_APOSTROPHE,
     &list::LIST_FORM,
+    &countries::NEW_COUNTRY,
     &skipped_rows::NO_MESSAGES,
     &skipped_rows::NO_TEXT_CHOSEN,
     &skipped_rows::NOBODY_MEANT,

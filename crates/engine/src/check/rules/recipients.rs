@@ -288,7 +288,7 @@ pub fn check_limits(
         at(Finding::new(&OVER_LIMITS, message), "limits.recipients")
     });
     let cost = profile.and_then(|profile| {
-        let Cost::AtMost(most) = Cost::estimate(profile, &campaign.brief, &survey.by_size, rows) else { return None };
+        let Cost::AtMost(most) = Cost::estimate(profile, &campaign.brief, survey, rows) else { return None };
         let limit = limits.cost.filter(|limit| most > *limit)?;
         let currency = profile.currency.as_deref().map(|currency| format!(" {currency}")).unwrap_or_default();
         let message = format!(
