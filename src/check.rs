@@ -241,7 +241,7 @@ async fn fetch_online_costs(
         findings.push(finding.help("specify the campaign's gateway: `--online --gateway NAME`"));
         return Ok(OnlineCost { balance: None, cost: Cost::Unknown(Vec::new()), figures: CostFigures::default() });
     };
-    let cost = Cost::estimate(profile, &inputs.campaign.brief, &survey.by_size, &survey.planned_rows());
+    let cost = Cost::estimate(profile, &inputs.campaign.brief, survey, &survey.planned_rows());
     let adapters = context.adapters(context.open_ledger_to_ask().await?)?;
     let answer = ask_online(&adapters, inputs, profile, cost).await?;
     let online = OnlineCost::from_answer(&answer);

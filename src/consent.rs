@@ -17,7 +17,7 @@ use super::text::{Span, SpanMeaning, StyledLine, caution, dim, plain, strong};
 use campaign_core::domain::{MessageContent, Stage, choose_plural};
 use campaign_core::finding::{Severity, escape_to_one_line, severity_word};
 use campaign_engine::check::online::Cost;
-use campaign_engine::check::{RunStart, Survey};
+use campaign_engine::check::{RunStart, Survey, describe_abroad};
 use campaign_engine::delivery::SingleKind;
 use campaign_engine::report::{
     describe_sms_size, format_count, format_counts, format_duration, format_local_minute, format_thousands,
@@ -79,6 +79,9 @@ impl Consent for TerminalConsent {
     }
 }
 
+/// The fact about opt-outs if messages must arrive.
+const MANDATORY_FACT: &str = "ignored, because of `mandatory: true`";
+
 /// The prompt for a proposal.
 fn proposal_prompt(proposal: &Proposal<'_>) -> ConfirmationPrompt {
     match proposal {
@@ -116,8 +119,12 @@ fn proposal_prompt(proposal: &Proposal<'_>) -> ConfirmationPrompt {
                 false => format!(" of {} planned; the others will not get a message now", format_thousands(planned)),
             };
             prompt.add_fact("recipients", [strong(format_thousands(*number)), rest_of_planned.into()]);
+            if run.suppression.ignores_list() {
+                prompt.add_fact("opt-outs", [caution(MANDATORY_FACT)]);
+            }
             add_cost(&mut prompt, cost.as_ref(), profile.currency.as_deref(), *balance);
             if let Some(rest) = rest {
+                add_abroad(&mut prompt, &rest.inputs.campaign, profile, &rest.survey.survey, &rest.rows);
                 add_local_time(&mut prompt, &rest.inputs, &rest.survey.survey, &rest.rows);
                 add_samples(&mut prompt, &rest.samples);
             }
@@ -244,7 +251,7 @@ const MAX_SKIP_REASONS: usize = 5;
 const MAX_ZONES: usize = 3;
 /// The hours at which evening, night and day begin.
 const EVENING_HOUR: i8 = 20;
-const NIGHT_HOUR: i8 = 22;
+const NIGHT_HOUR: i8 = 21;
 const MORNING_HOUR: i8 = 8;
 
 /// The facts about the messages that will be sent.
@@ -273,6 +280,10 @@ impl SendingFacts<'_> {
         if let Some(senders) = sender_names(campaign) {
             prompt.add_fact("sender", [senders.into()]);
         }
+        if campaign.brief.mandatory {
+            prompt.add_fact("opt-outs", [caution(MANDATORY_FACT)]);
+        }
+        add_abroad(prompt, campaign, profile, survey, rows);
         let parts = survey.count_parts(rows);
         if parts > rows.len() {
             prompt.add_fact("length", [format_count(parts, "part").into()]);
@@ -414,6 +425,20 @@ fn add_cost(prompt: &mut ConfirmationPrompt, cost: Option<&Cost>, currency: Opti
                 prompt.add_fact("balance", [money.into()]);
             }
         }
+    }
+}
+
+/// Adds the recipients outside the home countries of the profile, unless the countries are limited.
+fn add_abroad(
+    prompt: &mut ConfirmationPrompt,
+    campaign: &Campaign,
+    profile: &Profile,
+    survey: &Survey,
+    rows: &RoaringBitmap,
+) {
+    let Some(home) = campaign.brief.watched_home(Some(profile)) else { return };
+    if let Some(abroad) = describe_abroad(&survey.countries.count_abroad(home, rows), home) {
+        prompt.add_fact("abroad", [caution(abroad)]);
     }
 }
 
@@ -564,8 +589,8 @@ mod tests {
             ("08:00", None),
             ("19:59", None),
             ("20:00", Some("evening")),
-            ("21:59", Some("evening")),
-            ("22:00", Some("night")),
+            ("20:59", Some("evening")),
+            ("21:00", Some("night")),
             ("00:00", Some("night")),
         ] {
             assert_eq!(at(time), part, "{time}");
@@ -581,6 +606,7 @@ mod tests {
             message,
             lifetime: None,
             short_link: None,
+            unsubscribe_link: None,
             max_parts: 1,
             plain: None,
             fields: ExtraProperties::new(),

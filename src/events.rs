@@ -128,7 +128,7 @@ fn describe_retry(run: &str, rows: u64, left_out: SkippedRetries) -> String {
         (delivered, "delivered"),
         (under_way, "still being delivered"),
         (unconfirmed, "not confirmed as failed by the gateway"),
-        (guarded, "opted out, already sent by another run, or skipped earlier"),
+        (guarded, "opted out, without consent, already sent by another run, or skipped earlier"),
     ];
     let parts: Vec<String> = parts
         .into_iter()

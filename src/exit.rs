@@ -84,7 +84,7 @@ fn exit_code_of_error(error: &Error) -> u8 {
         Error::InputsChanged(changed) if matches!(changed.changes, InputChanges::Copies { damaged: true, .. }) => {
             STORAGE
         }
-        Error::Ledger(LedgerError::Purged { .. })
+        Error::Ledger(LedgerError::Purged { .. } | LedgerError::NotUpgraded { .. })
         | Error::Results(ResultsError::Ledger(LedgerError::Purged { .. })) => INVALID,
         // The inputs of the MCP client were checked before.
         Error::Client(_)
@@ -117,6 +117,7 @@ fn exit_code_of_error(error: &Error) -> u8 {
         | Error::NotConfirmed { .. }
         | Error::OtherNumber { .. }
         | Error::TooManyRecipients { .. }
+        | Error::TooManyAbroad { .. }
         | Error::NoSuchRow { .. }
         | Error::Decision(_)
         | Error::RehearsalForgotten { .. }

@@ -1,8 +1,9 @@
 //! Sections of the forecast that `check`, `plan` and `run --dry-run` share: recipients, messages, cost and samples.
 
-use super::text::{Span, StyledLine, StyledText, dim, plain, strong};
+use super::text::{Span, StyledLine, StyledText, caution, dim, plain, strong};
 use campaign_core::domain::{Channel, choose_plural};
 use campaign_core::finding::{escape_to_one_line, join_names};
+use campaign_engine::check::describe_abroad;
 use campaign_engine::report::{ChannelForecast, Forecast, LeftOutRows, format_count, format_thousands};
 use campaign_runs::{Inputs, Sample};
 
@@ -67,6 +68,10 @@ pub(super) fn add_recipients(text: &mut StyledText, forecast: &Forecast, inputs:
     }
     let get = if forecast.messages == 1 { "gets a message" } else { "get a message" };
     add(format_thousands(forecast.messages), vec![plain(get)]);
+    let home = inputs.destination.profile().and_then(|profile| profile.home.as_ref());
+    if let Some(abroad) = home.and_then(|home| describe_abroad(&forecast.abroad, home)) {
+        add(String::new(), vec![caution(abroad)]);
+    }
 }
 
 /// Formats the rows of a reason: `rows 12, 64`.

@@ -85,6 +85,9 @@ pub(super) fn error_hint(error: &Error, options: &RepeatedOptions) -> Option<Str
         Error::TooManyRecipients { number, .. } => {
             format!("check the list with `campaign check`; to send to all of them, add `--up-to {number}`")
         }
+        Error::TooManyAbroad { number, .. } => {
+            format!("check the list with `campaign check`; to send to all of them, add `--up-to-abroad {number}`")
+        }
         Error::Decision(refusal) => return decision_hint(refusal, options),
         Error::HostChanged { gateway, .. } => format!(
             "compare `base_url` with the provider's documentation; if the new address is correct: `{}`",
@@ -224,10 +227,20 @@ fn unconfirmed_hint(what: &ProposalKind, refusal: ConsentRefusal) -> Option<Stri
 
 fn policy_hint(refusal: &PolicyRefusal, options: &RepeatedOptions) -> String {
     match refusal {
-        PolicyRefusal::Suppressed(_) => format!(
+        PolicyRefusal::Mandatory { gateway } => {
+            format!("send it through another profile, or remove `mandatory: never` from `{gateway}` in gateways.yaml")
+        }
+        PolicyRefusal::Suppressed(..) => format!(
             "remove this recipient's `--to`; the number is on the suppression list (`{}`) or in a `suppress` file",
             options.command("suppress list")
         ),
+        PolicyRefusal::NoConsent(_) => {
+            "remove this recipient's `--to`, or record the recipient's consent where `recipients.consent` finds it"
+                .to_owned()
+        }
+        PolicyRefusal::OutsideCountries { .. } => {
+            "check the number; the countries are in `countries` of the campaign or `policy` of the profile".to_owned()
+        }
         PolicyRefusal::OutsideWindow { .. } => OUTSIDE_WINDOW_HINT.to_owned(),
         PolicyRefusal::Capped => "send it later, when the cap allows another message".to_owned(),
         PolicyRefusal::TooManyTests { .. } => format!(
@@ -288,6 +301,10 @@ fn ledger_hint(error: &LedgerError, options: &RepeatedOptions) -> Option<String>
         LedgerError::Purged { .. } => format!("see the run's counts: `{}`", options.command("status --all")),
         LedgerError::Busy { .. } => "wait until that process ends, then run the same command again".to_owned(),
         LedgerError::Occupied { .. } => "use a database without a ledger".to_owned(),
+        LedgerError::NotUpgraded { .. } => format!(
+            "install this version on all machines, then run `{}`",
+            options.command("ledger upgrade")
+        ),
         LedgerError::TooNew { .. } => "use the version of campaign that wrote the ledger, or a newer one".to_owned(),
         LedgerError::Closed
         | LedgerError::NotCopied { .. }

@@ -158,6 +158,10 @@ fn record_help(kind: &RecordKind, output: &Output) -> String {
         RecordKind::Account => {
             "restore a good copy of the ledger; until then, nothing is sent through this account".to_owned()
         }
+        RecordKind::Consent => {
+            "restore a good copy of the ledger; sending does not use this record, but `find --evidence` cannot show it"
+                .to_owned()
+        }
         RecordKind::Forgetting => "restore a good copy of the ledger; until then, nothing is sent".to_owned(),
     }
 }

@@ -26,6 +26,7 @@ mod context;
 mod demo;
 mod doctor;
 mod events;
+mod evidence;
 mod exit;
 mod explain;
 mod forecast;

@@ -1,4 +1,4 @@
-//! Files of self-contained HTML pages: checks the path, writes the page and opens it in a browser.
+//! Files of self-contained HTML pages and of evidence: checks the path, writes the file and opens a page in a browser.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -25,6 +25,14 @@ const OPENER_TIMEOUT: Duration = Duration::from_secs(2);
 /// # Errors
 /// If another file is in its place.
 pub(super) fn check_place(path: &Path) -> Result<(), CommandFailure> {
+    check_place_of(path, GENERATOR_TAG, "a page written by campaign")
+}
+
+/// Checks that a file with this tag near its beginning can be written to a path.
+///
+/// # Errors
+/// If another file is in its place.
+pub(super) fn check_place_of(path: &Path, tag: &str, what: &str) -> Result<(), CommandFailure> {
     if path.as_os_str() == "-" {
         return Err(CommandFailure::invalid(
             "a page cannot be written to standard output; specify a file, for example `preview.html`",
@@ -33,25 +41,22 @@ pub(super) fn check_place(path: &Path) -> Result<(), CommandFailure> {
     if path.is_dir() {
         return Err(CommandFailure::invalid(format!("`{}` is a folder; choose a file in it", path.display())));
     }
-    match is_replaceable(path) {
+    match is_replaceable(path, tag) {
         Ok(true) => Ok(()),
-        Ok(false) => Err(CommandFailure::invalid(format!(
-            "`{}` already exists and is not a page written by campaign",
-            path.display()
-        ))
-        .with_help("choose another file")),
+        Ok(false) => Err(CommandFailure::invalid(format!("`{}` already exists and is not {what}", path.display()))
+            .with_help("choose another file")),
         Err(error) => Err(unwritable_page(path, &error)),
     }
 }
 
-/// Whether a page may be written to a path: there is no file, or a page of this program.
-fn is_replaceable(path: &Path) -> io::Result<bool> {
+/// Whether a file may be written to a path: there is no file, or one with this tag.
+fn is_replaceable(path: &Path, tag: &str) -> io::Result<bool> {
     let mut beginning = Vec::new();
     match regular_file::open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(true),
         opened => opened?.take(TAG_SEARCH_BYTES).read_to_end(&mut beginning)?,
     };
-    Ok(beginning.is_empty() || String::from_utf8_lossy(&beginning).contains(GENERATOR_TAG))
+    Ok(beginning.is_empty() || String::from_utf8_lossy(&beginning).contains(tag))
 }
 
 /// Writes a page to a path.

@@ -13,13 +13,14 @@ use super::numbers::parse_number_of_campaigns;
 use super::prompt::{ConfirmationPrompt, ExpectedAnswer, require_confirmation};
 use super::state_folder::LedgerPurpose;
 use super::text::{Span, StyledLine, StyledText, bad, caution, dim, join_spans, plain, strong};
-use super::{exit, output, status, suppress};
+use super::{evidence, exit, output, status, suppress};
 use campaign_core::domain::Phone;
 use campaign_core::finding::escape_to_one_line;
 use campaign_engine::report::{
-    RecipientInRun, RecipientRecord, RowSelection, RunView, UnreadableRun, format_count, opt_out_json,
+    RecipientInRun, RecipientRecord, RowSelection, RunView, UnreadableRun, format_count, format_local_minute,
+    opt_out_json,
 };
-use campaign_ledger::{OptOut, RowState, Run};
+use campaign_ledger::{EndedOptOut, OptOut, OptOutEnd, RowState, Run};
 use campaign_runs::{ForgottenPerson, ForgottenRows, OldRuns, PurgeBlocker};
 
 pub(super) async fn find_messages(context: &Context, args: &FindArgs) -> Result<u8, CommandFailure> {
@@ -30,10 +31,17 @@ pub(super) async fn find_messages(context: &Context, args: &FindArgs) -> Result<
     let phone = parse_number_of_campaigns(context, typed, region, None).await?;
     args.selection.refuse_contradiction()?;
     let selection = args.selection.rows_without_number();
+    if args.evidence.evidence {
+        if !selection.is_everything() {
+            return Err(CommandFailure::invalid("`--evidence` covers all messages, so it cannot select some of them"));
+        }
+        return evidence::show_evidence(context, phone, &args.evidence).await;
+    }
     let (person, opt_outs) = match context.open_existing_ledger().await? {
-        None => (RecipientRecord::default(), Vec::new()),
+        None => (RecipientRecord::default(), OptOutHistory::default()),
         Some(ledger) => {
-            (RecipientRecord::find(ledger.as_ref(), phone, &selection).await?, ledger.find_opt_outs(phone).await?)
+            let (listed, ended) = (ledger.find_opt_outs(phone).await?, ledger.find_ended_opt_outs(phone).await?);
+            (RecipientRecord::find(ledger.as_ref(), phone, &selection).await?, OptOutHistory { listed, ended })
         }
     };
     // An empty answer about an unreadable run must not look complete.
@@ -47,7 +55,22 @@ pub(super) async fn find_messages(context: &Context, args: &FindArgs) -> Result<
     Ok(code)
 }
 
-fn messages_json(phone: Phone, person: &RecipientRecord, opt_outs: &[OptOut], code: u8) -> Value {
+/// The opt-outs of a number.
+#[derive(Default)]
+struct OptOutHistory {
+    /// Those on the suppression list.
+    listed: Vec<OptOut>,
+    /// Those that were removed, or ended by a reply.
+    ended: Vec<EndedOptOut>,
+}
+
+fn ended_opt_out_json(EndedOptOut { opt_out, end: OptOutEnd { at, by, why } }: &EndedOptOut) -> Value {
+    let mut object = opt_out_json(opt_out);
+    object["ended"] = json!({ "at": format!("{at:.3}"), "by": by, "why": why });
+    object
+}
+
+fn messages_json(phone: Phone, person: &RecipientRecord, opt_outs: &OptOutHistory, code: u8) -> Value {
     let RecipientRecord { runs, unreadable, purged } = person;
     let run_json = |RecipientInRun { run, rows: _, results }: &RecipientInRun| {
         json!({
@@ -58,7 +81,8 @@ fn messages_json(phone: Phone, person: &RecipientRecord, opt_outs: &[OptOut], co
     let unread_json = |UnreadableRun { run, why }: &UnreadableRun| json!({ "run": run, "why": why });
     let mut object = json!({
         "phone": phone.to_string(), "runs": runs.iter().map(run_json).collect::<Vec<_>>(),
-        "suppressed": opt_outs.iter().map(opt_out_json).collect::<Vec<_>>(),
+        "suppressed": opt_outs.listed.iter().map(opt_out_json).collect::<Vec<_>>(),
+        "no_longer_suppressed": opt_outs.ended.iter().map(ended_opt_out_json).collect::<Vec<_>>(),
         "unread": unreadable.iter().map(unread_json).collect::<Vec<_>>(), "exit": code,
     });
     if *purged > 0 {
@@ -75,7 +99,7 @@ fn messages_text(
     phone: Phone,
     selective: bool,
     person: &RecipientRecord,
-    opt_outs: &[OptOut],
+    opt_outs: &OptOutHistory,
 ) -> StyledText {
     let RecipientRecord { runs, unreadable, purged } = person;
     let mut text = StyledText::new();
@@ -90,8 +114,14 @@ fn messages_text(
             text.push(StyledLine::new(message_spans(row, run.live)).with_indent(2));
         }
     }
-    for opt_out in opt_outs {
+    for opt_out in &opt_outs.listed {
         text.add_line(0, [caution("on the suppression list: "), plain(suppress::describe_opt_out(opt_out).trim_end())]);
+    }
+    for EndedOptOut { opt_out, end: OptOutEnd { at, by, why } } in &opt_outs.ended {
+        let why = if why.is_empty() { String::new() } else { format!(" · {}", escape_to_one_line(why)) };
+        let (opt_out, by) = (suppress::describe_opt_out(opt_out), escape_to_one_line(by));
+        let end = format!("{} · ended {} · {by}{why}", opt_out.trim_end(), format_local_minute(*at));
+        text.add_line(0, [dim("no longer on the suppression list: "), plain(end)]);
     }
     for UnreadableRun { run, why } in unreadable {
         text.add_line(0, [bad(format!("cannot search {run}: ")), plain(why.as_str())]);

@@ -40,6 +40,7 @@ pub(super) async fn make_plan(context: &Context, args: &PlanArgs) -> Result<u8, 
         limit: args.limit,
         round: args.again.map_or(Round::Same, Round::Again),
         up_to: args.up_to,
+        up_to_abroad: args.up_to_abroad,
         ..RunRequest::default()
     };
     let purpose = LedgerPurpose::of_destination(&inputs.destination);
@@ -71,7 +72,7 @@ fn write_plan_page(
         let key = if profile.approval.is_some() { " --key FILE" } else { "" };
         context.output.command(format!("approve {digest}{key}"))
     });
-    let run = run_command_line(&args.file, args.gateway.as_deref(), &plan.planned, inputs);
+    let run = suggest_run(args, plan, inputs);
     let shown = MessageSelection { rows: args.rows.as_ref(), most: PAGE_SAMPLES, unmasked: args.page.unmasked };
     let run = context.output.command(format!("{run} --plan {digest}"));
     let page = PlanPage { inputs, made: plan, shown, approve, run, now: Timestamp::now() };
@@ -130,7 +131,7 @@ fn report_plan(context: &Context, args: &PlanArgs, inputs: &Inputs, plan: &Creat
     let next = match plan.forecast.messages {
         0 => with_gateway(format!("check {}", shell_path(&args.file)), args.gateway.as_deref()),
         _ => {
-            let run = run_command_line(&args.file, args.gateway.as_deref(), planned, inputs);
+            let run = suggest_run(args, plan, inputs);
             format!("{run} --plan {digest}")
         }
     };
@@ -139,9 +140,23 @@ fn report_plan(context: &Context, args: &PlanArgs, inputs: &Inputs, plan: &Creat
     exit::SUCCESS
 }
 
+/// The `run` command that sends a new plan, without its `--plan` option.
+fn suggest_run(args: &PlanArgs, plan: &CreatedPlan, inputs: &Inputs) -> String {
+    let abroad = inputs.destination.profile().map_or(0, |profile| plan.list.count_abroad(profile));
+    run_command_line(&args.file, args.gateway.as_deref(), &plan.planned, inputs, abroad)
+}
+
 /// The `run` command that sends the planned campaign, without its `--plan` option. With a schedule, it needs `--now`
 /// unless the plan is for a scheduled run.
-fn run_command_line(campaign: &Path, gateway: Option<&str>, planned: &PlannedCampaign, inputs: &Inputs) -> String {
+///
+/// `abroad` is the number of recipients outside the profile's `home` in the edition.
+fn run_command_line(
+    campaign: &Path,
+    gateway: Option<&str>,
+    planned: &PlannedCampaign,
+    inputs: &Inputs,
+    abroad: u64,
+) -> String {
     let mut run = with_gateway(format!("run {}", shell_path(campaign)), gateway);
     if inputs.campaign.schedule.is_some() && planned.options.occurrence.is_none() {
         run += " --now";
@@ -151,8 +166,11 @@ fn run_command_line(campaign: &Path, gateway: Option<&str>, planned: &PlannedCam
     add("rows", options.rows.clone());
     add("limit", options.limit.map(|limit| limit.to_string()));
     add("again", options.again.then(|| everybody.to_string()));
-    let limit = inputs.destination.profile().and_then(|profile| profile.recipients_limit).map(u64::from);
+    let profile = inputs.destination.profile();
+    let limit = profile.and_then(|profile| profile.recipients_limit).map(u64::from);
     add("up-to", limit.filter(|limit| everybody > *limit).map(|_| everybody.to_string()));
+    let limit = profile.and_then(|profile| profile.abroad_limit).map(u64::from);
+    add("up-to-abroad", limit.filter(|limit| abroad > *limit).map(|_| abroad.to_string()));
     run
 }
 
@@ -203,7 +221,9 @@ fn report_approval(context: &Context, approving: &PlanReview, approval: &Approva
         return;
     }
     let (file, gateway) = (&planned.inputs.campaign_file, &planned.inputs.brief.gateway);
-    let run = run_command_line(file, Some(gateway), planned, &approving.inputs);
+    let profile = approving.inputs.destination.profile();
+    let abroad = profile.map_or(0, |profile| approving.survey.count_abroad(profile));
+    let run = run_command_line(file, Some(gateway), planned, &approving.inputs, abroad);
     let mut text = StyledText::from(StyledLine::success([plain(format!("{by} approved {digest} for one run"))]));
     if is_signed {
         let elsewhere = context.output.command(format!("{run} --approval {token}"));

@@ -12,7 +12,7 @@ use super::events::describe_kept_results;
 use super::exit::{self, CommandFailure};
 use super::output::{Output, RowOutput, RowSyntax};
 use super::text::{StyledLine, StyledText, copyable, dim, join_spans, plain, strong};
-use campaign_core::domain::{Phone, RowSet};
+use campaign_core::domain::{Phone, Purpose, RowSet};
 use campaign_core::private::{self, ExistingFile};
 use campaign_engine::delivery::SingleKind;
 use campaign_engine::report::{
@@ -180,7 +180,9 @@ pub(super) async fn show_replies(context: &Context, args: RepliesArgs) -> Result
 /// Prints the replies that look like an opt-out, each with the command that records it.
 async fn review_opt_outs(context: &Context, ledger: &dyn Ledger, run: &Run) -> Result<u8, CommandFailure> {
     let replies = find_unclear_replies(ledger, run).await.map_err(Error::from)?;
-    let add_command = |phone: &Phone| context.output.command(format!("suppress add +{phone}"));
+    // An answer to a service message rejects such messages too.
+    let scope = if run.suppression.purpose == Purpose::Service { " --scope all" } else { "" };
+    let add_command = |phone: &Phone| context.output.command(format!("suppress add +{phone}{scope}"));
     if context.output.json {
         let reply_json = |UnclearReply { row, phone, channel, at, text }: &UnclearReply| {
             json!({

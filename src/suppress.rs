@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use secrecy::SecretString;
 use serde_json::json;
 
-use super::args::{ImportArgs, NumberArgs, RemoveArgs, SuppressCommand, SuppressListArgs, TermsArgs};
+use super::args::{ImportArgs, NumberArgs, RemoveArgs, ScopeName, SuppressCommand, SuppressListArgs, TermsArgs};
 use super::context::Context;
 use super::exit::CommandFailure;
 use super::numbers::{choose_region_of_file, parse_number_of_campaigns};
@@ -45,7 +45,7 @@ async fn add_opt_out(context: &Context, args: &NumberArgs) -> Result<(), Command
         parse_number_of_campaigns(context, &args.phone, args.terms.region.as_deref(), args.terms.campaign.as_deref())
             .await?;
     let ledger = context.open_ledger(LedgerPurpose::SharedRecords).await?;
-    let warning = describe_unknown_campaign(ledger.as_ref(), terms.campaign.as_deref()).await?;
+    let warning = describe_unknown_campaign(ledger.as_ref(), terms.campaign()).await?;
     if let Some(warning) = &warning {
         context.output.print_warning(warning);
     }
@@ -61,7 +61,7 @@ async fn add_opt_out(context: &Context, args: &NumberArgs) -> Result<(), Command
     }
     let text = match existing {
         None => {
-            let meaning = format!(" opted out: no more marketing messages from {}", describe_scope(&new.scope));
+            let meaning = format!(" opted out: no more {}", describe_messages(&new.scope));
             StyledText::from(StyledLine::success([strong(format!("+{phone}")), plain(meaning)]))
         }
         Some(OptOut { at, reason, source, .. }) => {
@@ -139,7 +139,25 @@ pub(super) fn describe_opt_out(OptOut { scope, reach, reason, source, at, .. }: 
 
 /// Describes the scope of an opt-out.
 fn describe_scope(scope: &OptOutScope) -> String {
-    scope.campaign().map_or_else(|| "any campaign".to_owned(), |name| format!("the campaign {name}"))
+    match scope {
+        OptOutScope::Marketing => "marketing".to_owned(),
+        OptOutScope::All => "all messages".to_owned(),
+        OptOutScope::Campaign(name) => format!("the campaign {name}"),
+    }
+}
+
+/// The scope of an opt-out in a sentence about a number.
+fn name_scope(scope: &OptOutScope) -> String {
+    scope.campaign().map_or_else(|| describe_scope(scope), |name| format!("campaign {name}"))
+}
+
+/// Describes the messages in the scope of an opt-out.
+fn describe_messages(scope: &OptOutScope) -> String {
+    match scope {
+        OptOutScope::Marketing => "marketing messages from any campaign".to_owned(),
+        OptOutScope::All => "messages from any campaign, except mandatory ones".to_owned(),
+        OptOutScope::Campaign(name) => format!("marketing messages from the campaign {name}"),
+    }
 }
 
 /// Turns a closed pipe, for example of `head`, into `None`.
@@ -181,7 +199,7 @@ async fn describe_unknown_campaign(ledger: &dyn Ledger, name: Option<&str>) -> R
 }
 
 fn opt_out_terms(args: &TermsArgs) -> Result<OptOutTerms, CommandFailure> {
-    let TermsArgs { campaign, reason, region } = args;
+    let TermsArgs { scope, campaign, reason, region } = args;
     if let Some(name) = campaign.as_deref().filter(|name| !is_slug(name)) {
         let help = "use 1 to 64 characters from a-z, 0-9 and `-`";
         return Err(CommandFailure::invalid(format!(
@@ -189,8 +207,15 @@ fn opt_out_terms(args: &TermsArgs) -> Result<OptOutTerms, CommandFailure> {
             escape_to_one_line(name)
         )));
     }
-    let (campaign, reason, region) = (campaign.clone(), reason.clone(), numbers::parse_region(region.as_deref())?);
-    Ok(OptOutTerms { campaign, reason, region, by: None })
+    let named = campaign.as_deref().map(|name| OptOutScope::Campaign(name.into()));
+    let scope = named.or_else(|| {
+        scope.map(|scope| match scope {
+            ScopeName::Marketing => OptOutScope::Marketing,
+            ScopeName::All => OptOutScope::All,
+        })
+    });
+    let (reason, region) = (reason.clone(), numbers::parse_region(region.as_deref())?);
+    Ok(OptOutTerms { scope, reason, region, by: None })
 }
 
 /// The maximum number of campaigns of a file to look up.
@@ -277,7 +302,7 @@ fn describe_scopes(read: &OptOutFile) -> String {
     let mut scopes = read.opt_outs.iter().map(|opt_out| &opt_out.scope);
     match scopes.next() {
         Some(first) if scopes.all(|scope| scope == first) => describe_scope(first),
-        _ => "the campaigns named in its rows".to_owned(),
+        _ => "different messages, depending on the row".to_owned(),
     }
 }
 
@@ -342,7 +367,7 @@ async fn warn_about_campaign(
     ledger: &dyn Ledger,
     terms: &OptOutTerms,
 ) -> Result<Vec<String>, CommandFailure> {
-    let warning = describe_unknown_campaign(ledger, terms.campaign.as_deref()).await?;
+    let warning = describe_unknown_campaign(ledger, terms.campaign()).await?;
     if let Some(warning) = &warning {
         context.output.print_warning(warning);
     }
@@ -355,8 +380,7 @@ async fn remove_number(
     phone: &SecretString,
     terms: &OptOutTerms,
 ) -> Result<(), CommandFailure> {
-    let phone =
-        parse_number_of_campaigns(context, phone, args.terms.region.as_deref(), terms.campaign.as_deref()).await?;
+    let phone = parse_number_of_campaigns(context, phone, args.terms.region.as_deref(), terms.campaign()).await?;
     let (mut removed, mut general, mut warnings) = (Vec::new(), None, Vec::new());
     if context.has_ledger().await? {
         let ledger = context.open_ledger(LedgerPurpose::SharedRecords).await?;
@@ -396,14 +420,14 @@ async fn remove_number(
     for OptOut { scope, at, .. } in &removed {
         text += &match general {
             Some(_) => format!("removed the opt-out of +{phone} from {}", describe_scope(scope)),
-            None => format!("+{phone} can get marketing messages from {} again", describe_scope(scope)),
+            None => format!("+{phone} can get {} again", describe_messages(scope)),
         };
         text += &format!("; it had been on the list since {}\n", format_local_minute(*at));
     }
     if removed.is_empty() {
-        let why = match (&terms.campaign, &general) {
-            (Some(name), Some(_)) => format!("has no separate opt-out from campaign {name}"),
-            (Some(name), None) => format!("is not on the list for campaign {name}"),
+        let why = match (&terms.scope, &general) {
+            (Some(scope), Some(_)) => format!("has no separate opt-out from {}", name_scope(scope)),
+            (Some(scope), None) => format!("is not on the list for {}", name_scope(scope)),
             (None, _) => "is not on the list".to_owned(),
         };
         text = format!("+{phone} {why}; nothing was changed\n");
@@ -413,25 +437,27 @@ async fn remove_number(
     Ok(())
 }
 
-/// Finds the opt-out from all campaigns, which remains after the opt-out from one campaign is removed.
+/// Finds an opt-out from all campaigns that remains after opt-outs with another scope are removed: the one that covers
+/// the most messages.
 async fn find_general_opt_out(
     ledger: &dyn Ledger,
     phone: Phone,
     terms: &OptOutTerms,
 ) -> Result<Option<OptOut>, CommandFailure> {
-    if terms.campaign.is_none() {
-        return Ok(None);
-    }
+    let Some(scope) = &terms.scope else { return Ok(None) };
     let entries = campaign_runs::list_opt_outs(ledger, phone, &OptOutTerms::default()).await?;
-    let general = |entry: &OptOut| entry.scope == OptOutScope::Everything && entry.reach == OptOutReach::AllGateways;
-    Ok(entries.into_iter().find(general))
+    let general = |entry: &OptOut| {
+        entry.scope != *scope && entry.scope.campaign().is_none() && entry.reach == OptOutReach::AllGateways
+    };
+    Ok(entries.into_iter().filter(general).max_by_key(|entry| entry.scope == OptOutScope::All))
 }
 
 fn describe_general_opt_out(general: &OptOut) -> String {
-    format!(
-        "The number is still opted out of all campaigns and gets no marketing messages. Remaining opt-out: {}",
-        describe_opt_out(general).trim()
-    )
+    let rest = match general.scope {
+        OptOutScope::All => "The number is still opted out of all messages.",
+        _ => "The number is still opted out of all campaigns and gets no marketing messages.",
+    };
+    format!("{rest} Remaining opt-out: {}", describe_opt_out(general).trim())
 }
 
 async fn remove_import(
@@ -444,7 +470,7 @@ async fn remove_import(
         return Err(CommandFailure::invalid("there are no imports to undo: the ledger does not exist yet"));
     };
     let warnings = warn_about_campaign(context, ledger.as_ref(), terms).await?;
-    let found = ImportedEntries::find(ledger.as_ref(), source, terms.campaign.as_deref()).await?;
+    let found = ImportedEntries::find(ledger.as_ref(), source, terms).await?;
     if found.entries.is_empty() {
         return Err(unknown_import(source, &found));
     }

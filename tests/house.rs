@@ -323,6 +323,8 @@ const SPECIAL: &[(&str, &[&str])] = &[
     ("crates/gateway/src/json_api/reply.rs", &["CallOtp"]),
     // The list of sender names might contain SMS senders only.
     ("crates/engine/src/check/rules/environment.rs", &["Sms"]),
+    // Phones cannot reply to the sender name of an SMS.
+    ("crates/engine/src/check/rules/ways_out.rs", &["Sms"]),
     // An account might have no route for WhatsApp.
     ("crates/sandbox/src/platform/account.rs", &["Whatsapp"]),
     // Operations that are answered at once.

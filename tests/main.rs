@@ -11,6 +11,8 @@ mod bounds;
 mod checks;
 mod cli;
 mod connector;
+mod consent;
+mod countries;
 mod delivery;
 mod demo;
 mod docs;

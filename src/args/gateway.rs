@@ -74,6 +74,9 @@ pub(crate) struct AddArgs {
     /// Rate limit of the account, such as 10/s or 600/min [default: ask; none for a loopback gateway]
     #[arg(long, value_name = "RATE")]
     pub(crate) rate: Option<String>,
+    /// Countries that you send to, such as UA,PL; others are reported before a run [default: ask]
+    #[arg(long, value_name = "COUNTRIES")]
+    pub(crate) home: Option<String>,
     /// Save the profile where this campaign looks for it, and suggest the next command
     #[arg(long = "for", value_name = "FILE")]
     pub(crate) campaign: Option<PathBuf>,

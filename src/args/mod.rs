@@ -29,11 +29,12 @@ pub(super) use gateway::{
 pub(super) use help::{build_command, build_command_without_environment};
 pub(super) use ledger::{LedgerCommand, LedgerUrl};
 pub(super) use recipients::{
-    FindArgs, ForgetArgs, ImportArgs, NumberArgs, PurgeArgs, RemoveArgs, SuppressCommand, SuppressListArgs, TermsArgs,
+    EvidenceArgs, FindArgs, ForgetArgs, ImportArgs, NumberArgs, PurgeArgs, RemoveArgs, ScopeName, SuppressCommand,
+    SuppressListArgs, TermsArgs,
 };
 pub(super) use results::{
-    OutcomeArgs, ReconcileArgs, RepliesArgs, ReportArgs, ResultsArgs, SelectionArgs, ShowArgs, StatusArgs, StopArgs,
-    parse_phone,
+    LanguageName, OutcomeArgs, ReconcileArgs, RepliesArgs, ReportArgs, ResultsArgs, SelectionArgs, ShowArgs,
+    StatusArgs, StopArgs, parse_phone,
 };
 pub(super) use sending::{ApproveArgs, DecisionArg, PlanArgs, ResolveArgs, RetryArgs, RunArgs};
 pub(super) use suggestions::{hide_environment_options, remove_risky_advice, suggest_command};

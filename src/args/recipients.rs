@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgGroup, Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use jiff::SignedDuration;
 use secrecy::SecretString;
 
-use super::SelectionArgs;
+use super::{LanguageName, SelectionArgs};
 use campaign_manifest::Seconds;
 
 #[derive(Debug, Args)]
@@ -53,6 +53,27 @@ pub(crate) struct FindArgs {
     pub(crate) region: RegionOption,
     #[command(flatten)]
     pub(crate) selection: SelectionArgs,
+    #[command(flatten)]
+    pub(crate) evidence: EvidenceArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Evidence options")]
+pub(crate) struct EvidenceArgs {
+    /// Show the purpose, consent and approvals of each message, and a digest
+    ///
+    /// The consents are those that each run recorded when it began, even if the list has changed since.
+    #[arg(long)]
+    pub(crate) evidence: bool,
+    /// Write the evidence to this file: a page (.html) or JSON (.json)
+    #[arg(long, value_name = "FILE", requires = "evidence")]
+    pub(crate) out: Option<PathBuf>,
+    /// Sign the digest with the private key in this file, as created by `campaign approve --new-key`
+    #[arg(long, value_name = "FILE", requires = "evidence")]
+    pub(crate) key: Option<PathBuf>,
+    /// Language of the page [default: the system's language if available, otherwise en]
+    #[arg(long, value_enum, value_name = "LANGUAGE", requires = "out")]
+    pub(crate) lang: Option<LanguageName>,
 }
 
 /// The country of a number that is typed.
@@ -119,9 +140,24 @@ pub(crate) struct ImportArgs {
     pub(crate) terms: TermsArgs,
 }
 
+/// The name of a scope that is not one campaign.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ScopeName {
+    /// Marketing messages of all campaigns
+    Marketing,
+    /// All messages, including service messages, unless they are mandatory
+    All,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct TermsArgs {
-    /// Limit the opt-out to this campaign [default: all campaigns]
+    /// What the opt-outs cover
+    ///
+    /// With `remove`, only opt-outs with this scope are removed [default: all of them]. With the other commands, the
+    /// default is `marketing`, or the scope in the file.
+    #[arg(long, value_enum, conflicts_with = "campaign")]
+    pub(crate) scope: Option<ScopeName>,
+    /// Limit the opt-out to marketing of this campaign [default: all campaigns]
     #[arg(long, value_name = "NAME")]
     pub(crate) campaign: Option<String>,
     /// Record this reason

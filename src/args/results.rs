@@ -244,7 +244,14 @@ pub(crate) enum LanguageName {
 impl PageArgs {
     /// The language of the page: the one that was typed, else that of the system.
     pub(crate) fn page_language(&self) -> PageLanguage {
-        match self.lang {
+        LanguageName::choose_language(self.lang)
+    }
+}
+
+impl LanguageName {
+    /// The typed language, else that of the system.
+    pub(crate) fn choose_language(typed: Option<Self>) -> PageLanguage {
+        match typed {
             Some(LanguageName::En) => PageLanguage::English,
             Some(LanguageName::Uk) => PageLanguage::Ukrainian,
             None => {

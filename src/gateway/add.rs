@@ -15,8 +15,9 @@ use crate::prompt::read_typed_line;
 use crate::state_folder::LedgerPurpose;
 use crate::suggested::{shell_path, with_gateway};
 use crate::text::{Span, StyledLine, StyledText, caution, copyable, plain, strong};
+use campaign_core::domain::{CountrySet, Region};
 use campaign_gateway::{Balance, FailureCause, InquiryFailure, SenderName};
-use campaign_manifest::{EndpointUrl, NewProfile, Rate, SecretSource, is_slug};
+use campaign_manifest::{ABROAD_LIMIT, EndpointUrl, NewProfile, Rate, SecretSource, is_slug};
 use campaign_runs::draft::{GatewayLine, KeyFile, ProfileDraft, find_campaigns};
 use campaign_runs::{Error, NewAccount, add_gateway, run_blocking};
 
@@ -33,8 +34,9 @@ pub(super) async fn add_profile(context: &Context, args: AddArgs) -> Result<u8, 
     let async_url = prompts.ask_async_url(args.async_url).await?;
     let local = base_url.is_loopback() && async_url.as_ref().is_none_or(EndpointUrl::is_loopback);
     let rate = prompts.ask_rate(args.rate, local).await?;
+    let home = prompts.ask_home(args.home, local).await?;
     let key = KeyLocation::choose(&args.name, args.key_env, args.key_file, &place)?;
-    let new = NewProfile { name: args.name, base_url, async_url, api_key: key.source.clone(), rate };
+    let new = NewProfile { name: args.name, base_url, async_url, api_key: key.source.clone(), rate, home };
     let draft = ProfileDraft::prepare(&place, &new)?;
     let account = loop {
         let new_key = match &key.new_file {
@@ -172,6 +174,19 @@ impl ProfilePrompts<'_> {
         self.ask_until_valid("--rate 10/s", given, &prompt, rate).await.map(Some)
     }
 
+    /// Asks for the home countries, except for a gateway on this machine or without a terminal.
+    async fn ask_home(&self, given: Option<String>, local: bool) -> Result<Option<CountrySet>, CommandFailure> {
+        if given.is_none() && (local || !self.can_ask) {
+            return Ok(None);
+        }
+        let question = format!(
+            "Which countries do you send to? Before a run, you see how many recipients are in other countries. More \
+             than {ABROAD_LIMIT} of them need your consent.\n\
+             Country codes such as UA or UA, PL, or press Enter to skip: "
+        );
+        self.ask_until_valid("--home UA", given, &question, parse_countries).await
+    }
+
     /// Reads the key: typed without an echo, or the first line of standard input.
     async fn read_key(&self) -> Result<SecretString, CommandFailure> {
         let can_ask = self.can_ask;
@@ -230,6 +245,14 @@ impl ProfilePrompts<'_> {
             }
         }
     }
+}
+
+/// The countries in a text. `None` without any.
+fn parse_countries(text: &str) -> Result<Option<CountrySet>, String> {
+    let codes = text.split([',', ' ']).filter(|code| !code.is_empty());
+    let countries = codes.map(|code| code.parse::<Region>().map_err(|error| error.to_string()));
+    let countries: Vec<Region> = countries.collect::<Result<_, _>>()?;
+    Ok(Some(CountrySet::new(countries)).filter(|countries| !countries.countries().is_empty()))
 }
 
 fn parse_address(text: &str) -> Result<EndpointUrl, String> {

@@ -69,7 +69,7 @@ pub(super) async fn run_campaign(context: &Context, args: RunArgs) -> Result<u8,
     if args.yes && args.gateway.is_none() && !inputs.campaign.has_gateway_key() {
         return Err(Error::NoGatewayNamed.into());
     }
-    let RunArgs { yes, limit, rows, gateway, again, accept_changes, up_to, .. } = args;
+    let RunArgs { yes, limit, rows, gateway, again, accept_changes, up_to, up_to_abroad, .. } = args;
     let request = RunRequest {
         rows,
         limit,
@@ -77,6 +77,7 @@ pub(super) async fn run_campaign(context: &Context, args: RunArgs) -> Result<u8,
         accept_changes,
         moved: args.moved,
         up_to,
+        up_to_abroad,
         keep_going: args.keep_going,
         offline: args.offline,
         real_time: args.real_time,
@@ -341,14 +342,16 @@ async fn rehearse_without_sending(
 
 /// The arguments of `run` for the rehearsed campaign.
 fn tried_command(campaign: &Campaign, args: &RunArgs) -> String {
-    let RunArgs { gateway, accept_changes, moved, no_wait, up_to, .. } = args;
+    let RunArgs { gateway, accept_changes, moved, no_wait, up_to, up_to_abroad, .. } = args;
     let mut command = suggested::send_arguments(campaign, gateway.as_deref());
     let options = [(*accept_changes, "--accept-changes"), (*moved, "--moved"), (*no_wait, "--no-wait")];
     for (_, option) in options.into_iter().filter(|(given, _)| *given) {
         command += &format!(" {option}");
     }
-    if let Some(number) = up_to {
-        command += &format!(" --up-to {number}");
+    for (number, option) in [(up_to, "--up-to"), (up_to_abroad, "--up-to-abroad")] {
+        if let Some(number) = number {
+            command += &format!(" {option} {number}");
+        }
     }
     command
 }

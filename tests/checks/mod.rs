@@ -9,3 +9,4 @@ mod forms;
 mod opted_out;
 mod people;
 mod texts;
+mod ways_out;

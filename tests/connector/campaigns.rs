@@ -277,3 +277,26 @@ fn connector_over_stdio_shows_campaigns_too() {
     assert_eq!(parse_result(&client.ask(&call)["result"])["ok"], true);
     client.finish().exits(0);
 }
+
+#[test]
+fn check_and_plan_report_recipients_abroad_by_country() {
+    let gateway = Gateway::accepting();
+    let folder = campaigns_folder(&gateway);
+    folder.write("campaigns/list.csv", "phone,name\n+380501230001,Olena\n+48501230001,Ewa\n");
+    let profile = std::fs::read_to_string(folder.path("gateways.yaml")).expect("a profile");
+    folder.write("gateways.yaml", &format!("{profile}  home: [UA]\n"));
+    let home = connector(folder);
+    for tool in ["check_campaign", "plan_campaign"] {
+        let answer = parse_result(&home.call(tool, &json!({ "campaign": "sale.yaml" })));
+        assert_eq!(answer["abroad"], json!([{ "country": "PL", "recipients": 1 }]), "{tool}: {answer}");
+    }
+    home.folder.replace("gateways.yaml", "home: [UA]\n", "home: [UA]\n  limits: { abroad: 0 }\n");
+    let limited = home.restart(&["--campaigns", "campaigns"]);
+    let refused = limited.call("plan_campaign", &json!({ "campaign": "sale.yaml" }));
+    assert!(refused.to_string().contains("1 recipient outside UA"), "{refused}");
+    limited.folder.replace("gateways.yaml", "limits: { abroad: 0 }", "policy: { countries: [UA] }");
+    let strict = limited.restart(&["--campaigns", "campaigns"]);
+    let planned = parse_result(&strict.call("plan_campaign", &json!({ "campaign": "sale.yaml" })));
+    assert_eq!((&planned["messages"], &planned["counts"]["skipped"]), (&json!(1), &json!(1)), "{planned}");
+    assert!(gateway.sends().is_empty());
+}

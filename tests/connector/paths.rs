@@ -17,10 +17,11 @@ use crate::support::{Folder, Gateway, phone};
 const MARKER: &str = "marker-of-a-secret";
 
 /// Keys that name a path, each with a campaign whose path is `PATH`.
-const KEYS: [(&str, &str); 13] = [
+const KEYS: [(&str, &str); 14] = [
     ("list", "recipients: { file: PATH }\nchannels: [hlr]\n"),
     ("stop-list", "recipients: { file: list.csv, suppress: [PATH] }\nCHANNELS"),
     ("stop-map", "recipients: { file: list.csv, suppress: [{ file: PATH, phone: phone }] }\nCHANNELS"),
+    ("consents", "recipients: { file: list.csv, consent: { file: PATH, phone: phone } }\nCHANNELS"),
     ("table", "recipients: { file: list.csv }\ndata: { s: { file: PATH, key: phone } }\nCHANNELS"),
     ("results", "recipients: { file: list.csv }\nresults: PATH\nCHANNELS"),
     ("text", "recipients: { file: list.csv }\nchannels: [ sms: { signature: OlenaCo, message: { file: PATH } } ]\n"),
@@ -45,7 +46,7 @@ const KEYS: [(&str, &str); 13] = [
 const CHANNELS: &str = "channels: [ sms: { signature: OlenaCo, message: \"Hello\" } ]\n";
 
 /// Schema keys called `file`, each with the campaign above that uses it.
-const FILE_KEYS: [(&str, &str); 10] = [
+const FILE_KEYS: [(&str, &str); 11] = [
     ("caption.file", "caption"),
     ("caption.texts[].file", "chosen"),
     ("data[].file", "table"),
@@ -56,6 +57,7 @@ const FILE_KEYS: [(&str, &str); 10] = [
     ("recipients.from.file", "database"),
     ("recipients.headers[].file", "header"),
     ("recipients.suppress[].file", "stop-map"),
+    ("recipients.consent.file", "consents"),
 ];
 
 /// Entries outside the folder. The refusal is the same for all of them.

@@ -81,6 +81,33 @@ fn suppress_files_hold_for_every_sending_tool() {
 }
 
 #[test]
+fn required_consent_holds_for_every_sending_tool() {
+    let gateway = Gateway::accepting();
+    let connector = sending_connector(folder_with_policy(&gateway, "consent: required"));
+    for call in calls(PHONE, "Hi") {
+        assert_eq!(expect_refusal(&connector, &call, "no_consent")["retryable"], false);
+    }
+    let answer = parse_result(&connector.call("lookup_number", &json!({ "phone": PHONE })));
+    assert_eq!(answer["phone"], PHONE.to_string(), "a lookup is no marketing: {answer}");
+    assert_eq!(gateway.phones(), [PHONE]);
+}
+
+#[test]
+fn opt_outs_of_any_scope_hold_for_every_sending_tool() {
+    let gateway = Gateway::accepting();
+    let folder = folder_with_policy(&gateway, "cap: 9/7d");
+    folder.campaign(&["suppress", "add", &format!("+{PHONE}"), "--scope", "all"]).exits(0);
+    folder.campaign(&["suppress", "add", &format!("+{OTHER}"), "--scope", "marketing"]).exits(0);
+    let connector = sending_connector(folder);
+    for phone in [PHONE, OTHER] {
+        for call in calls(phone, "Hi") {
+            expect_refusal(&connector, &call, "opted_out");
+        }
+    }
+    assert!(gateway.sends().is_empty());
+}
+
+#[test]
 fn cap_holds_for_every_sending_tool() {
     let gateway = Gateway::accepting();
     let connector = sending_connector(folder_with_policy(&gateway, "cap: 1/7d"));
@@ -92,6 +119,22 @@ fn cap_holds_for_every_sending_tool() {
     expect_refusal(&connector, &("send_sms", sms(PHONE, "Ho")), "cap_reached");
     expect_accepted(&connector, OTHER, "Hi");
     assert_eq!(gateway.phones(), [PHONE, OTHER]);
+}
+
+#[test]
+fn allowed_countries_hold_for_every_sending_tool_and_lookups() {
+    let gateway = Gateway::accepting();
+    let connector = sending_connector(folder_with_policy(&gateway, "countries: [UA]"));
+    let poland = 48_501_230_001;
+    for call in calls(poland, "Hi") {
+        let error = expect_refusal(&connector, &call, "country");
+        assert!(error["error"].as_str().is_some_and(|words| words.contains("UA")), "{error}");
+        assert!(!error.to_string().contains(&poland.to_string()), "{error}");
+    }
+    expect_refusal(&connector, &("lookup_number", json!({ "phone": poland.to_string() })), "country");
+    assert!(gateway.phones().is_empty());
+    expect_accepted(&connector, PHONE, "Hi");
+    assert_eq!(gateway.phones(), [PHONE]);
 }
 
 #[test]

@@ -78,6 +78,28 @@ fn campaign_is_sent_once_after_a_person_approves_its_plan() {
 }
 
 #[test]
+fn campaign_of_an_assistant_skips_rows_without_consent() {
+    let sandbox = SandboxProcess::start();
+    let folder = campaigns_folder(&sandbox);
+    folder.replace("campaigns/sale.yaml", "max_invalid", "consent: { file: yes.csv, source: where }, max_invalid");
+    folder.replace("campaigns/sale.yaml", "recipients:", "consent: required\nrecipients:");
+    folder.write("campaigns/yes.csv", &format!("phone,where\n{},a form\n", phone(3)));
+    let connector = connector(folder);
+    let planned = parse_result(&connector.call("plan_campaign", &json!({ "campaign": "sale" })));
+    assert_eq!(planned["counts"], json!({ "planned": 1, "skipped": 3, "invalid": 1 }), "{planned}");
+    let digest = planned["digest"].as_str().expect("a digest");
+    approve(&connector.folder, digest);
+    assert_eq!(run(&connector, "sale", digest)["started"], true);
+    wait_for_run(&connector);
+    assert_eq!(sandbox.messages(), [(phone(3), 1)].into());
+    let number = format!("+{}", phone(3));
+    let evidence = connector.folder.campaign(&["find", &number, "--evidence", "--json"]).exits(0).json();
+    let message = &evidence["evidence"]["messages"][0];
+    assert_eq!(message["consent"]["source"], "a form");
+    assert_eq!(message["approvals"].as_array().map(Vec::len), Some(1), "{message}");
+}
+
+#[test]
 fn unapproved_change_sends_nothing() {
     let sandbox = SandboxProcess::start();
     let folder = campaigns_folder(&sandbox);

@@ -88,6 +88,23 @@ fn answer_of_a_lookup_or_code_call_is_in_the_results() {
 }
 
 #[test]
+fn unsubscribe_link_is_a_key_of_a_plain_sms() {
+    let gateway = Gateway::accepting();
+    let sms = "  - sms: { signature: OlenaCo, message: Hello, unsubscribe_link: true }";
+    let sale = campaign().channels(sms).through(&gateway).write();
+    sale.run(&[]).exits(0);
+    assert!(gateway.sends()[0].operations().iter().all(|operation| operation["unsubscribe_link"] == json!(true)));
+    let viber = "  - viber: { signature: OlenaCo, message: Hello }";
+    for channels in [format!("{viber}\n{sms}"), format!("{sms}\n{viber}")] {
+        campaign().channels(&channels).through(&gateway).rewrite(&sale);
+        sale.run(&[]).exits(2).says("error[not-carried]").says("only a plain `sms` has a field for this key");
+    }
+    let twice = sms.replace("true }", "true, fields: { unsubscribe_link: false } }");
+    campaign().channels(&twice).through(&gateway).rewrite(&sale);
+    sale.run(&[]).exits(2).says("error[field-collision]");
+}
+
+#[test]
 fn fields_of_the_authors_own_are_sent_as_they_are() {
     let gateway = Gateway::accepting();
     let sms = "  - sms: { signature: OlenaCo, message: Hello, lifetime: 2h, short_link: true, fields: { unsubscribe_link: true, tag: [1, x] } }";

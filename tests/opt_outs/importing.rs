@@ -23,7 +23,7 @@ fn import_is_shown_and_its_number_has_to_be_typed() {
     for typed in ["", "yes", "5", "33"] {
         let terminal = Terminal::start(import());
         terminal.shows("5 rows · 3 new · 1 already on the list · 1 repeated · 0 invalid");
-        terminal.shows("Add 3 opt-outs from clients.csv?").shows("opt out of any campaign");
+        terminal.shows("Add 3 opt-outs from clients.csv?").shows("opt out of marketing");
         terminal.shows("campaign suppress remove --source 'clients.csv, ");
         terminal.shows("Type 3 to add 3 opt-outs, or press Enter to cancel: ").types(typed);
         terminal.shows("Cancelled. Nothing was changed.");

@@ -10,7 +10,7 @@ fn number_is_listed_once_with_date_and_reason() {
     let list = || sale.campaign(&["suppress", "list", "--json"]).exits(0).json_list();
     assert_eq!(list().as_array().map(Vec::len), Some(0));
     let added = sale.campaign(&["suppress", "add", &number, "--reason", "asked by phone", "--json"]).exits(0).json();
-    assert_eq!((&added["added"], &added["scope"]), (&true.into(), &"everything".into()));
+    assert_eq!((&added["added"], &added["scope"]), (&true.into(), &"marketing".into()));
     let again = sale.campaign(&["suppress", "add", &number, "--json"]).exits(0).json();
     assert_eq!(
         (&again["added"], &again["at"], &again["reason"]),
@@ -26,7 +26,7 @@ fn number_is_listed_once_with_date_and_reason() {
         .says("is not a valid campaign name");
     let listed = list();
     let scopes: Vec<&str> = listed.as_array().unwrap().iter().map(|entry| entry["scope"].as_str().unwrap()).collect();
-    assert_eq!(scopes, ["everything", "campaign:sale"]);
+    assert_eq!(scopes, ["marketing", "campaign:sale"]);
     for entry in listed.as_array().unwrap() {
         assert_eq!(entry["phone"], phone(2).to_string());
         assert!(["reason", "source", "at"].iter().all(|key| entry[key].is_string()), "{entry}");

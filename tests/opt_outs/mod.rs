@@ -4,10 +4,13 @@ mod files;
 mod importing;
 mod in_flight;
 mod list;
+mod opting_in;
 mod planned;
 mod regions;
+mod rejections;
 mod removing;
 mod review;
+mod scopes;
 mod words;
 
 use crate::support::{Folder, phone};

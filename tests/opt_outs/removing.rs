@@ -144,7 +144,7 @@ fn number_that_is_listed_for_every_campaign_stays_held_back() {
     assert!(!output.told().contains("can get marketing messages from"), "{}", output.told());
     assert_eq!(entries(&sale).len(), 1);
     let output = sale.campaign(&[remove, &["--json"]].concat()).exits(0).json();
-    assert_eq!((&output["removed"], &output["still"]["scope"]), (&json!([]), &json!("everything")));
+    assert_eq!((&output["removed"], &output["still"]["scope"]), (&json!([]), &json!("marketing")));
     sale.campaign(&["suppress", "remove", &number, "--yes"])
         .exits(0)
         .says("can get marketing messages from any campaign again");

@@ -56,7 +56,7 @@ fn ambiguous_reply_is_reviewed_and_opts_nobody_out() {
     assert!(!shown.stdout.contains("дякую") && !shown.stdout.contains("СТОП"), "{}", shown.stdout);
     let next = shown.stdout.lines().find_map(|line| line.trim().strip_prefix("next: campaign ")).expect("a command");
     let command: Vec<&str> = next.split(' ').collect();
-    assert_eq!(command, ["suppress", "add", &format!("+{}", phone(2))]);
+    assert_eq!(command, ["suppress", "add", &format!("+{}", phone(2)), "--scope", "all"]);
     hooked.sale.campaign(&command).exits(0);
     let object = hooked.sale.campaign(&["replies", "sale", "--review", "--json"]).exits(0).json();
     let reply = &object["review"][0];

@@ -5,7 +5,7 @@ mod approved;
 mod pinned;
 mod resources;
 mod scheduled;
-mod signed;
+pub(crate) mod signed;
 
 use crate::support::{Finished, Folder, Process};
 

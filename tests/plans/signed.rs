@@ -8,7 +8,7 @@ use super::{EARLIER, LATER, plan, run_in, use_daily_edition};
 use crate::support::{Folder, Gateway, Terminal, campaign, live};
 
 /// Creates a key pair and returns the public key.
-pub(super) fn create_key(sale: &Folder, name: &str) -> String {
+pub(crate) fn create_key(sale: &Folder, name: &str) -> String {
     let keys = sale.campaign(&["approve", "--new-key", name, "--json"]).exits(0).json();
     keys["public"].as_str().expect("a public half").to_owned()
 }

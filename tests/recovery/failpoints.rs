@@ -43,7 +43,11 @@ fn die_at_every_pass(point: &str, asynchronous: bool) -> u32 {
     for pass in 1.. {
         let _case = telling(format!("case: {point}:{pass}, asynchronous: {asynchronous}"));
         let witness = Witness::start();
-        let sale = nine_recipients(asynchronous).through(&witness).write();
+        let draft = nine_recipients(asynchronous);
+        // Other runs have no evidence to store.
+        let has_consents = point.starts_with("consents.");
+        let draft = if has_consents { draft.recipients("consent: { column: name, source: name }") } else { draft };
+        let sale = draft.through(&witness).write();
         if !run_dies(&sale, &RUN, (point, pass)) {
             return pass - 1;
         }
@@ -86,10 +90,11 @@ const COMMIT_POINTS: [(&str, std::ops::RangeInclusive<u32>); 3] =
     [("commit.before", 8..=16), ("commit.after", 8..=16), ("mark.written", 8..=16)];
 
 /// The start and the end of a run.
-const RUN_POINTS: [(&str, std::ops::RangeInclusive<u32>); 9] = [
+const RUN_POINTS: [(&str, std::ops::RangeInclusive<u32>); 10] = [
     ("run.created", 1..=1),
     ("run.frozen", 1..=1),
     ("run.named", 1..=1),
+    ("consents.kept", 1..=1),
     ("run.opened", 1..=1),
     ("run.claimed", 1..=1),
     ("results.written", 1..=1),

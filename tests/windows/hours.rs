@@ -73,13 +73,13 @@ fn row_is_sent_within_the_window_of_its_zone() {
 #[test]
 fn country_of_a_number_determines_a_single_zone() {
     let (gateway, clock) = (Gateway::accepting(), Clock::new());
-    // One Ukrainian number, one Japanese, and one American, whose country has several zones.
-    let list = "phone,name\n380501000002,A\n819012345678,B\n12015550123,C\n";
+    // One Ukrainian number, one Japanese, and one Spanish, whose country has several zones.
+    let list = "phone,name\n380501000002,A\n819012345678,B\n34612345678,C\n";
     let draft = kyiv_campaign(&gateway).with_list(list);
     let sale = draft.delivery("window: { hours: 09:00-20:00, zone: recipient }").write();
     let output = Process::start(run_at(&sale, &clock, "2027-03-10T12:00:00Z", &["--no-wait", "--json"])).finish();
     assert_eq!(output.exits(5).json()["sent"], 2);
-    assert_eq!(gateway.phones(), [380_501_000_002, 12_015_550_123]);
+    assert_eq!(gateway.phones(), [380_501_000_002, 34_612_345_678]);
 }
 
 #[test]

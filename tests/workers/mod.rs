@@ -15,7 +15,7 @@ fn small_shard_campaign(number: usize) -> Draft {
 }
 
 /// Starts a worker and waits until it looks for runs.
-fn start_worker(sale: &Folder) -> Process {
+pub(crate) fn start_worker(sale: &Folder) -> Process {
     start_worker_with(sale, &[])
 }
 
@@ -28,7 +28,7 @@ fn start_worker_with(sale: &Folder, environment: &[(&str, &str)]) -> Process {
 }
 
 /// Stops a worker, which returns its shards; returns its output.
-fn stop_worker(mut worker: Process) -> String {
+pub(crate) fn stop_worker(mut worker: Process) -> String {
     worker.signal("TERM");
     worker.finish().exits(0).stdout
 }
@@ -46,7 +46,7 @@ fn check_one_message_each(gateway: &Gateway, number: usize) {
 }
 
 /// Asserts that no recipient got two messages; returns the recipients.
-fn check_no_duplicates(gateway: &Gateway) -> BTreeSet<u64> {
+pub(crate) fn check_no_duplicates(gateway: &Gateway) -> BTreeSet<u64> {
     let phones = gateway.phones();
     let distinct: BTreeSet<u64> = phones.iter().copied().collect();
     assert_eq!(phones.len(), distinct.len(), "duplicate messages");

@@ -10,11 +10,15 @@ use rustc_hash::FxHashMap;
 use super::{EnvelopeRecord, Ledger, LedgerError, NumberFilter, RowChange, RowEvents, Run, SentRow, SharedRun};
 use campaign_core::calendar::DailyLimits;
 use campaign_core::domain::{
-    Addressee, Amount, Budget, Chain, FrequencyCap, OperationOutcome, Phone, Row, Spending, Status,
+    Addressee, Amount, Budget, Chain, CountrySet, FrequencyCap, OperationOutcome, Phone, Row, Spending, Status,
+    find_country,
 };
 
 /// The skip reason for capped numbers.
 pub const CAPPED: &str = "cap";
+
+/// The skip reason for numbers outside the allowed countries, or of an unknown country.
+pub const COUNTRY: &str = "country";
 
 /// The bounds for every intent of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -25,6 +29,8 @@ pub struct Bounds {
     pub caps: Vec<FrequencyCap>,
     /// How many messages of the edition may leave per day.
     pub per_day: Option<DailyLimits>,
+    /// The countries that messages may reach. `None` for all.
+    pub countries: Option<CountrySet>,
 }
 
 /// A bound that the next message exceeds.
@@ -224,6 +230,13 @@ pub(crate) fn find_capped_rows(
         }
     }
     capped
+}
+
+/// The rows of an envelope whose numbers are outside the allowed countries.
+pub(crate) fn find_rows_abroad(bounds: Option<&Bounds>, rows: &[SentRow]) -> Vec<Row> {
+    let Some(countries) = bounds.and_then(|bounds| bounds.countries.as_ref()) else { return Vec::new() };
+    let is_abroad = |sent: &&SentRow| !countries.contains(sent.to.phone().and_then(find_country));
+    rows.iter().filter(is_abroad).map(|sent| sent.row).collect()
 }
 
 /// How many messages may still leave today, given the messages of today and earlier days, and the bound that the others

@@ -4,7 +4,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{NewReceipt, NewRowEvent, RowChange, SentRow};
+use super::{NewReceipt, NewRowEvent, OptOut, OptOutScope, RowChange, SentRow};
 use campaign_core::domain::{Chain, Channel, OperationKind, ReceiptSource, ReportedChannel, Status, VariantAllocation};
 
 /// The channels of each variant of a run, and the allotment of recipients to variants.
@@ -97,6 +97,13 @@ pub(super) fn rewrite_event(event: &mut NewRowEvent) {
     }
 }
 
+/// Limits an opt-out from all messages to marketing, because the previous version knows no other scope.
+pub(super) fn rewrite_opt_out(opt_out: &mut OptOut) {
+    if opt_out.scope == OptOutScope::All {
+        opt_out.scope = OptOutScope::Marketing;
+    }
+}
+
 /// Removes unknown channel names and last inquiries from a receipt, which the previous version cannot read.
 pub(super) fn rewrite_receipt(new: &mut NewReceipt) {
     let receipt = &mut new.receipt;
@@ -183,7 +190,8 @@ mod rewrite_tests {
         ] {
             let channel = ReportedChannel::parse(channel);
             let receipt = Receipt { channel, ..Receipt::new(ReceiptSource::AskedLast, status) };
-            let mut new = NewReceipt { run: RunId(1), row: Row::FIRST, order: None, receipt, opt_out: None };
+            let mut new =
+                NewReceipt { run: RunId(1), row: Row::FIRST, order: None, receipt, opt_out: None, opt_in: None };
             rewrite_receipt(&mut new);
             assert_eq!((new.receipt.channel, new.receipt.status), expected);
             assert_eq!(new.receipt.source, ReceiptSource::Asked);

@@ -7,7 +7,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AccountRateLimit, Allowance, Bound, Bounds, ENDED_EARLY, Lease, Ledger, LedgerError, RowState, Run, RunId, SlotWait,
+    AccountRateLimit, Allowance, Bound, Bounds, ENDED_EARLY, Lease, Ledger, LedgerError, OptOut, RowState, Run, RunId,
+    SlotWait,
 };
 use campaign_core::domain::{Addressee, Amount, Chain, OperationKind, OperationOutcome, Row};
 
@@ -68,6 +69,8 @@ pub enum Permit {
     OptedOut(Vec<Row>),
     /// Refused: the numbers of these rows reached a cap. The rows are skipped from now on.
     Capped(Vec<Row>),
+    /// Refused: the numbers of these rows are outside the allowed countries. The rows are skipped from now on.
+    OutsideCountries(Vec<Row>),
     /// Refused: only some of the first rows fit within a bound.
     BoundExceeded {
         /// How many rows fit.
@@ -99,6 +102,8 @@ pub struct Settlement {
     pub outcomes: Vec<OperationOutcome>,
     /// The body of the answer, if it needs a manual review.
     pub evidence: Option<String>,
+    /// Opt-outs that the gateway reported by rejecting messages. The same commit records them.
+    pub opt_outs: Vec<OptOut>,
 }
 
 /// The range of rows of an envelope.

@@ -115,6 +115,12 @@ pub enum LedgerError {
         /// The run.
         run: String,
     },
+    /// Some machines still use the version that wrote the tables, and it knows only opt-outs from marketing.
+    #[error("the tables of the ledger `{path}` cannot store opt-outs from all messages yet; nothing was changed")]
+    NotUpgraded {
+        /// The address of the database.
+        path: String,
+    },
     /// The ledger was written by a newer version.
     #[error("the ledger `{path}` was written by a newer version of campaign")]
     TooNew {

@@ -243,6 +243,11 @@ impl NumberSet {
         }
     }
 
+    /// The numbers that are not forgotten, in ascending order.
+    pub fn phones(&self) -> impl Iterator<Item = Phone> {
+        self.members.iter().take_while(|member| *member < ForgottenNumber::MIN).filter_map(Phone::new)
+    }
+
     /// The number of members.
     #[must_use]
     pub fn len(&self) -> u64 {

@@ -7,6 +7,7 @@ mod approvals;
 mod bounds;
 #[cfg(test)]
 mod conformance;
+mod consents;
 mod copies;
 mod earlier_versions;
 mod encoding;
@@ -37,8 +38,8 @@ mod rules {
     pub(super) use super::approvals::oldest_kept_plan_time;
     pub(super) use super::bounds::{
         BudgetScope, caps_allow, counted_messages, counts_for_caps, envelope_spending, find_capped_rows,
-        find_exceeded_budget, find_exceeded_day, intended_spending, may_have_been_sent, refunded_spending,
-        tighter_bound,
+        find_exceeded_budget, find_exceeded_day, find_rows_abroad, intended_spending, may_have_been_sent,
+        refunded_spending, tighter_bound,
     };
     pub(super) use super::envelope::{
         check_deadline, departure_time, find_refusal, in_doubt_outcomes, merge_outcomes, takes_slot,
@@ -55,7 +56,8 @@ mod rules {
 pub use approvals::{
     Approval, ApprovalFilter, ApprovalUse, Plan, PlanRecord, PlanStore, StoredApproval, StoredApprovalRule, find_plans,
 };
-pub use bounds::{Bound, Bounds, CAPPED, CapQuery, is_number_capped, share_budget};
+pub use bounds::{Bound, Bounds, CAPPED, COUNTRY, CapQuery, is_number_capped, share_budget};
+pub use consents::{ConsentBlock, ConsentBlockBuilder, ConsentEvidence, ConsentStore};
 pub use copies::{Copies, CopiesPurpose, ListReader, NewCopies, StrayCopies};
 pub use envelope::{EnvelopeReader, EnvelopeRecord, EnvelopeSummary, Intent, Ownership, Permit, SentRow, Settlement};
 pub use error::LedgerError;
@@ -90,8 +92,9 @@ pub use shared_runs::{
 pub use sqlite::SqliteLedger;
 pub use stop_kind::StopKind;
 pub use suppression::{
-    Additions, OPTED_OUT, OptOut, OptOutPage, OptOutReach, OptOutRemoval, OptOutScope, RemovalTarget,
-    SuppressedNumbers, SuppressionList, SuppressionPolicy, import_source,
+    Additions, EndedOptOut, OPTED_OUT, OptIn, OptOut, OptOutEnd, OptOutPage, OptOutReach, OptOutRemoval, OptOutScope,
+    RemovalTarget, SuppressedNumbers, SuppressionList, SuppressionPolicy, import_source, rejection_source,
+    reply_source,
 };
 
 use std::future::Future;
@@ -116,6 +119,7 @@ pub trait Ledger:
     + PlanStore
     + RepeatGuard
     + SuppressionList
+    + ConsentStore
     + Forgetting
     + NotificationQueue
     + ShardStore

@@ -150,4 +150,6 @@ pub enum RecordKind {
     Account,
     /// The key for hashes of forgotten numbers.
     Forgetting,
+    /// Evidence of consent.
+    Consent,
 }

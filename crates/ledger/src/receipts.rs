@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use jiff::Timestamp;
 
-use super::{Ledger, LedgerError, LedgerFuture, OptOut, RunId};
+use super::{Ledger, LedgerError, LedgerFuture, OptIn, OptOut, RunId};
 use campaign_core::domain::{Addressee, DeliveryState, Receipt, ReceiptSource, Row};
 
 /// A receipt to be stored.
@@ -20,6 +20,8 @@ pub struct NewReceipt {
     pub receipt: Receipt,
     /// The opt-out in its replies. It is recorded even if the receipt is not stored.
     pub opt_out: Option<OptOut>,
+    /// The wish in its replies to get messages again. It counts even if the receipt is not stored.
+    pub opt_in: Option<OptIn>,
 }
 
 /// A stored receipt.
@@ -48,8 +50,9 @@ pub enum ReceiptOutcome {
 
 /// The receipts of a ledger.
 pub trait ReceiptStore {
-    /// Stores receipts, whichever process owns their runs: they are evidence. The same commit records all opt-outs,
-    /// even those of receipts that are not stored. Returns one outcome per receipt, in order.
+    /// Stores receipts, whichever process owns their runs: they are evidence. The same commit records all opt-outs and
+    /// then ends those before an opt-in, even for receipts that are not stored. Returns one outcome per receipt, in
+    /// order.
     fn store_receipts(&self, receipts: Vec<NewReceipt>) -> LedgerFuture<'_, Vec<ReceiptOutcome>>;
 
     /// Stores the check values of the secrets that verify webhooks to an address.

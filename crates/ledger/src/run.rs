@@ -10,8 +10,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Allowance, AskedRow, BlockIds, ExcludedRows, LedgerError, NewNotification, NewRowEvent, RetriedRow, RetryOrder,
-    RowChange, RowSpan, RowStates, Sharding, StateCounts, SuppressionPolicy,
+    Allowance, AskedRow, BlockIds, ExcludedRows, LedgerError, NewNotification, NewRowEvent, OptOut, RetriedRow,
+    RetryOrder, RowChange, RowSpan, RowStates, Sharding, StateCounts, SuppressionPolicy,
 };
 use crate::stop_kind::StopKind;
 use campaign_core::domain::{Endpoint, IdRange, MessageId, OperationKind, Row};
@@ -170,6 +170,12 @@ pub struct Run {
 }
 
 impl Run {
+    /// Whether an opt-out suppresses its messages.
+    #[must_use]
+    pub fn is_suppressed_by(&self, opt_out: &OptOut) -> bool {
+        self.suppression.covers_kind(self.kind) && self.suppression.is_suppressed_by(&self.campaign, opt_out)
+    }
+
     /// The last row with a recipient.
     #[must_use]
     pub fn last_row(&self) -> Row {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::{LedgerFuture, NumberSet};
-use campaign_core::domain::{Addressee, Phone, Purpose};
+use campaign_core::domain::{Addressee, OperationKind, Phone, Purpose};
 
 /// The skip reason for suppressed numbers.
 pub const OPTED_OUT: &str = "opted out";
@@ -17,24 +17,60 @@ pub const OPTED_OUT: &str = "opted out";
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum OptOutScope {
     /// All marketing messages.
-    Everything,
-    /// One campaign, by name.
+    Marketing,
+    /// All messages, except those that must arrive.
+    All,
+    /// The marketing messages of one campaign, by name.
     Campaign(Arc<str>),
 }
 
 impl OptOutScope {
-    /// The scope of one campaign, or of everything.
+    /// The prefix of a campaign's name in files and JSON.
+    const CAMPAIGN_PREFIX: &'static str = "campaign:";
+    /// The name of [`OptOutScope::Marketing`] in exports of earlier versions.
+    const EARLIER_MARKETING: &'static str = "everything";
+
+    /// The scope of one campaign, or of all marketing.
     #[must_use]
     pub fn from_campaign(campaign: Option<&str>) -> Self {
-        campaign.map_or(OptOutScope::Everything, |name| OptOutScope::Campaign(name.into()))
+        campaign.map_or(OptOutScope::Marketing, |name| OptOutScope::Campaign(name.into()))
+    }
+
+    /// The scope of an unambiguous opt-out in a reply to messages with this purpose.
+    #[must_use]
+    pub fn from_reply_to(purpose: Purpose) -> Self {
+        match purpose {
+            Purpose::Marketing => OptOutScope::Marketing,
+            Purpose::Service => OptOutScope::All,
+        }
+    }
+
+    /// Parses the form in files and JSON. The name of a campaign is not checked.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "marketing" | Self::EARLIER_MARKETING => Some(OptOutScope::Marketing),
+            "all" => Some(OptOutScope::All),
+            name => Some(OptOutScope::Campaign(name.strip_prefix(Self::CAMPAIGN_PREFIX)?.into())),
+        }
     }
 
     /// The campaign, if the scope is one campaign.
     #[must_use]
     pub fn campaign(&self) -> Option<&str> {
         match self {
-            OptOutScope::Everything => None,
+            OptOutScope::Marketing | OptOutScope::All => None,
             OptOutScope::Campaign(name) => Some(name),
+        }
+    }
+
+    /// Whether it covers the messages of a campaign with this purpose.
+    #[must_use]
+    pub fn covers_campaign(&self, campaign: &str, purpose: Purpose) -> bool {
+        match self {
+            OptOutScope::Marketing => purpose.is_marketing(),
+            OptOutScope::All => true,
+            OptOutScope::Campaign(name) => purpose.is_marketing() && **name == *campaign,
         }
     }
 }
@@ -43,8 +79,9 @@ impl fmt::Display for OptOutScope {
     /// The form in files and JSON. Campaign names contain no colon.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            OptOutScope::Everything => f.write_str("everything"),
-            OptOutScope::Campaign(name) => write!(f, "campaign:{name}"),
+            OptOutScope::Marketing => f.write_str("marketing"),
+            OptOutScope::All => f.write_str("all"),
+            OptOutScope::Campaign(name) => write!(f, "{}{name}", Self::CAMPAIGN_PREFIX),
         }
     }
 }
@@ -101,6 +138,18 @@ pub fn import_source(file: &str, by: &str, at: Timestamp) -> String {
     [file, by, &format!("{at:.3}")].join(SOURCE_PARTS)
 }
 
+/// The source of opt-outs by replies to a run.
+#[must_use]
+pub fn reply_source(run: &str) -> String {
+    format!("reply to {run}")
+}
+
+/// The source of opt-outs that the gateway reported by rejecting messages of a run.
+#[must_use]
+pub fn rejection_source(run: &str) -> String {
+    format!("rejected in {run}")
+}
+
 impl OptOut {
     /// Whether the opt-out was imported from a file.
     #[must_use]
@@ -128,19 +177,74 @@ impl OptOut {
         (self.who, &self.scope, self.reach) == (other.who, &other.scope, other.reach)
     }
 
-    /// Whether the opt-out applies to a campaign's messages through a gateway, on loopback or not.
+    /// Whether the opt-out applies to a campaign's marketing through a gateway, on loopback or not.
     #[must_use]
-    pub fn applies_to(&self, campaign: &str, loopback: bool) -> bool {
-        let meant = self.scope.campaign().is_none_or(|name| name == campaign);
-        meant && (loopback || self.reach == OptOutReach::AllGateways)
+    pub fn applies_to_marketing(&self, campaign: &str, loopback: bool) -> bool {
+        self.scope.covers_campaign(campaign, Purpose::Marketing) && self.reaches(loopback)
     }
+
+    /// Whether it applies to a gateway, on loopback or not.
+    fn reaches(&self, loopback: bool) -> bool {
+        loopback || self.reach == OptOutReach::AllGateways
+    }
+}
+
+/// A recipient's wish, in a reply, to get messages again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OptIn {
+    /// The number.
+    pub who: Addressee,
+    /// The campaign of the message that the recipient answered.
+    pub campaign: Arc<str>,
+    /// The purpose of that message.
+    pub purpose: Purpose,
+    /// The gateways through which the wish counts: an emulated recipient decides for no real one.
+    pub reach: OptOutReach,
+    /// The word, as text.
+    pub reason: Arc<str>,
+    /// The message that the recipient answered, as text.
+    pub source: Arc<str>,
+    /// When the recipient opted in.
+    pub at: Timestamp,
+}
+
+impl OptIn {
+    /// Whether it ends an opt-out: an earlier one that covers the message that the recipient answered.
+    #[must_use]
+    pub fn ends(&self, opt_out: &OptOut) -> bool {
+        (self.who, self.reach) == (opt_out.who, opt_out.reach)
+            && opt_out.at < self.at
+            && opt_out.scope.covers_campaign(&self.campaign, self.purpose)
+    }
+}
+
+/// The end of an opt-out that is no longer on the list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OptOutEnd {
+    /// When it ended.
+    pub at: Timestamp,
+    /// Who removed it, or the message to which the recipient replied.
+    pub by: String,
+    /// The reason, as text. Empty if unknown.
+    pub why: String,
+}
+
+/// An opt-out that is no longer on the list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndedOptOut {
+    /// The opt-out.
+    pub opt_out: OptOut,
+    /// Its end.
+    pub end: OptOutEnd,
 }
 
 /// How the suppression list applies to a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SuppressionPolicy {
-    /// The purpose of its messages. Service messages are never suppressed.
+    /// The purpose of its messages.
     pub purpose: Purpose,
+    /// Whether its messages must arrive, so that the list does not apply. Only for service messages.
+    pub mandatory: bool,
     /// Whether its gateway is on loopback, so that opt-outs of loopback gateways apply.
     pub loopback: bool,
     /// The version of the list at planning time.
@@ -148,13 +252,28 @@ pub struct SuppressionPolicy {
 }
 
 impl SuppressionPolicy {
-    /// The policy of service messages, which ignore the list.
-    pub const NONE: SuppressionPolicy = SuppressionPolicy { purpose: Purpose::Service, loopback: false, version: 0 };
+    /// The policy of service messages at version 0 of the list.
+    pub const SERVICE: SuppressionPolicy =
+        SuppressionPolicy { purpose: Purpose::Service, mandatory: false, loopback: false, version: 0 };
+
+    /// Whether the messages must arrive, so that the list does not apply at all.
+    #[must_use]
+    pub fn ignores_list(&self) -> bool {
+        self.mandatory && self.purpose == Purpose::Service
+    }
+
+    /// Whether the list applies to operations of this kind. Requested lookups and verification calls ignore it.
+    #[must_use]
+    pub fn covers_kind(&self, kind: OperationKind) -> bool {
+        let is_requested = kind.is_single() && self.purpose == Purpose::Service;
+        !(self.ignores_list() || is_requested)
+    }
 
     /// Whether an opt-out suppresses messages of a campaign under this policy.
     #[must_use]
     pub fn is_suppressed_by(&self, campaign: &str, opt_out: &OptOut) -> bool {
-        self.purpose.is_marketing() && opt_out.applies_to(campaign, self.loopback)
+        let covered = opt_out.scope.covers_campaign(campaign, self.purpose) && opt_out.reaches(self.loopback);
+        covered && !self.ignores_list()
     }
 }
 
@@ -228,11 +347,22 @@ pub trait SuppressionList: Send + Sync {
     /// The result of adding these opt-outs, without a change. Existing ones are counted but not returned.
     fn preview_additions<'a>(&'a self, opt_outs: &'a [OptOut]) -> LedgerFuture<'a, Additions>;
 
-    /// The numbers that are suppressed for a campaign, through a gateway on loopback or not.
-    fn load_suppressed_numbers<'a>(&'a self, campaign: &'a str, loopback: bool) -> LedgerFuture<'a, SuppressedNumbers>;
+    /// The numbers that are suppressed for a campaign under a policy. The version of the policy does not matter.
+    fn load_suppressed_numbers<'a>(
+        &'a self,
+        campaign: &'a str,
+        policy: SuppressionPolicy,
+    ) -> LedgerFuture<'a, SuppressedNumbers>;
 
     /// The opt-outs of a number, forgotten or not.
     fn find_opt_outs(&self, phone: Phone) -> LedgerFuture<'_, Vec<OptOut>>;
+
+    /// The opt-outs of a number that are no longer on the list, oldest first.
+    fn find_ended_opt_outs(&self, phone: Phone) -> LedgerFuture<'_, Vec<EndedOptOut>>;
+
+    /// How many recipients opted out by replies to a run, or because the gateway rejected its messages. Opt-outs that
+    /// ended do not count.
+    fn count_opt_outs_from<'a>(&'a self, run: &'a str) -> LedgerFuture<'a, u64>;
 
     /// A page of at most `at_most` opt-outs after a cursor.
     fn list_opt_outs(&self, behind: Option<i64>, at_most: u32) -> LedgerFuture<'_, OptOutPage>;

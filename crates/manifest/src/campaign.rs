@@ -17,13 +17,13 @@ use super::notify::{NotificationMethod, NotifySettings};
 use super::profile::Profile;
 use super::yaml::Node;
 use super::{
-    CampaignPath, PastRecipients, Percentage, Rate, RecipientSource, SendingDeadline, SendingWindow, SourceMap,
-    SuppressionFile, TableFile, TextFolders, WindowZone,
+    CampaignPath, ConsentSource, PastRecipients, Percentage, Rate, RecipientSource, SendingDeadline, SendingWindow,
+    SourceMap, SuppressionFile, TableFile, TextFolders, WindowZone,
 };
 use campaign_core::calendar::{DailyLimits, Schedule};
 use campaign_core::domain::{
-    Budget, Endpoint, FrequencyCap, Language, ListFormat, MessageContent, NamedTemplate, Purpose, Region,
-    VariantAllocation,
+    Budget, CountrySet, Endpoint, FrequencyCap, Language, ListFormat, MessageContent, NamedTemplate, Purpose, Region,
+    VariantAllocation, intersect_countries,
 };
 
 /// The name of the built-in gateway, the in-process sandbox.
@@ -40,6 +40,10 @@ pub struct Campaign {
     pub form: ListFormat,
     /// Opted-out numbers besides those in the ledger; can change between two starts of a run.
     pub suppress: Vec<SuppressionFile>,
+    /// Where the recipients' consent is recorded; read again at each start of a run.
+    pub consent: Option<ConsentSource>,
+    /// Whether the campaign itself requires consent; see [`Campaign::needs_consent`].
+    pub requires_consent: bool,
     /// The lookup tables of its texts.
     pub data: Vec<TableFile>,
     /// How it is sent; can change between two starts of a run.
@@ -85,6 +89,9 @@ pub struct CampaignBrief {
     /// The purpose of its messages, which decides whether opt-outs apply.
     #[serde(default, skip_serializing_if = "Purpose::is_marketing")]
     pub purpose: Purpose,
+    /// Whether its messages must arrive, even if a recipient opted out of all messages.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mandatory: bool,
     /// The name of the profile; [`SANDBOX`] is built in.
     pub gateway: String,
     /// The endpoint.
@@ -108,6 +115,9 @@ pub struct CampaignBrief {
     /// The recipients to skip because of an earlier message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exclude: Option<PastRecipients>,
+    /// The countries that its messages may reach. `None` for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub countries: Option<CountrySet>,
     /// Whether the list can be empty.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub may_be_empty: bool,
@@ -227,6 +237,9 @@ pub struct BreakerSettings {
     pub same_error_in_a_row: NonZeroU32,
     /// The share of answered operations that can be rejected.
     pub rejected: Percentage,
+    /// The share of recipients who can opt out because of the run, if it is limited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opted_out: Option<Percentage>,
     /// How long an unreachable gateway is retried, if the campaign defines it.
     pub unreachable: Option<Duration>,
 }
@@ -252,6 +265,20 @@ impl CampaignBrief {
     #[must_use]
     pub fn text_language(&self) -> Language {
         self.language.or_else(|| self.region.map(Language::for_region)).unwrap_or_default()
+    }
+
+    /// The countries that its messages may reach through a profile. `None` for all.
+    #[must_use]
+    pub fn allowed_countries(&self, profile: Option<&Profile>) -> Option<CountrySet> {
+        let policy = profile.and_then(|profile| profile.countries.as_ref());
+        intersect_countries([self.countries.as_ref(), policy])
+    }
+
+    /// The home countries of a profile, if neither the campaign nor the profile's policy limits the countries.
+    #[must_use]
+    pub fn watched_home<'p>(&self, profile: Option<&'p Profile>) -> Option<&'p CountrySet> {
+        let profile = profile.filter(|profile| self.countries.is_none() && profile.countries.is_none())?;
+        profile.home.as_ref()
     }
 
     /// The time zone of the campaign.
@@ -284,6 +311,14 @@ impl Campaign {
     #[must_use]
     pub fn home_zone(&self) -> TimeZone {
         self.brief.home_zone()
+    }
+
+    /// Whether recipients without consent are skipped: the campaign or the profile requires consent, and its messages
+    /// are marketing.
+    #[must_use]
+    pub fn needs_consent(&self, profile: Option<&Profile>) -> bool {
+        let is_required = self.requires_consent || profile.is_some_and(|profile| profile.requires_consent);
+        is_required && self.brief.purpose.is_marketing()
     }
 
     /// The column with the recipients' time zones, if the window uses it.

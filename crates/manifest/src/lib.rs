@@ -34,12 +34,12 @@ pub use document::LoadedFile;
 pub use keys::{campaign_schema, gateways_schema};
 pub use notify::{NotificationFormat, NotificationMethod, NotifySettings};
 pub use profile::{
-    ApprovalRule, EndpointUrl, GatewaySearch, Gateways, NewProfile, Profile, SecretSource, WebhookSettings,
-    append_profile, load_gateways,
+    ABROAD_LIMIT, ApprovalRule, EndpointUrl, GatewaySearch, Gateways, MessagePrice, NewProfile, Profile, SecretSource,
+    WebhookSettings, append_profile, load_gateways,
 };
 pub use recipients::{
-    HeaderText, ListCommand, ListQuery, ListUrl, PastRecipients, RecipientSource, SuppressionFile, TableFile,
-    describe_unopened_file, describe_unopened_list,
+    ConsentFile, ConsentSource, HeaderText, ListCommand, ListQuery, ListUrl, PastRecipients, RecipientSource,
+    SuppressionFile, TableFile, describe_unopened_file, describe_unopened_list,
 };
 pub use resolve::{is_slug, load_campaign, load_campaign_within, missing_text_reason, suggest_zone, to_slug};
 pub use resource::{NOTIFY_COMMAND, Resource, ResourceKind};

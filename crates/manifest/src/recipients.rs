@@ -6,14 +6,15 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use jiff::civil::Date;
 use reqwest::Url;
 use serde::{Deserialize, Serialize};
 
-use super::document::ConfigSection;
-use super::keys::SUPPRESS_FILE;
+use super::document::{ConfigSection, FindingCollector};
+use super::keys::{SUPPRESS_FILE, unknown_country_finding};
 use super::yaml::Node;
 use super::{CampaignPath, SecretSource};
-use campaign_core::domain::{Region, RowState};
+use campaign_core::domain::{ConsentPeriod, ConsentRules, CountrySet, Region, RowState};
 use campaign_core::finding::{Finding, did_you_mean, rules};
 
 /// The source of a campaign's recipients. It contains no secrets, only where they are stored.
@@ -31,6 +32,23 @@ pub enum RecipientSource {
     Sql(ListQuery),
     /// Standard input.
     StandardInput,
+}
+
+/// The countries in the list under a key. Unknown codes are reported.
+pub(crate) fn read_countries(
+    section: ConfigSection<'_>,
+    key: &str,
+    report: &mut FindingCollector,
+) -> Option<CountrySet> {
+    let mut countries = Vec::new();
+    for item in section.find_value(key)?.as_items()? {
+        let Some(scalar) = item.as_scalar() else { continue };
+        match scalar.text.trim().parse::<Region>() {
+            Ok(country) => countries.push(country),
+            Err(error) => report.add(&item.span, unknown_country_finding(&scalar.text, &error)),
+        }
+    }
+    Some(CountrySet::new(countries))
 }
 
 /// Recipients of a run by the state of their messages.
@@ -167,6 +185,56 @@ pub(super) fn read_suppression_files(
         })
     };
     items.iter().enumerate().filter_map(file).collect()
+}
+
+/// Where the consent of recipients is recorded, and when it counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConsentSource {
+    /// The file of consents. `None` if they are in columns of the list.
+    pub file: Option<ConsentFile>,
+    /// The header of the answers. Always defined for columns of the list.
+    pub column: Option<String>,
+    /// The header of the dates.
+    pub at: Option<String>,
+    /// The header of the places where consent was given.
+    pub source: Option<String>,
+    /// The header of the texts that recipients agreed to.
+    pub wording: Option<String>,
+    /// The answers that mean consent.
+    pub words: Vec<String>,
+    /// How long a consent is valid.
+    pub valid_for: Option<ConsentPeriod>,
+}
+
+/// A file of consents that is maintained outside the list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConsentFile {
+    /// The file, in any format of a list of recipients.
+    pub file: CampaignPath,
+    /// The header of the column with the numbers, if defined.
+    pub phone: Option<String>,
+    /// The region of its national numbers; `None` for that of the recipients.
+    pub region: Option<Region>,
+}
+
+impl ConsentSource {
+    /// The keys with their headers: answer, time, source and wording.
+    #[must_use]
+    pub fn headers(&self) -> [(&'static str, Option<&str>); 4] {
+        let Self { file: _, column, at, source, wording, words: _, valid_for: _ } = self;
+        [
+            ("column", column.as_deref()),
+            ("at", at.as_deref()),
+            ("source", source.as_deref()),
+            ("wording", wording.as_deref()),
+        ]
+    }
+
+    /// The rules for judging a consent on a day.
+    #[must_use]
+    pub fn rules_on(&self, today: Date) -> ConsentRules {
+        ConsentRules::new(&self.words, self.at.is_some(), self.valid_for, today)
+    }
 }
 
 /// A lookup table of the campaign, not yet read.

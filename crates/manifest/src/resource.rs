@@ -93,6 +93,7 @@ impl Campaign {
             resources.extend(list_resource(recipients));
             resources.extend(suppression_resource(recipients, "recipients.suppress"));
         }
+        resources.extend(consent_resource(root, self.needs_consent(profile)));
         let tables = find_value(root, "data").and_then(Node::as_entries).unwrap_or_default();
         resources.extend(tables.iter().map(|table| {
             Resource::new(format!("data.{}", table.key), &text_under(&table.value, "file"), &node_to_json(&table.value))
@@ -157,6 +158,17 @@ fn suppression_resource(above: &Node, key: &str) -> Option<Resource> {
         .map(|file| if file.as_scalar().is_some() { scalar_text(file) } else { text_under(file, "file") })
         .collect();
     (!names.is_empty()).then(|| Resource::new(key, &names.join(", "), &node_to_json(suppress)))
+}
+
+/// The source of consents, and whether they are required: both decide who gets messages.
+fn consent_resource(root: &Node, is_required: bool) -> Option<Resource> {
+    let consent = find_value(root, "recipients").and_then(|recipients| find_value(recipients, "consent"))?;
+    let place = match text_under(consent, "file") {
+        file if file.is_empty() => format!("the column {}", text_under(consent, "column")),
+        file => file,
+    };
+    let shown = if is_required { format!("{place} (required)") } else { place };
+    Some(Resource::new("recipients.consent", &shown, &json!([node_to_json(consent), is_required])))
 }
 
 /// The notification target.

@@ -4,9 +4,9 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
-use super::{Campaign, DeliverySettings, Profile, Rate, SANDBOX, SendingDeadline, SendingWindow};
+use super::{Campaign, CampaignBrief, DeliverySettings, Profile, Rate, SANDBOX, SendingDeadline, SendingWindow};
 use campaign_core::calendar::DailyLimits;
-use campaign_core::domain::{Budget, FrequencyCap};
+use campaign_core::domain::{Budget, CountrySet, FrequencyCap, intersect_countries};
 
 /// How a campaign is sent; can change between two starts of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,12 +27,12 @@ pub struct SendingTerms {
     pub keep_going: bool,
     /// Whether the run waits until messages can be sent; otherwise it stops.
     pub waits: bool,
-    /// The policy of the profile where a shared run was started; empty for other runs.
+    /// The policy under which a shared run was started; without the profile for other runs.
     #[serde(default)]
     pub policy: SharedPolicy,
 }
 
-/// The policy of the profile where a shared run was started. It applies to a worker in addition to the worker's own
+/// The policy under which a shared run was started: of the profile there, or of the campaign. It applies to a worker in addition to the worker's own
 /// profile.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SharedPolicy {
@@ -40,12 +40,18 @@ pub struct SharedPolicy {
     pub window: Option<SendingWindow>,
     /// The frequency cap over all campaigns.
     pub cap: Option<FrequencyCap>,
+    /// Whether recipients without consent were skipped. Runs of earlier versions had no such condition.
+    #[serde(default)]
+    pub needs_consent: bool,
+    /// The countries that messages may reach. `None` for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub countries: Option<CountrySet>,
 }
 
 impl SendingTerms {
-    /// The terms of a campaign for a run that ignores rejections or not, and waits for its window or not.
+    /// The terms of a campaign through a profile, for a run that ignores rejections or not, and waits for its window or not.
     #[must_use]
-    pub fn from_campaign(campaign: &Campaign, keep_going: bool, waits: bool) -> Self {
+    pub fn from_campaign(campaign: &Campaign, profile: Option<&Profile>, keep_going: bool, waits: bool) -> Self {
         Self {
             delivery: campaign.delivery,
             limits: campaign.limits.clone(),
@@ -55,20 +61,32 @@ impl SendingTerms {
             webhooks: campaign.receipts.takes_webhooks(),
             keep_going,
             waits,
-            policy: SharedPolicy::default(),
+            policy: SharedPolicy { needs_consent: campaign.needs_consent(profile), ..SharedPolicy::default() },
         }
     }
 
     /// The same terms for workers, with the policy of this profile.
     #[must_use]
     pub fn to_worker_terms(&self, profile: Option<&Profile>) -> Self {
-        let policy = profile.map(|profile| SharedPolicy { window: profile.window.clone(), cap: profile.cap });
-        Self { policy: policy.unwrap_or_default(), ..self.clone() }
+        let SharedPolicy { needs_consent, .. } = self.policy;
+        let policy = profile.map(|profile| SharedPolicy {
+            window: profile.window.clone(),
+            cap: profile.cap,
+            countries: profile.countries.clone(),
+            needs_consent,
+        });
+        Self { policy: policy.unwrap_or(SharedPolicy { needs_consent, ..SharedPolicy::default() }), ..self.clone() }
     }
 
     /// The windows of the run and its profile.
     pub fn effective_windows<'t>(&'t self, profile: Option<&'t Profile>) -> impl Iterator<Item = &'t SendingWindow> {
         SendingWindow::effective_windows(self.window.as_ref(), profile).chain(&self.policy.window)
+    }
+
+    /// The countries that messages of this campaign may reach through a profile. `None` for all.
+    #[must_use]
+    pub fn allowed_countries(&self, brief: &CampaignBrief, profile: Option<&Profile>) -> Option<CountrySet> {
+        intersect_countries([brief.allowed_countries(profile).as_ref(), self.policy.countries.as_ref()])
     }
 
     /// When sending ends for a run that began at this time.
@@ -163,18 +181,20 @@ mod tests {
         let folder = TempDir::new().unwrap();
         let (file, profiles) = (folder.path().join("a.yaml"), folder.path().join("gateways.yaml"));
         let profile = "main:\n  base_url: http://127.0.0.1:9\n  api_key: { env: KEY }\n  rate: 1/s\n";
-        fs::write(&profiles, format!("{profile}  policy: {{ window: 09:00-20:00, cap: 3/7d }}\n")).unwrap();
+        fs::write(&profiles, format!("{profile}  policy: {{ window: 09:00-20:00, cap: 3/7d, countries: [UA] }}\n"))
+            .unwrap();
         fs::write(&file, "timezone: Europe/Kyiv\nrecipients: { file: a.csv }\nchannels: [hlr]\n").unwrap();
         let search = GatewaySearch { explicit: Some(profiles), ..GatewaySearch::default() };
         let gateways = load_gateways(&search).value.unwrap();
         let profile = gateways.find_profile("main").unwrap();
         let campaign = load_campaign(&file, CampaignDay::Of(Timestamp::now())).value.unwrap();
-        let terms = SendingTerms::from_campaign(&campaign, false, true);
+        let terms = SendingTerms::from_campaign(&campaign, None, false, true);
         let stored = serde_json::to_string(&terms.to_worker_terms(Some(profile))).unwrap();
         let read: SendingTerms = serde_json::from_str(&stored).unwrap();
         // The worker's own profile has no policy.
         assert_eq!(read.effective_windows(None).collect::<Vec<_>>(), [profile.window.as_ref().unwrap()]);
-        assert_eq!(read.policy.cap, profile.cap);
+        assert_eq!((read.policy.cap, &read.policy.countries), (profile.cap, &profile.countries));
+        assert_eq!(read.allowed_countries(&campaign.brief, None), profile.countries);
         // Terms of an earlier version have no policy.
         let earlier = stored.replace(",\"policy\":", ",\"other\":");
         assert_eq!(serde_json::from_str::<SendingTerms>(&earlier).unwrap(), terms);

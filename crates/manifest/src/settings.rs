@@ -7,6 +7,7 @@ use super::keys::{CAMPAIGN, CHANNELS, KeySpec, ValueShape, parse_channel_item};
 use super::profile::Profile;
 use super::value::Rate;
 use super::yaml::{Node, node_to_json};
+use campaign_core::domain::CountrySet;
 use campaign_core::finding::SourceLocation;
 
 /// The maps whose defaults apply if they are missing.
@@ -139,11 +140,16 @@ impl SettingsCollector<'_> {
         add("profile.rate", Some(rate_value(profile.rate)));
         add("profile.batch_limit", Some(profile.batch_limit.get().into()));
         add("profile.limits.recipients", profile.recipients_limit.map(Into::into));
+        add("profile.limits.abroad", profile.abroad_limit.map(Into::into));
+        add("profile.home", profile.home.as_ref().map(list_codes));
         add("profile.policy.cap", profile.cap.map(|cap| cap.to_string().into()));
+        add("profile.policy.consent", profile.requires_consent.then(|| "required".into()));
         add("profile.policy.window", profile.window.as_ref().map(|window| window.to_string().into()));
+        add("profile.policy.mandatory", profile.forbids_mandatory.then(|| "never".into()));
+        add("profile.policy.countries", profile.countries.as_ref().map(list_codes));
         add("profile.approval.above", profile.approval.as_ref().map(|rule| rule.above.into()));
         for (channel, price) in &profile.prices {
-            add(&format!("profile.prices.{channel}"), Some(price.to_string().into()));
+            add(&format!("profile.prices.{channel}"), Some(price.format_price().into()));
         }
         add("profile.currency", profile.currency.as_deref().map(Into::into));
     }
@@ -161,6 +167,11 @@ impl SettingsCollector<'_> {
             None => self.found.push(setting),
         }
     }
+}
+
+/// The codes of countries.
+fn list_codes(countries: &CountrySet) -> Value {
+    countries.countries().iter().map(|country| Value::from(country.to_string())).collect()
 }
 
 fn rate_value(rate: Rate) -> Value {

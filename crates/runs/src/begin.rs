@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::fetch::reconcile_past;
 use super::find::{absolute_file_path, refuse_other_file};
-use super::guard::find_excluded;
+use super::guard::{find_excluded, suppression_policy};
 use super::inputs::Includes;
 use super::launch::{NothingLeft, Preparation, RunOutcome, RunToSend, SelectionNotes, Session};
 use super::plan::check_profile;
@@ -23,7 +23,7 @@ use campaign_engine::delivery::{FrozenInputs, FrozenRun};
 use campaign_engine::report::{find_runs_in_doubt, is_owned};
 use campaign_ledger::{
     CopiesPurpose, Ledger, LedgerError, NewRun, NumberFilter, OccurrenceFilter, OccurrenceOutcome, RowState, Run,
-    RunId, RunProgress, RunUpdate, StopRequest, SuppressedNumbers, SuppressionPolicy, find_occurrence,
+    RunId, RunProgress, RunUpdate, StopRequest, SuppressedNumbers, find_occurrence,
 };
 
 impl Session {
@@ -125,10 +125,18 @@ impl Session {
         let cancelled = if again { CancelledRecipients::default() } else { sent.find_cancelled(ledger).await? };
         let CancelledRecipients { numbers: cancelled, runs: cancelled_in } = cancelled;
         let rows = sent.find_sent_rows(ledger, listed, &cancelled, replaced.as_ref().filter(|_| live)).await?;
-        let excluded =
-            SurveyExclusions { already_sent: sent.numbers.clone(), rows, opted_out, cancelled, capped, excluded };
+        let excluded = SurveyExclusions {
+            already_sent: sent.numbers.clone(),
+            rows,
+            opted_out,
+            cancelled,
+            capped,
+            excluded,
+            ..SurveyExclusions::default()
+        };
         let surveyed = Arc::clone(listed);
         let survey = run_blocking(move || surveyed.run_survey(&excluded, Some(list))).await??;
+        let survey = survey.with_earlier_countries(Some(ledger), inputs, &sent.numbers).await?;
         tracing::info!(recipients = survey.survey.recipients, planned = survey.survey.count_planned(), "surveyed");
         if live {
             refuse_unsendable_run(inputs, &survey.survey, RunStart::At((self.adapters.clock)()))?;
@@ -148,6 +156,7 @@ impl Session {
         }
         self.refuse_restored(survey.survey.count_planned()).await?;
         self.launch.request.check_recipient_count(inputs.destination.profile(), survey.survey.count_planned())?;
+        self.launch.request.check_abroad(inputs.destination.profile(), &survey)?;
         if let Some(profile) = inputs.destination.profile().filter(|_| !chosen.is_empty()) {
             check_profile(&self.adapters, profile).await?;
         }
@@ -174,6 +183,7 @@ impl Session {
             let proposal = Proposal::Begin { inputs, profile, survey: &survey, rows: &chosen, samples, balance, again };
             confirm(consent, proposal).await?;
         }
+        self.refuse_lost_evidence(&survey)?;
         self.claim_runs_for_file().await?;
         let run = self.create_run(&self.new_run(&survey, edition, sent.round, version, random)).await?;
         failpoint::pass("run.created");
@@ -181,6 +191,7 @@ impl Session {
         let bytes = bytes.map_err(|error| Error::Storage(format!("cannot store the inputs of the run: {error}")))?;
         copies.freeze(bytes, &run).await?;
         tracing::info!(run = run.name(), "frozen");
+        self.record_evidence(&run, &survey).await?;
         let replaced = replaced.map(|run| run.key);
         let token = approval.as_ref().map(|approval| approval.token.as_str());
         let is_open = ledger.open_run(run.key, replaced, token).await?;
@@ -276,11 +287,7 @@ impl Session {
             recipients: survey.survey.recipients,
             last_row: survey.survey.last_row,
             excluded: survey.survey.left_out.clone(),
-            suppression: SuppressionPolicy {
-                purpose: brief.purpose,
-                loopback: inputs.destination.is_loopback(),
-                version,
-            },
+            suppression: suppression_policy(inputs, version),
             file: Some(absolute_file_path(&inputs.campaign.file)),
             began_at: (self.adapters.clock)(),
             random,

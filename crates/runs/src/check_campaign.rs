@@ -14,8 +14,8 @@ use super::{
 use campaign_core::finding::{Finding, rules};
 use campaign_engine::check::online::{self, AccountAnswer, Cost, check_account, find_signatures};
 use campaign_engine::check::{
-    RunStart, check_includes, check_invalid_rows, check_no_messages, check_promised_receipts, check_replicas,
-    check_timing, collect_notes, list_form_note,
+    CountryCount, RunStart, check_abroad_limit, check_includes, check_invalid_rows, check_no_messages,
+    check_promised_receipts, check_replicas, check_timing, collect_notes, list_form_note,
 };
 use campaign_engine::report::{ListSource, Listing, ResultsFormat, RowSelection, write_results_file};
 use campaign_gateway::{AskBalance, AskSenders, Balance, FailureCause};
@@ -33,6 +33,8 @@ pub struct CheckedCampaign {
     pub cost: Option<Cost>,
     /// The currency of those.
     pub currency: Option<String>,
+    /// The recipients outside the profile's `home`, by country; empty if the countries are limited.
+    pub abroad: Vec<CountryCount>,
     /// Why `run` would refuse to send. One of the findings says so.
     pub refused: Option<Error>,
 }
@@ -75,7 +77,10 @@ pub async fn check_campaign(
     findings.extend(refused.as_ref().map(|refused| Finding::new(&rules::RUN_REFUSED, refused.to_string())));
     let cost = list.compute_cost(inputs, &list.survey.planned_rows());
     let currency = inputs.destination.profile().and_then(|profile| profile.currency.clone());
-    Ok(CheckedCampaign { findings, list, cost, currency, refused })
+    let home = inputs.campaign.brief.watched_home(inputs.destination.profile());
+    let planned = list.survey.planned_rows();
+    let abroad = home.map(|home| list.survey.countries.count_abroad(home, &planned)).unwrap_or_default();
+    Ok(CheckedCampaign { findings, list, cost, currency, abroad, refused })
 }
 
 /// Findings about the ledger before a run.
@@ -108,6 +113,7 @@ pub(super) fn check_inputs(inputs: &Inputs, list: Option<&ListSurvey>, start: Ru
             findings.extend(check_no_messages(&list.survey, &inputs.campaign.brief));
             findings.extend(list.form.as_deref().map(|form| list_form_note(&inputs.campaign.recipients, form)));
             findings.extend(list.warnings(inputs, start));
+            findings.extend(profile.and_then(|profile| check_abroad_limit(profile, list.count_abroad(profile))));
             findings.extend(check_includes(&list.includes, &inputs.campaign));
         }
         None => findings.extend(check_timing(&inputs.campaign, profile, None, start)),

@@ -97,7 +97,7 @@ pub async fn forget_person(adapters: &Adapters, phone: Phone) -> Result<Forgotte
 /// The opt-out of a forgotten number.
 fn forgotten_opt_out(phone: Phone, at: Timestamp) -> OptOut {
     let (reason, source) = (FORGOTTEN.into(), current_person().into());
-    OptOut { who: phone.into(), scope: OptOutScope::Everything, reach: OptOutReach::AllGateways, reason, source, at }
+    OptOut { who: phone.into(), scope: OptOutScope::Marketing, reach: OptOutReach::AllGateways, reason, source, at }
 }
 
 /// Splits a person's rows into those in doubt and those that can be forgotten.

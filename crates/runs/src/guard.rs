@@ -22,7 +22,7 @@ use campaign_engine::delivery::{FrozenInputs, Snapshot, compile_without_conditio
 use campaign_engine::report::{IN_DOUBT_STATES, format_count, load_cancelled_numbers, load_run_numbers};
 use campaign_ledger::{
     CapQuery, Copies, Ledger, LedgerError, NumberFilter, NumberSet, RowState, Run, RunFilter, RunId, RunProgress,
-    SuppressedNumbers,
+    SuppressedNumbers, SuppressionPolicy,
 };
 use campaign_manifest::{CampaignBrief, Destination, DuplicatePolicy, PastRecipients};
 
@@ -162,11 +162,18 @@ pub async fn find_sent_recipients(
 /// # Errors
 /// If the ledger cannot be read.
 pub async fn find_opted_out(ledger: &dyn Ledger, inputs: &Inputs) -> Result<SuppressedNumbers, Error> {
-    let CampaignBrief { name, purpose, .. } = &inputs.campaign.brief;
-    match purpose {
-        Purpose::Marketing => Ok(ledger.load_suppressed_numbers(name, inputs.destination.is_loopback()).await?),
-        Purpose::Service => Ok(SuppressedNumbers::default()),
+    let CampaignBrief { name, content, .. } = &inputs.campaign.brief;
+    let policy = suppression_policy(inputs, 0);
+    match policy.covers_kind(content.kind) {
+        true => Ok(ledger.load_suppressed_numbers(name, policy).await?),
+        false => Ok(SuppressedNumbers::default()),
     }
+}
+
+/// How the suppression list applies to a campaign. `version` is that of the list at planning time.
+pub(super) fn suppression_policy(inputs: &Inputs, version: u64) -> SuppressionPolicy {
+    let CampaignBrief { purpose, mandatory, .. } = inputs.campaign.brief;
+    SuppressionPolicy { purpose, mandatory, loopback: inputs.destination.is_loopback(), version }
 }
 
 /// The message caps of a campaign: its own and those of its profile. Service messages have none.

@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use secrecy::SecretString;
 
+use super::countries::EarlierCountries;
 use super::list::DecodedList;
+use super::recipient_consent::read_consents;
 use super::suppress_files::{FileOptOuts, read_suppressed};
 use super::{CampaignList, Error, ListSurvey, Profiles};
 use campaign_content::audience::{DecodedText, LAST_HEADER_ROW, ListPlace, clean_cell, decode_table, read_rows};
@@ -16,10 +18,10 @@ use campaign_core::calendar::Occurrence;
 use campaign_core::domain::{MessageContent, NamedTemplate, OperationKind, Row};
 use campaign_core::finding::{Finding, Rule, did_you_mean, join_names, rules};
 use campaign_engine::check::{
-    CompiledCampaign, PrepareError, Survey, SurveyExclusions, SurveyInputs, Tee, TextCache, TextInputs,
-    check_against_profile, check_campaign_notices, check_embedded_rows, check_invalid_rows, check_list_limit,
-    check_opted_out_rows, check_texts, check_unknown_zones, check_until_over, find_text_problems, prepare_campaign,
-    render_edition, survey_recipients,
+    CompiledCampaign, Consents, PrepareError, Survey, SurveyExclusions, SurveyInputs, Tee, TextCache, TextInputs,
+    check_against_profile, check_campaign_notices, check_consent_source, check_embedded_rows, check_invalid_rows,
+    check_list_limit, check_opted_out_rows, check_texts, check_unknown_zones, check_until_over, find_text_problems,
+    prepare_campaign, render_edition, survey_recipients,
 };
 use campaign_engine::report::{MAX_SHEET_ROWS, is_workbook};
 use campaign_ledger::{NumberSet, RowState};
@@ -94,6 +96,9 @@ fn find_live_profile(
         }
     };
     findings.extend(check_against_profile(campaign, &profile));
+    if !campaign.requires_consent {
+        findings.extend(check_consent_source(campaign, Some(&profile)));
+    }
     findings.extend(gateways.collect_warnings());
     Ok(Ok(profile))
 }
@@ -129,6 +134,7 @@ impl Inputs {
         };
         findings.extend(check_campaign_notices(&campaign));
         findings.extend(check_texts(&campaign));
+        findings.extend(check_consent_source(&campaign, None));
         let mut is_unknown = false;
         let destination = if campaign.brief.is_rehearsal() {
             Destination::Rehearsal
@@ -202,12 +208,15 @@ impl Inputs {
             read_suppressed(&self.campaign, self.destination.profile()).map_err(Error::Findings)?;
         let mut opted_out = excluded.opted_out.clone();
         opted_out |= NumberSet::new(numbers, None);
-        let excluded = SurveyExclusions { opted_out, ..excluded.clone() };
+        let countries = self.campaign.brief.allowed_countries(self.destination.profile());
+        let excluded = SurveyExclusions { opted_out, countries, ..excluded.clone() };
+        let consents =
+            read_consents(&self.campaign, self.destination.profile(), self.campaign.today).map_err(Error::Findings)?;
         let list = self.open_list()?;
         let written = Arc::clone(list.format());
         let mut tee = Tee::new(BufReader::with_capacity(BUFFER_BYTES, list), copy);
         let surveyed = self
-            .survey_through(&mut tee, &excluded)
+            .survey_through(&mut tee, &excluded, consents.as_ref().map(|read| &read.consents))
             .and_then(|surveyed| Ok((surveyed, tee.finish().map_err(|error| self.unreadable_error(&error))?)));
         // A failed copy ends the reading too, although the list is intact.
         if let Some(error) = tee.copy_failure() {
@@ -221,10 +230,12 @@ impl Inputs {
         let form = written.describe(delimiter);
         self.decoded.set_form(form.clone());
         let mut of_files = [written.warnings(), &warnings].concat();
+        of_files.extend(consents.iter().flat_map(|read| read.warnings.iter().cloned()));
         if has_invalid_row_on_top(&survey) {
             of_files.extend(self.find_title_row(&rules::RECIPIENTS_TITLE));
         }
-        Ok(ListSurvey { survey, includes, sha256, form, file_findings: of_files })
+        let (consents, earlier) = (consents.map(|read| read.consents), EarlierCountries::default());
+        Ok(ListSurvey { survey, includes, sha256, form, file_findings: of_files, consents, earlier })
     }
 
     /// The error that the list changed during reading, so it is unknown which of its rows have a message.
@@ -264,20 +275,30 @@ impl Inputs {
         &self,
         list: impl Read + Send,
         excluded: &SurveyExclusions,
+        consents: Option<&Consents>,
     ) -> Result<(Survey, Includes, u8), Error> {
         let mut prepared = self.compile_list(list)?;
         let by_country = self.campaign.uses_recipient_zones(self.destination.profile());
-        let terms =
-            SurveyInputs { brief: &self.campaign.brief, excluded, zones: self.campaign.zone_column(), by_country };
+        let (brief, zones) = (&self.campaign.brief, self.campaign.zone_column());
+        let terms = SurveyInputs { brief, excluded, zones, by_country, consents };
         let survey = survey_recipients(&mut prepared, &terms)
-            .map_err(|findings| Error::Findings(self.locate_window_findings(findings)))?;
+            .map_err(|findings| Error::Findings(self.locate_column_findings(findings)))?;
         Ok((survey, prepared.recipe.list_includes().to_vec(), prepared.reader.delimiter()))
     }
 
-    /// Places the findings of a survey: if the list lacks the column of time zones, the campaign file is wrong.
-    pub(super) fn locate_window_findings(&self, mut findings: Vec<Finding>) -> Vec<Finding> {
-        for finding in findings.iter_mut().filter(|finding| *finding.rule == rules::WINDOW) {
-            finding.place = self.campaign.places.locate_key("delivery.window.zone");
+    /// Places the findings of a survey: if the list lacks the column of time zones or of consents, the campaign file is
+    /// wrong.
+    pub(super) fn locate_column_findings(&self, mut findings: Vec<Finding>) -> Vec<Finding> {
+        for finding in findings.iter_mut().filter(|finding| finding.place.is_none()) {
+            let place = |key: &str| self.campaign.places.locate_key(key);
+            finding.place = match finding.rule {
+                rule if *rule == rules::WINDOW => place("delivery.window.zone"),
+                rule if *rule == rules::CONSENT => {
+                    let key = finding.message.split('`').nth(1).unwrap_or_default();
+                    place(&format!("recipients.consent.{key}"))
+                }
+                _ => None,
+            };
         }
         findings
     }
@@ -514,7 +535,7 @@ impl Inputs {
         let Ok(mut prepared) = prepared else { return Vec::new() };
         let (excluded, zones) = (SurveyExclusions::default(), self.campaign.zone_column());
         let by_country = self.campaign.uses_recipient_zones(self.destination.profile());
-        let terms = SurveyInputs { brief: &brief, excluded: &excluded, zones, by_country };
+        let terms = SurveyInputs { brief: &brief, excluded: &excluded, zones, by_country, consents: None };
         // If the condition is wrong, it is unknown which rows are selected, but a damaged row is damaged.
         let is_known = brief.condition.is_some() == self.campaign.brief.condition.is_some();
         let surveyed = survey_recipients(&mut prepared, &terms);
@@ -527,7 +548,7 @@ impl Inputs {
                 check_unknown_zones(&survey).into_iter().collect(),
             ]
             .concat(),
-            Err(findings) => self.locate_window_findings(findings),
+            Err(findings) => self.locate_column_findings(findings),
         };
         findings.into_iter().filter(|finding| is_known || finding.place.is_some()).collect()
     }

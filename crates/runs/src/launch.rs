@@ -20,6 +20,7 @@ use super::{
 };
 use campaign_core::calendar::Occurrence;
 use campaign_core::domain::{Row, RowSet};
+use campaign_engine::check::Consents;
 use campaign_engine::delivery::{DeviationCounts, ErrorCounts, FrozenRun, Interrupt, Snapshot, Stop};
 use campaign_engine::report::{ResultsBackup, ResultsTarget, RunInDoubt, check_target};
 use campaign_gateway::WebhookUrls;
@@ -74,6 +75,8 @@ pub(super) struct RunToSend {
     pub(super) snapshot: Option<Snapshot>,
     /// Numbers in the current suppression files. A resumed run sends nothing to them.
     pub(super) suppressed: RoaringTreemap,
+    /// The current consents, if they are required. A resumed run sends nothing without one.
+    pub(super) consents: Option<Consents>,
     /// The most messages that this call sends.
     pub(super) limit: Option<u64>,
     /// Whether this call retries rows.
@@ -98,7 +101,7 @@ impl RunToSend {
     /// All rows of a run that are left.
     pub(super) fn new(run: Run, lock: Arc<CampaignLock>) -> Self {
         let (suppressed, notes) = (RoaringTreemap::new(), SelectionNotes::default());
-        Self { run, lock, snapshot: None, suppressed, limit: None, is_retry: false, notes }
+        Self { run, lock, snapshot: None, suppressed, consents: None, limit: None, is_retry: false, notes }
     }
 }
 
@@ -328,6 +331,8 @@ pub struct RunRequest {
     pub moved: bool,
     /// The number of recipients that is accepted above the profile's limit.
     pub up_to: Option<u64>,
+    /// The number of recipients outside the profile's `home` that is accepted above its limit.
+    pub up_to_abroad: Option<u64>,
     /// Rejected messages do not stop it.
     pub keep_going: bool,
     /// A live gateway is not asked about the key, sender names and balance first.
@@ -384,6 +389,20 @@ impl RunRequest {
         match limit.filter(|limit| number > (*limit).max(self.up_to.unwrap_or(0))) {
             None => Ok(()),
             Some(limit) => Err(Error::TooManyRecipients { number, limit }),
+        }
+    }
+
+    /// Checks the number of recipients outside the profile's `home` against its limit, over all runs of the edition.
+    pub(super) fn check_abroad(&self, profile: Option<&Profile>, list: &ListSurvey) -> Result<(), Error> {
+        let Some(profile) = profile else { return Ok(()) };
+        let (home, limit) = match profile.home.as_ref().zip(profile.abroad_limit) {
+            Some((home, limit)) => (home, u64::from(limit)),
+            None => return Ok(()),
+        };
+        let number = list.count_abroad(profile);
+        match number > limit.max(self.up_to_abroad.unwrap_or(0)) {
+            true => Err(Error::TooManyAbroad { number, limit, home: home.to_string() }),
+            false => Ok(()),
         }
     }
 }

@@ -13,7 +13,7 @@ use campaign_engine::delivery::FrozenRun;
 use campaign_engine::report::{LossSign, RunView, find_stray_runs, find_unknown_results, is_owned};
 use campaign_ledger::{
     DamagedRecord, DamagedRun, EnvelopeReader, Ledger, LedgerError, NumberFilter, ReceiptReader, RecordKind, Run,
-    RunFilter, RunProgress, StrayCopies,
+    RunFilter, RunProgress, StrayCopies, SuppressionPolicy,
 };
 
 /// The result of checking a whole ledger.
@@ -60,7 +60,7 @@ impl CheckedLedger {
 pub async fn check_ledger(ledger: &dyn Ledger) -> Result<CheckedLedger, Error> {
     let mut checked = CheckedLedger::default();
     checked.note_result(None, ledger.check_integrity().await);
-    checked.note_result(None, ledger.load_suppressed_numbers("", false).await.map(drop));
+    checked.note_result(None, ledger.load_suppressed_numbers("", SuppressionPolicy::default()).await.map(drop));
     match ledger.list_damaged_records().await {
         Ok(damaged) => damaged.into_iter().for_each(|DamagedRecord { what, kind }| {
             checked.add_problem(LedgerProblem { run: None, what, kind: Some(kind) })

@@ -7,6 +7,7 @@
 mod account;
 mod begin;
 mod check_campaign;
+mod countries;
 pub mod draft;
 mod end;
 mod erasure;
@@ -27,6 +28,7 @@ mod policy;
 mod ports;
 mod profiles;
 mod receipts;
+mod recipient_consent;
 mod reconcile;
 mod resolve;
 mod restore;
@@ -47,6 +49,7 @@ use begin::refuse_start;
 
 pub use account::{GatewayAccount, KeylessAccount, NewAccount, TemplateChange, add_gateway};
 pub use check_campaign::{CheckedCampaign, DryRun, OnlineAnswer, ask_online, check_campaign, dry_run};
+pub use countries::EarlierCountries;
 pub use erasure::{ForgottenPerson, ForgottenRows, OldRuns, PurgeBlocker, forget_person, purge_runs};
 pub use error::{
     ChangedInputs, DecisionRefusal, EarlierEdition, Error, InputChanges, PlanRefusal, RetryRefusal, RunPhase,

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use roaring::RoaringBitmap;
 use rustc_hash::FxHasher;
 
+use super::countries::EarlierCountries;
 use super::guard::find_excluded;
 use super::inputs::Includes;
 use super::launch::Session;
@@ -22,12 +23,13 @@ use campaign_core::finding::{Finding, rules};
 use campaign_core::regular_file;
 use campaign_engine::check::online::Cost;
 use campaign_engine::check::{
-    RunStart, Survey, SurveyExclusions, check_changed_rows, check_costly_characters, check_differing_duplicates,
-    check_embedded_rows, check_empty_cells, check_inverted_zones, check_landlines, check_limits, check_opted_out_rows,
-    check_row_anomalies, check_timing, check_unknown_zones, reader_settings,
+    Consents, NIGHT, RunStart, Survey, SurveyExclusions, check_changed_rows, check_consent_dates,
+    check_costly_characters, check_differing_duplicates, check_embedded_rows, check_empty_cells, check_inverted_zones,
+    check_landlines, check_limits, check_new_countries, check_night, check_opted_out_rows, check_row_anomalies,
+    check_several_zones, check_timing, check_unknown_zones, reader_settings,
 };
 use campaign_engine::report::{RowPreview, find_unknown_results, format_count, format_thousands, preview_rows};
-use campaign_ledger::{Copies, Ledger, Run};
+use campaign_ledger::{Copies, Ledger, NumberSet, Run};
 use campaign_manifest::{Campaign, CampaignBrief, CampaignPath, RecipientSource, describe_unopened_list};
 
 /// The recipient list of a campaign, if it is available.
@@ -179,8 +181,12 @@ pub struct ListSurvey {
     pub sha256: String,
     /// The form of the list, if it is not plain CSV in UTF-8.
     pub form: Option<String>,
-    /// Findings about the sheet of the list and about suppression files.
+    /// Findings about the sheet of the list, and about files of opt-outs and consents.
     pub file_findings: Vec<Finding>,
+    /// The recorded consents, if the campaign has any.
+    pub consents: Option<Consents>,
+    /// What the ledger knows about the countries of the account.
+    pub earlier: EarlierCountries,
 }
 
 impl ListSurvey {
@@ -188,7 +194,7 @@ impl ListSurvey {
     #[must_use]
     pub fn compute_cost(&self, inputs: &Inputs, rows: &RoaringBitmap) -> Option<Cost> {
         let profile = inputs.destination.profile().filter(|profile| !profile.prices.is_empty())?;
-        Some(Cost::estimate(profile, &inputs.campaign.brief, &self.survey.by_size, rows))
+        Some(Cost::estimate(profile, &inputs.campaign.brief, &self.survey, rows))
     }
 
     /// Warnings: cells that might hide a row, landlines, empty values in messages, expensive characters, limits and an
@@ -196,7 +202,14 @@ impl ListSurvey {
     /// them.
     #[must_use]
     pub fn warnings(&self, inputs: &Inputs, start: RunStart) -> Vec<Finding> {
-        self.warnings_for_rows(inputs, &self.survey.planned_rows(), start)
+        let mut findings = self.warnings_for_rows(inputs, &self.survey.planned_rows(), start);
+        if matches!(start, RunStart::At(_)) {
+            // Nothing is sent now, so the result of a check must not depend on the hour.
+            let is_of_now = |finding: &Finding| *finding.rule == NIGHT;
+            findings =
+                findings.into_iter().map(|found| if is_of_now(&found) { found.as_note() } else { found }).collect();
+        }
+        findings
     }
 
     /// The same findings for these rows only.
@@ -205,16 +218,20 @@ impl ListSurvey {
         let mut findings = self.file_findings.clone();
         findings.extend(check_changed_rows(&self.survey));
         findings.extend(check_opted_out_rows(&self.survey, &inputs.campaign.brief));
+        findings.extend(check_consent_dates(&self.survey, &inputs.campaign));
         findings.extend(check_differing_duplicates(&self.survey, &inputs.campaign));
         findings.extend(check_embedded_rows(&self.survey));
         findings.extend(check_landlines(&self.survey));
         findings.extend(check_empty_cells(&self.survey, &inputs.campaign.places));
         findings.extend(check_costly_characters(&self.survey, &inputs.campaign.brief, inputs.destination.profile()));
         findings.extend(check_row_anomalies(&self.survey));
+        findings.extend(check_new_countries(&self.survey, &self.earlier.new, rows));
         findings.extend(check_unknown_zones(&self.survey));
         findings.extend(check_inverted_zones(&inputs.campaign, &self.survey, start.now()));
         let profile = inputs.destination.profile();
         findings.extend(check_limits(&inputs.campaign, profile, &self.survey, rows));
+        findings.extend(check_several_zones(&inputs.campaign, profile, &self.survey, rows));
+        findings.extend(check_night(&inputs.campaign, profile, &self.survey, rows, start));
         let timing = check_timing(&inputs.campaign, profile, Some((&self.survey, rows.len())), start);
         // The time zones of some rows are unknown, so nothing is certain about all rows.
         let is_part = rows.len() < self.survey.count_planned();
@@ -240,10 +257,12 @@ pub async fn survey_list(
         observer(RunEvent::Contradicted(sign));
     }
     let past = find_excluded(ledger, inputs, observer).await?;
+    let mut sent_numbers = NumberSet::default();
     let excluded = match ledger {
         Some(ledger) => {
             let sent = find_sent_recipients(ledger, inputs, &edition).await?;
             let cancelled = sent.find_cancelled(ledger).await?.numbers;
+            sent_numbers.clone_from(&sent.numbers);
             SurveyExclusions {
                 rows: sent.find_sent_rows(ledger, inputs, &cancelled, None).await?,
                 cancelled,
@@ -251,12 +270,14 @@ pub async fn survey_list(
                 opted_out: find_opted_out(ledger, inputs).await?.numbers,
                 capped: find_capped(ledger, inputs).await?,
                 excluded: past,
+                ..SurveyExclusions::default()
             }
         }
         None => SurveyExclusions::default(),
     };
-    let inputs = Arc::clone(inputs);
-    run_blocking(move || inputs.run_survey(&excluded, None)).await?
+    let listed = Arc::clone(inputs);
+    let survey = run_blocking(move || listed.run_survey(&excluded, None)).await??;
+    survey.with_earlier_countries(ledger, inputs, &sent_numbers).await
 }
 
 /// The most samples.

@@ -221,9 +221,9 @@ impl OptOutReader<'_> {
             }
             problem => problem.to_string(),
         })?;
-        let scope = match (&self.terms.campaign, scope) {
-            (Some(name), _) => OptOutScope::Campaign(self.intern_text(name)),
-            (None, "") => OptOutScope::Everything,
+        let scope = match (&self.terms.scope, scope) {
+            (Some(scope), _) => scope.clone(),
+            (None, "") => OptOutScope::Marketing,
             (None, scope) => self.parse_scope(scope)?,
         };
         let reach = match gateways {
@@ -258,10 +258,12 @@ impl OptOutReader<'_> {
     }
 
     fn parse_scope(&mut self, scope: &str) -> Result<OptOutScope, String> {
-        match scope.strip_prefix("campaign:") {
-            Some(name) if campaign_manifest::is_slug(name) => Ok(OptOutScope::Campaign(self.intern_text(name))),
-            None if scope == "everything" => Ok(OptOutScope::Everything),
-            _ => Err("`scope` must be `everything` or `campaign:NAME`".to_owned()),
+        match OptOutScope::from_name(scope) {
+            Some(OptOutScope::Campaign(name)) if campaign_manifest::is_slug(&name) => {
+                Ok(OptOutScope::Campaign(self.intern_text(&name)))
+            }
+            Some(scope @ (OptOutScope::Marketing | OptOutScope::All)) => Ok(scope),
+            _ => Err("`scope` must be `marketing`, `all` or `campaign:NAME`".to_owned()),
         }
     }
 
@@ -355,14 +357,27 @@ const PAGE_SIZE: u32 = 10_000;
 /// Options for adding an opt-out.
 #[derive(Clone, Debug, Default)]
 pub struct OptOutTerms {
-    /// The name of one campaign. `None` for all.
-    pub campaign: Option<String>,
+    /// What the opt-outs cover. `None` for marketing, or for every scope if opt-outs are removed.
+    pub scope: Option<OptOutScope>,
     /// Why, in words.
     pub reason: Option<String>,
     /// The country of national numbers.
     pub region: Option<Region>,
     /// The author; the person at this computer by default.
     pub by: Option<String>,
+}
+
+impl OptOutTerms {
+    /// The name of the campaign, if the opt-outs cover only one.
+    #[must_use]
+    pub fn campaign(&self) -> Option<&str> {
+        self.scope.as_ref().and_then(OptOutScope::campaign)
+    }
+
+    /// Whether an entry of the list is meant.
+    fn includes(&self, entry: &OptOut) -> bool {
+        self.scope.as_ref().is_none_or(|scope| *scope == entry.scope)
+    }
 }
 
 /// Adds a number to the list. The additions tell since when it was there, if it was.
@@ -377,7 +392,7 @@ pub async fn add_opt_out(
 ) -> Result<(OptOut, Additions), Error> {
     let opt_out = OptOut {
         who: phone.into(),
-        scope: OptOutScope::from_campaign(terms.campaign.as_deref()),
+        scope: terms.scope.clone().unwrap_or(OptOutScope::Marketing),
         reach: OptOutReach::AllGateways,
         reason: terms.reason.as_deref().unwrap_or("by hand").into(),
         source: terms.by.clone().unwrap_or_else(current_person).into(),
@@ -387,24 +402,23 @@ pub async fn add_opt_out(
     Ok((opt_out, additions))
 }
 
-/// The entries of a number: for one campaign, or all of them.
+/// The entries of a number: of one scope, or all of them.
 ///
 /// # Errors
 /// If the ledger cannot be read.
 pub async fn list_opt_outs(ledger: &dyn Ledger, phone: Phone, terms: &OptOutTerms) -> Result<Vec<OptOut>, Error> {
     let mut entries = ledger.find_opt_outs(phone).await?;
-    entries.retain(|entry| terms.campaign.is_none() || entry.scope.campaign() == terms.campaign.as_deref());
+    entries.retain(|entry| terms.includes(entry));
     Ok(entries)
 }
 
-/// Removes the entries of a number, for one campaign or all of them, and returns them.
+/// Removes the entries of a number, of one scope or all of them, and returns them.
 ///
 /// # Errors
 /// If the ledger cannot be written.
 pub async fn remove_opt_outs(ledger: &dyn Ledger, phone: Phone, terms: &OptOutTerms) -> Result<Vec<OptOut>, Error> {
-    let scope = terms.campaign.as_deref().map(|name| OptOutScope::from_campaign(Some(name)));
     let why = terms.reason.as_deref().map(Arc::from);
-    let target = RemovalTarget::Number { phone, scope };
+    let target = RemovalTarget::Number { phone, scope: terms.scope.clone() };
     let by = terms.by.clone().unwrap_or_else(current_person).into();
     Ok(ledger.remove_opt_outs(OptOutRemoval { target, by, why }).await?)
 }
@@ -425,14 +439,14 @@ impl ImportedEntries {
     ///
     /// # Errors
     /// If the ledger cannot be read.
-    pub async fn find(ledger: &dyn Ledger, source: &str, campaign: Option<&str>) -> Result<Self, Error> {
+    pub async fn find(ledger: &dyn Ledger, source: &str, terms: &OptOutTerms) -> Result<Self, Error> {
         let (name, mut found, mut behind) = (file_name(Path::new(source)), Self::default(), None);
         loop {
             let part = ledger.list_opt_outs(behind, PAGE_SIZE).await?;
             for entry in part.entries.into_iter().filter(OptOut::is_imported) {
                 let is_meant = entry.is_from_import(source) || entry.is_from_import(&name);
                 found.sources.insert(Arc::clone(&entry.source));
-                match is_meant && (campaign.is_none() || entry.scope.campaign() == campaign) {
+                match is_meant && terms.includes(&entry) {
                     true if entry.who.phone().is_none() => found.forgotten += 1,
                     true => found.entries.push(entry),
                     false => {}

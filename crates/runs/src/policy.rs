@@ -1,26 +1,35 @@
 //! Policies for single messages: sending windows, caps and opt-outs of a profile, and of a campaign under test.
 //!
-//! Lookups and code calls are service: their recipients request them, so no policy applies.
+//! Lookups and code calls are service: their recipients request them, so only the allowed countries apply.
 
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 
-use super::guard::combine_caps;
+use super::guard::{combine_caps, suppression_policy};
 use super::suppress_files::{read_suppressed, read_suppressed_by_profile};
 use super::{Error, Inputs, run_blocking};
-use campaign_core::domain::{FrequencyCap, Phone, Purpose, Region, find_country, format_count, format_thousands};
+use campaign_core::domain::{CountrySet, FrequencyCap, Phone, Purpose, find_country, format_count, format_thousands};
 use campaign_engine::delivery::{Departure, SendingHours, SendingRules, WallClock, ZoneSource};
-use campaign_ledger::{Ledger, SharedRun, SuppressionPolicy};
+use campaign_ledger::{Ledger, Run, SharedRun};
 use campaign_manifest::{Campaign, Destination, Profile, SendingWindow, WindowZone};
 
 /// Why a policy holds a message back.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PolicyRefusal {
-    /// Recipients opted out.
-    #[error("{} opted out, and this is a marketing message; nothing was sent", list_held_recipients(.0))]
-    Suppressed(Vec<HeldRecipient>),
+    /// Recipients opted out of messages with this purpose.
+    #[error("{} opted out of {}; nothing was sent", list_held_recipients(.0), describe_purpose(*.1))]
+    Suppressed(Vec<HeldRecipient>, Purpose),
+    /// The profile forbids messages that ignore opt-outs.
+    #[error("the profile `{gateway}` forbids `mandatory: true`, which this run has; nothing was sent")]
+    Mandatory {
+        /// The gateway.
+        gateway: String,
+    },
+    /// Recipients have no consent, and the campaign or the profile requires it.
+    #[error("{} has no consent, which marketing requires; nothing was sent", list_held_recipients(.0))]
+    NoConsent(Vec<HeldRecipient>),
     /// The window is closed.
     #[error("{}; nothing was sent", describe_closed_window(.opens.as_ref()))]
     OutsideWindow {
@@ -30,6 +39,17 @@ pub enum PolicyRefusal {
     /// The recipient has reached a cap.
     #[error("the recipient has reached the message cap; nothing was sent")]
     Capped,
+    /// The numbers are outside the countries of a campaign or of the profile's policy.
+    #[error(
+        "the country of {} is not among the allowed countries ({allowed}); nothing was sent",
+        list_held_recipients(.held)
+    )]
+    OutsideCountries {
+        /// The recipients.
+        held: Vec<HeldRecipient>,
+        /// The allowed countries.
+        allowed: CountrySet,
+    },
     /// A test has more recipients than an edition allows, and the profile names no approvers.
     #[error("{}; nothing was sent", describe_excess(*.number, *.most))]
     TooManyTests {
@@ -78,6 +98,14 @@ pub fn describe_closed_window(opens: Option<&Zoned>) -> String {
 fn format_local(time: &Zoned) -> String {
     let zone = time.time_zone().iana_name().map_or_else(|| time.offset().to_string(), str::to_owned);
     format!("{} ({zone})", time.strftime("%Y-%m-%d %H:%M"))
+}
+
+/// What a recipient opted out of, if messages with this purpose are suppressed.
+fn describe_purpose(purpose: Purpose) -> &'static str {
+    match purpose {
+        Purpose::Marketing => "marketing messages",
+        Purpose::Service => "all messages, including service messages",
+    }
 }
 
 fn list_held_recipients(held: &[HeldRecipient]) -> String {
@@ -142,6 +170,18 @@ pub(super) fn refuse_closed_window(
     }
 }
 
+/// Refuses a message to numbers outside of these countries.
+pub(super) fn refuse_other_countries(allowed: Option<&CountrySet>, phones: &[Phone]) -> Result<(), PolicyRefusal> {
+    let Some(allowed) = allowed else { return Ok(()) };
+    let is_abroad = |held: &HeldRecipient| !allowed.contains(find_country(held.phone));
+    let held = (1..).zip(phones.iter().copied()).map(|(place, phone)| HeldRecipient { place, phone });
+    let held: Vec<HeldRecipient> = held.filter(is_abroad).collect();
+    match held.is_empty() {
+        true => Ok(()),
+        false => Err(PolicyRefusal::OutsideCountries { held, allowed: allowed.clone() }),
+    }
+}
+
 /// Builds the hours with this clock.
 pub(super) fn build_hours(keeping: SendingRules, clock: fn() -> Timestamp) -> Arc<SendingHours> {
     let clock: WallClock = Arc::new(clock);
@@ -155,11 +195,21 @@ pub(super) async fn refuse_suppressed_by_files(profile: &Profile, phone: Phone) 
     }
     let profile = profile.clone();
     // A campaign sets the country of national numbers in such a file. Here it is the recipient's own.
-    let region = find_country(phone).and_then(|code| code.parse::<Region>().ok());
+    let region = find_country(phone);
     let found = run_blocking(move || read_suppressed_by_profile(&profile, region)).await?.map_err(Error::Findings)?;
     match found.numbers.contains(phone.to_u64()) {
-        true => Err(PolicyRefusal::Suppressed(vec![HeldRecipient { place: 1, phone }]).into()),
+        true => Err(PolicyRefusal::Suppressed(vec![HeldRecipient { place: 1, phone }], Purpose::Marketing).into()),
         false => Ok(()),
+    }
+}
+
+/// Refuses to send a run that ignores opt-outs through a profile that forbids it.
+pub(super) fn refuse_mandatory(run: &Run, destination: &Destination) -> Result<(), PolicyRefusal> {
+    match destination.profile() {
+        Some(profile) if profile.forbids_mandatory && run.suppression.ignores_list() => {
+            Err(PolicyRefusal::Mandatory { gateway: profile.name.clone() })
+        }
+        _ => Ok(()),
     }
 }
 
@@ -167,7 +217,10 @@ pub(super) async fn refuse_suppressed_by_files(profile: &Profile, phone: Phone) 
 pub(super) async fn refuse_opted_out(ledger: &dyn Ledger, of: SharedRun, phone: Phone) -> Result<(), Error> {
     let opt_outs = ledger.find_opt_outs(phone).await?;
     match opt_outs.iter().any(|out| of.suppression.is_suppressed_by(&of.campaign, out)) {
-        true => Err(PolicyRefusal::Suppressed(vec![HeldRecipient { place: 1, phone }]).into()),
+        true => {
+            let held = vec![HeldRecipient { place: 1, phone }];
+            Err(PolicyRefusal::Suppressed(held, of.suppression.purpose).into())
+        }
         false => Ok(()),
     }
 }
@@ -179,7 +232,7 @@ pub(super) async fn find_suppressed(
     phones: &[Phone],
 ) -> Result<Vec<HeldRecipient>, Error> {
     let Campaign { brief, .. } = &inputs.campaign;
-    let heed = SuppressionPolicy { purpose: brief.purpose, loopback: inputs.destination.is_loopback(), version: 0 };
+    let heed = suppression_policy(inputs, 0);
     let read = Arc::clone(inputs);
     let in_files = run_blocking(move || read_suppressed(&read.campaign, read.destination.profile())).await?;
     let in_files = in_files.map_err(Error::Findings)?.numbers;

@@ -177,7 +177,7 @@ pub fn load_hook(profile: &Profile) -> Result<Option<WebhookUrls>, Error> {
 pub struct ProfileHooks {
     /// Their receivers.
     pub hooks: Vec<WebhookUrls>,
-    /// The words that opt out in a reply, for all of them.
+    /// The words that opt out or in, in a reply, for all of them.
     pub opt_out_words: OptOutWords,
 }
 
@@ -201,7 +201,7 @@ pub async fn load_all_hooks(
         .map(|file| (file.as_deref().and_then(Path::parent).map(Path::to_owned), file))
         .collect();
     let mut hooks: BTreeMap<String, WebhookUrls> = BTreeMap::new();
-    let mut words = BTreeSet::new();
+    let (mut words, mut opt_in_words) = (BTreeSet::new(), BTreeSet::new());
     for file in near.into_values() {
         let gateways = match profiles.load(file.as_deref()) {
             Ok(gateways) => gateways,
@@ -214,6 +214,7 @@ pub async fn load_all_hooks(
         observer(RunEvent::OtherProfiles(gateways.collect_warnings()));
         for profile in gateways.profiles() {
             words.extend(profile.opt_out_words.iter().cloned());
+            opt_in_words.extend(profile.opt_in_words.iter().cloned());
             match load_hook(profile) {
                 Ok(Some(hook)) => drop(hooks.insert(hook.account_url(), hook)),
                 Ok(None) => {}
@@ -222,7 +223,8 @@ pub async fn load_all_hooks(
             }
         }
     }
-    Ok(ProfileHooks { hooks: hooks.into_values().collect(), opt_out_words: OptOutWords::default().with_words(words) })
+    let words = OptOutWords::default().with_words(words).with_opt_in_words(opt_in_words);
+    Ok(ProfileHooks { hooks: hooks.into_values().collect(), opt_out_words: words })
 }
 
 /// Stores check values of the secrets for each address, so that a run with another secret is refused.

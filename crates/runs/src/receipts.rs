@@ -15,12 +15,12 @@ use tokio::time::Instant;
 use super::find::reload_run;
 use super::launch::Session;
 use super::{Adapters, Error};
-use campaign_core::domain::{MessageId, OptOutWords, Receipt, RecipientReply, Row};
+use campaign_core::domain::{MessageId, OptOutWords, Receipt, RecipientReply, ReplyReading, Row};
 use campaign_engine::delivery::{ChainLifetimes, PollCounts, SendEnding, Snapshot, StatusPoller, Stop, load_pending};
 use campaign_gateway::{Gateway, WebhookSecrets, WebhookUrls, read_receipts};
 use campaign_ledger::{
-    Allowance, Ledger, LedgerError, NewReceipt, OptOut, OptOutReach, OptOutScope, ReceiptOutcome, ReceiptReader, Run,
-    RunFilter, StopKind,
+    Allowance, Ledger, LedgerError, NewReceipt, OptIn, OptOut, OptOutReach, OptOutScope, ReceiptOutcome, ReceiptReader,
+    Run, RunFilter, StopKind, reply_source,
 };
 use campaign_manifest::ReceiptMode;
 use campaign_sandbox::{Counts, LocalReceiver, Sandbox};
@@ -67,6 +67,14 @@ pub enum WebhookRefusal {
     Unreadable,
     /// The webhook names a different message than its address.
     Contradicting,
+}
+
+/// What a recipient wants, according to a reply.
+enum RecipientWish {
+    /// To get no more messages.
+    OptOut(OptOut),
+    /// To get messages again.
+    OptIn(OptIn),
 }
 
 impl WebhookReceiver {
@@ -118,8 +126,12 @@ impl WebhookReceiver {
         let about = reported.into_iter().filter(|reported| reported.id.is_none_or(|named| named == Some(id.get())));
         let mut receipts = Vec::new();
         for reported in about {
-            let opt_out = self.find_opt_out(&run, row, &reported.receipt).await?;
-            receipts.push(NewReceipt { run: run.key, row, order, receipt: reported.receipt, opt_out });
+            let (opt_out, opt_in) = match self.find_wish(&run, row, &reported.receipt).await? {
+                Some(RecipientWish::OptOut(opt_out)) => (Some(opt_out), None),
+                Some(RecipientWish::OptIn(opt_in)) => (None, Some(opt_in)),
+                None => (None, None),
+            };
+            receipts.push(NewReceipt { run: run.key, row, order, receipt: reported.receipt, opt_out, opt_in });
         }
         Ok(if receipts.is_empty() { Err(WebhookRefusal::Contradicting) } else { Ok(receipts) })
     }
@@ -132,26 +144,42 @@ impl WebhookReceiver {
         self.ledger.store_receipts(receipts).await
     }
 
-    /// The opt-out of a receipt, if a reply has a word that opts out.
+    /// The latest wish in the replies of a receipt: to get no messages, or to get them again. Of two at the same time,
+    /// the opt-out counts.
     ///
     /// A receipt of a gateway on loopback counts for such gateways only, because no real recipient replies there.
-    /// Rehearsals have no opt-outs.
-    async fn find_opt_out(&self, run: &Run, row: Row, receipt: &Receipt) -> Result<Option<OptOut>, LedgerError> {
+    /// Replies to rehearsals mean nothing.
+    async fn find_wish(&self, run: &Run, row: Row, receipt: &Receipt) -> Result<Option<RecipientWish>, LedgerError> {
         if !run.live {
             return Ok(None);
         }
-        let read = |text| self.words.read_reply(text, run.suppression.purpose).into_opt_out();
-        let said = receipt.replies.iter().find_map(|reply| Some((reply.at, read(&reply.text)?)));
-        let Some((at, word)) = said else { return Ok(None) };
+        let (purpose, now) = (run.suppression.purpose, (self.clock)());
+        let wishes = receipt.replies.iter().filter_map(|reply| {
+            let at = reply.at.unwrap_or(now);
+            match self.words.read_reply(&reply.text, purpose) {
+                ReplyReading::OptOut(word) => Some((at, true, word)),
+                ReplyReading::OptIn(word) => Some((at, false, word)),
+                ReplyReading::Unclear | ReplyReading::Other => None,
+            }
+        });
+        let Some((at, opts_out, word)) = wishes.max_by_key(|(at, opts_out, _)| (*at, *opts_out)) else {
+            return Ok(None);
+        };
         let Some(who) = self.ledger.find_addressee(run.key, row).await? else { return Ok(None) };
         let reach = if run.suppression.loopback { OptOutReach::LoopbackGateways } else { OptOutReach::AllGateways };
-        Ok(Some(OptOut {
-            who,
-            scope: OptOutScope::Everything,
-            reach,
-            reason: format!("answered {word}").into(),
-            source: format!("reply to {}", run.name()).into(),
-            at: at.unwrap_or_else(self.clock),
+        let reason = format!("answered {word}").into();
+        Ok(Some(match opts_out {
+            true => {
+                let (scope, source) = (OptOutScope::from_reply_to(purpose), reply_source(&run.name()).into());
+                RecipientWish::OptOut(OptOut { who, scope, reach, reason, source, at })
+            }
+            false => {
+                let (campaign, source) =
+                    (run.campaign.as_str().into(), format!("{}, row {row}", reply_source(&run.name())));
+                // A clock that is ahead must not end later opt-outs.
+                let (source, at) = (source.into(), at.min(now));
+                RecipientWish::OptIn(OptIn { who, campaign, purpose, reach, reason, source, at })
+            }
         }))
     }
 

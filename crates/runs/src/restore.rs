@@ -231,7 +231,9 @@ async fn record_intent(ledger: &dyn Ledger, run: &Run, lease: Lease, some: &[Enc
             Intent { lease, kind, account, rows: rows.clone(), costs: Vec::new(), bounds: None, leave_by: None };
         match ledger.begin_envelope(intent).await? {
             Permit::Granted { .. } => return Ok(rows.len() as u64),
-            Permit::OptedOut(out) | Permit::Capped(out) => rows.retain(|sent| !out.contains(&sent.row)),
+            Permit::OptedOut(out) | Permit::Capped(out) | Permit::OutsideCountries(out) => {
+                rows.retain(|sent| !out.contains(&sent.row))
+            }
             Permit::StopRequested | Permit::Lost | Permit::BoundExceeded { .. } | Permit::TooLate(_) => {
                 return Err(Error::Taken { run: run.name() });
             }

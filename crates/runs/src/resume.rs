@@ -42,6 +42,7 @@ impl Session {
         lock: Arc<CampaignLock>,
     ) -> Result<Preparation, Error> {
         let suppressed = self.read_suppressed().await?;
+        let consents = self.read_required_consents().await?;
         let snapshot = Snapshot::load(self.adapters.ledger.as_ref(), &run, false).await?;
         let left = snapshot.counts.get(RowState::Planned);
         let open = list_open_rows(&run, &snapshot);
@@ -91,7 +92,8 @@ impl Session {
         let other_edition = earlier_edition.then(|| run.edition.clone());
         (self.adapters.observer)(RunEvent::GoingOn { run: run.name(), other_edition });
         let (snapshot, notes) = (Some(snapshot), SelectionNotes { earlier_edition, ..SelectionNotes::default() });
-        Ok(Preparation::Send(Box::new(RunToSend { snapshot, suppressed, limit, notes, ..RunToSend::new(run, lock) })))
+        let selected = RunToSend { snapshot, suppressed, consents, limit, notes, ..RunToSend::new(run, lock) };
+        Ok(Preparation::Send(Box::new(selected)))
     }
 
     /// Asks for confirmation of messages to recipients of a run. None is necessary without recipients.
@@ -112,7 +114,7 @@ impl Session {
 
     /// The highest cost of the messages that a call would send of a run.
     pub(super) fn compute_rest_cost(&self, profile: &Profile, RestOfRun { survey, rows, .. }: &RestOfRun) -> Cost {
-        Cost::estimate(profile, &self.inputs().campaign.brief, &survey.survey.by_size, rows)
+        Cost::estimate(profile, &self.inputs().campaign.brief, &survey.survey, rows)
     }
 
     /// The unsettled rows that this call chooses.
@@ -136,7 +138,7 @@ impl Session {
         is_shown: bool,
     ) -> Result<Option<Balance>, Error> {
         let inputs = self.inputs();
-        let cost = Cost::estimate(profile, &inputs.campaign.brief, &survey.by_size, rows);
+        let cost = Cost::estimate(profile, &inputs.campaign.brief, survey, rows);
         refuse_online(&self.adapters, inputs, profile, cost, is_shown).await
     }
 
@@ -162,7 +164,7 @@ impl Session {
         let surveyed = self.load_with_list_of(run).await?;
         // Recipients with a message or an opt-out are not among the remaining rows.
         let survey = run_blocking(move || surveyed.run_survey(&SurveyExclusions::default(), None)).await??.survey;
-        Ok(Cost::AtMost(prices.max_cost(&survey.by_size, &choose(&survey)?)))
+        Ok(Cost::AtMost(prices.max_cost((&survey).into(), &choose(&survey)?)))
     }
 }
 

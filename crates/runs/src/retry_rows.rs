@@ -16,7 +16,7 @@ use super::plan::check_profile;
 use super::profiles::{REQUEST_TIMEOUT, refuse_other_reach};
 use super::resume::RestToConfirm;
 use super::{CampaignList, Connection, Error, RetryRefusal, RunEvent, current_person, find_opted_out};
-use campaign_core::domain::{OperationOutcome, Phone, Row, Status};
+use campaign_core::domain::{ConsentVerdict, OperationOutcome, Phone, Row, Status};
 use campaign_core::failpoint;
 use campaign_engine::check::SurveyExclusions;
 use campaign_engine::delivery::{ChainLifetimes, ConfirmedStatus, PendingMessage, SingleKind, Snapshot, StatusPoller};
@@ -98,7 +98,7 @@ pub struct SkippedRetries {
     pub under_way: u64,
     /// The gateway did not confirm that their messages failed.
     pub unconfirmed: u64,
-    /// Their recipients opted out, got a message from another run, or were skipped by an earlier retry.
+    /// Their recipients opted out or have no consent, got a message from another run, or were skipped by an earlier retry.
     pub guarded: u64,
 }
 
@@ -131,11 +131,13 @@ impl Session {
         let elsewhere = self.find_guarded_elsewhere(&run, &runs).await?;
         let mut guarded = NumberSet::new(self.read_suppressed().await?, None);
         guarded |= find_opted_out(ledger, self.inputs()).await?.numbers;
+        let without_consent = self.find_rows_without_consent(&run).await?;
         // A row that an earlier retry skipped is never sent: it stays skipped in the ledger.
         let skipped_before = snapshot.left_out.rows();
         let is_guarded = |row: &RefusedRow| {
             elsewhere.contains(row.row, row.phone)
                 || guarded.contains(row.phone)
+                || without_consent.contains(row.row.get())
                 || skipped_before.contains(row.row.get())
         };
         let (guarded, rows): (Vec<RefusedRow>, Vec<RefusedRow>) = rows.into_iter().partition(is_guarded);
@@ -368,6 +370,6 @@ struct GuardedElsewhere(SurveyExclusions);
 
 impl GuardedElsewhere {
     fn contains(&self, row: Row, phone: Phone) -> bool {
-        self.0.find_reason(row, phone).is_some()
+        self.0.find_reason(row, phone, None, ConsentVerdict::Given).is_some()
     }
 }

@@ -11,6 +11,8 @@ use super::end::SentRun;
 use super::find::reload_run;
 use super::guard::combine_caps;
 use super::launch::{RunToSend, Session};
+use super::policy::refuse_mandatory;
+use super::recipient_consent::RowsToJudge;
 use super::resume::list_open_rows;
 use super::{Adapters, Connection, Error, Inputs, RunEvent, RunOutcome, run_blocking};
 use campaign_content::audience::{Chunk, ListHeader, RecordRef};
@@ -22,18 +24,18 @@ use campaign_engine::check::{
     CompiledCampaign, Recipe, RunStart, Survey, check_timing, check_until_over, missing_zone_column,
 };
 use campaign_engine::delivery::{
-    BreakerLimits, Feed, FeedFuture, FrozenRun, Interrupt, SendContext, SendEnding, SendOptions, SendSelection,
-    SendingHours, SendingPasses, SendingRules, ShardSource, SharedPace, Snapshot, Stop, ZoneSource, send_operations,
-    shard_size, start_feed, start_shard_feed,
+    BreakerLimits, Feed, FeedFuture, FrozenRun, Interrupt, RunOptOuts, SendContext, SendEnding, SendOptions,
+    SendSelection, SendingHours, SendingPasses, SendingRules, ShardSource, SharedPace, Snapshot, Stop, ZoneSource,
+    send_operations, shard_size, start_feed, start_shard_feed,
 };
 use campaign_engine::report::{RunFigures, RunTerms};
 use campaign_gateway::{Gateway, RunWebhookUrls};
 use campaign_ledger::{
-    Allowance, Bounds, Claim, EXPIRED, Lease, Ledger, ListReader, OPTED_OUT, Ownership, RowState, RowUpdate, Run,
-    StopKind,
+    Allowance, Bounds, Claim, EXPIRED, Lease, Ledger, ListReader, OPTED_OUT, OptOutReach, OptOutScope, Ownership,
+    RowState, RowUpdate, Run, StopKind,
 };
 use campaign_manifest::{
-    CampaignBrief, DeliverySettings, Destination, Profile, Rate, SendingTerms, SendingWindow, WindowZone,
+    CampaignBrief, DeliverySettings, Destination, Percentage, Profile, Rate, SendingTerms, SendingWindow, WindowZone,
 };
 
 impl Session {
@@ -41,7 +43,7 @@ impl Session {
     pub(super) async fn send_run(&self, selected: RunToSend) -> Result<RunOutcome, Error> {
         let began = Instant::now();
         let (ledger, inputs, request) = (self.adapters.ledger.as_ref(), self.inputs(), &self.launch.request);
-        let RunToSend { run, lock, snapshot, suppressed, limit, is_retry, notes } = selected;
+        let RunToSend { run, lock, snapshot, suppressed, consents, limit, is_retry, notes } = selected;
         let Claim { lease, in_doubt: requests } = ledger.claim_run(&lock, run.key).await?;
         failpoint::pass("run.claimed");
         if requests > 0 {
@@ -77,6 +79,9 @@ impl Session {
                 self.skip_rows(&run, lease, &snapshot, OPTED_OUT, is_on_a_list).await?
             }
         };
+        let snapshot = if skipped > 0 { Snapshot::load(ledger, &run, false).await? } else { snapshot };
+        let judged = RowsToJudge { run: &run, lease, snapshot: &snapshot, header: compiled.reader.header() };
+        let skipped = self.skip_without_consent(judged, consents.as_ref()).await?;
         let snapshot = if skipped > 0 { Snapshot::load(ledger, &run, false).await? } else { snapshot };
         let hook = self.launch.hook.as_ref().or(receipts.as_ref().map(|receipts| &receipts.hook));
         let hook = hook.map(|hook| hook.for_run(run.name()));
@@ -153,8 +158,9 @@ impl Session {
 
     /// The terms of sending by this call.
     pub(super) fn sending_terms(&self) -> SendingTerms {
-        let request = &self.launch.request;
-        SendingTerms::from_campaign(&self.inputs().campaign, request.keep_going, !request.no_wait)
+        let (request, inputs) = (&self.launch.request, self.inputs());
+        let profile = inputs.destination.profile();
+        SendingTerms::from_campaign(&inputs.campaign, profile, request.keep_going, !request.no_wait)
     }
 
     /// The terms to store for reports.
@@ -223,6 +229,7 @@ impl RunSender<'_> {
         compiled: CompiledCampaign<R>,
     ) -> Result<SendEnding, Error> {
         let SendJob { run, frozen, snapshot, shares, .. } = &job;
+        refuse_mandatory(run, self.destination)?;
         let run_observer = Arc::clone(&self.adapters.observer);
         let mut selection = SendSelection {
             rows: job.rows.clone(),
@@ -252,7 +259,7 @@ impl RunSender<'_> {
         MessagePrices::for_campaign(self.destination.profile()?, brief).ok()
     }
 
-    /// The budget, caps and daily limits. `None` without any. A rehearsal costs nothing.
+    /// The budget, caps, daily limits and countries. `None` without any. A rehearsal costs nothing.
     fn build_bounds(&self, brief: &CampaignBrief) -> Option<Bounds> {
         let Budget { cost, recipients } = self.terms.limits;
         let budget = Budget { cost: cost.filter(|_| self.destination.is_live()), recipients };
@@ -266,7 +273,8 @@ impl RunSender<'_> {
         };
         // A rehearsal without a rate waits for no other day.
         let per_day = self.terms.per_day.clone().filter(|_| self.keeps_time);
-        let bounds = Bounds { budget, caps, per_day };
+        let countries = self.terms.allowed_countries(brief, self.destination.profile());
+        let bounds = Bounds { budget, caps, per_day, countries };
         (bounds != Bounds::default()).then_some(bounds)
     }
 
@@ -293,6 +301,7 @@ impl RunSender<'_> {
             proven: proven || self.is_retry || snapshot.has_accepted(),
             first_messages: if destination.is_live() { WARM_UP_TIMEOUT } else { Duration::ZERO },
             sharing: job.shares.as_ref().map(|_| self.shared_conditions(run, rate)),
+            opt_outs: Arc::new(run_opt_outs(run, destination, self.adapters.clock)),
             is_attended: false,
         }
     }
@@ -311,12 +320,24 @@ impl RunSender<'_> {
     }
 }
 
+/// How rejections of a run become opt-outs. Those of a rehearsal do not.
+pub(super) fn run_opt_outs(run: &Run, destination: &Destination, clock: fn() -> Timestamp) -> RunOptOuts {
+    RunOptOuts {
+        errors: destination.profile().map(|profile| profile.opt_out_errors.clone()).unwrap_or_default(),
+        run: run.name(),
+        scope: OptOutScope::from_reply_to(run.suppression.purpose),
+        reach: if destination.is_loopback() { OptOutReach::LoopbackGateways } else { OptOutReach::AllGateways },
+        clock,
+    }
+}
+
 fn breaker_limits(delivery: &DeliverySettings, destination: &Destination, keep_going: bool) -> BreakerLimits {
     let stop_after = &delivery.stop_after;
     BreakerLimits {
         doubtful_envelopes: stop_after.doubtful_envelopes.get(),
         same_error_in_a_row: stop_after.same_error_in_a_row.get(),
         rejected: stop_after.rejected.to_fraction(),
+        opted_out: stop_after.opted_out.map(Percentage::to_fraction),
         unreachable: stop_after.unreachable(destination.profile().is_none_or(Profile::is_loopback)),
         keep_going,
     }
@@ -398,7 +419,7 @@ impl Session {
     ///
     /// # Errors
     /// If the copies of the run or the ledger fail, or another process has the run.
-    async fn skip_rows(
+    pub(super) async fn skip_rows(
         &self,
         run: &Run,
         lease: Lease,

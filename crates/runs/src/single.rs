@@ -15,16 +15,18 @@ use tokio::sync::watch;
 use super::plan::check_profile;
 use super::policy::{
     PolicyRefusal, assistant_caps, assistant_hours, build_hours, refuse_closed_window, refuse_opted_out,
-    refuse_suppressed_by_files, test_hours,
+    refuse_other_countries, refuse_suppressed_by_files, test_hours,
 };
 use super::ports::confirm;
+use super::recipient_consent::refuse_message_without_consent;
 use super::restore::refuse_backup;
+use super::send::run_opt_outs;
 use super::test_messages::test_edition;
 use super::{
     Adapters, Connection, Consent, Error, Inputs, Proposal, RunEvent, TestMessage, load_hook, read_destination_key,
 };
 use campaign_core::domain::{
-    Endpoint, FrequencyCap, MessageContent, MessageId, Operation, OperationOutcome, Phone, Purpose, Row,
+    CountrySet, Endpoint, FrequencyCap, MessageContent, MessageId, Operation, OperationOutcome, Phone, Purpose, Row,
 };
 use campaign_engine::delivery::{
     Interrupt, SendContext, SendOptions, SendingHours, SendingPasses, SendingRules, SingleEnding, SingleKind, Stop,
@@ -35,7 +37,7 @@ use campaign_ledger::{
     BlockRequest, Bounds, DrawOutcome, Lease, RowState, Run, RunActivity, SharedRun, StopKind, SuppressionPolicy,
     is_number_capped,
 };
-use campaign_manifest::Destination;
+use campaign_manifest::{CampaignBrief, Destination};
 
 /// The timeout of an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -50,6 +52,8 @@ pub struct SingleOperation {
     operation: SingleKind,
     endpoint: Endpoint,
     purpose: Purpose,
+    /// Whether it must arrive, so that opt-outs do not apply.
+    mandatory: bool,
     /// The campaign of a test, with its edition.
     of: Option<String>,
     content: MessageContent<Cow<'static, str>>,
@@ -61,6 +65,8 @@ pub struct SingleOperation {
     hours: Option<SendingRules>,
     /// The caps of its number.
     caps: Vec<FrequencyCap>,
+    /// The countries that it may reach. `None` for all.
+    countries: Option<CountrySet>,
 }
 
 /// A message to one number.
@@ -119,7 +125,23 @@ impl SingleOperation {
             SingleKind::Message => (assistant_hours(&destination), assistant_caps(&destination)),
             SingleKind::Lookup | SingleKind::CodeCall | SingleKind::Test => (None, Vec::new()),
         };
-        Self { operation, endpoint, purpose, of: None, content, phone, wanted, destination, key, hours, caps }
+        let mandatory = false;
+        let countries = destination.profile().and_then(|profile| profile.countries.clone());
+        Self {
+            operation,
+            endpoint,
+            purpose,
+            mandatory,
+            of: None,
+            content,
+            phone,
+            wanted,
+            destination,
+            key,
+            hours,
+            caps,
+            countries,
+        }
     }
 
     /// A message of an assistant with a key from the caller and a limit per hour. The profile's policy applies.
@@ -146,7 +168,9 @@ impl SingleOperation {
         let (brief, content) = (&inputs.campaign.brief, message.content.clone());
         let test = Self::with_profile_key(SingleKind::Test, phone, inputs.destination.clone())?;
         let (of, hours) = (Some(test_edition(brief, &message.edition)), test_hours(inputs));
-        Ok(Self { content, endpoint: brief.endpoint, purpose: brief.purpose, of, hours, ..test })
+        let CampaignBrief { endpoint, purpose, mandatory, .. } = *brief;
+        let countries = brief.allowed_countries(inputs.destination.profile());
+        Ok(Self { content, endpoint, purpose, mandatory, of, hours, countries, ..test })
     }
 
     /// The same without sending hours, because that was confirmed.
@@ -157,11 +181,14 @@ impl SingleOperation {
     /// Checks the policy and returns the time before which the message must be sent.
     ///
     /// # Errors
-    /// If its window is closed, or its recipient is in a suppression file of the profile.
+    /// If its window is closed, or its recipient is outside the allowed countries or in a suppression file of the
+    /// profile.
     pub async fn check_policy(&self, adapters: &Adapters) -> Result<Option<Timestamp>, Error> {
+        refuse_other_countries(self.countries.as_ref(), &[self.phone])?;
         let (now, hours) = ((adapters.clock)(), self.build_hours(adapters));
         let until = hours.map(|hours| refuse_closed_window(&hours, self.phone, now)).transpose()?.flatten();
         if let (SingleKind::Message, Some(profile)) = (self.operation, self.destination.profile()) {
+            refuse_message_without_consent(profile, self.phone)?;
             refuse_suppressed_by_files(profile, self.phone).await?;
         }
         Ok(until)
@@ -172,12 +199,16 @@ impl SingleOperation {
     pub async fn list_refusals(&self, adapters: &Adapters) -> Vec<Error> {
         let ledger = adapters.ledger.as_ref();
         let mut refusals: Vec<Error> = self.refuse_backup(adapters).await.err().into_iter().collect();
+        refusals.extend(refuse_other_countries(self.countries.as_ref(), &[self.phone]).err().map(Error::from));
         if let Some(hours) = self.build_hours(adapters) {
             let closed = refuse_closed_window(&hours, self.phone, (adapters.clock)());
             refusals.extend(closed.err().map(Error::from));
         }
         if let Some(profile) = self.destination.profile() {
             refusals.extend(check_profile(adapters, profile).await.err());
+            if self.operation == SingleKind::Message {
+                refusals.extend(refuse_message_without_consent(profile, self.phone).err().map(Error::from));
+            }
             let held = match refuse_suppressed_by_files(profile, self.phone).await {
                 Ok(()) => refuse_opted_out(ledger, self.shared_run(adapters), self.phone).await,
                 refused => refused,
@@ -239,6 +270,7 @@ impl SingleOperation {
 
     async fn confirm_for(&self, phones: &[Phone], adapters: &Adapters, consent: &dyn Consent) -> Result<(), Error> {
         self.refuse_backup(adapters).await?;
+        refuse_other_countries(self.countries.as_ref(), phones)?;
         if let Some(profile) = self.destination.profile() {
             check_profile(adapters, profile).await?;
         }
@@ -290,7 +322,8 @@ impl ConfirmedSingle {
         let passes = hours.as_ref().map(|hours| Arc::new(SendingPasses::for_one_message(Arc::clone(hours))));
         let context = SendContext { ledger, gateway, observer, interrupt, passes };
         let lease = block.lease;
-        let options = build_options(&run, lease, caps, timeout, &destination);
+        let opt_outs = Arc::new(run_opt_outs(&run, &destination, self.adapters.clock));
+        let options = SendOptions { opt_outs, ..build_options(&run, lease, caps, timeout, &destination) };
         let SingleEnding { outcome, stopped: stop, skipped } =
             send_single(options, context, encoded.with_leave_before(leave_by)).await;
         tracing::info!(run = run.name(), row = row.get(), "asked");
@@ -320,7 +353,7 @@ impl SingleOperation {
     /// The run for such operations through the profile: messages by day, tests by campaign, lookups and code calls by
     /// month.
     fn shared_run(&self, adapters: &Adapters) -> SharedRun {
-        let Self { operation, endpoint, purpose, of, destination, .. } = self;
+        let Self { operation, endpoint, purpose, mandatory, of, destination, .. } = self;
         let today = || (adapters.clock)().to_zoned(TimeZone::system()).date();
         SharedRun {
             campaign: operation.campaign_name().to_owned(),
@@ -337,10 +370,15 @@ impl SingleOperation {
             live: destination.is_live(),
             suppression: match (*operation, *purpose) {
                 (SingleKind::Lookup | SingleKind::CodeCall, _) => {
-                    SuppressionPolicy { loopback: destination.is_loopback(), ..SuppressionPolicy::NONE }
+                    SuppressionPolicy { loopback: destination.is_loopback(), ..SuppressionPolicy::SERVICE }
                 }
                 // No list version: each message is checked against the current suppression list.
-                (_, purpose) => SuppressionPolicy { purpose, loopback: destination.is_loopback(), version: 0 },
+                (_, purpose) => SuppressionPolicy {
+                    purpose,
+                    mandatory: *mandatory,
+                    loopback: destination.is_loopback(),
+                    version: 0,
+                },
             },
         }
     }

@@ -1,6 +1,6 @@
 //! Test messages of a campaign: the message of a row, and the admission of its recipients.
 //!
-//! Admission checks opt-outs, the number of recipients in an edition, the sending hours, and the confirmation.
+//! Admission checks opt-outs, consents, the number of recipients in an edition, the sending hours, and the confirmation.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use super::plan::find_test_approval;
 use super::policy::{PolicyRefusal, build_hours, find_suppressed, refuse_closed_window, test_hours};
 use super::ports::confirm;
+use super::recipient_consent::refuse_tests_without_consent;
 use super::{
     Adapters, ConfirmedSingle, Consent, Error, Inputs, ListSurvey, PlanRefusal, Proposal, RunObserver, SingleOperation,
     run_blocking, survey_list,
@@ -136,8 +137,9 @@ impl TestOrder<'_> {
         let mut singles = singles.collect::<Result<Vec<_>, _>>()?;
         let held = find_suppressed(adapters.ledger.as_ref(), inputs, phones).await?;
         if !held.is_empty() {
-            return Err(PolicyRefusal::Suppressed(held).into());
+            return Err(PolicyRefusal::Suppressed(held, inputs.campaign.brief.purpose).into());
         }
+        refuse_tests_without_consent(inputs, phones, (adapters.clock)()).await?;
         self.find_approval(&adapters).await?;
         if self.confirm_hours(&adapters, outside).await? {
             singles = singles.into_iter().map(SingleOperation::at_any_time).collect();

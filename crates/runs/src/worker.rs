@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use super::find::reload_run;
 use super::launch::Session;
 use super::plan::check_profile;
+use super::policy::refuse_mandatory;
 use super::profiles::refuse_other_reach;
 use super::restore::refuse_backup;
 use super::send::{RunSender, SendJob, open_frozen_list};
@@ -198,11 +199,20 @@ impl Worker {
         }
         refuse_other_reach(run, &profile)?;
         check_profile(&adapters, &profile).await?;
+        if profile.requires_consent && run.suppression.purpose.is_marketing() && !terms.policy.needs_consent {
+            return Err(Error::Input(format!(
+                "the profile `{}` requires consent on this machine, but {} was started without this condition; add \
+                 `policy: {{ consent: required }}` to the profile where the run was started",
+                profile.name,
+                run.name()
+            )));
+        }
         let key = read_api_key(&profile)?;
         let hook = if terms.webhooks { load_hook(&profile)? } else { None };
         refuse_other_secret(ledger, &profile, hook.as_ref()).await?;
         let frozen = FrozenInputs::load_for_run(ledger, run).await?;
         let destination = Destination::Live(Box::new(profile));
+        refuse_mandatory(run, &destination)?;
         let connection = Connection::open(&destination, key, Arc::default(), None).await?;
         let gateway = connection.create_client(adapters.connect, frozen.brief.endpoint, terms.delivery.timeout)?;
         let hook = hook.map(|hook| hook.for_run(run.name()));

@@ -95,7 +95,7 @@ const REQUESTS: &[Assumption] = rows! {
             not apply to `hlr` and `call/otp`"
         because "clients send such lists, and the response has one entry per operation";
     "sms-fields": "the fields of `sms`"
-        => "`sms_signature` and `sms_message` required; `sms_lifetime` (3600 to 259200 s), `short_link`, `hook` optional"
+        => "`sms_signature` and `sms_message` required; `sms_lifetime` (3600 to 259200 s), `short_link`, `unsubscribe_link`, `hook` optional; no link is added"
         because "the platform's public documentation";
     "viber-fields": "the values of `viber_type` and the required fields of each"
         => "text: message; image: image; text+link: message, button, link; text+image+link: all four; carousel: 2 to 5 cards with image, url and button"

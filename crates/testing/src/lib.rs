@@ -103,7 +103,13 @@ pub async fn build_run(cases: &[RowCase]) -> (MemoryLedger, Run) {
             panic!("it may leave")
         };
         if let Some(outcome) = outcome {
-            let settlement = Settlement { run: run.key, envelope, outcomes: vec![outcome.clone()], evidence: None };
+            let settlement = Settlement {
+                opt_outs: Vec::new(),
+                run: run.key,
+                envelope,
+                outcomes: vec![outcome.clone()],
+                evidence: None,
+            };
             ledger.settle_envelope(settlement).await.unwrap();
         }
         let receipt = |(channel, status, error): &(Option<Channel>, Status, Option<String>)| NewReceipt {
@@ -116,6 +122,7 @@ pub async fn build_run(cases: &[RowCase]) -> (MemoryLedger, Run) {
                 ..Receipt::new(ReceiptSource::Webhook, status.clone())
             },
             opt_out: None,
+            opt_in: None,
         };
         ledger.store_receipts(receipts.iter().map(receipt).collect()).await.unwrap();
     }

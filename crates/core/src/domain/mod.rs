@@ -6,6 +6,7 @@ mod amount;
 mod approver;
 mod channel;
 mod counting;
+mod country;
 mod invisible;
 mod language;
 mod limits;
@@ -16,6 +17,7 @@ mod operation;
 mod opt_out;
 mod phone;
 mod receipt;
+mod recipient_consent;
 mod sms_text;
 mod state;
 pub mod transliteration;
@@ -26,6 +28,7 @@ pub use amount::{Amount, ParseAmountError};
 pub use approver::{ApproverKey, ParseApproverKeyError};
 pub use channel::*;
 pub use counting::{choose_plural, format_count, format_thousands};
+pub use country::{CountryFinder, CountrySet, intersect_countries};
 pub use invisible::is_invisible;
 pub use language::Language;
 pub use limits::{Budget, FrequencyCap, Spending};
@@ -41,6 +44,10 @@ pub use opt_out::{
 };
 pub use phone::{Addressee, FORGOTTEN, ForgottenNumber, ParseRegionError, Phone, Region, find_country};
 pub use receipt::{DeliveryState, Media, Receipt, ReceiptSource, RecipientReply, ReportedChannel, Status};
+pub use recipient_consent::{
+    CONSENT_EXPIRED, CONSENT_WORDS, ConsentCells, ConsentPeriod, ConsentRules, ConsentVerdict, NO_CONSENT,
+    ParsePeriodError, parse_consent_day,
+};
 pub use sms_text::{CostlyCharacters, SmsEncoding, SmsSize, find_costly_characters, measure_sms, split_sms};
 pub use state::{CANCELLED, CANCELLED_EARLIER, ENDED_EARLY, EXPIRED, FALLBACK_NOT_REPORTED, REPLACED, RowState};
 pub use transliteration::{PlainMode, keyboard_replacement};

@@ -96,7 +96,7 @@ impl fmt::Debug for Phone {
 }
 
 /// A region with phone numbers; written and stored as its ISO 3166 code, such as `UA`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Region(rlibphonenumber::Region);
 
@@ -151,11 +151,11 @@ impl Region {
     }
 }
 
-/// The ISO 3166 code of the country or territory that assigned a number. `None` if it is unknown.
+/// The country or territory that assigned a number. `None` if it is unknown, or if the number belongs to no country.
 #[must_use]
-pub fn find_country(phone: Phone) -> Option<String> {
+pub fn find_country(phone: Phone) -> Option<Region> {
     let number = PHONE_NUMBER_UTIL.parse(format!("+{phone}"), None).ok()?;
-    number.get_region_code().map(|region| region.to_string())
+    number.get_region_code().filter(|region| *region != rlibphonenumber::Region::World).map(Region)
 }
 
 impl FromStr for Region {
@@ -310,7 +310,8 @@ mod region_tests {
     #[test]
     fn country_of_a_number_is_found() {
         for (number, country) in [(380_501_234_567, "UA"), (77_012_345_678, "KZ"), (14_165_550_123, "CA")] {
-            assert_eq!(Phone::new(number).and_then(find_country).as_deref(), Some(country), "{number}");
+            let found = Phone::new(number).and_then(find_country).map(|found| found.to_string());
+            assert_eq!(found.as_deref(), Some(country), "{number}");
         }
         assert_eq!(Phone::new(999_999_999_999).and_then(find_country), None);
     }

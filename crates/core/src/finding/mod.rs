@@ -62,6 +62,12 @@ impl Finding {
         Self { severity: Severity::Warning, ..self }
     }
 
+    /// The same finding as a note, if nothing has to be done now.
+    #[must_use]
+    pub fn as_note(self) -> Self {
+        Self { severity: Severity::Note, ..self }
+    }
+
     /// The same finding as an error, if warnings count as errors.
     #[must_use]
     pub fn into_strict(self) -> Self {

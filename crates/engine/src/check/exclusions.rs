@@ -7,8 +7,8 @@ use std::ops::Range;
 
 use roaring::{RoaringBitmap, RoaringTreemap};
 
-use campaign_core::domain::{Phone, Row};
-use campaign_ledger::{CANCELLED_EARLIER, CAPPED, NumberSet, OPTED_OUT};
+use campaign_core::domain::{ConsentVerdict, CountrySet, Phone, Region, Row};
+use campaign_ledger::{CANCELLED_EARLIER, CAPPED, COUNTRY, NumberSet, OPTED_OUT};
 
 /// The reason if the number already has a message.
 pub const ALREADY_SENT: &str = "already sent";
@@ -38,12 +38,26 @@ pub struct SurveyExclusions {
     pub capped: NumberSet,
     /// Recipients whom an earlier message excludes.
     pub excluded: RoaringTreemap,
+    /// The countries that messages may reach. `None` for all.
+    pub countries: Option<CountrySet>,
 }
 
 impl SurveyExclusions {
-    /// The first reason that applies to a row with this number.
+    /// Whether messages may reach a country. An unknown country is allowed only if all are.
     #[must_use]
-    pub fn find_reason(&self, row: Row, phone: Phone) -> Option<&'static str> {
+    pub fn allows_country(&self, country: Option<Region>) -> bool {
+        self.countries.as_ref().is_none_or(|countries| countries.contains(country))
+    }
+
+    /// The first reason that applies to a row with this number of this country, and with this consent.
+    #[must_use]
+    pub fn find_reason(
+        &self,
+        row: Row,
+        phone: Phone,
+        country: Option<Region>,
+        consent: ConsentVerdict,
+    ) -> Option<&'static str> {
         let has_message = || match &self.rows {
             None => Some(ALREADY_SENT),
             Some(rows) => rows.find_reason(row),
@@ -52,9 +66,11 @@ impl SurveyExclusions {
         match self.already_sent.contains(phone).then(has_message).flatten() {
             Some(reason) => Some(reason),
             None if self.opted_out.contains(phone) => Some(OPTED_OUT),
+            None if consent != ConsentVerdict::Given => consent.skip_reason(),
             None if self.cancelled.contains(phone) && is_cancelled() => Some(CANCELLED_EARLIER),
             None if self.excluded.contains(phone.to_u64()) => Some(EXCLUDED),
             None if self.capped.contains(phone) => Some(CAPPED),
+            None if !self.allows_country(country) => Some(COUNTRY),
             None => None,
         }
     }

@@ -5,6 +5,8 @@
 
 mod column_cells;
 mod compiled_campaign;
+mod consent;
+mod countries;
 mod exclusions;
 mod message_comparison;
 pub mod online;
@@ -20,6 +22,8 @@ pub use compiled_campaign::{
     CompiledCampaign, ComposeFailure, ComposedMessage, Composer, FILTERED, PrepareError, Recipe, TextCache, TextInputs,
     find_text_problems, prepare_campaign, reader_settings, render_edition,
 };
+pub use consent::{ConsentFinder, ConsentRegister, Consents};
+pub use countries::{CountryCount, RecipientCountries, describe_abroad, describe_countries, sum_recipients};
 pub use exclusions::{
     ALREADY_SENT, CurrentRow, DUPLICATE, EXCLUDED, EarlierOutcome, EarlierRow, EarlierRun, HOLDOUT, MIGHT_BE_SENT,
     SentRows, SurveyExclusions, TextHash, find_equal_range,
@@ -28,17 +32,18 @@ pub use message_comparison::MessageShapes;
 pub use parallel::{count_cores, process_in_order};
 pub use row_anomalies::{AnomalyRows, AnomalyRowsByColumn, Comparison, RowAnomaly};
 pub use rules::{
-    DatabaseValue, check_against_profile, check_campaign_notices, check_changed_rows, check_costly_characters,
-    check_differing_duplicates, check_embedded_rows, check_empty_cells, check_includes, check_invalid_rows,
-    check_inverted_zones, check_landlines, check_limits, check_list_limit, check_message, check_no_messages,
-    check_opted_out_rows, check_promised_receipts, check_replicas, check_row_anomalies, check_texts,
-    check_unknown_zones, check_until_over, collect_notes, list_form_note, missing_zone_column,
+    ABROAD_LIMIT, DatabaseValue, NIGHT, check_abroad_limit, check_against_profile, check_campaign_notices,
+    check_changed_rows, check_consent_dates, check_consent_source, check_costly_characters, check_differing_duplicates,
+    check_embedded_rows, check_empty_cells, check_includes, check_invalid_rows, check_inverted_zones, check_landlines,
+    check_limits, check_list_limit, check_message, check_new_countries, check_night, check_no_messages,
+    check_opted_out_rows, check_promised_receipts, check_replicas, check_row_anomalies, check_several_zones,
+    check_texts, check_unknown_zones, check_until_over, collect_notes, list_form_note, missing_zone_column,
     unfamiliar_ledger_finding,
 };
 pub(crate) use survey::count_sms_parts;
 pub use survey::{CostlyRows, ExampleMessage, MessageSize, RowsBySize, Survey, SurveyInputs, Tee, survey_recipients};
 pub use text_damage::TextDamage;
-pub use timing::{LocalZones, RecipientZones, RowClocks, RunStart, check_timing};
+pub use timing::{LocalZones, RecipientZones, RowClocks, RunStart, check_timing, zone_of_number};
 
 #[cfg(test)]
 mod channel_key_tests;

@@ -2,14 +2,16 @@
 //!
 //! Judges answers that other modules request. Pure. A missing answer never blocks a run.
 
+use std::collections::BTreeSet;
+
 use roaring::RoaringBitmap;
 
-use super::{MessageSize, RowsBySize, rules};
+use super::{MessageSize, RecipientCountries, RowsBySize, Survey, rules};
 use campaign_content::message::{TemplateNames, render_constant};
-use campaign_core::domain::{Amount, Channel, NamedTemplate, Stage};
+use campaign_core::domain::{Amount, Channel, NamedTemplate, Phone, Region, Stage, find_country};
 use campaign_core::finding::{Finding, SourceLocation};
 use campaign_gateway::{Balance, FailureCause, InquiryFailure, SenderName};
-use campaign_manifest::{CampaignBrief, Profile, SourceMap};
+use campaign_manifest::{CampaignBrief, MessagePrice, Profile, SourceMap};
 
 /// The gateway's answer to one request for balance and sender names.
 pub type AccountAnswer =
@@ -28,7 +30,16 @@ pub struct Signature {
 
 /// The message prices of a campaign, by variant.
 #[derive(Clone, Debug)]
-pub struct MessagePrices(Vec<ChannelPrices>);
+pub struct MessagePrices(Vec<VariantPrices>);
+
+/// The prices of a variant's messages.
+#[derive(Clone, Debug, Default)]
+struct VariantPrices {
+    /// The prices in countries that a channel has its own price for.
+    by_country: Vec<(Region, ChannelPrices)>,
+    /// The prices in all other countries.
+    others: ChannelPrices,
+}
 
 /// The price of a message, by channel.
 #[derive(Clone, Copy, Debug, Default)]
@@ -58,57 +69,126 @@ impl MessagePrices {
     pub fn for_campaign(profile: &Profile, brief: &CampaignBrief) -> Result<Self, Vec<Channel>> {
         let (mut prices, mut missing) = (Vec::new(), Vec::new());
         for arm in brief.list_arms() {
-            let mut of_arm = ChannelPrices::default();
-            for (place, channel) in arm.content.stages.iter().map(Stage::channel).enumerate() {
-                let price = profile.price_per_message(channel);
-                if place == 0 && !channel.facts().billed_by_part {
-                    of_arm.first = price;
-                }
-                match (channel, price) {
-                    (_, None) if missing.contains(&channel) => {}
-                    (_, None) => missing.push(channel),
-                    (channel, Some(price)) if channel.facts().billed_by_part => of_arm.sms_part = price,
-                    (_, Some(price)) => of_arm.other = of_arm.other.max(price),
+            let channels: Vec<Channel> = arm.content.stages.iter().map(Stage::channel).collect();
+            let mut priced = Vec::new();
+            for channel in channels {
+                match profile.price_per_message(channel) {
+                    Some(price) => priced.push((channel, price)),
+                    None if missing.contains(&channel) => {}
+                    None => missing.push(channel),
                 }
             }
-            prices.push(of_arm);
+            prices.push(VariantPrices::from_channels(&priced));
         }
         if missing.is_empty() { Ok(Self(prices)) } else { Err(missing) }
     }
 
-    /// The cost of a message by its most expensive channel.
+    /// The cost of a message to a number by its most expensive channel.
     #[must_use]
-    pub fn message_cost(&self, size: MessageSize) -> Amount {
-        let ChannelPrices { sms_part, other, .. } = self.0.get(size.arm).copied().unwrap_or_default();
-        sms_part.saturating_mul(size.sms_parts.into()).max(other)
+    pub fn message_cost(&self, size: MessageSize, phone: Phone) -> Amount {
+        let Some(variant) = self.0.get(size.arm) else { return Amount::default() };
+        // The country is looked up only if a price depends on it.
+        let country = if variant.by_country.is_empty() { None } else { find_country(phone) };
+        variant.for_country(country).max_cost(size)
     }
 
     /// The cost if each message is delivered by its most expensive channel, which is the amount that the gateway
     /// reserves (contract 4.3 `pipeline`).
     #[must_use]
-    pub fn max_cost(&self, by_size: &RowsBySize, rows: &RoaringBitmap) -> Amount {
-        by_size.iter().fold(Amount::default(), |sum, (size, sized)| {
-            sum.saturating_add(self.message_cost(*size).saturating_mul(sized.intersection_len(rows)))
-        })
+    pub fn max_cost(&self, sized: SizedRows<'_>, rows: &RoaringBitmap) -> Amount {
+        self.sum_costs(sized, rows, ChannelPrices::max_cost)
     }
 
     /// The cost if each message is delivered by its first channel.
     #[must_use]
-    pub fn likely_cost(&self, by_size: &RowsBySize, rows: &RoaringBitmap) -> Amount {
-        by_size.iter().fold(Amount::default(), |sum, (size, sized)| {
-            let ChannelPrices { sms_part, first, .. } = self.0.get(size.arm).copied().unwrap_or_default();
-            let each = first.unwrap_or_else(|| sms_part.saturating_mul(size.sms_parts.into()));
-            sum.saturating_add(each.saturating_mul(sized.intersection_len(rows)))
-        })
+    pub fn likely_cost(&self, sized: SizedRows<'_>, rows: &RoaringBitmap) -> Amount {
+        self.sum_costs(sized, rows, ChannelPrices::likely_cost)
+    }
+
+    /// The sum of the costs of messages to these rows, each by its size and country.
+    fn sum_costs(
+        &self,
+        SizedRows { by_size, countries }: SizedRows<'_>,
+        rows: &RoaringBitmap,
+        cost: impl Fn(ChannelPrices, MessageSize) -> Amount,
+    ) -> Amount {
+        let mut sum = Amount::default();
+        for (size, sized) in by_size {
+            let Some(variant) = self.0.get(size.arm) else { continue };
+            let chosen = sized & rows;
+            let mut others = chosen.len();
+            for (country, prices) in &variant.by_country {
+                let messages = countries.rows_of(*country).map_or(0, |rows| rows.intersection_len(&chosen));
+                others -= messages;
+                sum = sum.saturating_add(cost(*prices, *size).saturating_mul(messages));
+            }
+            sum = sum.saturating_add(cost(variant.others, *size).saturating_mul(others));
+        }
+        sum
+    }
+}
+
+/// The planned rows of a list by the size of their messages and by country.
+#[derive(Clone, Copy, Debug)]
+pub struct SizedRows<'s> {
+    by_size: &'s RowsBySize,
+    countries: &'s RecipientCountries,
+}
+
+impl<'s> From<&'s Survey> for SizedRows<'s> {
+    fn from(survey: &'s Survey) -> Self {
+        Self { by_size: &survey.by_size, countries: &survey.countries }
+    }
+}
+
+impl VariantPrices {
+    /// The prices of a variant with these channels, in the order in which they are tried.
+    fn from_channels(priced: &[(Channel, &MessagePrice)]) -> Self {
+        let own = priced.iter().flat_map(|(_, price)| &price.by_country).map(|(country, _)| *country);
+        let countries: BTreeSet<Region> = own.collect();
+        let prices = |country| ChannelPrices::from_channels(priced, country);
+        let by_country = countries.into_iter().map(|country| (country, prices(Some(country)))).collect();
+        Self { by_country, others: prices(None) }
+    }
+
+    fn for_country(&self, country: Option<Region>) -> ChannelPrices {
+        let own = self.by_country.iter().find(|(priced, _)| Some(*priced) == country);
+        own.map_or(self.others, |(_, prices)| *prices)
+    }
+}
+
+impl ChannelPrices {
+    fn from_channels(priced: &[(Channel, &MessagePrice)], country: Option<Region>) -> Self {
+        let mut prices = Self::default();
+        for (place, (channel, price)) in priced.iter().enumerate() {
+            let price = price.for_country(country);
+            if channel.facts().billed_by_part {
+                prices.sms_part = price;
+            } else {
+                prices.other = prices.other.max(price);
+                prices.first = prices.first.or(Some(price).filter(|_| place == 0));
+            }
+        }
+        prices
+    }
+
+    /// The cost of a message on its most expensive channel.
+    fn max_cost(self, size: MessageSize) -> Amount {
+        self.sms_part.saturating_mul(size.sms_parts.into()).max(self.other)
+    }
+
+    /// The cost of a message on its first channel.
+    fn likely_cost(self, size: MessageSize) -> Amount {
+        self.first.unwrap_or_else(|| self.sms_part.saturating_mul(size.sms_parts.into()))
     }
 }
 
 impl Cost {
-    /// The maximum cost of messages to these rows; `by_size` comes from a survey.
+    /// The maximum cost of messages to these rows of a survey.
     #[must_use]
-    pub fn estimate(profile: &Profile, brief: &CampaignBrief, by_size: &RowsBySize, rows: &RoaringBitmap) -> Self {
+    pub fn estimate(profile: &Profile, brief: &CampaignBrief, survey: &Survey, rows: &RoaringBitmap) -> Self {
         match MessagePrices::for_campaign(profile, brief) {
-            Ok(prices) => Cost::AtMost(prices.max_cost(by_size, rows)),
+            Ok(prices) => Cost::AtMost(prices.max_cost(survey.into(), rows)),
             Err(missing) => Cost::Unknown(missing),
         }
     }
@@ -328,8 +408,11 @@ mod tests {
         let size = |arm, sms_parts| MessageSize { arm, sms_parts };
         let of = |sms: &str, other: &str| ChannelPrices { sms_part: amount(sms), other: amount(other), first: None };
         let sized = RowsBySize::from([(size(0, 1), rows(&[2, 3, 4])), (size(0, 3), rows(&[5, 6]))]);
+        let nowhere = RecipientCountries::default();
+        let by_size = |by_size| SizedRows { by_size, countries: &nowhere };
+        let everywhere = |others| VariantPrices { by_country: Vec::new(), others };
         let cost = |sms: &str, other: &str, chosen: &[u32]| {
-            MessagePrices(vec![of(sms, other)]).max_cost(&sized, &rows(chosen)).to_string()
+            MessagePrices(vec![everywhere(of(sms, other))]).max_cost(by_size(&sized), &rows(chosen)).to_string()
         };
         let all = [2, 3, 4, 5, 6];
         assert_eq!(cost("0.80", "0", &all), "7.20");
@@ -337,17 +420,44 @@ mod tests {
         assert_eq!(cost("0.80", "9", &all), "45.00");
         assert_eq!(cost("0.80", "0", &[4, 5, 99]), "3.20", "only the rows that are sent to");
         let lookups = RowsBySize::from([(size(0, 0), rows(&[2, 3]))]);
-        assert_eq!(MessagePrices(vec![of("0", "0.05")]).max_cost(&lookups, &rows(&[2, 3])).to_string(), "0.10");
+        let lookup_prices = MessagePrices(vec![everywhere(of("0", "0.05"))]);
+        assert_eq!(lookup_prices.max_cost(by_size(&lookups), &rows(&[2, 3])).to_string(), "0.10");
         let variants = RowsBySize::from([(size(0, 1), rows(&[2, 3])), (size(1, 2), rows(&[4]))]);
-        let prices = MessagePrices(vec![of("0.80", "0"), of("0.80", "2.00")]);
+        let prices = MessagePrices(vec![everywhere(of("0.80", "0")), everywhere(of("0.80", "2.00"))]);
         assert_eq!(
-            prices.max_cost(&variants, &rows(&[2, 3, 4])).to_string(),
+            prices.max_cost(by_size(&variants), &rows(&[2, 3, 4])).to_string(),
             "3.60",
             "each variant by its own channels"
         );
         let first = |sms: &str, first: &str| ChannelPrices { first: Some(amount(first)), ..of(sms, "9") };
-        let prices = MessagePrices(vec![of("0.80", "0"), first("0.80", "0.50")]);
-        assert_eq!(prices.likely_cost(&variants, &rows(&[2, 3, 4])).to_string(), "2.10", "each by what is tried first");
+        let prices = MessagePrices(vec![everywhere(of("0.80", "0")), everywhere(first("0.80", "0.50"))]);
+        let likely = prices.likely_cost(by_size(&variants), &rows(&[2, 3, 4]));
+        assert_eq!(likely.to_string(), "2.10", "each by what is tried first");
+    }
+
+    #[test]
+    fn message_costs_the_price_of_its_country() {
+        let region = |code: &str| code.parse::<Region>().unwrap();
+        let price = |own: &[(&str, &str)], others: &str| MessagePrice {
+            by_country: own.iter().map(|(code, price)| (region(code), amount(price))).collect(),
+            others: amount(others),
+        };
+        let (sms, viber) = (price(&[("UA", "0.80"), ("PL", "2.10")], "4"), price(&[("DE", "9")], "0.50"));
+        let prices =
+            MessagePrices(vec![VariantPrices::from_channels(&[(Channel::Viber, &viber), (Channel::Sms, &sms)])]);
+        let size = MessageSize { arm: 0, sms_parts: 2 };
+        let numbers = [380_501_234_567, 48_501_234_567, 4_916_012_345_678, 80_012_345_678];
+        let costs = numbers.map(|number| prices.message_cost(size, Phone::new(number).unwrap()).to_string());
+        assert_eq!(costs, ["1.60", "4.20", "9.00", "8.00"], "an unknown country costs as much as the others");
+        let mut countries = RecipientCountries::default();
+        for (row, code) in [(2, "UA"), (3, "UA"), (4, "PL"), (5, "DE"), (6, "FR")] {
+            countries.add_row(campaign_core::domain::Row::new(row), Some(region(code)));
+        }
+        let by_size = RowsBySize::from([(size, (2..7).collect::<RoaringBitmap>())]);
+        let sized = SizedRows { by_size: &by_size, countries: &countries };
+        let cost = |rows: std::ops::Range<u32>| prices.max_cost(sized, &rows.collect()).to_string();
+        assert_eq!([cost(2..7), cost(2..4), cost(4..6)], ["24.40", "3.20", "13.20"]);
+        assert_eq!(prices.likely_cost(sized, &(2..7).collect()).to_string(), "11.00", "Viber is tried first");
     }
 
     #[test]

@@ -11,6 +11,8 @@ use sha2::{Digest, Sha256};
 
 use super::column_cells::{EmptyCells, EmptyUses, ListColumn, OptedOutCells, UnmatchedCells, list_columns};
 use super::compiled_campaign::{CompiledCampaign, ComposeFailure, ComposedMessage, Composer, to_finding};
+use super::consent::{ConsentFinder, Consents};
+use super::countries::RecipientCountries;
 use super::exclusions::{DUPLICATE, HOLDOUT, SurveyExclusions};
 use super::message_comparison::{MessageShapes, RepeatedNumbers, hash_message};
 use super::parallel::{count_cores, process_in_order};
@@ -19,9 +21,9 @@ use super::rules;
 use super::timing::{LocalZones, RecipientZones};
 use campaign_content::audience::{Chunk, SeenNumbers, ValidNumber, contains_row};
 use campaign_content::message::{BranchFinder, EmptyCellFinder, EmptyCellUse, FilledMessage, TextProblem};
-use campaign_core::calendar::zone_of_country;
 use campaign_core::domain::{
-    CostlyCharacters, MessageContent, Phone, Row, Stage, find_costly_characters, find_country, measure_sms,
+    ConsentVerdict, CostlyCharacters, CountryFinder, MessageContent, NO_CONSENT, Phone, Row, Stage,
+    find_costly_characters, measure_sms,
 };
 use campaign_core::finding::Finding;
 use campaign_ledger::{ExcludedRows, RowState, StateCounts};
@@ -40,6 +42,8 @@ pub struct SurveyInputs<'a> {
     pub zones: Option<&'a str>,
     /// Whether the window depends on the countries of numbers.
     pub by_country: bool,
+    /// The recorded consents, if the campaign has any.
+    pub consents: Option<&'a Consents>,
 }
 
 /// The facts about all recipients before anything is sent.
@@ -79,11 +83,15 @@ pub struct Survey {
     pub differing_duplicates: RoaringBitmap,
     /// The planned rows whose cells record an opt-out, by column.
     pub opted_out: Vec<OptedOutCells>,
+    /// The rows whose consent has no readable date, among those that would get a message with one.
+    pub undated_consents: RoaringBitmap,
     /// The number of recipients of a new round to all.
     pub everybody: u64,
     /// The planned rows by the shape of their messages.
     pub shapes: MessageShapes,
-    /// The planned rows by the time zone of their number's country.
+    /// The planned rows by the country of their number.
+    pub countries: RecipientCountries,
+    /// The planned rows by the time zone of their number.
     pub local_zones: LocalZones,
     /// The first planned messages, at most three.
     pub examples: Vec<ExampleMessage>,
@@ -202,7 +210,10 @@ pub fn survey_recipients<R: Read + Send>(
         column.ok_or_else(|| vec![rules::missing_zone_column(name, reader.header())])
     });
     let zones = zones.transpose()?;
-    let used = recipe.used_columns().into_iter().chain(zones).collect();
+    let consents = terms.consents.map(|consents| consents.find_columns(reader.header()));
+    let consents = consents.transpose().map_err(|finding| vec![finding])?;
+    let in_consents = consents.iter().flat_map(ConsentFinder::used_columns);
+    let used = recipe.used_columns().into_iter().chain(zones).chain(in_consents).collect();
     let columns = list_columns(reader.header(), &used);
     let opted_out = OptedOutCells::from_columns(&columns);
     let unmatched = UnmatchedCells::for_campaign(terms.brief, reader.header());
@@ -235,6 +246,7 @@ pub fn survey_recipients<R: Read + Send>(
                 let odd = watch.find_anomalies(record.fields, message, !empty.is_empty());
                 let hash = if skips_duplicates { hash_message(message) } else { 0 };
                 let held_out = recipe.allotment.is_held_out(phone);
+                let consent = consents.as_ref().map(|consents| consents.judge(record.fields, phone));
                 Ok(SendableRecord {
                     phone,
                     arm,
@@ -246,6 +258,7 @@ pub fn survey_recipients<R: Read + Send>(
                     anomalies: odd,
                     hash,
                     held_out,
+                    consent: consent.unwrap_or_default(),
                 })
             })
             .collect();
@@ -267,15 +280,15 @@ pub fn survey_recipients<R: Read + Send>(
                     tally.unmatched.add_cell(record.fields, &uncomposed.reason);
                 }
                 let Some(phone) = tally.add_record(terms, record.row, examined) else { continue };
-                tally.local_zones.add_row(record.row, phone);
+                let country = tally.finder.find_country(phone);
+                let local_zone = tally.local_zones.add_row(record.row, phone, country);
                 tally.opted_out.iter_mut().for_each(|cells| cells.add_row(record.row, record.fields));
                 let cell = zones.map(|zones| record.fields.get(zones).trim());
                 if let Some(cell) = cell {
                     tally.zones.add_cell(record.row, cell);
                 }
                 if cell.is_some() || terms.by_country {
-                    let country = Some(phone).filter(|_| terms.by_country).and_then(find_country);
-                    tally.zones.count_row(country.and_then(|country| zone_of_country(&country)), cell);
+                    tally.zones.count_row(local_zone.filter(|_| terms.by_country), cell);
                 }
                 if tally.examples.len() < MAX_EXAMPLES
                     && let Ok(ComposedMessage { message, .. }) = composer.compose(record)
@@ -326,6 +339,8 @@ struct SendableRecord {
     hash: u64,
     /// Whether its recipient is in the holdout group.
     held_out: bool,
+    /// The consent of its recipient.
+    consent: ConsentVerdict,
 }
 
 #[derive(Default)]
@@ -342,10 +357,13 @@ struct SurveyTally {
     embedded_rows: RoaringBitmap,
     zones: RecipientZones,
     opted_out: Vec<OptedOutCells>,
+    undated_consents: RoaringBitmap,
     anomalies: AnomalyRowsByColumn,
     everybody: u64,
     shapes: MessageShapes,
+    countries: RecipientCountries,
     local_zones: LocalZones,
+    finder: CountryFinder,
     examples: Vec<ExampleMessage>,
     /// The first row with the number of an earlier row.
     repeated: Option<(Row, Phone)>,
@@ -358,21 +376,43 @@ impl SurveyTally {
     fn add_record(&mut self, terms: &SurveyInputs<'_>, row: Row, examined: ExaminedRecord) -> Option<Phone> {
         self.recipients += 1;
         self.rows.insert(row.get());
-        let SendableRecord { phone, arm, sms_parts, costly, landline, empty, branches, anomalies: odd, hash, held_out } =
-            match examined {
-                Ok(examined) => examined,
-                Err(ComposeFailure { state, reason, problem }) => {
-                    self.left_out.insert(row, state, &reason);
-                    if let Some(problem) = problem {
-                        self.failing.entry(reason.into_owned()).or_insert(*problem);
-                    }
-                    return None;
+        let examined = match examined {
+            Ok(examined) => examined,
+            Err(ComposeFailure { state, reason, problem }) => {
+                self.left_out.insert(row, state, &reason);
+                if let Some(problem) = problem {
+                    self.failing.entry(reason.into_owned()).or_insert(*problem);
                 }
-            };
+                return None;
+            }
+        };
+        let SendableRecord {
+            phone,
+            arm,
+            sms_parts,
+            costly,
+            landline,
+            empty,
+            branches,
+            anomalies: odd,
+            hash,
+            held_out,
+            consent,
+        } = examined;
+        let is_undated = consent == ConsentVerdict::Undated;
+        let needs_consent = terms.consents.is_some_and(Consents::is_required);
+        let consent = if needs_consent { consent } else { ConsentVerdict::Given };
         let opted_out = terms.excluded.opted_out.contains(phone);
         let repeated = terms.brief.duplicates != DuplicatePolicy::Allow && !self.seen.insert(phone);
-        self.everybody += u64::from(!repeated && !opted_out && !held_out);
-        if let Some(reason) = terms.excluded.find_reason(row, phone) {
+        let country = self.finder.find_country(phone);
+        let is_allowed = terms.excluded.allows_country(country);
+        let consents = consent == ConsentVerdict::Given;
+        self.everybody += u64::from(!repeated && !opted_out && is_allowed && !held_out && consents);
+        let reason = terms.excluded.find_reason(row, phone, country, consent);
+        if is_undated && reason.is_none_or(|reason| reason == NO_CONSENT) {
+            self.undated_consents.insert(row.get());
+        }
+        if let Some(reason) = reason {
             self.left_out.insert(row, RowState::Skipped, reason);
             return None;
         }
@@ -399,6 +439,7 @@ impl SurveyTally {
         add_anomalies(&mut self.anomalies, row, odd);
         self.empty.add_row(row, arm, empty);
         self.shapes.add_row(row, arm, branches);
+        self.countries.add_row(row, country);
         self.by_size.entry(MessageSize { arm, sms_parts }).or_default().insert(row.get());
         Some(phone)
     }
@@ -432,8 +473,10 @@ impl SurveyTally {
             zones: self.zones,
             differing_duplicates: self.repeated_numbers.differing,
             opted_out: self.opted_out,
+            undated_consents: self.undated_consents,
             everybody: self.everybody,
             shapes: self.shapes,
+            countries: self.countries,
             local_zones: self.local_zones,
             examples: self.examples,
             anomalies: self.anomalies,

@@ -1,19 +1,20 @@
-//! When a campaign's messages can leave: the time zones of recipients, from a column of the list or the country of their
-//! number, and findings judged from the start of the run.
+//! When a campaign's messages can leave: the time zones of recipients, from a column of the list or the country or area
+//! code of their number, and findings judged from the start of the run.
 //!
 //! [`RunLimits`] calculates the outlook of each run. The rules write the messages.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use roaring::RoaringBitmap;
+use rustc_hash::FxHashMap;
 
 use super::{Survey, rules};
 use campaign_core::calendar::{
-    InvertedZone, MessageGroup, Occurrence, RunDeadline, RunLimits, Schedule, zone_of_country,
+    InvertedZone, MessageGroup, Occurrence, RunDeadline, RunLimits, Schedule, zone_of_area_code, zone_of_country,
 };
-use campaign_core::domain::{Phone, Row, find_country};
+use campaign_core::domain::{Phone, Region, Row};
 use campaign_core::finding::Finding;
 use campaign_manifest::{Campaign, Profile, SendingDeadline, SendingWindow};
 
@@ -134,28 +135,42 @@ fn check_schedule(timed: &TimedCampaign<'_>, schedule: &Schedule, now: Timestamp
     findings
 }
 
-/// Divides a number down to its first digits, which show its country.
-const PREFIX_DIVISOR: u64 = 10_000_000;
+/// The time zone of a number of a country: that of the country if it has only one, or of the area code after +1.
+/// `None` if the number does not show it.
+#[must_use]
+pub fn zone_of_number(phone: Phone, country: Option<Region>) -> Option<&'static str> {
+    zone_of_country(&country?.to_string()).or_else(|| zone_of_area_code(area_code(phone)?))
+}
 
-/// The planned rows by the time zone of their number's country. Countries with several zones are skipped.
+/// The area code of a number that begins with +1.
+fn area_code(phone: Phone) -> Option<u16> {
+    let digits = phone.to_u64();
+    (digits / 10_000_000_000 == 1).then_some((digits / 10_000_000 % 1_000) as u16)
+}
+
+/// The planned rows by the time zone of their number, if the number shows it.
 #[derive(Clone, Debug, Default)]
 pub struct LocalZones {
     rows: BTreeMap<&'static str, RoaringBitmap>,
-    /// The zones by prefix of the number.
-    known: HashMap<u64, Option<&'static str>>,
+    /// The zones of countries and area codes.
+    known: FxHashMap<(Option<Region>, Option<u16>), Option<&'static str>>,
 }
 
 impl LocalZones {
-    /// Adds a row with its number.
-    pub(super) fn add_row(&mut self, row: Row, phone: Phone) {
-        let mut prefix = phone.to_u64();
-        while prefix >= PREFIX_DIVISOR {
-            prefix /= 10;
-        }
-        let zone = || find_country(phone).and_then(|country| zone_of_country(&country));
-        if let Some(zone) = *self.known.entry(prefix).or_insert_with(zone) {
+    /// Adds a row with its number and country. Returns the zone.
+    pub(super) fn add_row(&mut self, row: Row, phone: Phone, country: Option<Region>) -> Option<&'static str> {
+        let known = self.known.entry((country, area_code(phone)));
+        let zone = *known.or_insert_with(|| zone_of_number(phone, country));
+        if let Some(zone) = zone {
             self.rows.entry(zone).or_default().insert(row.get());
         }
+        zone
+    }
+
+    /// All rows whose number shows the zone.
+    #[must_use]
+    pub fn rows_with_zone(&self) -> RoaringBitmap {
+        self.rows.values().fold(RoaringBitmap::new(), |all, rows| all | rows)
     }
 
     /// How many of these rows are in each zone, most first.
@@ -190,7 +205,7 @@ pub struct RecipientZones {
 /// The clocks of a row besides the campaign's, as far as a window depends on them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RowClocks {
-    /// The zone of its number's country, if the country has one zone.
+    /// The zone of its number, if the number shows it.
     pub country: Option<&'static str>,
     /// The zone in its cell.
     pub cell: Option<String>,
@@ -234,15 +249,21 @@ impl RecipientZones {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use campaign_core::domain::find_country;
 
     #[test]
-    fn numbers_give_the_zones_of_their_countries() {
+    fn numbers_give_the_zones_of_their_countries_or_area_codes() {
         let mut zones = LocalZones::default();
-        for (row, number) in [(2, 380_501_234_567), (3, 48_501_234_567), (4, 380_671_234_567), (5, 12_025_550_123)] {
-            zones.add_row(Row::new(row), Phone::new(number).unwrap());
+        let numbers =
+            [380_501_234_567, 48_501_234_567, 380_671_234_567, 12_025_550_123, 34_612_345_678, 18_765_550_123];
+        for (row, number) in (2..).zip(numbers) {
+            let phone = Phone::new(number).unwrap();
+            zones.add_row(Row::new(row), phone, find_country(phone));
         }
         let of = |rows: std::ops::Range<u32>| zones.count_by_zone(&rows.collect());
-        assert_eq!(of(2..9), [("Europe/Kyiv", 2), ("Europe/Warsaw", 1)], "the United States have several zones");
+        let (kyiv, jamaica) = (("Europe/Kyiv", 2), ("America/Jamaica", 1));
+        assert_eq!(of(2..9), [kyiv, jamaica, ("America/New_York", 1), ("Europe/Warsaw", 1)], "Spain has several zones");
         assert_eq!(of(3..4), [("Europe/Warsaw", 1)]);
+        assert_eq!(zones.rows_with_zone(), [2, 3, 4, 5, 7].into_iter().collect());
     }
 }

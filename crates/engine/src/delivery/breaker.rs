@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::tally::{Stop, StopKind};
-use campaign_core::domain::{OperationOutcome, choose_plural, format_count};
+use campaign_core::domain::{OperationOutcome, choose_plural, format_count, format_thousands};
 use campaign_gateway::{GatewayReply, Signal, StopCause};
 
 /// The share of rejected operations counts only after this many answers.
@@ -20,10 +20,26 @@ pub struct BreakerLimits {
     pub same_error_in_a_row: u32,
     /// The share of rejected operations, 0 to 1.
     pub rejected: f64,
+    /// The share of recipients who may opt out because of the run, 0 to 1. `None` for no limit.
+    pub opted_out: Option<f64>,
     /// How long the gateway may be unreachable.
     pub unreachable: Duration,
     /// Whether rejections are only reported (`--keep-going`).
     pub keep_going: bool,
+}
+
+impl BreakerLimits {
+    /// The stop of a run because of which too many recipients opted out. Few messages show no share.
+    pub(super) fn stop_by_opt_outs(&self, opted_out: u64, sent: u64) -> Option<Stop> {
+        let share = self.opted_out?;
+        (sent >= MIN_ANSWERS && opted_out > 0 && opted_out as f64 >= share * sent as f64).then(|| {
+            let (opted_out, sent) = (format_thousands(opted_out), format_count(sent, "recipient"));
+            Stop::new(
+                StopKind::Breaker,
+                format!("{opted_out} of {sent} opted out because of this run, which reaches `stop_after.opted_out`"),
+            )
+        })
+    }
 }
 
 /// Counts of one start of a run.
@@ -197,6 +213,7 @@ mod tests {
             doubtful_envelopes: 3,
             same_error_in_a_row: 50,
             rejected: 0.2,
+            opted_out: None,
             unreachable: Duration::from_secs(1800),
             keep_going: false,
         }
@@ -266,6 +283,17 @@ mod tests {
         let mut one = accepted(49);
         one.outcomes[7] = OperationOutcome::Rejected { error: "No route".into() };
         assert!(strict.observe(&one, false).is_some());
+    }
+
+    #[test]
+    fn share_of_opt_outs_stops_a_run_after_200_messages() {
+        let limits = BreakerLimits { opted_out: Some(0.01), ..limits() };
+        for (opted_out, sent, stops) in
+            [(2, 199, false), (1, 200, false), (2, 200, true), (0, 5_000, false), (50, 5_000, true)]
+        {
+            assert_eq!(limits.stop_by_opt_outs(opted_out, sent).is_some(), stops, "{opted_out} of {sent}");
+        }
+        assert_eq!(BreakerLimits { opted_out: None, ..limits }.stop_by_opt_outs(200, 200), None);
     }
 
     #[test]

@@ -84,6 +84,8 @@ impl Engine {
     async fn run_to_end(mut self) -> SendEnding {
         let submitter = Arc::clone(&self.submitter);
         let mut look_at = Instant::now() + CHECK_INTERVAL;
+        // The limit holds for the whole run, so a resumed run does not begin beyond it.
+        self.check_opt_outs().await;
         loop {
             self.begin_envelopes();
             let stops = self.control.stop_reason().is_some();
@@ -155,10 +157,32 @@ impl Engine {
     async fn check_stop_request(&mut self) {
         self.control.expire_pause(self.began.elapsed());
         match self.submitter.context.ledger.is_stop_requested(self.options.lease.run).await {
-            Ok(false) => {}
+            Ok(false) => self.check_opt_outs().await,
             Ok(true) => self.stop_sending(asked_stop()),
             Err(error) => self.stop_sending(ledger_stop(&error)),
         }
+    }
+
+    /// Stops the run if too many recipients opted out because of it.
+    async fn check_opt_outs(&mut self) {
+        if self.options.limits.opted_out.is_none() {
+            return;
+        }
+        match self.find_opt_out_stop().await {
+            Ok(None) => {}
+            Ok(Some(stop)) => self.stop_sending(stop),
+            Err(error) => self.stop_sending(ledger_stop(&error)),
+        }
+    }
+
+    async fn find_opt_out_stop(&self) -> Result<Option<Stop>, LedgerError> {
+        let (ledger, limits) = (&self.submitter.context.ledger, &self.options.limits);
+        let opted_out = ledger.count_opt_outs_from(&self.options.opt_outs.run).await?;
+        if opted_out == 0 {
+            return Ok(None);
+        }
+        // All processes of a shared run count.
+        Ok(limits.stop_by_opt_outs(opted_out, ledger.load_sent_rows(self.options.lease.run).await?.len()))
     }
 
     /// Handles a returned envelope.
@@ -191,7 +215,9 @@ impl Engine {
                 self.tally.count_opted_out(rows.len());
                 return self.skip_rows(envelope, piece, &rows);
             }
-            Ok(SubmissionEnd::Capped(rows) | SubmissionEnd::Delivered(rows)) => {
+            Ok(
+                SubmissionEnd::Capped(rows) | SubmissionEnd::OutsideCountries(rows) | SubmissionEnd::Delivered(rows),
+            ) => {
                 return self.skip_rows(envelope, piece, &rows);
             }
             Ok(SubmissionEnd::OverBound(fits, bound)) => return self.cut_to_bound(envelope, piece, fits, &bound),

@@ -324,7 +324,8 @@ fn encode_record(
             inconsistent(&format!("was valid when the run started, but is now invalid: {reason}"))
         })?;
     let id = ids.id_for_row(row).ok_or_else(|| inconsistent("is outside the run's range of identifiers"))?;
-    let cost = prices.map(|prices| prices.message_cost(MessageSize { arm, sms_parts: count_sms_parts(message) }));
+    let cost =
+        prices.map(|prices| prices.message_cost(MessageSize { arm, sms_parts: count_sms_parts(message) }, phone));
     Ok(EncodedOperation::from_form(row, id, phone, &forms[arm], |place| message.text(place)).with_cost(cost))
 }
 

@@ -363,9 +363,9 @@ mod tests {
     use roaring::RoaringBitmap;
 
     use super::*;
-    use crate::delivery::BreakerLimits;
     use crate::delivery::fixtures::{envelope, outcome};
     use crate::delivery::tally::StopKind;
+    use crate::delivery::{BreakerLimits, RunOptOuts};
     use campaign_core::domain::Row;
     use campaign_gateway::StopCause;
     use campaign_ledger::{Allowance, Epoch, Lease, RowSpan, RunId};
@@ -385,12 +385,14 @@ mod tests {
                 doubtful_envelopes: 3,
                 same_error_in_a_row: 50,
                 rejected: 0.2,
+                opted_out: None,
                 unreachable: Duration::from_secs(1_800),
                 keep_going: false,
             },
             proven: false,
             first_messages: Duration::from_secs(10),
             sharing: None,
+            opt_outs: Arc::new(RunOptOuts::without_errors("sale@1".to_owned())),
             is_attended: false,
         }
     }

@@ -109,6 +109,7 @@ impl FrozenInputs {
             gateway: _,
             edition,
             purpose,
+            mandatory,
             endpoint,
             timezone,
             columns,
@@ -118,6 +119,7 @@ impl FrozenInputs {
             max_invalid,
             condition,
             exclude,
+            countries,
             may_be_empty: _,
             vars,
             tables,
@@ -133,6 +135,7 @@ impl FrozenInputs {
         };
         note(*endpoint != now.endpoint, "`endpoint`");
         note(*purpose != now.purpose, "`purpose`");
+        note(*mandatory != now.mandatory, "`mandatory`");
         note(*timezone != now.timezone, "`timezone`");
         note(*edition != now.edition, "`edition`");
         note(*columns != now.columns, "`recipients.columns`");
@@ -142,6 +145,7 @@ impl FrozenInputs {
         note(*max_invalid != now.max_invalid, "`recipients.max_invalid`");
         note(*condition != now.condition, "`recipients.where`");
         note(*exclude != now.exclude, "`recipients.exclude`");
+        note(*countries != now.countries, "`countries`");
         note(*vars != now.vars, "`vars`");
         let differ = |tables| filter_includes(&self.includes, tables) != filter_includes(includes, tables);
         note(*tables != now.tables || differ(true), "`data`");

@@ -151,7 +151,7 @@ impl InFlight {
         self.submitter.watchdog.remove(WatchedEnvelope::Envelope(record.number));
         let submitter = Arc::clone(&self.submitter);
         self.settling.spawn(async move {
-            let recorded = submitter.record_outcome(record.number, &record.reply).await;
+            let recorded = submitter.record_outcome(record.number, &record.envelope, &record.reply).await;
             submitter.watchdog.remove(WatchedEnvelope::Envelope(record.number));
             (record, recorded)
         });

@@ -27,7 +27,7 @@ pub use breaker::BreakerLimits;
 pub use engine::send_operations;
 pub use feed::{Feed, SendSelection, start_feed, start_shard_feed};
 pub use frozen::{FrozenInputs, FrozenRun, compile_frozen, compile_without_condition, for_each_text};
-pub use options::{AfterWait, DeliveryEvent, DeliveryObserver, Interrupt, SendContext, SendOptions};
+pub use options::{AfterWait, DeliveryEvent, DeliveryObserver, Interrupt, RunOptOuts, SendContext, SendOptions};
 pub use reconcile::{
     MAX_STAY, MessageInDoubt, MessagesInDoubt, RECONCILE_WAITS, Reconciler, Reconciliation, denial_wait,
 };

@@ -3,14 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use roaring::RoaringBitmap;
 use tokio::sync::watch;
 
 use super::breaker::BreakerLimits;
 use super::sending_hours::SendingPasses;
 use super::shared_run::SharedPace;
-use campaign_gateway::Gateway;
-use campaign_ledger::{Allowance, Bounds, Lease, Ledger, StateCounts};
+use campaign_core::domain::OperationOutcome;
+use campaign_gateway::{Envelope, Gateway, GatewayReply};
+use campaign_ledger::{
+    Allowance, Bounds, Lease, Ledger, OptOut, OptOutReach, OptOutScope, StateCounts, rejection_source,
+};
 
 /// The context of sending: ledger, gateway, observer and interrupts.
 #[derive(Clone)]
@@ -57,9 +61,55 @@ pub struct SendOptions {
     pub first_messages: Duration,
     /// How several workers send the run. `None` if this process sends alone.
     pub sharing: Option<SharedPace>,
+    /// How rejections become opt-outs, and what the run is called in the suppression list.
+    pub opt_outs: Arc<RunOptOuts>,
     /// Whether a person waits for the end: warnings before it are suppressed, a long silence is announced, and the time
     /// for an unreachable gateway counts from the start.
     pub is_attended: bool,
+}
+
+/// How a run changes the suppression list.
+#[derive(Clone, Debug)]
+pub struct RunOptOuts {
+    /// The errors of rejected messages that mean an opt-out.
+    pub errors: Vec<String>,
+    /// The name of the run.
+    pub run: String,
+    /// What such opt-outs cover.
+    pub scope: OptOutScope,
+    /// The gateways that they apply to.
+    pub reach: OptOutReach,
+    /// The clock for their time.
+    pub clock: fn() -> Timestamp,
+}
+
+impl RunOptOuts {
+    /// A run whose rejections mean no opt-outs.
+    #[must_use]
+    pub fn without_errors(run: String) -> Self {
+        let (scope, reach) = (OptOutScope::Marketing, OptOutReach::AllGateways);
+        Self { errors: Vec::new(), run, scope, reach, clock: Timestamp::now }
+    }
+
+    /// The opt-outs that the answer to an envelope reports.
+    pub(super) fn read_reply(&self, envelope: &Envelope, reply: &GatewayReply) -> Vec<OptOut> {
+        let answered = envelope.operations().iter().zip(&reply.outcomes);
+        let refusals = answered.filter_map(|(operation, outcome)| match outcome {
+            OperationOutcome::Rejected { error } => {
+                let known = self.errors.iter().find(|known| **known == *error.trim())?;
+                Some(OptOut {
+                    who: operation.phone.into(),
+                    scope: self.scope.clone(),
+                    reach: self.reach,
+                    reason: format!("the gateway rejected a message: {known}").into(),
+                    source: rejection_source(&self.run).into(),
+                    at: (self.clock)(),
+                })
+            }
+            _ => None,
+        });
+        refusals.collect()
+    }
 }
 
 /// An event of sending. Counts are reported only after their commit.

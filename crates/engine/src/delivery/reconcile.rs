@@ -213,7 +213,7 @@ impl Reconciler<'_> {
     fn build_receipt(&self, doubt: &MessageInDoubt, answer: &StatusAnswer) -> Option<NewReceipt> {
         let receipt = to_receipt(answer.clone(), ReceiptSource::Asked)?;
         let (_, order) = self.run.find_message(doubt.id)?;
-        Some(NewReceipt { run: self.run.key, row: doubt.row, order, receipt, opt_out: None })
+        Some(NewReceipt { run: self.run.key, row: doubt.row, order, receipt, opt_out: None, opt_in: None })
     }
 }
 

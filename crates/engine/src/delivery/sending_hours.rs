@@ -16,8 +16,9 @@ use jiff::{Timestamp, Zoned};
 
 use super::feed::Feed;
 use super::tally::Stop;
+use crate::check::zone_of_number;
 use campaign_content::audience::RecordFields;
-use campaign_core::calendar::{Window, Windows, zone_of_country};
+use campaign_core::calendar::{Window, Windows};
 use campaign_core::domain::{Phone, find_country};
 
 /// The wall clock.
@@ -53,7 +54,7 @@ impl SendingPasses {
 pub enum ZoneSource {
     /// The zone of the campaign.
     Campaign,
-    /// The zone of the number's country if it has only one, else that of the campaign.
+    /// The zone of the number's country or area code if the number shows it, else that of the campaign.
     Country,
     /// The zone in this column, or that of the campaign.
     Column(usize),
@@ -231,10 +232,10 @@ impl SendingHours {
         (self.find_country_zone(phone), columns.collect())
     }
 
-    /// The zone of a number's country, if a window needs it and the country has only one.
+    /// The zone of a number, if a window needs it and the number shows it.
     fn find_country_zone(&self, phone: Phone) -> Option<&'static str> {
         let is_wanted = self.rules.windows.iter().any(|(_, zone)| *zone == ZoneSource::Country);
-        if is_wanted { zone_of_country(&find_country(phone)?) } else { None }
+        if is_wanted { zone_of_number(phone, find_country(phone)) } else { None }
     }
 
     fn window_state(&self, now: Timestamp, zones: RowZones) -> WindowState {
@@ -319,19 +320,21 @@ mod tests {
             let at = format!("2026-11-26T{time}Z").parse().unwrap();
             of(zone).check_departure(Phone::new(phone).unwrap(), at)
         };
-        let (kyiv, us) = (380_501_234_567, 12_125_550_123);
+        let (kyiv, spain, chicago) = (380_501_234_567, 34_612_345_678, 13_125_550_123);
         let closes = |time: &str| Departure::Open(Some(time.parse().unwrap()));
         let opens = |time: &str| Departure::Closed(Some(time.parse().unwrap()));
         let next = "2026-11-27T09:00:00+02:00[Europe/Kyiv]";
         assert_eq!(departure(ZoneSource::Country, kyiv, "17:59:59"), closes("2026-11-26T18:00:00Z"));
         assert_eq!(departure(ZoneSource::Country, kyiv, "18:00:00"), opens(next));
         assert_eq!(
-            departure(ZoneSource::Country, us, "18:00:00"),
+            departure(ZoneSource::Country, spain, "18:00:00"),
             closes("2026-11-27T01:00:00Z"),
             "it has several zones"
         );
         let morning = "2026-11-26T09:00:00-05:00[America/New_York]";
-        assert_eq!(departure(ZoneSource::Country, us, "12:00:00"), opens(morning));
+        assert_eq!(departure(ZoneSource::Country, spain, "12:00:00"), opens(morning));
+        let central = "2026-11-26T09:00:00-06:00[America/Chicago]";
+        assert_eq!(departure(ZoneSource::Country, chicago, "14:30:00"), opens(central), "by its area code");
         assert_eq!(departure(ZoneSource::Campaign, kyiv, "12:00:00"), opens(morning));
     }
 }

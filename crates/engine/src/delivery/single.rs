@@ -1,6 +1,7 @@
 //! Single operations outside a campaign: lookups, verification calls, assistant messages and tests.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use roaring::RoaringBitmap;
@@ -9,7 +10,7 @@ use super::breaker::BreakerLimits;
 use super::engine::send_operations;
 use super::feed::Feed;
 use super::frozen::FrozenInputs;
-use super::options::{SendContext, SendOptions};
+use super::options::{RunOptOuts, SendContext, SendOptions};
 use super::tally::{SendEnding, Stop, StopKind};
 use campaign_core::domain::{
     CallOtp, Endpoint, ExtraProperties, Hlr, MessageContent, OperationKind, OperationOutcome, Purpose, Stage,
@@ -83,11 +84,13 @@ impl SendOptions {
                 doubtful_envelopes: u32::MAX,
                 same_error_in_a_row: u32::MAX,
                 rejected: 1.0,
+                opted_out: None,
                 unreachable: patience,
                 keep_going: true,
             },
             first_messages: Duration::ZERO,
             sharing: None,
+            opt_outs: Arc::new(RunOptOuts::without_errors(String::new())),
             is_attended: true,
         }
     }
@@ -197,6 +200,7 @@ impl SingleKind {
             title: None,
             edition: None,
             purpose: self.purpose(),
+            mandatory: false,
             gateway: gateway.to_owned(),
             endpoint: self.endpoint(),
             timezone: None,
@@ -208,6 +212,7 @@ impl SingleKind {
             // The process that drew the first row may not have started yet.
             condition: None,
             exclude: None,
+            countries: None,
             may_be_empty: true,
             vars: Vec::new(),
             tables: Vec::new(),

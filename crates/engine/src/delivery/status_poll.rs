@@ -188,7 +188,7 @@ impl StatusPoller<'_> {
         }
         let receipts = group.iter().zip(&answered).filter_map(|(message, receipt)| {
             let PendingMessage { row, order, .. } = *message;
-            Some(NewReceipt { run: self.run.key, row, order, opt_out: None, receipt: receipt.clone()? })
+            Some(NewReceipt { run: self.run.key, row, order, opt_out: None, opt_in: None, receipt: receipt.clone()? })
         });
         let receipts = receipts.collect();
         let receptions = self.ledger.store_receipts(receipts).await?;

@@ -52,6 +52,9 @@ pub(super) enum SubmissionEnd {
     /// Nothing was sent: the recipients of these rows have had the maximum number of messages. The others go into
     /// another envelope.
     Capped(Vec<Row>),
+    /// Nothing was sent: the numbers of these rows are outside the allowed countries. The others go into another
+    /// envelope.
+    OutsideCountries(Vec<Row>),
     /// Nothing was sent: earlier messages of these rows have been delivered. The others go into another envelope.
     Delivered(Vec<Row>),
     /// Nothing was sent: only this many of the first operations are within the bounds.
@@ -140,6 +143,7 @@ impl Submitter {
             }
             Permit::TooLate(at) => return Ok(SubmissionEnd::TooLate(at)),
             Permit::Capped(rows) => return Ok(SubmissionEnd::Capped(rows)),
+            Permit::OutsideCountries(rows) => return Ok(SubmissionEnd::OutsideCountries(rows)),
             Permit::BoundExceeded { fits, bound } => return Ok(SubmissionEnd::OverBound(fits, bound)),
             refused @ (Permit::StopRequested | Permit::Lost) => return Ok(SubmissionEnd::Refused(refused)),
         };
@@ -195,10 +199,17 @@ impl Submitter {
     ///
     /// # Errors
     /// If the outcome cannot be recorded; then the intent stays, and the messages are in doubt.
-    pub(super) async fn record_outcome(&self, number: u32, reply: &GatewayReply) -> Result<(), LedgerError> {
+    pub(super) async fn record_outcome(
+        &self,
+        number: u32,
+        envelope: &Envelope,
+        reply: &GatewayReply,
+    ) -> Result<(), LedgerError> {
         self.watchdog.enter_step(WatchedEnvelope::Envelope(number), WaitStep::Outcome);
         let (run, outcomes, evidence) = (self.options.lease.run, reply.outcomes.clone(), reply.evidence.clone());
-        self.context.ledger.settle_envelope(Settlement { run, envelope: number, outcomes, evidence }).await?;
+        let opt_outs = self.options.opt_outs.read_reply(envelope, reply);
+        let settlement = Settlement { run, envelope: number, outcomes, evidence, opt_outs };
+        self.context.ledger.settle_envelope(settlement).await?;
         failpoint::pass("outcome.kept");
         tracing::debug!(envelope = number, "outcome kept");
         Ok(())

@@ -9,8 +9,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::format_duration;
-use crate::check::Survey;
 use crate::check::online::MessagePrices;
+use crate::check::{CountryCount, Survey};
 use campaign_core::domain::{Amount, Stage};
 use campaign_manifest::{Campaign, Profile, Rate};
 
@@ -24,6 +24,9 @@ pub struct Forecast {
     pub rows: u64,
     /// Rows that get no message, by reason, most rows first.
     pub left_out: Vec<LeftOutRows>,
+    /// Messages outside the profile's `home`, by country, most first; empty if the countries are limited.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub abroad: Vec<CountryCount>,
     /// Planned rows that this run does not choose.
     pub later: u64,
     /// Messages to send.
@@ -115,12 +118,17 @@ impl Forecast {
         Self {
             rows: survey.recipients,
             left_out,
+            abroad: campaign
+                .brief
+                .watched_home(profile)
+                .map(|home| survey.countries.count_abroad(home, rows))
+                .unwrap_or_default(),
             later: survey.count_planned().saturating_sub(messages),
             messages,
             channels,
             sms_parts,
-            cost: prices.as_ref().map(|prices| prices.max_cost(&survey.by_size, rows)),
-            likely_cost: prices.as_ref().map(|prices| prices.likely_cost(&survey.by_size, rows)),
+            cost: prices.as_ref().map(|prices| prices.max_cost(survey.into(), rows)),
+            likely_cost: prices.as_ref().map(|prices| prices.likely_cost(survey.into(), rows)),
             currency: profile.and_then(|profile| profile.currency.clone()).filter(|_| prices.is_some()),
             seconds,
             openings: seconds

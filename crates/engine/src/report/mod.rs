@@ -5,6 +5,7 @@
 mod columns;
 mod earlier_messages;
 mod effect;
+mod evidence;
 mod forecast;
 mod format;
 mod gateway_json;
@@ -29,6 +30,7 @@ mod workbook;
 
 pub use earlier_messages::EarlierRuns;
 pub use effect::{ArmFigures, CampaignEffect, EffectVerdict, Interval, Proportion, PurchaseFile, Purchases};
+pub use evidence::{EVIDENCE_FORMAT, Evidence, load_evidence};
 pub use forecast::{ChannelForecast, Forecast, LeftOutRows};
 pub use format::{
     counts_json, describe_cost, describe_counts, displayed_counts, format_counts, format_counts_in_part,

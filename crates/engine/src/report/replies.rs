@@ -7,10 +7,8 @@ use serde_json::{Value, json};
 
 use super::layout::escape_formula;
 use super::{ResultsError, RowRecords, is_owned};
-use campaign_core::domain::{
-    FORGOTTEN, Media, OptOutWords, Phone, Receipt, RecipientReply, ReplyReading, ReportedChannel, Row,
-};
-use campaign_ledger::{Ledger, LedgerError, OptOut, ReceiptReader, Run, StoredReceipt};
+use campaign_core::domain::{FORGOTTEN, Media, OptOutWords, Phone, Receipt, RecipientReply, ReportedChannel, Row};
+use campaign_ledger::{Ledger, LedgerError, OptOut, ReceiptReader, Run, StoredReceipt, reply_source};
 
 /// The columns.
 const HEADER: [&str; 8] = ["run", "row", "to", "channel", "at", "text", "digit", "media"];
@@ -132,16 +130,22 @@ pub async fn find_unclear_replies(ledger: &dyn Ledger, run: &Run) -> Result<Vec<
     }
     let mut receipts = ReceiptReader::new(ledger, run.key, run.last_row());
     let looks_like_opt_out =
-        |reply: &RecipientReply| words.read_reply(&reply.text, run.suppression.purpose) != ReplyReading::Other;
+        |reply: &RecipientReply| words.read_reply(&reply.text, run.suppression.purpose).may_opt_out();
     while let Some(rows) = receipts.next_receipts().await? {
         for (row, receipts) in rows {
             if !receipts.iter().any(|kept| kept.receipt.replies.iter().any(looks_like_opt_out)) {
                 continue;
             }
             let Some(phone) = find_reachable_phone(ledger, run, row).await? else { continue };
+            let replied = find_last_opt_in(&words, &receipts);
+            let ended = ledger.find_ended_opt_outs(phone).await?;
+            let ends =
+                ended.iter().filter(|ended| ended.end.by.starts_with(&reply_source(""))).map(|ended| ended.end.at);
+            let opted_in = ends.max().max(replied);
             for kept in &receipts {
                 let channel = kept.receipt.channel.as_ref().map_or("", ReportedChannel::as_str);
-                let replies = kept.receipt.replies.iter().filter(|reply| looks_like_opt_out(reply));
+                let is_open = |reply: &RecipientReply| opted_in.is_none_or(|at| reply_time(kept, reply) >= at);
+                let replies = kept.receipt.replies.iter().filter(|reply| looks_like_opt_out(reply) && is_open(reply));
                 unclear.extend(replies.map(|RecipientReply { at, text, media: _ }| UnclearReply {
                     row,
                     phone,
@@ -155,13 +159,26 @@ pub async fn find_unclear_replies(ledger: &dyn Ledger, run: &Run) -> Result<Vec<
     Ok(unclear)
 }
 
+/// When the recipient of a row last opted in.
+fn find_last_opt_in(words: &OptOutWords, receipts: &[StoredReceipt]) -> Option<Timestamp> {
+    let replies = receipts.iter().flat_map(|kept| kept.receipt.replies.iter().map(move |reply| (kept, reply)));
+    let opt_ins = replies.filter(|(_, reply)| words.find_opt_in_word(&reply.text).is_some());
+    opt_ins.map(|(kept, reply)| reply_time(kept, reply)).max()
+}
+
+/// When a recipient replied, as precisely as known.
+fn reply_time(kept: &StoredReceipt, reply: &RecipientReply) -> Timestamp {
+    reply.at.unwrap_or_else(|| kept.reported_at())
+}
+
 /// The number to which a row was sent, unless it is erased or on the suppression list.
 async fn find_reachable_phone(ledger: &dyn Ledger, run: &Run, row: Row) -> Result<Option<Phone>, LedgerError> {
     let Some(phone) = ledger.find_addressee(run.key, row).await?.and_then(|addressee| addressee.phone()) else {
         return Ok(None);
     };
     let opt_outs = ledger.find_opt_outs(phone).await?;
-    let is_listed = opt_outs.iter().any(|opt_out| opt_out.applies_to(&run.campaign, run.suppression.loopback));
+    let is_listed =
+        opt_outs.iter().any(|opt_out| opt_out.applies_to_marketing(&run.campaign, run.suppression.loopback));
     Ok((!is_listed).then_some(phone))
 }
 

@@ -109,7 +109,8 @@ pub(super) async fn ended_process_leaves_only_its_block_in_doubt<L: Ledger>(scen
     for (block, row, envelope) in [(&one, 2, 1), (&two, 4, 2), (&one, 3, 3)] {
         assert_eq!(scene.begin_row(block.lease, row).await, granted(envelope));
     }
-    let settled = Settlement { run: one.run.key, envelope: 3, outcomes: vec![accepted()], evidence: None };
+    let settled =
+        Settlement { opt_outs: Vec::new(), run: one.run.key, envelope: 3, outcomes: vec![accepted()], evidence: None };
     scene.ledger.settle_envelope(settled).await.unwrap();
     let lost = one.lease;
     drop(one);
@@ -148,7 +149,8 @@ pub(super) async fn claim_of_a_shared_run_keeps_blocks_in_use<L: Ledger>(scene: 
     scene.ledger.end_run(claim.lease, run_end()).await.unwrap();
     let now = scene.ledger.list_runs(RunFilter::with_key(run.key)).await.unwrap().remove(0);
     assert_eq!((now.counts, now.ended_at, now.epoch), (None, None, None), "other processes continue the run");
-    let settled = Settlement { run: run.key, envelope: 1, outcomes: vec![accepted()], evidence: None };
+    let settled =
+        Settlement { opt_outs: Vec::new(), run: run.key, envelope: 1, outcomes: vec![accepted()], evidence: None };
     scene.ledger.settle_envelope(settled).await.unwrap();
     assert_eq!(scene.block_outcome_states(&living).await, [Some(RowState::Accepted), Some(RowState::InDoubt)]);
     assert_eq!(scene.begin_row(lost, 3).await, Permit::Lost, "the claim ended the lease of the ended process");
@@ -219,7 +221,7 @@ pub(super) async fn hourly_limit_bounds_drawn_rows<L: Ledger>(scene: Scene<L>) {
 pub(super) async fn opted_out_number_gets_no_single_marketing_message<L: Ledger>(scene: Scene<L>) {
     let opted_out = |last, reach| OptOut {
         who: phone(last).into(),
-        scope: OptOutScope::Everything,
+        scope: OptOutScope::Marketing,
         reach,
         reason: "asked".into(),
         source: "test".into(),
@@ -228,7 +230,7 @@ pub(super) async fn opted_out_number_gets_no_single_marketing_message<L: Ledger>
     let listed = vec![opted_out(3, OptOutReach::AllGateways), opted_out(4, OptOutReach::LoopbackGateways)];
     scene.ledger.add_opt_outs(listed).await.unwrap();
     let marketing = SharedRun {
-        suppression: SuppressionPolicy { purpose: Purpose::Marketing, ..SuppressionPolicy::NONE },
+        suppression: SuppressionPolicy { purpose: Purpose::Marketing, ..SuppressionPolicy::SERVICE },
         ..shared_run()
     };
     let sandbox =

@@ -7,9 +7,9 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::scene::{Scene, accepted, doubt, event, found, granted, new_run, not_sent, not_sent_after_all, rejected};
-use crate::{Allowance, Bound, Bounds, Intent, Ledger, NewRun, Permit, SuppressionPolicy};
+use crate::{Allowance, Bound, Bounds, COUNTRY, Intent, Ledger, NewRun, Permit, RowState, SuppressionPolicy};
 use campaign_core::calendar::DailyLimits;
-use campaign_core::domain::{Amount, Budget};
+use campaign_core::domain::{Amount, Budget, CountrySet, Phone, Row};
 
 fn parse_amount(text: &str) -> Amount {
     text.parse().unwrap()
@@ -44,6 +44,28 @@ pub(super) async fn intent_over_budget_is_refused_with_what_fits<L: Ledger>(scen
     assert_eq!(begin(3, ["0.01", "0"], dear).await.unwrap(), cost_exceeded(0, "5.00", "5.00"));
     assert_eq!(begin(3, ["9", "9"], budget(Some("23"), Some(6))).await.unwrap(), granted(3), "a higher limit");
     assert_eq!(begin(4, ["9", "9"], None).await.unwrap(), granted(4), "without one");
+}
+
+pub(super) async fn row_outside_the_allowed_countries_is_skipped<L: Ledger>(scene: Scene<L>) {
+    let countries = |codes: &[&str]| {
+        let countries = Some(CountrySet::new(codes.iter().map(|code| code.parse().unwrap())));
+        Some(Arc::new(Bounds { countries, ..Bounds::default() }))
+    };
+    let begin = |bounds, to: Option<u64>| {
+        let mut intent = Intent { bounds, ..scene.new_intent(1, scene.mine) };
+        if let Some(number) = to {
+            intent.rows[1].to = Phone::new(number).unwrap().into();
+        }
+        scene.ledger.begin_envelope(intent)
+    };
+    let rows = |rows: &[u32]| Permit::OutsideCountries(rows.iter().copied().map(Row::new).collect());
+    assert_eq!(begin(countries(&["PL"]), None).await.unwrap(), rows(&[2, 3]));
+    assert_eq!(begin(countries(&["PL", "UA"]), Some(4_930_123_456)).await.unwrap(), rows(&[3]), "Germany");
+    assert_eq!(begin(countries(&["UA"]), Some(80_012_345_678)).await.unwrap(), rows(&[3]), "no country");
+    assert!(scene.ledger.list_envelope_summaries(scene.run.key).await.unwrap().is_empty(), "no intent");
+    let excluded = scene.ledger.load_excluded_rows(scene.run.key).await.unwrap();
+    assert_eq!(excluded.find_reason(Row::new(3)), Some((RowState::Skipped, COUNTRY)));
+    assert_eq!(begin(countries(&["UA"]), None).await.unwrap(), granted(1));
 }
 
 pub(super) async fn budget_refunds_rejected_rows_but_not_doubt<L: Ledger>(scene: Scene<L>) {

@@ -99,7 +99,13 @@ pub(super) async fn answer_body_is_kept_until_a_later_answer_has_one<L: Ledger>(
     let evidence = async || scene.ledger.load_evidence(scene.run.key, 1).await.unwrap();
     let settle = async |evidence: Option<&str>| {
         let evidence = evidence.map(str::to_owned);
-        let settlement = Settlement { run: scene.run.key, envelope: 1, outcomes: vec![doubt(), doubt()], evidence };
+        let settlement = Settlement {
+            opt_outs: Vec::new(),
+            run: scene.run.key,
+            envelope: 1,
+            outcomes: vec![doubt(), doubt()],
+            evidence,
+        };
         scene.ledger.settle_envelope(settlement).await.unwrap();
     };
     scene.begin_envelope(1, scene.mine).await;
@@ -231,7 +237,8 @@ pub(super) async fn concurrent_envelopes_match_sequential_envelopes<L: Ledger>(s
     };
     let settle = |n: u32| {
         let evidence = n.is_multiple_of(4).then(|| format!("the body of {n}"));
-        let settlement = Settlement { run: scene.run.key, envelope: n, outcomes: outcomes(n), evidence };
+        let settlement =
+            Settlement { opt_outs: Vec::new(), run: scene.run.key, envelope: n, outcomes: outcomes(n), evidence };
         scene.ledger.settle_envelope(settlement)
     };
     // One envelope is settled twice.

@@ -8,19 +8,20 @@ use roaring::RoaringBitmap;
 use super::bounds::with_second_run;
 use super::scene::*;
 use crate::{
-    BlockRequest, Bounds, CapQuery, ForgetOrder, Intent, Ledger, LedgerError, NewReceipt, NumberFilter, OPTED_OUT,
-    OptOut, OptOutReach, OptOutRemoval, OptOutScope, Ownership, Permit, ReceiptOutcome, RemovalTarget, RowState, Run,
-    RunEnd, RunFilter, RunId, RunProgress, RunUpdate, Settlement, StateCounts,
+    BlockRequest, Bounds, CapQuery, ConsentBlockBuilder, ConsentEvidence, ForgetOrder, Intent, Ledger, LedgerError,
+    NewReceipt, NumberFilter, OPTED_OUT, OptOut, OptOutReach, OptOutRemoval, OptOutScope, Ownership, Permit,
+    ReceiptOutcome, RemovalTarget, RowSpan, RowState, Run, RunEnd, RunFilter, RunId, RunProgress, RunUpdate,
+    Settlement, StateCounts, SuppressionPolicy,
 };
 use campaign_core::domain::{
-    Addressee, Budget, FrequencyCap, GatewayMessageId, OperationOutcome, Phone, Receipt, ReceiptSource, RecipientReply,
-    Row, Status,
+    Addressee, Budget, ConsentCells, FrequencyCap, GatewayMessageId, OperationOutcome, Phone, Receipt, ReceiptSource,
+    RecipientReply, Row, Status,
 };
 
 fn opt_out(phone: Phone) -> OptOut {
     OptOut {
         who: phone.into(),
-        scope: OptOutScope::Everything,
+        scope: OptOutScope::Marketing,
         reach: OptOutReach::AllGateways,
         reason: "forgotten".into(),
         source: "olena".into(),
@@ -42,7 +43,7 @@ fn reply_receipt(row: u32, run: RunId) -> NewReceipt {
     let (digit, error) = (Some("5".to_owned()), Some(format!("{} is busy", phone(row))));
     let receipt =
         Receipt { replies: vec![reply], digit, error, ..Receipt::new(ReceiptSource::Webhook, Status::Delivered) };
-    NewReceipt { run, row: Row::new(row), order: None, receipt, opt_out: None }
+    NewReceipt { run, row: Row::new(row), order: None, receipt, opt_out: None, opt_in: None }
 }
 
 pub(super) async fn forgotten_number_leaves_every_record_and_no_other_does<L: Ledger>(scene: Scene<L>) {
@@ -58,7 +59,11 @@ pub(super) async fn forgotten_number_leaves_every_record_and_no_other_does<L: Le
         OperationOutcome::Rejected { error: reported(3) },
     ];
     let evidence = Some(format!("[{}, {}]", phone(2), phone(3)));
-    scene.ledger.settle_envelope(Settlement { run: scene.run.key, envelope: 1, outcomes, evidence }).await.unwrap();
+    scene
+        .ledger
+        .settle_envelope(Settlement { opt_outs: Vec::new(), run: scene.run.key, envelope: 1, outcomes, evidence })
+        .await
+        .unwrap();
     scene.settle_envelope(2, [rejected(), accepted()]).await;
     scene.ledger.store_receipts(vec![reply_receipt(2, scene.run.key), reply_receipt(3, scene.run.key)]).await.unwrap();
     let states = scene.row_states().await;
@@ -92,7 +97,7 @@ pub(super) async fn forgotten_number_is_guarded_and_suppressed_by_its_hash<L: Le
     forget_row(&scene, 2).await;
     forget_row(&scene, 3).await;
     assert_eq!(scene.guarded_rows().await, [2], "rejected rows have no message");
-    let held = scene.ledger.load_suppressed_numbers("sale", false).await.unwrap().numbers;
+    let held = scene.ledger.load_suppressed_numbers("sale", SuppressionPolicy::default()).await.unwrap().numbers;
     assert!([2, 3].iter().all(|row| held.contains(phone(*row))) && !held.contains(phone(4)));
     let listed = scene.ledger.find_opt_outs(phone(2)).await.unwrap();
     assert_eq!(listed.len(), 1);
@@ -103,7 +108,15 @@ pub(super) async fn forgotten_number_is_guarded_and_suppressed_by_its_hash<L: Le
     let removal =
         OptOutRemoval { target: RemovalTarget::Number { phone: phone(2), scope: None }, by: "olena".into(), why: None };
     assert_eq!(scene.ledger.remove_opt_outs(removal).await.unwrap(), listed);
-    assert!(!scene.ledger.load_suppressed_numbers("sale", false).await.unwrap().numbers.contains(phone(2)));
+    assert!(
+        !scene
+            .ledger
+            .load_suppressed_numbers("sale", SuppressionPolicy::default())
+            .await
+            .unwrap()
+            .numbers
+            .contains(phone(2))
+    );
     assert_eq!(scene.guarded_rows().await, [2], "the row still has its message");
 }
 
@@ -256,4 +269,53 @@ pub(super) async fn purged_run_cannot_be_claimed_or_drawn_from<L: Ledger>(scene:
     let now = scene.ledger.list_runs(RunFilter::with_key(shared.key)).await.unwrap().pop().unwrap();
     assert_eq!(scene.ledger.purge_run(now, StateCounts::default(), 0).await.unwrap(), Ownership::Held);
     assert_ne!(drawn().await.key, shared.key);
+}
+
+/// Stores evidence for the rows 2 to 4 and 7, in two blocks. Returns whether the ledger has a place for it.
+async fn keep_consents<L: Ledger>(scene: &Scene<L>) -> bool {
+    // Tables of the previous version have no place for it.
+    if !scene.ledger.keeps_consents() {
+        return false;
+    }
+    let blocks = [&[2, 3, 4][..], &[7]].map(|rows| {
+        let mut block = ConsentBlockBuilder::default();
+        for row in rows {
+            let (at, source) = (format!("2026-03-0{row}"), format!("form {}", phone(*row)));
+            let cells = ConsentCells { value: "так", at: &at, source: &source, wording: "I agree" };
+            block.add_row(Row::new(*row), cells);
+        }
+        block.build()
+    });
+    scene.ledger.keep_consents(scene.run.key, blocks.to_vec()).await.unwrap();
+    true
+}
+
+async fn consent_sources<L: Ledger>(scene: &Scene<L>, first: u32, last: u32) -> Vec<(u32, String)> {
+    let rows = RowSpan { first: Row::new(first), last: Row::new(last) };
+    let found = scene.ledger.load_consents(scene.run.key, rows).await.unwrap();
+    for ConsentEvidence { row, value, at, source: _, wording } in &found {
+        assert_eq!((value.as_str(), at, wording.as_str()), ("так", &format!("2026-03-0{row}"), "I agree"));
+    }
+    found.into_iter().map(|evidence| (evidence.row.get(), evidence.source)).collect()
+}
+
+pub(super) async fn evidence_of_consent_is_kept_by_row_until_forgotten<L: Ledger>(scene: Scene<L>) {
+    if !keep_consents(&scene).await {
+        return;
+    }
+    let source = |row: u32| (row, format!("form {}", phone(row)));
+    assert_eq!(consent_sources(&scene, 2, 9).await, [2, 3, 4, 7].map(source));
+    assert_eq!(consent_sources(&scene, 3, 3).await, [source(3)]);
+    assert_eq!(consent_sources(&scene, 5, 6).await, []);
+    forget_row(&scene, 3).await;
+    assert_eq!(consent_sources(&scene, 2, 9).await, [2, 4, 7].map(source));
+    forget_row(&scene, 7).await;
+    assert_eq!(consent_sources(&scene, 2, 9).await, [2, 4].map(source));
+}
+
+pub(super) async fn evidence_of_consent_is_purged_with_its_run<L: Ledger>(scene: Scene<L>) {
+    if keep_consents(&scene).await {
+        purge_run(&scene).await;
+        assert_eq!(consent_sources(&scene, 2, 9).await, []);
+    }
 }

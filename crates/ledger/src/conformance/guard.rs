@@ -61,7 +61,13 @@ pub(super) async fn send_again_order_keeps_the_guard_until_sent<L: Ledger>(scene
     intent.rows = vec![SentRow { row: Row::new(2), to: phone(2).into(), digest: [0; 8], chain: Chain::UNKNOWN }];
     scene.ledger.begin_envelope(intent).await.unwrap();
     assert_eq!(scene.guarded_rows().await, [2, 3]);
-    let settlement = Settlement { run: scene.run.key, envelope: 2, outcomes: vec![rejected()], evidence: None };
+    let settlement = Settlement {
+        opt_outs: Vec::new(),
+        run: scene.run.key,
+        envelope: 2,
+        outcomes: vec![rejected()],
+        evidence: None,
+    };
     scene.ledger.settle_envelope(settlement).await.unwrap();
     assert_eq!(scene.guarded_rows().await, [3]);
 }

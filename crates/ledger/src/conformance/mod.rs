@@ -169,7 +169,8 @@ promises! {
         runs_of_an_edition_share_one_budget,
         budget_holds_after_a_claim,
         daily_limit_bounds_the_messages_of_an_edition,
-        message_that_leaves_tomorrow_is_refused_today;
+        message_that_leaves_tomorrow_is_refused_today,
+        row_outside_the_allowed_countries_is_skipped;
     caps:
         capped_number_is_skipped_in_every_campaign,
         cap_counts_doubt_but_not_unsent_messages,
@@ -193,6 +194,9 @@ promises! {
         opt_out_before_the_intent_skips_the_row,
         rows_are_skipped_with_a_reason_by_the_lease_holder,
         run_is_suppressed_only_by_its_policy,
+        scope_of_an_opt_out_decides_which_purpose_it_covers,
+        reply_opts_out_of_all_messages_once_all_processes_know,
+        reply_ends_earlier_opt_outs_from_the_message_it_answers,
         run_with_the_current_list_version_is_not_checked_again,
         opt_out_between_attempts_skips_the_row_and_keeps_doubt;
     forgetting:
@@ -201,6 +205,8 @@ promises! {
         forgotten_number_stays_on_the_list_by_its_hash,
         planned_rows_of_a_forgotten_number_are_skipped_once,
         forgotten_rows_wait_until_removal_from_copies_is_recorded,
+        evidence_of_consent_is_kept_by_row_until_forgotten,
+        evidence_of_consent_is_purged_with_its_run,
         purged_run_keeps_its_counts_but_no_rows,
         numbers_of_a_purged_run_stay_guarded_and_capped,
         cancelled_numbers_of_a_purged_run_are_kept_as_hashes,

@@ -50,6 +50,7 @@ pub(super) async fn receipts_are_kept_by_row_in_order_without_duplicates<L: Ledg
         order: *order,
         receipt: receipt.clone(),
         opt_out: None,
+        opt_in: None,
     };
     let receptions = scene.ledger.store_receipts(reported.iter().map(new).collect()).await.unwrap();
     let kept = [true, true, true, true, false, true];
@@ -73,7 +74,14 @@ pub(super) async fn receipts_are_kept_by_row_in_order_without_duplicates<L: Ledg
 pub(super) async fn last_answers_and_unknown_channel_names_are_kept<L: Ledger>(scene: Scene<L>) {
     let channel = ReportedChannel::parse("MAX");
     let last = Receipt { channel, ..Receipt::new(ReceiptSource::AskedLast, Status::Expired) };
-    let new = NewReceipt { run: scene.run.key, row: Row::new(2), order: None, receipt: last.clone(), opt_out: None };
+    let new = NewReceipt {
+        run: scene.run.key,
+        row: Row::new(2),
+        order: None,
+        receipt: last.clone(),
+        opt_out: None,
+        opt_in: None,
+    };
     scene.ledger.store_receipts(vec![new]).await.unwrap();
     let kept = scene.ledger.load_receipts(scene.run.key, 0..9).await.unwrap().remove(0).1.remove(0).receipt;
     // The previous version, which shares the tables, would take it for the failure of the message.
@@ -87,7 +95,7 @@ pub(super) async fn opt_out_is_recorded_even_if_its_receipt_is_not_stored<L: Led
         Receipt { replies: vec![reply], ..Receipt::new(ReceiptSource::Webhook, Status::Replied) }
     };
     let receive = async |receipt, opt_out| {
-        let new = NewReceipt { run: scene.run.key, row: Row::new(2), order: None, receipt, opt_out };
+        let new = NewReceipt { run: scene.run.key, row: Row::new(2), order: None, receipt, opt_out, opt_in: None };
         scene.ledger.store_receipts(vec![new]).await.unwrap()[0]
     };
     let listed = async || scene.ledger.find_opt_outs(phone(2)).await.unwrap().len();

@@ -66,7 +66,7 @@ impl<L: Ledger> Scene<L> {
     pub(crate) async fn settle_envelope(&self, envelope: u32, outcomes: [OperationOutcome; 2]) {
         let outcomes = outcomes.to_vec();
         self.ledger
-            .settle_envelope(Settlement { run: self.run.key, envelope, outcomes, evidence: None })
+            .settle_envelope(Settlement { opt_outs: Vec::new(), run: self.run.key, envelope, outcomes, evidence: None })
             .await
             .unwrap();
     }
@@ -84,7 +84,8 @@ impl<L: Ledger> Scene<L> {
     /// Stores a receipt for the run's own message of a row.
     pub(crate) async fn store_receipt(&self, row: u32, status: Status) -> ReceiptOutcome {
         let receipt = Receipt::new(ReceiptSource::Webhook, status);
-        let new = NewReceipt { run: self.run.key, row: Row::new(row), order: None, receipt, opt_out: None };
+        let new =
+            NewReceipt { run: self.run.key, row: Row::new(row), order: None, receipt, opt_out: None, opt_in: None };
         self.ledger.store_receipts(vec![new]).await.unwrap()[0]
     }
 
@@ -174,7 +175,7 @@ pub(crate) fn shared_run() -> SharedRun {
         endpoint: Endpoint::Sync,
         kind: OperationKind::Hlr,
         live: true,
-        suppression: SuppressionPolicy::NONE,
+        suppression: SuppressionPolicy::SERVICE,
     }
 }
 

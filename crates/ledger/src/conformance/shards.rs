@@ -228,7 +228,13 @@ pub(super) async fn shard_holders_are_listed_while_they_are_alive<L: Ledger>(sce
 impl<L: Ledger> Scene<L> {
     /// Settles an envelope of one row as accepted.
     async fn settle_row(&self, envelope: u32) {
-        let settlement = Settlement { run: self.run.key, envelope, outcomes: vec![accepted()], evidence: None };
+        let settlement = Settlement {
+            opt_outs: Vec::new(),
+            run: self.run.key,
+            envelope,
+            outcomes: vec![accepted()],
+            evidence: None,
+        };
         self.ledger.settle_envelope(settlement).await.unwrap();
     }
 }

@@ -7,16 +7,17 @@ use jiff::Timestamp;
 
 use super::scene::*;
 use crate::{
-    Additions, EXPIRED, Ledger, NewRun, OPTED_OUT, OptOut, OptOutReach, OptOutRemoval, OptOutScope, Ownership, Permit,
-    RemovalTarget, RowState, RowUpdate, StateCounts, SuppressionPolicy, import_source,
+    Additions, EXPIRED, EndedOptOut, Ledger, LedgerError, NewReceipt, NewRun, OPTED_OUT, OptIn, OptOut, OptOutEnd,
+    OptOutReach, OptOutRemoval, OptOutScope, Ownership, Permit, RemovalTarget, RowState, RowUpdate, StateCounts,
+    SuppressionPolicy, import_source,
 };
-use campaign_core::domain::Row;
+use campaign_core::domain::{Purpose, Receipt, ReceiptSource, Row, Status};
 
 /// An opt-out from everything.
 pub(super) fn opt_out(row: u32) -> OptOut {
     OptOut {
         who: phone(row).into(),
-        scope: OptOutScope::Everything,
+        scope: OptOutScope::Marketing,
         reach: OptOutReach::AllGateways,
         reason: "STOP".into(),
         source: "olena".into(),
@@ -26,6 +27,11 @@ pub(super) fn opt_out(row: u32) -> OptOut {
 
 fn for_campaign(row: u32, campaign: &str) -> OptOut {
     OptOut { scope: OptOutScope::from_campaign(Some(campaign)), ..opt_out(row) }
+}
+
+/// An opt-out from all messages.
+fn from_all(row: u32) -> OptOut {
+    OptOut { scope: OptOutScope::All, ..opt_out(row) }
 }
 
 fn on_loopback(row: u32) -> OptOut {
@@ -43,7 +49,16 @@ async fn list_entries<L: Ledger>(scene: &Scene<L>) -> Vec<OptOut> {
 
 /// The suppressed rows of 2 to 5, and the version of the list.
 async fn suppressed_rows<L: Ledger>(scene: &Scene<L>, campaign: &str, loopback: bool) -> (Vec<u32>, u64) {
-    let opted_out = scene.ledger.load_suppressed_numbers(campaign, loopback).await.unwrap();
+    rows_suppressed_under(scene, campaign, SuppressionPolicy { loopback, ..SuppressionPolicy::default() }).await
+}
+
+/// The rows of 2 to 5 that are suppressed under a policy, and the version of the list.
+async fn rows_suppressed_under<L: Ledger>(
+    scene: &Scene<L>,
+    campaign: &str,
+    policy: SuppressionPolicy,
+) -> (Vec<u32>, u64) {
+    let opted_out = scene.ledger.load_suppressed_numbers(campaign, policy).await.unwrap();
     ((2..=5).filter(|row| opted_out.numbers.contains(phone(*row))).collect(), opted_out.version)
 }
 
@@ -72,7 +87,10 @@ pub(super) async fn number_added_twice_is_listed_once<L: Ledger>(scene: Scene<L>
     let many: Vec<OptOut> = (0..10_000).map(|row| opt_out(row % 9_000)).collect();
     let added = scene.ledger.add_opt_outs(many).await.unwrap();
     assert_eq!((added.added, added.already, added.known.len()), (9_000, 1_000, 0));
-    assert_eq!(scene.ledger.load_suppressed_numbers("sale", false).await.unwrap().numbers.len(), 9_000);
+    assert_eq!(
+        scene.ledger.load_suppressed_numbers("sale", SuppressionPolicy::default()).await.unwrap().numbers.len(),
+        9_000
+    );
 }
 
 pub(super) async fn removed_opt_out_may_return_and_changes_raise_the_version<L: Ledger>(scene: Scene<L>) {
@@ -82,7 +100,7 @@ pub(super) async fn removed_opt_out_may_return_and_changes_raise_the_version<L: 
     seen.push(version().await);
     scene.ledger.add_opt_outs(vec![opt_out(2)]).await.unwrap();
     assert_eq!(version().await, seen[1], "nothing changed");
-    let removed = scene.ledger.remove_opt_outs(removal(2, Some(OptOutScope::Everything))).await.unwrap();
+    let removed = scene.ledger.remove_opt_outs(removal(2, Some(OptOutScope::Marketing))).await.unwrap();
     assert_eq!(removed, [opt_out(2)]);
     seen.push(version().await);
     assert_eq!(list_entries(&scene).await, [for_campaign(2, "sale")]);
@@ -152,7 +170,7 @@ pub(super) async fn rows_are_skipped_with_a_reason_by_the_lease_holder<L: Ledger
     assert_eq!(excluded.find_reason(Row::new(4)), Some((RowState::Skipped, OPTED_OUT)));
     assert_eq!(excluded.find_reason(Row::new(2)), Some((RowState::Skipped, EXPIRED)));
     assert_eq!(
-        scene.ledger.load_suppressed_numbers("sale", false).await.unwrap().numbers.len(),
+        scene.ledger.load_suppressed_numbers("sale", SuppressionPolicy::default()).await.unwrap().numbers.len(),
         0,
         "the ledger's list is unchanged"
     );
@@ -167,10 +185,87 @@ pub(super) async fn run_is_suppressed_only_by_its_policy<L: Ledger>(scene: Scene
     assert_eq!(scene.begin_envelope(2, scene.mine).await, granted(1), "another campaign's opt-out");
     let scene = with_policy(scene, SuppressionPolicy { loopback: true, ..remote }).await;
     assert_eq!(scene.begin_envelope(1, scene.mine).await, out(&[2, 3]));
-    let scene = with_policy(scene, SuppressionPolicy::NONE).await;
+    let scene = with_policy(scene, SuppressionPolicy::SERVICE).await;
     assert_eq!(scene.begin_envelope(1, scene.mine).await, granted(1));
     let now = scene.reload_run().await;
-    assert_eq!(now.suppression, SuppressionPolicy::NONE);
+    assert_eq!(now.suppression, SuppressionPolicy::SERVICE);
+}
+
+pub(super) async fn scope_of_an_opt_out_decides_which_purpose_it_covers<L: Ledger>(scene: Scene<L>) {
+    let listed = vec![opt_out(2), from_all(3), for_campaign(4, "other")];
+    if let Err(LedgerError::NotUpgraded { .. }) = scene.ledger.add_opt_outs(listed.clone()).await {
+        assert_eq!(list_entries(&scene).await, [], "the previous version would ignore one of them");
+        return;
+    }
+    assert_eq!(list_entries(&scene).await, listed);
+    let service = SuppressionPolicy::SERVICE;
+    let mandatory = SuppressionPolicy { mandatory: true, ..service };
+    for (policy, expected) in [
+        (SuppressionPolicy::default(), &[2, 3, 4][..]),
+        (service, &[3]),
+        (mandatory, &[]),
+        (SuppressionPolicy { mandatory: true, ..SuppressionPolicy::default() }, &[2, 3, 4]),
+    ] {
+        assert_eq!(rows_suppressed_under(&scene, "other", policy).await.0, expected, "{policy:?}");
+    }
+    let removed = scene.ledger.remove_opt_outs(removal(3, Some(OptOutScope::Marketing))).await.unwrap();
+    assert_eq!(removed, [], "the opt-out from all messages stays");
+    let scene = with_policy(scene, service).await;
+    assert_eq!(scene.begin_envelope(1, scene.mine).await, Permit::OptedOut(vec![Row::new(3)]));
+    scene.ledger.add_opt_outs(vec![from_all(4)]).await.unwrap();
+    assert_eq!(scene.begin_envelope(2, scene.mine).await, Permit::OptedOut(vec![Row::new(4)]), "since the run began");
+    let scene = with_policy(scene, mandatory).await;
+    assert_eq!(scene.reload_run().await.suppression, mandatory);
+    assert_eq!(scene.begin_envelope(1, scene.mine).await, granted(1));
+}
+
+pub(super) async fn reply_opts_out_of_all_messages_once_all_processes_know<L: Ledger>(scene: Scene<L>) {
+    scene.begin_envelope(1, scene.mine).await;
+    let receipt = Receipt::new(ReceiptSource::Webhook, Status::Replied);
+    let opt_out = Some(from_all(2));
+    let new = NewReceipt { run: scene.run.key, row: Row::new(2), order: None, receipt, opt_out, opt_in: None };
+    scene.ledger.store_receipts(vec![new]).await.unwrap();
+    let listed = list_entries(&scene).await;
+    // The previous version, which shares the tables, knows only opt-outs from marketing.
+    assert!(listed == [from_all(2)] || listed == [super::suppression::opt_out(2)], "{listed:?}");
+}
+
+pub(super) async fn reply_ends_earlier_opt_outs_from_the_message_it_answers<L: Ledger>(scene: Scene<L>) {
+    let second = |second| Timestamp::from_second(second).unwrap();
+    scene.begin_envelope(1, scene.mine).await;
+    let at = |row, seconds| OptOut { at: second(seconds), ..opt_out(row) };
+    let others = [at(3, 10), OptOut { at: second(10), ..for_campaign(2, "other") }, on_loopback(2), at(2, 30)];
+    let imported = OptOut { source: imported(2, "a.csv").source, at: second(10), ..for_campaign(2, "sale") };
+    let listed = [others.to_vec(), vec![imported.clone()]].concat();
+    scene.ledger.add_opt_outs(listed).await.unwrap();
+    let version = suppressed_rows(&scene, "sale", false).await.1;
+    let start = |seconds, purpose| OptIn {
+        who: phone(2).into(),
+        campaign: "sale".into(),
+        purpose,
+        reach: OptOutReach::AllGateways,
+        reason: "answered START".into(),
+        source: "reply to sale@1, row 2".into(),
+        at: second(seconds),
+    };
+    let store = async |opt_out, opt_in| {
+        let receipt = Receipt::new(ReceiptSource::Webhook, Status::Replied);
+        let new = NewReceipt { run: scene.run.key, row: Row::new(2), order: None, receipt, opt_out, opt_in };
+        scene.ledger.store_receipts(vec![new]).await.unwrap();
+    };
+    store(None, Some(start(20, Purpose::Service))).await;
+    assert_eq!(suppressed_rows(&scene, "sale", false).await.1, version, "marketing is no service");
+    store(None, Some(start(20, Purpose::Marketing))).await;
+    assert_eq!(list_entries(&scene).await, others, "a later opt-out, another campaign and another number stay");
+    assert_eq!(suppressed_rows(&scene, "sale", false).await.1, version + 1);
+    let (by, why) = ("reply to sale@1, row 2".to_owned(), "answered START".to_owned());
+    let end = OptOutEnd { at: second(20), by, why };
+    let ended = scene.ledger.find_ended_opt_outs(phone(2)).await.unwrap();
+    assert_eq!(ended, [EndedOptOut { opt_out: imported, end }]);
+    // A repeated webhook ends no later opt-out.
+    store(None, Some(start(20, Purpose::Marketing))).await;
+    assert_eq!(list_entries(&scene).await, others);
+    assert_eq!(scene.ledger.find_ended_opt_outs(phone(3)).await.unwrap(), []);
 }
 
 pub(super) async fn run_with_the_current_list_version_is_not_checked_again<L: Ledger>(scene: Scene<L>) {

@@ -17,11 +17,11 @@ use crate::guards::RepeatHash;
 use crate::rate_limit::{InquiryRateLimit, inquiry_account_name, is_inquiry_account};
 use crate::rules::{
     caps_allow, check_deadline, check_lock, counts_for_caps, departure_time, find_capped_rows, find_exceeded_budget,
-    find_exceeded_day, find_refusal, id_candidates, list_refusals, next_draw_time, next_rows, takes_slot,
-    tighter_bound,
+    find_exceeded_day, find_refusal, find_rows_abroad, id_candidates, list_refusals, next_draw_time, next_rows,
+    takes_slot, tighter_bound,
 };
 use crate::{
-    AccountRateLimit, Allowance, BlockIds, BlockRequest, CAPPED, CampaignLock, CapQuery, Claim, DrawRefusal,
+    AccountRateLimit, Allowance, BlockIds, BlockRequest, CAPPED, COUNTRY, CampaignLock, CapQuery, Claim, DrawRefusal,
     EnvelopeRecord, Epoch, InquiryPermit, Intent, Lease, LedgerError, MessageOrigin, NewRowEvent, NewRun, NumberFilter,
     NumberSet, OPTED_OUT, Ownership, Permit, RetryOrder, RowSpan, RowState, RowUpdate, Run, RunEnd, RunFilter, RunId,
     RunProgress, RunUpdate, Settlement, SharedRun, SlotWait, StoredApprovalRule, share_budget,
@@ -293,6 +293,12 @@ impl LedgerContents {
         if let Some(late) = check_deadline(&intent, leaves) {
             return Ok(late);
         }
+        let abroad = find_rows_abroad(intent.bounds.as_deref(), &intent.rows);
+        if !abroad.is_empty() {
+            let stored = self.stored_run_mut(intent.lease.run)?;
+            abroad.iter().for_each(|row| stored.excluded.insert(*row, RowState::Skipped, COUNTRY));
+            return Ok(Permit::OutsideCountries(abroad));
+        }
         let capped = self.find_capped_rows(now, &intent)?;
         if !capped.is_empty() {
             let stored = self.stored_run_mut(intent.lease.run)?;
@@ -331,7 +337,8 @@ impl LedgerContents {
         }
     }
 
-    pub fn settle_envelope(&mut self, now: i64, settlement: Settlement) -> Result<(), LedgerError> {
+    pub fn settle_envelope(&mut self, now: i64, mut settlement: Settlement) -> Result<(), LedgerError> {
+        self.opt_outs.add_opt_outs(std::mem::take(&mut settlement.opt_outs));
         self.stored_run_mut(settlement.run)?.settle_envelope(parse_instant(now)?, settlement)
     }
 

@@ -13,10 +13,11 @@ use campaign_core::domain::{Addressee, Row};
 impl LedgerContents {
     pub fn store_receipts(&mut self, now: i64, receipts: Vec<NewReceipt>) -> Result<Vec<ReceiptOutcome>, LedgerError> {
         let at = Timestamp::from_millisecond(now.div_euclid(1_000)).unwrap_or(Timestamp::MAX);
-        let mut opted_out = Vec::new();
-        let keep = |NewReceipt { run, row, order, mut receipt, opt_out }| {
+        let (mut opted_out, mut opted_in) = (Vec::new(), Vec::new());
+        let keep = |NewReceipt { run, row, order, mut receipt, opt_out, opt_in }| {
             // An opt-out is recorded even if its receipt is not stored.
             opted_out.extend(opt_out);
+            opted_in.extend(opt_in);
             let stored = self.stored_run_mut(run)?;
             if stored.run.purged_at.is_some() {
                 return Ok(ReceiptOutcome::Known);
@@ -30,6 +31,7 @@ impl LedgerContents {
         };
         let receptions = receipts.into_iter().map(keep).collect();
         self.opt_outs.add_opt_outs(opted_out);
+        self.opt_outs.end_opt_outs(opted_in);
         receptions
     }
 

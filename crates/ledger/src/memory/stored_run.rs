@@ -12,8 +12,9 @@ use crate::rules::{
     Guard, counted_messages, counts_for_caps, envelope_spending, in_doubt_outcomes, merge_outcomes, owns_rows,
 };
 use crate::{
-    AskedRow, EnvelopeRecord, EnvelopeSummary, Epoch, ExcludedRows, Intent, Lease, LedgerError, NewRowEvent, NumberKey,
-    RowEvent, RowEvents, RowSpan, RowStates, Run, RunActivity, SentRow, Settlement, StoredReceipt,
+    AskedRow, ConsentEvidence, EnvelopeRecord, EnvelopeSummary, Epoch, ExcludedRows, Intent, Lease, LedgerError,
+    NewRowEvent, NumberKey, RowEvent, RowEvents, RowSpan, RowStates, Run, RunActivity, SentRow, Settlement,
+    StoredReceipt,
 };
 use campaign_core::calendar::DailyLimits;
 use campaign_core::domain::{Addressee, Row, Spending};
@@ -29,6 +30,8 @@ pub struct StoredRun {
     pub events: Vec<RowEvent>,
     pub inquiries: BTreeMap<Row, AskedRow>,
     pub receipts: BTreeMap<Row, Vec<StoredReceipt>>,
+    /// The evidence of consent, by row.
+    pub(super) consents: BTreeMap<Row, ConsentEvidence>,
     /// The last block of each place.
     pub(super) blocks: BTreeMap<u32, Lease>,
     /// The drawn shards since the run was sharded, in row order.
@@ -55,6 +58,7 @@ impl StoredRun {
             events: Vec::new(),
             inquiries: BTreeMap::new(),
             receipts: BTreeMap::new(),
+            consents: BTreeMap::new(),
             blocks: BTreeMap::new(),
             shares: Vec::new(),
             forgotten: RoaringBitmap::new(),
@@ -77,6 +81,7 @@ impl StoredRun {
             events,
             inquiries: _,
             receipts,
+            consents: _,
             blocks: _,
             shares: _,
             forgotten: _,

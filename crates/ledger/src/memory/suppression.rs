@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use roaring::{RoaringBitmap, RoaringTreemap};
 
 use super::contents::parse_instant;
@@ -9,17 +10,21 @@ use super::{LedgerContents, MemoryLedger};
 use crate::guards::{RepeatKey, is_expired};
 use crate::rules::{NumberErasure, PlaceRelease, check_repeat, forget_in_change, forget_in_receipt, time_since_sent};
 use crate::{
-    Additions, ForgetOrder, Forgetting, LedgerError, LedgerFuture, NumberKey, NumberSet, OPTED_OUT, OptOut, OptOutPage,
-    OptOutRemoval, Ownership, RemovalTarget, RepeatCheck, RepeatGuard, RepeatPlace, RowState, Run, RunId, SentRow,
-    StateCounts, SuppressedNumbers, SuppressionList,
+    Additions, ConsentBlock, ConsentEvidence, ConsentStore, EndedOptOut, ForgetOrder, Forgetting, LedgerError,
+    LedgerFuture, NumberKey, NumberSet, OPTED_OUT, OptIn, OptOut, OptOutEnd, OptOutPage, OptOutRemoval, Ownership,
+    RemovalTarget, RepeatCheck, RepeatGuard, RepeatPlace, RowSpan, RowState, Run, RunId, SentRow, StateCounts,
+    SuppressedNumbers, SuppressionList, SuppressionPolicy, rejection_source, reply_source,
 };
 use campaign_core::domain::{Addressee, Phone, Row};
+
+/// The reason for removing imported entries that a recipient's own opt-out replaces.
+const REPLACED_REASON: &str = "replaced by an opt-out of their own";
 
 /// The list with its version.
 #[derive(Clone, Debug, Default)]
 pub struct OptOutList {
-    /// All opt-outs, with `true` for active ones.
-    records: Vec<(OptOut, bool)>,
+    /// All opt-outs. Active ones have no end.
+    records: Vec<(OptOut, Option<OptOutEnd>)>,
     version: u64,
     /// The key for hashes of forgotten numbers.
     key: Option<NumberKey>,
@@ -41,8 +46,11 @@ impl OptOutList {
     /// Replaces a number by its hash, and adds an opt-out for the hash if there is none.
     pub(super) fn forget_number(&mut self, forgotten: NumberErasure, key: NumberKey, opt_out: OptOut) {
         self.key = Some(key);
-        for (known, _) in self.records.iter_mut().filter(|(known, _)| known.who == forgotten.phone.into()) {
+        for (known, end) in self.records.iter_mut().filter(|(known, _)| known.who == forgotten.phone.into()) {
             forgotten.erase_from_opt_out(known);
+            if let Some(OptOutEnd { at: _, by: _, why }) = end {
+                *why = forgotten.erase_from_text(why);
+            }
         }
         self.add_opt_outs(vec![OptOut { who: forgotten.addressee(), ..opt_out }]);
     }
@@ -61,7 +69,7 @@ impl OptOutList {
 
     /// The active opt-outs.
     fn iter_active(&self) -> impl Iterator<Item = &OptOut> {
-        self.records.iter().filter(|(_, in_force)| *in_force).map(|(opt_out, _)| opt_out)
+        self.records.iter().filter(|(_, end)| end.is_none()).map(|(opt_out, _)| opt_out)
     }
 
     /// Adds opt-outs.
@@ -69,10 +77,9 @@ impl OptOutList {
         let (few, mut additions) = (opt_outs.len() <= Additions::MAX_LISTED, Additions::default());
         for mut opt_out in opt_outs {
             opt_out.who = self.as_listed(opt_out.who);
-            for (_, in_force) in
-                self.records.iter_mut().filter(|(known, in_force)| *in_force && opt_out.replaces(known))
-            {
-                *in_force = false;
+            for (_, end) in self.records.iter_mut().filter(|(known, end)| end.is_none() && opt_out.replaces(known)) {
+                let (by, why) = (opt_out.source.to_string(), REPLACED_REASON.to_owned());
+                *end = Some(OptOutEnd { at: opt_out.at, by, why });
             }
             let known = self.iter_active().find(|known| known.covers(&opt_out)).cloned();
             match known {
@@ -82,7 +89,7 @@ impl OptOutList {
                 }
                 None => {
                     additions.added += 1;
-                    self.records.push((opt_out, true));
+                    self.records.push((opt_out, None));
                 }
             }
         }
@@ -90,7 +97,7 @@ impl OptOutList {
         additions
     }
 
-    fn remove_opt_outs(&mut self, removal: &OptOutRemoval) -> Vec<OptOut> {
+    fn remove_opt_outs(&mut self, at: Timestamp, removal: &OptOutRemoval) -> Vec<OptOut> {
         let who = match &removal.target {
             RemovalTarget::Number { phone, .. } => Some(self.as_listed((*phone).into())),
             RemovalTarget::Entries(_) => None,
@@ -102,20 +109,34 @@ impl OptOutList {
             RemovalTarget::Entries(entries) => entries.contains(opt_out),
         };
         let mut removed = Vec::new();
-        for (opt_out, in_force) in self.records.iter_mut().filter(|(opt_out, in_force)| *in_force && is_meant(opt_out))
-        {
-            *in_force = false;
+        let (by, why) = (removal.by.to_string(), removal.why.as_deref().unwrap_or_default().to_owned());
+        for (opt_out, end) in self.records.iter_mut().filter(|(opt_out, end)| end.is_none() && is_meant(opt_out)) {
+            *end = Some(OptOutEnd { at, by: by.clone(), why: why.clone() });
             removed.push(opt_out.clone());
         }
         self.version += u64::from(!removed.is_empty());
         removed
     }
 
+    /// Ends the opt-outs before these opt-ins.
+    pub(super) fn end_opt_outs(&mut self, opted_in: Vec<OptIn>) {
+        let mut ended = false;
+        for mut opt_in in opted_in {
+            opt_in.who = self.as_listed(opt_in.who);
+            for (_, end) in self.records.iter_mut().filter(|(known, end)| end.is_none() && opt_in.ends(known)) {
+                let (by, why) = (opt_in.source.to_string(), opt_in.reason.to_string());
+                *end = Some(OptOutEnd { at: opt_in.at, by, why });
+                ended = true;
+            }
+        }
+        self.version += u64::from(ended);
+    }
+
     /// The rows of an envelope whose recipients opted out of their run.
     pub(super) fn find_opted_out_rows(&self, run: &Run, rows: &[SentRow]) -> Vec<Row> {
         let is_out = |sent: &&SentRow| {
             let who = self.as_listed(sent.to);
-            self.iter_active().any(|out| out.who == who && run.suppression.is_suppressed_by(&run.campaign, out))
+            self.iter_active().any(|out| out.who == who && run.is_suppressed_by(out))
         };
         rows.iter().filter(is_out).map(|sent| sent.row).collect()
     }
@@ -127,7 +148,7 @@ impl SuppressionList for MemoryLedger {
     }
 
     fn remove_opt_outs(&self, removal: OptOutRemoval) -> LedgerFuture<'_, Vec<OptOut>> {
-        self.write_contents(move |contents, _| Ok(contents.opt_outs.remove_opt_outs(&removal)))
+        self.write_contents(move |contents, now| Ok(contents.opt_outs.remove_opt_outs(parse_instant(now)?, &removal)))
     }
 
     fn preview_additions<'a>(&'a self, opt_outs: &'a [OptOut]) -> LedgerFuture<'a, Additions> {
@@ -137,10 +158,14 @@ impl SuppressionList for MemoryLedger {
         })
     }
 
-    fn load_suppressed_numbers<'a>(&'a self, campaign: &'a str, loopback: bool) -> LedgerFuture<'a, SuppressedNumbers> {
+    fn load_suppressed_numbers<'a>(
+        &'a self,
+        campaign: &'a str,
+        policy: SuppressionPolicy,
+    ) -> LedgerFuture<'a, SuppressedNumbers> {
         self.read_contents(move |contents| {
             let list = &contents.opt_outs;
-            let held = list.iter_active().filter(|opt_out| opt_out.applies_to(campaign, loopback));
+            let held = list.iter_active().filter(|opt_out| policy.is_suppressed_by(campaign, opt_out));
             let numbers = held.map(|opt_out| opt_out.who.to_u64()).collect();
             SuppressedNumbers { version: list.version, numbers: NumberSet::new(numbers, list.key()) }
         })
@@ -153,12 +178,30 @@ impl SuppressionList for MemoryLedger {
         })
     }
 
+    fn count_opt_outs_from<'a>(&'a self, run: &'a str) -> LedgerFuture<'a, u64> {
+        self.read_contents(move |contents| {
+            let sources = [reply_source(run), rejection_source(run)];
+            let from_run =
+                contents.opt_outs.iter_active().filter(|opt_out| sources.iter().any(|of| **of == *opt_out.source));
+            from_run.map(|opt_out| opt_out.who.to_u64()).collect::<std::collections::BTreeSet<_>>().len() as u64
+        })
+    }
+
+    fn find_ended_opt_outs(&self, phone: Phone) -> LedgerFuture<'_, Vec<EndedOptOut>> {
+        self.read_contents(move |contents| {
+            let who = contents.opt_outs.as_listed(phone.into());
+            let of_number = contents.opt_outs.records.iter().filter(|(opt_out, _)| opt_out.who == who);
+            let ended = of_number.filter_map(|(opt_out, end)| Some((opt_out.clone(), end.clone()?)));
+            ended.map(|(opt_out, end)| EndedOptOut { opt_out, end }).collect()
+        })
+    }
+
     fn list_opt_outs(&self, behind: Option<i64>, at_most: u32) -> LedgerFuture<'_, OptOutPage> {
         self.read_contents(move |contents| {
             let behind = usize::try_from(behind.unwrap_or(0)).unwrap_or(0);
             let records = (1..).zip(&contents.opt_outs.records).skip(behind);
             let part: Vec<(i64, &OptOut)> = records
-                .filter(|(_, (_, in_force))| *in_force)
+                .filter(|(_, (_, end))| end.is_none())
                 .map(|(key, (opt_out, _))| (key, opt_out))
                 .take(at_most as usize)
                 .collect();
@@ -191,6 +234,7 @@ impl LedgerContents {
             decided.for_each(|event| forget_in_change(&mut event.change));
             let asked = stored.inquiries.iter_mut().filter(|(row, _)| about(row));
             asked.for_each(|(_, inquiry)| forgotten.erase_from_inquiry(inquiry));
+            stored.consents.retain(|row, _| !about(row));
             let out = stored.excluded.rows();
             (&rows - out).iter().for_each(|row| stored.excluded.insert(Row::new(row), RowState::Skipped, OPTED_OUT));
             stored.forgotten |= &rows;
@@ -254,6 +298,36 @@ impl Forgetting for MemoryLedger {
 
     fn overwrite_free_space(&self) -> LedgerFuture<'_, ()> {
         self.read_contents(|_| ())
+    }
+}
+
+impl ConsentStore for MemoryLedger {
+    fn keeps_consents(&self) -> bool {
+        true
+    }
+
+    fn keep_consents(&self, run: RunId, blocks: Vec<ConsentBlock>) -> LedgerFuture<'_, ()> {
+        self.write_contents(move |contents, _| contents.keep_consents(run, &blocks))
+    }
+
+    fn load_consents(&self, run: RunId, rows: RowSpan) -> LedgerFuture<'_, Vec<ConsentEvidence>> {
+        self.read_contents(move |contents| contents.list_consents(run, rows))
+    }
+}
+
+impl LedgerContents {
+    pub fn keep_consents(&mut self, run: RunId, blocks: &[ConsentBlock]) -> Result<(), LedgerError> {
+        let stored = self.stored_run_mut(run)?;
+        for block in blocks {
+            let evidence = block.span().into_iter().flat_map(|span| block.list_evidence(span));
+            stored.consents.extend(evidence.map(|evidence| (evidence.row, evidence)));
+        }
+        Ok(())
+    }
+
+    pub fn list_consents(&self, run: RunId, rows: RowSpan) -> Vec<ConsentEvidence> {
+        let Ok(stored) = self.stored_run(run) else { return Vec::new() };
+        stored.consents.range(rows.first..=rows.last).map(|(_, evidence)| evidence.clone()).collect()
     }
 }
 

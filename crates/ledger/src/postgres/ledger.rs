@@ -142,6 +142,16 @@ impl PostgresLedger {
         self.database.version.load(Ordering::Relaxed) >= opening::WITH_REPEATS
     }
 
+    /// Whether the tables have a place for evidence of consent; those of the previous version do not.
+    pub(super) fn keeps_consents(&self) -> bool {
+        self.database.version.load(Ordering::Relaxed) >= opening::WITH_CONSENTS
+    }
+
+    /// Whether every process that uses the tables knows opt-outs from all messages. Until the upgrade, some do not.
+    pub(super) fn keeps_scopes(&self) -> bool {
+        self.database.version.load(Ordering::Relaxed) >= opening::WITH_SCOPES
+    }
+
     /// Sets a callback that receives the duration of each commit, including the wait for other processes.
     #[must_use]
     pub fn with_commit_callback(self, on_commit: CommitCallback) -> Self {

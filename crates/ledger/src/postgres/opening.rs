@@ -218,6 +218,31 @@ const FIFTH: &str = "
     CREATE TABLE repeat_key (key BYTEA NOT NULL);
 ";
 
+/// Evidence of consent, packed by rows.
+const SIXTH: &str = "
+    CREATE TABLE consents (
+        run BIGINT NOT NULL REFERENCES runs (key),
+        first_row BIGINT NOT NULL,
+        last_row BIGINT NOT NULL,
+        records BYTEA NOT NULL,
+        sum BIGINT NOT NULL,
+        PRIMARY KEY (run, first_row)
+    );
+";
+
+/// First version with evidence of consent.
+pub(super) const WITH_CONSENTS: i64 = 6;
+
+/// Opt-outs from all messages, and runs that must arrive. Runs planned before are checked against the list again. The
+/// opt-outs because of a run are counted while it is sent.
+const SEVENTH: &str = "
+    UPDATE opt_out_list SET version = version + 1;
+    CREATE INDEX opt_outs_by_source ON opt_outs (source) WHERE removed_at IS NULL;
+";
+
+/// First version with opt-outs from all messages.
+pub(super) const WITH_SCOPES: i64 = 7;
+
 /// First version with recent single messages.
 pub(super) const WITH_REPEATS: i64 = 5;
 
@@ -233,7 +258,7 @@ pub(super) const WITH_FIGURES: i64 = 2;
 pub(super) const WITH_SERVER: i64 = 2;
 
 /// The version of the tables that this program creates.
-pub(super) const NEWEST: i64 = 5;
+pub(super) const NEWEST: i64 = 7;
 
 /// All migrations in order.
 fn migrations() -> Vec<Migration> {
@@ -243,6 +268,8 @@ fn migrations() -> Vec<Migration> {
         ("channels of pipelines", THIRD),
         ("approval rules of accounts", FOURTH),
         ("recent single messages", FIFTH),
+        ("evidence of consent", SIXTH),
+        ("scopes of opt-outs", SEVENTH),
     ];
     let migration = |(version, (what, sql)): (i64, (&'static str, &'static str))| {
         Migration::new(version, what.into(), MigrationType::Simple, sql.into_sql_str(), false)
@@ -288,7 +315,7 @@ mod tests {
     fn newest_version_is_the_last_migration() {
         assert_eq!(migrations().last().map(|step| step.version), Some(NEWEST));
         assert!(
-            [WITH_FIGURES, WITH_SERVER, WITH_CHAINS, WITH_APPROVAL_RULES, WITH_REPEATS]
+            [WITH_FIGURES, WITH_SERVER, WITH_CHAINS, WITH_APPROVAL_RULES, WITH_REPEATS, WITH_CONSENTS, WITH_SCOPES]
                 .iter()
                 .all(|version| (1..=NEWEST).contains(version))
         );

@@ -16,10 +16,10 @@ use super::{opening, transaction};
 use crate::conformance::cluster::Cluster;
 use crate::conformance::scene::{Scene, accepted, new_run, run_end, single_intent};
 use crate::{
-    Intent, Ledger as _, LedgerError, LedgerMaintenance as _, Permit, RepeatCheck, RepeatGuard as _, RowSpan, RunEnd,
-    RunFilter, ShardDraw, ShardStore as _, ShardWorker, SqliteLedger,
+    ConsentBlockBuilder, ConsentStore as _, Intent, Ledger as _, LedgerError, LedgerMaintenance as _, Permit,
+    RepeatCheck, RepeatGuard as _, RowSpan, RunEnd, RunFilter, ShardDraw, ShardStore as _, ShardWorker, SqliteLedger,
 };
-use campaign_core::domain::{OperationKind, Status};
+use campaign_core::domain::{ConsentCells, OperationKind, Row, Status};
 
 impl PostgresLedger {
     /// Creates a ledger with the tables of the previous version.
@@ -224,24 +224,42 @@ async fn previous_tables_are_used_until_upgraded() {
     let address = PostgresAddress::parse(&cluster.database()).unwrap();
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(PostgresLedger::upgrade_tables(&address).await.unwrap(), None, "there is no ledger");
-    let at_work = PostgresLedger::open_previous_version(&address, folder.path()).await.unwrap();
-    let has_repeats = async || {
+    let before = opening::WITH_REPEATS - 1;
+    let at_work = PostgresLedger::open_of_version(&address, folder.path(), before).await.unwrap();
+    let has_table = async |name: &str| {
         let mut reader = at_work.reader().await.unwrap();
-        let table = "SELECT to_regclass('campaign.repeats') IS NOT NULL";
-        let there: bool = scalar(table).fetch_one(&mut *reader).await.unwrap();
+        let there: bool = scalar("SELECT to_regclass('campaign.' || $1) IS NOT NULL")
+            .bind(name.to_owned())
+            .fetch_one(&mut *reader)
+            .await
+            .unwrap();
         there
     };
     let opened_again = PostgresLedger::open(&address, folder.path()).await.unwrap();
-    assert!(!has_repeats().await && !opened_again.keeps_repeats() && opened_again.keeps_approval_rules());
+    assert!(!has_table("repeats").await && !has_table("consents").await);
+    assert!(!opened_again.keeps_repeats() && !opened_again.keeps_consents() && !opened_again.keeps_scopes());
+    assert!(opened_again.keeps_approval_rules());
     let take = async |ledger: &PostgresLedger| ledger.take_repeat_place(b"380 Hi".to_vec(), false).await.unwrap();
     assert_eq!(take(&opened_again).await, RepeatCheck::Unavailable);
+    let run = at_work.create_run(&new_run(1)).await.unwrap().key;
+    let load = async |ledger: &PostgresLedger| {
+        ledger.load_consents(run, RowSpan { first: Row::FIRST, last: Row::new(9) }).await.unwrap().len()
+    };
+    assert_eq!(load(&opened_again).await, 0);
     assert_eq!(PostgresLedger::upgrade_tables(&address).await.unwrap(), Some(true));
-    assert!(has_repeats().await);
+    assert!(has_table("repeats").await && has_table("consents").await);
     assert!(at_work.check_writable().await.is_ok(), "a process with an open ledger continues");
-    assert!(at_work.keeps_repeats(), "it uses the available columns");
+    assert!(
+        at_work.keeps_repeats() && at_work.keeps_consents() && at_work.keeps_scopes(),
+        "it uses the available tables"
+    );
     assert!(matches!(take(&at_work).await, RepeatCheck::Taken(_)));
+    let mut consents = ConsentBlockBuilder::default();
+    consents.add_row(Row::new(2), ConsentCells::default());
+    at_work.keep_consents(run, vec![consents.build()]).await.unwrap();
     opened_again.check_writable().await.unwrap();
     assert!(matches!(take(&opened_again).await, RepeatCheck::Repeated(_)));
+    assert_eq!(load(&opened_again).await, 1);
     assert_eq!(PostgresLedger::upgrade_tables(&address).await.unwrap(), Some(false));
 }
 

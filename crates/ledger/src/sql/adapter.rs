@@ -12,7 +12,7 @@ use super::runs::{self, InitialRunState};
 use super::statement::{StatementError, read_ledger};
 use super::writer::ChangeWork;
 use super::{approvals, contacts, envelopes, events, forgetting, guards, limits};
-use crate::earlier_versions::rewrite_event;
+use crate::earlier_versions::{rewrite_event, rewrite_opt_out};
 use crate::rules::check_lock;
 use crate::{
     Allowance, AskedRow, BlockRequest, CampaignLock, CampaignLockInfo, Claim, Copies, CopiesPurpose, DamagedRun,
@@ -25,7 +25,7 @@ use campaign_core::domain::{Chain, LOOPBACK};
 
 impl Ledger for Adapter {
     fn create_run<'a>(&'a self, new: &'a NewRun) -> LedgerFuture<'a, Run> {
-        let new = new.clone();
+        let new = NewRun { suppression: self.storable_policy(new.suppression), ..new.clone() };
         Box::pin(async move {
             self.ensure_sendable().await?;
             self.write(move |connection, _| {
@@ -139,7 +139,8 @@ impl Ledger for Adapter {
         Box::pin(async move {
             self.ensure_sendable().await?;
             let (place, lock) = blocks::lock_first_vacant_place(self, &shared.campaign, &shared.account).await?;
-            let (shared, epoch, random) = (shared.clone(), Epoch(rand::random()), rand::random());
+            let shared = SharedRun { suppression: self.storable_policy(shared.suppression), ..shared.clone() };
+            let (epoch, random) = (Epoch(rand::random()), rand::random());
             let draw = BlockDraw { shared, wanted, place, epoch, random };
             let drawn =
                 self.write(move |connection, now| Box::pin(blocks::draw_block(connection, now, draw.clone()))).await?;
@@ -191,7 +192,10 @@ impl Ledger for Adapter {
         self.holds_lease(lease.epoch)
     }
 
-    fn settle_envelope(&self, settlement: Settlement) -> LedgerFuture<'_, ()> {
+    fn settle_envelope(&self, mut settlement: Settlement) -> LedgerFuture<'_, ()> {
+        if !self.keeps_scopes() {
+            settlement.opt_outs.iter_mut().for_each(rewrite_opt_out);
+        }
         let settlement = Arc::new(settlement);
         Box::pin(self.write_batched(|kept| ChangeWork::Settle(settlement, kept)))
     }

@@ -26,7 +26,7 @@ use crate::{
     Allowance, Claim, EnvelopeRecord, EnvelopeSummary, Epoch, ExcludedRows, Intent, Lease, LedgerError, OPTED_OUT,
     Permit, RowSpan, RowStates, RunActivity, RunId, SentRow, Settlement, SlotWait,
 };
-use campaign_core::domain::{Addressee, OperationOutcome, Purpose, Row};
+use campaign_core::domain::{Addressee, OperationOutcome, Row};
 
 /// Selects the envelopes of a run in a range of numbers.
 ///
@@ -198,7 +198,7 @@ pub(super) async fn insert_intents(
         "))
              AND (opt_outs = (SELECT version FROM opt_out_list) OR (shared AND purpose IS NULL) OR purpose = ",
     );
-    statement.push_bind(Purpose::Service.name()).push(" OR ").push_bind(list_checked);
+    statement.push_bind(runs::MANDATORY).push(" OR ").push_bind(list_checked);
     statement.push(") RETURNING envelope, (SELECT not_before FROM accounts WHERE name = ").push_bind(&*account.name);
     statement.push("), EXISTS (SELECT 1 FROM contacts_kept JOIN runs USING (loopback) WHERE runs.key = ");
     statement.push_bind(run).push(")");
@@ -215,7 +215,7 @@ pub(super) async fn settle_envelope(
     now: Now,
     settlement: Arc<Settlement>,
 ) -> Result<(), StatementError> {
-    let Settlement { run, envelope, outcomes, evidence } = &*settlement;
+    let Settlement { run, envelope, outcomes, evidence, opt_outs: _ } = &*settlement;
     let (run, envelope) = (*run, *envelope);
     let settled = PackedOutcomes::new(run, envelope, now, outcomes)?;
     let changed = query(concat!(
@@ -403,6 +403,9 @@ pub(super) async fn settle_batch(
     now: Now,
     settlements: &[Arc<Settlement>],
 ) -> Result<(), StatementError> {
+    for settlement in settlements.iter().filter(|settlement| !settlement.opt_outs.is_empty()) {
+        suppression::insert_opt_outs(connection, &settlement.opt_outs).await?;
+    }
     let named = |settlement: &Settlement| (settlement.run, settlement.envelope);
     let different: HashSet<_> = settlements.iter().map(|settlement| named(settlement)).collect();
     let settled = match different.len() == settlements.len() && settlements.len() > 1 {

@@ -11,7 +11,7 @@ use super::envelope_records::{EnvelopeHeader, PackedOutcomes, read_row_span};
 use super::envelopes::envelope_from_row;
 use super::runs::{self, timestamp_from_micros};
 use super::statement::{Now, StatementError, query, read_ledger, read_u32, scalar};
-use super::{blocks, contacts, events, guards, limits, receipts, suppression};
+use super::{blocks, consents, contacts, events, guards, limits, receipts, suppression};
 use crate::encoding::Checksum;
 use crate::encoding::{pack_list, unpack_list};
 use crate::rules::NumberErasure;
@@ -23,7 +23,12 @@ use campaign_core::domain::{Addressee, Phone, Row};
 
 impl Forgetting for Adapter {
     fn forget_number(&self, order: ForgetOrder) -> LedgerFuture<'_, ()> {
-        Box::pin(self.write(move |connection, now| Box::pin(forget_recipient(connection, now, order.clone()))))
+        let with_consents = self.keeps_consents();
+        Box::pin(
+            self.write(move |connection, now| {
+                Box::pin(forget_recipient(connection, now, order.clone(), with_consents))
+            }),
+        )
     }
 
     fn list_rows_to_forget(&self) -> LedgerFuture<'_, Vec<(RunId, RoaringBitmap)>> {
@@ -31,8 +36,17 @@ impl Forgetting for Adapter {
     }
 
     fn purge_run(&self, counted: Run, counts: StateCounts, parts: u64) -> LedgerFuture<'_, Ownership> {
+        let with_consents = self.keeps_consents();
         Box::pin(self.write(move |connection, now| {
-            Box::pin(purge_run(connection, now, counted.clone(), (counts.clone(), parts)))
+            let (counted, counts) = (counted.clone(), counts.clone());
+            Box::pin(async move {
+                let run = counted.key;
+                let purged = purge_run(&mut *connection, now, counted, (counts, parts)).await?;
+                if with_consents && purged == Ownership::Held {
+                    consents::delete_consents(connection, run).await?;
+                }
+                Ok(purged)
+            })
         }))
     }
 
@@ -61,7 +75,12 @@ pub(super) async fn load_number_key(reader: &mut Connection) -> Result<Option<Nu
     Ok(key.map(whole).transpose().map_err(damaged)?)
 }
 
-async fn forget_recipient(connection: &mut Connection, now: Now, order: ForgetOrder) -> Result<(), StatementError> {
+async fn forget_recipient(
+    connection: &mut Connection,
+    now: Now,
+    order: ForgetOrder,
+    with_consents: bool,
+) -> Result<(), StatementError> {
     let ForgetOrder { phone, rows, opt_out } = order;
     let key = load_or_create_key(connection).await?;
     let forgotten = NumberErasure { phone, stays: key.hash_number(phone) };
@@ -71,6 +90,9 @@ async fn forget_recipient(connection: &mut Connection, now: Now, order: ForgetOr
         receipts::forget_in_receipts(connection, *run, rows).await?;
         contacts::forget_in_contacts(connection, *run, rows, forgotten).await?;
         events::forget_in_events(connection, *run, rows, forgotten).await?;
+        if with_consents {
+            consents::forget_in_consents(connection, *run, rows).await?;
+        }
         let out = events::load_skipped_rows(&mut *connection, *run).await?.rows();
         let mut more = ExcludedRows::default();
         (rows - out).iter().for_each(|row| more.insert(Row::new(row), RowState::Skipped, OPTED_OUT));

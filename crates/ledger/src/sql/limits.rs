@@ -22,8 +22,8 @@ use crate::rules::{
     tighter_bound,
 };
 use crate::{
-    AccountRateLimit, Allowance, Bound, CAPPED, ExcludedRows, InquiryPermit, Intent, LedgerError, NewRowEvent, Permit,
-    Run, RunId, SlotWait,
+    AccountRateLimit, Allowance, Bound, CAPPED, COUNTRY, ExcludedRows, InquiryPermit, Intent, LedgerError, NewRowEvent,
+    Permit, Run, RunId, SlotWait,
 };
 use campaign_core::calendar::DailyLimits;
 use campaign_core::domain::{Budget, OperationOutcome, Spending};
@@ -36,6 +36,11 @@ pub(super) async fn apply_bounds(
     intent: &Intent,
     departs_at: Timestamp,
 ) -> Result<Option<Permit>, StatementError> {
+    let abroad = rules::find_rows_abroad(intent.bounds.as_deref(), &intent.rows);
+    if !abroad.is_empty() {
+        events::insert_skipped_rows(connection, run.key, &ExcludedRows::from_skipped(&abroad, COUNTRY)).await?;
+        return Ok(Some(Permit::OutsideCountries(abroad)));
+    }
     let capped = contacts::find_rows_over_cap(connection, now, run, intent).await?;
     if !capped.is_empty() {
         events::insert_skipped_rows(connection, run.key, &ExcludedRows::from_skipped(&capped, CAPPED)).await?;

@@ -7,7 +7,7 @@ use sqlx::Row as _;
 use super::dialect::{self, Adapter, Connection, Record};
 use super::runs::timestamp_from_micros;
 use super::statement::{StatementError, capture_damage, query, read_ledger, read_lossy};
-use super::{approvals, forgetting, limits, notifications, schedules};
+use super::{approvals, consents, forgetting, limits, notifications, schedules};
 use crate::{
     AccountRateLimit, Backup, DamagedRecord, LedgerError, LedgerFuture, LedgerMaintenance, LedgerProperties, RecordKind,
 };
@@ -28,7 +28,9 @@ impl LedgerMaintenance for Adapter {
     }
 
     fn list_damaged_records(&self) -> LedgerFuture<'_, Vec<DamagedRecord>> {
-        Box::pin(async move { read_ledger!(self, find_damaged_records, self.keeps_approval_rules()) })
+        Box::pin(
+            async move { read_ledger!(self, find_damaged_records, self.keeps_approval_rules(), self.keeps_consents()) },
+        )
     }
 
     fn list_rate_limits(&self) -> LedgerFuture<'_, Vec<(String, AccountRateLimit)>> {
@@ -70,10 +72,12 @@ const SELECT_ALL_USES: &str = "
     SELECT approvals.*, used.at AS used_at, used.run AS used_run, used.sum AS used_sum FROM approvals
     LEFT JOIN approval_uses used ON used.token = approvals.token ORDER BY approvals.key, used.key";
 
-/// Finds damaged records outside runs and the suppression list; approval rules only if the tables have them.
+/// Finds damaged records outside runs and the suppression list; approval rules and evidence of consent only if the
+/// tables have them.
 pub(super) async fn find_damaged_records(
     reader: &mut Connection,
     with_rules: bool,
+    with_consents: bool,
 ) -> Result<Vec<DamagedRecord>, StatementError> {
     let mut damaged = Vec::new();
     for row in fetch_rows(reader, "SELECT * FROM schedules ORDER BY name").await? {
@@ -107,6 +111,10 @@ pub(super) async fn find_damaged_records(
     for row in fetch_rows(reader, "SELECT * FROM notifications ORDER BY key").await? {
         let what = format!("notification {}", row.try_get::<i64, _>("key")?);
         record_damage(&mut damaged, check_notification(&row), what, RecordKind::Notification)?;
+    }
+    let blocks = if with_consents { consents::find_damaged_blocks(&mut *reader).await? } else { Vec::new() };
+    for (record, damage) in blocks {
+        record_damage(&mut damaged, damage, record, RecordKind::Consent)?;
     }
     let (rates, numbers) = (limits::list_paces(&mut *reader).await, forgetting::load_number_key(reader).await);
     record_damage(&mut damaged, rates, "the rate limit of an account".to_owned(), RecordKind::Account)?;

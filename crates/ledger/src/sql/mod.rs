@@ -6,6 +6,7 @@
 mod adapter;
 mod approvals;
 mod blocks;
+mod consents;
 mod contacts;
 mod envelope_records;
 mod envelopes;

@@ -13,7 +13,7 @@ use sqlx::{QueryBuilder, Row as _};
 use super::dialect::{Adapter, Connection, Database, Record, json_elements};
 use super::statement::{self, Now, StatementError, query, read_ledger, scalar};
 use super::{envelopes, runs, suppression};
-use crate::earlier_versions::rewrite_receipt;
+use crate::earlier_versions::{rewrite_opt_out, rewrite_receipt};
 use crate::encoding::Checksum;
 use crate::encoding::{pack_list, unpack_list};
 use crate::receipts::add_receipt;
@@ -32,6 +32,9 @@ impl ReceiptStore for Adapter {
     fn store_receipts(&self, mut receipts: Vec<NewReceipt>) -> LedgerFuture<'_, Vec<ReceiptOutcome>> {
         if !self.keeps_chains() {
             receipts.iter_mut().for_each(rewrite_receipt);
+        }
+        if !self.keeps_scopes() {
+            receipts.iter_mut().filter_map(|new| new.opt_out.as_mut()).for_each(rewrite_opt_out);
         }
         Box::pin(self.write(move |connection, now| Box::pin(store_receipts(connection, now, receipts.clone()))))
     }
@@ -75,10 +78,11 @@ async fn store_receipts(
     let mut chunks: BTreeMap<i64, Vec<(usize, NewReceipt)>> = BTreeMap::new();
     let forgotten = find_forgotten_rows(connection, &receipts).await?;
     let purged = find_purged_runs(connection, &receipts).await?;
-    let mut opted_out = Vec::new();
+    let (mut opted_out, mut opted_in) = (Vec::new(), Vec::new());
     for (index, mut new) in receipts.into_iter().enumerate() {
         // An opt-out is recorded even if its receipt is not stored.
         opted_out.extend(new.opt_out.take());
+        opted_in.extend(new.opt_in.take());
         if purged.contains(&new.run) {
             continue;
         }
@@ -92,7 +96,7 @@ async fn store_receipts(
     let known = ReceiptChunk::load_chunks(&mut *connection, chunks.keys().copied()).await?;
     for (mut chunk, (_, new)) in known.into_iter().zip(chunks) {
         let before = chunk.kept;
-        for (index, NewReceipt { run, row, order, receipt, opt_out: _ }) in new {
+        for (index, NewReceipt { run, row, order, receipt, opt_out: _, opt_in: _ }) in new {
             receptions[index] = chunk.add_receipt(row, StoredReceipt { order, at, receipt });
             if receptions[index] == ReceiptOutcome::Stored {
                 *runs.entry(run).or_default() += 1;
@@ -105,6 +109,9 @@ async fn store_receipts(
     }
     if !opted_out.is_empty() {
         suppression::insert_opt_outs(connection, &opted_out).await?;
+    }
+    if !opted_in.is_empty() {
+        suppression::end_opt_outs(connection, opted_in).await?;
     }
     for (run, kept) in runs {
         query("UPDATE runs SET receipts = receipts + $1 WHERE key = $2")

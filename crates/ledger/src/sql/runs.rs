@@ -70,7 +70,7 @@ pub(super) async fn insert_run(
     .bind(progress)
     .bind(stage == InitialRunState::Shared)
     .bind(&new.file)
-    .bind(new.suppression.purpose.name())
+    .bind(stored_purpose(new.suppression))
     .bind(new.suppression.loopback)
     .bind(to_signed(new.suppression.version))
     .fetch_one(&mut *connection)
@@ -370,15 +370,26 @@ fn sharding_from_row(row: &Record) -> Result<Option<Sharding>, StatementError> {
     Ok(terms.zip(id).map(|(terms, id)| Sharding { terms, id, by, proven }))
 }
 
+/// The column `purpose` of service messages that must arrive.
+pub(super) const MANDATORY: &str = "mandatory";
+
+/// The column `purpose` of a run with this policy.
+fn stored_purpose(policy: SuppressionPolicy) -> &'static str {
+    if policy.ignores_list() { MANDATORY } else { policy.purpose.name() }
+}
+
 /// The suppression policy of a run. Earlier versions stored none for campaigns and single messages.
 fn read_suppression_terms(row: &Record) -> Result<SuppressionPolicy, StatementError> {
-    let purpose = match row.try_get::<Option<&str>, _>("purpose")? {
+    let stored = row.try_get::<Option<&str>, _>("purpose")?;
+    let purpose = match stored {
+        Some(MANDATORY) => Purpose::Service,
         Some(name) => parse_name(name)?,
         None if row.try_get("shared")? => Purpose::Service,
         None => Purpose::Marketing,
     };
     Ok(SuppressionPolicy {
         purpose,
+        mandatory: stored == Some(MANDATORY),
         loopback: row.try_get("loopback")?,
         version: to_unsigned(row.try_get("opt_outs")?),
     })

@@ -33,7 +33,8 @@ impl ScheduleStore for Adapter {
         key: &'a OccurrenceKey,
         at: Timestamp,
     ) -> LedgerFuture<'a, Option<Run>> {
-        let (new, key) = (new.clone(), key.clone());
+        let new = NewRun { suppression: self.storable_policy(new.suppression), ..new.clone() };
+        let key = key.clone();
         Box::pin(async move {
             self.ensure_sendable().await?;
             self.write(move |connection, _| Box::pin(fire_occurrence(connection, new.clone(), key.clone(), at))).await

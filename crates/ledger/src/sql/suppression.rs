@@ -16,8 +16,9 @@ use super::statement::{Now, StatementError, query, read_ledger, scalar};
 use crate::encoding::Checksum;
 use crate::rules::NumberErasure;
 use crate::{
-    Additions, LedgerError, LedgerFuture, NumberKey, NumberSet, OptOut, OptOutPage, OptOutReach, OptOutRemoval,
-    OptOutScope, RemovalTarget, Run, SentRow, SuppressedNumbers, SuppressionList,
+    Additions, EndedOptOut, LedgerError, LedgerFuture, NumberKey, NumberSet, OptIn, OptOut, OptOutEnd, OptOutPage,
+    OptOutReach, OptOutRemoval, OptOutScope, RemovalTarget, Run, SentRow, SuppressedNumbers, SuppressionList,
+    SuppressionPolicy, rejection_source, reply_source,
 };
 use campaign_core::domain::{Addressee, ForgottenNumber, Phone, Row};
 
@@ -29,6 +30,10 @@ const SELECT_VERSION: &str = "SELECT version FROM opt_out_list";
 
 impl SuppressionList for Adapter {
     fn add_opt_outs(&self, opt_outs: Vec<OptOut>) -> LedgerFuture<'_, Additions> {
+        if !self.keeps_scopes() && opt_outs.iter().any(|opt_out| opt_out.scope == OptOutScope::All) {
+            let path = self.place.to_string();
+            return Box::pin(async move { Err(LedgerError::NotUpgraded { path }) });
+        }
         let opt_outs = Arc::new(opt_outs);
         Box::pin(self.write(move |connection, _| {
             let opt_outs = Arc::clone(&opt_outs);
@@ -48,16 +53,36 @@ impl SuppressionList for Adapter {
         Box::pin(async move { read_ledger!(self, count_additions, opt_outs) })
     }
 
-    fn load_suppressed_numbers<'a>(&'a self, campaign: &'a str, loopback: bool) -> LedgerFuture<'a, SuppressedNumbers> {
-        Box::pin(async move { read_ledger!(self, load_opted_out_numbers, campaign, loopback) })
+    fn load_suppressed_numbers<'a>(
+        &'a self,
+        campaign: &'a str,
+        policy: SuppressionPolicy,
+    ) -> LedgerFuture<'a, SuppressedNumbers> {
+        Box::pin(async move { read_ledger!(self, load_opted_out_numbers, campaign, policy) })
     }
 
     fn find_opt_outs(&self, phone: Phone) -> LedgerFuture<'_, Vec<OptOut>> {
         Box::pin(async move { read_ledger!(self, find_by_phone, phone) })
     }
 
+    fn count_opt_outs_from<'a>(&'a self, run: &'a str) -> LedgerFuture<'a, u64> {
+        Box::pin(async move { read_ledger!(self, count_by_run, run) })
+    }
+
+    fn find_ended_opt_outs(&self, phone: Phone) -> LedgerFuture<'_, Vec<EndedOptOut>> {
+        Box::pin(async move { read_ledger!(self, find_ended_by_phone, phone) })
+    }
+
     fn list_opt_outs(&self, behind: Option<i64>, at_most: u32) -> LedgerFuture<'_, OptOutPage> {
         Box::pin(async move { read_ledger!(self, list_opt_outs, behind, at_most) })
+    }
+}
+
+impl Adapter {
+    /// A policy that every process that uses the tables can read. The previous version ignores the list for all service
+    /// messages.
+    pub(super) fn storable_policy(&self, policy: SuppressionPolicy) -> SuppressionPolicy {
+        SuppressionPolicy { mandatory: policy.mandatory && self.keeps_scopes(), ..policy }
     }
 }
 
@@ -174,7 +199,7 @@ pub(super) async fn insert_opt_outs(
 /// A list entry as a JSON parameter.
 fn opt_out_to_json(opt_out: &OptOut) -> serde_json::Value {
     let OptOut { who, scope, reach, reason, source, at } = opt_out;
-    let (campaign, loopback) = (scope.campaign().unwrap_or(""), i64::from(*reach == OptOutReach::LoopbackGateways));
+    let (campaign, loopback) = (stored_scope(scope), i64::from(*reach == OptOutReach::LoopbackGateways));
     let sum =
         OptOutColumns { phone: to_signed(who.to_u64()), campaign, loopback, reason, source, at: at.as_microsecond() }
             .checksum();
@@ -208,6 +233,25 @@ async fn remove_opt_outs(
         bump_version(connection).await?;
     }
     Ok(removed)
+}
+
+/// Ends the opt-outs before these opt-ins. The records stay, with the messages that the recipients answered.
+pub(super) async fn end_opt_outs(connection: &mut Connection, mut opted_in: Vec<OptIn>) -> Result<(), StatementError> {
+    if let Some(forgotten) = HashedOptOuts::load_if_any(connection).await? {
+        opted_in.iter_mut().for_each(|opt_in| opt_in.who = forgotten.resolve_addressee(opt_in.who));
+    }
+    let mut ended = false;
+    for record in &select_records(connection, opted_in.iter().map(|opt_in| opt_in.who)).await? {
+        let known = opt_out_from_row(record)?;
+        if let Some(OptIn { reason, source, at, .. }) = opted_in.iter().find(|opt_in| opt_in.ends(&known)) {
+            mark_removed(connection, Now(at.as_microsecond()), record, source, reason).await?;
+            ended = true;
+        }
+    }
+    if ended {
+        bump_version(connection).await?;
+    }
+    Ok(())
 }
 
 /// Selects the active records of a number, for one scope or all of them.
@@ -287,7 +331,7 @@ pub(super) async fn find_opted_out_rows(
     let listed = find_by_addressees(connection, rows.iter().map(as_listed)).await?;
     let held = |sent: &&SentRow| {
         let who = as_listed(sent);
-        listed.iter().any(|out| out.who == who && run.suppression.is_suppressed_by(&run.campaign, out))
+        listed.iter().any(|out| out.who == who && run.is_suppressed_by(out))
     };
     Ok(rows.iter().filter(held).map(|sent| sent.row).collect())
 }
@@ -297,6 +341,36 @@ async fn find_by_phone(reader: &mut Connection, phone: Phone) -> Result<Vec<OptO
     let forgotten = HashedOptOuts::load_if_any(reader).await?;
     let who = forgotten.map_or(phone.into(), |forgotten| forgotten.resolve_addressee(phone.into()));
     find_by_addressees(reader, [who].into_iter()).await
+}
+
+/// Counts the numbers that opted out because of a run.
+async fn count_by_run(reader: &mut Connection, run: &str) -> Result<u64, StatementError> {
+    let count: i64 =
+        scalar("SELECT count(DISTINCT phone) FROM opt_outs WHERE removed_at IS NULL AND (source = $1 OR source = $2)")
+            .bind(reply_source(run))
+            .bind(rejection_source(run))
+            .fetch_one(reader)
+            .await?;
+    Ok(to_unsigned(count))
+}
+
+/// The entries of a number that are no longer on the list, oldest first.
+async fn find_ended_by_phone(reader: &mut Connection, phone: Phone) -> Result<Vec<EndedOptOut>, StatementError> {
+    let forgotten = HashedOptOuts::load_if_any(reader).await?;
+    let who = forgotten.map_or(phone.into(), |forgotten| forgotten.resolve_addressee(phone.into()));
+    let rows = query("SELECT * FROM opt_outs WHERE removed_at IS NOT NULL AND phone = $1 ORDER BY key")
+        .bind(to_signed(who.to_u64()))
+        .fetch_all(reader)
+        .await?;
+    let read = |row: &Record| {
+        let end = OptOutEnd {
+            at: timestamp_from_micros(row.try_get("removed_at")?)?,
+            by: row.try_get("removed_by")?,
+            why: row.try_get("removed_why")?,
+        };
+        Ok(EndedOptOut { opt_out: opt_out_from_row(row)?, end })
+    };
+    rows.iter().map(read).collect()
 }
 
 /// The list entries of these recipients.
@@ -329,7 +403,7 @@ pub(super) async fn select_records(
 async fn load_opted_out_numbers(
     reader: &mut Connection,
     campaign: &str,
-    loopback: bool,
+    policy: SuppressionPolicy,
 ) -> Result<SuppressedNumbers, StatementError> {
     // One transaction, so that numbers and version belong together.
     let mut reader = reader.begin().await?;
@@ -338,7 +412,7 @@ async fn load_opted_out_numbers(
     let mut rows = query("SELECT * FROM opt_outs").fetch(&mut *reader);
     while let Some(row) = rows.try_next().await? {
         let (entry, removed): (_, Option<i64>) = (opt_out_from_row(&row)?, row.try_get("removed_at")?);
-        if removed.is_none() && entry.applies_to(campaign, loopback) {
+        if removed.is_none() && policy.is_suppressed_by(campaign, &entry) {
             numbers.insert(entry.who.to_u64());
         }
     }
@@ -366,6 +440,27 @@ async fn list_opt_outs(
     Ok(OptOutPage { entries: rows.iter().map(opt_out_from_row).collect::<Result<_, _>>()?, next })
 }
 
+/// The scope of all messages in the column `campaign`. No campaign has this name.
+const ALL_MESSAGES: &str = "*";
+
+/// A scope in the column `campaign`: empty for all marketing, as in earlier versions.
+fn stored_scope(scope: &OptOutScope) -> &str {
+    match scope {
+        OptOutScope::Marketing => "",
+        OptOutScope::All => ALL_MESSAGES,
+        OptOutScope::Campaign(name) => name,
+    }
+}
+
+/// The scope in the column `campaign`.
+fn parse_stored_scope(campaign: &str) -> OptOutScope {
+    match campaign {
+        "" => OptOutScope::Marketing,
+        ALL_MESSAGES => OptOutScope::All,
+        name => OptOutScope::Campaign(name.into()),
+    }
+}
+
 /// The columns of an entry that never change.
 struct OptOutColumns<'a> {
     phone: i64,
@@ -390,13 +485,15 @@ impl<'a> OptOutColumns<'a> {
 
     fn checksum(&self) -> Checksum {
         let Self { phone, campaign, loopback, reason, source, at } = *self;
-        Checksum::for_table("opt_outs")
+        let sum = Checksum::for_table("opt_outs")
             .with_number(phone)
             .with_text(campaign)
             .with_number(loopback)
             .with_text(reason)
             .with_text(source)
-            .with_number(at)
+            .with_number(at);
+        // An open process of an earlier version would take it for the opt-out from one campaign. It stops instead.
+        if campaign == ALL_MESSAGES { sum.with_text("all messages") } else { sum }
     }
 }
 
@@ -418,7 +515,7 @@ pub(super) fn opt_out_from_row(row: &Record) -> Result<OptOut, StatementError> {
     let OptOutColumns { phone, campaign, loopback, reason, source, at } = columns;
     Ok(OptOut {
         who: Addressee::try_from(to_unsigned(phone)).map_err(|_| damaged())?,
-        scope: OptOutScope::from_campaign(Some(campaign).filter(|name| !name.is_empty())),
+        scope: parse_stored_scope(campaign),
         reach: if loopback == 0 { OptOutReach::AllGateways } else { OptOutReach::LoopbackGateways },
         reason: Arc::from(reason),
         source: Arc::from(source),

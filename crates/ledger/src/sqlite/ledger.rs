@@ -107,6 +107,16 @@ impl SqliteLedger {
         true
     }
 
+    /// Whether the tables have a place for evidence of consent.
+    pub(super) fn keeps_consents(&self) -> bool {
+        true
+    }
+
+    /// Whether every process that uses the tables knows opt-outs from all messages.
+    pub(super) fn keeps_scopes(&self) -> bool {
+        true
+    }
+
     /// Sets a callback that receives the duration of each commit, including the wait for other processes.
     #[must_use]
     pub fn with_commit_callback(self, on_commit: CommitCallback) -> Self {

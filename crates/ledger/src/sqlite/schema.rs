@@ -34,6 +34,8 @@ pub(super) fn migrations() -> Vec<Migration> {
         ("channels of pipelines", CHAINS),
         ("approval rules of accounts", APPROVAL_RULES),
         ("recent single messages", REPEATS),
+        ("evidence of consent", CONSENTS),
+        ("scopes of opt-outs", SCOPES),
     ];
     let migration = |(version, (what, sql)): (i64, (&'static str, &'static str))| {
         Migration::new(version, what.into(), MigrationType::Simple, sql.into_sql_str(), false)
@@ -292,6 +294,25 @@ const REPEATS: &str = "
         until INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;
     CREATE TABLE repeat_key (key BLOB NOT NULL) STRICT;
+";
+
+/// Evidence of consent, packed by rows.
+const CONSENTS: &str = "
+    CREATE TABLE consents (
+        run INTEGER NOT NULL REFERENCES runs (key),
+        first_row INTEGER NOT NULL,
+        last_row INTEGER NOT NULL,
+        records BLOB NOT NULL,
+        sum INTEGER NOT NULL,
+        PRIMARY KEY (run, first_row)
+    ) STRICT;
+";
+
+/// Opt-outs from all messages, and runs that must arrive. Runs planned before are checked against the list again. The
+/// opt-outs because of a run are counted while it is sent.
+const SCOPES: &str = "
+    UPDATE opt_out_list SET version = version + 1;
+    CREATE INDEX opt_outs_by_source ON opt_outs (source) WHERE removed_at IS NULL;
 ";
 
 /// The first schema.

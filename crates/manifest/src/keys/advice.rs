@@ -244,15 +244,17 @@ const PROTECTIONS: [Protection; 5] = [
 ];
 
 /// Keys that hold back messages or stop a run: without them, more messages are sent.
-const GUARD_KEYS: [&str; 16] = [
+const GUARD_KEYS: [&str; 18] = [
     "above",
     "approval",
     "batch_limit",
     "cap",
+    "consent",
     "exclude",
     "fatal_errors",
     "holdout",
     "limits",
+    "opt_out_errors",
     "opt_out_words",
     "per_day",
     "policy",
@@ -264,7 +266,8 @@ const GUARD_KEYS: [&str; 16] = [
 ];
 
 /// Keys that allow more than their default. They are suggested only for a single typing mistake.
-const LOOSENING_KEYS: [&str; 5] = ["edition", "local", "max_invalid", "sender_verified", "trust_status"];
+const LOOSENING_KEYS: [&str; 7] =
+    ["edition", "local", "mandatory", "max_invalid", "opt_in_words", "sender_verified", "trust_status"];
 
 /// Whether advice must not suggest the key for the typed name, because it would protect less than the author probably
 /// intended.

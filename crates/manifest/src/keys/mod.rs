@@ -16,9 +16,12 @@ pub(crate) use advice::is_known;
 pub(crate) use list_checks::{ChannelItem, find_meant_item, has_bare_texts, parse_channel_item};
 pub use schema::build_schema;
 pub use schema::{campaign_schema, gateways_schema};
-pub(crate) use structure::{PHONE_COLUMN, check_complete_map, check_root};
-pub(crate) use tables::{CAMPAIGN, CHANNELS, HOLDOUT, PROFILE, SUPPRESS_FILE, WINDOW};
+pub(crate) use structure::{PHONE_COLUMN, check_complete_map, check_root, unknown_country_finding};
+pub(crate) use tables::{CAMPAIGN, CHANNELS, CONSENT, HOLDOUT, PROFILE, SUPPRESS_FILE, WINDOW};
 pub(crate) use tables::{DATA_KEYS, VARIANT_KEYS};
+
+/// The key of a price for all countries without their own.
+pub(crate) const OTHER_COUNTRIES: &str = "else";
 
 /// A key of a map.
 #[derive(Clone, Copy, Debug)]
@@ -83,6 +86,8 @@ pub enum ValueShape {
     Share,
     /// An amount of money, not negative.
     Amount,
+    /// An amount of money, or a map of countries to amounts with one for all others.
+    Price,
     /// One of these words.
     OneOf(&'static [&'static str]),
     /// A map with these keys.

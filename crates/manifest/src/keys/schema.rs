@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::structure::MAX_PHONE_COLUMNS;
 use super::tables::TEXT_FILE;
-use super::{CAMPAIGN, CHANNELS, KeyPresence, KeySpec, PROFILE, ValueShape};
+use super::{CAMPAIGN, CHANNELS, KeyPresence, KeySpec, OTHER_COUNTRIES, PROFILE, ValueShape};
 
 /// The JSON Schema (draft 2020-12) of a campaign file.
 #[must_use]
@@ -97,6 +97,15 @@ fn shape_schema(shape: ValueShape) -> Map<String, Value> {
         ValueShape::Share => into_object(json!({ "type": "string", "pattern": "^[0-9]+(\\.[0-9]{1,2})? ?%$" })),
         ValueShape::Amount => {
             into_object(json!({ "type": ["string", "number"], "minimum": 0, "pattern": "^[0-9]+(\\.[0-9]+)?$" }))
+        }
+        ValueShape::Price => {
+            let amount = self::shape_schema(ValueShape::Amount);
+            into_object(json!({ "anyOf": [amount, {
+                "type": "object",
+                "propertyNames": { "pattern": "^([A-Za-z]{2}|else)$" },
+                "additionalProperties": amount,
+                "required": [OTHER_COUNTRIES],
+            }] }))
         }
         ValueShape::OneOf(words) => into_object(json!({ "enum": words })),
         ValueShape::Texts => into_object(json!({

@@ -7,11 +7,11 @@ use std::ops::Range;
 use super::advice::{belongs_under, find_meant_key, suggest_key_fix};
 use super::list_checks::{report_bare_texts, report_listed_names};
 use super::tables::TEXT_FILE;
-use super::{KeyPresence, KeySpec, ValueShape, advice, find_key, key_names, list_checks};
+use super::{KeyPresence, KeySpec, OTHER_COUNTRIES, ValueShape, advice, find_key, key_names, list_checks};
 use crate::document::FindingCollector;
 use crate::value::{Percentage, Rate, Seconds, parse_cap};
 use crate::yaml::{MapEntry, Node, NodeContent, Scalar, scalar_to_json};
-use campaign_core::domain::{Amount, format_count};
+use campaign_core::domain::{Amount, ParseRegionError, Region, format_count};
 use campaign_core::finding::{Finding, did_you_mean, join_alternatives, rules};
 
 /// Checks the map `node`, called `owner` in findings, against its keys.
@@ -123,6 +123,10 @@ pub(super) fn check_value(key: &KeySpec, entry: &MapEntry, report: &mut FindingC
         (ValueShape::Or { alone, .. }, NodeContent::Scalar(_)) => {
             check_value(&KeySpec { shape: alone.shape, ..*key }, entry, report)
         }
+        (ValueShape::Price, NodeContent::Map(entries)) => check_country_prices(key, entry, entries, report),
+        (ValueShape::Price, NodeContent::Scalar(_)) => {
+            check_value(&KeySpec { shape: ValueShape::Amount, ..*key }, entry, report)
+        }
         (ValueShape::Texts, _) if node.as_entries().is_some() => check_texts(node, report),
         (ValueShape::Columns, _) if node.as_entries().is_some() => check_columns(node, report),
         (ValueShape::Headers, _) if node.as_entries().is_some() => check_headers(node, report),
@@ -201,6 +205,7 @@ fn is_collection(shape: ValueShape) -> bool {
         | ValueShape::Properties
         | ValueShape::List { .. }
         | ValueShape::Channels
+        | ValueShape::Price
         | ValueShape::Secret
         | ValueShape::Secrets => true,
         ValueShape::Line
@@ -325,6 +330,7 @@ fn describe_shape(shape: ValueShape) -> String {
         ValueShape::Cap => "a number of messages per period of at most 400 days, such as `2/7d`".into(),
         ValueShape::Share => "a percentage from `0%` to `100%`".into(),
         ValueShape::Amount => "an amount of money such as `0.80`".into(),
+        ValueShape::Price => "an amount of money such as `0.80`, or a map of countries and amounts".into(),
         ValueShape::OneOf(words) | ValueShape::Words(words) => join_alternatives(words.iter().copied()),
         ValueShape::Map(_) | ValueShape::Properties => "a map".into(),
         ValueShape::Texts | ValueShape::Columns | ValueShape::Headers => "a map from names to text values".into(),
@@ -334,6 +340,28 @@ fn describe_shape(shape: ValueShape) -> String {
         ValueShape::Channels => "a list of channels".into(),
         ValueShape::Secret | ValueShape::Secrets => "a reference such as `{ env: NAME }`".into(),
     }
+}
+
+/// Checks prices by country, with one for all other countries.
+fn check_country_prices(key: &KeySpec, entry: &MapEntry, prices: &[MapEntry], report: &mut FindingCollector) {
+    for price in prices {
+        if price.key != OTHER_COUNTRIES
+            && let Err(error) = price.key.parse::<Region>()
+        {
+            report.add(&price.key_span, unknown_country_finding(&price.key, &error));
+        }
+        check_value(&KeySpec { shape: ValueShape::Amount, ..*key }, price, report);
+    }
+    if !prices.iter().any(|price| price.key == OTHER_COUNTRIES) {
+        let message = format!("`{}` needs `{OTHER_COUNTRIES}`, the price for all other countries", entry.key);
+        let help = format!("add it, for example `{}: {{ UA: 0.80, {OTHER_COUNTRIES}: 4.00 }}`", entry.key);
+        report.add(&entry.key_span, Finding::new(&rules::MISSING_KEY, message).help(help));
+    }
+}
+
+/// An error about a text that is not the code of a country.
+pub(crate) fn unknown_country_finding(typed: &str, error: &ParseRegionError) -> Finding {
+    Finding::new(&rules::UNKNOWN_REGION, format!("unknown country `{}`", typed.trim())).help(error.suggest_fix())
 }
 
 fn report_wrong_type(key: &KeySpec, entry: &MapEntry, report: &mut FindingCollector) {

@@ -18,9 +18,16 @@ pub(crate) static CAMPAIGN: &[KeySpec] = &[
     KeySpec::new("edition", ValueShape::Template, "\"{{ today }}\"")
         .with_doc("Distinguishes repeats of the campaign. Each number gets at most one message per edition."),
     KeySpec::new("purpose", ValueShape::OneOf(&["marketing", "service"]), "marketing")
-        .with_doc("What the messages are for. `marketing` skips recipients who opted out; `service` (codes, orders) \
-            does not. Defaults to `service` for number lookups and verification calls, otherwise to \
-            `marketing`."),
+        .with_doc("What the messages are for. `marketing` skips recipients who opted out of marketing or of all \
+            messages; `service` (codes, orders) skips only those who opted out of all messages. Defaults to `service` \
+            for number lookups and verification calls, otherwise to `marketing`."),
+    KeySpec::new("mandatory", ValueShape::Bool, "true")
+        .with_doc("Sends messages that must arrive, such as security warnings, even to recipients who opted out of all \
+            messages. Needs `purpose: service`.")
+        .default("false"),
+    KeySpec::new("consent", ValueShape::OneOf(&["required"]), "required")
+        .with_doc("Sends marketing only to recipients with consent, as `recipients.consent` records it. Service messages \
+            need none."),
     KeySpec::new("gateway", ValueShape::Line, "production")
         .with_doc("The gateway profile in gateways.yaml to use. `sandbox` is the built-in gateway for rehearsals.")
         .default("sandbox"),
@@ -34,6 +41,9 @@ pub(crate) static CAMPAIGN: &[KeySpec] = &[
     KeySpec::new("recipients", ValueShape::Map(RECIPIENTS), "{ file: autumn-sale.csv }")
         .with_doc("The list of recipients.")
         .mark_required(),
+    KeySpec::new("countries", COUNTRIES, "[UA, PL]").with_doc(
+        "The countries that messages may reach, as ISO 3166 codes. Numbers of other or unknown countries are skipped.",
+    ),
     KeySpec::new("vars", ValueShape::Texts, "{ shop: \"Olena & Co\" }")
         .with_doc("Constants that templates can refer to by name. `0501234567` keeps its leading zero."),
     KeySpec::new("channels", ValueShape::Channels, "[ sms: { signature: OlenaCo, message: \"Hello\" } ]")
@@ -63,6 +73,12 @@ pub(crate) static CAMPAIGN: &[KeySpec] = &[
     KeySpec::new("results", ValueShape::Line, "results/autumn-sale.csv")
         .with_doc("Where to write the results. Defaults to results/<name>.csv, and to results/<name>-<edition>.csv for scheduled runs. A rehearsal writes <name>.sandbox.csv in the same folder."),
 ];
+
+/// A list of countries.
+const COUNTRIES: ValueShape = ValueShape::List { of: &COUNTRY, least: 1, most: 300 };
+
+static COUNTRY: KeySpec =
+    KeySpec::new("country", ValueShape::Line, "UA").with_doc("The ISO 3166 code of a country, such as UA.");
 
 static SHARE: KeySpec = KeySpec::new("share", ValueShape::Share, "10%").with_doc("A share of the recipients.");
 
@@ -117,6 +133,33 @@ pub(crate) static SUPPRESS_FILE: &[KeySpec] = &[
         .with_doc("The country of the national numbers in this file. Defaults to the `region` of the recipients."),
 ];
 
+static CONSENT_WORD: KeySpec = KeySpec::new("word", ValueShape::Line, "yes").with_doc("An answer.");
+
+/// The keys of the recipients' consent.
+pub(crate) static CONSENT: &[KeySpec] = &[
+    KeySpec::new("column", ValueShape::Line, "Consent")
+        .with_doc("The header of the column with the answer. In a `file`, every row is a consent without this key."),
+    KeySpec::new("file", ValueShape::Line, "consents.csv").with_doc(
+        "A file with the consents, in any format that is supported for lists. Without it, the columns are \
+            those of the list.",
+    ),
+    KeySpec::new("phone", ValueShape::Line, "Phone")
+        .with_doc("The header of the column of `file` with the numbers. Detected by default."),
+    KeySpec::new("region", ValueShape::Line, "UA")
+        .with_doc("The country of the national numbers in `file`. Defaults to the `region` of the recipients."),
+    KeySpec::new("is", ValueShape::List { of: &CONSENT_WORD, least: 1, most: 50 }, "[так, yes, \"1\"]")
+        .with_doc("The answers in `column` that mean consent. Case does not matter.")
+        .default("[yes, true, 1, так, да]"),
+    KeySpec::new("at", ValueShape::Line, "Consent date")
+        .with_doc("The header of the column with the date. Without a readable date, there is no consent."),
+    KeySpec::new("source", ValueShape::Line, "Consent source")
+        .with_doc("The header of the column that says where the consent was given."),
+    KeySpec::new("wording", ValueShape::Line, "Consent text")
+        .with_doc("The header of the column with the text that the recipient agreed to."),
+    KeySpec::new("valid_for", ValueShape::Line, "24 months")
+        .with_doc("How long a consent is valid, in days, weeks, months or years. Needs `at`."),
+];
+
 static RECIPIENTS: &[KeySpec] = &[
     KeySpec::new("file", ValueShape::Line, "autumn-sale.csv")
         .with_doc("The list: a CSV file or a workbook (.xlsx, .xls, .ods) with a header, relative to this file. `{{ today }}` in the name is the date, and `\"-\"` is standard input.")
@@ -141,6 +184,8 @@ static RECIPIENTS: &[KeySpec] = &[
     KeySpec::new("suppress", ValueShape::List { of: &SUPPRESS, least: 0, most: 100 }, "[stop-list.csv]")
         .with_doc("Additional suppression lists, in the same formats as the list of recipients. They are read again \
             each time a run starts or resumes."),
+    KeySpec::new("consent", ValueShape::Map(CONSENT), "{ column: Consent, at: Consent date }")
+        .with_doc("Where the recipients' consent is recorded. It is stored with the run as evidence."),
     KeySpec::new("exclude", ValueShape::Map(EXCLUDE), "{ run: autumn-teaser, state: [delivered, read] }")
         .with_doc("Skips recipients based on the status of an earlier message."),
     KeySpec::new("encoding", ValueShape::Line, "windows-1251")
@@ -233,7 +278,7 @@ pub(crate) static WINDOW: &[KeySpec] = &[
     KeySpec::new("zone", ValueShape::Line, "recipient")
         .with_doc(
             "The time zone of the hours: `campaign` for the campaign's `timezone`, `recipient` for the time \
-            zone of the number's country if it has only one, or the name of a column that contains time zones.",
+            zone that the number's country or area code shows, or the name of a column that contains time zones.",
         )
         .default("campaign"),
 ];
@@ -310,6 +355,10 @@ static STOP_AFTER: &[KeySpec] = &[
     KeySpec::new("rejected", ValueShape::Share, "20%")
         .with_doc("The share of rejected messages among those that the gateway has responded to.")
         .default("20%"),
+    KeySpec::new("opted_out", ValueShape::Share, "1%").with_doc(
+        "The share of recipients who opt out because of the run: by a reply, or because the gateway rejects their \
+         message with one of `opt_out_errors`. Applies once 200 messages were sent.",
+    ),
     KeySpec::new("unreachable", ValueShape::Seconds { least: 1, most: 604_800 }, "30m").with_doc(
         "How long to retry if the gateway cannot be reached. Defaults to 30m, or to 10s for a gateway on this \
          machine and in rehearsals.",
@@ -367,7 +416,7 @@ pub(super) static PRICES: &[KeySpec] = &{
     let mut at = 0;
     while at < CHANNELS_COUNT {
         let (channel, facts) = (Channel::ALL[at], Channel::ALL[at].facts());
-        prices[at] = KeySpec::new(channel.name(), ValueShape::Amount, facts.price_example).with_doc(facts.price_doc);
+        prices[at] = KeySpec::new(channel.name(), ValueShape::Price, facts.price_example).with_doc(facts.price_doc);
         at += 1;
     }
     prices
@@ -436,6 +485,9 @@ pub(crate) static PROFILE: &[KeySpec] = &[
         .default("100"),
     KeySpec::new("limits", ValueShape::Map(PROFILE_LIMITS), "{ recipients: 50000 }")
         .with_doc("Limits that a run can exceed only if the operator explicitly allows it."),
+    KeySpec::new("home", COUNTRIES, "[UA]").with_doc(
+        "The countries that you usually send to, as ISO 3166 codes. Recipients outside them are reported before a run.",
+    ),
     KeySpec::new("trust_status", ValueShape::List { of: &HTTP_STATUS, least: 0, most: 200 }, "[429, 503]").with_doc(
         "HTTP statuses that mean \"not processed\", as confirmed by the provider. The messages of such a \
             request are retried. After any other error status, messages are in doubt and are not retried.",
@@ -443,12 +495,23 @@ pub(crate) static PROFILE: &[KeySpec] = &[
     KeySpec::new("fatal_errors", ValueShape::List { of: &ERROR_TEXT, least: 0, most: 100 }, "[Not enough money]")
         .with_doc("Errors that stop a run as soon as a single message is rejected with one of them.")
         .default("[Not enough money]"),
+    KeySpec::new(
+        "opt_out_errors",
+        ValueShape::List { of: &ERROR_TEXT, least: 0, most: 100 },
+        "[Number is in stop list]",
+    )
+    .with_doc(
+        "Errors that mean that a recipient opted out. A message that is rejected with one of them opts its \
+            recipient out.",
+    ),
     KeySpec::new("proxy", ValueShape::Line, "http://proxy.example:3128")
         .with_doc("The proxy for requests. Proxy settings in the environment are ignored."),
     KeySpec::new("account", ValueShape::Line, "main")
         .with_doc("The account's name, if several profiles share one account and its rate limit."),
-    KeySpec::new("prices", ValueShape::Map(PRICES), "{ sms: 0.80, viber: 0.50 }")
-        .with_doc("The price of a message on each channel, in the account's currency."),
+    KeySpec::new("prices", ValueShape::Map(PRICES), "{ sms: 0.80, viber: 0.50 }").with_doc(
+        "The price of a message on each channel, in the account's currency: an amount, or amounts by country with \
+             `else` for all others.",
+    ),
     KeySpec::new("currency", ValueShape::Line, "UAH").with_doc("The currency of the prices."),
     KeySpec::new("sender_verified", ValueShape::List { of: &SENDER_STATUS, least: 1, most: 20 }, "[Checked]")
         .with_doc("The statuses that mark a sender name as verified.")
@@ -461,6 +524,8 @@ pub(crate) static PROFILE: &[KeySpec] = &[
     .with_doc("Where the gateway sends delivery receipts: the public address of `serve --hooks`."),
     KeySpec::new("opt_out_words", ValueShape::Line, "opt-out-words.txt")
         .with_doc("A file of additional opt-out words, one per line."),
+    KeySpec::new("opt_in_words", ValueShape::Line, "opt-in-words.txt")
+        .with_doc("A file of additional words with which recipients opt in again, one per line."),
     KeySpec::new("policy", ValueShape::Map(POLICY), "{ cap: 3/7d }")
         .with_doc("Rules for every campaign that uses this profile. A campaign can only make them stricter."),
     KeySpec::new("approval", ValueShape::Map(APPROVAL), "{ above: 1000, by: { Olha: ed25519:… } }").with_doc(
@@ -486,8 +551,14 @@ static POLICY: &[KeySpec] = &[
         .with_doc("The maximum number of messages that a phone number can get from all campaigns in a period."),
     KeySpec::new("window", ValueShape::Or { alone: &HOURS, keys: WINDOW }, "09:00-20:00")
         .with_doc("When messages can be sent. A campaign's own window can only narrow these hours."),
+    KeySpec::new("consent", ValueShape::OneOf(&["required"]), "required")
+        .with_doc("Sends marketing only to recipients with consent, as in a campaign with `consent: required`."),
+    KeySpec::new("countries", COUNTRIES, "[UA, PL]")
+        .with_doc("The countries that messages may reach, as ISO 3166 codes. A campaign can only name fewer of them."),
     KeySpec::new("suppress", ValueShape::List { of: &SUPPRESS, least: 0, most: 100 }, "[stop.csv]")
         .with_doc("Suppression lists for every campaign that uses this profile, relative to this file."),
+    KeySpec::new("mandatory", ValueShape::OneOf(&["never"]), "never")
+        .with_doc("Forbids campaigns with `mandatory: true`, so that every message respects opt-outs."),
     KeySpec::new("notify", ValueShape::Map(NOTIFY), "{ url: { env: SLACK_URL }, preset: slack }").with_doc(
         "Notifications about live runs, in addition to those set in the campaign. Program paths are \
             relative to this file.",
@@ -503,9 +574,12 @@ static APPROVAL: &[KeySpec] = &[
         .mark_required(),
 ];
 
-static PROFILE_LIMITS: &[KeySpec] =
-    &[KeySpec::new("recipients", ValueShape::Integer { least: 1, most: u32::MAX }, "50000")
-        .with_doc("The maximum number of recipients in a run.")];
+static PROFILE_LIMITS: &[KeySpec] = &[
+    KeySpec::new("recipients", ValueShape::Integer { least: 1, most: u32::MAX }, "50000")
+        .with_doc("The maximum number of recipients in a run."),
+    KeySpec::new("abroad", ValueShape::Integer { least: 0, most: u32::MAX }, "100")
+        .with_doc("The maximum number of recipients outside `home` in an edition of a campaign. Needs `home`."),
+];
 
 static HTTP_STATUS: KeySpec =
     KeySpec::new("status", ValueShape::Integer { least: 400, most: 599 }, "429").with_doc("An HTTP status.");

@@ -11,6 +11,7 @@ use super::load::read_profiles;
 use super::{EndpointUrl, Profile, SecretSource};
 use crate::campaign::SANDBOX;
 use crate::campaign_paths::parent_folder;
+use campaign_core::domain::CountrySet;
 use campaign_core::finding::{Finding, Severity, SourceText, did_you_mean, join_names, rules};
 
 /// The profiles that were found.
@@ -124,7 +125,12 @@ pub struct NewProfile {
     pub api_key: SecretSource,
     /// The rate limit of the account, such as `10/s`; optional only on loopback addresses.
     pub rate: Option<String>,
+    /// The countries that campaigns usually reach; the profile then also limits the number of recipients abroad.
+    pub home: Option<CountrySet>,
 }
+
+/// The limit of recipients abroad in a new profile.
+pub const ABROAD_LIMIT: u32 = 100;
 
 /// The keys of a profile as they are written.
 #[derive(Serialize)]
@@ -135,6 +141,10 @@ struct ProfileYaml<'p> {
     api_key: BTreeMap<&'static str, String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     rate: Option<&'p str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    home: Option<&'p CountrySet>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    limits: BTreeMap<&'static str, u32>,
 }
 
 impl NewProfile {
@@ -150,6 +160,8 @@ impl NewProfile {
             async_url: self.async_url.as_ref().map(EndpointUrl::as_str),
             api_key: BTreeMap::from([key]),
             rate: self.rate.as_deref(),
+            home: self.home.as_ref(),
+            limits: self.home.iter().map(|_| ("abroad", ABROAD_LIMIT)).collect(),
         };
         serde_yaml::to_string(&BTreeMap::from([(&self.name, written)])).expect("maps of texts are always YAML")
     }
@@ -202,7 +214,7 @@ mod tests {
 
     fn new_profile(name: &str, key: SecretSource) -> NewProfile {
         let base_url = EndpointUrl::parse("https://gateway.example").unwrap();
-        NewProfile { name: name.into(), base_url, async_url: None, api_key: key, rate: Some("10/s".into()) }
+        NewProfile { name: name.into(), base_url, async_url: None, api_key: key, rate: Some("10/s".into()), home: None }
     }
 
     fn append_to(text: &str) -> Result<(String, Profile), Vec<Finding>> {
@@ -226,6 +238,14 @@ mod tests {
             assert_eq!((profile.name.as_str(), profile.base_url.as_str()), ("production", "https://gateway.example"));
             assert_eq!(profile.api_key, SecretSource::Env("KEY".into()));
         }
+    }
+
+    #[test]
+    fn profile_with_home_countries_limits_recipients_abroad() {
+        let home = Some(CountrySet::new(["UA", "PL"].map(|code| code.parse().unwrap())));
+        let new = NewProfile { home: home.clone(), ..new_profile("a", SecretSource::Env("KEY".into())) };
+        let (text, profile) = append_profile(Path::new("gateways.yaml"), "", &new).unwrap();
+        assert_eq!((profile.home, profile.abroad_limit), (home, Some(ABROAD_LIMIT)), "{text}");
     }
 
     #[test]

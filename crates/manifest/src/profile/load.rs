@@ -1,7 +1,8 @@
-//! Reading of gateways.yaml: profiles, their policies and opt-out words.
+//! Reading of gateways.yaml: profiles, their policies, and words in replies.
 
 use std::ops::Range;
 
+use super::prices::read_prices;
 use super::secret::conceal_keys;
 use super::{
     EndpointUrl, GatewaySearch, Gateways, Profile, SecretSource, WebhookSettings, is_loopback_host, read_approval,
@@ -9,14 +10,14 @@ use super::{
 use crate::campaign::SANDBOX;
 use crate::document::{ConfigSection, FindingCollector, LoadedFile, read_source};
 use crate::keys::{PROFILE, check_complete_map};
-use crate::recipients::{SuppressionFile, read_suppression_files};
+use crate::recipients::{SuppressionFile, read_countries, read_suppression_files};
 use crate::resolve::{is_slug, read_notify};
 use crate::resource::list_profile_resources;
 use crate::window::{self, ColumnSupport};
 use crate::yaml::{self, MapEntry, Node};
 use crate::{CampaignPath, CampaignPaths, PathScope, Rate, SendingWindow};
-use campaign_core::domain::{Amount, Channel, MAX_OPT_OUT_WORDS, OptOutWords, ParseRegionError};
-use campaign_core::finding::{Finding, SourceText, rules};
+use campaign_core::domain::{MAX_OPT_OUT_WORDS, OptOutWords, ParseRegionError, Purpose};
+use campaign_core::finding::{Finding, Rule, SourceText, rules};
 
 /// The remedy for a file without profiles.
 const ADD_PROFILE: &str =
@@ -99,12 +100,18 @@ fn read_profile(entry: &MapEntry, paths: &CampaignPaths, report: &mut FindingCol
         async_url,
         batch_limit: section.parse_value("batch_limit")?,
         recipients_limit: section.subsection("limits").parse_value("recipients"),
+        home: read_countries(section, "home", report),
+        abroad_limit: read_abroad_limit(section, report),
         cap: section.subsection("policy").parse_cap("cap"),
         suppress: read_suppress_files(section.subsection("policy"), paths, report),
+        requires_consent: section.subsection("policy").has_value("consent"),
+        forbids_mandatory: section.subsection("policy").has_value("mandatory"),
         window: read_window(section.subsection("policy"), report)?,
+        countries: read_countries(section.subsection("policy"), "countries", report),
         notify: read_notify(section.subsection("policy"), paths, report),
         trust_status: section.parse_items("trust_status"),
         fatal_errors: texts("fatal_errors"),
+        opt_out_errors: texts("opt_out_errors"),
         prices: read_prices(section.subsection("prices")),
         currency: section.text("currency").map(str::to_owned),
         approval: if section.has_value("approval") {
@@ -117,7 +124,8 @@ fn read_profile(entry: &MapEntry, paths: &CampaignPaths, report: &mut FindingCol
         } else {
             None
         },
-        opt_out_words: read_opt_out_words(section, paths, report)?,
+        opt_out_words: read_words(section, WordFile::OptOut, paths, report)?,
+        opt_in_words: read_words(section, WordFile::OptIn, paths, report)?,
         sender_verified: texts("sender_verified"),
         resources: list_profile_resources(&entry.value),
         proxy,
@@ -256,8 +264,16 @@ fn read_rate(
     }
 }
 
-fn read_prices(section: ConfigSection<'_>) -> Vec<(Channel, Amount)> {
-    Channel::ALL.into_iter().filter_map(|channel| Some((channel, section.parse_value(channel.name())?))).collect()
+/// The maximum number of recipients outside `home`, which the profile must name.
+fn read_abroad_limit(section: ConfigSection<'_>, report: &mut FindingCollector) -> Option<u32> {
+    let limits = section.subsection("limits");
+    let entry = limits.entry("abroad")?;
+    if !section.has_value("home") && !section.has_misspelt("home") {
+        let finding =
+            Finding::new(&rules::MISSING_KEY, "`limits.abroad` needs `home`, the countries that are not abroad");
+        report.add(&entry.key_span, finding.help("add a line such as `home: [UA]` to the profile"));
+    }
+    limits.parse_value("abroad")
 }
 
 /// The sending window, `Some(None)` without one; `None` if it is wrong, which was reported.
@@ -282,14 +298,67 @@ pub(super) fn read_suppress_files(
     read_suppression_files(policy, "policy", |name, _| paths.resolve_path(name).ok(), region)
 }
 
-/// The words in the file of `opt_out_words`; empty without one.
-pub(super) fn read_opt_out_words(
+/// A file of words in replies.
+#[derive(Clone, Copy)]
+enum WordFile {
+    /// Words that opt out.
+    OptOut,
+    /// Words that opt in again.
+    OptIn,
+}
+
+impl WordFile {
+    /// The key of the profile.
+    fn key(self) -> &'static str {
+        match self {
+            WordFile::OptOut => "opt_out_words",
+            WordFile::OptIn => "opt_in_words",
+        }
+    }
+
+    /// The adjective of its words.
+    fn adjective(self) -> &'static str {
+        match self {
+            WordFile::OptOut => "opt-out",
+            WordFile::OptIn => "opt-in",
+        }
+    }
+
+    /// The rule about its lines.
+    fn rule(self) -> &'static Rule {
+        match self {
+            WordFile::OptOut => &rules::OPT_OUT_WORDS,
+            WordFile::OptIn => &rules::OPT_IN_WORDS,
+        }
+    }
+
+    /// The known word that makes another word redundant.
+    fn find_same(self, known: &OptOutWords, word: &str) -> Option<String> {
+        let same = match self {
+            WordFile::OptOut => known.find_covering_word(word),
+            WordFile::OptIn => known.find_opt_in_word(word),
+        };
+        same.map(str::to_owned)
+    }
+
+    /// These words and another one.
+    fn add_word(self, known: OptOutWords, word: &str) -> OptOutWords {
+        match self {
+            WordFile::OptOut => known.with_words([word.to_owned()]),
+            WordFile::OptIn => known.with_opt_in_words([word.to_owned()]),
+        }
+    }
+}
+
+/// The words in a file of words; empty without one.
+fn read_words(
     section: ConfigSection<'_>,
+    file: WordFile,
     paths: &CampaignPaths,
     report: &mut FindingCollector,
 ) -> Option<Vec<String>> {
-    let Some((name, span)) = section.typed_text("opt_out_words") else { return Some(Vec::new()) };
-    let LoadedFile { value, findings, .. } = load_words(&paths.resolve_path(name).ok()?);
+    let Some((name, span)) = section.typed_text(file.key()) else { return Some(Vec::new()) };
+    let LoadedFile { value, findings, .. } = load_words(&paths.resolve_path(name).ok()?, file);
     for finding in findings {
         match finding.place {
             Some(_) => report.findings.push(finding),
@@ -299,9 +368,15 @@ pub(super) fn read_opt_out_words(
     value
 }
 
+/// Whether a word opts out if it answers marketing.
+fn opts_out(word: &str) -> bool {
+    OptOutWords::default().read_reply(word, Purpose::Marketing).may_opt_out()
+}
+
 /// The words in a file: one on each line, or two or three that belong together; lines with `#` are comments.
-fn load_words(path: &CampaignPath) -> LoadedFile<Vec<String>> {
-    let source = match read_source(path, "the opt-out words file") {
+fn load_words(path: &CampaignPath, file: WordFile) -> LoadedFile<Vec<String>> {
+    let (rule, adjective) = (file.rule(), file.adjective());
+    let source = match read_source(path, &format!("the {adjective} words file")) {
         Ok(source) => source,
         Err(finding) => return LoadedFile::new(None, vec![*finding]),
     };
@@ -310,39 +385,45 @@ fn load_words(path: &CampaignPath) -> LoadedFile<Vec<String>> {
     for (word, span) in split_lines(source.text()) {
         match OptOutWords::count_words(word) {
             0 => {
-                let finding =
-                    Finding::new(&rules::OPT_OUT_WORDS, format!("`{word}` contains neither a letter nor a digit"));
+                let finding = Finding::new(rule, format!("`{word}` contains neither a letter nor a digit"));
                 report.add(&span, finding.help("write a word, or start the line with `#` to make it a comment"));
             }
             count if count > MAX_OPT_OUT_WORDS => {
-                let what =
-                    format!("`{word}` has {count} words, but an opt-out phrase can have at most {MAX_OPT_OUT_WORDS}");
-                let help = "write only the first words; in a short reply, any words after them are ignored";
-                report.add(&span, Finding::new(&rules::OPT_OUT_WORDS, what).help(help));
+                let what = format!(
+                    "`{word}` has {count} words, but an {adjective} phrase can have at most {MAX_OPT_OUT_WORDS}"
+                );
+                let help = match file {
+                    WordFile::OptOut => {
+                        "write only the first words; in a short reply, any words after them are ignored"
+                    }
+                    WordFile::OptIn => "write a shorter phrase; it must be the entire reply",
+                };
+                report.add(&span, Finding::new(rule, what).help(help));
             }
-            _ => match known.find_covering_word(word) {
+            _ if matches!(file, WordFile::OptIn) && opts_out(word) => {
+                let what = format!("`{word}` is an opt-out, so it cannot be an opt-in");
+                report.add(&span, Finding::new(rule, what).help("remove this line"));
+            }
+            _ => match file.find_same(&known, word) {
                 Some(same) => {
                     let what = if same == word {
                         "is already a built-in word".to_owned()
                     } else {
                         format!("is the same as `{same}`")
                     };
-                    let finding = Finding::new(&rules::OPT_OUT_WORDS, format!("`{word}` {what}")).as_warning();
+                    let finding = Finding::new(rule, format!("`{word}` {what}")).as_warning();
                     report.add(&span, finding.help("remove this line; case and look-alike letters make no difference"));
                 }
                 None => {
-                    known = known.with_words([word.to_owned()]);
+                    known = file.add_word(known, word);
                     words.push(word.to_owned());
                 }
             },
         }
     }
     if words.is_empty() && report.findings.is_empty() {
-        let finding = Finding::new(&rules::OPT_OUT_WORDS, "the file contains no words");
-        report.add(
-            &(0..0),
-            finding.help("write one word per line, or remove `opt_out_words` to use only the built-in words"),
-        );
+        let help = format!("write one word per line, or remove `{}` to use only the built-in words", file.key());
+        report.add(&(0..0), Finding::new(rule, "the file contains no words").help(help));
     }
     LoadedFile::new(Some(words), report.into_findings())
 }
@@ -366,6 +447,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use campaign_core::domain::Channel;
     use campaign_core::finding::render_findings;
 
     const FULL: &str = "production:
@@ -432,7 +514,7 @@ local:
         assert_eq!(local.fatal_errors, ["No route"]);
         assert_eq!(local.sender_verified, ["Approved", "Перевірено"]);
         assert_eq!(production.sender_verified, ["Checked"]);
-        let priced = |channel| local.price_per_message(channel).map(Amount::to_json_digits);
+        let priced = |channel| local.price_per_message(channel).map(|price| price.others.to_json_digits());
         assert_eq!(priced(Channel::Sms).as_deref(), Some("0.80"));
         assert_eq!((priced(Channel::CallOtp).as_deref(), priced(Channel::Viber)), (Some("1"), None));
         assert!(production.prices.is_empty());
@@ -459,9 +541,17 @@ local:
                 "b:\n  base_url: http://localhost\n  api_key: { env: KEY }\n  proxy: http://proxy.example:3128",
                 ("proxy-address", 8, 10),
             ),
+            ("  home: [UK]", ("unknown-region", 5, 10)),
+            ("  limits: { abroad: 5 }", ("missing-key", 5, 13)),
+            ("  policy: { countries: [] }", ("out-of-range", 5, 13)),
             ("  prices: { sms: free }", ("wrong-type", 5, 18)),
             ("  prices: { sms: -1 }", ("out-of-range", 5, 18)),
             ("  prices: { smss: 1 }", ("unknown-key", 5, 13)),
+            ("  prices: { sms: { UA: 0.80 } }", ("missing-key", 5, 13)),
+            ("  prices: { sms: { UK: 0.80, else: 1 } }", ("unknown-region", 5, 20)),
+            ("  prices: { sms: { UA: free, else: 1 } }", ("wrong-type", 5, 24)),
+            ("  prices: { sms: { UA: 0.80, else: -1 } }", ("out-of-range", 5, 36)),
+            ("  prices: { sms: [1] }", ("wrong-type", 5, 19)),
             ("  bas_url: x", ("unknown-key", 5, 3)),
             ("sandbox:\n  base_url: http://localhost\n  api_key: { env: KEY }", ("reserved-name", 5, 1)),
             ("Pro:\n  base_url: http://localhost\n  api_key: { env: KEY }", ("profile-name", 5, 1)),
@@ -472,6 +562,18 @@ local:
         for (line, expected) in cases {
             assert_eq!(profile_with(line), [expected], "{line}");
         }
+    }
+
+    #[test]
+    fn price_of_a_country_overrides_the_price_of_the_others() {
+        let yaml =
+            "a: { base_url: http://localhost, api_key: { env: K }, prices: { sms: { UA: 0.80, PL: 2.1, else: 4 } } }";
+        let (_folder, loaded) = load_profiles(yaml);
+        let gateways = loaded.value.unwrap();
+        let price = gateways.find_profile("a").unwrap().price_per_message(Channel::Sms).unwrap();
+        let for_country = |code: &str| price.for_country(code.parse().ok()).to_json_digits();
+        assert_eq!(["UA", "PL", "DE", ""].map(for_country), ["0.80", "2.1", "4", "4"]);
+        assert_eq!(price.format_price(), "UA: 0.80, PL: 2.10, else: 4.00");
     }
 
     #[test]
@@ -561,7 +663,7 @@ mod opt_out_words_tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("words.txt");
         std::fs::write(&file, text).unwrap();
-        let LoadedFile { value, findings, .. } = load_words(&CampaignPath::anywhere(file));
+        let LoadedFile { value, findings, .. } = load_words(&CampaignPath::anywhere(file), WordFile::OptOut);
         let place = |finding: &Finding| {
             let place = finding.place.clone().unwrap();
             assert!(place.source.path().ends_with("words.txt") && *finding.rule == rules::OPT_OUT_WORDS, "{finding:?}");
@@ -586,7 +688,7 @@ mod opt_out_words_tests {
 
     #[test]
     fn missing_file_is_reported() {
-        let loaded = load_words(&CampaignPath::anywhere("no/words.txt"));
+        let loaded = load_words(&CampaignPath::anywhere("no/words.txt"), WordFile::OptOut);
         assert_eq!(loaded.findings[0].message, "the opt-out words file `no/words.txt` does not exist");
     }
 }

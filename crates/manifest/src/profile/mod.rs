@@ -5,6 +5,7 @@
 
 mod gateways;
 mod load;
+mod prices;
 mod secret;
 
 use std::fmt;
@@ -14,12 +15,13 @@ use reqwest::Url;
 
 use super::document::{ConfigSection, FindingCollector};
 use super::{NotifySettings, Rate, Resource, SendingWindow, SuppressionFile};
-use campaign_core::domain::{Amount, ApproverKey, Channel, FrequencyCap, LOOPBACK, ParseApproverKeyError};
+use campaign_core::domain::{ApproverKey, Channel, CountrySet, FrequencyCap, LOOPBACK, ParseApproverKeyError};
 use campaign_core::finding::{Finding, rules};
 
-pub use gateways::{GatewaySearch, Gateways, NewProfile, append_profile};
+pub use gateways::{ABROAD_LIMIT, GatewaySearch, Gateways, NewProfile, append_profile};
 pub use load::load_gateways;
 pub(super) use load::{is_environment_name, read_secret_source};
+pub use prices::MessagePrice;
 pub use secret::SecretSource;
 pub(super) use secret::conceal_addresses;
 
@@ -49,24 +51,36 @@ pub struct Profile {
     pub batch_limit: NonZeroU32,
     /// The maximum number of recipients of a run without explicit permission to exceed it.
     pub recipients_limit: Option<u32>,
+    /// The countries that campaigns usually reach. `None` if the profile names none.
+    pub home: Option<CountrySet>,
+    /// The maximum number of recipients outside `home` in an edition without explicit permission to exceed it.
+    pub abroad_limit: Option<u32>,
     /// The frequency cap over all campaigns, whatever a campaign defines.
     pub cap: Option<FrequencyCap>,
     /// Opted-out numbers besides those in the ledger; no campaign sends marketing to them.
     pub suppress: Vec<SuppressionFile>,
+    /// Whether marketing needs the recipient's consent, whatever a campaign defines.
+    pub requires_consent: bool,
+    /// Whether campaigns must respect opt-outs, so that none of them can be mandatory.
+    pub forbids_mandatory: bool,
     /// The sending window, whatever a campaign defines.
     pub window: Option<SendingWindow>,
+    /// The countries that messages may reach, whatever a campaign defines. `None` for all.
+    pub countries: Option<CountrySet>,
     /// Notifications in addition to those of a campaign.
     pub notify: Option<NotifySettings>,
     /// HTTP statuses that prove that no operation was executed.
     pub trust_status: Vec<u16>,
     /// Errors of operations that stop a run.
     pub fatal_errors: Vec<String>,
+    /// Errors of operations that mean that the recipient opted out.
+    pub opt_out_errors: Vec<String>,
     /// The proxy for requests.
     pub proxy: Option<String>,
     /// The account of the rate limit and the guard: the host, unless the profile defines it.
     pub account: String,
     /// The price of a message by channel, of an SMS per part, in the account's currency.
-    pub prices: Vec<(Channel, Amount)>,
+    pub prices: Vec<(Channel, MessagePrice)>,
     /// Who must approve large runs.
     pub approval: Option<ApprovalRule>,
     /// The currency of the prices.
@@ -75,6 +89,8 @@ pub struct Profile {
     pub hook: Option<WebhookSettings>,
     /// Opt-out words besides the built-in ones.
     pub opt_out_words: Vec<String>,
+    /// Opt-in words besides the built-in ones.
+    pub opt_in_words: Vec<String>,
     /// The gateway's terms for a verified sender name; the contract leaves the set open (contract 2.5).
     pub sender_verified: Vec<String>,
     /// Its programs, addresses and sources besides the endpoints.
@@ -84,8 +100,8 @@ pub struct Profile {
 impl Profile {
     /// The price of a message on this channel, of an SMS per part, if the profile defines it.
     #[must_use]
-    pub fn price_per_message(&self, channel: Channel) -> Option<Amount> {
-        self.prices.iter().find(|(priced, _)| *priced == channel).map(|(_, price)| *price)
+    pub fn price_per_message(&self, channel: Channel) -> Option<&MessagePrice> {
+        self.prices.iter().find(|(priced, _)| *priced == channel).map(|(_, price)| price)
     }
 
     /// The maximum number of operations in an envelope: no more than the gateway accepts, and no more than one second

@@ -21,7 +21,7 @@ use super::campaign::{
 use super::campaign_day::{CampaignDay, insert_date};
 use super::document::{self, ConfigSection, FileKind, FindingCollector, LoadedFile};
 use super::keys::CAMPAIGN;
-use super::recipients::{RecipientSource, is_list_name};
+use super::recipients::{RecipientSource, is_list_name, read_countries};
 use super::text_folders::TextFolders;
 use super::value::Seconds;
 use super::yaml::{MapEntry, Node};
@@ -103,6 +103,7 @@ impl Resolver<'_> {
         let per_day = self.resolve_per_day(root, timezone.as_deref());
         let (window, until) = (self.resolve_window(root), self.resolve_until(root));
         let region = self.resolve_region(recipients);
+        let countries = read_countries(root, "countries", self.report);
         let vars = self.resolve_vars(root, &columns);
         let content = self.resolve_content(root, root, "");
         let variants = self.resolve_variants(root, content.as_ref(), &vars);
@@ -113,6 +114,7 @@ impl Resolver<'_> {
         let form = self.resolve_list_format(recipients);
         let suppress = self.resolve_suppress_files(recipients);
         self.refuse_own_list(recipients, source.as_ref());
+        let consent = self.resolve_consent(recipients);
         let results = self.resolve_results(root, name.as_deref());
         self.refuse_resending(
             root,
@@ -135,6 +137,7 @@ impl Resolver<'_> {
                 title: root.typed_text("title").map(|(title, _)| title.to_owned()).filter(|title| !title.is_empty()),
                 edition,
                 purpose: self.or_default(root, |root| read_purpose(root, &content))?,
+                mandatory: self.resolve_mandatory(root, &content)?,
                 gateway: self.or_default(root, |root| root.text("gateway"))?.to_owned(),
                 endpoint: self.or_default(root, read_endpoint)?,
                 timezone,
@@ -145,6 +148,7 @@ impl Resolver<'_> {
                 max_invalid: self.or_default(recipients, |recipients| recipients.parse_value("max_invalid"))?,
                 condition: read_condition(recipients),
                 exclude: recipients::read_exclude(recipients),
+                countries,
                 may_be_empty: self.or_default(recipients, |recipients| recipients.text("empty"))? == "ok",
                 vars,
                 tables: data.iter().map(|table| table.name.clone()).collect(),
@@ -155,6 +159,8 @@ impl Resolver<'_> {
             recipients: self.or_placeholder(source, || RecipientSource::StandardInput),
             form: self.or_placeholder(form, ListFormat::default),
             suppress,
+            consent,
+            requires_consent: root.has_value("consent"),
             data,
             schedule,
             window: self.or_placeholder(window, || None),
@@ -316,6 +322,20 @@ impl Resolver<'_> {
         self.report.add(span, finding);
     }
 
+    /// Whether the messages must arrive. Marketing never must.
+    fn resolve_mandatory(&mut self, root: ConfigSection<'_>, content: &MessageContent<NamedTemplate>) -> Option<bool> {
+        let mandatory = self.or_default(root, |root| root.parse_value("mandatory"))?;
+        if let Some((_, span)) = root.typed_text("mandatory")
+            && mandatory
+            && read_purpose(root, content) == Some(Purpose::Marketing)
+        {
+            let finding = Finding::new(&rules::MANDATORY_MARKETING, "marketing cannot be `mandatory`");
+            self.report
+                .add(span, finding.help("remove `mandatory`, or write `purpose: service` if this is no marketing"));
+        }
+        Some(mandatory)
+    }
+
     /// Reports a policy that sends rows in doubt again if that could do harm.
     fn refuse_resending<'c>(
         &mut self,
@@ -407,6 +427,7 @@ fn read_delivery(section: ConfigSection<'_>) -> Option<DeliverySettings> {
             doubtful_envelopes: stop.parse_value("doubtful_envelopes")?,
             same_error_in_a_row: stop.parse_value("same_error_in_a_row")?,
             rejected: stop.parse_value("rejected")?,
+            opted_out: if stop.has_value("opted_out") { Some(stop.parse_value("opted_out")?) } else { None },
             unreachable: if stop.has_value("unreachable") { Some(read_duration(stop, "unreachable")?) } else { None },
         },
     })

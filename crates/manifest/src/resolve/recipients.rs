@@ -9,16 +9,16 @@ use reqwest::Url;
 use super::Resolver;
 use crate::campaign_day::{has_placeholder, insert_date, replace_today};
 use crate::document::ConfigSection;
-use crate::keys::{DATA_KEYS, PHONE_COLUMN, SUPPRESS_FILE};
+use crate::keys::{CONSENT, DATA_KEYS, PHONE_COLUMN, SUPPRESS_FILE};
 use crate::profile::{SecretSource, is_loopback_host, read_secret_source};
 use crate::recipients::{
-    HeaderText, ListCommand, ListQuery, ListUrl, PastRecipients, RecipientSource, SuppressionFile, TableFile,
-    read_suppression_files,
+    ConsentFile, ConsentSource, HeaderText, ListCommand, ListQuery, ListUrl, PastRecipients, RecipientSource,
+    SuppressionFile, TableFile, read_suppression_files,
 };
 use crate::value::Seconds;
 use crate::yaml::{MapEntry, Node};
 use campaign_core::domain::variable::{is_built_in, is_reserved, is_variable};
-use campaign_core::domain::{Delimiter, ListFormat, ParseRegionError, Region, RowState};
+use campaign_core::domain::{ConsentPeriod, Delimiter, ListFormat, ParseRegionError, Region, RowState};
 use campaign_core::finding::{Finding, did_you_mean, rules};
 
 /// The keys of the sources of a list, each with the keys that belong to it.
@@ -313,6 +313,66 @@ impl Resolver<'_> {
         let this = std::cell::RefCell::new(self);
         let path = |name: &str, span: &Range<usize>| this.borrow_mut().resolve_file_name(name, span);
         read_suppression_files(recipients, "recipients", path, |section| this.borrow_mut().resolve_region(section))
+    }
+
+    /// Where consent is recorded; `None` without the key, or if it is wrong, which was reported.
+    pub(super) fn resolve_consent(&mut self, recipients: ConfigSection<'_>) -> Option<ConsentSource> {
+        let entry = recipients.entry("consent").filter(|_| recipients.has_value("consent"))?;
+        let section = ConfigSection::new(Some(&entry.value), CONSENT);
+        let header = |key| section.typed_text(key).map(|(header, _)| header.to_owned());
+        let mut refuse = |span: &Range<usize>, message: String, help: &str| {
+            self.report.add(span, Finding::new(&rules::CONSENT, message).help(help));
+            self.gaps.any = true;
+        };
+        let has_file = section.has_value("file");
+        if !has_file && !section.has_value("column") {
+            let help = "name the column with the answers, as in `consent: { column: Consent }`, or a `file`";
+            refuse(&entry.key_span, "`consent` does not say where the consents are".to_owned(), help);
+            return None;
+        }
+        let of_file = [("phone", "the list has its own `columns: { phone: … }`"), ("region", "the list has its own")];
+        for (key, why) in of_file.into_iter().filter(|_| !has_file) {
+            if let Some(entry) = section.entry(key) {
+                let message = format!("`{key}` of `consent` applies only to a `file`; {why}");
+                refuse(&entry.key_span, message, "remove the key, or add `file`");
+            }
+        }
+        if let Some(entry) = section.entry("is").filter(|_| !section.has_value("column")) {
+            let message = "`is` lists answers, but no `column` contains them".to_owned();
+            refuse(&entry.key_span, message, "add `column`; without it, every row of the file is a consent");
+        }
+        let valid_for = match section.typed_text("valid_for") {
+            None => None,
+            Some((text, span)) => match text.parse::<ConsentPeriod>() {
+                Ok(_) if !section.has_value("at") => {
+                    let message = "`valid_for` needs the dates of the consents".to_owned();
+                    refuse(span, message, "add `at` with the header of the date column");
+                    None
+                }
+                Ok(period) => Some(period),
+                Err(error) => {
+                    let help = "write a period in days, weeks, months or years, as in `valid_for: 24 months`";
+                    refuse(span, format!("`{text}` is {error}"), help);
+                    None
+                }
+            },
+        };
+        let file = match section.typed_text("file") {
+            None => None,
+            Some((name, span)) => {
+                let (file, region) = (self.resolve_file_name(name, span)?, self.resolve_region(section));
+                Some(ConsentFile { file, phone: header("phone"), region })
+            }
+        };
+        Some(ConsentSource {
+            file,
+            column: header("column"),
+            at: header("at"),
+            source: header("source"),
+            wording: header("wording"),
+            words: section.list_items("is").into_iter().map(str::to_owned).collect(),
+            valid_for,
+        })
     }
 
     /// Refuses the list of recipients under `suppress`: all recipients would be skipped.

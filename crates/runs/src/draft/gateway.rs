@@ -218,6 +218,7 @@ mod tests {
             async_url: None,
             api_key: SecretSource::Env("KEY".into()),
             rate: Some("10/s".into()),
+            home: None,
         }
     }
 

@@ -252,6 +252,20 @@ pub enum Error {
         /// How many are allowed.
         limit: u64,
     },
+    /// More recipients outside the home countries than the profile allows.
+    #[error(
+        "the edition would have {} outside {home}, but the gateway's limit is {}; nothing was sent",
+        format_count(*.number, "recipient"),
+        campaign_core::domain::format_thousands(*.limit)
+    )]
+    TooManyAbroad {
+        /// The number of recipients abroad in the edition.
+        number: u64,
+        /// How many are allowed.
+        limit: u64,
+        /// The home countries.
+        home: String,
+    },
     /// There is no such row.
     #[error("there is no row {row}; the last recipient is in row {last}")]
     NoSuchRow {

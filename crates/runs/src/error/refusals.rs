@@ -274,8 +274,9 @@ fn describe_nothing(run: &str, failed: u64, error: Option<&str>, skipped: Skippe
     let mut message = format!("{run} has no rows to retry{which}");
     if guarded > 0 {
         message += &format!(
-            "; {} opted out, already got the message in another run, or {} skipped earlier",
+            "; {} opted out, {} no consent, already got the message in another run, or {} skipped earlier",
             format_count(guarded, "recipient"),
+            campaign_core::domain::choose_plural(guarded, "has", "have"),
             campaign_core::domain::choose_plural(guarded, "was", "were")
         );
     }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::*;
 use crate::{AccountView, HeldRecipient, ScheduleChange, SkippedRetries};
-use campaign_core::domain::Phone;
+use campaign_core::domain::{CountrySet, Phone, Purpose};
 use campaign_gateway::FailureCause;
 use campaign_ledger::RowState;
 
@@ -55,6 +55,7 @@ fn run_errors() -> Vec<Error> {
         Error::NoGatewayNamed,
         Error::OtherNumber { said: 2, number: 3 },
         Error::TooManyRecipients { number: 3, limit: 2 },
+        Error::TooManyAbroad { number: 3, limit: 2, home: "UA".to_owned() },
         Error::NoSuchRow { row: Row::new(9), last: Row::new(4) },
         Error::RehearsalForgotten { run: run() },
         Error::NothingToCancel { run: run() },
@@ -118,9 +119,11 @@ fn refusal_errors() -> Vec<Error> {
         changed(list(), None),
         changed(InputChanges::Campaign(vec!["`vars`".to_owned()]), Some(edition)),
         changed(InputChanges::Copies { place: "runs/sale@1".to_owned(), damaged: true }, None),
-        Error::Policy(PolicyRefusal::Suppressed(vec![held])),
+        Error::Policy(PolicyRefusal::Suppressed(vec![held], Purpose::Marketing)),
+        Error::Policy(PolicyRefusal::Mandatory { gateway: gateway() }),
         Error::Policy(PolicyRefusal::OutsideWindow { opens: None }),
         Error::Policy(PolicyRefusal::Capped),
+        Error::Policy(PolicyRefusal::OutsideCountries { held: vec![held], allowed: CountrySet::default() }),
         Error::Policy(PolicyRefusal::TooManyTests { number: 3, most: 2 }),
         Error::Plan(unapproved(None)),
         Error::Plan(PlanRefusal::Unknown { digest: digest() }),

@@ -1,5 +1,5 @@
 //! Approvals: review and confirmation of plans, standing approvals, approvals of pending single operations and of test
-//! messages, and signatures that prove who approved.
+//! messages, and signatures: those that prove who approved, and those of evidence.
 //!
 //! Test messages are approved like a run, for exactly their recipients. With a signature, the sender of a campaign cannot
 //! approve it.
@@ -373,6 +373,9 @@ pub async fn approve_pending(
 /// The domain of approval signatures, so that no other signature is valid as one.
 const SIGNATURE_DOMAIN: &[u8] = b"campaign approval 1\0";
 
+/// The domain of signatures of evidence.
+const EVIDENCE_DOMAIN: &[u8] = b"campaign evidence 1\0";
+
 /// The prefix of a private key file.
 const KEY_PREFIX: &str = "ed25519-private:";
 
@@ -423,6 +426,12 @@ impl PrivateKey {
     #[must_use]
     pub fn public_key(&self) -> Option<ApproverKey> {
         ApproverKey::from_bytes(self.0.public_key().as_ref())
+    }
+
+    /// Signs the digest of evidence. The signature is in Base64 for URLs.
+    #[must_use]
+    pub fn sign_evidence(&self, digest: &str) -> String {
+        URL_SAFE_NO_PAD.encode(self.0.sign(&[EVIDENCE_DOMAIN, digest.as_bytes()].concat()))
     }
 
     /// Signs an approval and sets its token.
@@ -486,6 +495,16 @@ mod tests {
         let bare = private_key(1).0.sign(&URL_SAFE_NO_PAD.decode(said).unwrap());
         let bare = format!("{said}.{}", URL_SAFE_NO_PAD.encode(bare));
         assert_eq!(verify_token(&bare, &approver_keys("Olha", 1)), None, "a signature for something else");
+    }
+
+    #[test]
+    fn signed_evidence_is_verified_with_the_public_key() {
+        let key = private_key(1);
+        let signature = URL_SAFE_NO_PAD.decode(key.sign_evidence("d1")).unwrap();
+        let public = key.public_key().unwrap();
+        let verify = |text: &[u8]| UnparsedPublicKey::new(&ED25519, public.as_bytes()).verify(text, &signature);
+        assert!(verify(b"campaign evidence 1\0d1").is_ok() && verify(b"campaign evidence 1\0d2").is_err());
+        assert!(verify(b"campaign approval 1\0d1").is_err());
     }
 
     proptest! {

@@ -19,13 +19,13 @@ use crate::{
     Adapters, Error, Inputs, ListSurvey, ProtectedFiles, Round, RunRequest, find_capped, find_opted_out,
     find_sent_recipients, refuse_start, run_blocking,
 };
-use campaign_core::domain::{Amount, MessageContent, NamedTemplate};
+use campaign_core::domain::{Amount, CountrySet, MessageContent, NamedTemplate};
 use campaign_core::finding::Finding;
 use campaign_engine::check::online::Cost;
-use campaign_engine::check::{RunStart, SurveyExclusions};
+use campaign_engine::check::{ABROAD_LIMIT, RunStart, SurveyExclusions};
 use campaign_engine::delivery::FrozenInputs;
 use campaign_engine::report::Forecast;
-use campaign_ledger::{Plan, PlanRecord, StateCounts};
+use campaign_ledger::{NumberSet, Plan, PlanRecord, StateCounts};
 use campaign_manifest::{Destination, InDoubtPolicy, Resource, ResourceKind};
 
 /// The domain of campaign digests, so that no other digest equals one.
@@ -98,6 +98,9 @@ pub struct PlanOptions {
     /// The policy for rows in doubt, unless they stay in doubt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_in_doubt: Option<InDoubtPolicy>,
+    /// The countries in the policy of the profile. `None` if all are allowed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub countries: Option<CountrySet>,
 }
 
 impl PlanOptions {
@@ -192,6 +195,7 @@ impl PlannedCampaign {
         note(self.options.occurrence != options.occurrence, "the scheduled time");
         note(self.options.tests_to != options.tests_to, "the recipients of test messages");
         note(self.options.hours != options.hours, "the sending hours");
+        note(same_gateway && self.options.countries != options.countries, "`policy.countries` in the profile");
         note(self.options.on_in_doubt != options.on_in_doubt, "`delivery.on_in_doubt`");
         note(self.inputs.trims_cells != now.trims_cells, "the handling of spaces around cell values");
         what.extend(self.resource_differences(options, same_gateway));
@@ -280,6 +284,7 @@ impl PlanOptions {
             hours: inputs.campaign.describe_hours(inputs.destination.profile()),
             resources: hash_resources(inputs),
             on_in_doubt: Some(on_in_doubt).filter(|policy| *policy != InDoubtPolicy::Hold),
+            countries: inputs.destination.profile().and_then(|profile| profile.countries.clone()),
             ..self
         }
     }
@@ -295,7 +300,7 @@ impl PlanOptions {
     /// schedule compares the whole campaign file, and the occurrence could not be planned again.
     fn to_earlier_version(&self) -> Option<Self> {
         let is_known = self.on_in_doubt.is_none() && self.resources.keys().all(|key| is_covered(key));
-        let earlier = || Self { resources: BTreeMap::new(), on_in_doubt: None, ..self.clone() };
+        let earlier = || Self { resources: BTreeMap::new(), on_in_doubt: None, countries: None, ..self.clone() };
         (is_known || self.occurrence.is_some()).then(earlier)
     }
 }
@@ -420,7 +425,7 @@ pub(super) async fn survey_for_plan(
     again: bool,
 ) -> Result<ListSurvey, Error> {
     let ledger = adapters.ledger.as_ref();
-    let (already, cancelled, rows) = match again {
+    let (already, cancelled, rows): (NumberSet, _, _) = match again {
         true => Default::default(),
         false => {
             let edition = TodaysTexts::compile(inputs).await?.edition;
@@ -433,9 +438,18 @@ pub(super) async fn survey_for_plan(
     let opted_out = find_opted_out(ledger, inputs).await?.numbers;
     let capped = find_capped(ledger, inputs).await?;
     let excluded = find_excluded(Some(ledger), inputs, &adapters.observer).await?;
-    let excluded = SurveyExclusions { already_sent: already, rows, opted_out, cancelled, capped, excluded };
-    let inputs = Arc::clone(inputs);
-    run_blocking(move || inputs.run_survey(&excluded, None)).await?
+    let excluded = SurveyExclusions {
+        already_sent: already.clone(),
+        rows,
+        opted_out,
+        cancelled,
+        capped,
+        excluded,
+        ..SurveyExclusions::default()
+    };
+    let listed = Arc::clone(inputs);
+    let survey = run_blocking(move || listed.run_survey(&excluded, None)).await??;
+    survey.with_earlier_countries(Some(ledger), inputs, &already).await
 }
 
 /// Plans a run as if to send it, and keeps the plan for thirty days.
@@ -468,9 +482,12 @@ pub async fn create_plan(
     refuse_unsendable_run(inputs, survey, start)?;
     let chosen = request.choose_rows(&survey.planned_rows(), survey.last_row)?;
     request.check_recipient_count(inputs.destination.profile(), survey.count_planned())?;
+    request.check_abroad(inputs.destination.profile(), &list)?;
     let (planned, cost) = plan_campaign(inputs, &list, &chosen, request);
     let digest = store_plan(adapters, planned.clone(), &inputs.destination).await?;
-    let findings = check_inputs(inputs, Some(&list), start);
+    let mut findings = check_inputs(inputs, Some(&list), start);
+    // The request allows this number of recipients abroad.
+    findings.retain(|finding| *finding.rule != ABROAD_LIMIT);
     let due = inputs.campaign.next_due_after(now);
     let forecast = Forecast::for_rows(&inputs.campaign, inputs.destination.profile(), &list.survey, &chosen, due);
     let resources = inputs.campaign.list_resources(inputs.destination.profile());

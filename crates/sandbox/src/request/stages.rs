@@ -49,7 +49,11 @@ pub(crate) fn read_pipeline(fields: &OperationFields) -> Result<SendRequest, Ope
 /// Reads one channel of an operation other than a pipeline.
 fn read_channel<'a>(channel: Channel, fields: &OperationFields<'a>) -> Result<StageReading<'a>, OperationError> {
     match channel {
-        Channel::Sms => fields.optional_flag("short_link").and_then(|_| read_sms(&fields.with_prefix("sms_"))),
+        Channel::Sms => {
+            fields.optional_flag("short_link")?;
+            fields.optional_flag("unsubscribe_link")?;
+            read_sms(&fields.with_prefix("sms_"))
+        }
         Channel::Viber => fields.optional_flag("short_link").and_then(|_| read_viber(&fields.with_prefix("viber_"))),
         Channel::Rcs => fields.optional_flag("short_link").and_then(|_| read_rcs(&fields.with_prefix("rcs_"))),
         Channel::Telegram => {

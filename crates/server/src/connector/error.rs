@@ -142,6 +142,13 @@ impl ToolError {
             .with_how_to("nothing was sent; tell the user, and do not try another way")
     }
 
+    /// The operator requires consent, and a single message has none.
+    pub(super) fn no_consent() -> Self {
+        let error = "the operator requires the recipient's consent, and a single message has no record of it";
+        Self::new("no_consent", error)
+            .with_how_to("nothing was sent; tell the person you work for: only a campaign with `consent` can send it")
+    }
+
     /// The recipient has reached a message cap.
     pub(super) fn cap_reached() -> Self {
         let error = "this number has reached the operator's message cap";
@@ -237,8 +244,15 @@ impl From<Error> for ToolError {
             Error::Input(why) => Self::invalid_argument(why),
             Error::Policy(refusal) => match refusal {
                 PolicyRefusal::OutsideWindow { opens } => Self::outside_window(opens.as_ref()),
-                PolicyRefusal::Suppressed(_) => Self::opted_out(),
+                PolicyRefusal::Suppressed(..) => Self::opted_out(),
+                PolicyRefusal::NoConsent(_) => Self::no_consent(),
                 PolicyRefusal::Capped => Self::cap_reached(),
+                PolicyRefusal::Mandatory { .. } => Self::new("not_allowed", "the profile forbids mandatory messages"),
+                PolicyRefusal::OutsideCountries { allowed, .. } => Self::new(
+                    "country",
+                    format!("the gateway profile allows messages only to these countries: {allowed}"),
+                )
+                .with_how_to("check the number; nothing can be sent to it through this gateway"),
                 PolicyRefusal::TooManyTests { .. } | PolicyRefusal::UnapprovedTests { .. } => {
                     Self::new("not_allowed", "assistants cannot send test messages")
                 }

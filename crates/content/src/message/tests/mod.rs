@@ -19,8 +19,10 @@ pub(super) fn names() -> TemplateNames {
 pub(super) fn sms_content(signature: &str, message: &str) -> MessageContent<NamedTemplate> {
     let text = |key: &str, source: &str| NamedTemplate { name: format!("sms.{key}"), source: source.into() };
     let (signature, message) = (text("signature", signature), text("message", message));
-    let (lifetime, short_link, fields) = (None, None, ExtraProperties::new());
-    let stage = Stage::Sms(Sms { signature, message, lifetime, short_link, max_parts: 200, plain: None, fields });
+    let (lifetime, short_link, unsubscribe_link, fields) = (None, None, None, ExtraProperties::new());
+    let (max_parts, plain) = (200, None);
+    let stage =
+        Stage::Sms(Sms { signature, message, lifetime, short_link, unsubscribe_link, max_parts, plain, fields });
     MessageContent { kind: OperationKind::Sms, stages: vec![stage] }
 }
 

@@ -195,7 +195,7 @@ impl ChannelField {
     /// Extra properties.
     pub(super) const fn extra() -> Self {
         let doc = "Additional properties of the operation, sent unchanged.";
-        Self::new("fields", FieldKind::Extra).with_docs("{ unsubscribe_link: true }", doc)
+        Self::new("fields", FieldKind::Extra).with_docs("{ tag: autumn }", doc)
     }
 
     pub(super) const fn with_docs(mut self, example: &'static str, doc: &'static str) -> Self {

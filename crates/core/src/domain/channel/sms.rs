@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use super::field::{FieldValueIter, flag_value, number_value, present_values, text_value, word_value};
-use super::{ChannelFacts, ChannelField, FieldKind, Stage, StageValues, TextLimit};
+use super::{ChannelFacts, ChannelField, FieldKind, Stage, StageValues, TextLimit, WirePlace};
 use crate::domain::{ExtraProperties, OperationKind, PlainMode};
 
 const SIGNATURE: ChannelField = ChannelField::signature("sms_signature").with_limit(TextLimit::AlphaName);
@@ -17,6 +17,19 @@ const LIFETIME: ChannelField = ChannelField::lifetime("sms_lifetime", 3_600, 259
     (OperationKind::RcsViberSms, NO_LIFETIME),
 ]);
 const SHORT_LINK: ChannelField = ChannelField::short_link();
+const NO_UNSUBSCRIBE_LINK: &str = "only a plain `sms` has a field for this key";
+const UNSUBSCRIBE_LINK: ChannelField = ChannelField::new("unsubscribe_link", FieldKind::Flag)
+    .with_docs(
+        "true",
+        "Lets the gateway add a link with which recipients can unsubscribe. It can make the message longer.",
+    )
+    .with_flat_place(WirePlace::Under("unsubscribe_link"))
+    .with_stage_place(WirePlace::Nowhere(NO_UNSUBSCRIBE_LINK))
+    .with_no_place_in(&[
+        (OperationKind::ViberSms, NO_UNSUBSCRIBE_LINK),
+        (OperationKind::RcsSms, NO_UNSUBSCRIBE_LINK),
+        (OperationKind::RcsViberSms, NO_UNSUBSCRIBE_LINK),
+    ]);
 const MAX_PARTS: ChannelField = ChannelField::new("max_parts", FieldKind::Number { least: 1, most: 255 })
     .with_docs("3", "The maximum number of billed parts. A longer message makes its row invalid.")
     .with_default("3");
@@ -31,7 +44,7 @@ pub(super) const FACTS: ChannelFacts = ChannelFacts {
     title: "SMS",
     example: "{ signature: OlenaCo, message: \"Hello\" }",
     doc: "An SMS message.",
-    fields: &[SIGNATURE, MESSAGE, LIFETIME, SHORT_LINK, MAX_PARTS, PLAIN, ChannelField::extra()],
+    fields: &[SIGNATURE, MESSAGE, LIFETIME, SHORT_LINK, UNSUBSCRIBE_LINK, MAX_PARTS, PLAIN, ChannelField::extra()],
     senders_listed: true,
     billed_by_part: true,
     price_example: "0.80",
@@ -51,6 +64,9 @@ pub struct Sms<T> {
     pub lifetime: Option<u32>,
     /// Whether links are shortened and tracked.
     pub short_link: Option<bool>,
+    /// Whether the gateway adds a link to unsubscribe; only in a plain SMS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unsubscribe_link: Option<bool>,
     /// The maximum number of billed parts; not sent.
     pub max_parts: u32,
     /// The replacement mode; in a rendered message, the one that was applied.
@@ -67,6 +83,7 @@ impl<T> Sms<T> {
             message: values.take_text(&MESSAGE)?,
             lifetime: values.take_number(&LIFETIME),
             short_link: values.take_flag(&SHORT_LINK),
+            unsubscribe_link: values.take_flag(&UNSUBSCRIBE_LINK),
             max_parts: values.take_number(&MAX_PARTS)?,
             plain: values.take_word(&PLAIN).and_then(PlainMode::from_name),
             fields: values.fields,
@@ -79,6 +96,7 @@ impl<T> Sms<T> {
             text_value(&MESSAGE, &self.message),
             number_value(&LIFETIME, self.lifetime),
             flag_value(&SHORT_LINK, self.short_link),
+            flag_value(&UNSUBSCRIBE_LINK, self.unsubscribe_link),
             number_value(&MAX_PARTS, Some(self.max_parts)),
             word_value(&PLAIN, self.plain.map(PlainMode::name)),
         ])
@@ -90,6 +108,7 @@ impl<T> Sms<T> {
             message: f(&self.message)?,
             lifetime: self.lifetime,
             short_link: self.short_link,
+            unsubscribe_link: self.unsubscribe_link,
             max_parts: self.max_parts,
             plain: self.plain,
             fields: self.fields.clone(),

@@ -222,8 +222,9 @@ mod tests {
     static CARD: [ChannelField; 4] = Card::<()>::FIELDS;
 
     fn sms_with_parts<T>(signature: T, message: T, max_parts: u32) -> Stage<T> {
-        let (lifetime, short_link, plain, fields) = (None, None, None, ExtraProperties::new());
-        Stage::Sms(Sms { signature, message, lifetime, short_link, max_parts, plain, fields })
+        let (lifetime, plain, fields) = (None, None, ExtraProperties::new());
+        let (short_link, unsubscribe_link) = (None, None);
+        Stage::Sms(Sms { signature, message, lifetime, short_link, unsubscribe_link, max_parts, plain, fields })
     }
 
     fn sms() -> Stage<()> {

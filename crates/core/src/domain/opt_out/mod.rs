@@ -1,7 +1,8 @@
-//! Opt-outs in replies of recipients. Pure.
+//! Opt-outs and opt-ins in replies of recipients. Pure.
 //!
 //! A built-in opt-out counts only if the reply consists of it, politeness and words about the messages: "Please stop
 //! sending me sms" opts out, "stop by tomorrow" does not. A person must read replies that only look like an opt-out.
+//! An opt-in counts only if it is the whole reply.
 
 mod column;
 #[cfg(test)]
@@ -19,11 +20,19 @@ pub use column::{OptOutColumn, OptOutState, is_date, read_opt_out_state};
 /// The maximum number of words in a further word, and in a reply that only begins with one.
 pub const MAX_OPT_OUT_WORDS: usize = 3;
 
-/// The known opt-outs: the built-in ones and further words.
+/// The built-in words that opt in again.
+const OPT_IN_WORDS: [&str; 6] = ["START", "UNSTOP", "ПОЧАТИ", "ПІДПИСАТИСЯ", "ПІДПИСАТИСЬ", "ПОДПИСАТЬСЯ"];
+
+/// A word as written, and as its words are compared.
+type ComparedWord = (String, Vec<String>);
+
+/// The known opt-outs and opt-ins: the built-in ones and further words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OptOutWords {
-    /// Each further word as written, and as its words are compared.
-    further: Vec<(String, Vec<String>)>,
+    /// The further words that opt out.
+    further: Vec<ComparedWord>,
+    /// The further words that opt in.
+    further_opt_ins: Vec<ComparedWord>,
 }
 
 /// The meaning of a reply.
@@ -31,6 +40,8 @@ pub struct OptOutWords {
 pub enum ReplyReading<'w> {
     /// An opt-out, with the word or phrase in the spelling of the tables.
     OptOut(Cow<'w, str>),
+    /// An opt-in, with the word in the spelling of the tables.
+    OptIn(Cow<'w, str>),
     /// The reply looks like an opt-out but can mean something else.
     Unclear,
     /// Anything else.
@@ -43,17 +54,35 @@ impl<'w> ReplyReading<'w> {
     pub fn into_opt_out(self) -> Option<Cow<'w, str>> {
         match self {
             Self::OptOut(phrase) => Some(phrase),
-            Self::Unclear | Self::Other => None,
+            Self::OptIn(_) | Self::Unclear | Self::Other => None,
         }
     }
+
+    /// Whether the reply is or looks like an opt-out.
+    #[must_use]
+    pub fn may_opt_out(&self) -> bool {
+        matches!(self, Self::OptOut(_) | Self::Unclear)
+    }
+}
+
+/// The words in the form in which they are compared; words without a letter or digit are ignored.
+fn compare_words(words: impl IntoIterator<Item = String>) -> impl Iterator<Item = ComparedWord> {
+    let compared = words.into_iter().map(|word| (split_plain_words(&word).collect::<Vec<_>>(), word));
+    compared.filter(|(words, _)| !words.is_empty()).map(|(words, word)| (word, words))
 }
 
 impl OptOutWords {
     /// The same with these further words; words without a letter or digit are ignored.
     #[must_use]
     pub fn with_words(mut self, words: impl IntoIterator<Item = String>) -> Self {
-        let compared = words.into_iter().map(|word| (split_plain_words(&word).collect::<Vec<_>>(), word));
-        self.further.extend(compared.filter(|(words, _)| !words.is_empty()).map(|(words, word)| (word, words)));
+        self.further.extend(compare_words(words));
+        self
+    }
+
+    /// The same with these further words that opt in; words without a letter or digit are ignored.
+    #[must_use]
+    pub fn with_opt_in_words(mut self, words: impl IntoIterator<Item = String>) -> Self {
+        self.further_opt_ins.extend(compare_words(words));
         self
     }
 
@@ -71,12 +100,25 @@ impl OptOutWords {
         if let Some(word) = self.find_further_word(reply) {
             return ReplyReading::OptOut(word.into());
         }
-        match GRAMMAR.judge_reply(reply) {
-            ReplyVerdict::OptOut(phrase) => ReplyReading::OptOut(phrase.into()),
-            ReplyVerdict::MarketingOptOut(phrase) if purpose.is_marketing() => ReplyReading::OptOut(phrase.into()),
+        let verdict = match GRAMMAR.judge_reply(reply) {
+            ReplyVerdict::OptOut(phrase) => return ReplyReading::OptOut(phrase.into()),
+            ReplyVerdict::MarketingOptOut(phrase) if purpose.is_marketing() => {
+                return ReplyReading::OptOut(phrase.into());
+            }
             ReplyVerdict::MarketingOptOut(_) | ReplyVerdict::Unclear => ReplyReading::Unclear,
             ReplyVerdict::Other => ReplyReading::Other,
-        }
+        };
+        self.find_opt_in_word(reply).map_or(verdict, |word| ReplyReading::OptIn(word.into()))
+    }
+
+    /// The word that opts in and that the reply consists of.
+    #[must_use]
+    pub fn find_opt_in_word(&self, reply: &str) -> Option<&str> {
+        let reply: Vec<String> = split_plain_words(reply).take(MAX_OPT_OUT_WORDS + 1).collect();
+        let is_built_in = |word: &&&str| split_plain_words(word).eq(reply.iter().cloned());
+        let built_in = OPT_IN_WORDS.iter().find(is_built_in).copied();
+        built_in
+            .or_else(|| self.further_opt_ins.iter().find(|(_, words)| *words == reply).map(|(word, _)| word.as_str()))
     }
 
     /// The word that makes another further word redundant: a further word or a built-in one-word opt-out.
@@ -171,6 +213,27 @@ mod tests {
         }
         assert_eq!(read("Скасувати", Purpose::Marketing), ReplyReading::Unclear);
         assert_eq!(read("stop", Purpose::Service), ReplyReading::OptOut("STOP".into()));
+    }
+
+    #[test]
+    fn opt_in_is_the_whole_reply() {
+        let words = OptOutWords::default().with_opt_in_words(["Хочу знову".to_owned(), " … ".to_owned()]);
+        let read = |reply| words.read_reply(reply, Purpose::Marketing);
+        for (reply, word) in [
+            ("START", "START"),
+            (" start! ", "START"),
+            ("unstop", "UNSTOP"),
+            ("Почати.", "ПОЧАТИ"),
+            ("подписаться", "ПОДПИСАТЬСЯ"),
+            ("хочу, знову", "Хочу знову"),
+        ] {
+            assert_eq!(read(reply), ReplyReading::OptIn(word.into()), "{reply}");
+        }
+        for reply in ["start tomorrow?", "Please do not start", "когда начать", "", "хочу", "STOP START", "RESTART"]
+        {
+            assert!(!matches!(read(reply), ReplyReading::OptIn(_)), "{reply}");
+        }
+        assert_eq!(read("stop"), ReplyReading::OptOut("STOP".into()));
     }
 
     #[test]

@@ -126,6 +126,11 @@ rules! {
         example: ["channels: [{ viber: { signature: OlenaCo, message: Hi, image: \"https://a.example/a.png\" } }]"],
         fix: "add or remove the key that the finding names, or change `type`",
     }
+    error MANDATORY_MARKETING = "mandatory-marketing" {
+        cause: "Marketing is marked as mandatory. Only service messages can be sent to recipients who opted out.",
+        example: ["purpose: marketing", "mandatory: true"],
+        fix: "remove `mandatory: true`, or write `purpose: service` if the messages contain no marketing",
+    }
     error NEVER_RESENT = "never-resent" {
         cause: "This campaign must not resend messages in doubt. A second code or call could do harm, and the first \
                 message might still be waiting in the asynchronous queue.",

@@ -41,6 +41,15 @@ rules! {
         example: ["gateways.yaml: production: { approval: { above: 1000, by: { Olha: \"ed25519:abc\" } } }"],
         fix: "write `ed25519:` and the 43 characters that `campaign approve --new-key NAME` prints",
     }
+    error OPT_IN_WORDS = "opt-in-words" {
+        cause: "A line in an opt-in words file is not valid. Recipients who opted out and reply with an opt-in word get \
+            messages again.",
+        example: [
+            "gateways.yaml: production: { opt_in_words: words.txt }",
+            "words.txt: stop",
+        ],
+        fix: "write a word, or a phrase of two or three words, on each line; none of them can be an opt-out",
+    }
     error OPT_OUT_WORDS = "opt-out-words" {
         cause: "A line in an opt-out words file is not valid. Recipients who reply with an opt-out word get no more \
             marketing messages.",

@@ -25,6 +25,21 @@ rules! {
         example: ["opt-outs.csv row 7: 38050123"],
         fix: "correct the rows listed in the finding",
     }
+    error CONSENT = "consent" {
+        cause: "It is unclear which recipients consented. Messages would reach people who did not.",
+        example: ["consent: required", "recipients: { file: list.csv }     # has no `consent`"],
+        fix: "name the column with the consents under `recipients`, as in `consent: { column: Consent }`, or a `file`",
+    }
+    warning CONSENT_ROW = "consent-row" {
+        cause: "A row of the consent file has no valid number. The person counts as without consent.",
+        example: [
+            "recipients: { file: list.csv, consent: { file: consents.csv } }",
+            "consents.csv: phone",
+            "              380501234567",
+            "              38050123",
+        ],
+        fix: "correct the rows listed in the finding",
+    }
     error EXCLUDE = "exclude" {
         cause: "The run under `exclude` cannot be used. Recipients who should be excluded would get a \
                 message.",

@@ -45,6 +45,28 @@ pub(super) fn check_rate_limit(campaign: &Campaign, profile: &Profile) -> Option
     Some(finding.help(format!("set `rate` to `{allowed}` or less")).at(place))
 }
 
+pub(super) static MANDATORY_FORBIDDEN: Rule = Rule::error(
+    "mandatory-forbidden",
+    RuleText {
+        cause: "The profile forbids mandatory messages. Its `policy` requires that every message respects opt-outs.",
+        example: &[
+            "purpose: service",
+            "mandatory: true",
+            "gateways.yaml: production: { policy: { mandatory: never } }",
+        ],
+        fix: "remove `mandatory: true` from the campaign, or `mandatory: never` from the profile",
+    },
+);
+
+pub(super) fn check_mandatory(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
+    if !campaign.brief.mandatory || !profile.forbids_mandatory {
+        return None;
+    }
+    let message = format!("the profile `{}` forbids messages that ignore opt-outs", profile.name);
+    let help = "remove `mandatory`; recipients who opted out of all messages are then skipped";
+    Some(Finding::new(&MANDATORY_FORBIDDEN, message).help(help).at(campaign.places.locate_key("mandatory")))
+}
+
 pub(super) static MISSING_ENDPOINT: Rule = Rule::error(
     "missing-endpoint",
     RuleText {

@@ -160,12 +160,15 @@ const TOP_LEVEL: [&str; 3] = ["example", "invalid", "test"];
 /// Domains reserved for documentation (RFC 2606, section 3).
 const DOMAINS: [&str; 3] = ["example.com", "example.net", "example.org"];
 
+/// Whether the gateway of a profile has real recipients: it is neither on this machine nor an example.
+pub(super) fn reaches_people(profile: &Profile) -> bool {
+    let gateway = profile.base_url.host_and_port();
+    !profile.base_url.is_loopback() && !is_reserved(gateway.split(':').next().unwrap_or_default())
+}
+
 /// The example links of the texts, if recipients would get them.
 pub(super) fn check_example_links(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
-    let gateway = profile.base_url.host_and_port();
-    let gateway = gateway.split(':').next().unwrap_or_default();
-    // Such a gateway has no real recipients.
-    if profile.base_url.is_loopback() || is_reserved(gateway) {
+    if !reaches_people(profile) {
         return None;
     }
     let texts = collect_texts(campaign);

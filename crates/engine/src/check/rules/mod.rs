@@ -4,6 +4,7 @@
 //! single file are in [`finding::rules`](campaign_core::finding::rules), because the code that reads the file needs them.
 
 mod cell_values;
+mod countries;
 mod damaged_text;
 mod environment;
 mod expressions;
@@ -11,9 +12,11 @@ mod gateway_profile;
 mod links;
 mod list;
 mod markup;
+mod night;
 mod recipients;
 mod schedule;
 mod skipped_rows;
+mod ways_out;
 mod window;
 mod wording;
 
@@ -30,17 +33,19 @@ use campaign_manifest::{Campaign, MessageVariant, Profile};
 
 pub use cell_values::{DatabaseValue, check_empty_cells, check_row_anomalies};
 pub(super) use cell_values::{find_database_value, has_empty_greeting, is_code_behind_apostrophe};
+pub use countries::{ABROAD_LIMIT, check_abroad_limit, check_new_countries};
 pub use environment::{KEY_REFUSED, ONLINE_UNKNOWN, SENDER_UNKNOWN, check_replicas, unfamiliar_ledger_finding};
 pub(super) use environment::{check_balance, check_sender_name, key_rejected_finding, online_unknown_finding};
 pub(super) use expressions::find_failing_comparisons;
 pub use gateway_profile::{check_campaign_notices, check_promised_receipts};
 pub(super) use links::{breaks_link, is_insecure_link, may_break_link};
 pub use list::{check_embedded_rows, check_inverted_zones, check_unknown_zones, list_form_note, missing_zone_column};
-pub(super) use recipients::check_duplicate_number;
+pub use night::{NIGHT, check_night, check_several_zones};
 pub use recipients::{
-    check_changed_rows, check_differing_duplicates, check_landlines, check_limits, check_list_limit,
-    check_opted_out_rows,
+    check_changed_rows, check_consent_dates, check_consent_source, check_differing_duplicates, check_landlines,
+    check_limits, check_list_limit, check_opted_out_rows,
 };
+pub(super) use recipients::{check_duplicate_number, missing_consent_column};
 pub use schedule::NEVER_SENDS;
 pub(super) use schedule::{
     check_late_list, check_past_run, check_run, check_schedule, check_skipped_occurrences, schedule_over_finding,
@@ -58,6 +63,7 @@ static CAMPAIGN: &[&Rule] = &[
     &window::CLOSED_WINDOW,
     &window::FALLBACK_OUTSIDE,
     &window::LATE_FALLBACK,
+    &gateway_profile::MANDATORY_FORBIDDEN,
     &gateway_profile::MISSING_ENDPOINT,
     &gateway_profile::MISSING_HOOK,
     &gateway_profile::MISSING_PRICE,
@@ -73,7 +79,9 @@ static CAMPAIGN: &[&Rule] = &[
 static TIMING: &[&Rule] = &[
     &window::LATE_START,
     &schedule::NEVER_SENDS,
+    &night::NIGHT,
     &schedule::SCHEDULE_OVER,
+    &night::SEVERAL_ZONES,
     &schedule::SKIPPED_OCCURRENCES,
     &window::UNTIL_NEAR,
 ];
@@ -96,6 +104,8 @@ static TEXTS: &[&Rule] = &[
     &damaged_text::LOST_LETTERS,
     &markup::MARKDOWN,
     &damaged_text::MISREAD_ENCODING,
+    &ways_out::NO_WAY_OUT,
+    &ways_out::REPLIES_IMPOSSIBLE,
     &wording::TWO_SCRIPTS,
     &wording::UNFINISHED_TEXT,
     &expressions::UNUSED_CONSTANT,
@@ -104,8 +114,10 @@ static TEXTS: &[&Rule] = &[
 
 /// Rules about recipients and their messages.
 static RECIPIENTS: &[&Rule] = &[
+    &countries::ABROAD_LIMIT,
     &links::CELL_IN_LINK,
     &recipients::CHANGED_ROW,
+    &recipients::CONSENT_DATE,
     &wording::COSTLY_CHARACTER,
     &cell_values::DATABASE_VALUE,
     &recipients::DIFFERING_DUPLICATES,
@@ -117,6 +129,7 @@ static RECIPIENTS: &[&Rule] = &[
     &recipients::LANDLINE,
     &cell_values::LEADING_APOSTROPHE,
     &list::LIST_FORM,
+    &countries::NEW_COUNTRY,
     &skipped_rows::NO_MESSAGES,
     &skipped_rows::NO_TEXT_CHOSEN,
     &skipped_rows::NOBODY_MEANT,
@@ -172,15 +185,18 @@ pub fn all_rules() -> impl Iterator<Item = &'static Rule> {
 /// ([`DeliverySettings::limited_by_profile`](campaign_manifest::DeliverySettings::limited_by_profile)).
 #[must_use]
 pub fn check_against_profile(campaign: &Campaign, profile: &Profile) -> Vec<Finding> {
-    let rules: [fn(&Campaign, &Profile) -> Option<Finding>; 8] = [
+    let rules: [fn(&Campaign, &Profile) -> Option<Finding>; 11] = [
         gateway_profile::check_batch_limit,
         gateway_profile::check_rate_limit,
+        gateway_profile::check_mandatory,
         gateway_profile::check_endpoint,
         gateway_profile::check_webhook_address,
         gateway_profile::check_prices,
         window::check_window,
         gateway_profile::check_profile_notices,
         links::check_example_links,
+        ways_out::check_way_out,
+        ways_out::check_possible_replies,
     ];
     rules.into_iter().filter_map(|judge| judge(campaign, profile)).collect()
 }

@@ -5,9 +5,10 @@ use roaring::RoaringBitmap;
 use super::skipped_rows::{describe_first, describe_first_few, describe_named_rows};
 use crate::check::online::Cost;
 use crate::check::{DistinctValues, MIGHT_BE_SENT, OptedOutCells, Survey};
+use campaign_content::audience::ListHeader;
 use campaign_core::domain::variable::is_variable;
 use campaign_core::domain::{NamedTemplate, Phone, Row};
-use campaign_core::finding::{Finding, Rule, RuleText};
+use campaign_core::finding::{Finding, Rule, RuleText, did_you_mean, rules};
 use campaign_ledger::RowState;
 use campaign_manifest::{Campaign, CampaignBrief, DuplicatePolicy, Profile};
 
@@ -104,6 +105,66 @@ pub(in crate::check) fn check_duplicate_number(
     let help = "remove one of the rows from the list, or write `duplicates: skip` to use only the first row with each \
                 number";
     Some(Finding::new(&DUPLICATE_NUMBER, message).help(help))
+}
+
+pub(super) static CONSENT_DATE: Rule = Rule::warning(
+    "consent-date",
+    RuleText {
+        cause: "The date of a consent is missing or unreadable. Without its date, a consent does not count.",
+        example: &[
+            "consent: required",
+            "recipients: { file: list.csv, consent: { column: agreed, at: agreed_at } }",
+            "list.csv: phone,agreed,agreed_at",
+            "          380501234567,yes,2026-03-01",
+            "          380671234567,yes,03/04/2026",
+        ],
+        fix: "write dates as `2026-03-01` or `01.03.2026`, not in the future",
+    },
+);
+
+/// A warning about consents without a readable date.
+#[must_use]
+pub fn check_consent_dates(survey: &Survey, campaign: &Campaign) -> Option<Finding> {
+    let rows = &survey.undated_consents;
+    if rows.is_empty() {
+        return None;
+    }
+    let what = if rows.len() == 1 { "consent has" } else { "consents have" };
+    let message = format!(
+        "the {what} no valid date, so {} as no consent: {}",
+        if rows.len() == 1 { "it counts" } else { "they count" },
+        describe_first(rows)
+    );
+    let finding = Finding::new(&CONSENT_DATE, message)
+        .help("write dates as `2026-03-01` or `01.03.2026`; a date in the future is not valid");
+    Some(finding.at(campaign.places.locate_key("recipients.consent.at")))
+}
+
+/// An error if consent is required, but no key says where it is recorded.
+#[must_use]
+pub fn check_consent_source(campaign: &Campaign, profile: Option<&Profile>) -> Option<Finding> {
+    if campaign.consent.is_some() || campaign.gaps.recipients || !campaign.needs_consent(profile) {
+        return None;
+    }
+    let by = match profile.filter(|_| !campaign.requires_consent) {
+        Some(profile) => format!("the profile `{}` requires consent", profile.name),
+        None => "consent is required".to_owned(),
+    };
+    let message = format!("{by}, but `recipients.consent` does not say where it is recorded");
+    let help = "add `consent: { column: … }` or `consent: { file: … }` to `recipients`; codes, orders and other \
+                messages that need no consent have `purpose: service`";
+    let place = campaign.places.locate_key("consent").or_else(|| campaign.places.locate_key("recipients"));
+    Some(Finding::new(&rules::CONSENT, message).help(help).at(place))
+}
+
+/// An error about a missing column of consents.
+pub(in crate::check) fn missing_consent_column(key: &str, name: &str, header: &ListHeader) -> Finding {
+    let finding =
+        Finding::new(&rules::CONSENT, format!("`{key}` of `consent` names `{name}`, but the list has no such column"));
+    match did_you_mean(name, header.headers().iter().map(String::as_str)) {
+        Some(meant) => finding.help(format!("did you mean `{meant}`?")),
+        None => finding.help("write the header exactly as in the list"),
+    }
 }
 
 pub(super) static OPTED_OUT_ROWS: Rule = Rule::warning(
@@ -227,7 +288,7 @@ pub fn check_limits(
         at(Finding::new(&OVER_LIMITS, message), "limits.recipients")
     });
     let cost = profile.and_then(|profile| {
-        let Cost::AtMost(most) = Cost::estimate(profile, &campaign.brief, &survey.by_size, rows) else { return None };
+        let Cost::AtMost(most) = Cost::estimate(profile, &campaign.brief, survey, rows) else { return None };
         let limit = limits.cost.filter(|limit| most > *limit)?;
         let currency = profile.currency.as_deref().map(|currency| format!(" {currency}")).unwrap_or_default();
         let message = format!(

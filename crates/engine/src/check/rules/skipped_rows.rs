@@ -10,7 +10,7 @@ use crate::check::{ALREADY_SENT, FILTERED, Survey};
 use campaign_content::audience::PhoneProblem;
 use campaign_core::domain::{format_count, format_thousands};
 use campaign_core::finding::{Finding, Rule, RuleText, rules};
-use campaign_ledger::{CANCELLED_EARLIER, CAPPED, ExcludedRows, OPTED_OUT, RowState};
+use campaign_ledger::{CANCELLED_EARLIER, CAPPED, COUNTRY, ExcludedRows, OPTED_OUT, RowState};
 use campaign_manifest::CampaignBrief;
 
 /// How many rows are named.
@@ -289,6 +289,9 @@ fn advice(state: RowState, reason: &str) -> &'static str {
         (RowState::Invalid, _) => "correct the list or the message",
         (_, ALREADY_SENT | CANCELLED_EARLIER) => "to send to these recipients again, set a new `edition`",
         (_, OPTED_OUT) => "check whether this is the right list; these recipients have opted out",
+        (_, COUNTRY) => {
+            "check whether this is the right list, and `countries` in the campaign and in the profile's `policy`"
+        }
         (_, CAPPED) => "send later, when the cap allows messages to these recipients again",
         _ => "check the list and the keys that skip recipients: `where`, `exclude`, `holdout`",
     }

@@ -146,7 +146,10 @@ pub fn check_costly_characters(survey: &Survey, brief: &CampaignBrief, profile: 
     let billed = channels.find(|channel| channel.facts().billed_by_part);
     let price = |more: u64| {
         let profile = profile?;
-        let price = profile.price_per_message(billed?)?.saturating_mul(more);
+        let price = profile.price_per_message(billed?)?;
+        // The countries of these rows are not known here.
+        let about = if price.by_country.is_empty() { about } else { "at most" };
+        let price = price.highest_price().saturating_mul(more);
         Some(format!(", {about} {price} {}", profile.currency.as_deref().unwrap_or_default()).trim_end().to_owned())
     };
     let finding = |(characters, costly): (&Vec<char>, &CostlyRows)| {

@@ -132,7 +132,7 @@ impl LedgerPair {
                     .iter()
                     .map(|_| any_outcome(chance))
                     .collect();
-                let settlement = Settlement { run: self.run, envelope, outcomes, evidence: None };
+                let settlement = Settlement { opt_outs: Vec::new(), run: self.run, envelope, outcomes, evidence: None };
                 self.real.settle_envelope(settlement.clone()).await.unwrap();
                 self.model.settle_envelope(FIXED_NOW, settlement).unwrap();
             }
@@ -147,7 +147,7 @@ impl LedgerPair {
                 let (reason, source) = ("STOP".into(), "a reply".into());
                 let out = OptOut {
                     who: phone.into(),
-                    scope: OptOutScope::Everything,
+                    scope: OptOutScope::Marketing,
                     reach: OptOutReach::AllGateways,
                     reason,
                     source,

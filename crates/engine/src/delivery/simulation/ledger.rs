@@ -17,15 +17,15 @@ use campaign_core::domain::{Addressee, OperationOutcome, Phone, Row};
 use campaign_ledger::memory::{LedgerContents, StoredRun};
 use campaign_ledger::{
     AccountRateLimit, ActiveSchedule, Additions, Allowance, ApprovalFilter, AskedRow, BlockRequest, CampaignLock,
-    CampaignLockInfo, Claim, Copies, CopiesPurpose, DamagedOccurrence, DamagedPlan, DamagedRun, DamagedSchedule,
-    DrawOutcome, DrawRefusal, EnvelopeRecord, EnvelopeSummary, ExcludedRows, ForgetOrder, Forgetting, HostChange,
-    InquiryPermit, Intent, Lease, Ledger, LedgerError, LedgerFuture, LedgerMaintenance, LedgerProperties, NewCopies,
-    NewNotification, NewReceipt, NewRun, Notification, NotificationOutcome, NotificationQueue, NumberFilter, NumberSet,
-    OccurrenceFilter, OccurrenceKey, OccurrenceRecord, OptOut, OptOutPage, OptOutRemoval, OwnedBlock, Ownership,
-    Permit, Plan, PlanRecord, PlanStore, ReceiptOutcome, ReceiptStore, RepeatGuard, RowEvent, RowReceipts, RowSpan,
-    RowUpdate, Run, RunEnd, RunFilter, RunId, RunUpdate, ScheduleOrder, ScheduleStore, Settlement, SharedRun,
-    SkipCondition, SlotWait, StateCounts, StopRequest, StoredApproval, StoredApprovalRule, StrayCopies,
-    SuppressedNumbers, SuppressionList,
+    CampaignLockInfo, Claim, ConsentBlock, ConsentEvidence, ConsentStore, Copies, CopiesPurpose, DamagedOccurrence,
+    DamagedPlan, DamagedRun, DamagedSchedule, DrawOutcome, DrawRefusal, EndedOptOut, EnvelopeRecord, EnvelopeSummary,
+    ExcludedRows, ForgetOrder, Forgetting, HostChange, InquiryPermit, Intent, Lease, Ledger, LedgerError, LedgerFuture,
+    LedgerMaintenance, LedgerProperties, NewCopies, NewNotification, NewReceipt, NewRun, Notification,
+    NotificationOutcome, NotificationQueue, NumberFilter, NumberSet, OccurrenceFilter, OccurrenceKey, OccurrenceRecord,
+    OptOut, OptOutPage, OptOutRemoval, OwnedBlock, Ownership, Permit, Plan, PlanRecord, PlanStore, ReceiptOutcome,
+    ReceiptStore, RepeatGuard, RowEvent, RowReceipts, RowSpan, RowUpdate, Run, RunEnd, RunFilter, RunId, RunUpdate,
+    ScheduleOrder, ScheduleStore, Settlement, SharedRun, SkipCondition, SlotWait, StateCounts, StopRequest,
+    StoredApproval, StoredApprovalRule, StrayCopies, SuppressedNumbers, SuppressionList, SuppressionPolicy,
 };
 
 /// The time of a commit before and after the moment from which it is durable.
@@ -373,6 +373,20 @@ impl Ledger for ProcessLedger {
 
 impl RepeatGuard for ProcessLedger {}
 
+impl ConsentStore for ProcessLedger {
+    fn keeps_consents(&self) -> bool {
+        true
+    }
+
+    fn keep_consents(&self, run: RunId, blocks: Vec<ConsentBlock>) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(move |disk, _| disk.contents.keep_consents(run, &blocks)))
+    }
+
+    fn load_consents(&self, run: RunId, rows: RowSpan) -> LedgerFuture<'_, Vec<ConsentEvidence>> {
+        Box::pin(self.read(move |contents| contents.list_consents(run, rows)))
+    }
+}
+
 impl SuppressionList for ProcessLedger {
     fn add_opt_outs(&self, opt_outs: Vec<OptOut>) -> LedgerFuture<'_, Additions> {
         Box::pin(async move { self.write(|disk, _| Ok(disk.contents.opt_outs.add_opt_outs(opt_outs))).await })
@@ -386,11 +400,19 @@ impl SuppressionList for ProcessLedger {
         unreachable!("nothing is imported")
     }
 
-    fn load_suppressed_numbers<'a>(&'a self, _: &'a str, _: bool) -> LedgerFuture<'a, SuppressedNumbers> {
+    fn load_suppressed_numbers<'a>(&'a self, _: &'a str, _: SuppressionPolicy) -> LedgerFuture<'a, SuppressedNumbers> {
         unreachable!("nobody has opted out when a run of these worlds is planned")
     }
 
     fn find_opt_outs(&self, _: Phone) -> LedgerFuture<'_, Vec<OptOut>> {
+        unreachable!("nobody asks about them")
+    }
+
+    fn count_opt_outs_from<'a>(&'a self, _: &'a str) -> LedgerFuture<'a, u64> {
+        unreachable!("no campaign of these worlds stops because of opt-outs")
+    }
+
+    fn find_ended_opt_outs(&self, _: Phone) -> LedgerFuture<'_, Vec<EndedOptOut>> {
         unreachable!("nobody asks about them")
     }
 

@@ -136,7 +136,7 @@ impl SimulatedWorld {
         let hasty = self.mistake == Some(Mistake::AcknowledgedBeforeCommit);
         if one != TellAttempt::Lost {
             let before = disk.row_state(run, row);
-            let new = NewReceipt { run, row, order, receipt: receipt.clone(), opt_out: None };
+            let new = NewReceipt { run, row, order, receipt: receipt.clone(), opt_out: None, opt_in: None };
             let reception =
                 disk.contents.store_receipts(wall_now().as_microsecond(), vec![new]).expect("a run that is there");
             let after = disk.row_state(run, row);
@@ -270,7 +270,7 @@ impl SimulatedWorld {
         let mut disk = self.disk.lock().unwrap();
         let opt_out = OptOut {
             who: Phone::new(row_phone(row)).unwrap().into(),
-            scope: OptOutScope::Everything,
+            scope: OptOutScope::Marketing,
             reach: OptOutReach::AllGateways,
             reason: "STOP".into(),
             source: "a reply".into(),

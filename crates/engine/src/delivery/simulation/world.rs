@@ -19,7 +19,8 @@ use super::receipts::AcknowledgedLog;
 use super::shares::HeldSeats;
 use crate::delivery::engine::send_operations;
 use crate::delivery::{
-    BreakerLimits, DeliveryEvent, DeliveryObserver, Feed, Interrupt, SendContext, SendEnding, SendOptions, Snapshot,
+    BreakerLimits, DeliveryEvent, DeliveryObserver, Feed, Interrupt, RunOptOuts, SendContext, SendEnding, SendOptions,
+    Snapshot,
 };
 use campaign_core::domain::{Endpoint, MessageId, OperationKind, Phone, Row};
 use campaign_gateway::EncodedOperation;
@@ -341,6 +342,7 @@ impl SimulatedWorld {
             doubtful_envelopes: 3,
             same_error_in_a_row: 50,
             rejected: 0.2,
+            opted_out: None,
             unreachable: Duration::from_secs(20),
             keep_going: plan.unsupported.is_some() || plan.seed.is_multiple_of(2),
         };
@@ -358,6 +360,7 @@ impl SimulatedWorld {
             proven: has_accepted(snapshot) || self.mistake == Some(Mistake::NoCanary),
             first_messages: if plan.endpoint == Endpoint::Async { Duration::from_secs(10) } else { Duration::ZERO },
             sharing: None,
+            opt_outs: Arc::new(RunOptOuts::without_errors("sale@1".to_owned())),
             is_attended: false,
         }
     }

@@ -8,10 +8,10 @@ use roaring::RoaringBitmap;
 
 use super::*;
 use crate::{
-    Bounds, ForgetOrder, Forgetting as _, OptOut, OptOutReach, OptOutScope, RunEnd, Settlement, StateCounts,
-    SuppressionList as _,
+    Bounds, ConsentBlockBuilder, ConsentStore as _, ForgetOrder, Forgetting as _, OptOut, OptOutReach, OptOutScope,
+    RowSpan, RunEnd, Settlement, StateCounts, SuppressionList as _,
 };
-use campaign_core::domain::FrequencyCap;
+use campaign_core::domain::{ConsentCells, FrequencyCap, Row};
 
 /// The personal data of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,13 +23,14 @@ enum Holds {
 }
 
 /// All tables of the ledger. A new table must be added here, and `sql/forgetting.rs` must erase its personal data.
-const TABLE_CONTENTS: [(&str, Holds); 32] = [
+const TABLE_CONTENTS: [(&str, Holds); 33] = [
     ("accounts", Holds::Nothing),
     ("approval_rules", Holds::Nothing),
     ("approval_uses", Holds::Nothing),
     ("approvals", Holds::Nothing),
     ("backup", Holds::Nothing),
     ("blocks", Holds::Nothing),
+    ("consents", Holds::Words),
     ("contacts", Holds::Numbers),
     ("contacts_kept", Holds::Nothing),
     ("days", Holds::Nothing),
@@ -103,20 +104,32 @@ async fn forgotten_number_leaves_no_bytes_in_ledger_files() {
     }
     let rejected = OperationOutcome::Rejected { error: format!("no route to {}", phone(3)) };
     let evidence = Some(format!("{{\"phone\": {}}}", phone(3)));
-    let settlement = Settlement { run: scene.run.key, envelope: 1, outcomes: vec![accepted(), rejected], evidence };
+    let settlement = Settlement {
+        opt_outs: Vec::new(),
+        run: scene.run.key,
+        envelope: 1,
+        outcomes: vec![accepted(), rejected],
+        evidence,
+    };
     scene.ledger.settle_envelope(settlement).await.unwrap();
     for envelope in 2..=3 {
         scene.settle_envelope(envelope, [accepted(), accepted()]).await;
     }
     let opt_out = OptOut {
         who: phone(3).into(),
-        scope: OptOutScope::Everything,
+        scope: OptOutScope::Marketing,
         reach: OptOutReach::AllGateways,
         reason: format!("{} called", phone(3)).into(),
         source: "olena".into(),
         at: Timestamp::now(),
     };
     scene.ledger.add_opt_outs(vec![opt_out.clone()]).await.unwrap();
+    let mut consents = ConsentBlockBuilder::default();
+    for row in [3, 4] {
+        let source = format!("call from {}", phone(row));
+        consents.add_row(Row::new(row), ConsentCells { source: &source, ..ConsentCells::default() });
+    }
+    scene.ledger.keep_consents(scene.run.key, vec![consents.build()]).await.unwrap();
     assert!(
         encode_number(3).into_iter().all(|spelling| is_in_any_file(&scene, &[spelling])),
         "it is there as it is looked for"
@@ -126,6 +139,9 @@ async fn forgotten_number_leaves_no_bytes_in_ledger_files() {
     scene.ledger.overwrite_free_space().await.unwrap();
     assert!(!is_in_any_file(&scene, &encode_number(3)));
     assert!(is_in_any_file(&scene, &encode_number(4)), "the other rows exist");
+    let span = RowSpan { first: Row::new(2), last: Row::new(9) };
+    let evidence = scene.ledger.load_consents(scene.run.key, span).await.unwrap();
+    assert_eq!(evidence.iter().map(|evidence| evidence.row).collect::<Vec<_>>(), [Row::new(4)]);
     scene.ledger.close().await;
     assert!(!is_in_any_file(&scene, &encode_number(3)));
 }
@@ -175,7 +191,7 @@ async fn free_space_of_an_earlier_version_is_overwritten() {
     let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
     let opt_out = OptOut {
         who: phone(2).into(),
-        scope: OptOutScope::Everything,
+        scope: OptOutScope::Marketing,
         reach: OptOutReach::AllGateways,
         reason: "forgotten".into(),
         source: "olena".into(),

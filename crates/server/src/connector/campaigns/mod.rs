@@ -62,6 +62,21 @@ fn counts_schema() -> Value {
     })
 }
 
+/// The schema of recipients by country.
+fn abroad_schema() -> Value {
+    json!({
+        "type": "array",
+        "items": {
+            "type": "object",
+            "properties": { "country": { "type": ["string", "null"] }, "recipients": { "type": "integer" } },
+            "required": ["country", "recipients"],
+            "additionalProperties": false,
+        },
+        "description": "The recipients outside the home countries of the gateway profile, by ISO 3166 code. An \
+                        unknown country is null. Show this to the person you work for.",
+    })
+}
+
 /// The schema of an integer.
 fn number_schema(description: &str) -> Value {
     json!({ "type": "integer", "description": description })

@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{
-    LOCAL, OpenFolder, campaign_arguments_schema, counts_schema, file_name, number_schema, refuse_campaign,
-    remove_nulls, run_property_schemas,
+    LOCAL, OpenFolder, abroad_schema, campaign_arguments_schema, counts_schema, file_name, number_schema,
+    refuse_campaign, remove_nulls, run_property_schemas,
 };
 use crate::connector::arguments::{ROWS, ToolArguments, mask_phone};
 use crate::connector::error::ToolError;
@@ -126,6 +126,7 @@ pub(super) const CHECK_CAMPAIGN: McpTool = McpTool {
                 "parts": number_schema("The total number of message parts."),
                 "cost": { "type": "number", "description": "The maximum cost, if the profile has prices." },
                 "currency": text_schema("The currency of `cost`."),
+                "abroad": abroad_schema(),
             }),
             &["file", "gateway", "ok", "findings"],
         )
@@ -161,6 +162,13 @@ pub(super) const CHECK_CAMPAIGN: McpTool = McpTool {
                 ("parts", survey.map(|survey| json!(survey.parts))),
                 ("cost", cost),
                 ("currency", currency.map(Value::String)),
+                (
+                    "abroad",
+                    checked
+                        .map(|checked| checked.abroad)
+                        .filter(|abroad| !abroad.is_empty())
+                        .map(|abroad| json!(abroad)),
+                ),
             ]))
         })
     },

@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::watch;
 
-use super::{OpenFolder, campaign_arguments_schema, counts_schema, describe_error, number_schema, refuse_campaign};
+use super::{
+    OpenFolder, abroad_schema, campaign_arguments_schema, counts_schema, describe_error, number_schema, refuse_campaign,
+};
 use crate::connector::arguments::DIGEST;
 use crate::connector::error::ToolError;
 use crate::connector::methods::Caller;
@@ -39,6 +41,7 @@ pub(super) const PLAN_CAMPAIGN: McpTool = McpTool {
                 "parts": number_schema("The total number of message parts."),
                 "cost": { "type": "number", "description": "The maximum cost, if the profile has prices." },
                 "currency": text_schema("The currency of `cost`."),
+                "abroad": abroad_schema(),
                 "on_in_doubt": text_schema("How messages whose outcome is unknown are handled: hold, assume_sent \
                                      or resend_if_not_found."),
                 "resources": {
@@ -101,6 +104,9 @@ fn plan_json(plan: &CreatedPlan, gateway: &str, how_to: &str) -> Result<Value, T
     let mut result = figures.map_err(|_| ToolError::new("internal", "cannot return the plan"))?;
     result["gateway"] = json!(gateway);
     result["how_to"] = json!(how_to);
+    if !plan.forecast.abroad.is_empty() {
+        result["abroad"] = json!(plan.forecast.abroad);
+    }
     Ok(super::remove_nulls(result))
 }
 

@@ -193,7 +193,7 @@ fn new_run() -> NewRun {
         last_row: Row::new(2),
         excluded: ExcludedRows::default(),
         file: None,
-        suppression: SuppressionPolicy::NONE,
+        suppression: SuppressionPolicy::SERVICE,
         began_at: now(),
         random: rand::random(),
     }

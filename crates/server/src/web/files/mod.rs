@@ -1,4 +1,4 @@
-//! Pages as self-contained files: previews, plans and reports.
+//! Pages as self-contained files: previews, plans, reports and evidence.
 //!
 //! A file loads nothing, contains no script, and masks the recipients' numbers unless numbers were requested. Nothing
 //! here writes a file, reads a clock or makes decisions.
@@ -19,6 +19,7 @@ use campaign_core::domain::{Row, RowSet};
 use campaign_core::finding::Finding;
 use campaign_engine::check::CompiledCampaign;
 use campaign_engine::check::online::Cost;
+use campaign_engine::report::Evidence;
 use campaign_ledger::{ExcludedRows, Plan, RowState};
 use campaign_manifest::{CampaignBrief, InDoubtPolicy, Resource};
 use campaign_runs::{CreatedPlan, Error, Inputs, ListSurvey, short_digest};
@@ -288,6 +289,42 @@ pub fn render_report_page(report: &ReportPage<'_>, language: PageLanguage) -> Re
         data: embed_json(&report.page.report.to_report_json()),
     };
     render(language, PageFormat::File, "run/report.html", &view).map_err(|error| Error::Input(error.to_string()))
+}
+
+/// The evidence about a number, for an authority.
+pub struct EvidencePage<'e> {
+    /// The evidence.
+    pub evidence: &'e Evidence,
+    /// Its signature, if it is signed.
+    pub signature: Option<&'e EvidenceSignature>,
+}
+
+/// The signature of evidence.
+#[derive(Clone, Debug, Serialize)]
+pub struct EvidenceSignature {
+    /// The public key of the author.
+    pub key: String,
+    /// The signature of the digest, in Base64 for URLs.
+    pub signature: String,
+}
+
+#[derive(Serialize)]
+struct EvidencePageView<'e> {
+    facts: &'e Value,
+    /// The facts as the digest covers them.
+    text: &'e str,
+    digest: &'e str,
+    signature: Option<&'e EvidenceSignature>,
+}
+
+/// Renders the page.
+///
+/// # Errors
+/// When the template cannot be filled, which is a bug.
+pub fn render_evidence_page(page: &EvidencePage<'_>, language: PageLanguage) -> Result<String, Error> {
+    let EvidencePage { evidence: Evidence { facts, text, digest }, signature } = page;
+    let view = EvidencePageView { facts, text, digest, signature: *signature };
+    render(language, PageFormat::File, "evidence.html", &view).map_err(|error| Error::Input(error.to_string()))
 }
 
 /// The number of reasons that are listed. The others are counted together.

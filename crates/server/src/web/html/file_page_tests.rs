@@ -77,12 +77,24 @@ pub(super) fn sample_view(cell: &str) -> Json {
             { "row": 2, "to": "…67", "variant": cell, "phones": phones, "skipped": null },
             { "row": 3, "to": "", "variant": null, "phones": [], "skipped": { "state": "invalid", "translated": null, "english": cell } },
         ],
-        "problems": cell, "shown": 2, "approve": cell, "run": cell,
+        "problems": cell, "approve": cell, "run": cell,
+        "shown": 2, "approve": cell, "run": cell,
+        "text": cell, "signature": { "key": cell, "signature": cell },
+        "facts": {
+            "phone": cell, "complete": false, "made_at": "2026-11-21T09:05:00.000Z",
+            "messages": [{
+                "run": cell, "row": 2, "state": "delivered", "rehearsal": true, "reason": cell, "sent_at": cell,
+                "delivered_at": cell, "purpose": "marketing",
+                "consent": { "value": cell, "at": cell, "source": cell, "wording": cell },
+                "approvals": [{ "by": cell, "at": cell }],
+            }],
+            "opt_outs": [{ "at": cell, "scope": cell, "reason": cell, "source": cell }],
+        },
     })
 }
 
 /// The templates that are pages.
-const PAGES: [&str; 2] = ["preview.html", "plan.html"];
+const PAGES: [&str; 3] = ["preview.html", "plan.html", "evidence.html"];
 
 fn render_sample(language: PageLanguage, form: PageFormat, template: &str, cell: &str) -> String {
     render(language, form, template, &sample_view(cell)).unwrap()

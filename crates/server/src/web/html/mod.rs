@@ -46,6 +46,7 @@ const TEMPLATES: &[(&str, &str)] = &[
     ("messages.html", include_str!("templates/messages.html")),
     ("preview.html", include_str!("templates/preview.html")),
     ("plan.html", include_str!("templates/plan.html")),
+    ("evidence.html", include_str!("templates/evidence.html")),
     ("run/charts.html", include_str!("templates/run/charts.html")),
     ("run/parts.html", include_str!("templates/run/parts.html")),
     ("run/part.html", include_str!("templates/run/part.html")),

@@ -9,10 +9,10 @@ use regex::Regex;
 
 use super::{PageLanguage, PageWords, SOURCES, Translation, plural_rules};
 use campaign_content::audience::PhoneProblem;
-use campaign_core::domain::{CANCELLED, CANCELLED_EARLIER, Channel, EXPIRED, REPLACED};
+use campaign_core::domain::{CANCELLED, CANCELLED_EARLIER, CONSENT_EXPIRED, Channel, EXPIRED, NO_CONSENT, REPLACED};
 use campaign_engine::check::{ALREADY_SENT, DUPLICATE, EXCLUDED, FILTERED, HOLDOUT, MIGHT_BE_SENT};
 use campaign_engine::report::RunStatus;
-use campaign_ledger::{CAPPED, OPTED_OUT, RowState};
+use campaign_ledger::{CAPPED, COUNTRY, OPTED_OUT, RowState};
 
 /// Kinds with all their words. A kind's messages have the keys `KIND.WORD`.
 fn word_kinds() -> BTreeMap<&'static str, Vec<String>> {
@@ -25,6 +25,7 @@ fn word_kinds() -> BTreeMap<&'static str, Vec<String>> {
         ("severity", owned(&["error", "warning", "note"])),
         ("note", owned(&["telegram", "voice", "hlr", "call/otp"])),
         ("reason", skip_reasons()),
+        ("purpose", owned(&["marketing", "service"])),
         ("resource", owned(&["program", "address", "source"])),
         ("state", owned(&RowState::ALL.map(RowState::name))),
         ("schedule-state", owned(&["armed", "paused", "changed", "damaged"])),
@@ -65,8 +66,9 @@ fn confirmations() -> Vec<String> {
 /// All fixed skip reasons, without those that name a value of the row.
 fn skip_reasons() -> Vec<String> {
     let by_list = [ALREADY_SENT, MIGHT_BE_SENT, DUPLICATE, EXCLUDED, HOLDOUT, FILTERED];
-    let by_ledger = [OPTED_OUT, CAPPED, CANCELLED, CANCELLED_EARLIER, EXPIRED, REPLACED];
-    let fixed = [by_list, by_ledger].concat().into_iter();
+    let by_consent = [NO_CONSENT, CONSENT_EXPIRED];
+    let by_ledger = [OPTED_OUT, CAPPED, COUNTRY, CANCELLED, CANCELLED_EARLIER, EXPIRED, REPLACED];
+    let fixed = by_list.into_iter().chain(by_consent).chain(by_ledger);
     fixed.map(str::to_owned).chain(PhoneProblem::ALL.map(|problem| problem.to_string())).collect()
 }
 

@@ -1,0 +1,212 @@
+//! Consent of the rows of a list: finds the cells of a row's consent, in the list or in a file, and judges them.
+//!
+//! Surveys, plans, retries, tests and the recorded evidence use the same cells. Nothing here opens a file.
+
+use std::sync::Arc;
+
+use jiff::civil::Date;
+use rustc_hash::FxHashMap;
+
+use super::rules;
+use campaign_content::audience::{ListHeader, RecordFields};
+use campaign_core::domain::{ConsentCells, ConsentRules, ConsentVerdict, Phone};
+use campaign_core::finding::Finding;
+use campaign_manifest::ConsentSource;
+
+/// The recorded consents of a campaign's recipients.
+#[derive(Clone, Debug)]
+pub struct Consents {
+    source: ConsentSource,
+    rules: ConsentRules,
+    /// The consents in a file. `None` if they are in columns of the list.
+    register: Option<Arc<ConsentRegister>>,
+    is_required: bool,
+}
+
+impl Consents {
+    /// Consents under these rules. `register` has those of the source's file.
+    #[must_use]
+    pub fn new(
+        source: ConsentSource,
+        rules: ConsentRules,
+        register: Option<ConsentRegister>,
+        is_required: bool,
+    ) -> Self {
+        Self { source, rules, register: register.map(Arc::new), is_required }
+    }
+
+    /// Whether recipients without consent are skipped.
+    #[must_use]
+    pub fn is_required(&self) -> bool {
+        self.is_required
+    }
+
+    /// Finds the columns of the consents in a list.
+    ///
+    /// # Errors
+    /// If the list lacks one of them.
+    pub fn find_columns(&self, header: &ListHeader) -> Result<ConsentFinder, Finding> {
+        let mut columns = [None; 4];
+        if self.register.is_none() {
+            for (column, (key, name)) in columns.iter_mut().zip(self.source.headers()) {
+                let Some(name) = name else { continue };
+                *column = header.find_column(name);
+                if column.is_none() {
+                    return Err(rules::missing_consent_column(key, name, header));
+                }
+            }
+        }
+        Ok(ConsentFinder { consents: self.clone(), columns })
+    }
+}
+
+/// The consents of a list with a known header.
+#[derive(Clone, Debug)]
+pub struct ConsentFinder {
+    consents: Consents,
+    /// The columns of answer, time, source and wording, if they are in the list.
+    columns: [Option<usize>; 4],
+}
+
+impl ConsentFinder {
+    /// The columns of the list that contain consents.
+    pub fn used_columns(&self) -> impl Iterator<Item = usize> {
+        self.columns.into_iter().flatten()
+    }
+
+    /// The cells of a row's consent. `None` if its number is not in the file.
+    #[must_use]
+    pub fn find_cells<'f>(&'f self, fields: RecordFields<'f>, phone: Phone) -> Option<ConsentCells<'f>> {
+        match &self.consents.register {
+            Some(register) => register.find_cells(phone),
+            None => {
+                let [value, at, source, wording] =
+                    self.columns.map(|column| column.map_or("", |column| fields.get(column).trim()));
+                Some(ConsentCells { value, at, source, wording })
+            }
+        }
+    }
+
+    /// Judges a number by the file of consents. `None` if the consents are in the list.
+    #[must_use]
+    pub fn judge_number(&self, phone: Phone) -> Option<ConsentVerdict> {
+        let register = self.consents.register.as_ref()?;
+        Some(register.judge(phone, &self.consents.rules))
+    }
+
+    /// Judges the consent of a row.
+    #[must_use]
+    pub fn judge(&self, fields: RecordFields<'_>, phone: Phone) -> ConsentVerdict {
+        let in_list = || {
+            let [value, at, ..] = self.columns;
+            let cell = |column: Option<usize>| column.map_or("", |column| fields.get(column));
+            self.consents.rules.judge(ConsentCells { value: cell(value), at: cell(at), ..ConsentCells::default() })
+        };
+        self.judge_number(phone).unwrap_or_else(in_list)
+    }
+}
+
+/// The consents in a file, by number. Equal texts are stored once.
+#[derive(Debug, Default)]
+pub struct ConsentRegister {
+    consents: FxHashMap<Phone, RegisteredConsent>,
+    texts: Vec<Arc<str>>,
+    places: FxHashMap<Arc<str>, u32>,
+}
+
+/// A consent in a file.
+#[derive(Clone, Copy, Debug)]
+struct RegisteredConsent {
+    is_yes: bool,
+    /// The order of the entries of a number: the latest one counts.
+    day: Date,
+    /// The places of answer, time, source and wording among the texts.
+    cells: [u32; 4],
+}
+
+impl ConsentRegister {
+    /// Adds a row of the file. Without a column of answers, `is_listed` says that each row is a consent.
+    ///
+    /// The latest entry of a number counts, and a refusal counts before a consent of the same day. A refusal without a
+    /// readable date always counts; a consent without one counts only if there is no other entry.
+    pub fn add_row(&mut self, phone: Phone, cells: ConsentCells<'_>, is_listed: bool, rules: &ConsentRules) {
+        let is_yes = is_listed || rules.is_yes(cells.value);
+        let day = rules.parse_day(cells.at).unwrap_or(if is_yes { Date::MIN } else { Date::MAX });
+        if let Some(known) = self.consents.get(&phone) {
+            let is_later = day > known.day || day == known.day && known.is_yes;
+            if !is_later {
+                return;
+            }
+        }
+        let ConsentCells { value, at, source, wording } = cells;
+        let cells = [value, at, source, wording].map(|text| self.find_text_place(text));
+        self.consents.insert(phone, RegisteredConsent { is_yes, day, cells });
+    }
+
+    fn find_text_place(&mut self, text: &str) -> u32 {
+        if let Some(place) = self.places.get(text) {
+            return *place;
+        }
+        let (place, text): (u32, Arc<str>) = (u32::try_from(self.texts.len()).unwrap_or(u32::MAX), text.into());
+        self.texts.push(Arc::clone(&text));
+        self.places.insert(text, place);
+        place
+    }
+
+    fn text(&self, place: u32) -> &str {
+        self.texts.get(place as usize).map_or("", |text| text)
+    }
+
+    fn find_cells(&self, phone: Phone) -> Option<ConsentCells<'_>> {
+        let [value, at, source, wording] = self.consents.get(&phone)?.cells.map(|place| self.text(place));
+        Some(ConsentCells { value, at, source, wording })
+    }
+
+    fn judge(&self, phone: Phone, rules: &ConsentRules) -> ConsentVerdict {
+        match self.consents.get(&phone) {
+            Some(consent) if consent.is_yes => rules.judge_date(self.text(consent.cells[1])),
+            Some(_) | None => ConsentVerdict::Missing,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::civil::date;
+
+    use super::*;
+
+    /// The verdict about a number with these entries, each `ANSWER DATE`.
+    fn verdict(entries: &[&str], is_dated: bool) -> ConsentVerdict {
+        let rules = ConsentRules::new(&[], is_dated, "24 months".parse().ok(), date(2026, 11, 27));
+        let (phone, mut register) = (Phone::new(380_501_234_567).unwrap(), ConsentRegister::default());
+        for entry in entries {
+            let (value, at) = entry.split_once(' ').unwrap_or((entry, ""));
+            register.add_row(phone, ConsentCells { value, at, ..ConsentCells::default() }, false, &rules);
+        }
+        register.judge(phone, &rules)
+    }
+
+    #[test]
+    fn latest_entry_of_a_number_counts() {
+        use ConsentVerdict::{Expired, Given, Missing, Undated};
+        for (entries, expected) in [
+            (&[][..], Missing),
+            (&["yes 2026-01-01"], Given),
+            (&["yes 2026-01-01", "no 2026-02-01"], Missing),
+            (&["no 2026-02-01", "yes 2026-01-01"], Missing),
+            (&["no 2026-01-01", "yes 2026-02-01"], Given),
+            (&["yes 2026-01-01", "no 2026-01-01"], Missing),
+            (&["no 2026-01-01", "yes 2026-01-01"], Missing),
+            (&["yes 2020-01-01"], Expired),
+            (&["yes soon"], Undated),
+            (&["yes soon", "yes 2026-01-01"], Given),
+            (&["no soon", "yes 2026-01-01"], Missing),
+            (&["yes 2026-01-01", "no 2027-01-01"], Missing),
+        ] {
+            assert_eq!(verdict(entries, true), expected, "{entries:?}");
+        }
+        assert_eq!(verdict(&["yes"], false), Given);
+        assert_eq!(verdict(&["yes", "no", "yes"], false), Missing);
+    }
+}

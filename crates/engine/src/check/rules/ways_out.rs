@@ -1,0 +1,200 @@
+//! Rules about how recipients can stop messages: whether marketing tells them, and whether they can do it.
+
+use super::links::reaches_people;
+use crate::check::compiled_campaign::to_finding;
+use campaign_content::message::{TextProblem, constant_parts, problem_at};
+use campaign_core::domain::{MessageContent, NamedTemplate, OptOutWords, Stage};
+use campaign_core::finding::{Finding, Rule, RuleText};
+use campaign_manifest::{Campaign, MessageArm, Profile};
+
+pub(super) static NO_WAY_OUT: Rule = Rule::warning(
+    "no-way-out",
+    RuleText {
+        cause: "Marketing does not tell recipients how to stop it. Many countries and operators require this, and \
+            recipients without a way out complain.",
+        example: &[
+            "message: \"Sale: 20% off until Sunday\"",
+            "gateways.yaml: production: { base_url: \"https://api.provider.ua\" }",
+        ],
+        fix: "add a link or a word such as STOP to the text, or `unsubscribe_link: true` to a plain `sms`",
+    },
+);
+
+pub(super) static REPLIES_IMPOSSIBLE: Rule = Rule::warning(
+    "replies-impossible",
+    RuleText {
+        cause: "An SMS asks for a reply, but its sender is a name. Phones cannot reply to a sender name that contains \
+            letters.",
+        example: &[
+            "message: \"Sale! Reply STOP to opt out\"",
+            "gateways.yaml: production: { base_url: \"https://api.provider.ua\" }",
+        ],
+        fix: "replace the request with a link or `unsubscribe_link: true`, or send from a number",
+    },
+);
+
+/// The first letters of words that tell how to stop messages.
+const OPT_OUT_STEMS: [&str; 4] = ["unsub", "optout", "відпис", "отпис"];
+/// The first letters of words that ask for a reply.
+const REPLY_STEMS: [&str; 12] =
+    ["reply", "answer", "send", "text", "respond", "відпов", "надішл", "надсил", "напиш", "ответ", "отправ", "пришл"];
+/// Parts of names in templates whose values tell how to stop messages, or lead to a page.
+const TELLING_NAMES: [&str; 6] = ["link", "url", "stop", "unsub", "opt_out", "optout"];
+
+/// A warning about marketing that tells nobody how to stop it.
+pub(super) fn check_way_out(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
+    if !campaign.brief.purpose.is_marketing() || !reaches_people(profile) {
+        return None;
+    }
+    let arm = campaign.brief.list_arms().into_iter().find(|arm| !has_way_out(arm))?;
+    let which = arm.name.map(|name| format!(" of the variant `{name}`")).unwrap_or_default();
+    let message = format!("the marketing messages{which} do not tell recipients how to stop them");
+    let key = arm.name.map(|name| format!("variants.{name}"));
+    let place = key.iter().map(String::as_str).chain(["channels"]).find_map(|key| campaign.places.locate_key(key));
+    Some(Finding::new(&NO_WAY_OUT, message).help(NO_WAY_OUT.text.fix).at(place))
+}
+
+/// Whether one of the messages of a variant tells how to stop them. A text that includes another one might.
+fn has_way_out(arm: &MessageArm<'_>) -> bool {
+    let MessageArm { content, vars, .. } = arm;
+    let MessageContent { stages, .. } = *content;
+    stages.iter().any(|stage| {
+        let by_gateway = match stage {
+            Stage::Sms(sms) => sms.unsubscribe_link == Some(true) || sms.fields.contains_key("unsubscribe_link"),
+            _ => false,
+        };
+        by_gateway
+            || stage.texts().any(|(field, text)| match field.key {
+                "link" | "url" => true,
+                "message" | "caption" | "button" => tells_way_out(text, vars),
+                _ => false,
+            })
+    })
+}
+
+fn tells_way_out(text: &NamedTemplate, vars: &[(String, String)]) -> bool {
+    if constant_parts(text).any(|(part, _)| has_link(part) || find_opt_out_word(part).is_some()) {
+        return true;
+    }
+    let tags = find_tags(text);
+    let tells = |tag: &String| {
+        let unknown = ["include", "extends", "import"].iter().any(|word| tag.contains(word));
+        unknown || TELLING_NAMES.iter().any(|name| tag.contains(name))
+    };
+    let mentions = |name: &str| tags.iter().any(|tag| tag.contains(&name.to_lowercase()));
+    tags.iter().any(tells)
+        || vars.iter().any(|(name, value)| mentions(name) && (has_link(value) || find_opt_out_word(value).is_some()))
+}
+
+/// The template tags of a text, in lower case.
+fn find_tags(text: &NamedTemplate) -> Vec<String> {
+    let mut tags = Vec::new();
+    let mut next = 0;
+    for (_, at) in constant_parts(text).map(|(part, at)| (part.len(), at)) {
+        tags.push(text.source[next..at.start].to_lowercase());
+        next = at.end;
+    }
+    tags.push(text.source[next..].to_lowercase());
+    tags.retain(|tag| !tag.is_empty());
+    tags
+}
+
+fn has_link(text: &str) -> bool {
+    let text = text.to_lowercase();
+    ["://", "www."].iter().any(|sign| text.contains(sign))
+        || text.split(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | ',')).any(|word| {
+            let (host, path) = word.split_once('/').unwrap_or((word, ""));
+            !path.is_empty()
+                && host.contains('.')
+                && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-".contains(&byte))
+        })
+}
+
+/// The first word of a text that opts out or tells how to, with its position.
+fn find_opt_out_word(text: &str) -> Option<(usize, &str)> {
+    let words = OptOutWords::default();
+    split_words(text)
+        .find(|(_, word)| {
+            let plain: String = word.to_lowercase().chars().filter(|c| c.is_alphanumeric()).collect();
+            OPT_OUT_STEMS.iter().any(|stem| plain.starts_with(stem)) || words.find_covering_word(word).is_some()
+        })
+        .or_else(|| text.to_lowercase().find("opt out").map(|at| (at, "opt out")))
+}
+
+/// The words of a text with their positions. A dash belongs to a word.
+fn split_words(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let is_of_word = |c: char| c.is_alphanumeric() || matches!(c, '-' | '\'' | '’');
+    let mut at = 0;
+    text.split(move |c| !is_of_word(c)).filter_map(move |word| {
+        let start = at + text[at..].find(word).unwrap_or(0);
+        at = start + word.len();
+        (!word.is_empty()).then_some((start, word))
+    })
+}
+
+/// A warning about an SMS from a sender name that asks for a reply.
+pub(super) fn check_possible_replies(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
+    if !reaches_people(profile) {
+        return None;
+    }
+    let mut stages = campaign.brief.all_contents().flat_map(|content| &content.stages);
+    let problem = stages.find_map(find_impossible_reply)?;
+    Some(to_finding(problem, Some(&campaign.places)))
+}
+
+fn find_impossible_reply(stage: &Stage<NamedTemplate>) -> Option<TextProblem> {
+    let Stage::Sms(sms) = stage else { return None };
+    let is_name = constant_parts(&sms.signature).any(|(part, _)| part.contains(char::is_alphabetic));
+    if !is_name {
+        return None;
+    }
+    let asks = constant_parts(&sms.message).any(|(part, _)| {
+        split_words(part).any(|(_, word)| REPLY_STEMS.iter().any(|stem| word.to_lowercase().starts_with(stem)))
+    });
+    let words = OptOutWords::default();
+    let (at, word) = constant_parts(&sms.message).filter(|_| asks).find_map(|(part, span)| {
+        let found = split_words(part).find(|(_, word)| words.find_covering_word(word).is_some());
+        found.map(|(at, word)| (span.start + at, word))
+    })?;
+    let message = format!("recipients cannot reply `{word}` to the sender name `{}`", sms.signature.source.trim());
+    Some(problem_at(&sms.message, at..at + word.len(), &REPLIES_IMPOSSIBLE, message, REPLIES_IMPOSSIBLE.text.fix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(source: &str) -> NamedTemplate {
+        NamedTemplate { name: "channels[0].sms.message".to_owned(), source: source.to_owned() }
+    }
+
+    #[test]
+    fn word_or_link_tells_how_to_stop() {
+        let vars = [("site".to_owned(), "https://shop.example".to_owned()), ("shop".to_owned(), "Olena".to_owned())];
+        for (source, tells) in [
+            ("Sale: 20% off", false),
+            ("Sale at {{ shop }}, {{ first_name }}!", false),
+            ("Version 2.0 and/or more", false),
+            ("Sale: https://shop.example", true),
+            ("Sale: shop.example/sale", true),
+            ("Sale. {{ site }}", true),
+            ("Sale. {{ opt_out_url }}", true),
+            ("Reply STOP", true),
+            ("Щоб відписатися, надішліть СТОП.", true),
+            ("To opt out, call us", true),
+            ("Unsubscribe: 0 800", true),
+            ("{% include \"footer.txt\" %} Sale", true),
+        ] {
+            assert_eq!(tells_way_out(&text(source), &vars), tells, "{source}");
+        }
+    }
+
+    #[test]
+    fn words_have_their_positions() {
+        let found: Vec<_> = split_words("Та «СТОП», opt-out!").collect();
+        assert_eq!(found.iter().map(|(_, word)| *word).collect::<Vec<_>>(), ["Та", "СТОП", "opt-out"]);
+        for (at, word) in found {
+            assert!("Та «СТОП», opt-out!"[at..].starts_with(word));
+        }
+    }
+}

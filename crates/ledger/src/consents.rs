@@ -1,0 +1,127 @@
+//! Evidence of consent: what a run knew about the consent of each recipient when it began.
+//!
+//! It belongs to the rows of the run and never changes, except that it is erased with a forgotten number or a purged run.
+
+use roaring::RoaringBitmap;
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+
+use super::{LedgerFuture, RowSpan, RunId};
+use campaign_core::domain::{ConsentCells, Row};
+
+/// The evidence of a row's consent, as it was written in the list or file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConsentEvidence {
+    /// The row.
+    pub row: Row,
+    /// The answer.
+    pub value: String,
+    /// When it was given.
+    pub at: String,
+    /// Where it was given.
+    pub source: String,
+    /// The wording that the recipient agreed to.
+    pub wording: String,
+}
+
+/// The evidence of consecutive rows. Equal texts are stored once.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConsentBlock {
+    texts: Vec<String>,
+    /// The rows in ascending order, each with the places of answer, time, source and wording among the texts.
+    rows: Vec<(Row, [u32; 4])>,
+}
+
+impl ConsentBlock {
+    /// The most rows of a block.
+    pub const MAX_ROWS: usize = 1_024;
+
+    /// The first row and the last one. `None` without rows.
+    #[must_use]
+    pub fn span(&self) -> Option<RowSpan> {
+        let ((first, _), (last, _)) = self.rows.first().zip(self.rows.last())?;
+        Some(RowSpan { first: *first, last: *last })
+    }
+
+    /// The evidence of the rows in a span.
+    pub(crate) fn list_evidence(&self, span: RowSpan) -> impl Iterator<Item = ConsentEvidence> {
+        let text = |place: u32| self.texts.get(place as usize).cloned().unwrap_or_default();
+        let rows = self.rows.iter().filter(move |(row, _)| span.contains(*row));
+        rows.map(move |(row, places)| {
+            let [value, at, source, wording] = places.map(text);
+            ConsentEvidence { row: *row, value, at, source, wording }
+        })
+    }
+
+    /// The block without the evidence of these rows, and without their texts. `None` if it has none of them.
+    pub(crate) fn without_rows(&self, forgotten: &RoaringBitmap) -> Option<Self> {
+        let Self { texts: _, rows } = self;
+        if !rows.iter().any(|(row, _)| forgotten.contains(row.get())) {
+            return None;
+        }
+        let mut remaining = ConsentBlockBuilder::default();
+        for evidence in self.list_evidence(self.span()?) {
+            let ConsentEvidence { row, value, at, source, wording } = &evidence;
+            if !forgotten.contains(row.get()) {
+                remaining.add_row(*row, ConsentCells { value, at, source, wording });
+            }
+        }
+        Some(remaining.build())
+    }
+}
+
+/// Builds a block row by row.
+#[derive(Debug, Default)]
+pub struct ConsentBlockBuilder {
+    block: ConsentBlock,
+    places: FxHashMap<String, u32>,
+}
+
+impl ConsentBlockBuilder {
+    /// Adds the evidence of a row that follows the previous ones.
+    pub fn add_row(&mut self, row: Row, cells: ConsentCells<'_>) {
+        let ConsentCells { value, at, source, wording } = cells;
+        let places = [value, at, source, wording].map(|text| self.find_place(text));
+        self.block.rows.push((row, places));
+    }
+
+    fn find_place(&mut self, text: &str) -> u32 {
+        if let Some(place) = self.places.get(text) {
+            return *place;
+        }
+        let place = u32::try_from(self.block.texts.len()).unwrap_or(u32::MAX);
+        self.block.texts.push(text.to_owned());
+        self.places.insert(text.to_owned(), place);
+        place
+    }
+
+    /// Whether the block has the most rows.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.block.rows.len() >= ConsentBlock::MAX_ROWS
+    }
+
+    /// Whether the block has no rows.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.block.rows.is_empty()
+    }
+
+    /// The block.
+    #[must_use]
+    pub fn build(self) -> ConsentBlock {
+        self.block
+    }
+}
+
+/// Evidence of consent in a ledger.
+pub trait ConsentStore: Send + Sync {
+    /// Whether the ledger has a place for evidence. Shared tables of the previous version do not.
+    fn keeps_consents(&self) -> bool;
+
+    /// Stores evidence of a run that is not open yet.
+    fn keep_consents(&self, run: RunId, blocks: Vec<ConsentBlock>) -> LedgerFuture<'_, ()>;
+
+    /// The evidence of these rows, in ascending order. Rows without evidence are missing.
+    fn load_consents(&self, run: RunId, rows: RowSpan) -> LedgerFuture<'_, Vec<ConsentEvidence>>;
+}

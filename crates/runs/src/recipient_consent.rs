@@ -1,0 +1,341 @@
+//! Consent of recipients: the file of consents, the evidence of a new run, and rows and numbers without consent.
+//!
+//! `engine/check/consent.rs` judges a consent. Here the file is opened, and each way to a recipient asks for the
+//! judgement.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use roaring::{RoaringBitmap, RoaringTreemap};
+use tokio::sync::mpsc;
+
+use super::launch::Session;
+use super::policy::HeldRecipient;
+use super::send::open_frozen_list;
+use super::{Error, Inputs, ListSurvey, PolicyRefusal, run_blocking};
+use campaign_content::audience::{
+    Chunk, ListHeader, PhoneProblem, decode_table, parse_header_number, parse_phone_number, read_columns,
+    suggest_for_number_file,
+};
+use campaign_core::domain::{
+    CONSENT_EXPIRED, ConsentCells, ConsentRules, ConsentVerdict, NO_CONSENT, Phone, Region, Row, choose_plural,
+    format_count,
+};
+use campaign_core::failpoint;
+use campaign_core::finding::{Finding, rules};
+use campaign_engine::check::{CompiledCampaign, ConsentFinder, ConsentRegister, Consents};
+use campaign_engine::delivery::Snapshot;
+use campaign_ledger::{ConsentBlock, ConsentBlockBuilder, Lease, Run};
+use campaign_manifest::{Campaign, ConsentFile, ConsentSource, Profile, describe_unopened_file};
+
+/// The default header of numbers, if most cells do not reveal it.
+const DEFAULT_HEADER: &str = "phone";
+/// The most rows without a number that a warning names.
+const MAX_NAMED_ROWS: usize = 5;
+/// How many blocks of evidence one commit stores.
+const BLOCKS_PER_COMMIT: usize = 32;
+
+/// The consents of a campaign as they are recorded now.
+pub(super) struct ReadConsents {
+    pub(super) consents: Consents,
+    /// Rows of the file without a number, whose people count as without consent.
+    pub(super) warnings: Vec<Finding>,
+}
+
+/// Reads the consents of a campaign, judged on this day. `None` without `recipients.consent`, and for service messages.
+///
+/// # Errors
+/// If the file is missing, unreadable or lacks a column. Then nothing is sent.
+pub(super) fn read_consents(
+    campaign: &Campaign,
+    profile: Option<&Profile>,
+    today: Date,
+) -> Result<Option<ReadConsents>, Vec<Finding>> {
+    let Some(source) = campaign.consent.as_ref().filter(|_| campaign.brief.purpose.is_marketing()) else {
+        return Ok(None);
+    };
+    let (rules, is_required) = (source.rules_on(today), campaign.needs_consent(profile));
+    let at_its_key = |finding: Finding| finding.at(campaign.places.locate_key("recipients.consent.file"));
+    let (register, warnings) = match &source.file {
+        None => (None, Vec::new()),
+        Some(file) => {
+            let region = file.region.or(campaign.brief.region);
+            let read = read_register(source, file, region, &rules).map_err(|finding| vec![at_its_key(finding)])?;
+            let warning = describe_unread(file.file.path(), &read.unread).map(at_its_key);
+            (Some(read.register), warning.into_iter().collect())
+        }
+    };
+    let consents = Consents::new(source.clone(), rules, register, is_required);
+    Ok(Some(ReadConsents { consents, warnings }))
+}
+
+/// The content of a file of consents.
+#[derive(Default)]
+struct ReadRegister {
+    register: ConsentRegister,
+    unread: Vec<(Row, PhoneProblem)>,
+}
+
+fn read_register(
+    source: &ConsentSource,
+    file: &ConsentFile,
+    region: Option<Region>,
+    rules: &ConsentRules,
+) -> Result<ReadRegister, Finding> {
+    let path = file.file.path();
+    let refuse = |finding: Finding| {
+        let message = format!("cannot use the file of consents `{}`: {}", path.display(), finding.message);
+        let help = finding.help.unwrap_or_else(|| "restore the file; without it, nothing is sent".to_owned());
+        Finding::new(&rules::CONSENT, message).help(help)
+    };
+    let open = || {
+        let opened = file.file.open_file().map_err(|error| describe_unopened_file("it", path, &error))?;
+        decode_table(opened, path, region).map_err(|finding| *finding)
+    };
+    let open = || open().map_err(refuse);
+    let phone = match &file.phone {
+        Some(header) => header.clone(),
+        None => match suggest_for_number_file(open()?, path) {
+            Ok(suggested) => suggested.phone.unwrap_or_else(|| DEFAULT_HEADER.to_owned()),
+            // Nobody has consented yet.
+            Err(finding) if finding.rule == &rules::RECIPIENTS_EMPTY => DEFAULT_HEADER.to_owned(),
+            Err(finding) => return Err(refuse(*finding)),
+        },
+    };
+    let mut read = ReadRegister::default();
+    let named = source.headers().map(|(_, header)| header);
+    let is_listed = source.column.is_none();
+    let mut add_row = |row: Row, number: Result<Phone, PhoneProblem>, cells: ConsentCells<'_>| match number {
+        Ok(phone) => read.register.add_row(phone, cells, is_listed, rules),
+        Err(PhoneProblem::Empty) => {}
+        Err(problem) => read.unread.push((row, problem)),
+    };
+    // A file of numbers alone has a number in place of the header.
+    if let Some(number) = parse_header_number(&phone, region).filter(|_| named.iter().all(Option::is_none)) {
+        add_row(Row::HEADER, number, ConsentCells::default());
+    }
+    // An absent key reads the numbers again, and its cell is ignored.
+    let [value, at, from, wording] = named.map(|header| header.unwrap_or(&phone));
+    let each = |row: Row, cells: [&str; 5]| {
+        let [number, cells @ ..] = cells;
+        let mut known = named.into_iter();
+        let [value, at, source, wording] = cells.map(|cell| if known.next().flatten().is_some() { cell } else { "" });
+        add_row(row, parse_phone_number(number, region), ConsentCells { value, at, source, wording });
+    };
+    let found = read_columns(open()?, path, [&phone, value, at, from, wording], each);
+    let found = found.map_err(|finding| refuse(*finding))?;
+    let headers = [("phone", Some(phone.as_str()))].into_iter().chain(source.headers());
+    let missing = headers.zip(found).find(|((_, header), there)| header.is_some() && !there);
+    match missing {
+        None => Ok(read),
+        Some(((key, header), _)) => {
+            let message = format!("it has no column `{}`", header.unwrap_or_default());
+            let help = format!("write the header under `{key}` exactly as in the file");
+            Err(refuse(Finding::new(&rules::CONSENT, message).help(help)))
+        }
+    }
+}
+
+/// A warning about rows without a number.
+fn describe_unread(path: &Path, unread: &[(Row, PhoneProblem)]) -> Option<Finding> {
+    let rows = unread.len() as u64;
+    let named: Vec<String> =
+        unread.iter().take(MAX_NAMED_ROWS).map(|(row, problem)| format!("row {row} ({problem})")).collect();
+    let more = unread.len().saturating_sub(named.len());
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let message = format!(
+        "{} in the consent file `{}` {} no usable number: {}{more}",
+        format_count(rows, "row"),
+        path.display(),
+        choose_plural(rows, "has", "have"),
+        named.join(", ")
+    );
+    let help = match unread.iter().any(|(_, problem)| *problem == PhoneProblem::National) {
+        true => "set the country of the numbers: `consent: { file: …, region: UA }`",
+        false => "correct these rows; the people in them count as without consent",
+    };
+    (rows > 0).then(|| Finding::new(&rules::CONSENT_ROW, message).help(help))
+}
+
+impl Inputs {
+    /// The consents as they are recorded now, for a command that runs now.
+    async fn read_consents_now(self: &Arc<Self>, now: Timestamp) -> Result<Option<Consents>, Error> {
+        let inputs = Arc::clone(self);
+        let read = run_blocking(move || {
+            // A run that is resumed later has the day on which it began.
+            let today = inputs.campaign.today.max(now.to_zoned(inputs.campaign.home_zone()).date());
+            read_consents(&inputs.campaign, inputs.destination.profile(), today)
+        });
+        Ok(read.await?.map_err(Error::Findings)?.map(|read| read.consents))
+    }
+
+    fn find_consent_columns(&self, consents: &Consents, header: &ListHeader) -> Result<ConsentFinder, Error> {
+        let found = consents.find_columns(header);
+        found.map_err(|finding| Error::Findings(self.locate_column_findings(vec![finding])))
+    }
+}
+
+/// The open rows of a claimed run.
+pub(super) struct RowsToJudge<'r> {
+    pub(super) run: &'r Run,
+    pub(super) lease: Lease,
+    pub(super) snapshot: &'r Snapshot,
+    /// The header of the run's list.
+    pub(super) header: &'r ListHeader,
+}
+
+impl Session {
+    /// The consents that a resumed run or a retry needs. `None` if consent is not required.
+    pub(super) async fn read_required_consents(&self) -> Result<Option<Consents>, Error> {
+        let consents = self.inputs().read_consents_now((self.adapters.clock)()).await?;
+        Ok(consents.filter(Consents::is_required))
+    }
+
+    /// Refuses a run whose evidence of consent the ledger cannot keep.
+    pub(super) fn refuse_lost_evidence(&self, survey: &ListSurvey) -> Result<(), Error> {
+        if survey.consents.is_none() || self.adapters.ledger.keeps_consents() {
+            return Ok(());
+        }
+        Err(Error::Input(
+            "the tables of the shared ledger are of an earlier version and have no place for evidence of consent; \
+             upgrade them with `campaign ledger upgrade`"
+                .to_owned(),
+        ))
+    }
+
+    /// Stores the evidence of consent of the planned rows of a new run, from its frozen list.
+    pub(super) async fn record_evidence(&self, run: &Run, survey: &ListSurvey) -> Result<(), Error> {
+        let Some(consents) = survey.consents.clone() else { return Ok(()) };
+        let CompiledCampaign { mut reader, recipe, .. } = open_frozen_list(&self.load_frozen(run).await?).await?;
+        let finder = self.inputs().find_consent_columns(&consents, reader.header())?;
+        let planned = survey.survey.planned_rows();
+        let (sender, mut receiver) = mpsc::channel::<Vec<ConsentBlock>>(2);
+        let reading = run_blocking(move || {
+            let (mut chunk, mut blocks) = (Chunk::new(), Vec::new());
+            let mut block = ConsentBlockBuilder::default();
+            while reader.read_chunk(&mut chunk).map_err(|finding| Error::Findings(vec![*finding]))? {
+                for record in chunk.iter().filter(|record| planned.contains(record.row.get())) {
+                    let phone = recipe.parse_phone(record);
+                    let cells = phone.and_then(|phone| finder.find_cells(record.fields, phone));
+                    cells.into_iter().for_each(|cells| block.add_row(record.row, cells));
+                    if block.is_full() {
+                        blocks.push(std::mem::take(&mut block).build());
+                    }
+                }
+                // If the writer failed, its error is reported.
+                if blocks.len() >= BLOCKS_PER_COMMIT && sender.blocking_send(std::mem::take(&mut blocks)).is_err() {
+                    return Ok(());
+                }
+            }
+            if !block.is_empty() {
+                blocks.push(block.build());
+            }
+            let _ = sender.blocking_send(blocks);
+            Ok::<_, Error>(())
+        });
+        let ledger = self.adapters.ledger.as_ref();
+        // If it fails, the channel is closed, which ends the reading.
+        let writing = async move {
+            while let Some(blocks) = receiver.recv().await {
+                if !blocks.is_empty() {
+                    ledger.keep_consents(run.key, blocks).await?;
+                }
+            }
+            Ok::<_, Error>(())
+        };
+        let (read, written) = tokio::join!(reading, writing);
+        read??;
+        written?;
+        failpoint::pass("consents.kept");
+        Ok(())
+    }
+
+    /// Skips the open rows of a run that have no consent now. Returns how many.
+    pub(super) async fn skip_without_consent(
+        &self,
+        skipping: RowsToJudge<'_>,
+        consents: Option<&Consents>,
+    ) -> Result<u64, Error> {
+        let Some(consents) = consents else { return Ok(0) };
+        let finder = Arc::new(self.inputs().find_consent_columns(consents, skipping.header)?);
+        let mut count = 0;
+        for reason in [NO_CONSENT, CONSENT_EXPIRED] {
+            let finder = Arc::clone(&finder);
+            count += self
+                .skip_rows(skipping.run, skipping.lease, skipping.snapshot, reason, move |recipe, record| {
+                    let phone = recipe.parse_phone(*record);
+                    phone.is_some_and(|phone| finder.judge(record.fields, phone).skip_reason() == Some(reason))
+                })
+                .await?;
+        }
+        Ok(count)
+    }
+
+    /// The rows of a run without consent now. Empty if consent is not required.
+    pub(super) async fn find_rows_without_consent(&self, run: &Run) -> Result<RoaringBitmap, Error> {
+        let Some(consents) = self.read_required_consents().await? else { return Ok(RoaringBitmap::new()) };
+        let CompiledCampaign { mut reader, recipe, .. } = open_frozen_list(&self.load_frozen(run).await?).await?;
+        let finder = self.inputs().find_consent_columns(&consents, reader.header())?;
+        run_blocking(move || {
+            let (mut chunk, mut rows) = (Chunk::new(), RoaringBitmap::new());
+            while reader.read_chunk(&mut chunk).map_err(|finding| Error::Findings(vec![*finding]))? {
+                for record in chunk.iter() {
+                    let verdict = recipe.parse_phone(record).map(|phone| finder.judge(record.fields, phone));
+                    if verdict.is_some_and(|verdict| verdict != ConsentVerdict::Given) {
+                        rows.insert(record.row.get());
+                    }
+                }
+            }
+            Ok(rows)
+        })
+        .await?
+    }
+}
+
+/// Refuses test messages to numbers without consent. Of several rows with a number, the first one counts.
+pub(super) async fn refuse_tests_without_consent(
+    inputs: &Arc<Inputs>,
+    phones: &[Phone],
+    now: Timestamp,
+) -> Result<(), Error> {
+    let Some(consents) = inputs.read_consents_now(now).await?.filter(Consents::is_required) else { return Ok(()) };
+    let (opened, wanted) = (Arc::clone(inputs), phones.iter().map(|phone| phone.to_u64()).collect());
+    let consenting = run_blocking(move || find_consenting(&opened, &consents, &wanted)).await??;
+    let held = (1..).zip(phones).filter(|(_, phone)| !consenting.contains(phone.to_u64()));
+    let held: Vec<HeldRecipient> = held.map(|(place, phone)| HeldRecipient { place, phone: *phone }).collect();
+    if held.is_empty() { Ok(()) } else { Err(PolicyRefusal::NoConsent(held).into()) }
+}
+
+/// The numbers among the wanted ones with consent in the file, or in the first row of the list that has the number.
+fn find_consenting(inputs: &Inputs, consents: &Consents, wanted: &RoaringTreemap) -> Result<RoaringTreemap, Error> {
+    let CompiledCampaign { mut reader, recipe, .. } = inputs.compile_campaign()?;
+    let finder = inputs.find_consent_columns(consents, reader.header())?;
+    let in_file = wanted.iter().filter_map(Phone::new);
+    let in_file: Vec<(Phone, ConsentVerdict)> =
+        in_file.filter_map(|phone| Some((phone, finder.judge_number(phone)?))).collect();
+    if !in_file.is_empty() {
+        let given = in_file.iter().filter(|(_, verdict)| *verdict == ConsentVerdict::Given);
+        return Ok(given.map(|(phone, _)| phone.to_u64()).collect());
+    }
+    let (mut chunk, mut judged, mut consenting) = (Chunk::new(), RoaringTreemap::new(), RoaringTreemap::new());
+    while reader.read_chunk(&mut chunk).map_err(|finding| Error::Findings(vec![*finding]))? {
+        for record in chunk.iter() {
+            let phone = recipe.parse_phone(record).filter(|phone| wanted.contains(phone.to_u64()));
+            let Some(phone) = phone.filter(|phone| judged.insert(phone.to_u64())) else { continue };
+            if finder.judge(record.fields, phone) == ConsentVerdict::Given {
+                consenting.insert(phone.to_u64());
+            }
+        }
+    }
+    Ok(consenting)
+}
+
+/// Refuses a marketing message of an assistant through a profile that requires consent: it has no row with one.
+pub(super) fn refuse_message_without_consent(profile: &Profile, phone: Phone) -> Result<(), PolicyRefusal> {
+    match profile.requires_consent {
+        true => Err(PolicyRefusal::NoConsent(vec![HeldRecipient { place: 1, phone }])),
+        false => Ok(()),
+    }
+}

@@ -1,0 +1,86 @@
+//! Rejections that mean an opt-out, and runs that stop because too many recipients opt out.
+
+use serde_json::json;
+
+use super::entries;
+use crate::receipts::{Hooked, operations};
+use crate::support::{Answer, Gateway, SandboxProcess, accepted, campaign, phone, rejected, until};
+
+const STOP_LIST: &str = "Number is in stop list";
+const PROFILE: &str = "opt_out_errors: [Number is in stop list]";
+
+/// An answer that rejects the messages to these rows.
+fn reject_rows(rows: &'static [usize], error: &'static str) -> Answer {
+    Answer::items(move |operation| match rows.iter().any(|row| operation["phone"] == json!(phone(*row))) {
+        true => rejected(operation, error),
+        false => accepted(operation),
+    })
+}
+
+#[test]
+fn rejection_with_a_known_error_opts_the_recipient_out() {
+    let gateway = Gateway::answering_then([], reject_rows(&[3, 4], STOP_LIST));
+    let sale = campaign().to(4).through(&gateway).profile(PROFILE).write();
+    sale.run(&[]).exits(3);
+    let listed = entries(&sale);
+    let of = |key: &str| listed.iter().map(|entry| entry[key].clone()).collect::<Vec<_>>();
+    assert_eq!(of("phone"), [3, 4].map(|row| json!(phone(row).to_string())));
+    assert_eq!((&listed[0]["scope"], &listed[0]["source"]), (&json!("marketing"), &json!("rejected in sale@1")));
+    assert_eq!(listed[0]["reason"], format!("the gateway rejected a message: {STOP_LIST}"));
+    assert_eq!(listed[0]["gateways"], "loopback");
+    let before = gateway.phones().len();
+    sale.campaign(&["retry", "sale"]).says("opted out");
+    sale.replace("sale.yaml", "name: sale\n", "name: sale\nedition: next\n");
+    sale.run(&[]).exits(0);
+    assert_eq!(gateway.phones()[before..], [2, 5].map(phone));
+}
+
+#[test]
+fn other_rejections_and_rehearsals_opt_nobody_out() {
+    let gateway = Gateway::answering_then([], reject_rows(&[3], "No route"));
+    let sale = campaign().to(3).through(&gateway).profile(PROFILE).write();
+    sale.run(&[]).exits(3);
+    let scenario = "faults:\n  - { when: { suffix: \"003\" }, item_error: Number is in stop list }\n";
+    sale.write("scenario.yaml", scenario);
+    sale.run(&["--gateway", "sandbox", "--scenario", "scenario.yaml"]).exits(3);
+    assert_eq!(entries(&sale).len(), 0);
+}
+
+#[test]
+fn sandbox_plays_a_stop_list_of_the_gateway() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let scenario = folder.path().join("scenario.yaml");
+    let faults = "faults:\n  - { when: { suffix: \"003\" }, item_error: Number is in stop list }\n";
+    std::fs::write(&scenario, faults).expect("a file");
+    let sandbox = SandboxProcess::start_with(&["--scenario", scenario.to_str().expect("a path")]);
+    let sale = campaign().to(3).top("purpose: service").through(&sandbox).profile(PROFILE).write();
+    sale.run(&[]).exits(3);
+    let listed = entries(&sale);
+    assert_eq!(listed.len(), 1, "{listed:?}");
+    assert_eq!((&listed[0]["phone"], &listed[0]["scope"]), (&json!(phone(3).to_string()), &json!("all")));
+}
+
+#[test]
+fn run_stops_when_too_many_recipients_opt_out() {
+    let gateway = Gateway::accepting();
+    let draft = campaign().to(600).batches_of(10).one_at_a_time().delivery("rate: 50/s");
+    let draft = draft.delivery("stop_after: { opted_out: 1% }").through(&gateway);
+    let hooked = Hooked::write(draft);
+    let server = hooked.serve();
+    let run = hooked.sale.start(&[]);
+    until("200 messages are sent", || gateway.phones().len() >= 220);
+    for operation in operations(&gateway).iter().take(6) {
+        let receipt = json!({ "status": "REPLIED", "replies": [{ "message": "STOP" }] });
+        assert_eq!(hooked.tell(operation, &receipt.to_string()), 200);
+    }
+    run.finish().exits(5).says("opted out because of this run");
+    let sent = gateway.phones().len();
+    assert!(sent < 600, "{sent}");
+    // The limit holds for the whole run.
+    hooked.sale.run(&[]).exits(5);
+    assert!(gateway.phones().len() <= sent + 10, "{sent}");
+    hooked.sale.replace("sale.yaml", "opted_out: 1%", "opted_out: 50%");
+    hooked.sale.run(&[]).exits(0);
+    assert_eq!(gateway.phones().len(), 600);
+    server.end("TERM").exits(0);
+}
