@@ -82,12 +82,16 @@ pub(super) fn sample_view(cell: &str) -> Json {
         "facts": {
             "phone": cell, "complete": false, "made_at": "2026-11-21T09:05:00.000Z",
             "messages": [{
-                "run": cell, "row": 2, "state": "delivered", "rehearsal": true, "reason": cell, "sent_at": cell,
+                "run": cell, "row": 2, "state": "delivered", "rehearsal": true, "mandatory": true, "reason": cell, "sent_at": cell,
                 "delivered_at": cell, "purpose": "marketing",
                 "consent": { "value": cell, "at": cell, "source": cell, "wording": cell },
                 "approvals": [{ "by": cell, "at": cell }],
             }],
             "opt_outs": [{ "at": cell, "scope": cell, "reason": cell, "source": cell }],
+            "ended_opt_outs": [{
+                "at": cell, "scope": cell, "reason": cell, "source": cell,
+                "ended": { "at": cell, "by": cell, "why": cell },
+            }],
         },
     })
 }
