@@ -13,7 +13,7 @@ use super::{exit, output, page_file, suppress};
 use campaign_core::domain::Phone;
 use campaign_core::finding::escape_to_one_line;
 use campaign_engine::report::{
-    EVIDENCE_FORMAT, Evidence, RecipientRecord, RowSelection, UnreadableRun, format_count, load_evidence,
+    EVIDENCE_FORMAT, Evidence, OptOutHistory, RecipientRecord, RowSelection, UnreadableRun, format_count, load_evidence,
 };
 use campaign_runs::PrivateKey;
 use campaign_server::web::files::{EvidencePage, EvidenceSignature, render_evidence_page};
@@ -36,14 +36,14 @@ pub(super) async fn show_evidence(context: &Context, phone: Phone, args: &Eviden
     let key = args.key.as_deref().map(PrivateKey::read).transpose()?;
     let (person, opt_outs, evidence) = match context.open_existing_ledger().await? {
         None => {
-            let nobody = RecipientRecord::default();
-            let evidence = Evidence::from_messages(phone, &nobody, Vec::new(), &[], Timestamp::now());
-            (nobody, Vec::new(), evidence)
+            let (nobody, opt_outs) = (RecipientRecord::default(), OptOutHistory::default());
+            let evidence = Evidence::from_messages(phone, &nobody, Vec::new(), &opt_outs, Timestamp::now());
+            (nobody, opt_outs, evidence)
         }
         Some(ledger) => {
             let ledger = ledger.as_ref();
             let person = RecipientRecord::find(ledger, phone, &RowSelection::default()).await?;
-            let opt_outs = ledger.find_opt_outs(phone).await?;
+            let opt_outs = OptOutHistory::load(ledger, phone).await?;
             let messages = load_evidence(ledger, &person).await?;
             let evidence = Evidence::from_messages(phone, &person, messages, &opt_outs, Timestamp::now());
             (person, opt_outs, evidence)
@@ -78,10 +78,7 @@ pub(super) async fn show_evidence(context: &Context, phone: Phone, args: &Eviden
         context.output.print_object(&object);
     } else {
         let mut text = describe_messages(phone, &signed, &person);
-        for opt_out in &opt_outs {
-            let what = suppress::describe_opt_out(opt_out);
-            text.add_line(0, [caution("on the suppression list: "), plain(what.trim_end())]);
-        }
+        suppress::add_opt_out_history(&mut text, &opt_outs);
         text.extend(describe_seal(&signed, &person));
         match &args.out {
             Some(path) => text.push(StyledLine::new([plain(format!("evidence: {}", path.display()))]).unbroken()),
@@ -152,8 +149,8 @@ fn describe_seal(signed: &SignedEvidence, person: &RecipientRecord) -> StyledTex
 fn add_message(text: &mut StyledText, message: &Value) {
     let cell = |name: &str| message[name].as_str().unwrap_or_default();
     let mut parts = vec![format!("row {}", message["row"]), cell("state").to_owned(), cell("purpose").to_owned()];
-    if message["rehearsal"] == true {
-        parts.push("rehearsal".to_owned());
+    for property in ["mandatory", "rehearsal"].into_iter().filter(|property| message[*property] == true) {
+        parts.push(property.to_owned());
     }
     let times = [("sent", "sent_at"), ("delivered", "delivered_at")];
     for (what, name) in times.into_iter().filter(|(_, name)| !cell(name).is_empty()) {

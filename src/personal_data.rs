@@ -12,15 +12,14 @@ use super::exit::CommandFailure;
 use super::numbers::parse_number_of_campaigns;
 use super::prompt::{ConfirmationPrompt, ExpectedAnswer, require_confirmation};
 use super::state_folder::LedgerPurpose;
-use super::text::{Span, StyledLine, StyledText, bad, caution, dim, join_spans, plain, strong};
+use super::text::{Span, StyledLine, StyledText, bad, dim, join_spans, plain, strong};
 use super::{evidence, exit, output, status, suppress};
 use campaign_core::domain::Phone;
 use campaign_core::finding::escape_to_one_line;
 use campaign_engine::report::{
-    RecipientInRun, RecipientRecord, RowSelection, RunView, UnreadableRun, format_count, format_local_minute,
-    opt_out_json,
+    OptOutHistory, RecipientInRun, RecipientRecord, RowSelection, RunView, UnreadableRun, format_count,
 };
-use campaign_ledger::{EndedOptOut, OptOut, OptOutEnd, RowState, Run};
+use campaign_ledger::{RowState, Run};
 use campaign_runs::{ForgottenPerson, ForgottenRows, OldRuns, PurgeBlocker};
 
 pub(super) async fn find_messages(context: &Context, args: &FindArgs) -> Result<u8, CommandFailure> {
@@ -40,8 +39,8 @@ pub(super) async fn find_messages(context: &Context, args: &FindArgs) -> Result<
     let (person, opt_outs) = match context.open_existing_ledger().await? {
         None => (RecipientRecord::default(), OptOutHistory::default()),
         Some(ledger) => {
-            let (listed, ended) = (ledger.find_opt_outs(phone).await?, ledger.find_ended_opt_outs(phone).await?);
-            (RecipientRecord::find(ledger.as_ref(), phone, &selection).await?, OptOutHistory { listed, ended })
+            let opt_outs = OptOutHistory::load(ledger.as_ref(), phone).await?;
+            (RecipientRecord::find(ledger.as_ref(), phone, &selection).await?, opt_outs)
         }
     };
     // An empty answer about an unreadable run must not look complete.
@@ -55,21 +54,6 @@ pub(super) async fn find_messages(context: &Context, args: &FindArgs) -> Result<
     Ok(code)
 }
 
-/// The opt-outs of a number.
-#[derive(Default)]
-struct OptOutHistory {
-    /// Those on the suppression list.
-    listed: Vec<OptOut>,
-    /// Those that were removed, or ended by a reply.
-    ended: Vec<EndedOptOut>,
-}
-
-fn ended_opt_out_json(EndedOptOut { opt_out, end: OptOutEnd { at, by, why } }: &EndedOptOut) -> Value {
-    let mut object = opt_out_json(opt_out);
-    object["ended"] = json!({ "at": format!("{at:.3}"), "by": by, "why": why });
-    object
-}
-
 fn messages_json(phone: Phone, person: &RecipientRecord, opt_outs: &OptOutHistory, code: u8) -> Value {
     let RecipientRecord { runs, unreadable, purged } = person;
     let run_json = |RecipientInRun { run, rows: _, results }: &RecipientInRun| {
@@ -81,8 +65,7 @@ fn messages_json(phone: Phone, person: &RecipientRecord, opt_outs: &OptOutHistor
     let unread_json = |UnreadableRun { run, why }: &UnreadableRun| json!({ "run": run, "why": why });
     let mut object = json!({
         "phone": phone.to_string(), "runs": runs.iter().map(run_json).collect::<Vec<_>>(),
-        "suppressed": opt_outs.listed.iter().map(opt_out_json).collect::<Vec<_>>(),
-        "no_longer_suppressed": opt_outs.ended.iter().map(ended_opt_out_json).collect::<Vec<_>>(),
+        "suppressed": opt_outs.listed_json(), "no_longer_suppressed": opt_outs.ended_json(),
         "unread": unreadable.iter().map(unread_json).collect::<Vec<_>>(), "exit": code,
     });
     if *purged > 0 {
@@ -114,15 +97,7 @@ fn messages_text(
             text.push(StyledLine::new(message_spans(row, run.live)).with_indent(2));
         }
     }
-    for opt_out in &opt_outs.listed {
-        text.add_line(0, [caution("on the suppression list: "), plain(suppress::describe_opt_out(opt_out).trim_end())]);
-    }
-    for EndedOptOut { opt_out, end: OptOutEnd { at, by, why } } in &opt_outs.ended {
-        let why = if why.is_empty() { String::new() } else { format!(" · {}", escape_to_one_line(why)) };
-        let (opt_out, by) = (suppress::describe_opt_out(opt_out), escape_to_one_line(by));
-        let end = format!("{} · ended {} · {by}{why}", opt_out.trim_end(), format_local_minute(*at));
-        text.add_line(0, [dim("no longer on the suppression list: "), plain(end)]);
-    }
+    suppress::add_opt_out_history(&mut text, opt_outs);
     for UnreadableRun { run, why } in unreadable {
         text.add_line(0, [bad(format!("cannot search {run}: ")), plain(why.as_str())]);
     }

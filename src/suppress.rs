@@ -16,15 +16,15 @@ use super::output::{RowOutput, RowSyntax};
 use super::prompt::{ConfirmationPrompt, ExpectedAnswer, require_confirmation};
 use super::state_folder::LedgerPurpose;
 use super::suggested::shell_path;
-use super::text::{StyledLine, StyledText, plain, strong};
+use super::text::{StyledLine, StyledText, caution, dim, plain, strong};
 use super::{exit, numbers};
 use campaign_core::domain::Phone;
 use campaign_core::finding::{did_you_mean, escape_to_one_line, join_names};
 use campaign_engine::report::{
-    OptOutExportError, export_opt_outs, for_each_opt_out, format_count, format_local_minute, format_thousands,
-    opt_out_json,
+    OptOutExportError, OptOutHistory, export_opt_outs, for_each_opt_out, format_count, format_local_minute,
+    format_thousands, opt_out_json,
 };
-use campaign_ledger::{Additions, Ledger, OptOut, OptOutReach, OptOutScope};
+use campaign_ledger::{Additions, EndedOptOut, Ledger, OptOut, OptOutEnd, OptOutReach, OptOutScope};
 use campaign_manifest::is_slug;
 use campaign_runs::{Error, ImportedEntries, MixedColumn, OptOutFile, OptOutTerms};
 
@@ -135,6 +135,19 @@ pub(super) fn describe_opt_out(OptOut { scope, reach, reason, source, at, .. }: 
         describe_scope(scope),
         format_local_minute(*at)
     )
+}
+
+/// Adds the opt-outs of a number to a text.
+pub(super) fn add_opt_out_history(text: &mut StyledText, OptOutHistory { listed, ended }: &OptOutHistory) {
+    for opt_out in listed {
+        text.add_line(0, [caution("on the suppression list: "), plain(describe_opt_out(opt_out).trim_end())]);
+    }
+    for EndedOptOut { opt_out, end: OptOutEnd { at, by, why } } in ended {
+        let why = if why.is_empty() { String::new() } else { format!(" · {}", escape_to_one_line(why)) };
+        let (opt_out, by) = (describe_opt_out(opt_out), escape_to_one_line(by));
+        let end = format!("{} · ended {} · {by}{why}", opt_out.trim_end(), format_local_minute(*at));
+        text.add_line(0, [dim("no longer on the suppression list: "), plain(end)]);
+    }
 }
 
 /// Describes the scope of an opt-out.

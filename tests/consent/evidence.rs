@@ -93,6 +93,28 @@ fn evidence_is_written_as_a_page_or_json_with_a_signature() {
 }
 
 #[test]
+fn evidence_names_opt_outs_that_ended() {
+    let (gateway, today) = (Gateway::accepting(), days_ago(0));
+    let sale = consenting_campaign(&[&format!("так {today}")]).through(&gateway).write();
+    sale.run(&[]).exits(0);
+    sale.campaign(&["suppress", "add", &number(2), "--reason", "complaint"]).exits(0);
+    sale.campaign(&["suppress", "remove", &number(2), "--reason", "called back", "--yes"]).exits(0);
+    let shown = evidence(&sale, 2);
+    assert_eq!(shown["digest"], digest_of(&shown["evidence"]));
+    let (facts, ended) = (&shown["evidence"], &shown["evidence"]["ended_opt_outs"][0]);
+    assert_eq!((&facts["opt_outs"], &facts["messages"][0]["mandatory"]), (&serde_json::json!([]), &false.into()));
+    assert_eq!((&ended["reason"], &ended["scope"]), (&"complaint".into(), &"marketing".into()), "{shown}");
+    assert_eq!(ended["ended"]["why"], "called back");
+    let at = ended["ended"]["at"].as_str().expect("a time");
+    let text = sale.campaign(&["find", &number(2), "--evidence"]).exits(0);
+    text.says("no longer on the suppression list: ").says("called back");
+    sale.campaign(&["find", &number(2), "--evidence", "--out", "evidence.html", "--lang", "en"]).exits(0);
+    let page = std::fs::read_to_string(sale.path("evidence.html")).unwrap();
+    Html::sound(&page);
+    assert!(page.contains("Opt-outs that ended") && page.contains("called back") && page.contains(at), "{page}");
+}
+
+#[test]
 fn forgotten_recipient_leaves_no_evidence() {
     let (gateway, today) = (Gateway::accepting(), days_ago(0));
     let sale = consenting_campaign(&[&format!("так {today}"), &format!("так {today}")]).through(&gateway).write();

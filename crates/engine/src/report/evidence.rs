@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::run_report::load_approvals;
-use super::{RecipientInRun, RecipientRecord, UnreadableRun, opt_out_json};
+use super::{OptOutHistory, RecipientInRun, RecipientRecord, UnreadableRun};
 use campaign_core::domain::{Phone, Row};
-use campaign_ledger::{Approval, ConsentEvidence, Ledger, LedgerError, OptOut, RowSpan, Run};
+use campaign_ledger::{Approval, ConsentEvidence, Ledger, LedgerError, RowSpan, Run};
 
 /// What the digest of evidence begins with, so that no other digest equals one.
 pub const EVIDENCE_FORMAT: &str = "campaign evidence 1";
@@ -32,14 +32,14 @@ impl Evidence {
         phone: Phone,
         person: &RecipientRecord,
         messages: Vec<Value>,
-        opt_outs: &[OptOut],
+        opt_outs: &OptOutHistory,
         now: Timestamp,
     ) -> Self {
         let RecipientRecord { runs: _, unreadable, purged } = person;
         let unread: Vec<&str> = unreadable.iter().map(|UnreadableRun { run, .. }| run.as_str()).collect();
         Self::from_facts(json!({
             "format": EVIDENCE_FORMAT, "phone": phone.to_string(), "made_at": format!("{now:.3}"),
-            "messages": messages, "opt_outs": opt_outs.iter().map(opt_out_json).collect::<Vec<_>>(),
+            "messages": messages, "opt_outs": opt_outs.listed_json(), "ended_opt_outs": opt_outs.ended_json(),
             "complete": unread.is_empty() && *purged == 0, "unread_runs": unread, "purged_runs": purged,
         }))
     }
@@ -87,6 +87,7 @@ fn message_json(run: &Run, row: &Value, consent: Option<&ConsentEvidence>, appro
     json!({
         "run": run.name(), "campaign": run.campaign, "edition": run.edition, "began_at": format!("{:.3}", run.began_at),
         "gateway": run.gateway, "rehearsal": !run.live, "purpose": run.suppression.purpose.name(),
+        "mandatory": run.suppression.ignores_list(),
         "row": row["row"], "id": row["id"], "operation": row["operation"], "state": row["state"],
         "reason": row["reason"], "error": row["error"], "sent_at": row["submitted_at"],
         "delivered_by": row["delivered_by"], "delivered_at": row["delivered_at"], "consent": consent,

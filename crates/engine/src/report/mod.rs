@@ -55,8 +55,8 @@ pub use recipients::{
     load_run_numbers, read_list_headers, write_run_recipients,
 };
 pub use replies::{
-    OPT_OUT_COLUMNS, OptOutExportError, UnclearReply, export_opt_outs, find_unclear_replies, for_each_opt_out,
-    opt_out_json, write_replies,
+    OPT_OUT_COLUMNS, OptOutExportError, OptOutHistory, UnclearReply, export_opt_outs, find_unclear_replies,
+    for_each_opt_out, opt_out_json, write_replies,
 };
 pub use results_file::{ResultsBackup, ResultsError, check_target, write_results, write_results_file};
 pub use row_outcomes::{Amendment, RowRecord, RowRecords};

@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 use super::layout::escape_formula;
 use super::{ResultsError, RowRecords, is_owned};
 use campaign_core::domain::{FORGOTTEN, Media, OptOutWords, Phone, Receipt, RecipientReply, ReportedChannel, Row};
-use campaign_ledger::{Ledger, LedgerError, OptOut, ReceiptReader, Run, StoredReceipt, reply_source};
+use campaign_ledger::{
+    EndedOptOut, Ledger, LedgerError, OptOut, OptOutEnd, ReceiptReader, Run, StoredReceipt, reply_source,
+};
 
 /// The columns.
 const HEADER: [&str; 8] = ["run", "row", "to", "channel", "at", "text", "digit", "media"];
@@ -245,6 +247,43 @@ pub async fn export_opt_outs(
     .await?;
     csv.flush()?;
     Ok(count)
+}
+
+/// The opt-outs of a number.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OptOutHistory {
+    /// Those on the suppression list.
+    pub listed: Vec<OptOut>,
+    /// Those that were removed, or ended by a reply. Oldest first.
+    pub ended: Vec<EndedOptOut>,
+}
+
+impl OptOutHistory {
+    /// Loads the opt-outs of a number.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read.
+    pub async fn load(ledger: &dyn Ledger, phone: Phone) -> Result<Self, LedgerError> {
+        let (listed, ended) = (ledger.find_opt_outs(phone).await?, ledger.find_ended_opt_outs(phone).await?);
+        Ok(Self { listed, ended })
+    }
+
+    /// Those on the suppression list, as JSON.
+    #[must_use]
+    pub fn listed_json(&self) -> Vec<Value> {
+        self.listed.iter().map(opt_out_json).collect()
+    }
+
+    /// Those that ended, as JSON.
+    #[must_use]
+    pub fn ended_json(&self) -> Vec<Value> {
+        let to_json = |EndedOptOut { opt_out, end: OptOutEnd { at, by, why } }: &EndedOptOut| {
+            let mut object = opt_out_json(opt_out);
+            object["ended"] = json!({ "at": format!("{at:.3}"), "by": by, "why": why });
+            object
+        };
+        self.ended.iter().map(to_json).collect()
+    }
 }
 
 /// An opt-out as JSON.

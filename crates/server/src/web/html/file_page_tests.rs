@@ -61,6 +61,19 @@ pub(super) fn sample_view(cell: &str) -> Json {
         json!({ "severity": severity, "rule": "empty-cell", "message": text, "help": text, "place": cell })
     };
     let findings = json!([finding("error"), finding("warning"), finding("note")]);
+    let opt_out = json!({ "at": cell, "scope": cell, "reason": cell, "source": cell });
+    let mut ended = opt_out.clone();
+    ended["ended"] = json!({ "at": cell, "by": cell, "why": cell });
+    let facts = json!({
+        "phone": cell, "complete": false, "made_at": "2026-11-21T09:05:00.000Z",
+        "messages": [{
+            "run": cell, "row": 2, "state": "delivered", "rehearsal": true, "mandatory": true, "reason": cell,
+            "sent_at": cell, "delivered_at": cell, "purpose": "marketing",
+            "consent": { "value": cell, "at": cell, "source": cell, "wording": cell },
+            "approvals": [{ "by": cell, "at": cell }],
+        }],
+        "opt_outs": [opt_out], "ended_opt_outs": [ended],
+    });
     let mut phones = json!(sample_phones(cell));
     phones[0]["findings"] = findings.clone();
     let facts = json!({
