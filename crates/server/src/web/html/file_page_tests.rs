@@ -76,16 +76,6 @@ pub(super) fn sample_view(cell: &str) -> Json {
     });
     let mut phones = json!(sample_phones(cell));
     phones[0]["findings"] = findings.clone();
-    let facts = json!({
-        "phone": cell, "complete": false, "made_at": "2026-11-21T09:05:00.000Z",
-        "messages": [{
-            "run": cell, "row": 2, "state": "delivered", "rehearsal": true, "reason": cell, "sent_at": cell,
-            "delivered_at": cell, "purpose": "marketing",
-            "consent": { "value": cell, "at": cell, "source": cell, "wording": cell },
-            "approvals": [{ "by": cell, "at": cell }],
-        }],
-        "opt_outs": [{ "at": cell, "scope": cell, "reason": cell, "source": cell }],
-    });
     json!({
         "name": cell, "destination": cell, "file": cell, "created": "21 November 2026, 09:05",
         "digest": "3f9a1c22d04be781", "short": "3f9a1c22", "days": 30, "rows": 1_000, "later": 2, "hours": cell,
@@ -100,8 +90,7 @@ pub(super) fn sample_view(cell: &str) -> Json {
             { "row": 2, "to": "…67", "variant": cell, "phones": phones, "skipped": null },
             { "row": 3, "to": "", "variant": null, "phones": [], "skipped": { "state": "invalid", "translated": null, "english": cell } },
         ],
-        "problems": cell, "approve": cell, "run": cell,
-        "shown": 2, "approve": cell, "run": cell,
+        "problems": cell, "shown": 2, "approve": cell, "run": cell,
         "text": cell, "signature": { "key": cell, "signature": cell },
         "facts": facts,
     })
