@@ -45,6 +45,19 @@ fn row_without_consent_is_skipped_on_every_surface() {
 }
 
 #[test]
+fn each_row_is_skipped_for_the_first_of_its_reasons() {
+    let (gateway, polish) = (Gateway::accepting(), 48_501_234_567_u64);
+    let answers = [(phone(2), "yes"), (phone(3), "no"), (phone(4), "no"), (polish, "yes"), (polish + 1, "no")];
+    let rows: String = answers.iter().map(|(number, answer)| format!("+{number},Olena,{answer}\n")).collect();
+    let draft = campaign().with_list(&format!("phone,name,agreed\n{rows}")).recipients("consent: { column: agreed }");
+    let sale = draft.top("consent: required").top("countries: [UA]").through(&gateway).write();
+    sale.campaign(&["suppress", "add", &number(3)]).exits(0);
+    sale.run(&[]).exits(0);
+    assert_eq!(gateway.phones(), [phone(2)]);
+    assert_eq!(sale.results().column("reason"), ["", "opted out", "no consent", "country", "no consent"]);
+}
+
+#[test]
 fn consent_without_the_condition_skips_no_recipients() {
     let gateway = Gateway::accepting();
     let sale = campaign().with_list(&list_of(&["no", "no", "no"])).recipients(COLUMNS).through(&gateway).write();

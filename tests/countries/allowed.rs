@@ -107,7 +107,7 @@ fn worker_keeps_the_policy_of_the_profile_that_started_the_run() {
     sale.write("worker.yaml", &profiles);
     sale.write("gateways.yaml", &format!("{profiles}  policy: {{ countries: [UA] }}\n"));
     let worker = Process::start(sale.command(&["worker", "--gateways", "worker.yaml"]));
-    until("the worker looks for runs", || worker.stdout().contains("sends shards of runs"));
+    until("the worker looks for runs", || worker.stdout().contains("ready to send shards of runs"));
     let run = sale.start(&["--shared", "--json"]);
     let report = run.finish().exits(0).json();
     assert_eq!(report["counts"], json!({ "accepted": 100, "skipped": 100 }), "{report}");

@@ -140,7 +140,7 @@ fn worker_refuses_a_mandatory_run_if_its_profile_forbids_it() {
     let profiles = fs::read_to_string(sale.path("gateways.yaml")).expect("a profile");
     sale.write("strict/gateways.yaml", &format!("{profiles}  policy: {{ mandatory: never }}\n"));
     let mut worker = Process::start(sale.command(&["worker", "--gateways", "strict/gateways.yaml"]));
-    until("the worker looks for runs", || worker.stdout().contains("sends shards of runs"));
+    until("the worker looks for runs", || worker.stdout().contains("ready to send shards of runs"));
     let run = sale.start(&["--shared"]);
     until("the worker refuses the run", || (worker.stdout() + &worker.stderr()).contains("forbids `mandatory: true`"));
     run.finish().exits(0);

@@ -31,7 +31,7 @@ rules! {
         fix: "name the column with the consents under `recipients`, as in `consent: { column: Consent }`, or a `file`",
     }
     warning CONSENT_ROW = "consent-row" {
-        cause: "A row of the consent file has no valid number. The person counts as without consent.",
+        cause: "A row with a consent has no valid number. The person counts as without consent.",
         example: [
             "recipients: { file: list.csv, consent: { file: consents.csv } }",
             "consents.csv: phone",
