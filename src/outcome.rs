@@ -133,7 +133,7 @@ fn verdict_line(name: &str, arm: &ArmFigures, holdout: &ArmFigures) -> StyledLin
 }
 
 fn format_percent(share: f64) -> String {
-    format!("{:.1} %", share * 100.0)
+    format!("{:.1}%", share * 100.0)
 }
 
 fn format_points(difference: f64) -> String {

@@ -349,7 +349,7 @@ impl<'a> WatchScreen<'a> {
         let mut text = StyledText::new();
         let (processed, total) = (progress.count_done(), progress.total());
         let (done, open) = draw_bar(processed, total, BAR_CELLS);
-        let percent = format!(" {} %", (processed * 100).checked_div(total).unwrap_or(100));
+        let percent = format!(" {}%", (processed * 100).checked_div(total).unwrap_or(100));
         let place = format!(" · {} of {}", format_thousands(processed), format_thousands(total));
         text.push(StyledLine::new([span(SpanMeaning::Next, done), dim(open), strong(percent), plain(place)]));
         if let Some(figures) = &report.figures {

@@ -146,7 +146,7 @@ fn variants_are_compared_by_the_rows_of_each() {
     let results = sale.results();
     for variant in ["a", "b"] {
         let sent = results.rows.iter().filter(|row| row["variant"] == variant).count();
-        assert!(sent > 0 && words.contains(&format!("{variant} {sent} 0 % (0 to ")), "{variant} {sent}: {words}");
+        assert!(sent > 0 && words.contains(&format!("{variant} {sent} 0% (0 to ")), "{variant} {sent}: {words}");
         let listed = browser.page(&format!("/runs/sale@1/rows?variant={variant}")).one("main").words();
         assert!(listed.contains(&format!(" of {sent}.")), "{listed}");
     }

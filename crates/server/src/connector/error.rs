@@ -146,7 +146,7 @@ impl ToolError {
     pub(super) fn no_consent() -> Self {
         let error = "the operator requires the recipient's consent, and a single message has no record of it";
         Self::new("no_consent", error)
-            .with_how_to("nothing was sent; tell the person you work for: only a campaign with `consent` can send it")
+            .with_how_to("nothing was sent; tell the user: only a campaign with `consent` can send it")
     }
 
     /// The recipient has reached a message cap.

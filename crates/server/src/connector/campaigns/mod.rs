@@ -73,7 +73,7 @@ fn abroad_schema() -> Value {
             "additionalProperties": false,
         },
         "description": "The recipients outside the home countries of the gateway profile, by ISO 3166 code. An \
-                        unknown country is null. Show this to the person you work for.",
+                        unknown country is null. Show this to the user.",
     })
 }
 

@@ -256,7 +256,7 @@ pub fn render_run_part(language: PageLanguage, view: &RunPageView, part: RunPage
     render_part(language, "run/part.html", &One { run: view, part: part.name() })
 }
 
-/// Formats a share as a percentage with one decimal place, such as `96.4 %`. `0 %` and `100 %` appear only if exact.
+/// Formats a share as a percentage with one decimal place, such as `96.4%`. `0%` and `100%` appear only if exact.
 /// `None` if `whole` is zero.
 pub(in crate::web) fn format_share(words: &PageWords, part: u64, whole: u64) -> Option<String> {
     if whole == 0 {
@@ -264,11 +264,11 @@ pub(in crate::web) fn format_share(words: &PageWords, part: u64, whole: u64) -> 
     }
     let tenths = (u128::from(part) * 1_000 + u128::from(whole) / 2) / u128::from(whole);
     let tenths = if part < whole { tenths.min(999) } else { tenths };
-    let point = if words.language() == PageLanguage::Ukrainian { ',' } else { '.' };
+    let (point, sign) = if words.language() == PageLanguage::Ukrainian { (',', "\u{a0}%") } else { ('.', "%") };
     Some(match (tenths / 10, tenths % 10) {
-        (0, 0) if part > 0 => format!("<0{point}1\u{a0}%"),
-        (percent, 0) => format!("{percent}\u{a0}%"),
-        (percent, tenth) => format!("{percent}{point}{tenth}\u{a0}%"),
+        (0, 0) if part > 0 => format!("<0{point}1{sign}"),
+        (percent, 0) => format!("{percent}{sign}"),
+        (percent, tenth) => format!("{percent}{point}{tenth}{sign}"),
     })
 }
 
@@ -401,12 +401,12 @@ mod tests {
     fn share_is_all_or_nothing_only_if_exact() {
         let english = PageWords::in_language(PageLanguage::English);
         let table = [
-            (0, 7, "0\u{a0}%"),
-            (7, 7, "100\u{a0}%"),
-            (999_999, 1_000_000, "99.9\u{a0}%"),
-            (160, 161, "99.4\u{a0}%"),
-            (1, 2_001, "<0.1\u{a0}%"),
-            (1, 1_000_000, "<0.1\u{a0}%"),
+            (0, 7, "0%"),
+            (7, 7, "100%"),
+            (999_999, 1_000_000, "99.9%"),
+            (160, 161, "99.4%"),
+            (1, 2_001, "<0.1%"),
+            (1, 1_000_000, "<0.1%"),
         ];
         for (part, whole, text) in table {
             assert_eq!(format_share(english, part, whole).as_deref(), Some(text));
