@@ -80,7 +80,7 @@ impl Consent for TerminalConsent {
 }
 
 /// The fact about opt-outs if messages must arrive.
-const MANDATORY_FACT: &str = "ignored, because of `mandatory: true`";
+const MANDATORY_FACT: &str = "ignored because of `mandatory: true`";
 
 /// The prompt for a proposal.
 fn proposal_prompt(proposal: &Proposal<'_>) -> ConfirmationPrompt {

@@ -239,7 +239,8 @@ fn policy_hint(refusal: &PolicyRefusal, options: &RepeatedOptions) -> String {
                 .to_owned()
         }
         PolicyRefusal::OutsideCountries { .. } => {
-            "check the number; the countries are in `countries` of the campaign or `policy` of the profile".to_owned()
+            "check the number; `countries` in the campaign or in the profile's `policy` lists the allowed countries"
+                .to_owned()
         }
         PolicyRefusal::OutsideWindow { .. } => OUTSIDE_WINDOW_HINT.to_owned(),
         PolicyRefusal::Capped => "send it later, when the cap allows another message".to_owned(),

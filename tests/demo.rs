@@ -36,7 +36,7 @@ fn demo_sends_each_message_once_despite_a_kill() {
     let figures = finished.json();
     assert_eq!((&figures["sent"], &figures["duplicates"]), (&1_000.into(), &0.into()), "{figures}");
     let before = figures["sent_before_kill"].as_u64().expect("a number");
-    assert!((500..1_000).contains(&before), "the process was killed half way: {before}");
+    assert!((500..1_000).contains(&before), "the process was killed halfway: {before}");
     let journal = folder.path("tour/journal.jsonl");
     let messages = messages_in(&journal);
     assert_eq!((messages.len(), messages.values().max()), (1_000, Some(&1)));

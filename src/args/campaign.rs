@@ -158,7 +158,7 @@ pub(crate) struct DemoArgs {
     /// New or empty folder for the files of the demo [default: campaign-demo]
     #[arg(value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
-    /// Do not wait for Enter between the steps, and open no browser
+    /// Do not wait for Enter between the steps, and do not open a browser
     #[arg(long)]
     pub(crate) fast: bool,
 }

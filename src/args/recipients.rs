@@ -157,7 +157,7 @@ pub(crate) struct TermsArgs {
     /// default is `marketing`, or the scope in the file.
     #[arg(long, value_enum, conflicts_with = "campaign")]
     pub(crate) scope: Option<ScopeName>,
-    /// Limit the opt-out to marketing of this campaign [default: all campaigns]
+    /// Limit the opt-out to marketing messages from this campaign [default: all campaigns]
     #[arg(long, value_name = "NAME")]
     pub(crate) campaign: Option<String>,
     /// Record this reason

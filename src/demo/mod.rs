@@ -140,19 +140,19 @@ impl Demo {
         self.begin("4", "See what a recipient gets").await?;
         self.run_command(&["preview", CAMPAIGN_FILE, "--gateway", "demo", "--first", "1"], exit::SUCCESS).await?;
 
-        self.begin("5", "Send, and kill the sending process half way").await?;
+        self.begin("5", "Send, and kill the sending process halfway").await?;
         let sent_before_kill = self.run_until_killed(&send).await?;
         self.add_lines([StyledLine::failure([
             bad("killed"),
             plain(format!(
-                " (SIGKILL, as after a power failure): the gateway has {} of {recipients} messages, and the process \
+                " (SIGKILL, as in a power failure): the gateway has {} of {recipients} messages, and the process \
                  did not see the answer to its last request",
                 format_thousands(sent_before_kill)
             )),
         ])]);
 
         self.begin("6", "Run the same command again").await?;
-        self.tell("It asks the gateway about the request without an answer, and sends only what is missing.");
+        self.tell("It asks the gateway about the unanswered request, and sends only what is missing.");
         self.run_command(&send, exit::SUCCESS).await?;
 
         self.begin("7", "And once more").await?;
@@ -315,7 +315,7 @@ impl Demo {
 fn unexpected_end(arguments: &[&str], code: Option<i32>) -> CommandFailure {
     let command = arguments.first().unwrap_or(&"");
     let how = code.map_or_else(|| "did not end as expected".to_owned(), |code| format!("exited with code {code}"));
-    CommandFailure::new(exit::BUG, format!("the demo's command `{command}` {how}; its files were kept"))
+    CommandFailure::new(exit::BUG, format!("the demo's command `{command}` {how}; the demo's files were kept"))
 }
 
 /// What the gateway received, as the last line of a proof.

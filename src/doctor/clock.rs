@@ -77,7 +77,7 @@ fn judge_clock(
     let wrong = |message: String| CheckResult::failed(CHECK, exit::INVALID, message, SET_CLOCK);
     let shown = format_local_minute(now);
     if now < EARLIEST {
-        return wrong(format!("the clock shows {shown}, which has long passed"));
+        return wrong(format!("the clock shows {shown}, which is long past"));
     }
     if let Some(LatestRun { name, began_at }) = latest.filter(|run| run.began_at.duration_since(now) > LARGE_OFFSET) {
         return wrong(format!(
@@ -86,12 +86,12 @@ fn judge_clock(
         ));
     }
     if jump.abs() > LARGE_JUMP {
-        let message = format!("the clock was set by {} during this check", describe(jump));
+        let message = format!("the clock jumped by {} during this check", describe(jump));
         return CheckResult::warning(CHECK, message, "wait until the clock is synchronized, then run the check again");
     }
     // One gateway with a wrong clock must not make ours look wrong.
     let Some(GatewayTime { gateway, offset }) = gateways.iter().min_by_key(|time| time.offset.abs()) else {
-        return CheckResult::skipped(CHECK, format!("{shown}; not compared, because no gateway showed its time"));
+        return CheckResult::skipped(CHECK, format!("{shown}; not compared, because no gateway reported its time"));
     };
     // The gateway's clock is ahead if ours is behind.
     let side = if offset.is_positive() { "behind" } else { "ahead of" };

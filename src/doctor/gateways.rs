@@ -94,7 +94,7 @@ async fn check_profile(context: &Context, profile: &Profile, access: &LedgerAcce
     let key = match (read_api_key(profile), access) {
         (Err(error), _) => of_error(context, "key", profile, &error),
         (Ok(_), _) if reached.status != CheckStatus::Ok => {
-            CheckResult::skipped("key", "not tested, because the gateway was not reached")
+            CheckResult::skipped("key", "not tested, because the gateway could not be reached")
         }
         (Ok(_), LedgerAccess::Closed) => CheckResult::skipped(
             "key",

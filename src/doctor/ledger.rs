@@ -72,7 +72,7 @@ async fn examine(context: &Context, ledger: &dyn Ledger) -> Result<(u64, Option<
     ledger.check_integrity().await?;
     if let Some(Backup { made_at, restored_at: None }) = ledger.load_backup().await? {
         let at = campaign_engine::report::format_local_minute(made_at);
-        return Err(CommandFailure::new(exit::STORAGE, format!("the ledger is a backup of {at} and cannot be used"))
+        return Err(CommandFailure::new(exit::STORAGE, format!("the ledger is a backup from {at} and cannot be used"))
             .with_help(format!("restore it: {}", context.output.command("ledger restore DIR"))));
     }
     if let Some(damaged) = ledger.list_damaged_records().await?.into_iter().next() {
@@ -94,7 +94,7 @@ fn describe_usable(context: &Context, place: &str, runs: u64, older_tables: bool
         false => CheckResult::ok(CHECK, message),
         true => CheckResult::warning(
             CHECK,
-            format!("{message}, with the tables of an earlier version"),
+            format!("{message}, with tables from an earlier version"),
             format!(
                 "once all machines have this version, upgrade the tables: {}",
                 context.output.command("ledger upgrade")

@@ -180,8 +180,8 @@ impl ProfilePrompts<'_> {
             return Ok(None);
         }
         let question = format!(
-            "Which countries do you send to? Before a run, you see how many recipients are in other countries. More \
-             than {ABROAD_LIMIT} of them need your consent.\n\
+            "Which countries do you send to? Before a run, you see how many recipients are in other countries. To \
+             send to more than {ABROAD_LIMIT} of them, you must allow it explicitly.\n\
              Country codes such as UA or UA, PL, or press Enter to skip: "
         );
         self.ask_until_valid("--home UA", given, &question, parse_countries).await

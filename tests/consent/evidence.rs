@@ -111,7 +111,7 @@ fn evidence_names_opt_outs_that_ended() {
     sale.campaign(&["find", &number(2), "--evidence", "--out", "evidence.html", "--lang", "en"]).exits(0);
     let page = std::fs::read_to_string(sale.path("evidence.html")).unwrap();
     Html::sound(&page);
-    assert!(page.contains("Opt-outs that ended") && page.contains("called back") && page.contains(at), "{page}");
+    assert!(page.contains("Opt-outs that have ended") && page.contains("called back") && page.contains(at), "{page}");
 }
 
 #[test]

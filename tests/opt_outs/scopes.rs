@@ -118,7 +118,7 @@ fn question_before_a_send_shows_that_messages_are_mandatory() {
     let sale = live();
     sale.replace("sale.yaml", "name: sale\n", "name: sale\npurpose: service\nmandatory: true\n");
     let terminal = crate::support::Terminal::start(sale.command(&["run", "sale.yaml"]));
-    terminal.shows("opt-outs").shows("ignored, because of `mandatory: true`").shows("press Enter to cancel").types("");
+    terminal.shows("opt-outs").shows("ignored because of `mandatory: true`").shows("press Enter to cancel").types("");
     terminal.finish().exits(2);
 }
 

@@ -180,7 +180,7 @@ fn run_times_are_shown_by_the_clock_of_its_campaign() {
     let browser = Browser::first(&server);
     for path in ["/runs/sale@1", "/runs/sale@1/rows", "/runs/sale@1/rows/2"] {
         let page = browser.page(path);
-        assert_eq!(page.of_class("clock")[0].words(), "Times: Asia/Kathmandu", "{path}");
+        assert_eq!(page.of_class("clock")[0].words(), "Time zone: Asia/Kathmandu", "{path}");
         assert!(
             path == "/runs/sale@1" || main_text(&page).contains(&local_time),
             "{path}: {local_time} {}",
@@ -189,7 +189,7 @@ fn run_times_are_shown_by_the_clock_of_its_campaign() {
     }
     for path in ["/", "/runs", "/campaigns"] {
         let page = browser.page(path);
-        assert_eq!(page.of_class("clock")[0].words(), "Times: Asia/Kathmandu", "{path}: one clock");
+        assert_eq!(page.of_class("clock")[0].words(), "Time zone: Asia/Kathmandu", "{path}: one clock");
         assert!(main_text(&page).contains(&local_time), "{path}: {local_time} {}", main_text(&page));
     }
     let page = browser.page("/runs/sale@1");
@@ -365,7 +365,7 @@ fn occurrences_are_shown_by_the_clock_of_their_campaign() {
         let (first, last): (Date, Date) = (first.parse().expect("a date"), last.parse().expect("a date"));
         let days = first.series(1.day()).take_while(|date| *date <= last);
         assert_eq!(dates, days.map(|date| date.to_string()).collect::<Vec<_>>(), "{zone} at {moment}");
-        assert_eq!(page.of_class("clock")[0].words(), format!("Times: {zone}"));
+        assert_eq!(page.of_class("clock")[0].words(), format!("Time zone: {zone}"));
     }
 }
 

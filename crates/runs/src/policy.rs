@@ -28,7 +28,7 @@ pub enum PolicyRefusal {
         gateway: String,
     },
     /// Recipients have no consent, and the campaign or the profile requires it.
-    #[error("{} has no consent, which marketing requires; nothing was sent", list_held_recipients(.0))]
+    #[error("marketing requires consent, but there is none from {}; nothing was sent", list_held_recipients(.0))]
     NoConsent(Vec<HeldRecipient>),
     /// The window is closed.
     #[error("{}; nothing was sent", describe_closed_window(.opens.as_ref()))]
@@ -41,7 +41,7 @@ pub enum PolicyRefusal {
     Capped,
     /// The numbers are outside the countries of a campaign or of the profile's policy.
     #[error(
-        "the country of {} is not among the allowed countries ({allowed}); nothing was sent",
+        "not in the allowed countries ({allowed}): {}; nothing was sent",
         list_held_recipients(.held)
     )]
     OutsideCountries {

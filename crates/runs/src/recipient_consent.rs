@@ -86,7 +86,7 @@ fn read_register(
 ) -> Result<ReadRegister, Finding> {
     let path = file.file.path();
     let refuse = |finding: Finding| {
-        let message = format!("cannot use the file of consents `{}`: {}", path.display(), finding.message);
+        let message = format!("cannot use the consent file `{}`: {}", path.display(), finding.message);
         let help = finding.help.unwrap_or_else(|| "restore the file; without it, nothing is sent".to_owned());
         Finding::new(&rules::CONSENT, message).help(help)
     };
@@ -154,7 +154,7 @@ fn describe_unread(path: &Path, unread: &[(Row, PhoneProblem)]) -> Option<Findin
     );
     let help = match unread.iter().any(|(_, problem)| *problem == PhoneProblem::National) {
         true => "set the country of the numbers: `consent: { file: …, region: UA }`",
-        false => "correct these rows; the people in them count as without consent",
+        false => "correct these rows; the people in them count as not having consented",
     };
     (rows > 0).then(|| Finding::new(&rules::CONSENT_ROW, message).help(help))
 }
@@ -199,7 +199,7 @@ impl Session {
             return Ok(());
         }
         Err(Error::Input(
-            "the tables of the shared ledger are of an earlier version and have no place for evidence of consent; \
+            "the tables of the shared ledger are from an earlier version and cannot store evidence of consent; \
              upgrade them with `campaign ledger upgrade`"
                 .to_owned(),
         ))

@@ -36,7 +36,9 @@ impl BreakerLimits {
             let (opted_out, sent) = (format_thousands(opted_out), format_count(sent, "recipient"));
             Stop::new(
                 StopKind::Breaker,
-                format!("{opted_out} of {sent} opted out because of this run, which reaches `stop_after.opted_out`"),
+                format!(
+                    "{opted_out} of {sent} opted out because of this run; this share reaches `stop_after.opted_out`"
+                ),
             )
         })
     }

@@ -330,7 +330,7 @@ fn describe_shape(shape: ValueShape) -> String {
         ValueShape::Cap => "a number of messages per period of at most 400 days, such as `2/7d`".into(),
         ValueShape::Share => "a percentage from `0%` to `100%`".into(),
         ValueShape::Amount => "an amount of money such as `0.80`".into(),
-        ValueShape::Price => "an amount of money such as `0.80`, or a map of countries and amounts".into(),
+        ValueShape::Price => "an amount of money such as `0.80`, or a map from countries to amounts".into(),
         ValueShape::OneOf(words) | ValueShape::Words(words) => join_alternatives(words.iter().copied()),
         ValueShape::Map(_) | ValueShape::Properties => "a map".into(),
         ValueShape::Texts | ValueShape::Columns | ValueShape::Headers => "a map from names to text values".into(),

@@ -10,11 +10,11 @@ const MAX_COUNT: u32 = u32::MAX;
 /// The keys at the top of a campaign file.
 pub(crate) static CAMPAIGN: &[KeySpec] = &[
     KeySpec::new("version", ValueShape::Integer { least: 1, most: 1 }, "1")
-        .with_doc("The version of the format of this file. Without this key, it is 1."),
+        .with_doc("The version of this file's format. Defaults to 1."),
     KeySpec::new("name", ValueShape::Line, "autumn-sale")
         .with_doc("The campaign's name: 1 to 64 characters from a-z, 0-9 and -. Defaults to the file's name."),
     KeySpec::new("title", ValueShape::Line, "Autumn sale")
-        .with_doc("The campaign's name for people, as the dashboard and reports show it. It has no effect on sending."),
+        .with_doc("A human-readable name for the campaign, which the dashboard and reports show. It has no effect on sending."),
     KeySpec::new("edition", ValueShape::Template, "\"{{ today }}\"")
         .with_doc("Distinguishes repeats of the campaign. Each number gets at most one message per edition."),
     KeySpec::new("purpose", ValueShape::OneOf(&["marketing", "service"]), "marketing")
@@ -42,7 +42,7 @@ pub(crate) static CAMPAIGN: &[KeySpec] = &[
         .with_doc("The list of recipients.")
         .mark_required(),
     KeySpec::new("countries", COUNTRIES, "[UA, PL]").with_doc(
-        "The countries that messages may reach, as ISO 3166 codes. Numbers of other or unknown countries are skipped.",
+        "The countries that messages may reach, as ISO 3166 codes. Numbers from other or unknown countries are skipped.",
     ),
     KeySpec::new("vars", ValueShape::Texts, "{ shop: \"Olena & Co\" }")
         .with_doc("Constants that templates can refer to by name. `0501234567` keeps its leading zero."),
@@ -138,13 +138,13 @@ static CONSENT_WORD: KeySpec = KeySpec::new("word", ValueShape::Line, "yes").wit
 /// The keys of the recipients' consent.
 pub(crate) static CONSENT: &[KeySpec] = &[
     KeySpec::new("column", ValueShape::Line, "Consent")
-        .with_doc("The header of the column with the answer. In a `file`, every row is a consent without this key."),
+        .with_doc("The header of the column with the answer. Without this key, every row of a `file` is a consent."),
     KeySpec::new("file", ValueShape::Line, "consents.csv").with_doc(
         "A file with the consents, in any format that is supported for lists. Without it, the columns are \
             those of the list.",
     ),
     KeySpec::new("phone", ValueShape::Line, "Phone")
-        .with_doc("The header of the column of `file` with the numbers. Detected by default."),
+        .with_doc("The header of the column in `file` that contains the numbers. Detected by default."),
     KeySpec::new("region", ValueShape::Line, "UA")
         .with_doc("The country of the national numbers in `file`. Defaults to the `region` of the recipients."),
     KeySpec::new("is", ValueShape::List { of: &CONSENT_WORD, least: 1, most: 50 }, "[так, yes, \"1\"]")
@@ -357,7 +357,7 @@ static STOP_AFTER: &[KeySpec] = &[
         .default("20%"),
     KeySpec::new("opted_out", ValueShape::Share, "1%").with_doc(
         "The share of recipients who opt out because of the run: by a reply, or because the gateway rejects their \
-         message with one of `opt_out_errors`. Applies once 200 messages were sent.",
+         message with one of `opt_out_errors`. Applies once 200 messages have been sent.",
     ),
     KeySpec::new("unreachable", ValueShape::Seconds { least: 1, most: 604_800 }, "30m").with_doc(
         "How long to retry if the gateway cannot be reached. Defaults to 30m, or to 10s for a gateway on this \
@@ -525,7 +525,7 @@ pub(crate) static PROFILE: &[KeySpec] = &[
     KeySpec::new("opt_out_words", ValueShape::Line, "opt-out-words.txt")
         .with_doc("A file of additional opt-out words, one per line."),
     KeySpec::new("opt_in_words", ValueShape::Line, "opt-in-words.txt")
-        .with_doc("A file of additional words with which recipients opt in again, one per line."),
+        .with_doc("A file of additional words that recipients can use to opt in again, one per line."),
     KeySpec::new("policy", ValueShape::Map(POLICY), "{ cap: 3/7d }")
         .with_doc("Rules for every campaign that uses this profile. A campaign can only make them stricter."),
     KeySpec::new("approval", ValueShape::Map(APPROVAL), "{ above: 1000, by: { Olha: ed25519:… } }").with_doc(
@@ -554,7 +554,7 @@ static POLICY: &[KeySpec] = &[
     KeySpec::new("consent", ValueShape::OneOf(&["required"]), "required")
         .with_doc("Sends marketing only to recipients with consent, as in a campaign with `consent: required`."),
     KeySpec::new("countries", COUNTRIES, "[UA, PL]")
-        .with_doc("The countries that messages may reach, as ISO 3166 codes. A campaign can only name fewer of them."),
+        .with_doc("The countries that messages may reach, as ISO 3166 codes. A campaign can only narrow this list."),
     KeySpec::new("suppress", ValueShape::List { of: &SUPPRESS, least: 0, most: 100 }, "[stop.csv]")
         .with_doc("Suppression lists for every campaign that uses this profile, relative to this file."),
     KeySpec::new("mandatory", ValueShape::OneOf(&["never"]), "never")

@@ -331,7 +331,7 @@ impl Resolver<'_> {
         {
             let finding = Finding::new(&rules::MANDATORY_MARKETING, "marketing cannot be `mandatory`");
             self.report
-                .add(span, finding.help("remove `mandatory`, or write `purpose: service` if this is no marketing"));
+                .add(span, finding.help("remove `mandatory`, or write `purpose: service` if this is not marketing"));
         }
         Some(mandatory)
     }

@@ -338,7 +338,7 @@ impl Resolver<'_> {
             }
         }
         if let Some(entry) = section.entry("is").filter(|_| !section.has_value("column")) {
-            let message = "`is` lists answers, but no `column` contains them".to_owned();
+            let message = "`is` lists answers, but there is no `column` to find them in".to_owned();
             refuse(&entry.key_span, message, "add `column`; without it, every row of the file is a consent");
         }
         let valid_for = match section.typed_text("valid_for") {

@@ -21,7 +21,7 @@ const NO_UNSUBSCRIBE_LINK: &str = "only a plain `sms` has a field for this key";
 const UNSUBSCRIBE_LINK: ChannelField = ChannelField::new("unsubscribe_link", FieldKind::Flag)
     .with_docs(
         "true",
-        "Lets the gateway add a link with which recipients can unsubscribe. It can make the message longer.",
+        "Lets the gateway add a link that recipients can use to unsubscribe. It can make the message longer.",
     )
     .with_flat_place(WirePlace::Under("unsubscribe_link"))
     .with_stage_place(WirePlace::Nowhere(NO_UNSUBSCRIBE_LINK))

@@ -28,10 +28,10 @@ rules! {
     error CONSENT = "consent" {
         cause: "It is unclear which recipients consented. Messages would reach people who did not.",
         example: ["consent: required", "recipients: { file: list.csv }     # has no `consent`"],
-        fix: "name the column with the consents under `recipients`, as in `consent: { column: Consent }`, or a `file`",
+        fix: "under `recipients`, name the column with the consents, as in `consent: { column: Consent }`, or a `file`",
     }
     warning CONSENT_ROW = "consent-row" {
-        cause: "A row with a consent has no valid number. The person counts as without consent.",
+        cause: "A row with a consent has no valid number. The person counts as not having consented.",
         example: [
             "recipients: { file: list.csv, consent: { file: consents.csv } }",
             "consents.csv: phone",

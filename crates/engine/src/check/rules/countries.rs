@@ -10,9 +10,9 @@ use campaign_manifest::Profile;
 pub(super) static NEW_COUNTRY: Rule = Rule::warning(
     "new-country",
     RuleText {
-        cause: "The list has numbers of a new country. No earlier run of the account reached it. A wrong list, or \
+        cause: "The list has numbers from a new country. No earlier run of the account reached it. A wrong list, or \
                 numbers with a wrong country code, can be expensive.",
-        example: &["gateways.yaml: production: { home: [PL] }       # the list has numbers of UA"],
+        example: &["gateways.yaml: production: { home: [PL] }       # the list has numbers from UA"],
         fix: "check the numbers; to skip them, write `countries`, for example `countries: [PL]`",
     },
 );

@@ -16,8 +16,8 @@ use campaign_manifest::{Campaign, Profile};
 pub static NIGHT: Rule = Rule::warning(
     "night",
     RuleText {
-        cause: "Marketing would reach people at night. No window is set, and the messages come between 21:00 and 8:00 \
-                of the recipients' own clock.",
+        cause: "Marketing would reach people at night. No window is set, and the messages arrive between 21:00 and 8:00 \
+                by the recipients' own clocks.",
         example: &["timezone: Europe/Kyiv", "schedule: { every: \"day 22:00\" }"],
         fix: "set a window by the recipients' clocks: `window: { hours: 09:00-20:00, zone: recipient }`",
     },
@@ -87,13 +87,13 @@ pub fn check_night(
         // Recipients of a gateway on this machine are not real.
         (RunStart::At(_) | RunStart::Scheduled(_), _) if profile.is_loopback() => return None,
         (RunStart::At(now) | RunStart::Scheduled(now), _) => {
-            (find_night(&zones, now, lasts), "messages that are sent now".to_owned(), String::new())
+            (find_night(&zones, now, lasts), "messages sent now".to_owned(), String::new())
         }
     };
     let number = Some(night.iter().map(|zone| zone.recipients).sum()).filter(|number| *number > 0)?;
     let about = if lasts > INTERVAL { "about " } else { "" };
     let message = format!(
-        "{when} would reach {about}{} between 21:00 and 8:00 of their own clock: {}{more}",
+        "{when} would reach {about}{} between 21:00 and 8:00 by their own clock: {}{more}",
         format_count(number, "recipient"),
         describe_night(&night)
     );

@@ -117,7 +117,7 @@ pub(super) static CONSENT_DATE: Rule = Rule::warning(
             "list.csv: phone,agreed,agreed_at",
             "          380671234567,yes,03/04/2026",
         ],
-        fix: "write dates as `2026-03-01` or `01.03.2026`, not in the future",
+        fix: "write dates as `2026-03-01` or `01.03.2026`; a date in the future is not valid",
     },
 );
 
@@ -130,7 +130,7 @@ pub fn check_consent_dates(survey: &Survey, campaign: &Campaign) -> Option<Findi
     }
     let what = if rows.len() == 1 { "consent has" } else { "consents have" };
     let message = format!(
-        "the {what} no valid date, so {} as no consent: {}",
+        "the {what} no valid date, so {} as missing: {}",
         if rows.len() == 1 { "it counts" } else { "they count" },
         describe_first(rows)
     );
@@ -150,8 +150,8 @@ pub fn check_consent_source(campaign: &Campaign, profile: Option<&Profile>) -> O
         None => "consent is required".to_owned(),
     };
     let message = format!("{by}, but `recipients.consent` does not say where it is recorded");
-    let help = "add `consent: { column: … }` or `consent: { file: … }` to `recipients`; codes, orders and other \
-                messages that need no consent have `purpose: service`";
+    let help = "add `consent: { column: … }` or `consent: { file: … }` to `recipients`; for codes, orders and \
+                other messages that need no consent, write `purpose: service`";
     let place = campaign.places.locate_key("consent").or_else(|| campaign.places.locate_key("recipients"));
     Some(Finding::new(&rules::CONSENT, message).help(help).at(place))
 }

@@ -290,7 +290,7 @@ fn advice(state: RowState, reason: &str) -> &'static str {
         (_, ALREADY_SENT | CANCELLED_EARLIER) => "to send to these recipients again, set a new `edition`",
         (_, OPTED_OUT) => "check whether this is the right list; these recipients have opted out",
         (_, COUNTRY) => {
-            "check whether this is the right list, and `countries` in the campaign and in the profile's `policy`"
+            "check whether this is the right list, and check `countries` in the campaign and in the profile's `policy`"
         }
         (_, CAPPED) => "send later, when the cap allows messages to these recipients again",
         _ => "check the list and the keys that skip recipients: `where`, `exclude`, `holdout`",
