@@ -31,7 +31,7 @@ pub use phones::{PhoneProblem, ValidNumber, parse_number, parse_phone_number};
 pub use raw_records::RECORD_LIMIT;
 pub use reader::{
     Chunk, RecipientReader, RecordFields, RecordRef, RejectedList, SeenNumbers, clean_cell, is_shortened, read_columns,
-    read_rows,
+    read_rows, trim_cell,
 };
 pub use records::{CELL_LIMIT, contains_row};
 pub use suggestion::{

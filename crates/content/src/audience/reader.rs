@@ -303,6 +303,17 @@ pub fn read_columns<R: Read, const N: usize>(
     }
 }
 
+/// A cell without the white space around it. Most cells begin and end with visible ASCII, which is tested faster.
+#[must_use]
+#[inline]
+pub fn trim_cell(cell: &str) -> &str {
+    match cell.as_bytes() {
+        [only] if only.is_ascii_graphic() => cell,
+        [first, .., last] if first.is_ascii_graphic() && last.is_ascii_graphic() => cell,
+        _ => cell.trim(),
+    }
+}
+
 /// The trimmed text of a cell. For a formula that only returns text (`="380501234567"`), that text.
 #[must_use]
 pub fn clean_cell(cell: &str) -> &str {
@@ -610,6 +621,18 @@ mod column_tests {
         }
         for cell in ["", "E", "380501234567", "E+11", "3,8E", "12E-3", "SALE2", "1.E5", "a1E5"] {
             assert!(!is_shortened(cell), "{cell}");
+        }
+    }
+
+    #[test]
+    fn trimmed_cell_is_the_one_that_str_trim_returns() {
+        let ends =
+            ["", "a", "~", " ", "\t", "\u{7f}", "\u{85}", "\u{a0}", "\u{2028}", "\u{3000}", "\u{feff}", "О", "Р"];
+        for (begin, end) in ends.iter().flat_map(|begin| ends.iter().map(move |end| (begin, end))) {
+            for middle in ["", "x", " ", "Олена"] {
+                let cell = format!("{begin}{middle}{end}");
+                assert_eq!(trim_cell(&cell), cell.trim(), "{cell:?}");
+            }
         }
     }
 }

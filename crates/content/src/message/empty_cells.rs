@@ -102,7 +102,7 @@ impl CompiledMessages {
 impl EmptyCellFinder<'_> {
     /// The uses of empty cells that the message of a row shows. `field` returns the cell of a column.
     pub fn find<'f>(&mut self, row: Row, field: impl Fn(usize) -> &'f str) -> Vec<EmptyCellUse> {
-        let is_empty = |column: usize| field(column).trim().is_empty();
+        let is_empty = |column: usize| field(column).chars().all(char::is_whitespace);
         if !self.columns.iter().any(|&column| is_empty(column)) {
             return Vec::new();
         }

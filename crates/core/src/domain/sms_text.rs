@@ -50,15 +50,24 @@ impl SmsSize {
 /// The encoding, the length and the billed parts of `text`.
 #[must_use]
 pub fn measure_sms(text: &str) -> SmsSize {
+    let characters = text.chars().count();
     match count_gsm_units(text) {
+        Some(units) if units == characters => {
+            SmsSize { encoding: SmsEncoding::Gsm7, units, parts: divide_evenly(units, GSM_SINGLE, GSM_PART) }
+        }
         Some(units) => {
             let parts =
                 count_parts(units, GSM_SINGLE, GSM_PART, || text.chars().map(|c| usize::from(count_septets(c))));
             SmsSize { encoding: SmsEncoding::Gsm7, units, parts }
         }
         None => {
-            let units = text.encode_utf16().count();
-            let parts = count_parts(units, UCS_SINGLE, UCS_PART, || text.chars().map(char::len_utf16));
+            // A character of two UTF-16 units has four bytes in UTF-8, and the first of them is 0xf0 or more.
+            let pairs = text.bytes().filter(|&byte| byte >= 0xf0).count();
+            let units = characters + pairs;
+            let parts = match pairs {
+                0 => divide_evenly(units, UCS_SINGLE, UCS_PART),
+                _ => count_parts(units, UCS_SINGLE, UCS_PART, || text.chars().map(char::len_utf16)),
+            };
             SmsSize { encoding: SmsEncoding::Ucs2, units, parts }
         }
     }
@@ -117,6 +126,11 @@ fn count_ascii_units(text: &[u8]) -> Option<usize> {
         units += usize::from(doubled);
     }
     Some(units)
+}
+
+/// How many parts a text of `units` needs if no character takes two of them.
+fn divide_evenly(units: usize, alone: usize, part: usize) -> usize {
+    if units <= alone { usize::from(units > 0) } else { units.div_ceil(part) }
 }
 
 /// How many parts a text of `units` needs. `widths` are the units of each character; no character is split.
@@ -186,14 +200,8 @@ const MAX_CHARACTERS: usize = 3;
 /// `None` for a text that is written in another alphabet, or that needs no more parts because of them.
 #[must_use]
 pub fn find_costly_characters(text: &str) -> Option<CostlyCharacters> {
-    let size = measure_sms(text);
-    if size.parts < 2 {
-        return None;
-    }
-    let plain = |c: char| match size.encoding {
-        SmsEncoding::Ucs2 => count_septets(c) > 0,
-        SmsEncoding::Gsm7 => count_septets(c) < 2,
-    };
+    let is_gsm = count_gsm_units(text).is_some();
+    let plain = |c: char| if is_gsm { count_septets(c) < 2 } else { count_septets(c) > 0 };
     let mut characters: Vec<char> = Vec::new();
     for c in text.chars().filter(|c| !plain(*c)) {
         if characters.contains(&c) {
@@ -206,6 +214,11 @@ pub fn find_costly_characters(text: &str) -> Option<CostlyCharacters> {
         }
         characters.push(c);
     }
+    // Most texts in another alphabet are never measured: they return above, at their second letter.
+    let parts = measure_sms(text).parts;
+    if parts < 2 {
+        return None;
+    }
     let mut other = String::with_capacity(text.len());
     for c in text.chars() {
         match (plain(c), keyboard_replacement(c)) {
@@ -216,7 +229,7 @@ pub fn find_costly_characters(text: &str) -> Option<CostlyCharacters> {
     }
     let without = measure_sms(&other).parts;
     characters.sort_unstable();
-    (without < size.parts).then_some(CostlyCharacters { characters, parts: size.parts, without })
+    (without < parts).then_some(CostlyCharacters { characters, parts, without })
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::rules;
 use campaign_content::audience::{
     ListHeader, ListSettings, NamedColumns, PhoneColumns, RecipientReader, RecordFields, RecordRef, RejectedList,
-    ValidNumber,
+    ValidNumber, trim_cell,
 };
 use campaign_content::message::{
     BranchFinder, CompiledMessages, Condition, EmptyCellFinder, FilledMessage, LookupTable, Marker, RenderError,
@@ -381,7 +381,7 @@ impl Recipe {
     #[must_use]
     pub fn cell_text<'c>(&self, fields: RecordFields<'c>, column: usize) -> &'c str {
         let cell = fields.get(column);
-        if self.trims_cells { cell.trim() } else { cell }
+        if self.trims_cells { trim_cell(cell) } else { cell }
     }
 
     /// A new composer. Make one per run or thread, not one per row.

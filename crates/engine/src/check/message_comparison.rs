@@ -1,10 +1,11 @@
 //! Comparison of messages within a list: their shapes, for choosing samples, and duplicates whose messages differ.
 //! Pure.
 
-use std::collections::{BTreeMap, HashMap};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
 
 use roaring::RoaringBitmap;
+use rustc_hash::{FxHashMap, FxHasher};
 
 use campaign_content::message::FilledMessage;
 use campaign_core::domain::{Phone, Row};
@@ -82,7 +83,7 @@ const MAX_REMEMBERED: usize = 200_000;
 
 /// The hash of a message's text.
 pub(super) fn hash_message(message: FilledMessage<'_>) -> u64 {
-    let mut hasher = DefaultHasher::new();
+    let mut hasher = FxHasher::default();
     message.texts().for_each(|(_, text)| text.hash(&mut hasher));
     hasher.finish()
 }
@@ -90,7 +91,7 @@ pub(super) fn hash_message(message: FilledMessage<'_>) -> u64 {
 /// The messages of the first row of each number, and the later rows with different messages.
 #[derive(Default)]
 pub(super) struct RepeatedNumbers {
-    hashes: HashMap<u64, u64>,
+    hashes: FxHashMap<u64, u64>,
     /// The rows whose message differs from that of their number's first row.
     pub(super) differing: RoaringBitmap,
 }

@@ -13,7 +13,7 @@ use super::rules::{
     is_insecure_link, may_break_link,
 };
 use super::text_damage::{TextDamage, find_damage};
-use campaign_content::audience::RecordFields;
+use campaign_content::audience::{RecordFields, trim_cell};
 use campaign_content::message::{ConditionKind, FilledMessage, find_condition_checks, find_looped_names};
 use campaign_core::domain::{NamedTemplate, Row};
 
@@ -169,7 +169,7 @@ impl AnomalyDetector {
     ) -> Vec<FoundAnomaly> {
         let (mut odd, mut empty) = (Vec::new(), false);
         for &column in &self.columns {
-            let cell = fields.get(column).trim();
+            let cell = trim_cell(fields.get(column));
             empty |= cell.is_empty();
             let found = find_cell_anomaly(cell).filter(|(oddity, word)| match oddity {
                 RowAnomaly::Damaged(_) => message.texts().any(|(_, text)| text.contains(word)),
