@@ -44,6 +44,10 @@ mistakes:
 fuzz SECONDS='600':
     FUZZ_SECONDS={{SECONDS}} cargo test --lib yaml_fuzz -- --ignored
 
+# Run every slow test, which takes a few hours, and write what they showed into docs/testing.md
+proof *STEPS:
+    tests/proof.py {{STEPS}}
+
 # Accept changed output, then review the difference
 accept:
     INSTA_UPDATE=always cargo test --test stories looks::
