@@ -196,11 +196,11 @@ fn read_text(channel: Channel, section: ConfigSection<'_>, report: &mut FindingC
     })
 }
 
-impl TestExpectation {
-    /// The path of a key of the expectation below a test, such as `tests[0].expect.sms.contains[1]`.
+impl CampaignTest {
+    /// The path of a key of its expectation in the file, such as `tests[0].expect.sms.contains[1]`.
     #[must_use]
-    pub fn key_path(test: &CampaignTest, key: &str) -> String {
-        format!("{}.expect.{key}", test.path)
+    pub fn expected_key(&self, key: &str) -> String {
+        format!("{}.expect.{key}", self.path)
     }
 }
 

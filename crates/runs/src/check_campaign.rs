@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::campaign_tests::{refuse_failed_tests, run_campaign_tests};
 use super::{
     AccountView, Adapters, Error, GatewayAccount, Inputs, ListSurvey, ProtectedFiles, RunEvent, RunObserver,
     refuse_start, survey_list, unfamiliar_ledger_warning,
@@ -14,8 +15,8 @@ use super::{
 use campaign_core::finding::{Finding, rules};
 use campaign_engine::check::online::{self, AccountAnswer, Cost, check_account, find_signatures};
 use campaign_engine::check::{
-    RunStart, check_includes, check_invalid_rows, check_no_messages, check_promised_receipts, check_replicas,
-    check_timing, collect_notes, list_form_note,
+    RunStart, TestResult, check_includes, check_invalid_rows, check_no_messages, check_promised_receipts,
+    check_replicas, check_timing, collect_notes, list_form_note,
 };
 use campaign_engine::report::{ListSource, Listing, ResultsFormat, RowSelection, write_results_file};
 use campaign_gateway::{AskBalance, AskSenders, Balance, FailureCause};
@@ -33,6 +34,8 @@ pub struct CheckedCampaign {
     pub cost: Option<Cost>,
     /// The currency of those.
     pub currency: Option<String>,
+    /// The results of the tests in the campaign file.
+    pub tests: Vec<TestResult>,
     /// Why `run` would refuse to send. One of the findings says so.
     pub refused: Option<Error>,
 }
@@ -63,6 +66,12 @@ pub async fn check_campaign(
         }
         Err(error) => return Err(error),
     };
+    let tests = run_campaign_tests(inputs).await?;
+    for finding in tests.iter().flat_map(|test| &test.findings) {
+        if !findings.contains(finding) {
+            findings.push(finding.clone());
+        }
+    }
     findings.extend(files.check_results_target(inputs));
     let Some(list) = list else { return Err(Error::Findings(findings)) };
     if let Some(ledger) = ledger {
@@ -75,7 +84,7 @@ pub async fn check_campaign(
     findings.extend(refused.as_ref().map(|refused| Finding::new(&rules::RUN_REFUSED, refused.to_string())));
     let cost = list.compute_cost(inputs, &list.survey.planned_rows());
     let currency = inputs.destination.profile().and_then(|profile| profile.currency.clone());
-    Ok(CheckedCampaign { findings, list, cost, currency, refused })
+    Ok(CheckedCampaign { findings, list, cost, currency, tests, refused })
 }
 
 /// Findings about the ledger before a run.
@@ -152,6 +161,7 @@ pub async fn dry_run(
         refuse_start(ledger, inputs).await?;
     }
     let survey = survey_list(inputs, ledger, observer).await?;
+    refuse_failed_tests(inputs, observer).await?;
     let campaign = &inputs.campaign;
     let target = files.results_target(campaign, campaign.dry_results_file());
     target.resolve_path().map_err(Error::ResultsPlace)?;

@@ -6,6 +6,7 @@
 
 mod account;
 mod begin;
+mod campaign_tests;
 mod check_campaign;
 pub mod draft;
 mod end;
@@ -46,6 +47,7 @@ mod worker;
 use begin::refuse_start;
 
 pub use account::{GatewayAccount, KeylessAccount, NewAccount, TemplateChange, add_gateway};
+pub use campaign_tests::run_campaign_tests;
 pub use check_campaign::{CheckedCampaign, DryRun, OnlineAnswer, ask_online, check_campaign, dry_run};
 pub use erasure::{ForgottenPerson, ForgottenRows, OldRuns, PurgeBlocker, forget_person, purge_runs};
 pub use error::{
