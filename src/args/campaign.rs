@@ -55,11 +55,14 @@ pub(crate) struct CheckArgs {
     /// Treat warnings as errors
     #[arg(long)]
     pub(crate) strict: bool,
+    /// Run only the tests in the campaign files, without the ledger
+    #[arg(long, conflicts_with = "online")]
+    pub(crate) tests_only: bool,
     /// Choose how findings are printed
     #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "json")]
     pub(crate) format: Option<Format>,
     /// Print all settings in effect and their origins as YAML, without reading the list
-    #[arg(long, conflicts_with_all = ["online", "format", "strict"])]
+    #[arg(long, conflicts_with_all = ["online", "format", "strict", "tests_only"])]
     pub(crate) show_settings: bool,
 }
 
@@ -85,6 +88,8 @@ pub(crate) enum Format {
     Github,
     /// A SARIF 2.1.0 log
     Sarif,
+    /// JUnit XML with a test case for each test in the campaign files
+    Junit,
 }
 
 #[derive(Debug, Args)]

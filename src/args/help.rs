@@ -68,6 +68,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("check", "autumn-sale.yaml"),
     ("check", "autumn-sale.yaml --online --gateway production"),
     ("check", "autumn-sale.yaml --show-settings"),
+    ("check", "autumn-sale.yaml --tests-only --format junit > tests.xml"),
     ("check", "autumn-sale.yaml welcome.yaml --strict --format sarif > campaigns.sarif"),
     ("explain", "empty-cell"),
     ("preview", "autumn-sale.yaml --first 5"),
