@@ -202,7 +202,8 @@ pub(super) fn render_junit(tested: &[TestedFile]) -> String {
         let skipped = file.count(TestOutcome::NotRun);
         let _ = writeln!(
             suites,
-            "  <testsuite name=\"{name}\" tests=\"{count}\" failures=\"{failed}\" skipped=\"{skipped}\" errors=\"0\">\n{cases}  </testsuite>",
+            "  <testsuite name=\"{name}\" tests=\"{count}\" failures=\"{failed}\" skipped=\"{skipped}\" \
+             errors=\"0\">\n{cases}  </testsuite>",
         );
         (all, all_failed, all_skipped) = (all + count, all_failed + failed, all_skipped + skipped);
     }

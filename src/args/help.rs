@@ -73,6 +73,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("explain", "empty-cell"),
     ("preview", "autumn-sale.yaml --first 5"),
     ("preview", "autumn-sale.yaml --rows 2-6,60"),
+    ("preview", "autumn-sale.yaml --given first_name=Olena,plan=gold"),
     ("preview", "autumn-sale.yaml --html preview.html --open"),
     ("test", "autumn-sale.yaml --to +380501234567 --gateway production"),
     ("test", "autumn-sale.yaml --to +380501234567 --to +380671234567 --row 17"),

@@ -18,7 +18,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(super) use automation::{
     ConnectorArgs, LinkArgs, NextArgs, ScheduleAddArgs, ScheduleCommand, ServeArgs, ServeCommand, WorkerArgs,
 };
-pub(super) use campaign::{CheckArgs, ExplainArgs, Format, InitArgs, PreviewArgs, PreviewedRows, SandboxArgs};
+pub(super) use campaign::{
+    CheckArgs, ExplainArgs, Format, GivenCells, InitArgs, PreviewArgs, PreviewedRows, SandboxArgs,
+};
 pub(super) use gateway::{
     AddArgs, GatewayCommand, GatewayOption, HookArgs, MessageArgs, SingleArgs, SmsTemplatesCommand, TestArgs, TextArgs,
     ViberTemplatesCommand,

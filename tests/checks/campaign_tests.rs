@@ -111,7 +111,8 @@ fn each_expectation_passes_and_fails_for_the_right_reason() {
 fn parts_are_counted_and_bounded_by_sms_rules() {
     let yaml = |parts: &str| {
         format!(
-            "{SALE}  - name: long\n    given: {{ plan: gold, first_name: О, discount: \"{}\" }}\n    expect: {{ sms: {{ {parts} }} }}\n",
+            "{SALE}  - name: long\n    given: {{ plan: gold, first_name: О, discount: \"{}\" }}\n    \
+             expect: {{ sms: {{ {parts} }} }}\n",
             "ї".repeat(60)
         )
     };
@@ -205,7 +206,8 @@ fn test_needs_only_the_cells_and_times_that_count() {
         }
     }
     let at = format!(
-        "{dated}  - name: x\n    given: {GOLD}\n    at: 2031-05-07 10:00\n    expect: {{ viber: {{ contains: [on 2031-05-07] }} }}\n"
+        "{dated}  - name: x\n    given: {GOLD}\n    at: 2031-05-07 10:00\n    \
+         expect: {{ viber: {{ contains: [on 2031-05-07] }} }}\n"
     );
     assert_eq!(findings(&folder(&at), &["sale.yaml"], 0), [] as [Value; 0], "`at` decides the date");
 }
@@ -218,11 +220,13 @@ const CAMPAIGNS: [(&str, &str); 8] = [
         "given: { first_name: Olena }",
     ),
     (
-        "channels: [ sms: { signature: OlenaCo, message: \"{% if plan == 'gold' %}Gold {% endif %}sale until Sunday\" } ]",
+        "channels: [ sms: { signature: OlenaCo, message: \"{% if plan == 'gold' %}Gold {% endif %}sale \
+         until Sunday\" } ]",
         "given: { plan: gold }",
     ),
     (
-        "vars: { shop: Olena & Co }\nchannels: [ sms: { signature: OlenaCo, message: \"{{ shop }}: sale until Sunday\" } ]",
+        "vars: { shop: Olena & Co }\n\
+         channels: [ sms: { signature: OlenaCo, message: \"{{ shop }}: sale until Sunday\" } ]",
         "given: {}",
     ),
     (
@@ -277,7 +281,8 @@ fn forty_campaigns_pass_and_fail_where_they_are_spoilt() {
                 .replace("TEXT", whole)
                 .replace("[sale,", if whole.contains("sale") { "[sale," } else { "[Sale," });
             let yaml = format!(
-                "recipients: {{ file: sale.csv, region: UA }}\n{keys}\ntests:\n  - name: sale\n    {recipient}\n    expect:\n      sms:\n        {expect}\n"
+                "recipients: {{ file: sale.csv, region: UA }}\n{keys}\ntests:\n  - name: sale\n    {recipient}\n    \
+                 expect:\n      sms:\n        {expect}\n"
             );
             sale.write(&file, &yaml);
             files.push(file);
@@ -378,7 +383,8 @@ fn rows_of_the_list_are_tested_by_a_stable_choice() {
 #[test]
 fn tests_run_without_list_prices_or_ledger() {
     let sale = folder(&format!(
-        "{}  - name: given\n    given: {GOLD}\n    expect: {{ max_cost: 0.50, sms: {{ contains: [\"-10%\"] }} }}\n  - name: each\n    each: 5\n    expect: {{ channels: [viber, sms] }}\n",
+        "{}  - name: given\n    given: {GOLD}\n    expect: {{ max_cost: 0.50, sms: {{ contains: [\"-10%\"] }} }}\n  \
+         - name: each\n    each: 5\n    expect: {{ channels: [viber, sms] }}\n",
         SALE.replace("file: sale.csv", "url: \"https://crm.example/people.csv\"")
     ));
     let checked =
@@ -397,9 +403,26 @@ fn tests_run_without_list_prices_or_ledger() {
 }
 
 #[test]
+fn preview_shows_a_made_up_recipient_without_its_row() {
+    let sale = folder(SALE.trim_end_matches("tests:\n"));
+    let preview = |given: &str| sale.campaign(&["preview", "sale.yaml", "--given", given]);
+    let shown = preview("first_name=Олена,plan=gold,discount=10").exits(0);
+    for part in ["to +380500000001 · viber, then sms", "│ Олена, -10% until Sunday", "1 part: 21 of 160"] {
+        assert!(shown.stdout.contains(part), "no {part:?} in {}", shown.told());
+    }
+    preview("plan=basic").exits(0).says("skipped: filtered");
+    preview("plan=gold,first_name=О").exits(0).says("`--given` has no cell for `discount`, so it is empty");
+    preview("frist_name=О").exits(2).says("did you mean `first_name`?");
+    let json = sale.campaign(&["preview", "sale.yaml", "--given", "plan=gold,first_name=О,discount=5", "--json"]);
+    let json = json.exits(0).json();
+    assert_eq!((&json["row"], &json["operation"]["type"]), (&Value::Null, &Value::from("viber+sms")), "{json}");
+}
+
+#[test]
 fn junit_report_has_a_case_per_test() {
     let sale = folder(&format!(
-        "{SALE}  - name: \"passes & \\\"quotes\\\"\"\n    given: {GOLD}\n    expect: {{ channels: [viber, sms] }}\n  - name: fails\n    given: {GOLD}\n    expect: {{ sms: {{ contains: [a<b] }} }}\n"
+        "{SALE}  - name: \"passes & \\\"quotes\\\"\"\n    given: {GOLD}\n    expect: {{ channels: [viber, sms] }}\n  \
+         - name: fails\n    given: {GOLD}\n    expect: {{ sms: {{ contains: [a<b] }} }}\n"
     ));
     sale.write("broken.yaml", "recipients: { file: sale.csv }\nchannels: [ sms: { signature: OlenaCo } ]\n");
     let output = sale.campaign(&["check", "sale.yaml", "broken.yaml", "--tests-only", "--format", "junit"]).exits(2);

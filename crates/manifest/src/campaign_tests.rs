@@ -262,7 +262,8 @@ mod tests {
         }
         let each = "tests:\n  - { name: x, each: 5, expect: { skipped: filtered } }\n";
         assert_eq!(read_yaml(each).1, ["`each` tests messages, so it cannot expect that recipients are skipped"]);
-        let twice = "tests:\n  - { name: x, each: 5, expect: { sms: { parts: 1 } } }\n  - { name: x, each: 5, expect: { channels: sms } }\n";
+        let twice = "tests:\n  - { name: x, each: 5, expect: { sms: { parts: 1 } } }\n  \
+                     - { name: x, each: 5, expect: { channels: sms } }\n";
         let (tests, findings) = read_yaml(twice);
         assert_eq!((tests.len(), findings), (2, vec!["two tests have the name `x`".to_owned()]));
         assert_eq!(read_yaml("tests: [{ name: x, each: 5, at: soon, expect: { channels: sms } }]").1.len(), 1);

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use super::{Error, Inputs, RunEvent, RunObserver, run_blocking};
-use campaign_core::finding::Finding;
-use campaign_engine::check::{TestResult, TestedCampaign, run_each_test, run_given_test};
+use campaign_core::finding::{Finding, rules};
+use campaign_engine::check::{
+    MadeUpError, MadeUpMessage, MadeUpRecipient, TestResult, TestedCampaign, run_each_test, run_given_test,
+};
 use campaign_manifest::{CampaignTest, TestSubject};
 
 /// Runs the tests of a campaign, in the order of the file.
@@ -50,4 +52,23 @@ impl Inputs {
             },
         }
     }
+}
+
+/// The messages of a made-up recipient with these cells, by column: one, or one for each variant.
+///
+/// # Errors
+/// If the texts or the cells are wrong.
+pub fn compose_made_up(inputs: &Inputs, cells: &[(String, String)]) -> Result<Vec<MadeUpMessage>, Error> {
+    let header = inputs.read_header();
+    let load = &mut |name: &str| inputs.load_text(name);
+    let recipient = MadeUpRecipient::compile(&inputs.campaign, header.as_ref(), cells, &inputs.today, load);
+    let recipient = recipient.map_err(|error| {
+        Error::Findings(match error {
+            MadeUpError::Unknown { message, help, .. } => {
+                vec![Finding::new(&rules::UNKNOWN_COLUMN, message).help(help)]
+            }
+            MadeUpError::Texts(findings) => findings,
+        })
+    })?;
+    recipient.compose_messages().map_err(Error::Findings)
 }

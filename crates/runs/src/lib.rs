@@ -47,7 +47,7 @@ mod worker;
 use begin::refuse_start;
 
 pub use account::{GatewayAccount, KeylessAccount, NewAccount, TemplateChange, add_gateway};
-pub use campaign_tests::run_campaign_tests;
+pub use campaign_tests::{compose_made_up, run_campaign_tests};
 pub use check_campaign::{CheckedCampaign, DryRun, OnlineAnswer, ask_online, check_campaign, dry_run};
 pub use erasure::{ForgottenPerson, ForgottenRows, OldRuns, PurgeBlocker, forget_person, purge_runs};
 pub use error::{

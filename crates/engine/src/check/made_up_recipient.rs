@@ -2,14 +2,18 @@
 //!
 //! If the columns of the list are unknown, the names that texts use count as columns.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
 use super::compiled_campaign::{PrepareError, Recipe, TextInputs, prepare_campaign, reader_settings};
+use super::exclusions::HOLDOUT;
 use campaign_content::audience::{Chunk, ListHeader, RecipientReader, RecordRef, example_mobiles};
-use campaign_core::domain::Phone;
+use campaign_content::message::Condition;
+use campaign_core::domain::{MessageContent, Phone};
 use campaign_core::finding::{Finding, did_you_mean, join_alternatives, rules};
+use campaign_ledger::RowState;
 use campaign_manifest::{Campaign, CampaignBrief, VARIANT};
 
 /// The name of the column with the number.
@@ -44,6 +48,17 @@ pub enum MadeUpError {
     },
     /// Problems of the texts.
     Texts(Vec<Finding>),
+}
+
+/// The message of a made-up recipient.
+#[derive(Debug)]
+pub struct MadeUpMessage {
+    /// The name of the variant, if there are variants.
+    pub variant: Option<String>,
+    /// The used columns that are not given.
+    pub missing: Vec<String>,
+    /// The number and the message, or the state and the reason if there is none.
+    pub outcome: Result<(Phone, MessageContent<Cow<'static, str>>), (RowState, String)>,
 }
 
 /// A row for a variant: its number as it is in the cell.
@@ -138,6 +153,38 @@ impl MadeUpRecipient {
             Some(record) => Ok(look(record)),
             None => Err(vec![Finding::new(&rules::RECIPIENTS_EMPTY, "all cells of the recipient are empty")]),
         }
+    }
+
+    /// The message of the recipient for each of its rows. Columns that are not given are empty.
+    ///
+    /// # Errors
+    /// If the row cannot be read.
+    pub fn compose_messages(&self) -> Result<Vec<MadeUpMessage>, Vec<Finding>> {
+        let (rows, variants) = (self.rows(false), &self.brief.variants);
+        let compose = |row: &MadeUpRow| {
+            self.with_record(row, |record| {
+                let mut composer = self.recipe.composer();
+                let composed = composer.compose(record);
+                let used = match &composed {
+                    Ok(composed) => self.recipe.arms[composed.arm].used_columns(),
+                    Err(_) => BTreeSet::new(),
+                };
+                let condition = self.recipe.condition.iter().flat_map(Condition::columns);
+                let missing = self.missing_columns(&used.into_iter().chain(condition).collect());
+                let missing = missing.into_iter().map(str::to_owned).collect();
+                let arm = composed.as_ref().map_or(row.arm, |composed| Some(composed.arm));
+                let variant = arm.and_then(|arm| variants.get(arm)).map(|variant| variant.name.clone());
+                let outcome = match composed {
+                    Ok(composed) if self.recipe.allotment.is_held_out(composed.number.phone) => {
+                        Err((RowState::Skipped, HOLDOUT.to_owned()))
+                    }
+                    Ok(composed) => Ok((composed.number.phone, composed.message.content().to_owned_texts())),
+                    Err(failure) => Err((failure.state, failure.reason.into_owned())),
+                };
+                MadeUpMessage { variant, missing, outcome }
+            })
+        };
+        rows.iter().map(compose).collect()
     }
 
     /// The names of the columns, among these, that are not given.

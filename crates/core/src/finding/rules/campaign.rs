@@ -14,7 +14,9 @@ rules! {
         cause: "A test in the campaign file is incomplete or contradictory, so it proves nothing.",
         example: [
             "tests:",
-            "  - { name: no message, given: { first_name: Olena }, expect: { skipped: filtered, channels: [sms] } }",
+            "  - name: no message",
+            "    given: { first_name: Olena }",
+            "    expect: { skipped: filtered, channels: [sms] }",
         ],
         fix: "give every column that the texts use, set `at` if they use the date, and expect either a message or \
               that the recipient is skipped",

@@ -5,12 +5,11 @@ use campaign_core::finding::{Rule, RuleText};
 pub(in crate::check) static TEST_FAILED: Rule = Rule::error(
     "test-failed",
     RuleText {
-        cause: "A test in the campaign file fails. The message or the reason for skipping is not the expected one, \
-                so nothing is sent.",
+        cause: "A test in the campaign file fails. The message or the reason for skipping is not as expected.",
         example: &[
             "message: \"Hi {{ first_name }}\"",
             "tests:",
-            "  - name: a customer is greeted by name",
+            "  - name: greeting",
             "    given: { first_name: Olena }",
             "    expect: { sms: { text: \"Hello Olena\" } }",
         ],
@@ -21,11 +20,12 @@ pub(in crate::check) static TEST_FAILED: Rule = Rule::error(
 pub(in crate::check) static TEST_NOT_RUN: Rule = Rule::note(
     "test-not-run",
     RuleText {
-        cause: "A test in the campaign file was not run completely. It needs rows of the list or the prices of a gateway \
-                profile.",
+        cause: "A test in the campaign file was not run completely. It needs rows of the list or the prices of a \
+                gateway profile.",
         example: &[
             "recipients: { url: https://crm.example/people.csv }",
-            "tests: [ { name: any message, each: 5, expect: { sms: { max_parts: 2 } } } ]",
+            "tests:",
+            "  - { name: short, each: 5, expect: { sms: { max_parts: 2 } } }",
         ],
         fix: "fetch the list with `--fetch`, or check the campaign for a gateway whose profile has prices",
     },
