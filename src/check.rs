@@ -9,6 +9,9 @@ use serde_json::{Value, json};
 use serde_yaml::Mapping;
 
 use super::args::{CheckArgs, Format};
+use super::campaign_tests::{
+    TestedFile, describe_counts, explain_invalid, render_junit, test_campaigns, test_file, tests_json,
+};
 use super::context::Context;
 use super::exit::CommandFailure;
 use super::forecast::SAMPLE_WIDTH;
@@ -17,11 +20,11 @@ use super::text::{SpanMeaning, StyledLine, StyledText, bad, caution, dim, good, 
 use super::{exit, forecast, suggested};
 use campaign_core::domain::Amount;
 use campaign_core::finding::{
-    Finding, PROSE_WIDTH, Severity, escape_to_one_line, findings_json, render_github_commands, render_sarif, rules,
+    Finding, PROSE_WIDTH, Severity, escape_to_one_line, findings_json, render_github_commands, render_sarif,
 };
-use campaign_engine::check::Survey;
 use campaign_engine::check::online::Cost;
 use campaign_engine::check::rules::ONLINE_UNKNOWN;
+use campaign_engine::check::{Survey, TestResult};
 use campaign_engine::report::{Forecast, counts_json, format_count, format_thousands};
 use campaign_gateway::Balance;
 use campaign_ledger::StateCounts;
@@ -34,6 +37,9 @@ pub(super) async fn check_campaigns(context: &Context, args: CheckArgs) -> Resul
     if args.show_settings {
         return show_settings(context, &args.files, args.gateway.as_deref());
     }
+    if args.tests_only {
+        return test_campaigns(context, &args).await;
+    }
     let strictly = |findings: Vec<Finding>| match args.strict {
         true => findings.into_iter().map(Finding::into_strict).collect(),
         false => findings,
@@ -41,7 +47,7 @@ pub(super) async fn check_campaigns(context: &Context, args: CheckArgs) -> Resul
     let mut findings: Vec<(&Path, Finding)> = Vec::new();
     let (mut rows, mut parts, mut counts) = (0, 0, StateCounts::default());
     let (mut text, mut figures, mut costing) = (StyledText::new(), Vec::new(), Vec::new());
-    let mut campaigns = Vec::new();
+    let (mut campaigns, mut tests, mut tested) = (Vec::new(), Vec::new(), Vec::new());
     let waiting = context.output.show_spinner("Reading the list…");
     // At a terminal, the report contains the warnings. Elsewhere all findings go to standard error.
     let columns = context.output.terminal_width().filter(|_| !context.output.quiet);
@@ -58,6 +64,8 @@ pub(super) async fn check_campaigns(context: &Context, args: CheckArgs) -> Resul
                 parts += survey.parts;
                 survey.count_by_state().iter().for_each(|(state, count)| counts.add(state, count));
                 text.extend(render_report(file, &checked, !fails, columns));
+                tests.extend(tests_json(file, &checked.tests));
+                tested.push(TestedFile::new(file, std::mem::take(&mut checked.tests), &checked.findings));
                 let mut campaign = checked.forecast.to_json();
                 campaign["file"] = file.display().to_string().into();
                 campaigns.push(campaign);
@@ -66,15 +74,11 @@ pub(super) async fn check_campaigns(context: &Context, args: CheckArgs) -> Resul
                 findings.extend(checked.findings.into_iter().map(|finding| (file.as_path(), finding)));
             }
             Err(failure) => {
-                let failure = failure.into_explanation(&context.output.options);
-                if failure.exit != exit::INVALID {
-                    return Err(CommandFailure::Explained(failure));
-                }
-                let mut found = strictly(failure.findings);
-                if found.is_empty() {
-                    let mut finding = Finding::new(&rules::CHECK, failure.message);
-                    finding.help = failure.help;
-                    found.push(finding);
+                let found = strictly(explain_invalid(context, failure)?);
+                if args.format == Some(Format::Junit) {
+                    // A list that was not fetched does not hide the tests of made-up recipients.
+                    let tests = test_file(context, &args, file).await.unwrap_or_default();
+                    tested.push(TestedFile::new(file, tests, &found));
                 }
                 text.push(ready_line(file, &found, false));
                 findings.extend(found.into_iter().map(|finding| (file.as_path(), finding)));
@@ -92,6 +96,10 @@ pub(super) async fn check_campaigns(context: &Context, args: CheckArgs) -> Resul
             context.output.print_foreign_json(&render_sarif(&findings));
             return Ok(code);
         }
+        Some(Format::Junit) => {
+            context.output.print_unwrapped(&render_junit(&tested));
+            return Ok(code);
+        }
         Some(Format::Text | Format::Json) | None => {}
     }
     let findings: Vec<Finding> = findings.into_iter().map(|(_, finding)| finding).collect();
@@ -106,6 +114,7 @@ pub(super) async fn check_campaigns(context: &Context, args: CheckArgs) -> Resul
             cost,
             currency,
             campaigns,
+            tests,
             online: figures,
             exit: code,
         });
@@ -168,6 +177,9 @@ struct CheckReport {
     currency: Option<String>,
     /// The forecast of each campaign, in the order of the files.
     campaigns: Vec<Value>,
+    /// The results of the tests in the campaign files.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tests: Vec<Value>,
     /// The gateway's figures: one object for one file, otherwise an array in the order of the files.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "one_or_each")]
     online: Vec<CostFigures>,
@@ -192,6 +204,8 @@ struct FileCheck {
     /// The number of recipients of each variant, if there are variants.
     variants: Option<String>,
     forecast: Forecast,
+    /// The results of the tests in the campaign file.
+    tests: Vec<TestResult>,
     /// Sample messages.
     samples: Vec<Sample>,
     inputs: Arc<Inputs>,
@@ -207,7 +221,7 @@ async fn check_file(context: &Context, args: &CheckArgs, file: &Path) -> Result<
     let files = ProtectedFiles { state: &state, profiles: &profiles };
     let mut checked = check_campaign(&inputs, ledger.as_deref(), files, &context.observer, now).await?;
     context.output.add_hint(&mut checked);
-    let CheckedCampaign { mut findings, list, cost, currency, .. } = checked;
+    let CheckedCampaign { mut findings, list, cost, currency, tests, .. } = checked;
     let online =
         if args.online { Some(fetch_online_costs(context, &inputs, &list.survey, &mut findings).await?) } else { None };
     let rows = list.survey.planned_rows();
@@ -215,7 +229,7 @@ async fn check_file(context: &Context, args: &CheckArgs, file: &Path) -> Result<
     let samples = if context.output.json { Vec::new() } else { list.pick_samples(&inputs, &rows).unwrap_or_default() };
     let due = inputs.campaign.next_due_after(now);
     let forecast = Forecast::for_rows(&inputs.campaign, inputs.destination.profile(), &list.survey, &rows, due);
-    Ok(FileCheck { findings, list, cost, currency, variants, forecast, samples, inputs, online })
+    Ok(FileCheck { findings, list, cost, currency, variants, forecast, tests, samples, inputs, online })
 }
 
 /// The total cost of several campaigns. `None` if one cost is unknown or in another currency.
@@ -281,6 +295,9 @@ fn render_report(file: &Path, checked: &FileCheck, is_ready: bool, columns: Opti
         false => {
             let recipients = format_count(forecast.rows, "recipient");
             let mut ready = format!(" is ready: {} of {recipients}", format_thousands(forecast.messages));
+            if !checked.tests.is_empty() {
+                ready += &format!(", {}", describe_counts(&checked.tests));
+            }
             if warnings > 0 {
                 ready += &format!(", {}", format_count(warnings, "warning"));
             }

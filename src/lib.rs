@@ -19,6 +19,7 @@
 //! | [`campaign_core`] [`campaign_net`] | vocabulary, calendar, findings, files; servers, HTTP client, counters |
 
 mod args;
+mod campaign_tests;
 mod check;
 mod connector;
 mod consent;

@@ -1,11 +1,12 @@
 //! `campaign preview`: messages as recipients see them, or the operations that would be sent.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::args::{PreviewArgs, PreviewedRows};
+use super::args::{GivenCells, PreviewArgs, PreviewedRows};
 use super::context::Context;
 use super::exit;
 use super::exit::CommandFailure;
@@ -13,10 +14,14 @@ use super::output::Output;
 use super::page_file::{check_place, open_page, write_page};
 use super::suggested::send_arguments;
 use campaign_core::domain::{Row, RowSet};
-use campaign_core::finding::escape_to_one_line;
-use campaign_engine::check::RunStart;
-use campaign_engine::report::{RowPreview, describe_cost, format_count, preview_json, preview_rows, render_preview};
-use campaign_runs::{Error, Inputs, ListSurvey, ProtectedFiles, check_campaign, run_blocking, survey_list};
+use campaign_core::finding::{escape_to_one_line, join_names};
+use campaign_engine::check::{MadeUpMessage, RunStart};
+use campaign_engine::report::{
+    RowPreview, describe_cost, format_count, preview_json, preview_rows, render_message_preview, render_preview,
+};
+use campaign_runs::{
+    Error, Inputs, ListSurvey, ProtectedFiles, check_campaign, compose_made_up, run_blocking, survey_list,
+};
 use campaign_server::web::files::{MessageSelection, PreviewPage, render_preview_page};
 
 /// The number of messages without `--rows`.
@@ -31,6 +36,11 @@ pub(super) async fn preview_messages(context: &Context, args: PreviewArgs) -> Re
         return write_preview_page(context, args, path).await;
     }
     let inputs = context.load_campaign(&args.file, args.gateway.as_deref())?;
+    if let Some(GivenCells(cells)) = args.which.given {
+        let composed = run_blocking(move || compose_made_up(&inputs, &cells)).await??;
+        show_made_up(&context.output, &composed);
+        return Ok(exit::SUCCESS);
+    }
     let ledger = context.open_existing_ledger().await?;
     let inputs = context.fetch_list(inputs, args.list.fetch, ledger.as_deref()).await?;
     let waiting = context.output.show_spinner("Reading the list…");
@@ -123,6 +133,33 @@ fn show_rows(
         output.print_summary(format!("{shown} of {rows}{costs}\nnext: {next}\n"));
     }
     Ok(())
+}
+
+/// Prints the messages of a made-up recipient, one for each variant.
+fn show_made_up(output: &Output, composed: &[MadeUpMessage]) {
+    let missing: BTreeSet<&str> = composed.iter().flat_map(|message| &message.missing).map(String::as_str).collect();
+    if !missing.is_empty() {
+        let missing = join_names(missing);
+        output.print_warning(&format!("`--given` has no cell for {missing}, so it is empty in the message"));
+    }
+    for MadeUpMessage { variant, outcome, .. } in composed {
+        if output.json {
+            let preview = match outcome {
+                Ok((phone, content)) => RowPreview::Message { phone: *phone, content: content.clone() },
+                Err((state, reason)) => RowPreview::LeftOut { state: *state, reason },
+            };
+            let mut object = preview_json(Row::new(0), preview);
+            object["row"] = serde_json::Value::Null;
+            object["variant"] = json!(variant);
+            output.print_object(&object);
+            continue;
+        }
+        let variant = variant.as_ref().map(|variant| format!("variant {variant} · ")).unwrap_or_default();
+        output.print_result(match outcome {
+            Ok((phone, content)) => format!("{variant}{}\n", render_message_preview(*phone, content)),
+            Err((state, reason)) => format!("{variant}{state}: {}\n", escape_to_one_line(reason)),
+        });
+    }
 }
 
 fn describe_row(row: Row, preview: &RowPreview<'_>) -> String {

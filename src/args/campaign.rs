@@ -55,11 +55,14 @@ pub(crate) struct CheckArgs {
     /// Treat warnings as errors
     #[arg(long)]
     pub(crate) strict: bool,
+    /// Run only the tests in the campaign files, without the ledger
+    #[arg(long, conflicts_with = "online")]
+    pub(crate) tests_only: bool,
     /// Choose how findings are printed
     #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "json")]
     pub(crate) format: Option<Format>,
     /// Print all settings in effect and their origins as YAML, without reading the list
-    #[arg(long, conflicts_with_all = ["online", "format", "strict"])]
+    #[arg(long, conflicts_with_all = ["online", "format", "strict", "tests_only"])]
     pub(crate) show_settings: bool,
 }
 
@@ -85,6 +88,8 @@ pub(crate) enum Format {
     Github,
     /// A SARIF 2.1.0 log
     Sarif,
+    /// JUnit XML with a test case for each test in the campaign files
+    Junit,
 }
 
 #[derive(Debug, Args)]
@@ -126,6 +131,60 @@ pub(crate) struct PreviewedRows {
     /// Rows are numbered as in a spreadsheet: the header is row 1.
     #[arg(long, value_name = "ROWS")]
     pub(crate) rows: Option<RowSet>,
+    /// Show the message of a made-up recipient with these cells, such as "first_name=Olena,plan=gold"
+    ///
+    /// Only the header of the list is read. Columns that are not given are empty. A cell can contain commas: the first
+    /// cell of "city=Kyiv, Lviv,plan=gold" is "Kyiv, Lviv".
+    #[arg(
+        long,
+        value_name = "CELLS",
+        value_parser = parse_given_cells,
+        conflicts_with_all = ["first", "rows", PAGE_FILE, "fetch"]
+    )]
+    pub(crate) given: Option<GivenCells>,
+}
+
+/// The cells of a made-up recipient, by column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct GivenCells(pub(crate) Vec<(String, String)>);
+
+/// Parses `NAME=CELL,NAME=CELL`. A part without `=` belongs to the cell before it, with its comma.
+fn parse_given_cells(text: &str) -> Result<GivenCells, String> {
+    let mut cells: Vec<(String, String)> = Vec::new();
+    for part in text.split(',') {
+        match (part.split_once('='), cells.last_mut()) {
+            (Some((name, cell)), _) if !name.trim().is_empty() => {
+                cells.push((name.trim().to_owned(), cell.trim().to_owned()));
+            }
+            (None, Some((_, cell))) => {
+                cell.push(',');
+                cell.push_str(part.trim_end());
+            }
+            (None, None) if text.trim().is_empty() => {}
+            _ => return Err("write columns and cells as in `first_name=Olena,plan=gold`".to_owned()),
+        }
+    }
+    Ok(GivenCells(cells))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn given_cells_can_contain_commas_and_equals_signs() {
+        let parse = |text: &str| parse_given_cells(text).map(|GivenCells(cells)| cells);
+        let cells = |cells: &[(&str, &str)]| -> Result<Vec<(String, String)>, String> {
+            Ok(cells.iter().map(|(name, cell)| ((*name).to_owned(), (*cell).to_owned())).collect())
+        };
+        assert_eq!(parse("first_name=Олена, plan = gold"), cells(&[("first_name", "Олена"), ("plan", "gold")]));
+        assert_eq!(parse("city=Kyiv, Lviv,plan="), cells(&[("city", "Kyiv, Lviv"), ("plan", "")]));
+        assert_eq!(parse("link=https://x.example/?a=b"), cells(&[("link", "https://x.example/?a=b")]));
+        assert_eq!(parse(""), cells(&[]));
+        for wrong in ["gold", "=gold", "gold,plan=x"] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
+    }
 }
 
 #[derive(Debug, Args)]

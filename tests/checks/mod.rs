@@ -1,6 +1,7 @@
 //! `campaign check`: findings, output formats, and warnings before a campaign is sent.
 
 mod at_once;
+mod campaign_tests;
 mod damaged;
 mod empty_cells;
 mod explained;

@@ -11,6 +11,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
+use super::campaign_tests::CampaignTest;
 use super::document::ConfigSection;
 use super::keys::VARIANT_KEYS;
 use super::notify::{NotificationMethod, NotifySettings};
@@ -62,6 +63,8 @@ pub struct Campaign {
     pub receipts: ReceiptMode,
     /// Notifications about its live runs; can change between two starts of a run.
     pub notify: Option<NotifySettings>,
+    /// Its tests, in the order of the file.
+    pub tests: Vec<CampaignTest>,
     /// The results file of a live run.
     pub results: CampaignPath,
     /// The day for which it was read: `today` in its texts and file names.

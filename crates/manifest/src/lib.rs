@@ -9,6 +9,7 @@
 mod campaign;
 mod campaign_day;
 mod campaign_paths;
+mod campaign_tests;
 pub mod document;
 mod keys;
 mod notify;
@@ -30,6 +31,7 @@ pub use campaign::{
 };
 pub use campaign_day::CampaignDay;
 pub use campaign_paths::{CampaignPath, CampaignPaths, HeldFolder, PathScope};
+pub use campaign_tests::{CampaignTest, ExpectedText, TestExpectation, TestSubject};
 pub use document::LoadedFile;
 pub use keys::{campaign_schema, gateways_schema};
 pub use notify::{NotificationFormat, NotificationMethod, NotifySettings};

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::campaign_tests::refuse_failed_tests;
 use super::fetch::reconcile_past;
 use super::find::{absolute_file_path, refuse_other_file};
 use super::guard::{find_excluded, suppression_policy};
@@ -140,6 +141,9 @@ impl Session {
         tracing::info!(recipients = survey.survey.recipients, planned = survey.survey.count_planned(), "surveyed");
         if live {
             refuse_unsendable_run(inputs, &survey.survey, RunStart::At((self.adapters.clock)()))?;
+        }
+        if self.launch.request.occurrence.is_none() {
+            refuse_failed_tests(listed, &self.adapters.observer).await?;
         }
         self.refuse_unplanned(&survey)?;
         let chosen = self.launch.request.choose_rows(&survey.survey.planned_rows(), survey.survey.last_row)?;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::campaign_tests::{refuse_failed_tests, run_campaign_tests};
 use super::{
     AccountView, Adapters, Error, GatewayAccount, Inputs, ListSurvey, ProtectedFiles, RunEvent, RunObserver,
     refuse_start, survey_list, unfamiliar_ledger_warning,
@@ -14,7 +15,7 @@ use super::{
 use campaign_core::finding::{Finding, rules};
 use campaign_engine::check::online::{self, AccountAnswer, Cost, check_account, find_signatures};
 use campaign_engine::check::{
-    CountryCount, RunStart, check_abroad_limit, check_includes, check_invalid_rows, check_no_messages,
+    CountryCount, RunStart, TestResult, check_abroad_limit, check_includes, check_invalid_rows, check_no_messages,
     check_promised_receipts, check_replicas, check_timing, collect_notes, list_form_note,
 };
 use campaign_engine::report::{ListSource, Listing, ResultsFormat, RowSelection, write_results_file};
@@ -35,6 +36,8 @@ pub struct CheckedCampaign {
     pub currency: Option<String>,
     /// The recipients outside the profile's `home`, by country; empty if the countries are limited.
     pub abroad: Vec<CountryCount>,
+    /// The results of the tests in the campaign file.
+    pub tests: Vec<TestResult>,
     /// Why `run` would refuse to send. One of the findings says so.
     pub refused: Option<Error>,
 }
@@ -65,6 +68,12 @@ pub async fn check_campaign(
         }
         Err(error) => return Err(error),
     };
+    let tests = run_campaign_tests(inputs).await?;
+    for finding in tests.iter().flat_map(|test| &test.findings) {
+        if !findings.contains(finding) {
+            findings.push(finding.clone());
+        }
+    }
     findings.extend(files.check_results_target(inputs));
     let Some(list) = list else { return Err(Error::Findings(findings)) };
     if let Some(ledger) = ledger {
@@ -80,7 +89,7 @@ pub async fn check_campaign(
     let home = inputs.campaign.brief.watched_home(inputs.destination.profile());
     let planned = list.survey.planned_rows();
     let abroad = home.map(|home| list.survey.countries.count_abroad(home, &planned)).unwrap_or_default();
-    Ok(CheckedCampaign { findings, list, cost, currency, abroad, refused })
+    Ok(CheckedCampaign { findings, list, cost, currency, abroad, tests, refused })
 }
 
 /// Findings about the ledger before a run.
@@ -158,6 +167,7 @@ pub async fn dry_run(
         refuse_start(ledger, inputs).await?;
     }
     let survey = survey_list(inputs, ledger, observer).await?;
+    refuse_failed_tests(inputs, observer).await?;
     let campaign = &inputs.campaign;
     let target = files.results_target(campaign, campaign.dry_results_file());
     target.resolve_path().map_err(Error::ResultsPlace)?;

@@ -12,7 +12,9 @@ use super::list::DecodedList;
 use super::recipient_consent::read_consents;
 use super::suppress_files::{FileOptOuts, read_suppressed};
 use super::{CampaignList, Error, ListSurvey, Profiles};
-use campaign_content::audience::{DecodedText, LAST_HEADER_ROW, ListPlace, clean_cell, decode_table, read_rows};
+use campaign_content::audience::{
+    DecodedText, LAST_HEADER_ROW, ListHeader, ListPlace, RecipientReader, clean_cell, decode_table, read_rows,
+};
 use campaign_content::message::LookupTable;
 use campaign_core::calendar::Occurrence;
 use campaign_core::domain::{MessageContent, NamedTemplate, OperationKind, Row};
@@ -21,7 +23,7 @@ use campaign_engine::check::{
     CompiledCampaign, Consents, PrepareError, Survey, SurveyExclusions, SurveyInputs, Tee, TextCache, TextInputs,
     check_against_profile, check_campaign_notices, check_consent_source, check_embedded_rows, check_invalid_rows,
     check_list_limit, check_opted_out_rows, check_texts, check_unknown_zones, check_until_over, find_text_problems,
-    prepare_campaign, render_edition, survey_recipients,
+    prepare_campaign, reader_settings, render_edition, survey_recipients,
 };
 use campaign_engine::report::{MAX_SHEET_ROWS, is_workbook};
 use campaign_ledger::{NumberSet, RowState};
@@ -336,6 +338,26 @@ impl Inputs {
         self.with_texts(|texts| prepare_campaign(brief, input, self.list.place(), texts, &self.today))
     }
 
+    /// The header of the list. `None` if the list cannot be read or was not fetched.
+    pub(super) fn read_header(&self) -> Option<ListHeader> {
+        let settings = reader_settings(&self.campaign.brief);
+        let opened = RecipientReader::open(self.decode_list().ok()?, self.list.place(), &settings);
+        opened.ok().map(|reader| reader.header().clone())
+    }
+
+    /// Reads the header of the list and compiles the texts for a day.
+    pub(super) fn compile_for_day(&self, today: &str) -> Result<CompiledCampaign<impl Read + use<>>, Vec<Finding>> {
+        let list = BufReader::with_capacity(BUFFER_BYTES, self.decode_list().map_err(|finding| vec![finding])?);
+        let brief = &self.campaign.brief;
+        let compiled = self.with_texts(|texts| prepare_campaign(brief, list, self.list.place(), texts, today));
+        compiled.map_err(|unprepared| unprepared.findings)
+    }
+
+    /// Loads a text by the name in `include` or `extends`.
+    pub(super) fn load_text(&self, name: &str) -> Result<String, String> {
+        self.campaign.folders.read_text(name).map(|(_, text)| text)
+    }
+
     /// Opens the list, without checking the texts.
     pub(super) fn decode_list(&self) -> Result<DecodedText, Finding> {
         self.decoded.open(&self.list, &self.campaign)
@@ -385,9 +407,8 @@ impl Inputs {
     }
 
     fn with_texts<T>(&self, look: impl FnOnce(TextInputs<'_>) -> T) -> T {
-        let campaign = &self.campaign;
-        let mut load = |name: &str| campaign.folders.read_text(name).map(|(_, text)| text);
-        look(TextInputs { places: Some(&campaign.places), trims_cells: true, load: &mut load })
+        let mut load = |name: &str| self.load_text(name);
+        look(TextInputs { places: Some(&self.campaign.places), trims_cells: true, load: &mut load })
     }
 }
 

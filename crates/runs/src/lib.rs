@@ -6,6 +6,7 @@
 
 mod account;
 mod begin;
+mod campaign_tests;
 mod check_campaign;
 mod countries;
 pub mod draft;
@@ -48,6 +49,7 @@ mod worker;
 use begin::refuse_start;
 
 pub use account::{GatewayAccount, KeylessAccount, NewAccount, TemplateChange, add_gateway};
+pub use campaign_tests::{compose_made_up, run_campaign_tests};
 pub use check_campaign::{CheckedCampaign, DryRun, OnlineAnswer, ask_online, check_campaign, dry_run};
 pub use countries::EarlierCountries;
 pub use erasure::{ForgottenPerson, ForgottenRows, OldRuns, PurgeBlocker, forget_person, purge_runs};

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use serde_json::{Value, json};
 
+use super::campaign_tests::run_campaign_tests;
 use super::check_campaign::{check_inputs, check_ledger_for_run};
 use super::find::absolute_file_path;
 use super::inputs::mentions_today;
@@ -95,6 +96,7 @@ impl ScheduleActivation {
             false => Some(survey_list(&inputs, Some(adapters.ledger.as_ref()), &adapters.observer).await?),
         };
         let mut findings = check_inputs(&inputs, survey.as_ref(), RunStart::Scheduled(now));
+        findings.extend(run_campaign_tests(&inputs).await?.into_iter().flat_map(|test| test.findings));
         findings.extend(check_ledger_for_run(&inputs, adapters.ledger.as_ref(), now).await?);
         if findings.iter().any(Finding::is_error) {
             return Err(Error::Findings(findings));

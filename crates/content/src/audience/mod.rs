@@ -27,7 +27,7 @@ pub use decoding::{DecodedText, DetectedFormat, SheetInfo, SpoolReader, SpooledF
 pub use digits::expand_power_of_ten;
 pub use erasure::write_without_rows;
 pub use phone_columns::PhoneColumns;
-pub use phones::{PhoneProblem, ValidNumber, parse_number, parse_phone_number};
+pub use phones::{PhoneProblem, ValidNumber, example_mobiles, parse_number, parse_phone_number};
 pub use raw_records::RECORD_LIMIT;
 pub use reader::{
     Chunk, RecipientReader, RecordFields, RecordRef, RejectedList, SeenNumbers, clean_cell, is_shortened, read_columns,

@@ -46,6 +46,20 @@ pub fn parse_number(text: &str, region: Option<Region>) -> Result<ValidNumber, P
     }
 }
 
+/// Mobile numbers of a region for made-up recipients, always in the same order; Ukrainian ones without a region.
+pub fn example_mobiles(region: Option<Region>) -> impl Iterator<Item = Phone> {
+    /// Numbers that the examples use.
+    const UKRAINIAN: u64 = 380_500_000_000;
+    let library = region.filter(|region| *region != Region::UKRAINE).map(Region::to_library_region);
+    let example = library.and_then(|region| {
+        PHONE_NUMBER_UTIL.get_example_number_for_type_and_region(region, PhoneNumberType::Mobile).ok()
+    });
+    let example = example.and_then(|number| number.format_as(PhoneNumberFormat::E164)[1..].parse::<u64>().ok());
+    let first = example.map_or(UKRAINIAN, |number| number / 10_000 * 10_000);
+    let is_mobile = |phone: &Phone| parse_number(&format!("+{phone}"), None).is_ok_and(|number| !number.landline);
+    (1..10_000).filter_map(move |end| Phone::new(first + end)).filter(is_mobile)
+}
+
 /// Whether the cell has as many digits as a complete number, valid or not.
 pub(super) fn resembles_number(text: &str) -> bool {
     DialledDigits::parse(text).is_ok_and(DialledDigits::is_long)
@@ -425,6 +439,19 @@ mod tests {
         ] {
             assert_eq!(parse_in(text, region), expected, "{text:?} in {region}");
         }
+    }
+
+    #[test]
+    fn every_region_has_example_mobiles() {
+        for code in ["UA", "PL", "US", "GB", "KZ"] {
+            let home: Region = code.parse().unwrap();
+            let examples: Vec<Phone> = example_mobiles(Some(home)).take(50).collect();
+            assert_eq!(examples.len(), 50, "{code}");
+            for phone in examples {
+                assert_eq!(parse_phone_number(&format!("+{phone}"), None), Ok(phone), "{code}");
+            }
+        }
+        assert_eq!(example_mobiles(None).next().map(Phone::to_u64), Some(380_500_000_001));
     }
 
     #[test]

@@ -3,11 +3,13 @@
 //! Most facts come from files. [`online`] judges answers of the gateway that other modules requested. Checks send
 //! nothing, and write nothing durable except the run's copy of the list.
 
+mod campaign_tests;
 mod column_cells;
 mod compiled_campaign;
 mod consent;
 mod countries;
 mod exclusions;
+mod made_up_recipient;
 mod message_comparison;
 pub mod online;
 mod parallel;
@@ -16,7 +18,9 @@ pub mod rules;
 mod survey;
 mod text_damage;
 mod timing;
+mod word_difference;
 
+pub use campaign_tests::{TestOutcome, TestResult, TestedCampaign, run_each_test, run_given_test};
 pub use column_cells::{DistinctValues, EmptyCells, ListColumn, OptedOutCells};
 pub use compiled_campaign::{
     CompiledCampaign, ComposeFailure, ComposedMessage, Composer, FILTERED, PrepareError, Recipe, TextCache, TextInputs,
@@ -28,6 +32,7 @@ pub use exclusions::{
     ALREADY_SENT, CurrentRow, DUPLICATE, EXCLUDED, EarlierOutcome, EarlierRow, EarlierRun, HOLDOUT, MIGHT_BE_SENT,
     SentRows, SurveyExclusions, TextHash, find_equal_range,
 };
+pub use made_up_recipient::{MadeUpError, MadeUpMessage, MadeUpRecipient};
 pub use message_comparison::MessageShapes;
 pub use parallel::{count_cores, process_in_order};
 pub use row_anomalies::{AnomalyRows, AnomalyRowsByColumn, Comparison, RowAnomaly};

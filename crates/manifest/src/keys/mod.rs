@@ -10,6 +10,7 @@ mod list_checks;
 mod schema;
 mod structure;
 mod tables;
+mod test_tables;
 
 pub(crate) use advice::find_meant_key;
 pub(crate) use advice::is_known;
@@ -19,6 +20,7 @@ pub use schema::{campaign_schema, gateways_schema};
 pub(crate) use structure::{PHONE_COLUMN, check_complete_map, check_root, unknown_country_finding};
 pub(crate) use tables::{CAMPAIGN, CHANNELS, CONSENT, HOLDOUT, PROFILE, SUPPRESS_FILE, WINDOW};
 pub(crate) use tables::{DATA_KEYS, VARIANT_KEYS};
+pub(crate) use test_tables::{SMS_TEXT, TEST_KEYS, TESTABLE_REASONS};
 
 /// The key of a price for all countries without their own.
 pub(crate) const OTHER_COUNTRIES: &str = "else";

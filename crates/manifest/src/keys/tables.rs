@@ -2,6 +2,7 @@
 //!
 //! The keys of channels and prices are made from the channels' own tables in the domain.
 
+use super::test_tables::{MAX_TESTS, TEST};
 use super::{KeyPresence, KeySpec, ValueShape};
 use campaign_core::domain::{Card, Channel, ChannelField, FieldKind, FieldRequirement, Language, RowState};
 
@@ -70,6 +71,12 @@ pub(crate) static CAMPAIGN: &[KeySpec] = &[
         .with_doc("The share of recipients who get no message, for comparison. Campaigns with the same `group` hold out the same recipients."),
     KeySpec::new("data", ValueShape::Each(&TABLE), "{ stores: { file: stores.csv, key: city } }")
         .with_doc("Small lookup tables for templates: `{{ stores[city].address }}`."),
+    KeySpec::new(
+        "tests",
+        ValueShape::List { of: &TEST, least: 1, most: MAX_TESTS },
+        "[ { name: a gold customer, given: { plan: gold }, expect: { channels: [sms] } } ]",
+    )
+    .with_doc("Tests: what must be true for made-up recipients, or for random rows of the list."),
     KeySpec::new("results", ValueShape::Line, "results/autumn-sale.csv")
         .with_doc("Where to write the results. Defaults to results/<name>.csv, and to results/<name>-<edition>.csv for scheduled runs. A rehearsal writes <name>.sandbox.csv in the same folder."),
 ];

@@ -32,6 +32,7 @@ use campaign_core::domain::{
 };
 use campaign_core::finding::{Finding, SourceText, quote_for_shell, rules};
 
+use super::campaign_tests::read_tests;
 pub(super) use super::notify::read_notify;
 pub use texts::missing_text_reason;
 pub use timing::suggest_zone;
@@ -121,6 +122,7 @@ impl Resolver<'_> {
             content.iter().chain(variants.iter().filter_map(|variant| variant.content.as_ref())),
         );
         let notify = read_notify(root, &self.paths, self.report);
+        let tests = read_tests(root, self.report);
         self.gaps.note_names(root);
         self.gaps.list = source.is_none() || form.is_none();
         self.gaps.recipients = self.has_errors_within(&tree, "recipients");
@@ -167,6 +169,7 @@ impl Resolver<'_> {
             until: self.or_placeholder(until, || None),
             today: self.today,
             notify,
+            tests,
             delivery: self.or_default(root.subsection("delivery"), read_delivery)?,
             limits: read_limits(root.subsection("limits")),
             per_day,

@@ -45,8 +45,9 @@ pub struct DraftFile {
 #[must_use]
 pub fn draft_campaign(name: &str, list: Option<&DraftList>) -> Vec<DraftFile> {
     let recipients = list.map_or_else(|| starter_recipients(name), format_recipients);
-    let campaign = CAMPAIGN.replace("NAME", name).replace("SCHEMA", SCHEMA).replace("RECIPIENTS\n", &recipients);
     let greeted_by = list.map_or(Some("first_name"), DraftList::greeting_column);
+    let campaign = CAMPAIGN.replace("NAME", name).replace("SCHEMA", SCHEMA).replace("RECIPIENTS\n", &recipients);
+    let campaign = campaign.replace("TESTS\n", &starter_tests(greeted_by));
     let mut drafts = vec![
         own_file(format!("{name}.yaml"), campaign, "the campaign file: recipients, messages and settings"),
         own_file(
@@ -133,6 +134,21 @@ struct DraftRecipients<'l> {
 fn greeting_text(column: Option<&str>) -> String {
     let name = column.map(|column| format!("{{% if {column} %}}, {{{{ {column} }}}}{{% endif %}}"));
     format!("Hello{}! -20% on everything until Sunday: https://shop.example\n", name.unwrap_or_default())
+}
+
+/// Two tests of the SMS, as examples. They pass with any short text that contains the name.
+fn starter_tests(column: Option<&str>) -> String {
+    let (name, given, expect) = match column {
+        Some(column) => {
+            ("the SMS contains the name", format!("{{ {column}: Olena }}"), "{ max_parts: 2, contains: [Olena] }")
+        }
+        None => ("the SMS is short", "{}".to_owned(), "{ max_parts: 2 }"),
+    };
+    let each = append_comment("    each: 50", "random rows of the list");
+    format!(
+        "  - name: {name}\n    given: {given}\n    expect: {{ sms: {expect} }}\n  \
+         - name: no SMS is long or has a gap\n{each}    expect: {{ sms: {{ max_parts: 2, matches: '^[^{{}}]*$' }} }}\n"
+    )
 }
 
 fn append_comment(line: &str, text: &str) -> String {

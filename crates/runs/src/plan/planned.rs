@@ -11,6 +11,7 @@ use sha2::{Digest as _, Sha256};
 use super::account_rule::check_profile;
 use super::{PendingRequest, PlanRefusal, TestRecipients};
 use crate::begin::{TodaysTexts, freeze_inputs};
+use crate::campaign_tests::refuse_failed_tests;
 use crate::check_campaign::check_inputs;
 use crate::guard::find_excluded;
 use crate::schedule::format_addresses;
@@ -480,6 +481,9 @@ pub async fn create_plan(
     let list = survey_for_plan(adapters, inputs, request.round != Round::Same).await?;
     let survey = &list.survey;
     refuse_unsendable_run(inputs, survey, start)?;
+    if request.occurrence.is_none() {
+        refuse_failed_tests(inputs, &adapters.observer).await?;
+    }
     let chosen = request.choose_rows(&survey.planned_rows(), survey.last_row)?;
     request.check_recipient_count(inputs.destination.profile(), survey.count_planned())?;
     request.check_abroad(inputs.destination.profile(), &list)?;

@@ -10,6 +10,17 @@ rules! {
         example: ["name: Autumn Sale"],
         fix: "use 1 to 64 characters from a-z, 0-9 and `-`, starting and ending with a letter or digit: `autumn-sale`",
     }
+    error CAMPAIGN_TEST = "campaign-test" {
+        cause: "A test in the campaign file is incomplete or contradictory, so it proves nothing.",
+        example: [
+            "tests:",
+            "  - name: no message",
+            "    given: { first_name: Olena }",
+            "    expect: { skipped: filtered, channels: [sms] }",
+        ],
+        fix: "give every column that the texts use, set `at` if they use the date, and expect either a message or \
+              that the recipient is skipped",
+    }
     error UNKNOWN_TIMEZONE = "unknown-timezone" {
         cause: "A time zone name is unknown. Local times and `{{ today }}` depend on the time zone.",
         example: ["timezone: Europe/Kiyv"],

@@ -3,6 +3,7 @@
 //! A rule has an id, a severity, a cause, an example and a fix. The function that applies it follows it. Rules about a
 //! single file are in [`finding::rules`](campaign_core::finding::rules), because the code that reads the file needs them.
 
+mod campaign_tests;
 mod cell_values;
 mod countries;
 mod damaged_text;
@@ -31,6 +32,7 @@ use campaign_core::domain::{MessageContent, NamedTemplate, Stage};
 use campaign_core::finding::{Finding, Rule, rules};
 use campaign_manifest::{Campaign, MessageVariant, Profile};
 
+pub(super) use campaign_tests::{TEST_FAILED, TEST_NOT_RUN};
 pub use cell_values::{DatabaseValue, check_empty_cells, check_row_anomalies};
 pub(super) use cell_values::{find_database_value, has_empty_greeting, is_code_behind_apostrophe};
 pub use countries::{ABROAD_LIMIT, check_abroad_limit, check_new_countries};
@@ -70,6 +72,8 @@ static CAMPAIGN: &[&Rule] = &[
     &gateway_profile::NOTIFY_TEXT,
     &gateway_profile::PROMISED_RECEIPTS,
     &gateway_profile::RATE_LIMIT,
+    &campaign_tests::TEST_FAILED,
+    &campaign_tests::TEST_NOT_RUN,
     &environment::UNCONFIRMED_REPLICA,
     &environment::UNFAMILIAR_LEDGER,
     &gateway_profile::WHATSAPP_ROUTE,
