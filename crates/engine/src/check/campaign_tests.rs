@@ -14,16 +14,17 @@ use super::made_up_recipient::{MadeUpError, MadeUpRecipient, MadeUpRow};
 use super::online::MessagePrices;
 use super::rules::{TEST_FAILED, TEST_NOT_RUN};
 use super::survey::{MessageSize, count_sms_parts};
+use super::timing::zone_of_number;
 use super::word_difference::describe_difference;
 use campaign_content::audience::{Chunk, ListHeader, RecordRef, ValidNumber};
 use campaign_content::message::find_mentions;
-use campaign_core::calendar::{Occurrence, zone_of_country};
+use campaign_core::calendar::Occurrence;
 use campaign_core::domain::{
     Channel, MessageContent, NamedTemplate, Phone, Stage, find_country, format_count, measure_sms,
 };
 use campaign_core::finding::{Finding, Rule, SourceLocation, join_names, rules};
-use campaign_ledger::RowState;
-use campaign_manifest::{Campaign, CampaignTest, ExpectedText, Profile, TestExpectation, TestSubject};
+use campaign_ledger::{COUNTRY, RowState};
+use campaign_manifest::{Campaign, CampaignTest, ExpectedText, Profile, TestSubject};
 
 /// The reason if `until` has passed.
 const EXPIRED: &str = "expired";
@@ -79,6 +80,7 @@ struct TestFailure {
 /// What happens to a recipient.
 enum RecipientFate<'m> {
     Message {
+        phone: Phone,
         arm: usize,
         sms_parts: u32,
         content: &'m MessageContent<Cow<'m, str>>,
@@ -363,6 +365,10 @@ fn with_fate<T>(
     let ValidNumber { phone, .. } = composed.number;
     let arm = composed.arm;
     let cell = zone.map(|column| record.fields.get(column).trim());
+    let countries = tested.campaign.brief.allowed_countries(tested.profile);
+    if countries.is_some_and(|countries| !countries.contains(find_country(phone))) {
+        return look(RecipientFate::Skipped(COUNTRY), None);
+    }
     let fate = match test.at.and_then(|at| decide_by_time(tested, at, phone, cell)) {
         Some(fate) => fate,
         None if tested.campaign.brief.variant_allocation().is_held_out(phone)
@@ -373,7 +379,7 @@ fn with_fate<T>(
         None => {
             let content = composed.message.content();
             let sms_parts = count_sms_parts(composed.message);
-            return look(RecipientFate::Message { arm, sms_parts, content: &content }, Some(arm));
+            return look(RecipientFate::Message { phone, arm, sms_parts, content: &content }, Some(arm));
         }
     };
     look(fate, Some(arm))
@@ -391,8 +397,8 @@ fn decide_by_time(
     if campaign.deadline().is_some_and(|end| moment >= end) {
         return Some(RecipientFate::Skipped(EXPIRED));
     }
-    let country = find_country(phone).and_then(|country| zone_of_country(&country));
-    let windows = campaign.windows_for_recipient(tested.profile, country, cell);
+    let zone = zone_of_number(phone, find_country(phone));
+    let windows = campaign.windows_for_recipient(tested.profile, zone, cell);
     (!windows.are_open(moment)).then_some(RecipientFate::Waiting)
 }
 
@@ -425,13 +431,13 @@ fn judge(tested: &TestedCampaign<'_>, test: &CampaignTest, fate: &RecipientFate<
             );
             fail(key(), message, None)
         }
-        (RecipientFate::Message { arm, sms_parts, content }, None) => {
+        (RecipientFate::Message { phone, arm, sms_parts, content }, None) => {
             let mut failures = judge_channels(test, content);
             for text in &expect.texts {
                 failures.extend(judge_text(test, content, text, quotes));
             }
             let size = MessageSize { arm: *arm, sms_parts: *sms_parts };
-            failures.extend(judge_cost(tested, test, expect, size));
+            failures.extend(judge_cost(tested, test, *phone, size));
             failures
         }
     }
@@ -454,11 +460,11 @@ fn judge_channels(test: &CampaignTest, content: &MessageContent<Cow<'_, str>>) -
 fn judge_cost(
     tested: &TestedCampaign<'_>,
     test: &CampaignTest,
-    expect: &TestExpectation,
+    phone: Phone,
     size: MessageSize,
 ) -> Option<TestFailure> {
-    let (max, profile) = (expect.max_cost?, tested.profile?);
-    let cost = MessagePrices::for_campaign(profile, &tested.campaign.brief).ok()?.message_cost(size);
+    let (max, profile) = (test.expect.max_cost?, tested.profile?);
+    let cost = MessagePrices::for_campaign(profile, &tested.campaign.brief).ok()?.message_cost(size, phone);
     let currency = profile.currency.as_ref().map(|currency| format!(" {currency}")).unwrap_or_default();
     (cost > max).then(|| TestFailure {
         key: test.expected_key("max_cost"),

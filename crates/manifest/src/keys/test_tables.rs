@@ -6,7 +6,7 @@ use super::{KeySpec, ValueShape};
 use campaign_core::domain::Channel;
 
 /// The reasons for skipping a recipient that need no ledger, as results files show them.
-pub(crate) static TESTABLE_REASONS: [&str; 3] = ["filtered", "holdout", "expired"];
+pub(crate) static TESTABLE_REASONS: [&str; 4] = ["filtered", "holdout", "country", "expired"];
 
 /// The maximum number of tests in a campaign file.
 pub(super) const MAX_TESTS: usize = 1_000;
