@@ -19,7 +19,7 @@ pub(super) use automation::{
     ConnectorArgs, LinkArgs, NextArgs, ScheduleAddArgs, ScheduleCommand, ServeArgs, ServeCommand, WorkerArgs,
 };
 pub(super) use campaign::{
-    CheckArgs, ExplainArgs, Format, GivenCells, InitArgs, PreviewArgs, PreviewedRows, SandboxArgs,
+    CheckArgs, ExplainArgs, Format, InitArgs, PreviewArgs, PreviewedCells, PreviewedRows, SandboxArgs,
 };
 pub(super) use gateway::{
     AddArgs, GatewayCommand, GatewayOption, HookArgs, MessageArgs, SingleArgs, SmsTemplatesCommand, TestArgs, TextArgs,
