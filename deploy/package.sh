@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Makes the packages for x86_64 Linux in target/packages: the binary, a tarball with manual pages and completions, a Debian
-# package, an SBOM, and checksums. It uses no network: run `cargo fetch --locked` once before.
+# Builds the packages for x86_64 Linux in target/packages: the binary, a tarball with manual pages and completions, a
+# Debian package, an SBOM, and checksums. It does not use the network: run `cargo fetch --locked` once beforehand.
 #
 # deploy/package.sh                    builds the program with the profile `dist`, which takes a quarter of an hour
-# deploy/package.sh --binary PROGRAM   packs a program that is already built
+# deploy/package.sh --binary PROGRAM   packages a program that is already built
 # deploy/package.sh --out DIR          writes to another folder
 #
 # The program needs the glibc that the script prints, and the Debian package depends on it. It is never newer than the
-# glibc of this machine: to serve older systems, make the packages on an older one.
+# glibc of this machine: to support older systems, build the packages on an older one.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 target=${CARGO_TARGET_DIR:-$root/target}
@@ -24,13 +24,13 @@ while [ $# -gt 0 ]; do
         *) fail "unknown argument \`$1\`" ;;
     esac
 done
-[ "$(uname -sm)" = "Linux x86_64" ] || fail "packages are made on x86_64 Linux"
+[ "$(uname -sm)" = "Linux x86_64" ] || fail "packages can be built only on x86_64 Linux"
 for tool in dpkg-deb gzip objdump python3 sha256sum tar; do
     command -v "$tool" >/dev/null || fail "needs \`$tool\` (Debian: binutils, dpkg, python3)"
 done
 mkdir -p "$out"
 out=$(realpath "$out")
-# The same source makes the same files.
+# The same source produces identical files.
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$root" log -1 --format=%ct 2>/dev/null || date +%s)}
 export SOURCE_DATE_EPOCH
 
@@ -47,7 +47,7 @@ stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
 install -m 0755 "$binary" "$stage/campaign"
 program=$stage/campaign
-! grep -q CAMPAIGN_FAILPOINT "$program" || fail "\`$binary\` has failpoints; pack the binary \`campaign\`"
+! grep -q CAMPAIGN_FAILPOINT "$program" || fail "\`$binary\` contains failpoints; package the binary \`campaign\`"
 # Packages contain no symbols. A panic still names its line.
 strip "$program"
 version=$("$program" --version | sed 's/^campaign \([^ ]*\).*/\1/')
@@ -98,7 +98,7 @@ install -D -m 0644 "$stage/completions/campaign.ps1" "$tree/usr/share/campaign/c
 install -D -m 0600 "$root/deploy/deb/environment" "$tree/etc/campaign/environment"
 for unit in "$root"/deploy/*.service; do
     mkdir -p "$tree/usr/lib/systemd/system"
-    # The commands that install the unit by hand are not for the package.
+    # The package does not need the commands that install the unit by hand.
     sed -e 's#/usr/local/bin/campaign#/usr/bin/campaign#' -e '/^#   \|^#$/d' -e '/Without the package:$/d' "$unit" \
         >"$tree/usr/lib/systemd/system/$(basename "$unit")"
 done

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints the software bill of materials of the program as CycloneDX 1.5: deploy/sbom.py VERSION
 
-It reads Cargo.lock through `cargo metadata`, without network. It lists the crates that are linked into the program for
+It reads Cargo.lock through `cargo metadata`, offline. It lists the crates that are linked into the program for
 x86_64 Linux, with versions, licences and checksums. Crates that only tests, build scripts or macros use are left out.
 """
 
@@ -86,7 +86,7 @@ def main(version: str) -> None:
             {
                 "bomFormat": "CycloneDX",
                 "specVersion": "1.5",
-                # The same content has the same number.
+                # The same content always gets the same serial number.
                 "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, f'campaign {version} {names}')}",
                 "version": 1,
                 "metadata": {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::args::{GivenCells, PreviewArgs, PreviewedRows};
+use super::args::{PreviewArgs, PreviewedCells, PreviewedRows};
 use super::context::Context;
 use super::exit;
 use super::exit::CommandFailure;
@@ -36,7 +36,7 @@ pub(super) async fn preview_messages(context: &Context, args: PreviewArgs) -> Re
         return write_preview_page(context, args, path).await;
     }
     let inputs = context.load_campaign(&args.file, args.gateway.as_deref())?;
-    if let Some(GivenCells(cells)) = args.which.given {
+    if let Some(PreviewedCells(cells)) = args.which.given {
         let composed = run_blocking(move || compose_made_up(&inputs, &cells)).await??;
         show_made_up(&context.output, &composed);
         return Ok(exit::SUCCESS);

@@ -141,15 +141,15 @@ pub(crate) struct PreviewedRows {
         value_parser = parse_given_cells,
         conflicts_with_all = ["first", "rows", PAGE_FILE, "fetch"]
     )]
-    pub(crate) given: Option<GivenCells>,
+    pub(crate) given: Option<PreviewedCells>,
 }
 
 /// The cells of a made-up recipient, by column.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct GivenCells(pub(crate) Vec<(String, String)>);
+pub(crate) struct PreviewedCells(pub(crate) Vec<(String, String)>);
 
 /// Parses `NAME=CELL,NAME=CELL`. A part without `=` belongs to the cell before it, with its comma.
-fn parse_given_cells(text: &str) -> Result<GivenCells, String> {
+fn parse_given_cells(text: &str) -> Result<PreviewedCells, String> {
     let mut cells: Vec<(String, String)> = Vec::new();
     for part in text.split(',') {
         match (part.split_once('='), cells.last_mut()) {
@@ -164,7 +164,7 @@ fn parse_given_cells(text: &str) -> Result<GivenCells, String> {
             _ => return Err("write columns and cells as in `first_name=Olena,plan=gold`".to_owned()),
         }
     }
-    Ok(GivenCells(cells))
+    Ok(PreviewedCells(cells))
 }
 
 #[cfg(test)]
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn given_cells_can_contain_commas_and_equals_signs() {
-        let parse = |text: &str| parse_given_cells(text).map(|GivenCells(cells)| cells);
+        let parse = |text: &str| parse_given_cells(text).map(|PreviewedCells(cells)| cells);
         let cells = |cells: &[(&str, &str)]| -> Result<Vec<(String, String)>, String> {
             Ok(cells.iter().map(|(name, cell)| ((*name).to_owned(), (*cell).to_owned())).collect())
         };

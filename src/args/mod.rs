@@ -20,7 +20,7 @@ pub(super) use automation::{
     ConnectorArgs, LinkArgs, NextArgs, ScheduleAddArgs, ScheduleCommand, ServeArgs, ServeCommand, WorkerArgs,
 };
 pub(super) use campaign::{
-    CheckArgs, DemoArgs, ExplainArgs, Format, GivenCells, InitArgs, PreviewArgs, PreviewedRows, SandboxArgs,
+    CheckArgs, DemoArgs, ExplainArgs, Format, InitArgs, PreviewArgs, PreviewedCells, PreviewedRows, SandboxArgs,
 };
 pub(super) use gateway::{
     AddArgs, DoctorArgs, GatewayCommand, GatewayOption, HookArgs, MessageArgs, SingleArgs, SmsTemplatesCommand,

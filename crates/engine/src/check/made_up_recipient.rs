@@ -50,6 +50,9 @@ pub enum MadeUpError {
     Texts(Vec<Finding>),
 }
 
+/// The number and the message of a made-up recipient, or the state and the reason if there is none.
+pub type MadeUpOutcome = Result<(Phone, MessageContent<Cow<'static, str>>), (RowState, String)>;
+
 /// The message of a made-up recipient.
 #[derive(Debug)]
 pub struct MadeUpMessage {
@@ -57,8 +60,8 @@ pub struct MadeUpMessage {
     pub variant: Option<String>,
     /// The used columns that are not given.
     pub missing: Vec<String>,
-    /// The number and the message, or the state and the reason if there is none.
-    pub outcome: Result<(Phone, MessageContent<Cow<'static, str>>), (RowState, String)>,
+    /// The message, if there is one.
+    pub outcome: MadeUpOutcome,
 }
 
 /// A row for a variant: its number as it is in the cell.

@@ -32,7 +32,7 @@ pub use exclusions::{
     ALREADY_SENT, CurrentRow, DUPLICATE, EXCLUDED, EarlierOutcome, EarlierRow, EarlierRun, HOLDOUT, MIGHT_BE_SENT,
     SentRows, SurveyExclusions, TextHash, find_equal_range,
 };
-pub use made_up_recipient::{MadeUpError, MadeUpMessage, MadeUpRecipient};
+pub use made_up_recipient::{MadeUpError, MadeUpMessage, MadeUpOutcome, MadeUpRecipient};
 pub use message_comparison::MessageShapes;
 pub use parallel::{count_cores, process_in_order};
 pub use row_anomalies::{AnomalyRows, AnomalyRowsByColumn, Comparison, RowAnomaly};
