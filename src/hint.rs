@@ -197,6 +197,12 @@ fn retry_refusal_hint(refusal: &RetryRefusal, options: &RepeatedOptions) -> Opti
             "to include failed messages, add `--state failed`".to_owned()
         }
         RetryRefusal::Nothing { .. } => return None,
+        RetryRefusal::OtherNumber { run, .. } => {
+            format!("check the number of messages: `{}`", options.command(format!("retry {run}")))
+        }
+        RetryRefusal::NeedsApproval { run, .. } => {
+            format!("retry it with the command: `{}`", options.command(format!("retry {run}")))
+        }
         RetryRefusal::Unconfirmed { rows, .. } => {
             format!("try again later, or accept possible duplicates with `--i-accept-duplicates {rows}`")
         }

@@ -6,7 +6,7 @@
 use std::future::Future;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,13 +32,13 @@ use campaign_net::metrics::Metrics;
 use campaign_net::{ConnectionLimits, Hosts, connectable_address};
 use campaign_runs::notify;
 use campaign_runs::{
-    Adapters, ProfileHooks, WebhookReceiver, create_collector, current_person, load_all_hooks, store_hook_secrets,
-    update_results_until,
+    Adapters, ProfileHooks, WebhookReceiver, create_collector, current_person, load_all_hooks, read_numbers,
+    store_hook_secrets, update_results_until,
 };
 use campaign_server::scheduler::{Daemon, RunStarter};
 use campaign_server::web;
 use campaign_server::web::{
-    Health, LINK_LIFETIME, MetricsSource, Pages, RunListCache, SignInEntry, TokenFile, Visitors,
+    Health, LINK_LIFETIME, MetricsSource, Pages, RunListCache, SignInEntry, TestNumbers, TokenFile, Visitors,
 };
 use campaign_server::webhook;
 use campaign_server::webhook::{Hints, TrustedProxies};
@@ -82,7 +82,7 @@ async fn run_server(context: &Context, args: ServeArgs) -> Result<u8, CommandFai
         let token = TokenFile::open(token).map_err(|why| CommandFailure::invalid(format!("`--token-file`: {why}")))?;
         app = app.merge(web::api(Arc::clone(&views), adapters.clone(), token));
     }
-    let pages = build_pages(&args, adapters.clone(), &views);
+    let pages = build_pages(&args, adapters.clone(), &views).await?;
     app = app.merge(web::pages(Arc::clone(&pages)));
     let metrics_router =
         web::metrics(MetricsSource { metrics: Arc::clone(&metrics), run_list: views, clock: Timestamp::now });
@@ -158,9 +158,27 @@ pub(super) fn bind_listener(address: SocketAddr, option: &str) -> Result<(TcpLis
 }
 
 /// Builds the pages of the dashboard.
-fn build_pages(args: &ServeArgs, adapters: Adapters, views: &Arc<RunListCache>) -> Arc<Pages> {
+async fn build_pages(
+    args: &ServeArgs,
+    adapters: Adapters,
+    views: &Arc<RunListCache>,
+) -> Result<Arc<Pages>, CommandFailure> {
     let published = args.pages_url.as_ref().map(|url| url.origin().ascii_serialization());
-    Pages::new(Adapters { observer: Arc::new(|_| {}), ..adapters }, Arc::clone(views), published)
+    let test_numbers = match &args.test_to {
+        Some(file) => read_test_numbers(file).await?,
+        None => TestNumbers::default(),
+    };
+    let adapters = Adapters { observer: Arc::new(|_| {}), ..adapters };
+    Ok(Pages::new(adapters, Arc::clone(views), published, test_numbers))
+}
+
+/// Reads the numbers of `--test-to`.
+async fn read_test_numbers(file: &Path) -> Result<TestNumbers, CommandFailure> {
+    let numbers = read_numbers(file, None).await?;
+    if numbers.is_empty() {
+        return Err(CommandFailure::invalid(format!("`--test-to`: `{}` contains no phone numbers", file.display())));
+    }
+    Ok(TestNumbers::new(numbers))
 }
 
 /// Creates a view-only sign-in link for the operator who starts the server.

@@ -37,6 +37,9 @@ pub(crate) struct ServeArgs {
     /// Public URL of the dashboard behind a proxy, such as https://campaign.example.com
     #[arg(long, value_name = "URL", value_parser = parse_web_address)]
     pub(crate) pages_url: Option<Url>,
+    /// Allow test messages from the dashboard, only to the phone numbers in this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) test_to: Option<PathBuf>,
     /// Serve runs as JSON at /api/runs to clients with the token in this file
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
@@ -65,7 +68,7 @@ pub(crate) struct LinkArgs {
     /// The person's name, which is recorded with each of their decisions
     #[arg(long = "for", value_name = "NAME", value_parser = parse_person_name)]
     pub(crate) name: String,
-    /// Allow decisions: stop runs, resolve rows in doubt, pause schedules, add opt-outs [default: view only]
+    /// Allow decisions, such as to stop runs, resolve rows in doubt, retry and add opt-outs [default: view only]
     #[arg(long)]
     pub(crate) decide: bool,
 }

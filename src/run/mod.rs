@@ -91,6 +91,7 @@ pub(super) async fn run_campaign(context: &Context, args: RunArgs) -> Result<u8,
         approval: args.approval,
         schedule_digest: None,
         scenario,
+        confirmed_retry: None,
     };
     let launch = prepare_launch(context, Arc::clone(&inputs), request)?;
     let adapters = context.adapters(context.open_ledger_for(&launch).await?)?;

@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use super::entries;
+use super::{entries, opt_out};
 use crate::receipts::{Hooked, operations};
-use crate::support::{Answer, Gateway, SandboxProcess, accepted, campaign, phone, rejected, until};
+use crate::support::{Answer, Browser, Gateway, Html, SandboxProcess, accepted, campaign, phone, rejected, until};
 
 const STOP_LIST: &str = "Number is in stop list";
 const PROFILE: &str = "opt_out_errors: [Number is in stop list]";
@@ -58,6 +58,42 @@ fn sandbox_plays_a_stop_list_of_the_gateway() {
     let listed = entries(&sale);
     assert_eq!(listed.len(), 1, "{listed:?}");
     assert_eq!((&listed[0]["phone"], &listed[0]["scope"]), (&json!(phone(3).to_string()), &json!("all")));
+}
+
+#[test]
+fn run_counts_the_recipients_who_opted_out_because_of_it() {
+    let gateway = Gateway::answering_then([], reject_rows(&[3], STOP_LIST));
+    let hooked = Hooked::write(campaign().to(5).through(&gateway).profile(PROFILE));
+    let (sale, server) = (&hooked.sale, hooked.serve());
+    sale.run(&[]).exits(3);
+    let browser = Browser::first(&server);
+    let counted = || {
+        let report = sale.campaign(&["report", "sale", "--out", "report.html", "--json"]).exits(0).json();
+        let numbers = |page: Html| {
+            let figures = page.of_class("figures");
+            figures.iter().find(|list| list.attribute("id") == "run-numbers").expect("the figures").words()
+        };
+        let file = std::fs::read_to_string(sale.path("report.html")).expect("a page");
+        let (before, rest) = file.split_once("<script").expect("its numbers");
+        let (_, after) = rest.split_once("</script>").expect("their end");
+        let of_page = numbers(browser.page("/runs/sale@1"));
+        let of_file = numbers(Html::read(&format!("{before}{after}")));
+        assert_eq!(of_file, of_page);
+        (report["figures"]["opted_out"].as_u64(), of_page)
+    };
+    let (first, numbers) = counted();
+    assert!(first == Some(1) && numbers.contains("Opted out 1 20 %"), "{numbers}");
+    let receipt = json!({ "status": "REPLIED", "replies": [{ "message": "STOP" }] });
+    for operation in operations(&gateway).iter().filter(|operation| operation["phone"] == json!(phone(4))) {
+        assert_eq!(hooked.tell(operation, &receipt.to_string()), 200);
+    }
+    // An opt-out by hand is not because of the run.
+    opt_out(sale, 5, &[]);
+    assert_eq!(counted().0, Some(2));
+    sale.run(&["--gateway", "sandbox"]).exits(0);
+    let rehearsal = sale.campaign(&["report", "sale@2", "--out", "other.html", "--json"]).exits(0).json();
+    assert_eq!(rehearsal["figures"]["opted_out"], json!(null));
+    server.end("TERM").exits(0);
 }
 
 #[test]

@@ -126,6 +126,7 @@ fn every_action_refuses_foreign_origins_and_missing_tokens() {
         "/runs/sale@1/stop",
         "/runs/sale@1/resolve",
         "/runs/sale@1/reconcile",
+        "/runs/sale@1/retry",
         "/schedules/sale/pause",
         "/schedules/sale/resume",
         "/opt-outs",
@@ -156,7 +157,7 @@ fn read_only_visitor_sees_no_buttons_and_is_refused() {
     let page = ivan.page("/runs/sale@1");
     let orders = page.all("form").into_iter().map(|form| form.attribute("action").to_owned());
     assert_eq!(orders.collect::<Vec<_>>(), ["/leave", "/search"]);
-    let actions = ["/stop", "/resolve", "/reconcile"];
+    let actions = ["/stop", "/resolve", "/reconcile", "/retry"];
     let links = page.all("a").into_iter().map(|link| link.attribute("href"));
     assert!(links.clone().all(|link| !actions.iter().any(|action| link.contains(action))), "no link to an action");
     for (path, fields) in [
@@ -165,6 +166,7 @@ fn read_only_visitor_sees_no_buttons_and_is_refused() {
         ("/schedules/sale/pause", &[]),
         ("/schedules/sale/resume", &[]),
         ("/runs/sale@1/reconcile", &[]),
+        ("/runs/sale@1/retry", &[("count", "4")]),
         ("/opt-outs", &[("phone", "+380501000003")]),
         ("/opt-outs/add", &[("phone", "+380501000003")]),
         ("/opt-outs/remove", &[("phone", "+380501000003")]),
@@ -174,7 +176,9 @@ fn read_only_visitor_sees_no_buttons_and_is_refused() {
         assert_eq!(refused.status, 403, "{path}");
         assert!(refused.page().one("main").words().contains("You have view-only access"), "{path}");
     }
-    for path in ["/runs/sale@1/resolve?decision=sent", "/runs/sale@1/stop", "/schedules/sale/pause"] {
+    for path in
+        ["/runs/sale@1/resolve?decision=sent", "/runs/sale@1/stop", "/runs/sale@1/retry", "/schedules/sale/pause"]
+    {
         let refused = ivan.get(path);
         assert_eq!(refused.status, 403, "{path}");
     }

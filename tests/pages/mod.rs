@@ -7,4 +7,6 @@ mod files;
 mod following;
 mod overview;
 mod report;
+mod retrying;
 mod rows;
+mod testing;

@@ -118,7 +118,7 @@ impl Session {
             sent.numbers |= ledger.load_numbers(NumberFilter::Sent(&[replaced.key])).await?;
         }
         let random = rand::random();
-        let mut copies = ledger.prepare_copies(CopiesPurpose::NewRun(&self.lock)).await?;
+        let mut copies = ledger.prepare_copies(CopiesPurpose::NewRun(self.lock()?)).await?;
         let list = copies.list_writer()?;
         let SuppressedNumbers { version, numbers: opted_out } = find_opted_out(ledger, inputs).await?;
         let capped = find_capped(ledger, inputs).await?;
@@ -206,7 +206,7 @@ impl Session {
         failpoint::pass("run.opened");
         let before = sent.first_sending().filter(|_| survey.survey.left_out.count_rows(RowState::Skipped) > 0);
         let notes = SelectionNotes { before, cancelled_in, ..SelectionNotes::default() };
-        let (lock, limit) = (Arc::clone(&self.lock), self.launch.request.limit);
+        let (lock, limit) = (Arc::clone(self.lock()?), self.launch.request.limit);
         Ok(Preparation::Send(Box::new(RunToSend { limit, notes, ..RunToSend::new(run, lock) })))
     }
 

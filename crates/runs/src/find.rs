@@ -192,6 +192,15 @@ pub async fn find_campaign_file(ledger: &dyn Ledger, run: &Run) -> Option<PathBu
     }
 }
 
+/// The campaign file of a run.
+///
+/// # Errors
+/// If it is unknown.
+pub(super) async fn require_campaign_file(ledger: &dyn Ledger, run: &Run) -> Result<PathBuf, Error> {
+    let file = find_campaign_file(ledger, run).await;
+    file.ok_or_else(|| Error::Input(format!("the campaign file of {} is unknown", run.name())))
+}
+
 /// Whether a campaign was moved together with the folder of these results, so that the folder must not be recreated.
 pub async fn is_folder_gone(ledger: &dyn Ledger, run: &Run, results: &Path) -> bool {
     if results.parent().is_none_or(Path::exists) {

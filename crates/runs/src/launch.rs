@@ -12,11 +12,13 @@ use tokio::sync::watch;
 use super::erasure::finish_forgetting;
 use super::ledger_health::{move_signs_aside, refuse_lost_ledger, refuse_stray_copies};
 use super::plan::RequiredPlan;
+use super::ports::ConsentInAdvance;
 use super::profiles::{load_hook, refuse_other_secret};
 use super::restore::refuse_backup;
+use super::retry_rows::RetryPreview;
 use super::{
-    Adapters, Consent, EarlierSending, Error, Inputs, ListSurvey, ProtectedFiles, RunPhase, lock_campaign,
-    read_destination_key,
+    Adapters, Consent, EarlierSending, Error, Inputs, ListSurvey, ProtectedFiles, RunPhase, current_person,
+    lock_campaign, read_destination_key,
 };
 use campaign_core::calendar::Occurrence;
 use campaign_core::domain::{Row, RowSet};
@@ -25,7 +27,8 @@ use campaign_engine::delivery::{DeviationCounts, ErrorCounts, FrozenRun, Interru
 use campaign_engine::report::{ResultsBackup, ResultsTarget, RunInDoubt, check_target};
 use campaign_gateway::WebhookUrls;
 use campaign_ledger::{
-    BilledParts, CampaignLock, ExcludedRows, LedgerError, RowState, Run, RunId, StateCounts, StopKind, StrayCopies,
+    BilledParts, CampaignLock, ExcludedRows, Ledger, LedgerError, RowState, Run, RunId, StateCounts, StopKind,
+    StrayCopies,
 };
 use campaign_manifest::{Destination, Profile};
 use campaign_sandbox::{Counts, Scenario};
@@ -59,7 +62,8 @@ pub(super) struct Session {
     pub(super) adapters: Adapters,
     pub(super) consent: Arc<dyn Consent>,
     pub(super) interrupt: watch::Receiver<Interrupt>,
-    pub(super) lock: Arc<CampaignLock>,
+    /// The lock of the campaign. `None` for a preview, which sends nothing.
+    lock: Option<Arc<CampaignLock>>,
     /// The plan that the call must follow.
     pub(super) required_plan: Option<RequiredPlan>,
     /// The copies of runs that were loaded. They do not change while the campaign is locked.
@@ -179,6 +183,29 @@ impl Launch {
         session.send_prepared(session.prepare_retry(&scope)).await
     }
 
+    /// What a retry would send, without sending or recording anything.
+    ///
+    /// # Errors
+    /// If the retry would be refused.
+    pub(super) async fn preview_retry(self, adapters: Adapters, scope: &RetryScope) -> Result<RetryPreview, Error> {
+        self.refuse_ledger(adapters.ledger.as_ref()).await?;
+        refuse_lost_ledger(adapters.ledger.as_ref(), &self.inputs).await?;
+        let (consent, (_, interrupt)) = (Arc::new(ConsentInAdvance), watch::channel(Interrupt::None));
+        // Without a lock, a preview does not delay or prevent anything that sends.
+        self.build_session(adapters, consent, interrupt, None).await?.preview_retry(scope).await
+    }
+
+    /// Refuses to send with a backup, or with webhooks that the ledger cannot verify.
+    async fn refuse_ledger(&self, ledger: &dyn Ledger) -> Result<(), Error> {
+        if let Some(profile) = self.inputs.destination.profile() {
+            refuse_other_secret(ledger, profile, self.hook.as_ref()).await?;
+        }
+        match self.inputs.destination.is_live() {
+            true => refuse_backup(ledger).await,
+            false => Ok(()),
+        }
+    }
+
     async fn start_session(
         self,
         adapters: Adapters,
@@ -187,12 +214,7 @@ impl Launch {
     ) -> Result<Session, Error> {
         let (brief, account) = (&self.inputs.campaign.brief, self.inputs.destination.account_name());
         let ledger = adapters.ledger.as_ref();
-        if let Some(profile) = self.inputs.destination.profile() {
-            refuse_other_secret(ledger, profile, self.hook.as_ref()).await?;
-        }
-        if self.inputs.destination.is_live() {
-            refuse_backup(ledger).await?;
-        }
+        self.refuse_ledger(ledger).await?;
         let lock = Arc::new(lock_campaign(ledger, &brief.name, &brief.gateway, account).await?);
         // After locking, so that no other process writes those results in the meantime.
         match self.request.new_ledger {
@@ -200,8 +222,18 @@ impl Launch {
             false => refuse_lost_ledger(ledger, &self.inputs).await?,
         }
         finish_forgetting(&adapters, &lock).await;
+        self.build_session(adapters, consent, interrupt, Some(lock)).await
+    }
+
+    async fn build_session(
+        self,
+        adapters: Adapters,
+        consent: Arc<dyn Consent>,
+        interrupt: watch::Receiver<Interrupt>,
+        lock: Option<Arc<CampaignLock>>,
+    ) -> Result<Session, Error> {
         let profile = self.inputs.destination.profile();
-        let required_plan = RequiredPlan::load_for_request(ledger, &self.request, profile).await?;
+        let required_plan = RequiredPlan::load_for_request(adapters.ledger.as_ref(), &self.request, profile).await?;
         let frozen_runs = Mutex::default();
         Ok(Session { launch: self, adapters, consent, interrupt, lock, required_plan, frozen_runs })
     }
@@ -213,10 +245,16 @@ impl Session {
         &self.launch.inputs
     }
 
+    /// The lock of the campaign.
+    pub(super) fn lock(&self) -> Result<&Arc<CampaignLock>, Error> {
+        self.lock.as_ref().ok_or_else(|| Error::Internal("a preview must not send".to_owned()))
+    }
+
     /// The lock of a run, which might have begun with another account of the profile.
     pub(super) async fn lock_for_run(&self, run: &Run) -> Result<Arc<CampaignLock>, Error> {
-        if self.lock.covers_run(run) {
-            return Ok(Arc::clone(&self.lock));
+        let lock = self.lock()?;
+        if lock.covers_run(run) {
+            return Ok(Arc::clone(lock));
         }
         let gateway = &self.inputs().campaign.brief.gateway;
         let lock = lock_campaign(self.adapters.ledger.as_ref(), &run.campaign, gateway, &run.account).await?;
@@ -359,9 +397,25 @@ pub struct RunRequest {
     pub schedule_digest: Option<String>,
     /// The scenario of a rehearsal. `None` for the usual sandbox.
     pub scenario: Option<Arc<Scenario>>,
+    /// The confirmation of a retry that was ordered on the dashboard.
+    pub confirmed_retry: Option<ConfirmedRetry>,
+}
+
+/// The confirmation of a retry by a person who saw its preview.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfirmedRetry {
+    /// The number of messages. Any other number is refused.
+    pub messages: u64,
+    /// The person.
+    pub by: String,
 }
 
 impl RunRequest {
+    /// The person who orders a retry.
+    pub(super) fn retry_author(&self) -> String {
+        self.confirmed_retry.as_ref().map_or_else(current_person, |confirmed| confirmed.by.clone())
+    }
+
     /// The rows that a call sends, of those that are left.
     ///
     /// # Errors

@@ -68,7 +68,9 @@ pub use guard::{
 };
 pub use held_run::{Cancellation, CancelledRun, HeldRun, ReleasedRun, cancel_run, stop_run};
 pub use inputs::{Inputs, read_api_key};
-pub use launch::{EndedRun, Launch, NothingLeft, RetryScope, Round, RunOutcome, RunRequest, SelectionNotes};
+pub use launch::{
+    ConfirmedRetry, EndedRun, Launch, NothingLeft, RetryScope, Round, RunOutcome, RunRequest, SelectionNotes,
+};
 pub use ledger_health::{CheckedLedger, LedgerProblem, check_ledger, unfamiliar_ledger_warning};
 pub use list::{CampaignList, ListSurvey, RestOfRun, Sample, survey_list};
 pub use occurrence::{
@@ -101,12 +103,14 @@ pub use resolve::{DoubtDecision, Resolution, ResolvedRun, RowChoice, current_per
 pub use restore::{BackupRefusal, RestoredLedger, accept_restored_ledger};
 pub use results::{ProtectedFiles, StaleResults, update_results_until};
 pub use resume::open_copies;
-pub use retry_rows::{RetriedError, SkippedRetries};
+pub use retry_rows::{RetriedError, RetryPreview, SkippedRetries, preview_retry, send_ordered_retry};
 pub use schedule::{
     ScheduleActivation, ScheduleChange, ScheduleOrder, ScheduleStatus, ScheduleView, apply_schedule_order,
     load_active_campaign, load_schedule_views,
 };
 pub use single::{ConfirmedSingle, EndedSingle, INTAKE_TIMEOUT, SingleMessage, SingleOperation};
 pub use status_polling::{Polling, poll_run, wants_receipts};
-pub use test_messages::{AdmittedTests, TestMessage, TestOrder, load_test_message};
+pub use test_messages::{
+    AdmittedTests, OrderedTest, TestMessage, TestOrder, load_test_message, preview_ordered_test, send_ordered_test,
+};
 pub use worker::{Worker, WorkerEvent, WorkerObserver};

@@ -6,24 +6,36 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use roaring::RoaringBitmap;
+use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::find::reload_run;
+use super::find::{reload_run, require_campaign_file};
 use super::guard::{GuardedNumbers, find_cancelled_recipients, find_sent_rows};
 use super::held_run::cancelled_error;
-use super::launch::{Preparation, RetryScope, RunToSend, SelectionNotes, Session};
+use super::launch::{
+    ConfirmedRetry, Launch, Preparation, RetryScope, RunOutcome, RunRequest, RunToSend, SelectionNotes, Session,
+};
+use super::occurrence::{find_occurrence, load_occurrence};
 use super::plan::check_profile;
+use super::ports::ConsentInAdvance;
 use super::profiles::{REQUEST_TIMEOUT, refuse_other_reach};
 use super::resume::RestToConfirm;
-use super::{CampaignList, Connection, Error, RetryRefusal, RunEvent, current_person, find_opted_out};
+use super::{
+    Adapters, CampaignList, Connection, Error, Inputs, ProtectedFiles, RetryRefusal, RunEvent, find_opted_out,
+    run_blocking,
+};
 use campaign_core::domain::{ConsentVerdict, OperationOutcome, Phone, Row, Status};
 use campaign_core::failpoint;
 use campaign_engine::check::SurveyExclusions;
-use campaign_engine::delivery::{ChainLifetimes, ConfirmedStatus, PendingMessage, SingleKind, Snapshot, StatusPoller};
+use campaign_engine::check::online::Cost;
+use campaign_engine::delivery::{
+    ChainLifetimes, ConfirmedStatus, Interrupt, PendingMessage, SingleKind, Snapshot, StatusPoller,
+};
 use campaign_ledger::{
     Attempt, Author, EnvelopeReader, NumberFilter, NumberSet, Ownership, ReceiptReader, RetriedRow, RetryOrder,
     RowChange, RowState, RowUpdate, Run, RunActivity, RunFilter, RunId, RunProgress,
 };
+use campaign_manifest::CampaignDay;
 
 /// The time for all inquiries before a retry.
 const INQUIRIES_TIMEOUT: Duration = Duration::from_secs(3_600);
@@ -102,6 +114,91 @@ pub struct SkippedRetries {
     pub guarded: u64,
 }
 
+/// The rows of a retry, the state of their run, and how many rows are not retried.
+struct RetriedRows {
+    rows: Vec<RefusedRow>,
+    snapshot: Snapshot,
+    skipped: SkippedRetries,
+}
+
+/// The rows that a retry on the dashboard sends: those of `campaign retry` without options.
+const ORDERED_STATES: [RowState; 2] = [RowState::Rejected, RowState::NotSent];
+
+/// What a retry sends.
+#[derive(Debug)]
+pub struct RetryPreview {
+    /// The campaign with the run's list.
+    pub inputs: Arc<Inputs>,
+    /// The number of messages.
+    pub messages: u64,
+    /// Their errors, with the number of messages.
+    pub errors: Vec<RetriedError>,
+    /// The rows that are not retried.
+    pub skipped: SkippedRetries,
+    /// The highest cost of the messages, if the profile has prices.
+    pub cost: Option<Cost>,
+    /// Rows whose messages show what is sent.
+    pub samples: Vec<Row>,
+}
+
+/// What a retry of a run's rejected and unsent messages would send now. It sends nothing and takes no lock.
+///
+/// # Errors
+/// If the retry would be refused: by a guard of the command, or because the profile has an approval rule.
+pub async fn preview_retry(adapters: &Adapters, run: &Run) -> Result<RetryPreview, Error> {
+    let (launch, scope) = prepare_ordered_retry(adapters, run, RunRequest::default()).await?;
+    launch.preview_retry(adapters.clone(), &scope).await
+}
+
+/// Retries a run's rejected and unsent messages as a person confirmed. It passes every guard of the command, and ends
+/// when all messages are sent.
+///
+/// # Errors
+/// If nothing was sent, or a second signal came.
+pub async fn send_ordered_retry(
+    adapters: Adapters,
+    run: &Run,
+    confirmed: ConfirmedRetry,
+    interrupt: watch::Receiver<Interrupt>,
+) -> Result<RunOutcome, Error> {
+    let request = RunRequest { confirmed_retry: Some(confirmed), ..RunRequest::default() };
+    let (launch, scope) = prepare_ordered_retry(&adapters, run, request).await?;
+    launch.retry(adapters, Arc::new(ConsentInAdvance), interrupt, scope).await
+}
+
+/// Loads the campaign of a run as `campaign retry` does.
+async fn prepare_ordered_retry(
+    adapters: &Adapters,
+    run: &Run,
+    request: RunRequest,
+) -> Result<(Launch, RetryScope), Error> {
+    let ledger = adapters.ledger.as_ref();
+    if SingleKind::from_run(run).is_some() {
+        return Err(Error::SingleRun { run: run.name() });
+    }
+    let occurrence = find_occurrence(ledger, run.key).await?;
+    let file = require_campaign_file(ledger, run).await?;
+    let (gateway, name) = (run.gateway.clone(), run.name());
+    let (adapters, now) = (adapters.clone(), (adapters.clock)());
+    let launch = run_blocking(move || {
+        let Adapters { state, profiles, .. } = &adapters;
+        let inputs = match &occurrence {
+            Some(occurrence) => load_occurrence(profiles, &file, Some(&gateway), occurrence)?,
+            None => Inputs::load(&file, Some(&gateway), profiles, CampaignDay::Of(now))?,
+        };
+        // Not even for few messages: a click must not replace a second person.
+        if inputs.destination.remote_profile().is_some_and(|profile| profile.approval.is_some()) {
+            return Err(RetryRefusal::NeedsApproval { run: name, gateway }.into());
+        }
+        let files = ProtectedFiles { state, profiles };
+        if let Some(finding) = files.check_results_target(&inputs) {
+            return Err(Error::Findings(vec![finding]));
+        }
+        Launch::prepare(Arc::new(inputs), request, files)
+    });
+    Ok((launch.await??, RetryScope { run: run.key, states: ORDERED_STATES.to_vec(), errors: Vec::new() }))
+}
+
 /// The status of a refusal after queueing or doubt.
 fn find_refusal_status(snapshot: &Snapshot, row: Row, envelope: u32) -> String {
     let about = snapshot.states.events().for_row(row).iter().rev().filter(|event| event.envelope == envelope);
@@ -120,52 +217,16 @@ impl Session {
         let runs = ledger.list_runs(RunFilter::for_campaign(&run.campaign)).await?;
         self.refuse_retry(&run, &runs)?;
         let lock = self.lock_for_run(&run).await?;
-        if let Some(changes) = self.find_changes(&run).await?.what {
-            let (run, file, gateway) = (run.name(), self.inputs().campaign.file.clone(), run.gateway.clone());
-            return Err(RetryRefusal::Changed { run, file, gateway, changes }.into());
-        }
-        let snapshot = Snapshot::load(ledger, &run, false).await?;
-        let refused =
-            self.find_refused_rows(&run, &snapshot).await?.into_iter().filter(|row| row.has_error(&scope.errors));
-        let (rows, others): (Vec<RefusedRow>, Vec<RefusedRow>) = refused.partition(|row| row.has_state(&scope.states));
-        let elsewhere = self.find_guarded_elsewhere(&run, &runs).await?;
-        let mut guarded = NumberSet::new(self.read_suppressed().await?, None);
-        guarded |= find_opted_out(ledger, self.inputs()).await?.numbers;
-        let without_consent = self.find_rows_without_consent(&run).await?;
-        // A row that an earlier retry skipped is never sent: it stays skipped in the ledger.
-        let skipped_before = snapshot.left_out.rows();
-        let is_guarded = |row: &RefusedRow| {
-            elsewhere.contains(row.row, row.phone)
-                || guarded.contains(row.phone)
-                || without_consent.contains(row.row.get())
-                || skipped_before.contains(row.row.get())
-        };
-        let (guarded, rows): (Vec<RefusedRow>, Vec<RefusedRow>) = rows.into_iter().partition(is_guarded);
-        let mut skipped = SkippedRetries { guarded: guarded.len() as u64, ..SkippedRetries::default() };
-        if let Some(profile) = self.inputs().destination.profile() {
-            refuse_other_reach(&run, profile)?;
-            check_profile(&self.adapters, profile).await?;
-        }
-        let (rows, snapshot) = self.remove_delivered(&run, snapshot, rows, &mut skipped).await?;
-        let (number, unconfirmed) = (rows.len() as u64, skipped.unconfirmed);
-        let said = self.launch.request.accept_duplicates;
-        if unconfirmed > 0 && (number == 0 || said.is_some_and(|said| said != number)) {
-            return Err(RetryRefusal::Unconfirmed { run: run.name(), rows: unconfirmed, said }.into());
-        }
-        if number == 0 {
-            let failed = others.iter().filter(|row| row.state == RowState::Failed).count() as u64;
-            let error = (!scope.errors.is_empty()).then(|| scope.errors.join("` or `"));
-            return Err(RetryRefusal::Nothing { run: run.name(), failed, error, skipped }.into());
-        }
-        self.refuse_restored_retry(&run, number).await?;
-        self.refuse_unapproved_retry(&run, number).await?;
-        let (planned, errors) = (scope.clone(), count_errors(&rows));
+        let RetriedRows { rows, snapshot, skipped } = self.select_retried_rows(&run, &runs, scope).await?;
+        let (number, errors) = (rows.len() as u64, count_errors(&rows));
+        let unconfirmed = skipped.unconfirmed;
+        self.refuse_unconfirmed_number(&run, number)?;
         (self.adapters.observer)(RunEvent::RetryPlanned {
             run: run.name(),
             rows: number,
             skipped,
             errors,
-            scope: planned,
+            scope: scope.clone(),
         });
         if let Some(profile) = self.inputs().destination.remote_profile() {
             let again: RoaringBitmap = rows.iter().map(|refused| refused.row.get()).collect();
@@ -187,7 +248,7 @@ impl Session {
                 .iter()
                 .map(|refused| RetriedRow { row: refused.row, envelope: refused.attempt.envelope })
                 .collect(),
-            by: Author::Person(current_person()),
+            by: Author::Person(self.launch.request.retry_author()),
             random: rand::random(),
         };
         if ledger.update_rows(lease, RowUpdate::Retry(order)).await? == Ownership::Lost {
@@ -200,6 +261,82 @@ impl Session {
         let notes = SelectionNotes { unconfirmed, ..SelectionNotes::default() };
         let limit = self.launch.request.limit;
         Ok(Preparation::Send(Box::new(RunToSend { limit, is_retry: true, notes, ..RunToSend::new(run, lock) })))
+    }
+
+    /// The rows of a run that a retry sends, after every check that needs no confirmation.
+    async fn select_retried_rows(&self, run: &Run, runs: &[Run], scope: &RetryScope) -> Result<RetriedRows, Error> {
+        let ledger = self.adapters.ledger.as_ref();
+        if let Some(changes) = self.find_changes(run).await?.what {
+            let (run, file, gateway) = (run.name(), self.inputs().campaign.file.clone(), run.gateway.clone());
+            return Err(RetryRefusal::Changed { run, file, gateway, changes }.into());
+        }
+        let snapshot = Snapshot::load(ledger, run, false).await?;
+        let refused =
+            self.find_refused_rows(run, &snapshot).await?.into_iter().filter(|row| row.has_error(&scope.errors));
+        let (rows, others): (Vec<RefusedRow>, Vec<RefusedRow>) = refused.partition(|row| row.has_state(&scope.states));
+        let elsewhere = self.find_guarded_elsewhere(run, runs).await?;
+        let mut guarded = NumberSet::new(self.read_suppressed().await?, None);
+        guarded |= find_opted_out(ledger, self.inputs()).await?.numbers;
+        let without_consent = self.find_rows_without_consent(run).await?;
+        // A row that an earlier retry skipped is never sent: it stays skipped in the ledger.
+        let skipped_before = snapshot.left_out.rows();
+        let is_guarded = |row: &RefusedRow| {
+            elsewhere.contains(row.row, row.phone)
+                || guarded.contains(row.phone)
+                || without_consent.contains(row.row.get())
+                || skipped_before.contains(row.row.get())
+        };
+        let (guarded, rows): (Vec<RefusedRow>, Vec<RefusedRow>) = rows.into_iter().partition(is_guarded);
+        let mut skipped = SkippedRetries { guarded: guarded.len() as u64, ..SkippedRetries::default() };
+        if let Some(profile) = self.inputs().destination.profile() {
+            refuse_other_reach(run, profile)?;
+            check_profile(&self.adapters, profile).await?;
+        }
+        let (rows, snapshot) = self.remove_delivered(run, snapshot, rows, &mut skipped).await?;
+        let (number, unconfirmed) = (rows.len() as u64, skipped.unconfirmed);
+        let said = self.launch.request.accept_duplicates;
+        if unconfirmed > 0 && (number == 0 || said.is_some_and(|said| said != number)) {
+            return Err(RetryRefusal::Unconfirmed { run: run.name(), rows: unconfirmed, said }.into());
+        }
+        if number == 0 {
+            let failed = others.iter().filter(|row| row.state == RowState::Failed).count() as u64;
+            let error = (!scope.errors.is_empty()).then(|| scope.errors.join("` or `"));
+            return Err(RetryRefusal::Nothing { run: run.name(), failed, error, skipped }.into());
+        }
+        self.refuse_restored_retry(run, number).await?;
+        self.refuse_unapproved_retry(run, number).await?;
+        Ok(RetriedRows { rows, snapshot, skipped })
+    }
+
+    /// What a retry sends, without a lock.
+    pub(super) async fn preview_retry(&self, scope: &RetryScope) -> Result<RetryPreview, Error> {
+        let ledger = self.adapters.ledger.as_ref();
+        let run = reload_run(ledger, scope.run).await?;
+        let runs = ledger.list_runs(RunFilter::for_campaign(&run.campaign)).await?;
+        self.refuse_retry(&run, &runs)?;
+        let RetriedRows { rows, skipped, .. } = self.select_retried_rows(&run, &runs, scope).await?;
+        let again: RoaringBitmap = rows.iter().map(|refused| refused.row.get()).collect();
+        let rest = self.survey_rest(&run, |_| Ok(again)).await?;
+        let priced = self.inputs().destination.profile().filter(|profile| !profile.prices.is_empty());
+        let cost = priced.map(|profile| self.compute_rest_cost(profile, &rest));
+        Ok(RetryPreview {
+            messages: rows.len() as u64,
+            errors: count_errors(&rows),
+            skipped,
+            cost,
+            samples: rest.samples.iter().map(|sample| sample.row).collect(),
+            inputs: rest.inputs,
+        })
+    }
+
+    /// Refuses a retry of another number of messages than a person confirmed.
+    fn refuse_unconfirmed_number(&self, run: &Run, number: u64) -> Result<(), Error> {
+        match &self.launch.request.confirmed_retry {
+            Some(confirmed) if confirmed.messages != number => {
+                Err(RetryRefusal::OtherNumber { run: run.name(), confirmed: confirmed.messages, number }.into())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Asks the gateway about rows with a fallback. Returns the rows that can be retried and a fresh snapshot of the run; counts

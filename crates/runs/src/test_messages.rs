@@ -6,19 +6,25 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tokio::sync::watch;
+
+use super::find::require_campaign_file;
 use super::plan::find_test_approval;
 use super::policy::{PolicyRefusal, build_hours, find_suppressed, refuse_closed_window, test_hours};
-use super::ports::confirm;
+use super::ports::{ConsentInAdvance, confirm};
 use super::recipient_consent::refuse_tests_without_consent;
 use super::{
-    Adapters, ConfirmedSingle, Consent, Error, Inputs, ListSurvey, PlanRefusal, Proposal, RunObserver, SingleOperation,
-    run_blocking, survey_list,
+    Adapters, ConfirmedSingle, Consent, ConsentRefusal, EndedSingle, Error, Inputs, ListSurvey, PlanRefusal, Proposal,
+    RunObserver, SingleOperation, run_blocking, survey_list,
 };
 use campaign_core::domain::{MessageContent, ParseRowsError, Phone, Row, RowSet};
-use campaign_engine::delivery::SingleKind;
+use campaign_engine::delivery::{Interrupt, SingleKind};
 use campaign_engine::report::{RowPreview, preview_rows};
-use campaign_ledger::{Approval, CampaignLock, ExcludedRows, Ledger, NumberFilter, NumberSet, RowState, RunFilter};
-use campaign_manifest::{CampaignBrief, Profile};
+use campaign_gateway::BoxFuture;
+use campaign_ledger::{
+    Approval, CampaignLock, ExcludedRows, Ledger, NumberFilter, NumberSet, RowState, Run, RunFilter,
+};
+use campaign_manifest::{CampaignBrief, CampaignDay, Profile};
 
 /// The message of a row.
 #[derive(Debug)]
@@ -210,6 +216,75 @@ impl TestOrder<'_> {
         let Some(PolicyRefusal::OutsideWindow { opens }) = closed else { return Ok(false) };
         confirm(outside, Proposal::OutsideWindow { opens: opens.as_ref() }).await?;
         Ok(true)
+    }
+}
+
+/// A test message that a person orders on the dashboard.
+#[derive(Clone, Debug)]
+pub struct OrderedTest {
+    /// The row; the first one that would be sent without one.
+    pub row: Option<u32>,
+    /// The recipients, each once.
+    pub recipients: Vec<Phone>,
+}
+
+/// The campaign of a run as its file says now, and the row whose message a test sends.
+///
+/// # Errors
+/// If the inputs are wrong, or the row has no message.
+pub async fn preview_ordered_test(
+    adapters: &Adapters,
+    run: &Run,
+    row: Option<u32>,
+) -> Result<(Arc<Inputs>, TestMessage), Error> {
+    if SingleKind::from_run(run).is_some() {
+        return Err(Error::SingleRun { run: run.name() });
+    }
+    let file = require_campaign_file(adapters.ledger.as_ref(), run).await?;
+    let (gateway, profiles, now) = (run.gateway.clone(), adapters.profiles.clone(), (adapters.clock)());
+    let load = move || Inputs::load(&file, Some(&gateway), &profiles, CampaignDay::Of(now));
+    let inputs = Arc::new(run_blocking(load).await??);
+    let message = load_test_message(&inputs, row, Some(adapters.ledger.as_ref()), &adapters.observer).await?;
+    Ok((inputs, message))
+}
+
+/// Sends a test as `campaign test` does. The caller checked that its recipients are permitted. A message outside of the
+/// window is refused. After a failure that stops a test, the others are not sent.
+///
+/// # Errors
+/// If nothing was sent, or the ledger cannot be written.
+pub async fn send_ordered_test(
+    adapters: Adapters,
+    run: &Run,
+    OrderedTest { row, recipients }: OrderedTest,
+    interrupt: watch::Receiver<Interrupt>,
+) -> Result<Vec<EndedSingle>, Error> {
+    let (inputs, message) = preview_ordered_test(&adapters, run, row).await?;
+    let order = TestOrder { inputs: &inputs, message: &message, phones: &recipients };
+    let mut admitted = order.admit_all(adapters, &TestsInAdvance, &ConsentInAdvance).await?;
+    let mut ended = Vec::new();
+    for test in std::mem::take(&mut admitted.tests) {
+        let sent = test.send(interrupt.clone()).await?;
+        let stops = sent.stop.is_some();
+        ended.push(sent);
+        if stops {
+            break;
+        }
+    }
+    Ok(ended)
+}
+
+/// The consent of a person who ordered a test on a page that showed it.
+struct TestsInAdvance;
+
+impl Consent for TestsInAdvance {
+    fn can_confirm(&self) -> bool {
+        true
+    }
+
+    fn ask<'a>(&'a self, proposal: Proposal<'a>) -> BoxFuture<'a, Result<(), ConsentRefusal>> {
+        let covered = matches!(proposal, Proposal::Single { operation: SingleKind::Test, .. });
+        Box::pin(async move { if covered { Ok(()) } else { Err(ConsentRefusal::NoTerminal) } })
     }
 }
 

@@ -100,7 +100,8 @@ export async function setUp() {
   write("stopped", 12);
   writeFileSync("weekly.yaml", readFileSync("slow.yaml", "utf8") + 'timezone: Europe/Kyiv\nschedule: { every: "Mon 10:00" }\n');
   campaign("schedule", "add", "weekly.yaml", "-y");
-  const server = await serve("serve");
+  writeFileSync("testers.csv", "phone\n+380671234567\n+380671234568\n");
+  const server = await serve("serve", "--test-to", "testers.csv");
   return { url: server.url, origin: new URL(server.url).origin };
 }
 

@@ -215,6 +215,8 @@ try {
     ["message", "/runs/autumn@1/rows/2"],
     ["campaign", "/runs/autumn@1/campaign"],
     ["messages", "/runs/autumn@1/preview"],
+    ["retry", "/runs/autumn@1/retry"],
+    ["test", "/runs/autumn@1/test?row=2"],
   ]) {
     const response = await open(page, origin + path);
     check(response.status() === 200, `${path} is answered with ${response.status()}`);

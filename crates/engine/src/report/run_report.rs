@@ -23,6 +23,9 @@ pub struct RunReport {
     /// The budget that is left for all runs of its edition, if this is the last run. `None` for other runs, without a
     /// budget, or if the figures are unknown.
     pub budget_left: Option<Amount>,
+    /// Recipients who opted out because of it, if its figures were requested. `None` for a rehearsal, which opts no one
+    /// out.
+    pub opted_out: Option<u64>,
 }
 
 impl RunReport {
@@ -71,7 +74,11 @@ impl RunReport {
             Some(figures) if whole => load_budget_left(ledger, &view.run, figures).await?,
             _ => None,
         };
-        Ok(Self { view, figures, approvals, senders, budget_left })
+        let opted_out = match whole && view.run.live {
+            true => Some(ledger.count_opt_outs_from(&view.run.name()).await?),
+            false => None,
+        };
+        Ok(Self { view, figures, approvals, senders, budget_left, opted_out })
     }
 
     /// The run's messages by channel. `None` if the figures are unknown or the run has no receipts.
@@ -115,6 +122,9 @@ impl RunReport {
         object["figures"] = self.figures.as_ref().map(RunFigures::to_json).into();
         if let Some(left) = self.budget_left.filter(|_| !object["figures"]["money"].is_null()) {
             object["figures"]["money"]["budget_left"] = json!(left.trim_decimals());
+        }
+        if let Some(opted_out) = self.opted_out.filter(|_| self.figures.is_some()) {
+            object["figures"]["opted_out"] = opted_out.into();
         }
         object
     }

@@ -266,6 +266,28 @@ pub enum RetryRefusal {
         /// The number of duplicates that were accepted.
         said: Option<u64>,
     },
+    /// The number of messages changed since a person confirmed it.
+    #[error(
+        "{run}: {} would be sent again, not {}; nothing was sent",
+        format_count(*.number, "message"),
+        format_thousands(*.confirmed)
+    )]
+    OtherNumber {
+        /// The run.
+        run: String,
+        /// The confirmed number.
+        confirmed: u64,
+        /// The number now.
+        number: u64,
+    },
+    /// The profile has an approval rule, which a single person on the dashboard cannot fulfil.
+    #[error("the gateway profile `{gateway}` has an approval rule, so {run} cannot be retried on the dashboard")]
+    NeedsApproval {
+        /// The run.
+        run: String,
+        /// The profile.
+        gateway: String,
+    },
 }
 
 fn describe_nothing(run: &str, failed: u64, error: Option<&str>, skipped: SkippedRetries) -> String {

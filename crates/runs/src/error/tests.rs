@@ -107,6 +107,8 @@ fn refusal_errors() -> Vec<Error> {
         unanswered(FailureCause::Unclear),
         Error::Retry(RetryRefusal::Unfinished { run: run(), file: campaign_file(), gateway: gateway() }),
         Error::Retry(RetryRefusal::Replaced { run: run() }),
+        Error::Retry(RetryRefusal::OtherNumber { run: run(), confirmed: 2, number: 3 }),
+        Error::Retry(RetryRefusal::NeedsApproval { run: run(), gateway: gateway() }),
         Error::Retry(RetryRefusal::Changed { run: run(), file: campaign_file(), gateway: gateway(), changes: list() }),
         Error::Retry(RetryRefusal::Nothing { run: run(), failed: 2, error: Some("No route".to_owned()), skipped }),
         Error::Retry(RetryRefusal::Unconfirmed { run: run(), rows: 3, said: Some(2) }),

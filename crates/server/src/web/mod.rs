@@ -28,7 +28,7 @@ pub mod words;
 pub use api::{TokenFile, routes as api};
 pub use cache::RunListCache;
 pub use monitoring::{Health, MetricsSource, health_routes as health, metrics_routes as metrics};
-pub use pages::{LINK_LIFETIME, Pages, SignInEntry, Visitors, is_name, routes as pages};
+pub use pages::{LINK_LIFETIME, Pages, SignInEntry, TestNumbers, Visitors, is_name, routes as pages};
 
 use std::sync::Arc;
 

@@ -276,6 +276,19 @@ impl FirstMessages {
     ) -> Result<Self, Error> {
         Ok(Self { messages: collect_run_messages(&mut prepared, brief, &row.into(), 1, unmasked)? })
     }
+
+    /// Reads the messages of these rows.
+    ///
+    /// # Errors
+    /// If the list is damaged.
+    pub fn read_rows<R: Read>(
+        brief: &CampaignBrief,
+        mut prepared: CompiledCampaign<R>,
+        rows: &RowSet,
+        unmasked: bool,
+    ) -> Result<Self, Error> {
+        Ok(Self { messages: collect_run_messages(&mut prepared, brief, rows, usize::MAX, unmasked)? })
+    }
 }
 
 /// Renders the page.

@@ -15,7 +15,7 @@ use crate::web::run_page::sample_with_text;
 use crate::web::words::PageLanguage;
 
 /// The templates of served pages.
-const PAGES: [&str; 19] = [
+const PAGES: [&str; 21] = [
     "pages/sign_in_unavailable.html",
     "pages/sign_in_required.html",
     "pages/signed_in.html",
@@ -30,6 +30,8 @@ const PAGES: [&str; 19] = [
     "pages/variants.html",
     "pages/confirm.html",
     "pages/run.html",
+    "pages/retry.html",
+    "pages/test.html",
     "pages/rows.html",
     "pages/message.html",
     "pages/campaign.html",
@@ -45,7 +47,7 @@ fn sample_view(template: &str, cell: &str) -> Json {
     ]);
     let run = json!({
         "name": cell, "campaign": "sale", "has_variants": true, "path": "/runs/sale@1", "sending": false,
-        "stopping": false, "rehearsal": false, "rows": 100_000, "parts": 2, "counts": counts, "in_part": 1, "doubt": 3, "has_rows": true,
+        "stopping": false, "rehearsal": false, "rows": 100_000, "parts": 2, "counts": counts, "in_part": 1, "doubt": 3, "has_rows": true, "retriable": 4,
         "gateway": cell, "began": cell, "ended": cell, "took": cell,
     });
     let share = json!({ "rows": 2, "text": "66.7 %", "length": "66.7%" });
@@ -66,7 +68,7 @@ fn sample_view(template: &str, cell: &str) -> Json {
         "numbers": { "shown": false, "path": "/runs/sale@1/rows?numbers=shown" },
         "row": 2, "to": cell, "skip_reason": cell, "doubt": 1,
         "entries": [{ "at": cell, "what": cell, "text": cell }],
-        "file": cell, "current": cell, "frozen": cell, "day": cell, "check_slow": false, "name": cell,
+        "tests": true, "file": cell, "current": cell, "frozen": cell, "day": cell, "check_slow": false, "name": cell,
         "texts": [{ "name": cell, "text": cell }], "findings": files_view(cell)["findings"],
     });
     let filters = json!({
@@ -116,6 +118,17 @@ fn sample_view(template: &str, cell: &str) -> Json {
         },
         "variants": { "variants": [{ "name": cell, "path": "/runs/sale@1/rows?variant=a", "sent": 2, "delivered": {
             "rows": 1, "text": cell, "interval": cell, "from": "9.5%", "length": "81.0%" }, "read": null, "failed": 1 }] },
+        "retry": {
+            "messages": 4, "gateway": cell, "channels": cell, "cost": cell, "others": 2,
+            "reasons": [{ "state": "rejected", "text": cell, "rows": 2 }, { "state": "not_sent", "text": "", "rows": 1 }],
+            "lasting": 2, "guarded": 3, "samples": { "messages": files_view(cell)["messages"] },
+        },
+        "test": {
+            "campaign": cell, "gateway": cell, "row": 2,
+            "message": { "messages": files_view(cell)["messages"] },
+            "recipients": [{ "field": "to-ab12", "to": cell }, { "field": "to-cd34", "to": cell }],
+            "numbers": { "shown": false, "path": "/runs/sale@1/test?numbers=shown" },
+        },
         "confirm": {
             "heading": cell, "subject": cell, "effects": [cell, cell], "action": "/runs/sale@1/resolve",
             "fields": [{ "name": "decision", "value": cell }], "typed": 4, "reason": true, "button": cell, "danger": true,
@@ -149,7 +162,9 @@ fn render_sample(language: PageLanguage, template: &str, cell: &str) -> String {
     view["first"] = view["message"].clone();
     match template {
         // Here, `run` is the name of a run; elsewhere it is an object.
-        "pages/message.html" | "pages/campaign.html" => view["run"] = cell.into(),
+        "pages/message.html" | "pages/campaign.html" | "pages/retry.html" | "pages/test.html" => {
+            view["run"] = cell.into()
+        }
         "pages/run_preview.html" => {
             view["run"] = cell.into();
             view["messages"] = files_view(cell)["messages"].clone();

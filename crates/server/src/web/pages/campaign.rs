@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::page_error::PageError;
 use super::request::{PageRequest, encode_path_segment};
 use super::rows::NumbersLink;
+use super::test::offers_test;
 use crate::web::files::{FirstMessages, MessageSelection, PreviewPage, PreviewView, build_preview_view};
 use crate::web::html::FindingView;
 use campaign_core::calendar::Occurrence;
@@ -44,6 +45,8 @@ struct CampaignPageView {
     findings: Vec<FindingView>,
     /// Whether the check takes too long.
     check_slow: bool,
+    /// Whether a test can be sent from the page.
+    tests: bool,
 }
 
 #[derive(Serialize)]
@@ -78,6 +81,7 @@ async fn build_view(request: &mut PageRequest, name: &str) -> Result<CampaignPag
         texts: texts.unwrap_or_default().into_iter().map(|(name, text)| IncludedText { name, text }).collect(),
         day,
         file: file.map(|file| file.display().to_string()),
+        tests: offers_test(request, &run) && current.is_some(),
         current,
         findings: findings.iter().filter(|_| file_exists).map(FindingView::from_finding).collect(),
         check_slow,

@@ -218,12 +218,12 @@ pub(super) fn parse_phone(typed: &str) -> Result<Phone, PageError> {
 }
 
 /// The number that the user typed to confirm an action.
-fn typed_count(fields: &FormFields) -> Option<u64> {
+pub(super) fn typed_count(fields: &FormFields) -> Option<u64> {
     fields.get("count").and_then(|count| count.replace([' ', '\u{a0}', '\u{202f}'], "").parse().ok())
 }
 
 /// The record of a new order by the visitor.
-fn begin_order(request: &PageRequest, order: &str, of: String) -> OrderRecord {
+pub(super) fn begin_order(request: &PageRequest, order: &str, of: String) -> OrderRecord {
     OrderRecord::new(request.pages.now(), request.visitor.name.clone(), order, of)
 }
 
@@ -231,7 +231,7 @@ fn begin_order(request: &PageRequest, order: &str, of: String) -> OrderRecord {
 /// before it shuts down.
 ///
 /// `nothing_to_do` returns the reason if the order changed nothing.
-async fn execute_order<T: Send + 'static>(
+pub(super) async fn execute_order<T: Send + 'static>(
     request: &PageRequest,
     order: OrderRecord,
     work: impl Future<Output = Result<T, campaign_runs::Error>> + Send + 'static,

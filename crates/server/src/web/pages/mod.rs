@@ -9,7 +9,7 @@
 //! - `search`: finds runs, messages and campaigns from every page;
 //! - `caches`: cached readings of the ledger;
 //! - `confirm`: pages that say what an action does; `decisions`: actions, each by the rules of its command, and their
-//!   log.
+//!   log; `retry`: the preview and the order of a retry; `test`: test messages to the numbers of a file.
 //!
 //! A page cannot do more than a command can. It never approves anything and never fetches a list from elsewhere.
 
@@ -24,12 +24,14 @@ mod opt_outs;
 mod overview;
 mod page_error;
 mod request;
+mod retry;
 mod rows;
 mod run;
 mod runs;
 mod schedules;
 mod search;
 mod sign_in;
+mod test;
 mod variants;
 
 use std::sync::Arc;
@@ -47,13 +49,17 @@ use super::RunListCache;
 use crate::web::html::{ASSETS, Asset};
 use activity::ActivityCache;
 use caches::{CampaignTraitsCache, ListedFiguresCache, RowIndexCache, RunWatcher};
+use campaign_engine::delivery::Interrupt;
 use campaign_runs::Adapters;
 use decisions::OrderLog;
 use opt_outs::OptOutCache;
 use request::PageRequest;
 
 pub use sign_in::{LINK_LIFETIME, SignInEntry, Visitors, is_name};
+pub use test::TestNumbers;
 
+/// The number of the signal that ends a server.
+const TERMINATED: u8 = 15;
 /// The largest number of live pages. Other pages show changes only after a reload.
 const MAX_LIVE_PAGES: usize = 128;
 
@@ -69,6 +75,8 @@ pub struct Pages {
     figures: ListedFiguresCache,
     activity: ActivityCache,
     opt_outs: OptOutCache,
+    /// The numbers that may get test messages.
+    test_numbers: TestNumbers,
     /// The origin of the server behind a proxy.
     published: Option<String>,
     /// Permits for live pages.
@@ -79,13 +87,20 @@ pub struct Pages {
     exporting: Mutex<()>,
     /// Actions in progress.
     actions: TaskTracker,
+    /// The interrupt of retries that this server sends.
+    sending: watch::Sender<Interrupt>,
     closing: watch::Sender<bool>,
 }
 
 impl Pages {
     /// Pages for a server; `published` is its origin behind a proxy.
     #[must_use]
-    pub fn new(adapters: Adapters, run_list: Arc<RunListCache>, published: Option<String>) -> Arc<Self> {
+    pub fn new(
+        adapters: Adapters,
+        run_list: Arc<RunListCache>,
+        published: Option<String>,
+        test_numbers: TestNumbers,
+    ) -> Arc<Self> {
         Arc::new(Self {
             visitors: Visitors::in_state_folder(&adapters.state),
             orders: OrderLog::in_state_folder(&adapters.state),
@@ -99,16 +114,19 @@ impl Pages {
             checking: Mutex::default(),
             exporting: Mutex::default(),
             actions: TaskTracker::new(),
+            sending: watch::Sender::new(Interrupt::None),
             closing: watch::Sender::new(false),
             adapters,
             run_list,
+            test_numbers,
             published,
         })
     }
 
-    /// Ends live pages and waits for actions in progress.
+    /// Ends live pages, stops retries after their messages in flight, and waits for actions in progress.
     pub async fn close(&self) {
         self.closing.send_replace(true);
+        self.sending.send_replace(Interrupt::Graceful(TERMINATED));
         self.actions.close();
         self.actions.wait().await;
     }
@@ -135,6 +153,8 @@ pub fn routes(pages: Arc<Pages>) -> Router {
         .route("/runs/{run}/preview", get(campaign::show_run_preview))
         .route("/runs/{run}/stop", get(confirm::confirm_stop).post(decisions::stop_run))
         .route("/runs/{run}/resolve", get(confirm::confirm_resolve).post(decisions::resolve_rows))
+        .route("/runs/{run}/test", get(test::confirm_test).post(test::send_test))
+        .route("/runs/{run}/retry", get(retry::confirm_retry).post(retry::retry_run))
         .route("/runs/{run}/reconcile", get(confirm::confirm_reconcile).post(decisions::reconcile_run))
         .route("/schedules", get(schedules::show_schedules))
         .route("/schedules/{name}/preview", get(campaign::show_schedule_preview))

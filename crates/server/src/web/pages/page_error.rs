@@ -9,7 +9,7 @@ use crate::web::html::TemplateError;
 use crate::web::words::{PageLanguage, PageWords};
 use campaign_engine::report::ResultsError;
 use campaign_ledger::LedgerError;
-use campaign_runs::{DecisionRefusal, Error};
+use campaign_runs::{DecisionRefusal, Error, RetryRefusal};
 
 /// Why a page or an action failed.
 #[derive(Debug)]
@@ -43,6 +43,12 @@ pub(super) enum InvalidInput {
         /// The number of entries that the removal affects.
         entries: u64,
     },
+    /// The typed number of messages is missing or is no number.
+    Messages,
+    /// No recipient was chosen.
+    Recipients,
+    /// The row is no number.
+    Row,
     /// No decision was chosen.
     Decision,
     /// The search term is invalid.
@@ -85,6 +91,15 @@ impl PageError {
             Self::InvalidInput(InvalidInput::Entries { entries }) => {
                 with_status(StatusCode::UNPROCESSABLE_ENTITY, &words.count("pages.invalid-entries", entries, &[]))
             }
+            Self::InvalidInput(InvalidInput::Messages) => {
+                with_status(StatusCode::UNPROCESSABLE_ENTITY, words.say("retry.no-count"))
+            }
+            Self::InvalidInput(InvalidInput::Recipients) => {
+                with_status(StatusCode::UNPROCESSABLE_ENTITY, words.say("test.no-recipient"))
+            }
+            Self::InvalidInput(InvalidInput::Row) => {
+                with_status(StatusCode::UNPROCESSABLE_ENTITY, words.say("test.no-row"))
+            }
             Self::InvalidInput(InvalidInput::Decision) => {
                 with_status(StatusCode::UNPROCESSABLE_ENTITY, words.say("pages.invalid-decision"))
             }
@@ -113,6 +128,10 @@ impl PageError {
 /// Translates some refusals of `runs`; `None` for all other errors.
 fn translate_error(words: &PageWords, error: &Error) -> Option<String> {
     match error {
+        Error::Retry(RetryRefusal::OtherNumber { number, .. }) => Some(words.count("retry.other-count", *number, &[])),
+        Error::Retry(RetryRefusal::NeedsApproval { gateway, .. }) => {
+            Some(words.say_with("retry.approval", &[("gateway", gateway)]))
+        }
         Error::BusyRun { .. } => Some(words.say("pages.busy").to_owned()),
         Error::Decision(DecisionRefusal::Nothing { .. }) => Some(words.say("pages.no-doubt").to_owned()),
         Error::Decision(DecisionRefusal::DuplicatesNotAccepted { rows, .. }) => {

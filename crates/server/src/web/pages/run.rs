@@ -23,6 +23,8 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 use super::caches::RunReading;
 use super::page_error::PageError;
 use super::request::{PageRequest, encode_path_segment};
+use super::retry::count_retriable;
+use super::test::offers_test;
 use crate::web::files::FirstMessages;
 use crate::web::run_page::{self, RunPagePart, RunPageView};
 use crate::web::words::PageLanguage;
@@ -36,8 +38,12 @@ const MAX_EAGER_ROWS: u64 = 100_000;
 const MESSAGE_TIMEOUT: Duration = Duration::from_millis(150);
 
 /// The parts of the page that depend on the visitor: the name of each, and its template.
-const VISITOR_PARTS: [(&str, &str); 3] =
-    [("standing", "pages/part_status.html"), ("counts", "pages/part_counts.html"), ("doubt", "pages/part_doubt.html")];
+const VISITOR_PARTS: [(&str, &str); 4] = [
+    ("standing", "pages/part_status.html"),
+    ("counts", "pages/part_counts.html"),
+    ("doubt", "pages/part_doubt.html"),
+    ("retry", "pages/part_retry.html"),
+];
 
 /// A run as its page shows it.
 #[derive(Clone, Debug, Serialize)]
@@ -63,6 +69,8 @@ struct RunSummaryView {
     doubt: u64,
     /// These rows by state.
     doubtful: Vec<StateCountView>,
+    /// The number of messages that can be retried here.
+    retriable: Option<u64>,
     /// Whether its rows can be shown, because they were not purged.
     has_rows: bool,
     gateway: String,
@@ -93,6 +101,8 @@ pub(super) struct RunPageContext {
     figures: RunPageView,
     /// The first message; `None` for long lists and without copies.
     first: Option<FirstMessages>,
+    /// Whether a test can be sent from the page.
+    tests: bool,
     /// The confirmation of the last action.
     done: Option<String>,
 }
@@ -177,6 +187,7 @@ pub(super) async fn show_run(mut request: PageRequest, Path(name): Path<String>)
             run: run_summary(&request, &reading),
             figures: figures_view(&request, &reading),
             first: load_first_message(&request, &reading.report.view.run).await,
+            tests: offers_test(&request, &reading.report.view.run),
             done: done_message(&request),
         })
     };
@@ -215,6 +226,7 @@ fn run_summary(request: &PageRequest, reading: &RunReading) -> RunSummaryView {
         parts: *parts,
         parts_at_least: reading.report.has_unreported_parts(),
         doubt: count_doubtful(by_state),
+        retriable: count_retriable(&reading.report.view),
         doubtful: state_counts(&path, by_state).into_iter().filter(StateCountView::is_doubtful).collect(),
         counts: state_counts(&path, by_state),
         in_part: reading.report.count_partial(),

@@ -233,6 +233,12 @@ impl RunPage<'_> {
             number(words.say("run.in-part"), self.report.count_partial()),
             number(words.say("run.no-status"), self.sum_states(&outcomes::WAITING_STATES)),
         ];
+        let [doubtful, others @ ..] = others;
+        numbers.extend(Some(doubtful).filter(|number| number.value > 0));
+        numbers.extend(self.report.opted_out.map(|opted_out| NumberView {
+            share: format_share(words, opted_out, answered),
+            ..number(words.say("run.opted-out"), opted_out)
+        }));
         numbers.extend(others.into_iter().filter(|number| number.value > 0));
         numbers.push(number(words.say("figure.rows"), self.run().recipients));
         let least = self.report.has_unreported_parts();

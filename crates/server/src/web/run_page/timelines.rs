@@ -131,7 +131,7 @@ impl RunPage<'_> {
         };
         Some(TimedView {
             chart: draw_stack(input, |number| words.format_number(number)),
-            step: words.format_span(u64::try_from(timeline.point_seconds()).unwrap_or_default()),
+            step: format_step(words, u64::try_from(timeline.point_seconds()).unwrap_or_default()),
             label: label.to_owned(),
             rows: timeline
                 .points()
@@ -286,4 +286,15 @@ pub(super) fn money_view(words: &PageWords, figures: &RunFigures, left: Option<A
         most: terms.and_then(|terms| terms.budget.recipients),
         messages: recipients,
     })
+}
+
+/// The time that a point of a chart covers, after "messages per".
+fn format_step(words: &PageWords, seconds: u64) -> String {
+    match seconds {
+        1 => words.say("unit.second").to_owned(),
+        60 => words.say("unit.minute").to_owned(),
+        3_600 => words.say("unit.hour").to_owned(),
+        86_400 => words.say("unit.day").to_owned(),
+        _ => words.format_span(seconds),
+    }
 }

@@ -38,6 +38,8 @@ fn word_kinds() -> BTreeMap<&'static str, Vec<String>> {
                 "suppress",
                 "unsuppress",
                 "reconcile",
+                "retry",
+                "test",
                 "sent",
                 "not-sent",
                 "send-again",
@@ -58,7 +60,8 @@ fn word_kinds() -> BTreeMap<&'static str, Vec<String>> {
 
 /// The confirmations of actions.
 fn confirmations() -> Vec<String> {
-    let of_runs = ["stop", "not-sending", "resolve", "reconcile", "reconciling"];
+    let of_runs =
+        ["stop", "not-sending", "resolve", "reconcile", "reconciling", "retry", "retry-preparing", "test", "testing"];
     let others = ["pause", "resume", "suppress", "suppressed", "unsuppress", "not-listed"];
     of_runs.into_iter().chain(others).map(str::to_owned).collect()
 }

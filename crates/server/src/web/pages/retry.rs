@@ -1,0 +1,169 @@
+//! Retries of rejected and unsent messages: the page that shows what will be sent, and the order to send it.
+//!
+//! The server sends a retry in the background, as it sends occurrences of schedules. A shutdown lets requests in flight
+//! end; the rest of the messages is then sent when the run is resumed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::Path;
+use axum::response::Response;
+use serde::Serialize;
+use tokio::sync::Notify;
+
+use super::decisions::{begin_order, execute_order, typed_count};
+use super::page_error::{InvalidInput, PageError};
+use super::request::{DecisionForm, PageRequest, VerifiedForm, encode_path_segment};
+use super::runs::run_path;
+use crate::web::files::FirstMessages;
+use crate::web::words::PageWords;
+use campaign_core::domain::{PermanentError, RowSet, Stage};
+use campaign_engine::delivery::SingleKind;
+use campaign_engine::report::{RunStatus, RunView};
+use campaign_ledger::{LedgerError, RowState, Run};
+use campaign_manifest::Campaign;
+use campaign_runs::{Adapters, ConfirmedRetry, RetriedError, RetryPreview, RunEvent, open_copies, run_blocking};
+
+/// How long a page waits for the preview of a retry.
+const PREVIEW_TIMEOUT: Duration = Duration::from_secs(20);
+/// How long a page waits until the first message is about to be sent.
+const BEGIN_TIMEOUT: Duration = Duration::from_secs(10);
+/// The maximum number of reasons in the table.
+const MAX_REASONS: usize = 12;
+
+/// What a retry sends, and the form that orders it.
+#[derive(Serialize)]
+struct RetryPageView {
+    run: String,
+    path: String,
+    messages: u64,
+    gateway: String,
+    channels: String,
+    /// The maximum cost, if the profile has prices.
+    cost: Option<String>,
+    reasons: Vec<RetryReasonView>,
+    /// The messages with other reasons.
+    others: u64,
+    /// The messages that will probably be rejected again.
+    lasting: u64,
+    /// The rows that are not sent again because of opt-outs, consents and other runs.
+    guarded: u64,
+    samples: Option<FirstMessages>,
+}
+
+/// The messages with the same reason.
+#[derive(Serialize)]
+struct RetryReasonView {
+    state: &'static str,
+    text: String,
+    rows: u64,
+}
+
+/// The number of messages of a run that a retry on the dashboard might send. `None` if it cannot be retried.
+pub(super) fn count_retriable(view: &RunView) -> Option<u64> {
+    let RunView { run, status, counts, .. } = view;
+    let rows = counts.get(RowState::Rejected) + counts.get(RowState::NotSent);
+    let is_ended = *status == RunStatus::Finished && run.live && run.purged_at.is_none();
+    (is_ended && rows > 0 && SingleKind::from_run(run).is_none()).then_some(rows)
+}
+
+pub(super) async fn confirm_retry(mut request: PageRequest, Path(name): Path<String>) -> Response {
+    let view = async {
+        request.require_decider()?;
+        let run = find_retried_run(&mut request, &name).await?;
+        let preview = async {
+            let _lock = request.pages.checking.lock().await;
+            campaign_runs::preview_retry(&request.pages.adapters, &run).await
+        };
+        let preview = tokio::time::timeout(PREVIEW_TIMEOUT, preview).await.map_err(|_| PageError::Later)??;
+        let samples = load_samples(&request, &run, &preview).await;
+        Ok(build_view(request.words(), &run, preview, samples))
+    };
+    let view = view.await;
+    request.respond("pages/retry.html", view)
+}
+
+fn build_view(words: &PageWords, run: &Run, preview: RetryPreview, samples: Option<FirstMessages>) -> RetryPageView {
+    let RetryPreview { inputs, messages, mut errors, skipped, cost, samples: _ } = preview;
+    errors.sort_by_key(|error| std::cmp::Reverse(error.rows));
+    let is_lasting = |error: &&RetriedError| PermanentError::classify(&error.text).is_some();
+    let lasting = errors.iter().filter(is_lasting).map(|error| error.rows).sum();
+    let others = errors.iter().skip(MAX_REASONS).map(|error| error.rows).sum();
+    let currency = inputs.destination.profile().and_then(|profile| profile.currency.as_deref());
+    let reason = |RetriedError { state, text, rows }: RetriedError| RetryReasonView { state: state.name(), text, rows };
+    RetryPageView {
+        run: run.name(),
+        path: run_path(&run.name()),
+        messages,
+        gateway: run.gateway.clone(),
+        channels: describe_channels(words, &inputs.campaign),
+        cost: cost.map(|cost| words.format_cost(&cost, currency)),
+        reasons: errors.into_iter().take(MAX_REASONS).map(reason).collect(),
+        others,
+        lasting,
+        guarded: skipped.guarded,
+        samples,
+    }
+}
+
+/// The channels of a campaign in their order, for each variant with another order.
+fn describe_channels(words: &PageWords, campaign: &Campaign) -> String {
+    let mut orders: Vec<String> = Vec::new();
+    for arm in campaign.brief.list_arms() {
+        let names = arm.content.stages.iter().map(|stage| Stage::channel(stage).name());
+        let names: Vec<&str> = names.map(|name| words.kind("channel", name).unwrap_or(name)).collect();
+        let order = names.join(" → ");
+        if !orders.contains(&order) {
+            orders.push(order);
+        }
+    }
+    orders.join("; ")
+}
+
+/// The samples from the copies of the run. The page is shown even if they cannot be read.
+async fn load_samples(request: &PageRequest, run: &Run, preview: &RetryPreview) -> Option<FirstMessages> {
+    let rows: Vec<String> = preview.samples.iter().map(ToString::to_string).collect();
+    let rows: RowSet = rows.join(",").parse().ok()?;
+    let (frozen, prepared) = open_copies(request.ledger(), run).await.ok()?;
+    run_blocking(move || FirstMessages::read_rows(&frozen.brief, prepared, &rows, false)).await.ok()?.ok()
+}
+
+/// Orders a retry, and waits until it begins or is refused.
+pub(super) async fn retry_run(
+    Path(name): Path<String>,
+    DecisionForm(VerifiedForm { mut request, fields }): DecisionForm,
+) -> Response {
+    let done = async {
+        let run = find_retried_run(&mut request, &name).await?;
+        let messages = typed_count(&fields).ok_or(PageError::InvalidInput(InvalidInput::Messages))?;
+        let confirmed = ConfirmedRetry { messages, by: request.visitor.name.clone() };
+        let order = begin_order(&request, "retry", run.name());
+        let (begun, key) = (Arc::new(Notify::new()), run.key);
+        let begins = Arc::clone(&begun);
+        let observer = move |event| {
+            if let RunEvent::Retrying { .. } = event {
+                begins.notify_one();
+            }
+        };
+        let adapters = Adapters { observer: Arc::new(observer), ..request.pages.adapters.clone() };
+        let interrupt = request.pages.sending.subscribe();
+        let retry = async move { campaign_runs::send_ordered_retry(adapters, &run, confirmed, interrupt).await };
+        // The order continues after the response; its outcome is in the action log.
+        let done = tokio::select! {
+            ended = execute_order(&request, order, retry, |_| None) => ended.map(|_| "retry")?,
+            () = begun.notified() => "retry",
+            () = tokio::time::sleep(BEGIN_TIMEOUT) => "retry-preparing",
+        };
+        request.pages.run_watcher.invalidate(key);
+        Ok(format!("/runs/{}?done={done}", encode_path_segment(&name)))
+    };
+    let done = done.await;
+    request.respond_to_order(done)
+}
+
+/// The run to retry. Rehearsals are retried with the command only.
+async fn find_retried_run(request: &mut PageRequest, name: &str) -> Result<Run, PageError> {
+    let run = request.find_run(name).await?;
+    LedgerError::refuse_purged(&run)?;
+    if run.live { Ok(run) } else { Err(PageError::Unknown) }
+}
