@@ -313,7 +313,6 @@ impl TestedCampaign<'_> {
                 by_key.entry(&failure.key).or_default().insert(*row, failure);
             }
         }
-        let file = self.campaign.file.display();
         let finding = |rows: BTreeMap<u32, &TestFailure>| {
             let (row, first) = rows.first_key_value()?;
             let others = match rows.len() as u64 - 1 {
@@ -321,7 +320,7 @@ impl TestedCampaign<'_> {
                 more => format!(" (and {} of {} fail)", format_count(more, "more row"), chosen.len()),
             };
             let message = name_test(test, &format!("in row {row}, {}{others}", first.message));
-            let help = format!("`campaign preview {file} --rows {row}` shows the message");
+            let help = format!("`preview --rows {row}` shows the message");
             Some(self.failure_finding(&TEST_FAILED, first, message).help(help))
         };
         by_key.into_values().filter_map(finding).collect()

@@ -13,7 +13,7 @@ pub(in crate::check) static TEST_FAILED: Rule = Rule::error(
             "    given: { first_name: Olena }",
             "    expect: { sms: { text: \"Hello Olena\" } }",
         ],
-        fix: "correct the text, the condition or the test; `campaign check FILE --tests-only` runs only the tests",
+        fix: "correct the text, the condition or the test; `check --tests-only` runs only the tests",
     },
 );
 
