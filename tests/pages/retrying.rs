@@ -46,7 +46,7 @@ fn retry_from_a_page_sends_what_it_showed_and_records_who() {
     let links = |page: &str| olha.page(page).all("a").iter().any(|link| link.attribute("href") == RETRY);
     assert!(links("/runs/sale@1"));
     let preview = olha.page(RETRY).one("main").words();
-    for shown in ["2 messages are sent again through local", "Rejected No route 2", "Channels SMS", "1.60 UAH"] {
+    for shown in ["2 messages will be sent again through local", "Rejected No route 2", "Channels SMS", "1.60 UAH"] {
         assert!(preview.contains(shown), "{shown}: {preview}");
     }
     assert!(preview.contains("Hello, Person 3") && preview.contains("…03"), "{preview}");
