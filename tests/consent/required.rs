@@ -171,7 +171,7 @@ fn test_message_needs_the_consent_of_its_number() {
     let (gateway, today) = (Gateway::accepting(), days_ago(0));
     let sale = consenting_campaign(&[&format!("yes {today}"), &format!("no {today}")]).through(&gateway).write();
     for row in [3, 9] {
-        sale.campaign(&["test", "sale.yaml", "--to", &number(row)]).exits(2).says("has no consent");
+        sale.campaign(&["test", "sale.yaml", "--to", &number(row)]).exits(2).says("marketing requires consent");
     }
     sale.campaign(&["test", "sale.yaml", "--to", &number(2)]).exits(0);
     assert_eq!(gateway.phones(), [phone(2)]);

@@ -82,7 +82,7 @@ fn run_counts_the_recipients_who_opted_out_because_of_it() {
         (report["figures"]["opted_out"].as_u64(), of_file)
     };
     let (first, numbers) = counted();
-    assert!(first == Some(1) && numbers.contains("Opted out 1 20 %"), "{numbers}");
+    assert!(first == Some(1) && numbers.contains("Opted out 1 20%"), "{numbers}");
     let receipt = json!({ "status": "REPLIED", "replies": [{ "message": "STOP" }] });
     for operation in operations(&gateway).iter().filter(|operation| operation["phone"] == json!(phone(4))) {
         assert_eq!(hooked.tell(operation, &receipt.to_string()), 200);

@@ -248,8 +248,8 @@ fn confirmation_says_what_an_action_does_and_changes_nothing() {
     let links: Vec<&str> = page.all("a").into_iter().map(|link| link.attribute("href")).collect();
     for (path, expected) in [
         ("/runs/sale@1/resolve?decision=sent", "4 rows in doubt"),
-        ("/runs/sale@1/resolve?decision=not-sent", "a retry sends it again"),
-        ("/runs/sale@1/resolve?decision=send-again", "recipients get them twice"),
+        ("/runs/sale@1/resolve?decision=not-sent", "a retry will send it again"),
+        ("/runs/sale@1/resolve?decision=send-again", "recipients will get them twice"),
         ("/runs/sale@1/reconcile", "asked about 4 messages in doubt"),
     ] {
         assert!(links.contains(&path), "{path}: {links:?}");

@@ -39,7 +39,7 @@ fn doubt_and_stopped_runs_need_attention() {
     let browser = Browser::first(&server);
     let page = browser.page("/");
     let matters: Vec<String> = page.of_class("matter").iter().map(|matter| matter.words()).collect();
-    assert!(matters.iter().any(|matter| matter.contains("4 messages of sale@1 are in doubt")), "{matters:?}");
+    assert!(matters.iter().any(|matter| matter.contains("4 messages in sale@1 are in doubt")), "{matters:?}");
     assert!(page.all("a").iter().any(|link| link.attribute("href") == "/runs/sale@1#run-doubt"));
 }
 
