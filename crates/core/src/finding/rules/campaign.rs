@@ -11,12 +11,11 @@ rules! {
         fix: "use 1 to 64 characters from a-z, 0-9 and `-`, starting and ending with a letter or digit: `autumn-sale`",
     }
     error CAMPAIGN_TEST = "campaign-test" {
-        cause: "A test in the campaign file is incomplete or contradictory, so it proves nothing.",
+        cause: "A test is incomplete or contradictory. It would prove nothing.",
         example: [
             "tests:",
-            "  - name: no message",
-            "    given: { first_name: Olena }",
-            "    expect: { skipped: filtered, channels: [sms] }",
+            "  - { name: no message, given: { first_name: Olena },",
+            "      expect: { skipped: filtered, channels: [sms] } }",
         ],
         fix: "give every column that the texts use, set `at` if they use the date, and expect either a message or \
               that the recipient is skipped",

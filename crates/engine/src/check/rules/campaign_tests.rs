@@ -9,11 +9,10 @@ pub(in crate::check) static TEST_FAILED: Rule = Rule::error(
         example: &[
             "message: \"Hi {{ first_name }}\"",
             "tests:",
-            "  - name: greeting",
-            "    given: { first_name: Olena }",
-            "    expect: { sms: { text: \"Hello Olena\" } }",
+            "  - { name: greeting, given: { first_name: Olena },",
+            "      expect: { sms: { text: \"Hello Olena\" } } }",
         ],
-        fix: "correct the text, the condition or the test; `check --tests-only` runs only the tests",
+        fix: "correct the text, the condition or the test",
     },
 );
 
