@@ -82,7 +82,10 @@ fn retry_from_a_page_obeys_opt_outs_and_frozen_inputs() {
     let olha = sign_in(&sale, &server, &["Olha", "--decide"]);
     sale.campaign(&["suppress", "add", &format!("+{}", phone(3))]).exits(0);
     let preview = olha.page(RETRY).one("main").words();
-    assert!(preview.contains("1 message will be sent again") && preview.contains("1 other message is not"), "{preview}");
+    assert!(
+        preview.contains("1 message will be sent again") && preview.contains("1 other message is not"),
+        "{preview}"
+    );
     assert_eq!(olha.send(RETRY, &[("count", "2")]).status, 409);
     let text = "Hello, {{ name }}";
     sale.replace("sale.yaml", text, "Goodbye, {{ name }}");

@@ -19,7 +19,7 @@ pub(in crate::check) static TEST_FAILED: Rule = Rule::error(
 pub(in crate::check) static TEST_NOT_RUN: Rule = Rule::note(
     "test-not-run",
     RuleText {
-        cause: "A test in the campaign file was not run completely. It needs rows of the list or the prices of a \
+        cause: "A test was not run completely. It needs rows of the list or the prices of a \
                 gateway profile.",
         example: &[
             "recipients: { url: https://crm.example/people.csv }",
