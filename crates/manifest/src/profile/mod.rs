@@ -55,17 +55,17 @@ pub struct Profile {
     pub home: Option<CountrySet>,
     /// The maximum number of recipients outside `home` in an edition without explicit permission to exceed it.
     pub abroad_limit: Option<u32>,
-    /// The frequency cap over all campaigns, whatever a campaign defines.
+    /// The frequency cap over all campaigns.
     pub cap: Option<FrequencyCap>,
     /// Opted-out numbers besides those in the ledger; no campaign sends marketing to them.
     pub suppress: Vec<SuppressionFile>,
-    /// Whether marketing needs the recipient's consent, whatever a campaign defines.
+    /// Whether marketing needs the recipient's consent, regardless of the campaign.
     pub requires_consent: bool,
     /// Whether campaigns must respect opt-outs, so that none of them can be mandatory.
     pub forbids_mandatory: bool,
-    /// The sending window, whatever a campaign defines.
+    /// The sending window, regardless of the campaign.
     pub window: Option<SendingWindow>,
-    /// The countries that messages may reach, whatever a campaign defines. `None` for all.
+    /// The countries that messages may reach, regardless of the campaign. `None` for all.
     pub countries: Option<CountrySet>,
     /// Notifications in addition to those of a campaign.
     pub notify: Option<NotifySettings>,
