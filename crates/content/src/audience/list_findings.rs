@@ -194,7 +194,7 @@ pub(super) fn ragged_row(spot: FileExcerpt<'_>, ragged: RaggedRow) -> Finding {
     let message = format!("line {line} has {}, but the header has {expected}", format_count(cells as u64, "cell"));
     let shortened = has_shortened_number(spot.raw, delimiter);
     let own = guess_delimiter(spot.raw);
-    // The row has several cells of its own, but with another delimiter than the header.
+    // The row has several cells, but its delimiter differs from the header's.
     let other = cells == 1 && own != delimiter && spot.raw.contains(&own.to_byte());
     let delimiter = delimiter.name();
     let help = if shortened {

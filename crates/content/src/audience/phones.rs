@@ -229,7 +229,7 @@ pub enum PhoneProblem {
     /// There are too many digits.
     #[error("too long for a phone number")]
     TooLong,
-    /// The number is national, but there is no region.
+    /// The number is national, but the region is unknown.
     #[error("no country code; write the number with `+`, or set `region`")]
     National,
     /// Numbers of this country have other lengths.

@@ -1,6 +1,6 @@
 //! Records of a CSV file with their row numbers, and checks for rows that could get lost.
 //!
-//! Rejects everything that is not CSV in UTF-8. The CSV parser accepts any input, so a second look at each record
+//! Rejects everything that is not CSV in UTF-8. The CSV parser accepts any input, so a second scan of each record
 //! rejects what would silently lose rows or exhaust memory: unclosed quotes, rows inside a cell, NUL characters, and
 //! impossible sizes.
 

@@ -1,6 +1,6 @@
 //! Schedules and sending windows: when a campaign is due in its time zone, and when its messages may leave.
 //!
-//! Pure: no clock, no file, no ledger. The scheduler decides what fires and what is skipped.
+//! Pure: no clock, no file, no ledger. The scheduler decides which occurrences fire.
 
 mod area_codes;
 mod outlook;

@@ -66,12 +66,12 @@ pub enum TestOutcome {
     NotRun,
 }
 
-/// What is not as expected.
+/// A difference from the expectation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct TestFailure {
     /// The path of the key with the expectation in the campaign file.
     key: String,
-    /// What is wrong, as a sentence without a full stop.
+    /// The problem, as a sentence without a full stop.
     message: String,
     /// The remedy.
     help: Option<String>,

@@ -32,7 +32,7 @@ use campaign_manifest::{CampaignBrief, DuplicatePolicy, SourceMap};
 /// How many example messages are kept.
 const MAX_EXAMPLES: usize = 3;
 
-/// The inputs of a survey besides the compiled campaign.
+/// The inputs of a survey, apart from the compiled campaign.
 pub struct SurveyInputs<'a> {
     /// The campaign.
     pub brief: &'a CampaignBrief,

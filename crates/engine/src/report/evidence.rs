@@ -11,7 +11,7 @@ use super::{OptOutHistory, RecipientInRun, RecipientRecord, UnreadableRun};
 use campaign_core::domain::{Phone, Row};
 use campaign_ledger::{Approval, ConsentEvidence, Ledger, LedgerError, RowSpan, Run};
 
-/// What the digest of evidence begins with, so that no other digest equals one.
+/// The beginning of the digested bytes, so that no other digest equals one of evidence.
 pub const EVIDENCE_FORMAT: &str = "campaign evidence 1";
 
 /// The evidence about a number.

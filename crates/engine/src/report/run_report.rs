@@ -16,7 +16,7 @@ pub struct RunReport {
     pub view: RunView,
     /// Its figures; `None` if they were not requested or are no longer known.
     pub figures: Option<RunFigures>,
-    /// Its approvals besides the confirmation of the operator, oldest first.
+    /// Its approvals without the operator's confirmation, oldest first.
     pub approvals: Vec<Approval>,
     /// The processes that send it, and their rows; empty for a single process.
     pub senders: Vec<ShardHolder>,
@@ -154,7 +154,7 @@ async fn load_budget_left(ledger: &dyn Ledger, run: &Run, figures: &RunFigures) 
     Ok(Some(if used.cost < limit { limit.saturating_sub(used.cost) } else { Amount::default() }))
 }
 
-/// The approvals of a run besides the confirmation of the operator, oldest first.
+/// The approvals of a run without the operator's confirmation, oldest first.
 ///
 /// # Errors
 /// If the ledger cannot be read.

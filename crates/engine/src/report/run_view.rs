@@ -174,7 +174,7 @@ pub fn is_followed(run: &Run, now: Timestamp) -> bool {
 /// Whether a process is sending this run now.
 ///
 /// # Errors
-/// If the ledger cannot tell.
+/// If the ledger cannot be read.
 pub async fn is_owned(ledger: &dyn Ledger, run: &Run) -> Result<bool, LedgerError> {
     if run.progress != RunProgress::Open {
         return Ok(false);

@@ -57,7 +57,7 @@ pub struct Profile {
     pub abroad_limit: Option<u32>,
     /// The frequency cap over all campaigns.
     pub cap: Option<FrequencyCap>,
-    /// Opted-out numbers besides those in the ledger; no campaign sends marketing to them.
+    /// Opted-out numbers in addition to the ledger's; no campaign sends marketing to them.
     pub suppress: Vec<SuppressionFile>,
     /// Whether marketing needs the recipient's consent, regardless of the campaign.
     pub requires_consent: bool,
@@ -87,13 +87,13 @@ pub struct Profile {
     pub currency: Option<String>,
     /// The webhook endpoint.
     pub hook: Option<WebhookSettings>,
-    /// Opt-out words besides the built-in ones.
+    /// Additional opt-out words.
     pub opt_out_words: Vec<String>,
-    /// Opt-in words besides the built-in ones.
+    /// Additional opt-in words.
     pub opt_in_words: Vec<String>,
     /// The gateway's terms for a verified sender name; the contract leaves the set open (contract 2.5).
     pub sender_verified: Vec<String>,
-    /// Its programs, addresses and sources besides the endpoints.
+    /// Its programs, addresses and sources, without the endpoints.
     pub resources: Vec<Resource>,
 }
 

@@ -1,4 +1,4 @@
-//! Sheets of `.ods` workbooks, which store the displayed text of each cell beside its value.
+//! Sheets of `.ods` workbooks, which store both the value and the displayed text of each cell.
 
 use std::collections::HashSet;
 use std::io::{Read, Seek};
@@ -54,7 +54,7 @@ fn damaged_error(error: impl std::fmt::Display) -> WorkbookError {
 
 /// The names of all sheets, and whether they are visible.
 fn list_sheets<S: Read + Seek>(archive: &mut WorkbookArchive<'_, S>) -> Result<Vec<(String, bool)>, WorkbookError> {
-    /// The memory of a name besides its bytes: its entry in a list with spare capacity.
+    /// The memory of a name's entry in a list with spare capacity, without the name's bytes.
     const EACH: usize = 64;
     let mut budget = MemoryBudget::new(archive.file);
     let mut xml = open_content(archive)?;

@@ -281,7 +281,7 @@ impl CellFormats {
     }
 
     fn add_style(&mut self, element: &BytesStart<'_>, budget: &mut MemoryBudget<'_>) -> Result<(), WorkbookError> {
-        /// The library's memory for a style besides its format code, in bytes.
+        /// The library's memory for a style without its format code, in bytes.
         const EACH: usize = 1 << 10;
         let id = attribute_value(element, "numFmtId").and_then(|id| id.parse().ok());
         let code = id.and_then(|id| self.codes.get(&id)).map_or(0, String::len);

@@ -62,7 +62,7 @@ pub struct Bar {
     pub length: Length,
     /// The nesting depth.
     pub depth: u8,
-    /// The link to what it counts, on a served page.
+    /// The link to the counted rows, on a served page.
     pub path: Option<String>,
 }
 
@@ -109,7 +109,7 @@ impl Bar {
         Self { note, ..self }
     }
 
-    /// Adds a link to what it counts.
+    /// Adds a link to the counted rows.
     #[must_use]
     pub fn with_path(self, path: Option<String>) -> Self {
         Self { path, ..self }

@@ -37,7 +37,7 @@ struct CampaignLine {
     next: Option<String>,
 }
 
-/// What is known about a campaign.
+/// The runs and schedule of a campaign.
 #[derive(Default)]
 struct KnownCampaign<'v> {
     /// Its runs, the latest first.

@@ -171,7 +171,7 @@ pub fn routes(pages: Arc<Pages>) -> Router {
         .merge(files)
 }
 
-/// The page of a path that does not exist. Without a session, there is no page.
+/// The page of a path that does not exist. Requests without a session never get this page.
 async fn show_missing_page(request: Result<PageRequest, Response>) -> Response {
     request.map_or_else(|_| StatusCode::NOT_FOUND.into_response(), |request| request.respond_not_found())
 }
