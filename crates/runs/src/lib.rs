@@ -63,8 +63,8 @@ pub use find::{
     is_folder_gone, list_campaign_files, lock_campaign, report_results_conflict,
 };
 pub use guard::{
-    CancelledRecipients, EarlierSending, SentRecipients, find_capped, find_opted_out, find_sent_recipients,
-    list_campaign_runs, list_edition_runs,
+    CancelledRecipients, EarlierSending, SentRecipients, find_opted_out, find_sent_recipients, list_campaign_runs,
+    list_edition_runs,
 };
 pub use held_run::{Cancellation, CancelledRun, HeldRun, ReleasedRun, cancel_run, stop_run};
 pub use inputs::{Inputs, read_api_key};
