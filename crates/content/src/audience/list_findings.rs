@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::decoding::find_finding;
-use super::digits::{expand_power_of_ten, is_scientific};
+use super::phones::{expand_power_of_ten, is_scientific};
 use super::raw_records::{count_line_ends, guess_delimiter};
 use campaign_core::domain::{Delimiter, choose_plural, format_count};
 use campaign_core::finding::{Finding, Rule, SourceLocation, SourceText, did_you_mean, join_alternatives, rules};

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::run_report::load_approvals;
+use super::run_view::load_approvals;
 use super::{OptOutHistory, RecipientInRun, RecipientRecord, UnreadableRun};
 use campaign_core::domain::{Phone, Row};
 use campaign_ledger::{Approval, ConsentEvidence, Ledger, LedgerError, RowSpan, Run};

@@ -16,7 +16,6 @@
 mod activity;
 mod caches;
 mod campaign;
-mod campaigns;
 mod confirm;
 mod decisions;
 mod export;
@@ -165,7 +164,7 @@ pub fn routes(pages: Arc<Pages>) -> Router {
         .route("/opt-outs/remove", post(confirm::confirm_removal))
         .route("/opt-outs/removed", post(decisions::remove_opt_out))
         .route("/replies", get(opt_outs::show_replies))
-        .route("/campaigns", get(campaigns::show_campaigns))
+        .route("/campaigns", get(campaign::show_campaigns))
         .route("/{*path}", any(show_missing_page))
         .with_state(pages)
         .merge(files)
