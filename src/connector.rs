@@ -38,7 +38,7 @@ pub(super) async fn run_connector(context: &Context, args: ConnectorArgs) -> Res
     let profile = load_profile(context, &args)?;
     let purpose = if args.allow_send { LedgerPurpose::Sending } else { LedgerPurpose::SharedRecords };
     let mut adapters = context.adapters(context.open_ledger(purpose).await?)?;
-    // Campaigns use the same profile, even if another gateways.yaml lies beside them.
+    // Campaigns use the same profile, even if their folder has another gateways.yaml.
     adapters.profiles.explicit = Some(adapters.profiles.new_profile_path(None));
     let account = KeylessAccount::open(&adapters, &profile, ANSWER_TIMEOUT).await?;
     let sending = sending_permission(&profile, &adapters, &args, interrupt.clone()).await?;
@@ -130,7 +130,7 @@ async fn serve_http(
             describe_locks(args)
         ));
     }
-    // Slow requests get progress messages, so there is no timeout for silence.
+    // Slow requests get progress messages, so silence needs no timeout.
     let limits = ConnectionLimits { silence: None, end: SHUTDOWN_TIMEOUT, ..ConnectionLimits::default() };
     campaign_net::serve_connections(listener, router(connector, friends), limits, wait_for_interrupt(interrupt)).await;
     Ok(exit::SUCCESS)

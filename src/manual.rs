@@ -16,7 +16,7 @@ use super::exit::CommandFailure;
 use super::text::{StyledLine, plain, strong};
 use campaign_engine::report::format_count;
 
-/// What the exit codes mean, in the order of `docs/exit-codes.md`.
+/// The meanings of the exit codes, in the order of `docs/exit-codes.md`.
 const EXIT_STATUS: [(&str, &str); 10] = [
     ("0", "Everything was accepted, queued or skipped."),
     ("1", "A bug in campaign."),

@@ -69,7 +69,7 @@ pub(super) async fn parse_number_of_campaigns(
 /// The region of the national numbers in a file: `--region`, otherwise that of the named campaign or of all campaigns.
 ///
 /// # Errors
-/// If there is no such region, or the ledger cannot be read.
+/// If the region does not exist, or the ledger cannot be read.
 pub(super) async fn choose_region_of_file(
     context: &Context,
     given: Option<&str>,

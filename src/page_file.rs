@@ -49,7 +49,7 @@ pub(super) fn check_place_of(path: &Path, tag: &str, what: &str) -> Result<(), C
     }
 }
 
-/// Whether a file may be written to a path: there is no file, or one with this tag.
+/// Whether a file may be written to a path: nothing exists there, or a file with this tag.
 fn is_replaceable(path: &Path, tag: &str) -> io::Result<bool> {
     let mut beginning = Vec::new();
     match regular_file::open(path) {

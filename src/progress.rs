@@ -107,7 +107,7 @@ impl ProgressReporter {
         }
     }
 
-    /// The text beside the bar.
+    /// The text next to the bar.
     fn bar_message(&self, sending: &SendingProgress) -> String {
         StyledLine::new(message_spans(sending, error_terminal_width().unwrap_or(80)))
             .render(None, self.output.error_color())
@@ -177,7 +177,7 @@ pub(super) fn describe_wait(reason: &str, time: Duration, next: AfterWait) -> St
 /// The width of the bar if the terminal has at least 80 columns. On a narrow terminal it is shorter.
 const BAR_CELLS: usize = 20;
 
-/// The text beside the bar on a terminal with this many columns. Empty before the first row.
+/// The text next to the bar on a terminal with this many columns. Empty before the first row.
 ///
 /// Zeros are omitted. If the terminal is too narrow, parts are dropped in this order: speed, accepted messages, time left,
 /// rejected messages, messages in doubt.
@@ -395,7 +395,7 @@ mod tests {
         sending
     }
 
-    /// The text beside the bar without colours.
+    /// The text next to the bar without colours.
     fn plain_message(sending: &SendingProgress, columns: usize) -> String {
         StyledLine::new(super::message_spans(sending, columns)).render(None, false)
     }

@@ -149,7 +149,7 @@ impl ConfirmationPrompt {
 /// reports that nothing changed.
 ///
 /// # Errors
-/// If there is no terminal, or the operator typed something else.
+/// If the process has no terminal, or the operator typed something else.
 pub(super) async fn require_confirmation(
     output: &Output,
     prompt: ConfirmationPrompt,

@@ -79,8 +79,8 @@ async fn load_title(ledger: &dyn Ledger, run: &Run) -> Option<String> {
     FrozenInputs::load_for_run(ledger, run).await.ok()?.brief.title
 }
 
-/// The default path of a run's report: `NAME.report.html` beside its results. If a later run wrote its results to the same
-/// file, the name contains the number of the run, so that the report of the later run is not replaced.
+/// The default path of a run's report: `NAME.report.html` next to its results. If a later run wrote its results to the
+/// same file, the name contains the number of the run, so that the report of the later run is not replaced.
 async fn default_report_path(ledger: &dyn Ledger, run: &Run) -> Result<PathBuf, CommandFailure> {
     let Some(results) = &run.results else {
         let place = PathBuf::from(format!("{}.report.html", run.name()));

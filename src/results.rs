@@ -79,7 +79,7 @@ impl ResultsArgs {
         some || self.out.as_deref() == Some(Path::new("-"))
     }
 
-    /// The file to write: the named one, or one beside the results of the run.
+    /// The file to write: the named one, or one next to the results of the run.
     async fn choose_file(&self, ledger: &dyn Ledger, run: &Run) -> Result<PathBuf, CommandFailure> {
         if let Some(out) = &self.out {
             return Ok(out.clone());

@@ -81,7 +81,7 @@ const MAX_ERROR_LENGTH: usize = 80;
 const DEFAULT_STATES: [RowState; 2] = [RowState::Rejected, RowState::NotSent];
 
 /// Describes the errors with their counts, and suggests the command that retries only the messages without lasting errors.
-/// Empty if there are no lasting errors.
+/// Empty without lasting errors.
 pub(super) fn describe_errors(
     options: &RepeatedOptions,
     run: &str,

@@ -289,7 +289,7 @@ pub(super) fn schedule_observer(output: &Output, metrics: Arc<Metrics>) -> Sched
     Arc::new(move |event| {
         let line = describe_event(&event, &output.options);
         match &event {
-            // The log of a server contains problems, whatever its output format.
+            // The log of a server contains problems in every output format.
             ScheduleEvent::Damaged { .. } => tracing::error!("{line}"),
             ScheduleEvent::Skipped { .. } | ScheduleEvent::Broke { .. } | ScheduleEvent::Changed { .. } => {
                 tracing::warn!("{}", escape_to_one_line(&line));

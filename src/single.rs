@@ -132,7 +132,7 @@ pub(super) struct SingleReport<'a> {
     pub(super) exit: u8,
     /// The gateway's answer as JSON.
     answer: Option<&'a str>,
-    /// Why there is no answer, or why the command ended early.
+    /// Why an answer is missing, or why the command ended early.
     error: Option<String>,
     next: String,
 }
@@ -207,7 +207,7 @@ fn accepted_identifier(outcome: Option<&OperationOutcome>) -> Option<(&'static s
     }
 }
 
-/// Describes why there is no answer. `None` if there is one.
+/// Describes why the answer is missing. `None` if it came.
 fn describe_error(operation: SingleKind, ended: &EndedSingle) -> Option<String> {
     let stopped = ended.stop.as_ref().map(ToString::to_string);
     let name = operation.name();

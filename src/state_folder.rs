@@ -13,7 +13,7 @@ use campaign_manifest::Destination;
 /// The folder of the system ledger. Packages create it for the user and the group `campaign`.
 pub(super) const SYSTEM_FOLDER: &str = "/var/lib/campaign";
 
-/// What a command opens the ledger for.
+/// The purpose for which a command opens the ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LedgerPurpose {
     /// A rehearsal on the built-in sandbox, which other ledgers do not affect.
@@ -92,7 +92,7 @@ enum SystemFolder {
     Closed,
 }
 
-/// Looks at the folder and not at the ledger in it: a package creates the folder before the first command writes a ledger,
+/// Examines the folder and not the ledger in it: a package creates the folder before the first command writes a ledger,
 /// and other users cannot look into the folder.
 fn find_system_folder(folder: &Path) -> SystemFolder {
     match std::fs::metadata(folder) {

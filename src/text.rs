@@ -315,7 +315,7 @@ impl StyledText {
         self.push(StyledLine::new([]));
     }
 
-    /// Whether there are no lines.
+    /// Whether the text is empty.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -15,7 +15,7 @@ in_a_folder
 git clone --quiet "$repository" campaign
 cd campaign
 unset CARGO_TARGET_DIR CARGO_INCREMENTAL
-# The first command rehearses a campaign. It must not use the ledger of whoever measures.
+# The first command rehearses a campaign. It must not use the user's own ledger.
 export CAMPAIGN_STATE_DIR=$PWD/../state
 cargo fetch --locked --quiet
 

@@ -60,7 +60,7 @@ fn demo_leaves_the_ledger_of_the_person_alone() {
 }
 
 #[test]
-fn demo_shows_each_step_and_what_the_gateway_received() {
+fn demo_shows_each_step_and_the_received_messages() {
     let _files = in_files();
     let folder = Folder::new(false);
     let finished = Process::start(demo_command(&folder, &["--fast"])).finish().exits(0);

@@ -28,7 +28,7 @@ struct Block<'p> {
     line: usize,
 }
 
-/// What a page does in order.
+/// The steps of a page in order.
 enum Step<'p> {
     /// A command that the page needs and does not show.
     Setup(&'p str),
@@ -108,7 +108,7 @@ fn anchor(heading: &str) -> String {
     kept.map(|c| if c == ' ' { '-' } else { c }).flat_map(char::to_lowercase).collect()
 }
 
-/// A folder with the examples, a list that somebody brought, and what a shop sold.
+/// A folder with the examples, a list from elsewhere, and the sales of a shop.
 fn with_list() -> Folder {
     let folder = with_examples();
     folder.write("purchases.csv", "Phone,Date,Total\n+380500000101,2026-12-01,99.50\n");

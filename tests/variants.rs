@@ -144,7 +144,7 @@ fn outcome_compares_each_variant_with_the_holdout_group() {
 }
 
 #[test]
-fn shares_and_names_that_cannot_be_are_refused_where_they_stand() {
+fn invalid_shares_and_names_are_refused_at_their_place() {
     let gateway = Gateway::accepting();
     let cases = [
         ("variants: { a: { share: 50% }, b: { share: 40% } }", "add up to 90%, not 100%"),

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the pictures of docs/dashboard.md anew, beside this file: docs/pictures/make.sh PROGRAM, a built `campaign`.
+# Renders the pictures of docs/dashboard.md into this folder: docs/pictures/make.sh PROGRAM, a built `campaign`.
 # The picture of the README is made by demo.py.
 # Needs what tests/pages/browser.sh does.
 set -euo pipefail

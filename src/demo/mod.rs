@@ -95,7 +95,7 @@ fn delay_answer(scenario: &mut Scenario) {
     scenario.faults.push(ScenarioFault { when, effect: FaultEffect::Delay(ANSWER_DELAY) });
 }
 
-/// A demo and what it runs with.
+/// A demo with its program and files.
 struct Demo {
     output: Output,
     color: ColorChoice,
@@ -106,11 +106,11 @@ struct Demo {
     is_paced: bool,
 }
 
-/// What the demo found out.
+/// The findings of the demo.
 struct DemoFigures {
     /// How many messages the gateway had when the process was killed.
     sent_before_kill: u64,
-    /// What the gateway received in the end.
+    /// The gateway's messages at the end.
     received: ReceivedMessages,
 }
 
@@ -318,7 +318,7 @@ fn unexpected_end(arguments: &[&str], code: Option<i32>) -> CommandFailure {
     CommandFailure::new(exit::BUG, format!("the demo's command `{command}` {how}; the demo's files were kept"))
 }
 
-/// What the gateway received, as the last line of a proof.
+/// The gateway's messages, as the last line of a proof.
 fn describe_received(ReceivedMessages { sent, duplicates }: ReceivedMessages) -> StyledLine {
     let figures = strong(format!("{} sent, {} duplicates", format_thousands(sent), format_thousands(duplicates)));
     match (sent, duplicates) {

@@ -24,7 +24,7 @@ use campaign_runs::{Error, GatewayAccount, has_other_secret, load_hook, read_api
 /// The timeout of a request to a gateway.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The profiles to check, and what is already known about them.
+/// The profiles to check, and the known facts about them.
 pub(super) struct ProfileChecks {
     profiles: Vec<Profile>,
     /// The results about the file and about invalid profiles.
@@ -41,7 +41,7 @@ impl ProfileChecks {
     /// Finds the named profile, or all of them.
     ///
     /// # Errors
-    /// If there is no profile with this name, or it cannot be used.
+    /// If no profile has this name, or it cannot be used.
     pub(super) fn find(context: &Context, name: Option<&str>) -> Result<Self, CommandFailure> {
         if name.is_some() {
             let profile = context.profiles().find_for_inquiry(name, &context.observer)?;

@@ -108,6 +108,6 @@ fn explain(context: &Context, failure: CommandFailure) -> CheckResult {
     let busy = failure.message.contains("is using the ledger") || failure.message.contains("is still sending");
     let otherwise = format!("see what is damaged: {}", context.output.command("ledger check"));
     let result = CheckResult::of_failure(CHECK, failure, otherwise);
-    // A long commit of another process is no fault of the ledger.
+    // A long commit of another process is not a fault of the ledger.
     if busy { CheckResult { status: CheckStatus::Warning, ..result } } else { result }
 }

@@ -21,7 +21,7 @@ use gateways::ProfileChecks;
 /// The width of the labels, which the texts follow.
 const LABEL_WIDTH: usize = 12;
 
-/// The state of what a check looked at.
+/// The verdict of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CheckStatus {
     /// Nothing is wrong.
@@ -42,7 +42,7 @@ struct CheckResult {
     /// The gateway profile, if the check is about one.
     gateway: Option<String>,
     status: CheckStatus,
-    /// What was found, as a fragment.
+    /// The finding, as a fragment.
     message: String,
     /// The remedy.
     help: Option<String>,

@@ -25,7 +25,7 @@ trait ChannelTemplate: Sized {
     /// A template that does not exist yet.
     type Draft;
 
-    /// Describes a new template by what the operator typed.
+    /// Describes a new template with the operator's input.
     fn describe_draft(draft: &Self::Draft) -> String;
 
     /// Creates a template after a confirmation.

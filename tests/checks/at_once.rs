@@ -118,7 +118,7 @@ channels:
 }
 
 #[test]
-fn mistakes_of_texts_and_rows_are_found_beside_each_other() {
+fn mistakes_of_texts_and_rows_are_found_together() {
     let folder = folder_with_lists();
     let campaign = "recipients: { file: ragged.csv }
 channels:

@@ -1,4 +1,4 @@
-//! Tests in campaign files: what passes, what fails and where, and what a failure stops.
+//! Tests in campaign files: passes, failures with their places, and the effect of a failure.
 
 use std::fmt::Write as _;
 
@@ -212,7 +212,7 @@ fn test_needs_only_the_cells_and_times_that_count() {
     assert_eq!(findings(&folder(&at), &["sale.yaml"], 0), [] as [Value; 0], "`at` decides the date");
 }
 
-/// Campaigns: the keys besides the tests, and the recipient. Each text ends with `until Sunday`.
+/// Campaigns: the keys other than the tests, and the recipient. Each text ends with `until Sunday`.
 const CAMPAIGNS: [(&str, &str); 8] = [
     ("channels: [ sms: { signature: OlenaCo, message: \"Sale, -10% until Sunday\" } ]", "given: {}"),
     (

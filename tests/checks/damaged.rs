@@ -53,7 +53,7 @@ fn damaged_texts_are_found_each_under_its_rule() {
 }
 
 #[test]
-fn texts_and_names_in_many_languages_are_no_damage() {
+fn texts_and_names_in_many_languages_are_not_damaged() {
     let names = [
         "Ґанна Їжакевич",
         "В’ячеслав",

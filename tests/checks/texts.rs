@@ -157,7 +157,7 @@ fn message_of_init_is_warned_about_before_a_live_gateway() {
 }
 
 #[test]
-fn list_that_only_a_run_fetches_is_no_error() {
+fn list_that_only_a_run_fetches_is_not_reported() {
     let folder = Folder::new(false);
     let sms = "channels: [ { sms: { signature: OlenaCo, message: Hello } } ]";
     folder.write("sale.yaml", &format!("recipients: {{ url: \"https://list.olena.ua/a.csv\" }}\n{sms}\n"));

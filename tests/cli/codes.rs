@@ -162,7 +162,7 @@ fn unusable_state_folder_exits_74_and_sends_nothing() {
     sale.write("state", "a file, not a folder");
     sale.run(&[]).exits(74);
     std::fs::remove_file(sale.path("state")).expect("removed");
-    sale.write("state/ledger.sqlite", "this is no database, whatever its name says; it is plain text of some length");
+    sale.write("state/ledger.sqlite", "this is not a database in spite of its name; it is plain text of some length");
     sale.run(&[]).exits(74).says("ledger.sqlite");
     assert!(gateway.requests().is_empty());
 }

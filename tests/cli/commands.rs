@@ -347,7 +347,7 @@ fn state_folder_can_come_from_the_environment() {
 }
 
 #[test]
-fn reachable_sandbox_needs_a_key_of_its_own() {
+fn reachable_sandbox_needs_its_own_key() {
     let folder = Folder::new(false);
     for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:8025"] {
         let refused = folder.campaign(&["sandbox", "--listen", address]).exits(2).says("--key KEY");

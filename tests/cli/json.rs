@@ -19,7 +19,7 @@ fn expect_one_object(sale: &crate::support::Folder, arguments: &[&str]) -> Value
 }
 
 #[test]
-fn every_command_prints_one_object_whatever_its_end() {
+fn every_command_prints_one_object_however_it_ends() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).write();
     sale.write("bad.yaml", "nmae: sale\n");

@@ -138,7 +138,7 @@ fn unapproved_change_sends_nothing() {
 }
 
 #[test]
-fn typed_yes_is_no_approval_if_a_signature_is_needed() {
+fn unsigned_approval_is_refused_if_a_key_is_required() {
     let sandbox = SandboxProcess::start();
     let folder = campaigns_folder(&sandbox);
     let keys = folder.campaign(&["approve", "--new-key", "olha", "--json"]).exits(0).json();

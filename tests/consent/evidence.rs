@@ -1,4 +1,4 @@
-//! Evidence: what was recorded when a run began, whatever the list says today.
+//! Evidence that was recorded when a run began, independent of today's list.
 
 use serde_json::Value;
 

@@ -144,7 +144,7 @@ fn rows_of_a_number_refer_to_the_messages_of_their_texts() {
 }
 
 #[test]
-fn rejected_row_reports_only_the_message_of_its_own_run() {
+fn rejected_row_reports_only_the_message_of_its_run() {
     let gateway = Gateway::always(Answer::items(|operation| match operation["phone"] == phone(3) {
         true => rejected(operation, "No route"),
         false => accepted(operation),
@@ -157,7 +157,7 @@ fn rejected_row_reports_only_the_message_of_its_own_run() {
 }
 
 #[test]
-fn results_of_the_run_before_are_kept_beside_their_place() {
+fn results_of_the_run_before_are_kept_under_another_name() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(3).through(&gateway).write();
     sale.run(&[]).exits(0);

@@ -180,7 +180,7 @@ fn people_export_keeps_every_row_of_a_shared_number() {
 }
 
 #[test]
-fn opted_out_number_gets_none_of_its_rows() {
+fn all_rows_of_an_opted_out_number_are_skipped() {
     let gateway = Gateway::accepting();
     let sale = draft_with_duplicates(&gateway, &TWO).write();
     sale.run(&[]).exits(0);

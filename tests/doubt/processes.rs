@@ -26,7 +26,7 @@ fn assert_once_each(gateway: &Gateway, rows: std::ops::Range<usize>) {
     assert_eq!(message_counts(gateway), rows.map(|row| (phone(row), 1)).collect());
 }
 
-/// Copies the campaign and its profiles to a folder beside it.
+/// Copies the campaign and its profiles to a sibling folder.
 fn copy_campaign(sale: &Folder, to: &str) {
     for name in ["sale.yaml", "sale.csv", "gateways.yaml"] {
         let text = std::fs::read_to_string(sale.path(name)).expect("a file");

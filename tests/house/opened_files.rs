@@ -36,7 +36,7 @@ const WORDS: [&str; 15] = [
     "open_workbook",
 ];
 
-/// Files of these folders that use such words, and what they open. None of it is a path that a campaign names.
+/// Files of these folders that use such words, and the opened files. No path is named by a campaign.
 const OPENING: [(&str, &[&str], &str); 25] = [
     ("crates/content/src/audience/decoding/mod.rs", &["fs", "metadata"], "a temporary file without a name"),
     ("crates/content/src/audience/workbook/mod.rs", &["fs"], "a temporary file without a name"),

@@ -98,7 +98,7 @@ fn text_sees_only_its_row_and_no_file() {
 }
 
 #[test]
-fn texts_are_found_beside_the_campaign_and_in_templates() {
+fn texts_are_found_in_the_folder_and_in_templates() {
     let gateway = Gateway::accepting();
     let sms = "  - sms: { signature: OlenaCo, message: { file: sale.sms.txt } }";
     for place in ["sale.sms.txt", "templates/sale.sms.txt"] {

@@ -118,7 +118,7 @@ fn list_is_read_as_its_author_sees_it() {
 }
 
 #[test]
-fn file_that_is_not_a_list_is_refused_for_what_it_is() {
+fn file_that_is_not_a_list_is_refused_by_its_kind() {
     let files = corpus("malformed");
     assert!(files.len() >= 60, "{} files", files.len());
     for file in files {

@@ -45,7 +45,7 @@ fn all_loopback_addresses_are_one_trusted_host() {
 }
 
 #[test]
-fn profile_that_moves_to_loopback_has_to_be_trusted() {
+fn profile_that_moves_to_loopback_needs_trust() {
     let gateway = Gateway::accepting();
     let sale = sale_through(&gateway);
     move_to_live_host(&sale, &gateway);

@@ -15,7 +15,7 @@ fn folder_with_list(rows: std::ops::Range<usize>) -> Folder {
 }
 
 #[test]
-fn import_is_shown_and_its_number_has_to_be_typed() {
+fn import_is_shown_and_confirmed_by_its_number() {
     let sale = folder_with_list(2..6);
     let list = std::fs::read_to_string(sale.path("clients.csv")).expect("a list");
     sale.write("clients.csv", &format!("{list}+{}\n", phone(3)));
@@ -88,7 +88,7 @@ fn subscribed_recipients_are_shown_before_the_question() {
 }
 
 #[test]
-fn column_of_opted_out_recipients_is_no_warning() {
+fn column_of_opted_out_recipients_is_not_reported() {
     let sale = campaign().write();
     let lines: String = (2..5).map(|row| format!("+{},unsubscribed,active life\n", phone(row))).collect();
     sale.write("stop.csv", &format!("phone,status,hobby\n{lines}"));

@@ -149,7 +149,7 @@ fn rejection_before_any_other_receipt_is_one_at_intake() {
 }
 
 #[test]
-fn pipeline_falls_back_in_the_order_of_its_own_variant() {
+fn pipeline_falls_back_in_the_order_of_its_variant() {
     let gateway = Gateway::accepting();
     let variants = format!(
         "variants:\n  first: {{ share: 50% }}\n  other:\n    share: 50%\n    channels:\n{}\n",

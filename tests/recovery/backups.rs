@@ -134,7 +134,7 @@ fn recipient_forgotten_after_a_backup_is_forgotten_again() {
 }
 
 #[test]
-fn file_that_is_no_backup_is_not_restored() {
+fn file_that_is_not_a_backup_is_refused() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(5).through(&gateway).write();
     sale.run(&[]).exits(0);

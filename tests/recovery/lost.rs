@@ -119,7 +119,7 @@ fn ledger_deleted_with_its_mark_sends_nothing_at_any_moment() {
         }
         sale.campaign(&["status"]).exits(74).says("sale@1");
         sale.run(&[]).exits(74).says("sale@1").says("--new-ledger");
-        // Only the files beside the campaign are left.
+        // Only the files in the campaign's folder are left.
         fs::remove_dir_all(sale.path("state")).expect("a folder");
         sale.run(&[]).exits(74).says("results/sale.csv");
         sale.campaign(&["check", "sale.yaml"]).exits(74).says("results/sale.csv");

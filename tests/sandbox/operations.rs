@@ -215,7 +215,7 @@ fn fallback_is_sent_only_after_the_stage_before_it_fails() {
 
 /// Contract 1.1 and 3: every message ends in a final status.
 #[test]
-fn every_message_comes_to_an_end() {
+fn every_message_ends_in_a_final_status() {
     let sandbox = TestSandbox::start();
     let operations: Vec<_> = (1..).zip(SENDS).map(|(id, kind)| example(kind, id)).collect();
     sandbox.items(&operations);

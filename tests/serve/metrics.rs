@@ -34,7 +34,7 @@ fn metrics_have_messages_rates_and_commits_and_no_recipient() {
 }
 
 #[test]
-fn metrics_have_a_door_of_their_own_when_they_are_given_one() {
+fn metrics_have_their_own_address_if_one_is_set() {
     let sale = campaign().write();
     let port =
         std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").to_string();

@@ -165,7 +165,7 @@ fn schedule_reports_a_campaign_that_changed_since() {
 }
 
 #[test]
-fn profile_targets_are_notified_besides_campaign_targets() {
+fn profile_targets_and_campaign_targets_are_notified() {
     let (gateway, receiver, other) = (Gateway::accepting(), Gateway::accepting(), Gateway::accepting());
     let policy = "policy: { notify: { url: { file: all.url }, local: true, when: [finished] } }";
     let sale = notifying_campaign(&gateway).profile(policy).write();

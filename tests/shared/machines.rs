@@ -22,7 +22,7 @@ fn run_of_one_machine_is_shown_exported_and_resumed_on_another() {
 }
 
 #[test]
-fn second_machine_is_told_of_the_first_and_repeats_nothing() {
+fn second_machine_learns_of_the_first_and_repeats_nothing() {
     let Some(cluster) = Cluster::shared() else { return };
     let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
     let sale = write_in_database(cluster, campaign().to(10).through(&gateway));

@@ -110,7 +110,7 @@ fn shared_run_skips_recipients_that_a_stop_cancelled() {
 }
 
 #[test]
-fn stop_shows_the_run_and_needs_a_typed_yes() {
+fn stop_shows_the_run_and_needs_confirmation() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).through(&gateway).write();
     sale.run(&["--limit", "3"]).exits(0);

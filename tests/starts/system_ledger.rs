@@ -151,7 +151,7 @@ fn group_can_change_everything_in_a_shared_state_folder() {
         create_system_folder(&sale);
         fs::create_dir(sale.path("results")).expect("a folder");
         fs::set_permissions(sale.path("results"), Permissions::from_mode(0o2770)).expect("its mode");
-        // It dies with its log and its index beside the ledger.
+        // It dies with its log and its index in the ledger's folder.
         let mut command = sale.command_after(umask, &["run", "sale.yaml", "--limit", "1"]);
         command.env("CAMPAIGN_STATE_DIR", sale.path("system")).env("CAMPAIGN_FAILPOINT", "intent.kept:1");
         Process::start(command).finish();

@@ -35,7 +35,7 @@ fn finished_run_with_rows_to_resend_can_resume() {
 }
 
 #[test]
-fn resumable_run_exits_5_whatever_it_ended_with_before() {
+fn resumable_run_exits_5_after_any_earlier_exit_code() {
     // Everything is finished except the run itself: its results could not be written.
     let gateway = Gateway::answering([Answer::CloseRead]);
     let sale = campaign().to(1).through(&gateway).write();

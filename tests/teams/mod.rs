@@ -82,7 +82,7 @@ fn action_annotates_a_pull_request_and_writes_sarif() {
 }
 
 #[test]
-fn action_treats_warnings_as_errors_unless_told_otherwise() {
+fn action_treats_warnings_as_errors_by_default() {
     let team = team_repository();
     // An empty cell is a warning.
     team.write("campaigns/list.csv", "phone,name\n+380500000001,\n");

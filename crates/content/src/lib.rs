@@ -1,4 +1,4 @@
-//! What a message is made of.
+//! Recipient lists and message texts.
 //!
 //! - [`audience`]: recipient lists in every format, their columns and phone numbers
 //! - [`message`]: templates, filters and the rendered operation

@@ -1,8 +1,8 @@
 //! Private files and folders: only their owner can read them, because they contain numbers and messages.
 //!
-//! A folder that is setgid and that its group can write is shared on purpose: its group can also read and change the files
-//! and folders in it, whatever the umask of the process. A system without such modes protects them only as well as their folder. Callers decide which files are private; this
-//! module must not.
+//! A folder that is setgid and that its group can write is shared on purpose: its group can also read and change the
+//! files and folders in it, regardless of the umask. A system without such modes protects them only as well as their
+//! folder. Callers decide which files are private; this module must not.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _};

@@ -66,7 +66,7 @@ pub struct EncodedOperation {
     pub json: Vec<u8>,
     /// The cost on its most expensive channel. `None` if the prices are unknown.
     pub cost: Option<Amount>,
-    /// The time before which it must leave. `None` if there is no limit.
+    /// The time before which it must leave. `None` without a limit.
     pub leave_before: Option<Timestamp>,
     /// Whether the row had an earlier message, whose delivery can be reported while this one waits.
     pub repeats: bool,
@@ -149,7 +149,7 @@ impl Envelope {
     /// An envelope of these operations. `None` without operations (contract 2.1: at least one).
     ///
     /// # Panics
-    /// If the operations have different kinds: what an answer proves depends on the kind.
+    /// If the operations have different kinds: the meaning of an answer depends on the kind.
     #[must_use]
     pub fn new(operations: Vec<EncodedOperation>) -> Option<Self> {
         let kind = operations.first()?.kind;
@@ -241,7 +241,7 @@ pub struct GatewayReply {
     pub outcomes: Vec<OperationOutcome>,
     /// The signal for the run.
     pub signal: Signal,
-    /// The body of the answer, if a person must look at it.
+    /// The body of the answer, if a person must read it.
     pub evidence: Option<String>,
     /// The deviations from the contract, as often as they occur.
     pub deviations: Vec<ContractDeviation>,

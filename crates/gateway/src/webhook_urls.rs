@@ -24,7 +24,7 @@ const MAC_LENGTH: usize = 16;
 /// Why a secret cannot sign webhook URLs.
 #[derive(Debug, thiserror::Error)]
 pub enum WebhookSecretError {
-    /// There is no secret.
+    /// The secret is missing.
     #[error("the webhook secret is missing")]
     None,
     /// The secret could be guessed.
@@ -47,7 +47,7 @@ impl WebhookSecrets {
     /// Webhook secrets.
     ///
     /// # Errors
-    /// If there are no secrets, or one is too short.
+    /// If the secrets are missing, or one is too short.
     pub fn new(secrets: &[SecretString]) -> Result<Self, WebhookSecretError> {
         let keyed = |secret: &SecretString| {
             let bytes = secret.expose_secret().as_bytes();

@@ -87,7 +87,7 @@ pub async fn is_number_capped(
     Ok(capped.contains(phone))
 }
 
-/// Identifies the runs that share a budget: all runs of an edition, whatever their profile. Loopback runs share a
+/// Identifies the runs that share a budget: all runs of an edition, with any profile. Loopback runs share a
 /// separate one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BudgetScope<'r> {

@@ -21,7 +21,7 @@ pub struct SentRow {
     pub to: Addressee,
     /// The first bytes of the hash of its encoded operation.
     pub digest: [u8; 8],
-    /// The channels of a pipeline, stored beside the rows. Unknown for other kinds, whose type names the channels.
+    /// The channels of a pipeline, stored with the rows. Unknown for other kinds, whose type names the channels.
     #[serde(skip)]
     pub chain: Chain,
 }

@@ -41,7 +41,7 @@ pub(crate) struct HighWaterMark {
 /// The result of reading a mark.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum MarkReading {
-    /// There is no mark.
+    /// The mark does not exist.
     Missing,
     /// The marks of both slots. They name the same ledger, unless accepting another ledger was interrupted.
     Marks(Vec<HighWaterMark>),
@@ -257,7 +257,7 @@ fn create_mark_file(path: &Path, mark: HighWaterMark) -> io::Result<()> {
     private::sync_entry(path)
 }
 
-/// Removes files beside the mark that earlier versions created for each process.
+/// Removes files that earlier versions created for each process in the folder of the mark.
 fn remove_leftovers(path: &Path) {
     let of_process = |name: &str| {
         let process = name.strip_prefix(path.file_name()?.to_str()?)?.strip_prefix('-')?;

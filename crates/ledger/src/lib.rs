@@ -107,7 +107,7 @@ use roaring::RoaringBitmap;
 use campaign_core::domain::MessageId;
 pub use campaign_core::domain::{CANCELLED, CANCELLED_EARLIER, ENDED_EARLY, EXPIRED, REPLACED, RowState};
 
-/// The boxed future of a ledger operation. Its indirection does not matter beside the disk.
+/// The boxed future of a ledger operation. Its indirection costs little compared with the disk.
 pub type LedgerFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, LedgerError>> + Send + 'a>>;
 
 /// The port to everything durable that a run needs.

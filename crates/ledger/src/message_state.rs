@@ -86,7 +86,7 @@ impl MessageState {
             || self.chain.ends_with(receipt.channel.as_ref())
     }
 
-    /// Whether a queued message is rejected before any channel was tried (contract 6.5), whatever channel is named.
+    /// Whether a queued message is rejected before any channel was tried (contract 6.5), even if it names one.
     ///
     /// A message in doubt on the asynchronous endpoint was at most queued. On the synchronous one, a rejection can be
     /// that of the first channel, while the next one is still tried.

@@ -25,7 +25,7 @@ pub struct AccountRateLimit {
     pub share: f64,
     /// When the share changed.
     pub slowed_at: i64,
-    /// Nothing leaves before this time, whatever the rate.
+    /// Nothing leaves before this time, even if the rate would allow it.
     pub not_before: i64,
     /// When this state was written, by the same clock.
     pub written_at: i64,
@@ -178,13 +178,13 @@ pub enum InquiryPermit {
         /// The wait of the next inquiry for a slot.
         next: Duration,
     },
-    /// There is no slot, and none was taken. Ask again after this time.
+    /// No slot is free, so none was taken. Ask again after this time.
     Later(Duration),
 }
 
 /// The rate limits of an account and of its inquiries.
 ///
-/// Inquiries of assistants have a limit beside the account's, which all connectors of the ledger share. An inquiry
+/// Inquiries of assistants have an additional limit, which all connectors of the ledger share. An inquiry
 /// never books ahead: it takes a free slot or none.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct InquiryRateLimit {
@@ -469,7 +469,7 @@ mod inquiry_tests {
     }
 
     #[test]
-    fn inquiries_take_a_tenth_of_the_rate_beside_messages() {
+    fn inquiries_take_a_tenth_of_the_rate_while_sending() {
         for rate in [1.0, 10.0, 50.0] {
             let mut account = Account::default();
             account.pass(START, 100, rate, true);
@@ -538,7 +538,7 @@ mod allowance_tests {
     use super::*;
 
     #[test]
-    fn loopback_has_an_allowance_of_its_own() {
+    fn loopback_has_its_own_allowance() {
         for (account, loopback, name) in [
             ("main", false, "main"),
             ("main", true, "main (loopback)"),

@@ -47,7 +47,7 @@ pub struct Attempt {
 #[derive(Clone, Debug, Default)]
 pub struct RowActivities {
     run: RunActivity,
-    /// The rows that processes have claimed, whatever the run is doing.
+    /// The rows that processes have claimed, independent of the run's activity.
     claimed: RoaringBitmap,
     /// The newest envelope before the claims were read. A newer envelope belongs to a later claim.
     newest_envelope: Option<u32>,

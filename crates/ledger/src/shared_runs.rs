@@ -232,7 +232,7 @@ pub(crate) fn owns_rows(block: RowSpan, intent: RowSpan) -> bool {
 /// How several processes send a run together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sharding {
-    /// What workers need besides the frozen inputs, as the caller stored it.
+    /// The caller's stored data that workers need in addition to the frozen inputs.
     pub terms: String,
     /// The number of this sharding. State that was read under an earlier number can be outdated.
     pub id: i64,

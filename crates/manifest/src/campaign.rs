@@ -39,7 +39,7 @@ pub struct Campaign {
     pub recipients: RecipientSource,
     /// The format of the list, as far as the campaign defines it.
     pub form: ListFormat,
-    /// Opted-out numbers besides those in the ledger; can change between two starts of a run.
+    /// Opted-out numbers in addition to the ledger's; can change between two starts of a run.
     pub suppress: Vec<SuppressionFile>,
     /// Where the recipients' consent is recorded; read again at each start of a run.
     pub consent: Option<ConsentSource>,
@@ -367,7 +367,7 @@ impl Campaign {
         self
     }
 
-    /// The results file of a run. A rehearsal has its own file beside that of a live run.
+    /// The results file of a run. A rehearsal has its own file next to that of a live run.
     #[must_use]
     pub fn results_file(&self) -> CampaignPath {
         if self.brief.is_rehearsal() { insert_path_word(&self.results, "sandbox") } else { self.results.clone() }

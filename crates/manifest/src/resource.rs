@@ -1,4 +1,4 @@
-//! Programs, addresses and sources that a campaign uses besides its texts.
+//! Programs, addresses and sources that a campaign uses, apart from its texts.
 //!
 //! A resource is compared as it is written in the file. Dates in names and folders of machines therefore make no difference.
 
@@ -106,7 +106,7 @@ impl Campaign {
     }
 }
 
-/// The programs, addresses and sources of a profile besides the endpoints of its gateway.
+/// The programs, addresses and sources of a profile, without the endpoints of its gateway.
 pub(super) fn list_profile_resources(profile: &Node) -> Vec<Resource> {
     let policy = find_value(profile, "policy");
     let notify = policy.and_then(|policy| find_value(policy, "notify"));

@@ -1,7 +1,7 @@
 //! Source map of a campaign: the location of every key and of every part of a text in its file.
 //!
 //! Quotes, escapes, folding and indentation make a text differ from its YAML source, so both are walked together. If
-//! they cannot be aligned, there is no location rather than a wrong one.
+//! they cannot be aligned, the location is unknown rather than wrong.
 
 use std::collections::BTreeMap;
 use std::iter::Peekable;

@@ -12,7 +12,7 @@ use campaign_core::regular_file;
 /// The maximum size of a text file, in bytes.
 const MAX_BYTES: u64 = 64 * 1024;
 
-/// The folders of a campaign's text files, in search order: beside the campaign file, `templates/` there, `templates/`
+/// The folders of a campaign's text files, in search order: that of the campaign file, its `templates/`, `templates/`
 /// of the folder above. Texts of the campaign file itself come first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextFolders {
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_found_beside_the_campaign_then_in_templates() {
+    fn texts_are_found_in_the_folder_then_in_templates() {
         let (_house, folders) = test_folders();
         let text = |name| folders.read_text(name).unwrap().1;
         assert_eq!(text("beside.txt"), "beside");

@@ -100,7 +100,7 @@ impl Campaign {
         Windows::new(self.effective_windows(profile).map(zoned).collect())
     }
 
-    /// The windows that apply to all recipients, whatever their time zones.
+    /// The windows that apply to recipients in all time zones.
     #[must_use]
     pub fn windows_for_all(&self, profile: Option<&Profile>) -> Windows {
         let own = self.effective_windows(profile).filter(|window| window.zone == WindowZone::Campaign);

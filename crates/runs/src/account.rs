@@ -87,7 +87,7 @@ impl GatewayAccount {
     /// Opens the account of a profile whose host the ledger trusts. No request is sent.
     ///
     /// # Errors
-    /// If there is no key, the host has changed, or the ledger cannot be read.
+    /// If the key is missing, the host has changed, or the ledger cannot be read.
     pub async fn open(adapters: &Adapters, profile: &Profile, timeout: Duration) -> Result<Self, Error> {
         let key = read_api_key(profile)?;
         check_host(adapters.ledger.as_ref(), profile).await?;
@@ -116,7 +116,7 @@ impl GatewayAccount {
     /// Sends one inquiry or change.
     ///
     /// # Errors
-    /// If there is no usable response, or the ledger cannot be read.
+    /// If the response is not usable, or the ledger cannot be read.
     pub async fn ask<I: Inquiry>(&self, inquiry: &I) -> Result<I::Answer, Error> {
         let answer = self.ask_at_rate((1, I::READS_ONLY), || self.api.ask(inquiry)).await?;
         answer.map_err(|unanswered| self.unanswered_error(unanswered))
@@ -359,7 +359,7 @@ impl GatewayAccount {
     /// given.
     ///
     /// # Errors
-    /// If there is no such template, the change is not confirmed, or the gateway does not report success.
+    /// If the template does not exist, the change is not confirmed, or the gateway does not report success.
     pub async fn delete_viber_template(
         &self,
         id: u64,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::campaign_tests::refuse_failed_tests;
 use super::fetch::reconcile_past;
 use super::find::{absolute_file_path, refuse_other_file};
-use super::guard::{find_excluded, suppression_policy};
+use super::guard::{StartExclusions, suppression_policy};
 use super::inputs::Includes;
 use super::launch::{NothingLeft, Preparation, RunOutcome, RunToSend, SelectionNotes, Session};
 use super::plan::check_profile;
@@ -15,16 +15,16 @@ use super::resume::{RunChanges, compare_inputs};
 use super::send::{refuse_expired, refuse_unsendable_run};
 use super::{
     CampaignList, CancelledRecipients, ChangedInputs, EarlierEdition, Error, Inputs, ListSurvey, Proposal, Round,
-    RunEvent, ScheduleRefusal, SentRecipients, fetch_list, find_capped, find_opted_out, find_sent_recipients,
-    list_campaign_runs, occurrence_key, run_blocking,
+    RunEvent, ScheduleRefusal, SentRecipients, fetch_list, find_sent_recipients, list_campaign_runs, occurrence_key,
+    run_blocking,
 };
 use campaign_core::failpoint;
-use campaign_engine::check::{RunStart, SurveyExclusions};
+use campaign_engine::check::RunStart;
 use campaign_engine::delivery::{FrozenInputs, FrozenRun};
 use campaign_engine::report::{find_runs_in_doubt, is_owned};
 use campaign_ledger::{
     CopiesPurpose, Ledger, LedgerError, NewRun, NumberFilter, OccurrenceFilter, OccurrenceOutcome, RowState, Run,
-    RunId, RunProgress, RunUpdate, StopRequest, SuppressedNumbers, find_occurrence,
+    RunId, RunProgress, RunUpdate, StopRequest, find_occurrence,
 };
 
 impl Session {
@@ -120,21 +120,12 @@ impl Session {
         let random = rand::random();
         let mut copies = ledger.prepare_copies(CopiesPurpose::NewRun(self.lock()?)).await?;
         let list = copies.list_writer()?;
-        let SuppressedNumbers { version, numbers: opted_out } = find_opted_out(ledger, inputs).await?;
-        let capped = find_capped(ledger, inputs).await?;
-        let excluded = find_excluded(Some(ledger), inputs, &self.adapters.observer).await?;
         let cancelled = if again { CancelledRecipients::default() } else { sent.find_cancelled(ledger).await? };
         let CancelledRecipients { numbers: cancelled, runs: cancelled_in } = cancelled;
-        let rows = sent.find_sent_rows(ledger, listed, &cancelled, replaced.as_ref().filter(|_| live)).await?;
-        let excluded = SurveyExclusions {
-            already_sent: sent.numbers.clone(),
-            rows,
-            opted_out,
-            cancelled,
-            capped,
-            excluded,
-            ..SurveyExclusions::default()
-        };
+        let replaces = replaced.as_ref().filter(|_| live);
+        let observer = &self.adapters.observer;
+        let StartExclusions { survey: excluded, opt_out_version: version } =
+            sent.find_exclusions(ledger, listed, cancelled, replaces, observer).await?;
         let surveyed = Arc::clone(listed);
         let survey = run_blocking(move || surveyed.run_survey(&excluded, Some(list))).await??;
         let survey = survey.with_earlier_countries(Some(ledger), inputs, &sent.numbers).await?;

@@ -3,8 +3,8 @@
 //! The ledger comes first, in one commit that records which rows wait. From then on nothing is sent to a forgotten number. If
 //! a call ends early, the next call or the next start of the campaign continues with the waiting rows.
 //!
-//! Hashes of forgotten numbers are kept beside the ledger, because a backup from before still contains the numbers. A purged
-//! run keeps its figures.
+//! Hashes of forgotten numbers are kept outside the ledger, because a backup from before still contains the numbers. A
+//! purged run keeps its figures.
 
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions};

@@ -43,7 +43,7 @@ pub async fn find_run(ledger: &dyn Ledger, name: &str) -> Result<Run, Error> {
     Err(Error::NoSuchRun { name: name.to_owned(), near })
 }
 
-/// The latest live run of a campaign that began from a file, else its latest. `None` if there is no run. The file is
+/// The latest live run of a campaign that began from a file, else its latest. `None` if no run exists. The file is
 /// not opened.
 ///
 /// # Errors

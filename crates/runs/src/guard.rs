@@ -1,8 +1,8 @@
 //! The guard: recipients who already have a message of an edition, opted out, reached a cap, or are excluded.
 //!
-//! With `duplicates: allow`, texts are compared: the lists of earlier runs are read from their copies, and the texts of the
-//! earlier run are rendered for both lists. Nothing is sent or recorded here. If a copy cannot be read, the rows of its numbers
-//! are skipped.
+//! With `duplicates: allow`, texts are compared: the lists of earlier runs are read from their copies, and the texts of
+//! the earlier run are rendered for both lists. Nothing is sent or recorded here. If a copy cannot be read, the rows of
+//! its numbers are skipped.
 
 use std::io::{BufReader, Sink};
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use campaign_content::audience::Chunk;
 use campaign_core::domain::{FrequencyCap, Phone, Purpose, Row};
 use campaign_core::finding::{Finding, did_you_mean, rules};
 use campaign_engine::check::{
-    CompiledCampaign, CurrentRow, EarlierOutcome, EarlierRow, EarlierRun, SentRows, Tee, TextHash,
+    CompiledCampaign, CurrentRow, EarlierOutcome, EarlierRow, EarlierRun, SentRows, SurveyExclusions, Tee, TextHash,
 };
 use campaign_engine::delivery::{FrozenInputs, Snapshot, compile_without_condition, for_each_text};
 use campaign_engine::report::{IN_DOUBT_STATES, format_count, load_cancelled_numbers, load_run_numbers};
@@ -154,6 +154,43 @@ pub async fn find_sent_recipients(
     Ok(SentRecipients { numbers, round, runs })
 }
 
+/// The recipients that a survey skips, and the version of the suppression list that it was read at.
+#[derive(Debug)]
+pub(super) struct StartExclusions {
+    /// The recipients to skip.
+    pub(super) survey: SurveyExclusions,
+    /// The version of the suppression list.
+    pub(super) opt_out_version: u64,
+}
+
+impl SentRecipients {
+    /// Finds the recipients that a start skips: those with a message, `cancelled`, opted out, over a cap, or excluded.
+    /// `replaced` is the run that the start replaces.
+    ///
+    /// # Errors
+    /// If the ledger or a copy of a list cannot be read, or a run under `recipients.exclude` is missing or unfinished.
+    pub(super) async fn find_exclusions(
+        &self,
+        ledger: &dyn Ledger,
+        inputs: &Arc<Inputs>,
+        cancelled: NumberSet,
+        replaced: Option<&Run>,
+        observer: &RunObserver,
+    ) -> Result<StartExclusions, Error> {
+        let SuppressedNumbers { version, numbers: opted_out } = find_opted_out(ledger, inputs).await?;
+        let survey = SurveyExclusions {
+            excluded: find_excluded(Some(ledger), inputs, observer).await?,
+            rows: self.find_sent_rows(ledger, inputs, &cancelled, replaced).await?,
+            capped: find_capped(ledger, inputs).await?,
+            already_sent: self.numbers.clone(),
+            opted_out,
+            cancelled,
+            ..SurveyExclusions::default()
+        };
+        Ok(StartExclusions { survey, opt_out_version: version })
+    }
+}
+
 /// Finds the recipients who opted out of this campaign and gateway.
 ///
 /// A rehearsal plays the live run, so it skips the same recipients. Opt-outs from gateways on loopback do not count for
@@ -199,7 +236,7 @@ pub(super) fn combine_caps(
 ///
 /// # Errors
 /// If the ledger cannot be read.
-pub async fn find_capped(ledger: &dyn Ledger, inputs: &Inputs) -> Result<NumberSet, Error> {
+async fn find_capped(ledger: &dyn Ledger, inputs: &Inputs) -> Result<NumberSet, Error> {
     let caps = message_caps(inputs);
     if caps.is_empty() {
         Ok(NumberSet::default())
@@ -292,8 +329,8 @@ impl SentRecipients {
     /// The rows of the list that have a message or were cancelled. `None` if a message excludes all rows of its number.
     ///
     /// # Errors
-    /// As for [`sent_rows`].
-    pub(super) async fn find_sent_rows(
+    /// As for [`find_sent_rows`].
+    async fn find_sent_rows(
         &self,
         ledger: &dyn Ledger,
         inputs: &Arc<Inputs>,

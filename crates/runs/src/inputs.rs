@@ -60,7 +60,7 @@ pub(super) type Includes = Vec<(String, String)>;
 /// The API key of a profile.
 ///
 /// # Errors
-/// If there is no key, or it cannot be read.
+/// If the key is missing or cannot be read.
 pub fn read_api_key(profile: &Profile) -> Result<SecretString, Error> {
     profile.api_key.read_secret("the API key (`api_key`)", &|name| std::env::var(name).ok()).map_err(Error::Input)
 }

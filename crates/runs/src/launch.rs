@@ -121,7 +121,7 @@ impl Launch {
     /// Prepares a campaign with a request.
     ///
     /// # Errors
-    /// If there is no key, or the results could not be written.
+    /// If the key is missing, or the results could not be written.
     pub fn prepare(inputs: Arc<Inputs>, request: RunRequest, files: ProtectedFiles<'_>) -> Result<Self, Error> {
         let key = read_destination_key(&inputs.destination)?;
         let hook = match inputs.destination.profile() {

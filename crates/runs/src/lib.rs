@@ -10,7 +10,6 @@ mod campaign_tests;
 mod check_campaign;
 mod countries;
 pub mod draft;
-mod end;
 mod erasure;
 mod error;
 mod fetch;
@@ -39,7 +38,6 @@ mod retry_rows;
 mod schedule;
 mod send;
 mod single;
-mod status_polling;
 mod suppress_files;
 mod test_messages;
 #[cfg(test)]
@@ -63,8 +61,8 @@ pub use find::{
     is_folder_gone, list_campaign_files, lock_campaign, report_results_conflict,
 };
 pub use guard::{
-    CancelledRecipients, EarlierSending, SentRecipients, find_capped, find_opted_out, find_sent_recipients,
-    list_campaign_runs, list_edition_runs,
+    CancelledRecipients, EarlierSending, SentRecipients, find_opted_out, find_sent_recipients, list_campaign_runs,
+    list_edition_runs,
 };
 pub use held_run::{Cancellation, CancelledRun, HeldRun, ReleasedRun, cancel_run, stop_run};
 pub use inputs::{Inputs, read_api_key};
@@ -98,7 +96,7 @@ pub use profiles::{
     refuse_other_secret, store_hook_secrets,
 };
 pub use receipts::{ReceiptCollector, WebhookPath, WebhookReceiver, WebhookRefusal, create_collector};
-pub use reconcile::{ReconciledRun, reconcile_run};
+pub use reconcile::{Polling, ReconciledRun, poll_run, reconcile_run, wants_receipts};
 pub use resolve::{DoubtDecision, Resolution, ResolvedRun, RowChoice, current_person, is_known_author, resolve_doubts};
 pub use restore::{BackupRefusal, RestoredLedger, accept_restored_ledger};
 pub use results::{ProtectedFiles, StaleResults, update_results_until};
@@ -109,7 +107,6 @@ pub use schedule::{
     load_active_campaign, load_schedule_views,
 };
 pub use single::{ConfirmedSingle, EndedSingle, INTAKE_TIMEOUT, SingleMessage, SingleOperation};
-pub use status_polling::{Polling, poll_run, wants_receipts};
 pub use test_messages::{
     AdmittedTests, OrderedTest, TestMessage, TestOrder, load_test_message, preview_ordered_test, send_ordered_test,
 };

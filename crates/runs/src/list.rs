@@ -14,9 +14,7 @@ use super::countries::EarlierCountries;
 use super::guard::find_excluded;
 use super::inputs::Includes;
 use super::launch::Session;
-use super::{
-    Error, FetchedList, Inputs, RunEvent, RunObserver, find_capped, find_opted_out, find_sent_recipients, run_blocking,
-};
+use super::{Error, FetchedList, Inputs, RunEvent, RunObserver, find_opted_out, find_sent_recipients, run_blocking};
 use campaign_content::audience::{Chunk, DecodedText, ListPlace, RecipientReader, decode, find_list};
 use campaign_core::domain::{ListFormat, MessageContent, Phone, Region, Row, RowSet};
 use campaign_core::finding::{Finding, rules};
@@ -29,7 +27,7 @@ use campaign_engine::check::{
     check_several_zones, check_timing, check_unknown_zones, reader_settings,
 };
 use campaign_engine::report::{RowPreview, find_unknown_results, format_count, format_thousands, preview_rows};
-use campaign_ledger::{Copies, Ledger, NumberSet, Run};
+use campaign_ledger::{Copies, Ledger, Run};
 use campaign_manifest::{Campaign, CampaignBrief, CampaignPath, RecipientSource, describe_unopened_list};
 
 /// The recipient list of a campaign, if it is available.
@@ -256,25 +254,18 @@ pub async fn survey_list(
     {
         observer(RunEvent::Contradicted(sign));
     }
-    let past = find_excluded(ledger, inputs, observer).await?;
-    let mut sent_numbers = NumberSet::default();
     let excluded = match ledger {
         Some(ledger) => {
             let sent = find_sent_recipients(ledger, inputs, &edition).await?;
             let cancelled = sent.find_cancelled(ledger).await?.numbers;
-            sent_numbers.clone_from(&sent.numbers);
-            SurveyExclusions {
-                rows: sent.find_sent_rows(ledger, inputs, &cancelled, None).await?,
-                cancelled,
-                already_sent: sent.numbers,
-                opted_out: find_opted_out(ledger, inputs).await?.numbers,
-                capped: find_capped(ledger, inputs).await?,
-                excluded: past,
-                ..SurveyExclusions::default()
-            }
+            sent.find_exclusions(ledger, inputs, cancelled, None, observer).await?.survey
         }
-        None => SurveyExclusions::default(),
+        // Refuses `exclude`, which needs a ledger.
+        None => {
+            SurveyExclusions { excluded: find_excluded(None, inputs, observer).await?, ..SurveyExclusions::default() }
+        }
     };
+    let sent_numbers = excluded.already_sent.clone();
     let listed = Arc::clone(inputs);
     let survey = run_blocking(move || listed.run_survey(&excluded, None)).await??;
     survey.with_earlier_countries(ledger, inputs, &sent_numbers).await

@@ -325,7 +325,7 @@ const DATE_HEADERS: &[&str] = &[
     "датаивремя",
 ];
 
-/// Date formats besides ISO 8601. Dates with slashes are not read, because day and month might be swapped.
+/// Date formats other than ISO 8601. Dates with slashes are not read, because day and month might be swapped.
 const DATE_TIME_FORMATS: &[&str] = &["%d.%m.%Y %H:%M:%S", "%d.%m.%Y, %H:%M:%S", "%d.%m.%Y %H:%M", "%d.%m.%Y, %H:%M"];
 const DATE_FORMATS: &[&str] = &["%d.%m.%Y", "%Y/%m/%d"];
 

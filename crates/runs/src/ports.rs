@@ -328,10 +328,10 @@ pub enum ProposalKind {
     },
 }
 
-/// Why there is no confirmation.
+/// The reason for a missing confirmation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConsentRefusal {
-    /// There is no terminal for a prompt.
+    /// The process has no terminal for a prompt.
     NoTerminal,
     /// The person did not confirm.
     Declined,

@@ -20,7 +20,7 @@ pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// A file from which profiles are found like from the working folder.
 const IN_WORKING_FOLDER: &str = "campaign.yaml";
 
-/// The places of profile files, besides those near a campaign.
+/// The places of profile files, apart from those near a campaign.
 #[derive(Clone, Debug, Default)]
 pub struct Profiles {
     /// The only file, if one is named.
@@ -95,7 +95,7 @@ impl Profiles {
         }
     }
 
-    /// The file for a new profile: the one read for a campaign or the working folder, else beside it.
+    /// The file for a new profile: the one read for a campaign or the working folder, else in its folder.
     #[must_use]
     pub fn new_profile_path(&self, campaign: Option<&Path>) -> PathBuf {
         let files = self.list_files(Some(campaign.unwrap_or(Path::new(IN_WORKING_FOLDER))));
@@ -279,7 +279,7 @@ const REHEARSAL_KEY: &str = "rehearsal";
 /// The key of a destination.
 ///
 /// # Errors
-/// If there is no key, or it cannot be read.
+/// If the key is missing or cannot be read.
 pub fn read_destination_key(destination: &Destination) -> Result<SecretString, Error> {
     destination.profile().map_or_else(|| Ok(REHEARSAL_KEY.to_owned().into()), read_api_key)
 }

@@ -40,7 +40,7 @@ pub struct ScheduleActivation {
     pub schedule: Schedule,
     /// The next occurrences, three at most.
     pub next: Vec<Occurrence>,
-    /// The survey of the list. `None` if there is no list yet.
+    /// The survey of the list. `None` if the list does not exist yet.
     pub survey: Option<ListSurvey>,
     /// Warnings and notes of `check` for the next dates.
     pub findings: Vec<Finding>,
@@ -140,7 +140,7 @@ impl ScheduleActivation {
 /// Pauses, resumes or removes an active schedule.
 ///
 /// # Errors
-/// If there is no active schedule of this name, or the ledger fails.
+/// If no active schedule has this name, or the ledger fails.
 pub async fn apply_schedule_order(ledger: &dyn ScheduleStore, name: &str, order: ScheduleOrder) -> Result<(), Error> {
     if ledger.change_schedule(name, order).await? {
         return Ok(());

@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use tokio::sync::watch;
 
-use super::end::SentRun;
 use super::find::reload_run;
 use super::guard::combine_caps;
 use super::launch::{RunToSend, Session};
 use super::policy::refuse_mandatory;
 use super::recipient_consent::RowsToJudge;
+use super::results::SentRun;
 use super::resume::list_open_rows;
 use super::{Adapters, Connection, Error, Inputs, RunEvent, RunOutcome, run_blocking};
 use campaign_content::audience::{Chunk, ListHeader, RecordRef};

@@ -109,7 +109,7 @@ impl SingleOperation {
     /// An operation for a number. No confirmation is asked for yet.
     ///
     /// # Errors
-    /// If there is no key.
+    /// If the key is missing.
     pub fn with_profile_key(operation: SingleKind, phone: Phone, destination: Destination) -> Result<Self, Error> {
         let key = read_destination_key(&destination)?;
         Ok(Self::from_key(key, operation, phone, destination))
@@ -163,7 +163,7 @@ impl SingleOperation {
     /// campaign. No confirmation is asked for yet.
     ///
     /// # Errors
-    /// If there is no key.
+    /// If the key is missing.
     pub(super) fn for_test(message: &TestMessage, phone: Phone, inputs: &Inputs) -> Result<Self, Error> {
         let (brief, content) = (&inputs.campaign.brief, message.content.clone());
         let test = Self::with_profile_key(SingleKind::Test, phone, inputs.destination.clone())?;
@@ -246,7 +246,7 @@ impl SingleOperation {
     /// Asks for confirmation, except for a gateway on this machine.
     ///
     /// # Errors
-    /// If there is no key, or the host of the gateway has changed.
+    /// If the key is missing, or the host of the gateway has changed.
     pub async fn confirm(self, adapters: Adapters, consent: &dyn Consent) -> Result<ConfirmedSingle, Error> {
         self.confirm_for(&[self.phone], &adapters, consent).await?;
         Ok(ConfirmedSingle { single: self, adapters })
@@ -255,7 +255,7 @@ impl SingleOperation {
     /// Asks for one confirmation of the same operation for several numbers.
     ///
     /// # Errors
-    /// If there is no key, or the host of the gateway has changed.
+    /// If the key is missing, or the host of the gateway has changed.
     pub async fn confirm_each(
         singles: Vec<Self>,
         adapters: Adapters,

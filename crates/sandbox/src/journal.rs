@@ -145,7 +145,7 @@ fn digits<S: Serializer>(phone: &Option<Phone>, serializer: S) -> Result<S::Ok, 
     phone.as_ref().map(Phone::to_string).serialize(serializer)
 }
 
-/// The lines of one envelope or one period; `None` if there is no journal.
+/// The lines of one envelope or one period; `None` without a journal.
 pub(super) struct JournalLines(pub(super) Option<Vec<u8>>);
 
 impl JournalLines {

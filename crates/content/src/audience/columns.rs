@@ -379,7 +379,7 @@ pub(super) struct HeaderIndex<'h> {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum HeaderMatch {
     Column(usize),
-    /// Several columns match, none of them exactly.
+    /// Several columns match, but not exactly.
     Several(Vec<usize>),
     Nothing,
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::decoding::find_finding;
-use super::digits::{expand_power_of_ten, is_scientific};
+use super::phones::{expand_power_of_ten, is_scientific};
 use super::raw_records::{count_line_ends, guess_delimiter};
 use campaign_core::domain::{Delimiter, choose_plural, format_count};
 use campaign_core::finding::{Finding, Rule, SourceLocation, SourceText, did_you_mean, join_alternatives, rules};
@@ -194,7 +194,7 @@ pub(super) fn ragged_row(spot: FileExcerpt<'_>, ragged: RaggedRow) -> Finding {
     let message = format!("line {line} has {}, but the header has {expected}", format_count(cells as u64, "cell"));
     let shortened = has_shortened_number(spot.raw, delimiter);
     let own = guess_delimiter(spot.raw);
-    // The row has several cells of its own, but with another delimiter than the header.
+    // The row has several cells, but its delimiter differs from the header's.
     let other = cells == 1 && own != delimiter && spot.raw.contains(&own.to_byte());
     let delimiter = delimiter.name();
     let help = if shortened {

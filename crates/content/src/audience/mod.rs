@@ -11,8 +11,6 @@
 
 mod columns;
 mod decoding;
-mod digits;
-mod erasure;
 mod list_findings;
 mod phone_columns;
 mod phones;
@@ -24,16 +22,14 @@ mod workbook;
 
 pub use columns::{ListHeader, ListSettings, NamedColumns};
 pub use decoding::{DecodedText, DetectedFormat, SheetInfo, SpoolReader, SpooledFile, decode, decode_table};
-pub use digits::expand_power_of_ten;
-pub use erasure::write_without_rows;
 pub use phone_columns::PhoneColumns;
-pub use phones::{PhoneProblem, ValidNumber, example_mobiles, parse_number, parse_phone_number};
+pub use phones::{PhoneProblem, ValidNumber, example_mobiles, expand_power_of_ten, parse_number, parse_phone_number};
 pub use raw_records::RECORD_LIMIT;
 pub use reader::{
     Chunk, RecipientReader, RecordFields, RecordRef, RejectedList, SeenNumbers, clean_cell, is_shortened, read_columns,
     read_rows, trim_cell,
 };
-pub use records::{CELL_LIMIT, contains_row};
+pub use records::{CELL_LIMIT, contains_row, write_without_rows};
 pub use suggestion::{
     ColumnSuggestion, LAST_HEADER_ROW, ListPlace, find_list, parse_header_number, suggest_columns,
     suggest_for_number_file,

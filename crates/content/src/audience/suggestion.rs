@@ -28,7 +28,7 @@ pub struct ColumnSuggestion {
     pub region: Option<Region>,
     /// The headers of other phone columns.
     pub other_phones: Vec<String>,
-    /// If there is no phone column: the column that should be one, and its problem.
+    /// If no column has phone numbers: the column that should be one, and its problem.
     pub problem: Option<WrongColumn>,
     /// The other columns with headers: the name in templates, and the header.
     pub columns: Vec<(String, String)>,
@@ -226,13 +226,13 @@ fn to_latin_name(lower: &str) -> String {
     name
 }
 
-/// The maximum number of sheets to search, besides the first.
+/// The maximum number of sheets to search after the first.
 const MAX_SHEETS: usize = 20;
 /// The last row to search for headers.
 pub const LAST_HEADER_ROW: u32 = 30;
 /// The number of bytes to search in each sheet.
 const SAMPLE: u64 = 1 << 18;
-/// A column with this many numbers is a phone column, whatever its header.
+/// A column with this many numbers is a phone column under any header.
 const MIN_NUMBERS: usize = 2;
 
 /// The probable place of a list in its file.

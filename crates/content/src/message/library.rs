@@ -1,6 +1,6 @@
 //! Loading of texts and their includes, and metering of their steps.
 //!
-//! Tera parses every text once by itself, so that each reports its own first syntax error. Names are checked elsewhere.
+//! Tera parses every text once separately, so that each reports its own first syntax error. Other modules check names.
 //! For metering, each `{% for … %}` gets a call that spends the steps of a round, and each value that is set passes a
 //! filter that rejects long values. The output stays the same.
 

@@ -52,7 +52,7 @@ impl MarkedText {
         Self { text: text.to_owned(), from_row: Vec::new() }
     }
 
-    /// A text whose parts cannot be told apart.
+    /// A text whose parts cannot be distinguished.
     fn from_row_text(text: &str) -> Self {
         let mut all = Self::from_constant("");
         all.push_piece(text, true);
@@ -208,7 +208,7 @@ fn split_marks(marked: &str) -> Option<Vec<(&str, bool)>> {
 
 /// The first marker; each branch adds its number. Markers are private characters of plane 16, which no text contains.
 const FIRST_MARKER: u32 = 0x10_0000;
-/// The maximum number of branches that are told apart.
+/// The maximum number of branches that are distinguished.
 const MAX_BRANCHES: u32 = u64::BITS;
 
 /// Finds the branches that the message of each row takes.

@@ -17,7 +17,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Whether there is no limit.
+    /// Whether it limits nothing.
     #[must_use]
     pub fn is_unlimited(&self) -> bool {
         *self == Self::default()

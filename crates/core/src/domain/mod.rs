@@ -6,7 +6,6 @@ mod amount;
 mod approver;
 mod channel;
 mod counting;
-mod country;
 mod invisible;
 mod language;
 mod limits;
@@ -28,7 +27,6 @@ pub use amount::{Amount, ParseAmountError};
 pub use approver::{ApproverKey, ParseApproverKeyError};
 pub use channel::*;
 pub use counting::{choose_plural, format_count, format_thousands};
-pub use country::{CountryFinder, CountrySet, intersect_countries};
 pub use invisible::is_invisible;
 pub use language::Language;
 pub use limits::{Budget, FrequencyCap, Spending};
@@ -42,7 +40,10 @@ pub use operation::{
 pub use opt_out::{
     MAX_OPT_OUT_WORDS, OptOutColumn, OptOutState, OptOutWords, ReplyReading, is_date, read_opt_out_state,
 };
-pub use phone::{Addressee, FORGOTTEN, ForgottenNumber, ParseRegionError, Phone, Region, find_country};
+pub use phone::{
+    Addressee, CountryFinder, CountrySet, FORGOTTEN, ForgottenNumber, ParseRegionError, Phone, Region, find_country,
+    intersect_countries,
+};
 pub use receipt::{DeliveryState, Media, Receipt, ReceiptSource, RecipientReply, ReportedChannel, Status};
 pub use recipient_consent::{
     CONSENT_EXPIRED, CONSENT_WORDS, ConsentCells, ConsentPeriod, ConsentRules, ConsentVerdict, NO_CONSENT,

@@ -388,7 +388,7 @@ pub enum OperationOutcome {
     },
     /// The outcome is unknown.
     InDoubt {
-        /// What was observed instead of a proof.
+        /// The observation that proves nothing.
         reason: Arc<str>,
     },
 }

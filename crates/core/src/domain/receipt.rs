@@ -190,7 +190,7 @@ pub enum Status {
     InvalidDestination,
     /// The sender name is wrong.
     InvalidSource,
-    /// There is no route to the operator.
+    /// The gateway has no route to the operator.
     NoRoute,
     /// The recipient's SIM is full.
     SimFull,

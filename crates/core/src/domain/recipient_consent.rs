@@ -35,7 +35,7 @@ pub enum ConsentVerdict {
     Given,
     /// The consent is too old.
     Expired,
-    /// There is no consent.
+    /// The recipient did not consent.
     Missing,
     /// The answer is yes, but its date is empty, unreadable or in the future.
     Undated,

@@ -217,7 +217,7 @@ impl RowState {
             }
             Accepted | Queued => matches!(next, Delivered | Read | Failed) || (self == Queued && next == Accepted),
             Delivered => next == Read,
-            // A delivery is proof, whatever was reported before it.
+            // A delivery is proof and overrides earlier reports.
             Failed | Rejected => matches!(next, Delivered | Read),
             InDoubt | Unresolved | AssumedSent | NotSent | Skipped | Invalid | Read => false,
         }

@@ -2,7 +2,7 @@
 //!
 //! The reserved words of the template language are defined only here.
 
-/// Variables that every text can use besides columns and constants; the same for all recipients.
+/// Built-in variables, which have the same value for all recipients.
 pub const CAMPAIGN_VARIABLES: [&str; 2] = ["campaign", "today"];
 /// Variables that a recipient's text can also use.
 pub const ROW_VARIABLES: [&str; 2] = ["row", "recipient"];

@@ -90,7 +90,7 @@ mod tests {
         let (first, all) = among_held_out.fold((0.0_f64, 0.0), |(first, all), phone| {
             (first + if allocation.assign_variant(phone) == 0 { 1.0 } else { 0.0 }, all + 1.0)
         });
-        assert!((first / all - 5.0 / 9.0).abs() < 0.05, "who is held out says nothing of the variant");
+        assert!((first / all - 5.0 / 9.0).abs() < 0.05, "the holdout is independent of the variant");
     }
 
     #[test]

@@ -1,21 +1,10 @@
 //! Tests in a campaign file: composes the message of a made-up recipient, or of random rows of the list, and compares
-//! it with what the test expects. Uses no ledger.
+//! it with what the test expects, word by word. Uses no ledger.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 
-use jiff::Timestamp;
-use jiff::civil::DateTime;
-
-use super::compiled_campaign::{CompiledCampaign, Composer, Recipe};
-use super::exclusions::HOLDOUT;
-use super::made_up_recipient::{MadeUpError, MadeUpRecipient, MadeUpRow};
-use super::online::MessagePrices;
-use super::rules::{TEST_FAILED, TEST_NOT_RUN};
-use super::survey::{MessageSize, count_sms_parts};
-use super::timing::zone_of_number;
-use super::word_difference::describe_difference;
 use campaign_content::audience::{Chunk, ListHeader, RecordRef, ValidNumber};
 use campaign_content::message::find_mentions;
 use campaign_core::calendar::Occurrence;
@@ -25,6 +14,17 @@ use campaign_core::domain::{
 use campaign_core::finding::{Finding, Rule, SourceLocation, join_names, rules};
 use campaign_ledger::{COUNTRY, RowState};
 use campaign_manifest::{Campaign, CampaignTest, ExpectedText, Profile, TestSubject};
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use similar::{Algorithm, DiffOp, capture_diff_slices};
+
+use super::compiled_campaign::{CompiledCampaign, Composer, Recipe};
+use super::exclusions::HOLDOUT;
+use super::made_up_recipient::{MadeUpError, MadeUpRecipient, MadeUpRow};
+use super::online::MessagePrices;
+use super::rules::{TEST_FAILED, TEST_NOT_RUN};
+use super::survey::{MessageSize, count_sms_parts};
+use super::timing::zone_of_number;
 
 /// The reason if `until` has passed.
 const EXPIRED: &str = "expired";
@@ -66,12 +66,12 @@ pub enum TestOutcome {
     NotRun,
 }
 
-/// What is not as expected.
+/// A difference from the expectation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct TestFailure {
     /// The path of the key with the expectation in the campaign file.
     key: String,
-    /// What is wrong, as a sentence without a full stop.
+    /// The problem, as a sentence without a full stop.
     message: String,
     /// The remedy.
     help: Option<String>,
@@ -551,4 +551,65 @@ fn draw(seed: u64, row: u32) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
+}
+
+/// How many differences are described.
+const MAX_DESCRIBED: usize = 3;
+
+/// How `actual` differs from `expected`, as the end of a sentence: `has "-15%" instead of "-10%"`, with backticks.
+/// `None` if the texts are equal.
+fn describe_difference(expected: &str, actual: &str) -> Option<String> {
+    if expected == actual {
+        return None;
+    }
+    let (old, new): (Vec<&str>, Vec<&str>) =
+        (expected.split_whitespace().collect(), actual.split_whitespace().collect());
+    let words = |words: &[&str]| format!("`{}`", words.join(" "));
+    let describe = |operation: &DiffOp| match *operation {
+        DiffOp::Equal { .. } => None,
+        DiffOp::Delete { old_index, old_len, .. } => Some(format!("lacks {}", words(&old[old_index..][..old_len]))),
+        DiffOp::Insert { new_index, new_len, .. } => {
+            Some(format!("has the additional {}", words(&new[new_index..][..new_len])))
+        }
+        DiffOp::Replace { old_index, old_len, new_index, new_len } => Some(format!(
+            "has {} instead of {}",
+            words(&new[new_index..][..new_len]),
+            words(&old[old_index..][..old_len])
+        )),
+    };
+    let operations = capture_diff_slices(Algorithm::Myers, &old, &new);
+    let mut differences: Vec<String> = operations.iter().filter_map(describe).collect();
+    if differences.is_empty() {
+        return Some("differs in spaces or line breaks".to_owned());
+    }
+    let more = differences.len().saturating_sub(MAX_DESCRIBED);
+    differences.truncate(MAX_DESCRIBED);
+    if more > 0 {
+        differences.push(format!("has {more} more differences"));
+    }
+    let last = differences.pop()?;
+    Some(if differences.is_empty() { last } else { format!("{} and {last}", differences.join(", ")) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_differ_by_words() {
+        let expected = "Олена, -10% until Sunday";
+        for (actual, difference) in [
+            ("Олена, -10% until Sunday", None),
+            ("Олена, -15% until Sunday", Some("has `-15%` instead of `-10%`")),
+            ("Олена, until Sunday", Some("lacks `-10%`")),
+            ("Олена, -10% until Sunday evening", Some("has the additional `evening`")),
+            ("Олена,  -10% until Sunday", Some("differs in spaces or line breaks")),
+            ("Тарас, -10% on Sunday", Some("has `Тарас,` instead of `Олена,` and has `on` instead of `until`")),
+            ("", Some("lacks `Олена, -10% until Sunday`")),
+        ] {
+            assert_eq!(describe_difference(expected, actual).as_deref(), difference, "{actual}");
+        }
+        let many = describe_difference("a 1 b 2 c 3 d 4 e 5", "a x b x c x d x e x").unwrap();
+        assert!(many.ends_with("and has 2 more differences"), "{many}");
+    }
 }

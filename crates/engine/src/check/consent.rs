@@ -128,7 +128,7 @@ impl ConsentRegister {
     /// Adds a row of the file. Without a column of answers, `is_listed` says that each row is a consent.
     ///
     /// The latest entry of a number counts, and a refusal counts before a consent of the same day. A refusal without a
-    /// readable date always counts; a consent without one counts only if there is no other entry.
+    /// readable date always counts; a consent without one counts only if it is the only entry.
     pub fn add_row(&mut self, phone: Phone, cells: ConsentCells<'_>, is_listed: bool, rules: &ConsentRules) {
         let is_yes = is_listed || rules.is_yes(cells.value);
         let day = rules.parse_day(cells.at).unwrap_or(if is_yes { Date::MIN } else { Date::MAX });

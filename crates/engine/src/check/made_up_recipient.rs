@@ -1,4 +1,4 @@
-//! A made-up recipient, for tests and previews: its row is a list of its own, read and composed like any other.
+//! A made-up recipient, for tests and previews: its row is its own list, read and composed like any other.
 //!
 //! If the columns of the list are unknown, the names that texts use count as columns.
 
@@ -41,7 +41,7 @@ pub enum MadeUpError {
     Unknown {
         /// The name in `given`.
         name: String,
-        /// What is wrong.
+        /// The problem.
         message: String,
         /// The remedy.
         help: String,

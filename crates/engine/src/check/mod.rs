@@ -10,7 +10,6 @@ mod consent;
 mod countries;
 mod exclusions;
 mod made_up_recipient;
-mod message_comparison;
 pub mod online;
 mod parallel;
 mod row_anomalies;
@@ -18,7 +17,6 @@ pub mod rules;
 mod survey;
 mod text_damage;
 mod timing;
-mod word_difference;
 
 pub use campaign_tests::{TestOutcome, TestResult, TestedCampaign, run_each_test, run_given_test};
 pub use column_cells::{DistinctValues, EmptyCells, ListColumn, OptedOutCells};
@@ -33,9 +31,8 @@ pub use exclusions::{
     SentRows, SurveyExclusions, TextHash, find_equal_range,
 };
 pub use made_up_recipient::{MadeUpError, MadeUpMessage, MadeUpOutcome, MadeUpRecipient};
-pub use message_comparison::MessageShapes;
 pub use parallel::{count_cores, process_in_order};
-pub use row_anomalies::{AnomalyRows, AnomalyRowsByColumn, Comparison, RowAnomaly};
+pub use row_anomalies::{AnomalyRows, AnomalyRowsByColumn, Comparison, MessageShapes, RowAnomaly};
 pub use rules::{
     ABROAD_LIMIT, DatabaseValue, NIGHT, check_abroad_limit, check_against_profile, check_campaign_notices,
     check_changed_rows, check_consent_dates, check_consent_source, check_costly_characters, check_differing_duplicates,

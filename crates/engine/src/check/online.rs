@@ -216,7 +216,7 @@ pub fn find_signatures(brief: &CampaignBrief, places: &SourceMap, today: &str) -
     brief.all_contents().flat_map(|content| &content.stages).filter_map(constant).collect()
 }
 
-/// The known facts about the account besides its answers.
+/// What is already known about the account before it answers.
 #[derive(Clone, Copy, Debug)]
 pub struct AccountTerms<'a> {
     /// The words for verified sender names.

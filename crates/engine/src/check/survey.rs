@@ -1,5 +1,5 @@
-//! Survey of a list before the first message, in one pass: numbers, duplicates, messages and counts. Also the reader that
-//! hashes a list meanwhile and can copy it.
+//! Survey of a list before the first message, in one pass: numbers, duplicates, messages and counts. Also the reader
+//! that hashes a list meanwhile and can copy it.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,9 +14,11 @@ use super::compiled_campaign::{CompiledCampaign, ComposeFailure, ComposedMessage
 use super::consent::{ConsentFinder, Consents};
 use super::countries::RecipientCountries;
 use super::exclusions::{DUPLICATE, HOLDOUT, SurveyExclusions};
-use super::message_comparison::{MessageShapes, RepeatedNumbers, hash_message};
 use super::parallel::{count_cores, process_in_order};
-use super::row_anomalies::{AnomalyDetector, AnomalyRowsByColumn, Comparison, FoundAnomaly, add_anomalies};
+use super::row_anomalies::{
+    AnomalyDetector, AnomalyRowsByColumn, Comparison, FoundAnomaly, MessageShapes, RepeatedNumbers, add_anomalies,
+    hash_message,
+};
 use super::rules;
 use super::timing::{LocalZones, RecipientZones};
 use campaign_content::audience::{Chunk, SeenNumbers, ValidNumber, contains_row};
@@ -32,7 +34,7 @@ use campaign_manifest::{CampaignBrief, DuplicatePolicy, SourceMap};
 /// How many example messages are kept.
 const MAX_EXAMPLES: usize = 3;
 
-/// The inputs of a survey besides the compiled campaign.
+/// The inputs of a survey, apart from the compiled campaign.
 pub struct SurveyInputs<'a> {
     /// The campaign.
     pub brief: &'a CampaignBrief,

@@ -202,7 +202,7 @@ pub struct RecipientZones {
     known: BTreeMap<String, KnownZone>,
 }
 
-/// The clocks of a row besides the campaign's, as far as a window depends on them.
+/// The row's own clocks that a window depends on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RowClocks {
     /// The zone of its number, if the number shows it.

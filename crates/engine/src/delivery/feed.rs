@@ -28,7 +28,7 @@ const READ_AHEAD: usize = 4;
 /// The same for rows drawn in shards: other workers should draw what would wait here for long.
 const SHARE_READ_AHEAD: usize = 1;
 
-/// A group of operations. An empty group ends a shard: what came before does not wait for what follows.
+/// A group of operations. An empty group ends a shard: earlier rows do not wait for later ones.
 type OperationGroup = Result<Vec<EncodedOperation>, Stop>;
 
 /// A feed of rendered operations, in groups.
@@ -68,7 +68,7 @@ impl Feed {
                 };
                 let (drawn, rest) = operations.into_iter().partition(|operation| rows.contains(operation.row));
                 operations = rest;
-                // An empty group ends a shard, even if none of its rows is sent.
+                // An empty group ends a shard, even if no row of it is sent.
                 for group in [drawn, Vec::new()] {
                     if sender.send(Ok(group)).await.is_err() {
                         return;

@@ -14,7 +14,7 @@ use campaign_core::domain::{MessageId, OperationOutcome, Row, format_count};
 use campaign_gateway::{Envelope, GatewayReply, Signal};
 use campaign_ledger::Bound;
 
-/// A follow-up to an answer, besides recording it.
+/// A follow-up to a recorded answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum FollowUp {
     /// Warn the user.

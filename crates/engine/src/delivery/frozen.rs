@@ -1,4 +1,4 @@
-//! Frozen inputs of a run: what a resume, a retry or an export reads instead of the campaign's files.
+//! Frozen inputs of a run, which resumes, retries and exports read instead of the campaign's files.
 
 use std::io::{BufReader, Read, Sink};
 use std::ops::ControlFlow;
@@ -19,7 +19,7 @@ use campaign_gateway::{EncodedOperation, OperationForm};
 use campaign_ledger::{Copies, Ledger, LedgerError, ListReader, Run};
 use campaign_manifest::{CampaignBrief, CampaignDay};
 
-/// The frozen inputs of a run besides its recipients.
+/// The frozen inputs of a run, without its recipients.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FrozenInputs {
     /// The texts, recipients and gateway of the campaign.
@@ -205,7 +205,7 @@ impl FrozenInputs {
 /// The frozen copies of a run, which a start reads and compiles once.
 #[derive(Debug)]
 pub struct FrozenRun {
-    /// The inputs besides the list.
+    /// The inputs without the list.
     pub inputs: FrozenInputs,
     /// The copies, with the list.
     pub copies: Copies,

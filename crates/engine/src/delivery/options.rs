@@ -61,7 +61,7 @@ pub struct SendOptions {
     pub first_messages: Duration,
     /// How several workers send the run. `None` if this process sends alone.
     pub sharing: Option<SharedPace>,
-    /// How rejections become opt-outs, and what the run is called in the suppression list.
+    /// How rejections become opt-outs, and the name of the run in the suppression list.
     pub opt_outs: Arc<RunOptOuts>,
     /// Whether a person waits for the end: warnings before it are suppressed, a long silence is announced, and the time
     /// for an unreachable gateway counts from the start.
@@ -180,8 +180,8 @@ pub enum Interrupt {
     /// No interrupt.
     #[default]
     None,
-    /// The first signal, with its number: begin nothing new, wait for what is in flight.
+    /// The first signal, with its number: begin nothing new, wait for envelopes in flight.
     Graceful(u8),
-    /// The second signal, with its number: exit at once. What is in flight stays in doubt.
+    /// The second signal, with its number: exit at once. Envelopes in flight stay in doubt.
     Immediate(u8),
 }

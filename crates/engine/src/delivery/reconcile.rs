@@ -289,7 +289,7 @@ pub struct MessageInDoubt {
 pub(super) enum StatusTrust {
     /// The gateway knows accepted messages and denies unsent ones: all its answers count.
     Full,
-    /// The gateway denies unsent messages, but there is no accepted message to compare: only known messages count.
+    /// The gateway denies unsent messages, but no accepted message can be compared: only known messages count.
     KnownOnly,
     /// The gateway's answers prove nothing.
     Blind,

@@ -101,7 +101,7 @@ impl RetryPolicy {
         Self { patience, attended, outage: None }
     }
 
-    /// Whether the gateway accepted nothing of the last attempt because it was unreachable or throttling.
+    /// Whether the last attempt failed completely because the gateway was unreachable or throttling.
     pub(super) fn has_outage(&self) -> bool {
         self.outage.is_some()
     }

@@ -101,7 +101,7 @@ pub(super) enum NextCheck {
     Ended,
     /// Never: the window stays closed for a year.
     NeverOpens,
-    /// Never: there are no such rows.
+    /// Never: the run has no such rows.
     Nothing,
 }
 

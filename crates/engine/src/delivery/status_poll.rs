@@ -133,7 +133,7 @@ impl StatusPoller<'_> {
 
     /// Asks about a group of messages once, at the speed that this share of the account's rate allows. Returns the
     /// gateway's report of each message, in order: `None` if it does not know the message or its answer proves nothing.
-    /// The whole result is `None` if there was no time.
+    /// The whole result is `None` if the time ran out.
     ///
     /// # Errors
     /// If the ledger cannot be read or written.
@@ -217,7 +217,7 @@ pub(super) struct StatusInquiry<'a> {
 }
 
 impl StatusInquiry<'_> {
-    /// The answers about messages, in order, and their trust. `None` if there was no time.
+    /// The answers about messages, in order, and their trust. `None` if the time ran out.
     ///
     /// The inquiry also includes a probe, which was never sent, and, if given, a reference, which certainly was.
     pub(super) async fn ask_trusted(

@@ -334,7 +334,7 @@ impl Purchases {
         self.list.len()
     }
 
-    /// Whether there are no usable purchases.
+    /// Whether no purchase is usable.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()

@@ -6,12 +6,12 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::run_report::load_approvals;
+use super::run_view::load_approvals;
 use super::{OptOutHistory, RecipientInRun, RecipientRecord, UnreadableRun};
 use campaign_core::domain::{Phone, Row};
 use campaign_ledger::{Approval, ConsentEvidence, Ledger, LedgerError, RowSpan, Run};
 
-/// What the digest of evidence begins with, so that no other digest equals one.
+/// The beginning of the digested bytes, so that no other digest equals one of evidence.
 pub const EVIDENCE_FORMAT: &str = "campaign evidence 1";
 
 /// The evidence about a number.

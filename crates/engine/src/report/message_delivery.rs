@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn delivery_time_is_marked_by_what_the_receipts_prove() {
+    fn delivery_time_is_marked_by_the_proof_of_receipts() {
         use Status::{Delivered, Read, Undeliverable};
         let table: &[(&[StoredReceipt], TimeCertainty, Option<u64>)] = &[
             (&[receipt("sms", Delivered, Some(30), 31)], Exact, Some(30)),

@@ -23,7 +23,6 @@ mod results_selection;
 mod row_outcomes;
 mod row_pages;
 mod run_figures;
-mod run_report;
 mod run_view;
 mod target;
 mod workbook;
@@ -67,10 +66,9 @@ pub use run_figures::{
     ACCEPTED_STATES, ArrivalKind, ChannelFigure, ChannelFigures, DeliveryTimes, FallbackChain, FallbackChainFigure,
     ReasonCount, ReasonCounts, RequestFigures, RowInDoubt, RowsInDoubt, RunFigures, RunTerms, Timeline, TimelinePoint,
 };
-pub use run_report::{RunReport, add_approvals, load_approvals, run_entry_json, run_json};
 pub use run_view::{
-    FAILED_STATES, IN_DOUBT_STATES, NextStep, RunInDoubt, RunList, RunStatus, RunView, damaged_runs_json,
-    find_runs_in_doubt, is_followed, is_owned,
+    FAILED_STATES, IN_DOUBT_STATES, NextStep, RunInDoubt, RunList, RunReport, RunStatus, RunView, add_approvals,
+    damaged_runs_json, find_runs_in_doubt, is_followed, is_owned, load_approvals, run_entry_json, run_json,
 };
 pub use target::{ProtectedPath, ResultsTarget, is_workbook};
 pub use workbook::MAX_SHEET_ROWS;

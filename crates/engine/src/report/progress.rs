@@ -29,7 +29,7 @@ impl SendingProgress {
         self.speed.update(now, self.count_done());
     }
 
-    /// Sending pauses. There is no estimate until it continues.
+    /// Sending pauses. The estimate is unknown until it continues.
     pub fn pause(&mut self) {
         self.speed.pause();
     }
@@ -157,7 +157,7 @@ mod tests {
         let (mut speed, start) = (Speed::default(), Instant::now());
         let after = |seconds: f64| start + Duration::from_secs_f64(seconds);
         speed.update(after(0.1), 150_000);
-        assert_eq!(speed.estimate(50_000), None, "one moment tells no speed");
+        assert_eq!(speed.estimate(50_000), None, "one moment has no speed");
         speed.update(after(0.6), 151_000);
         assert_eq!(speed.estimate(49_000), None, "nor does a short time");
         speed.update(after(2.1), 154_000);

@@ -176,7 +176,7 @@ impl RowAttempts {
     }
 }
 
-/// Facts and decisions about a row besides its attempts.
+/// Facts and decisions about a row, without its attempts.
 #[derive(Clone, Debug)]
 pub struct Amendment {
     /// The last event about the decisive attempt, and when it was recorded.

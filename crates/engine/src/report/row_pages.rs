@@ -105,7 +105,7 @@ impl RowIndex {
     }
 }
 
-/// Conditions on rows besides their state. The default selects every row.
+/// Conditions on rows other than their state. The default selects every row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RowFilter {
     /// Only messages that count for this channel.

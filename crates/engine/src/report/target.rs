@@ -192,7 +192,7 @@ fn describe_blocked(path: &impl Display) -> String {
     format!("`{path}` cannot be created: part of its path is not a folder")
 }
 
-/// The identity of a file, whatever its path.
+/// The identity of a file, the same under all its paths.
 #[cfg(unix)]
 fn identity(file: &Metadata) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt as _;

@@ -264,7 +264,7 @@ pub(super) struct ResultsSummary {
     rows: u64,
     parts: u64,
     states: BTreeMap<String, u64>,
-    /// Rows by state and reason, or by the gateway's error if there is no reason.
+    /// Rows by state and reason, or by the gateway's error if the reason is unknown.
     reasons: BTreeMap<(String, String), u64>,
     /// Rows with further reasons, by state.
     other_reasons: BTreeMap<String, u64>,

@@ -1,6 +1,6 @@
 //! Encoding of operations and envelopes as JSON, exactly as in contract 4.3.
 //!
-//! Besides an author's own `fields`, only keys from the contract (or, where it is silent, from the platform's
+//! Apart from an author's own `fields`, only keys from the contract (or, where it is silent, from the platform's
 //! documentation) are written. Identifiers and phone numbers are JSON numbers.
 //!
 //! The operations of a campaign differ only in identifier, phone number and some texts, so the rest is encoded once: a

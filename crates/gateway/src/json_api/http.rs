@@ -131,7 +131,7 @@ impl JsonApi {
     /// the gateway's time in the answer (RFC 9110, 6.6.1), if there is one.
     ///
     /// # Errors
-    /// Why there is no answer, as a fragment in plain words.
+    /// The reason for a missing answer, as a fragment in plain words.
     pub async fn probe_host(&self) -> Result<Option<jiff::Timestamp>, String> {
         let url = match self.endpoint {
             Endpoint::Sync => &self.sync_url,
@@ -196,7 +196,7 @@ impl JsonApi {
         }
     }
 
-    /// Classifies an error of the HTTP library by what it proves.
+    /// Classifies an error of the HTTP library by its proof.
     fn classify_error(&self, error: &reqwest::Error) -> HttpExchange {
         if !error.is_connect() {
             return if error.is_timeout() {

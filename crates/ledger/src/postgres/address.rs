@@ -121,7 +121,7 @@ fn is_local(options: &PgConnectOptions) -> bool {
 }
 
 fn remove_password(url: &mut Url) -> String {
-    // Fails only without a host, and then there is no password either.
+    // Fails only for an address without a host, which cannot have a password either.
     let _ = url.set_password(None);
     let kept: Vec<_> = url
         .query_pairs()

@@ -18,7 +18,7 @@ use crate::high_water_mark::HighWaterMark;
 const READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL search_path TO campaign";
 
 /// Begins a write transaction with limits for lock waits and idle time, so that a suspended process loses its
-/// transaction and blocks no other. Commits are durable, whatever the server's default is.
+/// transaction and blocks no other. Commits are durable, even if the server's default differs.
 macro_rules! write {
     () => {
         "BEGIN; SET LOCAL search_path TO campaign; SET LOCAL lock_timeout TO '60s';

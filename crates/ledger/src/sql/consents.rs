@@ -52,7 +52,7 @@ async fn insert_block(connection: &mut Connection, run: RunId, block: &ConsentBl
     .bind(first)
     .bind(last)
     .bind(&records)
-    .bind(block_checksum(run.0, (first, last), &records).finish())
+    .bind(block_checksum(run.0, first, last, &records).finish())
     .execute(connection)
     .await?;
     Ok(())
@@ -85,13 +85,13 @@ async fn fetch_blocks(
 fn block_from_row(record: &Record) -> Result<ConsentBlock, StatementError> {
     let (run, records): (i64, &[u8]) = (record.try_get("run")?, record.try_get("records")?);
     let (first, last): (i64, i64) = (record.try_get("first_row")?, record.try_get("last_row")?);
-    if !block_checksum(run, (first, last), records).matches(record.try_get("sum")?) {
+    if !block_checksum(run, first, last, records).matches(record.try_get("sum")?) {
         return Err(LedgerError::Damaged { what: "evidence of consent".to_owned() }.into());
     }
     Ok(postcard::from_bytes(records).map_err(|error| LedgerError::Unreadable(error.to_string()))?)
 }
 
-fn block_checksum(run: i64, (first, last): (i64, i64), records: &[u8]) -> Checksum {
+fn block_checksum(run: i64, first: i64, last: i64, records: &[u8]) -> Checksum {
     Checksum::for_table("consents").with_number(run).with_number(first).with_number(last).with_bytes(records)
 }
 

@@ -122,7 +122,7 @@ impl CampaignPaths {
         std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned())
     }
 
-    /// The folders with text files in search order: beside the file, `templates/` there, and `templates/` of the folder
+    /// The folders with text files in search order: that of the file, its `templates/`, and `templates/` of the folder
     /// above, which authors of confined campaigns cannot change.
     pub(super) fn text_folders(&self) -> Vec<TextFolder> {
         let folder = self.file_folder();

@@ -5,7 +5,7 @@ use std::io::Read as _;
 
 use crate::campaign_paths::*;
 
-/// A folder `campaigns` with a list, and a secret beside it.
+/// A folder `campaigns` with a list, and a secret in the folder above it.
 struct TestFolders {
     folder: tempfile::TempDir,
     paths: CampaignPaths,

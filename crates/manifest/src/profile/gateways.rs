@@ -91,7 +91,7 @@ const FILE_NAME: &str = "gateways.yaml";
 pub struct GatewaySearch {
     /// The file from the command line or `$CAMPAIGN_GATEWAYS`; it must exist.
     pub explicit: Option<PathBuf>,
-    /// The campaign file: beside it, then in the folder above.
+    /// The campaign file: its folder is searched first, then the folder above.
     pub campaign: Option<PathBuf>,
     /// The user's configuration folder for this program.
     pub configuration: Option<PathBuf>,

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use super::prices::read_prices;
 use super::secret::conceal_keys;
 use super::{
     EndpointUrl, GatewaySearch, Gateways, Profile, SecretSource, WebhookSettings, is_loopback_host, read_approval,
+    read_prices,
 };
 use crate::campaign::SANDBOX;
 use crate::document::{ConfigSection, FindingCollector, LoadedFile, read_source};

@@ -1,29 +1,32 @@
-//! Gateway profiles: address, key and limits of a gateway, and who must approve large runs.
+//! Gateway profiles: address, key, prices and limits of a gateway, and who must approve large runs.
 //!
 //! A profile names where its key is stored. Only [`SecretSource::read_secret`] reads the key, and no finding shows it,
 //! even if it is written in the file.
 
 mod gateways;
 mod load;
-mod prices;
 mod secret;
-
-use std::fmt;
-use std::num::NonZeroU32;
-
-use reqwest::Url;
-
-use super::document::{ConfigSection, FindingCollector};
-use super::{NotifySettings, Rate, Resource, SendingWindow, SuppressionFile};
-use campaign_core::domain::{ApproverKey, Channel, CountrySet, FrequencyCap, LOOPBACK, ParseApproverKeyError};
-use campaign_core::finding::{Finding, rules};
 
 pub use gateways::{ABROAD_LIMIT, GatewaySearch, Gateways, NewProfile, append_profile};
 pub use load::load_gateways;
 pub(super) use load::{is_environment_name, read_secret_source};
-pub use prices::MessagePrice;
 pub use secret::SecretSource;
 pub(super) use secret::conceal_addresses;
+
+use std::fmt;
+use std::num::NonZeroU32;
+
+use campaign_core::domain::{
+    Amount, ApproverKey, Channel, CountrySet, FrequencyCap, LOOPBACK, ParseApproverKeyError, Region,
+};
+use campaign_core::finding::{Finding, rules};
+use reqwest::Url;
+
+use super::document::FindingCollector;
+use super::{NotifySettings, Rate, Resource, SendingWindow, SuppressionFile};
+use crate::document::ConfigSection;
+use crate::keys::OTHER_COUNTRIES;
+use crate::yaml::Node;
 
 /// The webhook endpoint of a gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,7 +60,7 @@ pub struct Profile {
     pub abroad_limit: Option<u32>,
     /// The frequency cap over all campaigns.
     pub cap: Option<FrequencyCap>,
-    /// Opted-out numbers besides those in the ledger; no campaign sends marketing to them.
+    /// Opted-out numbers in addition to the ledger's; no campaign sends marketing to them.
     pub suppress: Vec<SuppressionFile>,
     /// Whether marketing needs the recipient's consent, regardless of the campaign.
     pub requires_consent: bool,
@@ -87,13 +90,13 @@ pub struct Profile {
     pub currency: Option<String>,
     /// The webhook endpoint.
     pub hook: Option<WebhookSettings>,
-    /// Opt-out words besides the built-in ones.
+    /// Additional opt-out words.
     pub opt_out_words: Vec<String>,
-    /// Opt-in words besides the built-in ones.
+    /// Additional opt-in words.
     pub opt_in_words: Vec<String>,
     /// The gateway's terms for a verified sender name; the contract leaves the set open (contract 2.5).
     pub sender_verified: Vec<String>,
-    /// Its programs, addresses and sources besides the endpoints.
+    /// Its programs, addresses and sources, without the endpoints.
     pub resources: Vec<Resource>,
 }
 
@@ -248,6 +251,59 @@ fn read_approval(section: ConfigSection<'_>, report: &mut FindingCollector) -> O
         );
     }
     Some(ApprovalRule { above, by: keys })
+}
+
+/// The price of a message on a channel, of an SMS per part.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MessagePrice {
+    /// The prices of some countries.
+    pub by_country: Vec<(Region, Amount)>,
+    /// The price for all other countries, and for numbers of an unknown country.
+    pub others: Amount,
+}
+
+impl MessagePrice {
+    /// The price for a number of this country.
+    #[must_use]
+    pub fn for_country(&self, country: Option<Region>) -> Amount {
+        let own = self.by_country.iter().find(|(priced, _)| Some(*priced) == country);
+        own.map_or(self.others, |(_, price)| *price)
+    }
+
+    /// The highest price of all countries.
+    #[must_use]
+    pub fn highest_price(&self) -> Amount {
+        self.by_country.iter().map(|(_, price)| *price).fold(self.others, Amount::max)
+    }
+
+    /// The price as a profile writes it: `0.80`, or `UA: 0.80, else: 4.00`.
+    #[must_use]
+    pub fn format_price(&self) -> String {
+        if self.by_country.is_empty() {
+            return self.others.to_string();
+        }
+        let own = self.by_country.iter().map(|(country, price)| format!("{country}: {price}"));
+        own.chain([format!("{OTHER_COUNTRIES}: {}", self.others)]).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// The prices of a profile.
+fn read_prices(section: ConfigSection<'_>) -> Vec<(Channel, MessagePrice)> {
+    let read = |channel: Channel| Some((channel, read_price(section.find_value(channel.name())?)?));
+    Channel::ALL.into_iter().filter_map(read).collect()
+}
+
+/// The price under a key; `None` if it is wrong, which the structure check reports.
+fn read_price(value: &Node) -> Option<MessagePrice> {
+    let amount = |node: &Node| node.as_scalar()?.text.trim().parse::<Amount>().ok();
+    let Some(entries) = value.as_entries() else {
+        return Some(MessagePrice { by_country: Vec::new(), others: amount(value)? });
+    };
+    let mut price = MessagePrice { by_country: Vec::new(), others: amount(&value.find_entry(OTHER_COUNTRIES)?.value)? };
+    for entry in entries.iter().filter(|entry| entry.key != OTHER_COUNTRIES) {
+        price.by_country.push((entry.key.parse().ok()?, amount(&entry.value)?));
+    }
+    Some(price)
 }
 
 #[cfg(test)]

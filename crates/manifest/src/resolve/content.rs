@@ -228,7 +228,7 @@ impl Resolver<'_> {
     }
 }
 
-/// The operation with a type of its own that carries the same channels in another order.
+/// The operation with its own type that carries the same channels in another order.
 fn find_reordered_kind(channels: &[Channel]) -> Option<OperationKind> {
     OperationKind::ALL.into_iter().find(|kind| {
         let others = kind.channels();

@@ -157,7 +157,7 @@ impl Resolver<'_> {
             .and_then(|texts| texts.value.as_entries())
             .filter(|texts| !texts.is_empty())
         else {
-            // Texts beside `by` are already reported.
+            // Texts next to `by` are already reported.
             if has_bare_texts(&entry.value) {
                 return None;
             }

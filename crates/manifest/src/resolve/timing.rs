@@ -94,7 +94,7 @@ pub fn suggest_zone(name: &str) -> String {
 /// difference.
 fn find_meant_zone<'z>(name: &str, zones: &'z [String]) -> Option<&'z str> {
     let typed = name.replace(' ', "_");
-    // The database keeps the old spelling of Kyiv beside the new one.
+    // The database keeps both the old and the new spelling of Kyiv.
     let is_place = |zone: &&String| !zone.starts_with("Etc/") && *zone != "Europe/Kiev";
     let places = || zones.iter().filter(is_place).filter_map(|zone| Some((zone, zone_city(zone)?)));
     let named = places().find(|(_, city)| city.eq_ignore_ascii_case(&typed)).map(|(zone, _)| zone.as_str());

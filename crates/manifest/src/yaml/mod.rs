@@ -87,7 +87,7 @@ impl Node {
         }
     }
 
-    /// The entries, if it is a map; empty if there is no value.
+    /// The entries, if it is a map; empty without a value.
     pub fn as_entries(&self) -> Option<&[MapEntry]> {
         match &self.content {
             NodeContent::Map(entries) => Some(entries),
@@ -109,7 +109,7 @@ impl Node {
         self.as_entries()?.iter().find(|entry| entry.key == key)
     }
 
-    /// Whether there is no value.
+    /// Whether the value is missing.
     pub fn is_null(&self) -> bool {
         self.as_scalar().is_some_and(Scalar::is_null)
     }

@@ -23,8 +23,8 @@ use campaign_core::regular_file;
 use campaign_manifest::campaign_schema;
 
 const CAMPAIGN: &str = include_str!("campaign.yaml");
-/// The schema reference in a new campaign file. The schema lies beside it, so that editors need no network and both
-/// move together.
+/// The schema reference in a new campaign file. The schema is in the same folder, so that editors need no network and
+/// both move together.
 pub(super) const SCHEMA: &str = "campaign.schema.json";
 const RECIPIENTS: &str = include_str!("recipients.csv");
 
@@ -258,7 +258,7 @@ impl DraftList {
         self.columns.iter().filter(|(name, header)| name == header).map(|(name, _)| name.as_str()).collect()
     }
 
-    /// The column for the greeting, if the list has any besides the numbers.
+    /// The column for the greeting, if the list has more columns than the numbers.
     #[must_use]
     pub fn greeting_column(&self) -> Option<&str> {
         let names = || self.columns.iter().map(|(name, _)| name.as_str());

@@ -73,7 +73,7 @@ pub enum Error {
         /// When the next message can be sent.
         next: Timestamp,
     },
-    /// The rate for inquiries beside messages is used up.
+    /// The rate for inquiries during sending is used up.
     #[error("too many requests to the gateway; try again in {} s", .wait.as_secs() + 1)]
     TooManyInquiries {
         /// The wait of the next inquiry.
@@ -82,13 +82,13 @@ pub enum Error {
     /// The built-in sandbox has no account to query.
     #[error("the built-in sandbox exists only during a run, so it has no account to query")]
     SandboxAccount,
-    /// There are no profiles.
+    /// No profile exists.
     #[error("there is no gateway profile")]
     NoGateway,
     /// There are several profiles, and none was named.
     #[error("there are several gateway profiles ({}), and none was chosen", list_names(.0))]
     SeveralGateways(Vec<String>),
-    /// There is no run with this name.
+    /// No run has this name.
     #[error("there is no run `{name}`")]
     NoSuchRun {
         /// The name.
@@ -266,7 +266,7 @@ pub enum Error {
         /// The home countries.
         home: String,
     },
-    /// There is no such row.
+    /// The list does not have this row.
     #[error("there is no row {row}; the last recipient is in row {last}")]
     NoSuchRow {
         /// The row.

@@ -343,7 +343,7 @@ pub enum ScheduleRefusal {
         /// The other file.
         there: PathBuf,
     },
-    /// There is no active schedule with this name.
+    /// No active schedule has this name.
     #[error("there is no active schedule `{name}`")]
     Unknown {
         /// The name.

@@ -416,7 +416,7 @@ mod bound_tests {
     use super::*;
 
     #[test]
-    fn query_is_wrapped_on_lines_of_its_own() {
+    fn query_is_wrapped_on_separate_lines() {
         let sql = "select 1 -- one";
         for bounded in [bound_postgres_query(sql), bound_sqlite_query(sql, 1)] {
             assert!(bounded.contains("(\nselect 1 -- one\n)"), "{bounded}");

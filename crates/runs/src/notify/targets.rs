@@ -71,7 +71,7 @@ fn describe_error(error: &reqwest::Error) -> String {
 pub(crate) enum RequestFailure {
     /// The host has private addresses only.
     PrivateAddress,
-    /// There was no response in time.
+    /// The target did not respond in time.
     Timeout,
     /// No connection was made.
     NoConnection,

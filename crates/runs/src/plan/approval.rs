@@ -45,7 +45,7 @@ pub struct PlanReview {
 /// Reviews the plan whose digest begins like this.
 ///
 /// # Errors
-/// If there is no such plan, it needs no approval or has one, or the campaign has changed.
+/// If the plan does not exist, it needs no approval or has one, or the campaign has changed.
 pub async fn review_plan(adapters: &Adapters, prefix: &str) -> Result<PlanReview, Error> {
     let plan = find_plan(adapters.ledger.as_ref(), prefix).await?;
     let planned = PlanContent::parse_campaign(&plan)?;
@@ -299,7 +299,7 @@ pub async fn store_pending(adapters: &Adapters, digest: &str, pending: PendingRe
     Ok(())
 }
 
-/// Uses an approval of this digest. `None` if there is no unused one.
+/// Uses an approval of this digest. `None` if all are used.
 ///
 /// # Errors
 /// If the ledger cannot be written.
@@ -325,7 +325,7 @@ pub async fn return_approval(ledger: &dyn Ledger, used: Approval) -> Result<(), 
 /// campaign.
 ///
 /// # Errors
-/// If there is no such digest.
+/// If the digest is unknown.
 pub async fn find_pending(ledger: &dyn Ledger, prefix: &str) -> Result<Option<(String, PendingRequest)>, Error> {
     let plan = find_plan(ledger, prefix).await?;
     Ok(match PlanContent::from_plan(&plan)? {
@@ -409,7 +409,7 @@ impl PrivateKey {
     /// Reads the key from a file that only its owner can read.
     ///
     /// # Errors
-    /// If there is no key. The message never contains any part of it.
+    /// If the key is missing. The message never contains any part of it.
     pub fn read(file: &Path) -> Result<Self, Error> {
         let source = SecretSource::File(file.to_owned());
         let line = source.read_secret("the private approval key", &|_| None).map_err(Error::Input)?;

@@ -13,20 +13,19 @@ use super::{PendingRequest, PlanRefusal, TestRecipients};
 use crate::begin::{TodaysTexts, freeze_inputs};
 use crate::campaign_tests::refuse_failed_tests;
 use crate::check_campaign::check_inputs;
-use crate::guard::find_excluded;
 use crate::schedule::format_addresses;
 use crate::send::{refuse_expired, refuse_unsendable_run};
 use crate::{
-    Adapters, Error, Inputs, ListSurvey, ProtectedFiles, Round, RunRequest, find_capped, find_opted_out,
-    find_sent_recipients, refuse_start, run_blocking,
+    Adapters, Error, Inputs, ListSurvey, ProtectedFiles, Round, RunRequest, find_sent_recipients, refuse_start,
+    run_blocking,
 };
 use campaign_core::domain::{Amount, CountrySet, MessageContent, NamedTemplate};
 use campaign_core::finding::Finding;
 use campaign_engine::check::online::Cost;
-use campaign_engine::check::{ABROAD_LIMIT, RunStart, SurveyExclusions};
+use campaign_engine::check::{ABROAD_LIMIT, RunStart};
 use campaign_engine::delivery::FrozenInputs;
 use campaign_engine::report::Forecast;
-use campaign_ledger::{NumberSet, Plan, PlanRecord, StateCounts};
+use campaign_ledger::{Plan, PlanRecord, StateCounts};
 use campaign_manifest::{Destination, InDoubtPolicy, Resource, ResourceKind};
 
 /// The domain of campaign digests, so that no other digest equals one.
@@ -426,31 +425,16 @@ pub(super) async fn survey_for_plan(
     again: bool,
 ) -> Result<ListSurvey, Error> {
     let ledger = adapters.ledger.as_ref();
-    let (already, cancelled, rows): (NumberSet, _, _) = match again {
-        true => Default::default(),
-        false => {
-            let edition = TodaysTexts::compile(inputs).await?.edition;
-            let sent = find_sent_recipients(ledger, inputs, &edition).await?;
-            let cancelled = sent.find_cancelled(ledger).await?.numbers;
-            let rows = sent.find_sent_rows(ledger, inputs, &cancelled, None).await?;
-            (sent.numbers, cancelled, rows)
-        }
-    };
-    let opted_out = find_opted_out(ledger, inputs).await?.numbers;
-    let capped = find_capped(ledger, inputs).await?;
-    let excluded = find_excluded(Some(ledger), inputs, &adapters.observer).await?;
-    let excluded = SurveyExclusions {
-        already_sent: already.clone(),
-        rows,
-        opted_out,
-        cancelled,
-        capped,
-        excluded,
-        ..SurveyExclusions::default()
-    };
+    let edition = TodaysTexts::compile(inputs).await?.edition;
+    let mut sent = find_sent_recipients(ledger, inputs, &edition).await?;
+    if again {
+        sent.begin_round();
+    }
+    let cancelled = sent.find_cancelled(ledger).await?.numbers;
+    let excluded = sent.find_exclusions(ledger, inputs, cancelled, None, &adapters.observer).await?.survey;
     let listed = Arc::clone(inputs);
     let survey = run_blocking(move || listed.run_survey(&excluded, None)).await??;
-    survey.with_earlier_countries(Some(ledger), inputs, &already).await
+    survey.with_earlier_countries(Some(ledger), inputs, &sent.numbers).await
 }
 
 /// Plans a run as if to send it, and keeps the plan for thirty days.

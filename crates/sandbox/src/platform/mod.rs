@@ -3,11 +3,10 @@
 //! - `operations`: what each operation does; `answer`: the format of results and errors;
 //! - `account`: balance, sender names, rate limit and templates;
 //! - `messages`: accepted messages and their channels;
-//! - `lifecycle`: the states of a message; `agenda`: virtual time, and when each state is due;
+//! - `lifecycle`: the states of a message, virtual time, and when each state is due;
 //! - `draw`: random draws and conditions.
 
 pub(crate) mod account;
-pub(crate) mod agenda;
 pub(crate) mod answer;
 mod draw;
 mod lifecycle;
@@ -31,12 +30,11 @@ use account::OperationLimiter;
 use campaign_core::domain::{Amount, Channel, Endpoint};
 
 pub(crate) use account::SandboxAccount;
-pub(crate) use agenda::{Agenda, VirtualTime, WireTime};
 pub(crate) use answer::{
     ApiResponse, BalanceRecord, CodeCall, OperationError, ReplyRecord, ResultData, ResultItem, SendResult, StatusRecord,
 };
 pub(crate) use draw::{EnvelopeFacts, MessageFacts, RandomDraw};
-pub(crate) use lifecycle::{DeliveryFailure, LifecycleState, MessageLifecycle, Phase};
+pub(crate) use lifecycle::{Agenda, DeliveryFailure, LifecycleState, MessageLifecycle, Phase, VirtualTime, WireTime};
 pub(crate) use messages::{ChannelStage, MessageStore, SandboxMessage, StagePlans, msg_id_of};
 
 /// The time and origin of an envelope.

@@ -2,11 +2,10 @@
 //!
 //! This module reads the whole request: header, size, JSON and key, and the items of `data` with their types.
 //!
-//! - `stages`: messages and their stages;
-//! - `fields`: the format of each value, and client identifiers, which are returned as they were sent.
+//! `fields` reads the fields of messages and their stages, the format of each value, and client identifiers, which are
+//! returned as they were sent.
 
 pub(crate) mod fields;
-pub(crate) mod stages;
 
 use std::sync::Arc;
 
@@ -17,8 +16,7 @@ use crate::platform::OperationError;
 use crate::scenario::Scenario;
 use campaign_core::domain::{Channel, Phone};
 
-pub(crate) use fields::{ClientId, ClientIdKey, OperationFields};
-pub(crate) use stages::SendRequest;
+pub(crate) use fields::{ClientId, ClientIdKey, OperationFields, SendRequest};
 
 /// The maximum size of a body, in bytes.
 pub(crate) const BODY_LIMIT: usize = 8 << 20;
@@ -202,7 +200,7 @@ fn read_operation(
         OperationType::Status => read_message_inquiry(fields, id).map(RequestedOperation::Status),
         OperationType::Hlr => single_phone(phones).map(RequestedOperation::Lookup),
         OperationType::CallOtp => single_phone(phones).map(|_| RequestedOperation::CodeCall),
-        OperationType::Pipeline => stages::read_pipeline(fields).map(RequestedOperation::Send),
+        OperationType::Pipeline => fields::read_pipeline(fields).map(RequestedOperation::Send),
         OperationType::TemplateCreate => read_create(fields).map(RequestedOperation::Template),
         OperationType::TemplateList => Ok(RequestedOperation::Template(TemplateCall::List)),
         OperationType::TemplateDelete => {
@@ -212,7 +210,7 @@ fn read_operation(
         OperationType::ViberTemplateList => Ok(RequestedOperation::Template(TemplateCall::ListViber)),
         OperationType::ViberTemplateDelete => read_delete_viber(fields, id).map(RequestedOperation::Template),
         // Every other type is a message through the type's channels.
-        _ => stages::read_combined(kind.channels(), fields).map(RequestedOperation::Send),
+        _ => fields::read_combined(kind.channels(), fields).map(RequestedOperation::Send),
     }
 }
 

@@ -105,7 +105,7 @@ impl LivePlatform {
 
     /// Records the result of a webhook.
     pub(super) async fn record_post_outcome(&self, webhook: u64, outcome: WebhookOutcome) {
-        // If the journal cannot be written, there is no record; every client gets an error for that anyway.
+        // If the journal cannot be written, this is not recorded; every client gets an error for that anyway.
         let _ = self.process_due_events().await;
         let _ =
             self.lock_core().run_journaled(|platform, at, lines| platform.record_outcome(webhook, outcome, at, lines));

@@ -50,7 +50,7 @@ impl ToolError {
         Self { how_to: Some(how_to.into()), ..self }
     }
 
-    /// The first error, with the sentences of all errors as its problems; `None` if there are no errors.
+    /// The first error, with the sentences of all errors as its problems; `None` without errors.
     pub(super) fn first_of(errors: Vec<Self>) -> Option<Self> {
         let problems: Vec<String> = errors.iter().map(Self::sentence).collect();
         let first = errors.into_iter().next()?;

@@ -172,7 +172,7 @@ impl<'a> From<&'a ActiveSchedule> for NotifiedSchedule<'a> {
     }
 }
 
-/// Stores notifications about a schedule for the targets in its campaign file. There are no targets if the file cannot
+/// Stores notifications about a schedule for the targets in its campaign file. Nobody is notified if the file cannot
 /// be read.
 ///
 /// A notification program is not started if the campaign file changed after the activation, because nobody reviewed

@@ -40,7 +40,7 @@ pub(super) struct TextDecoder<R> {
     lines: u64,
 }
 
-/// What is known about the encoding.
+/// The knowledge about the encoding so far.
 enum DecodingStage {
     /// Only ASCII so far.
     Ascii,
@@ -325,7 +325,7 @@ impl<R: Read> RowBlanker<R> {
     }
 }
 
-/// The length of the line that declares the delimiter, including a byte order mark. 0 if there is no such line.
+/// The length of the line that declares the delimiter, including a byte order mark. 0 without such a line.
 fn delimiter_line_length(head: &[u8]) -> usize {
     let text = head.strip_prefix(MARK).unwrap_or(head);
     read_declared_delimiter(text)

@@ -119,13 +119,6 @@ fn convert_workbook<S: Read + Seek>(
         .into())
 }
 
-/// The chosen sheet with its warnings.
-fn describe_sheet(sheets: &[(String, bool)], chosen: usize, warnings: Vec<Finding>) -> SheetInfo {
-    let others = sheets.iter().enumerate().filter(|(index, (_, visible))| *index != chosen && *visible);
-    let visible_others = others.map(|(_, (name, _))| name.clone()).collect();
-    SheetInfo { name: sheets[chosen].0.clone(), others: sheets.len() - 1, visible_others, warnings }
-}
-
 /// The index of the requested sheet. `sheets` are names with a flag for visible ones.
 fn choose_sheet(file: &Path, sheets: &[(String, bool)], wanted: Option<&str>) -> Result<usize, WorkbookError> {
     let names = || sheets.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
@@ -261,6 +254,28 @@ impl<'f> SheetRows<'f> {
             cells => self.out.write_record(cells),
         }
         .map_err(|error| io::Error::other(error).into())
+    }
+
+    /// All rows, and the chosen sheet with warnings about its hidden rows and about errors in cells.
+    fn finish_sheet(
+        mut self,
+        sheets: &[(String, bool)],
+        chosen: usize,
+        hidden: &[u32],
+    ) -> Result<(SpooledFile, SheetInfo), WorkbookError> {
+        let (file, name) = (self.file, &sheets[chosen].0);
+        let mut warnings = Vec::new();
+        if !hidden.is_empty() {
+            warnings.push(list_findings::hidden_rows(file, name, hidden));
+        }
+        let (errors, of_rows, first) = std::mem::take(&mut self.errors);
+        if errors > 0 {
+            warnings.push(list_findings::cell_errors(file, name, errors, &of_rows, &first));
+        }
+        let others = sheets.iter().enumerate().filter(|(index, (_, visible))| *index != chosen && *visible);
+        let visible_others = others.map(|(_, (name, _))| name.clone()).collect();
+        let sheet = SheetInfo { name: name.clone(), others: sheets.len() - 1, visible_others, warnings };
+        Ok((self.finish()?, sheet))
     }
 
     /// All rows, with as many cells each.

@@ -1,4 +1,4 @@
-//! Sheets of `.ods` workbooks, which store the displayed text of each cell beside its value.
+//! Sheets of `.ods` workbooks, which store both the value and the displayed text of each cell.
 
 use std::collections::HashSet;
 use std::io::{Read, Seek};
@@ -8,10 +8,10 @@ use quick_xml::events::{BytesStart, Event};
 use zip::read::ZipFile;
 
 use super::archive::{MemoryBudget, WorkbookArchive, XmlEvents, attribute_value};
-use super::{SheetRows, WorkbookError, choose_sheet, describe_sheet};
+use super::{SheetRows, WorkbookError, choose_sheet};
 use crate::audience::decoding::{SheetInfo, SpooledFile};
+use crate::audience::is_shortened;
 use crate::audience::raw_records::RECORD_LIMIT;
-use crate::audience::{is_shortened, list_findings};
 
 /// The maximum number of cells in a row, as many as a sheet has columns.
 const MAX_CELLS: usize = 1 << 14;
@@ -23,21 +23,11 @@ pub(super) fn read_ods<S: Read + Seek>(
     let file = archive.file;
     let sheets = list_sheets(archive)?;
     let chosen = choose_sheet(file, &sheets, wanted)?;
-    let name = sheets[chosen].0.clone();
     let mut reader =
         SheetReader { xml: open_content(archive)?, rows: SheetRows::new(file)?, row: 0, hidden: Vec::new() };
     reader.seek_sheet(chosen)?;
     reader.read_rows()?;
-    let SheetReader { mut rows, hidden, .. } = reader;
-    let mut warnings = Vec::new();
-    if !hidden.is_empty() {
-        warnings.push(list_findings::hidden_rows(file, &name, &hidden));
-    }
-    let (errors, of_rows, first) = std::mem::take(&mut rows.errors);
-    if errors > 0 {
-        warnings.push(list_findings::cell_errors(file, &name, errors, &of_rows, &first));
-    }
-    Ok((rows.finish()?, describe_sheet(&sheets, chosen, warnings)))
+    reader.rows.finish_sheet(&sheets, chosen, &reader.hidden)
 }
 
 type ContentXml<'a, S> = XmlEvents<ZipFile<'a, S>>;
@@ -54,7 +44,7 @@ fn damaged_error(error: impl std::fmt::Display) -> WorkbookError {
 
 /// The names of all sheets, and whether they are visible.
 fn list_sheets<S: Read + Seek>(archive: &mut WorkbookArchive<'_, S>) -> Result<Vec<(String, bool)>, WorkbookError> {
-    /// The memory of a name besides its bytes: its entry in a list with spare capacity.
+    /// The memory of a name's entry in a list with spare capacity, without the name's bytes.
     const EACH: usize = 64;
     let mut budget = MemoryBudget::new(archive.file);
     let mut xml = open_content(archive)?;

@@ -14,7 +14,7 @@ use std::path::Path;
 use calamine::{Data, DataRef, Reader, SheetType, SheetVisible, Xls, XlsError};
 
 use super::cell_format::{NumberFormat, format_cell};
-use super::{SheetRows, WorkbookError, choose_sheet, describe_sheet};
+use super::{SheetRows, WorkbookError, choose_sheet};
 use crate::audience::decoding::{SheetInfo, SpooledFile};
 use crate::audience::list_findings;
 
@@ -70,12 +70,7 @@ fn read_sheet<S: Read + Seek>(
             value => rows.put_cell(row, column, &format_cell(&borrow_data(value), &format))?,
         }
     }
-    let mut warnings = Vec::new();
-    let (errors, of_rows, first) = std::mem::take(&mut rows.errors);
-    if errors > 0 {
-        warnings.push(list_findings::cell_errors(file, &name, errors, &of_rows, &first));
-    }
-    Ok((rows.finish()?, describe_sheet(&sheets, chosen, warnings)))
+    rows.finish_sheet(&sheets, chosen, &[])
 }
 
 fn borrow_data(value: &Data) -> DataRef<'_> {

@@ -18,7 +18,7 @@ use zip::{CompressionMethod, ZipWriter};
 
 use super::archive::{MemoryBudget, WorkbookArchive, XmlEvents, attribute_value, local_attribute_value, text_size};
 use super::cell_format::{NumberFormat, format_cell};
-use super::{SheetRows, WorkbookError, choose_sheet, describe_sheet};
+use super::{SheetRows, WorkbookError, choose_sheet};
 use crate::audience::decoding::{SheetInfo, SpooledFile};
 use crate::audience::list_findings;
 
@@ -52,15 +52,7 @@ pub(super) fn read_xlsx<S: Read + Seek>(
     let mut rows = SheetRows::new(file)?;
     read_cells(&mut book, &mut rows)?;
     drop(book);
-    let mut warnings = Vec::new();
-    if !hidden.is_empty() {
-        warnings.push(list_findings::hidden_rows(file, &name, &hidden));
-    }
-    let (errors, of_rows, first) = std::mem::take(&mut rows.errors);
-    if errors > 0 {
-        warnings.push(list_findings::cell_errors(file, &name, errors, &of_rows, &first));
-    }
-    Ok((rows.finish()?, describe_sheet(&sheets, chosen, warnings)))
+    rows.finish_sheet(&sheets, chosen, &hidden)
 }
 
 fn read_cells<S: Read + Seek>(book: &mut Xlsx<S>, rows: &mut SheetRows<'_>) -> Result<(), WorkbookError> {
@@ -281,7 +273,7 @@ impl CellFormats {
     }
 
     fn add_style(&mut self, element: &BytesStart<'_>, budget: &mut MemoryBudget<'_>) -> Result<(), WorkbookError> {
-        /// The library's memory for a style besides its format code, in bytes.
+        /// The library's memory for a style without its format code, in bytes.
         const EACH: usize = 1 << 10;
         let id = attribute_value(element, "numFmtId").and_then(|id| id.parse().ok());
         let code = id.and_then(|id| self.codes.get(&id)).map_or(0, String::len);

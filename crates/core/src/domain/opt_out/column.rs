@@ -12,7 +12,7 @@ pub enum OptOutState {
     Reachable,
 }
 
-/// What the cells of a column record.
+/// The kind of record in a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OptOutColumn {
     /// An opt-out: `opt_out=yes`, `unsubscribed_at=2026-05-01`.
@@ -357,7 +357,7 @@ const DATE_DIGITS: usize = 6;
 const TIMESTAMP_DIGITS: usize = 9;
 
 impl OptOutColumn {
-    /// What the column with this header records; `None` if it records no opt-outs.
+    /// The kind of record in the column with this header; `None` if it records no opt-outs.
     #[must_use]
     pub fn from_header(header: &str) -> Option<Self> {
         let words = split_words(header.split(['(', '[']).next().unwrap_or_default());

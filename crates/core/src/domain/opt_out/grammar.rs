@@ -26,15 +26,15 @@ pub(super) struct PhraseTable {
     pub(super) opt_outs: &'static [&'static str],
     /// Phrases that are opt-outs in replies to marketing, but can be about an order in replies to service messages.
     pub(super) marketing_opt_outs: &'static [&'static str],
-    /// Such phrases that are not opt-outs beside a word about the person, the sender or the messages: "cancel my …".
+    /// Such phrases that a word about the person, the sender or the messages makes harmless: "cancel my …".
     pub(super) marketing_words: &'static [&'static str],
-    /// Phrases that are not opt-outs and do not change one beside them.
+    /// Phrases that are not opt-outs and do not change an opt-out in the same reply.
     pub(super) neutral: &'static [&'static str],
     /// Phrases that turn a question into a request.
     pub(super) requests: &'static [&'static str],
-    /// Words that can stand anywhere: politeness, anger, emphasis.
+    /// Words that can occur anywhere: politeness, anger, emphasis.
     pub(super) polite: &'static str,
-    /// Words about the person, the sender and the messages, which can stand beside clear opt-outs.
+    /// Words about the person, the sender and the messages, which can accompany clear opt-outs.
     pub(super) about: &'static str,
     /// Phrases that look like an opt-out but are not.
     pub(super) exceptions: &'static [&'static str],

@@ -269,7 +269,7 @@ mod tests {
         );
     }
 
-    /// A letter unchanged, in the other case, or as a look-alike.
+    /// A letter unchanged, in the other case, or as a homoglyph.
     fn disguise_word(letter: char) -> Vec<char> {
         let same = (' '..='\u{52f}')
             .filter(|other| latin_lookalike(*other) == latin_lookalike(letter) && other.is_alphabetic());
@@ -293,7 +293,7 @@ mod tests {
         }
 
         #[test]
-        fn unknown_word_beside_an_opt_out_leaves_it_to_a_person(word in "[qxz]{3,9}", before: bool) {
+        fn opt_out_with_an_unknown_word_is_left_to_a_person(word in "[qxz]{3,9}", before: bool) {
             let reply = if before { format!("{word} stop") } else { format!("stop {word}") };
             let words = OptOutWords::default();
             prop_assert_eq!(words.read_reply(&reply, Purpose::Marketing), ReplyReading::Unclear);

@@ -201,7 +201,7 @@ impl PromiseJudge {
         }
     }
 
-    /// Counts are shown. What they say about answers must be on the disk.
+    /// Counts are shown. The answers in them must be on the disk.
     pub(super) fn check_shown_counts(&self, counts: &StateCounts, kept: &StateCounts) {
         // Another process may know more about a message by now, but none is forgotten.
         let answered = [

@@ -191,7 +191,7 @@ pub(super) enum Mistake {
     BlindStatusTrusted,
     /// After a rest, the account's rate limit lets a whole second's operations through at once.
     BurstingPace,
-    /// An unproven start continues whatever happens to its first messages.
+    /// An unproven start ignores the outcome of its first messages.
     NoCanary,
     /// The guard skips only recipients whose message was certainly accepted.
     GuardForgetsDoubt,

@@ -26,7 +26,7 @@ use mistakes::Mistake;
 use plan::{StatusOracle, WorldFault, WorldPlan};
 use world::play_plan;
 
-/// The situations that a test must cover, besides every fault.
+/// The situations that a test must cover in addition to every fault.
 const REQUIRED_SIGHTINGS: [Sighting; 29] = [
     Sighting::Oracle(StatusOracle::Sees),
     Sighting::Oracle(StatusOracle::KnowsAll),

@@ -248,7 +248,7 @@ impl PlatformBooks {
             executed_at: elapsed() + late,
             fallback: fallback.clone(),
         });
-        // Without webhooks there is no receiver.
+        // Without webhooks, nobody receives anything.
         let _ = self.executed.send(ExecutedMessage { id: operation.id, late, refused, fallback });
         self.last_msg_id
     }
@@ -536,7 +536,7 @@ impl Gateway for SimulatedGateway {
             if !may_leave() {
                 return None;
             }
-            // From here on the bytes are on their way, whatever happens to the process.
+            // From here on the bytes are on their way, even if the process dies.
             let arrived = SimulatedPlatform::read_operations(envelope);
             self.judge.check_arrival((self.process, &self.life), &self.disk.lock().unwrap(), envelope, &arrived);
             let exchange = self.wait_for_answer(self.platform.receive_envelope(&arrived)).await;

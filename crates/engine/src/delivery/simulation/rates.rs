@@ -37,7 +37,7 @@ impl PaceExtent {
     }
 }
 
-/// Trouble of the processes besides sending.
+/// Trouble of the processes outside sending.
 #[derive(Clone, Copy, Debug, Default)]
 struct PaceTrouble {
     processes: usize,
@@ -292,7 +292,7 @@ fn world_duration(rate: f64) -> Duration {
     Duration::from_secs_f64((30_000.0 / rate).clamp(60.0, 600.0))
 }
 
-/// Trouble besides sending.
+/// Trouble outside sending.
 #[derive(Clone, Copy, Debug, Default)]
 struct TurnTrouble {
     /// One envelope in ten leaves up to two seconds late.

@@ -108,7 +108,7 @@ impl RunFigures {
         }
     }
 
-    /// Stores the terms of a run from now on, beside its stored figures.
+    /// Stores the terms of a run from now on, together with its stored figures.
     pub async fn store_terms(ledger: &dyn Ledger, run: RunId, terms: RunTerms) {
         let kept = async {
             let before = ledger.load_figures(run).await?.and_then(|kept| StoredFigures::decode_current(&kept));

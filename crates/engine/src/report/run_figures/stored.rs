@@ -37,7 +37,7 @@ pub(super) struct StoredFigures {
     deliveries: Vec<StoredDeliveries>,
 }
 
-/// The stored data about a channel's deliveries besides its counts and times.
+/// The stored data about a channel's deliveries other than counts and times.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct StoredDeliveries {
     read: u64,

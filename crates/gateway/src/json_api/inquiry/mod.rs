@@ -95,7 +95,7 @@ impl JsonApi {
     /// Sends one inquiry or order.
     ///
     /// # Errors
-    /// Why there is no good answer, and whether it is proven that nothing was done.
+    /// The reason for a missing or bad answer, and whether it is proven that nothing was done.
     pub async fn ask<I: Inquiry>(&self, inquiry: &I) -> Result<I::Answer, InquiryFailure> {
         let mut answers = self.ask_all(std::slice::from_ref(inquiry)).await?;
         answers.pop().unwrap_or_else(|| Err(InquiryFailure::unclear("the response has no items")))

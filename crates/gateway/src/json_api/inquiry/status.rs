@@ -54,7 +54,7 @@ struct StatusPayload<'a> {
 }
 
 impl AskStatus {
-    /// The inquiry about our identifier in this spelling. `None` if it is not one of ours.
+    /// The inquiry about our identifier in this spelling. `None` if we did not create it.
     #[must_use]
     pub fn from_own_id(written: &str) -> Option<Self> {
         parse_id(written).map(AskStatus::Id)

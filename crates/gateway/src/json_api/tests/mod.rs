@@ -13,7 +13,7 @@ use super::read_tests::{envelope, outcome_letters, rules, signal_word};
 use super::reply::read_reply;
 use campaign_core::domain::{Endpoint, OperationKind};
 
-/// A request: what was sent, and to which endpoint.
+/// A request and its endpoint.
 #[derive(Clone, Copy, Debug)]
 struct SentRequest {
     endpoint: Endpoint,

@@ -1,4 +1,4 @@
-//! The literal, slow implementation of what an answer proves.
+//! The literal, slow implementation of the proof in an answer.
 
 use serde_json::{Map, Value};
 

@@ -1,20 +1,19 @@
-//! Geometry of charts: numbers become lengths, and a template draws them.
+//! Geometry of bar and column charts: numbers become lengths, and a template draws them.
 //!
 //! Charts have no colours or texts. Shapes have classes, which the stylesheet colours for light, dark and paper. Only
 //! lengths are rounded, never numbers that people read. A length is in thousandths of the whole, so a chart fits any
 //! screen without a script.
 
-mod columns;
 mod stack;
+
+pub use stack::{LayerInput, Series, StackChart, StackInput, draw_stack};
 
 use std::collections::BTreeMap;
 
 use jiff::ToSpan as _;
 use jiff::civil::{Date, Weekday};
 use serde::{Serialize, Serializer};
-
-pub use columns::{ColumnChart, ColumnInput, draw_columns};
-pub use stack::{LayerInput, Series, StackChart, StackInput, draw_stack};
+use stack::{HEIGHT, number_axis};
 
 /// A length in thousandths of a chart, which a page writes as `37.5%`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,7 +61,7 @@ pub struct Bar {
     pub length: Length,
     /// The nesting depth.
     pub depth: u8,
-    /// The link to what it counts, on a served page.
+    /// The link to the counted rows, on a served page.
     pub path: Option<String>,
 }
 
@@ -109,7 +108,7 @@ impl Bar {
         Self { note, ..self }
     }
 
-    /// Adds a link to what it counts.
+    /// Adds a link to the counted rows.
     #[must_use]
     pub fn with_path(self, path: Option<String>) -> Self {
         Self { path, ..self }
@@ -227,6 +226,102 @@ pub fn build_calendar(from: Date, days: u16, due: &BTreeMap<Date, Vec<String>>) 
     CalendarView { days, weeks: cells.chunks(7).map(<[_]>::to_vec).collect() }
 }
 
+/// The data of a column chart.
+#[derive(Clone, Debug)]
+pub struct ColumnInput {
+    /// The kinds from below, each with its label and its class in the stylesheet.
+    pub series: Vec<(String, String)>,
+    /// The label of each column, and its values in the order of the kinds.
+    pub columns: Vec<(String, Vec<u64>)>,
+}
+
+/// A column chart.
+#[derive(Clone, Debug, Serialize)]
+pub struct ColumnChart {
+    height: u32,
+    /// The width of a column.
+    width: Length,
+    series: Vec<ColumnSeries>,
+    columns: Vec<ColumnView>,
+    rows: Vec<AxisMark>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct ColumnSeries {
+    label: String,
+    class: String,
+    /// The exact sum of all columns.
+    sum: u64,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct ColumnView {
+    label: String,
+    /// Its left edge, and its middle.
+    at: Length,
+    middle: Length,
+    /// Whether the label is left out on narrow screens.
+    minor: bool,
+    pieces: Vec<ColumnPiece>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct ColumnPiece {
+    class: String,
+    /// The upper edge and the height, in pixels.
+    y: u32,
+    height: u32,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct AxisMark {
+    y: u32,
+    label: String,
+}
+
+/// The share of its place that a column fills, in thousandths.
+const FILLED: u32 = 680;
+
+/// Draws columns; `write` formats the numbers along the axis.
+#[must_use]
+pub fn draw_columns(input: ColumnInput, write: impl Fn(u64) -> String) -> ColumnChart {
+    let ColumnInput { series, columns } = input;
+    let total = |values: &[u64]| values.iter().fold(0_u64, |sum, value| sum.saturating_add(*value));
+    let most = columns.iter().map(|(_, values)| total(values)).max().unwrap_or_default();
+    let (top, marks) = number_axis(most, write);
+    let pixels = |value: u64| u32::try_from(u128::from(value) * u128::from(HEIGHT) / u128::from(top)).unwrap_or(HEIGHT);
+    let count = u32::try_from(columns.len().max(1)).unwrap_or(1);
+    let place = 1_000 / count;
+    let sums = (0..series.len()).map(|kind| columns.iter().fold(0_u64, |sum, (_, of)| sum.saturating_add(of[kind])));
+    let sums: Vec<u64> = sums.collect();
+    let column = |(number, (label, values)): (u32, (String, Vec<u64>))| {
+        let from = number * 1_000 / count;
+        let (mut below, mut pieces) = (0_u64, Vec::new());
+        for (value, (_, class)) in values.iter().zip(&series).filter(|(value, _)| **value > 0) {
+            let above = below.saturating_add(*value);
+            let height = pixels(above).saturating_sub(pixels(below)).max(1);
+            pieces.push(ColumnPiece { class: class.clone(), y: HEIGHT.saturating_sub(pixels(below) + height), height });
+            below = above;
+        }
+        let at = Length(from + place * (1_000 - FILLED) / 2_000);
+        ColumnView { label, at, middle: Length(from + place / 2), minor: (count - 1 - number) % 3 != 0, pieces }
+    };
+    ColumnChart {
+        height: HEIGHT,
+        width: Length(place * FILLED / 1_000),
+        columns: (0..).zip(columns).map(column).collect(),
+        series: series
+            .iter()
+            .zip(sums)
+            .map(|((label, class), sum)| ColumnSeries { label: label.clone(), class: class.clone(), sum })
+            .collect(),
+        rows: marks
+            .into_iter()
+            .map(|mark| AxisMark { y: HEIGHT - mark.at.0 * HEIGHT / 1_000, label: mark.label })
+            .collect(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -315,6 +410,31 @@ mod calendar_tests {
                 shown += 1;
             }
             prop_assert_eq!(shown, days);
+        }
+    }
+}
+
+#[cfg(test)]
+mod columns_tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn columns_fit_the_chart_and_their_sums_are_exact(
+            values in proptest::collection::vec(proptest::collection::vec(0..2_000_000_u64, 3), 1..40),
+        ) {
+            let series = ["a", "b", "c"].map(|kind| (kind.to_owned(), format!("c-{kind}")));
+            let columns = values.iter().map(|values| ("day".to_owned(), values.clone())).collect();
+            let chart = draw_columns(ColumnInput { series: series.to_vec(), columns }, |number| number.to_string());
+            for (kind, series) in chart.series.iter().enumerate() {
+                prop_assert_eq!(series.sum, values.iter().map(|values| values[kind]).sum::<u64>());
+            }
+            for column in &chart.columns {
+                prop_assert!(column.at.0 + chart.width.0 <= 1_000);
+                prop_assert!(column.pieces.iter().all(|piece| piece.y + piece.height <= HEIGHT + 3));
+            }
         }
     }
 }

@@ -41,7 +41,7 @@ pub(super) struct MessageView {
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct SkipReasonView {
     state: &'static str,
-    /// The reason in the page's language, if it is one of ours.
+    /// The reason in the page's language, if it is a known reason.
     translated: Option<String>,
     /// The reason in English.
     english: String,
@@ -138,7 +138,7 @@ pub(super) fn collect_messages(
     })
 }
 
-/// Adds the messages of skipped rows, if there are no other messages to show.
+/// Adds the messages of skipped rows, if all rows are skipped.
 fn fill_without_exclusions(
     inputs: &Inputs,
     views: &mut [MessageView],

@@ -70,7 +70,7 @@ impl TightBudget {
     }
 }
 
-/// What the stored figures of recent regular runs say.
+/// A summary of the stored figures of recent regular runs.
 pub(super) struct RecentActivity {
     /// The costs of runs with prices.
     money: HashMap<RunId, RunMoney>,

@@ -153,7 +153,7 @@ const INDEX_POLICY: CachePolicy =
 /// Row indexes of recently visited runs.
 pub(super) struct RowIndexCache(SingleFlightCache<RowIndex, (RunId, RowFilter), Option<RunVersion>>);
 
-/// What an index of a run depends on if no process sends the run: how it ended, and its receipts.
+/// The version of a run's index if no process sends the run: how it ended, and its receipts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct RunVersion {
     progress: RunProgress,

@@ -17,13 +17,13 @@ use campaign_engine::report::{RunStatus, RunView, is_owned, load_row_summaries};
 use campaign_ledger::{LedgerError, Run};
 use campaign_runs::{OptOutTerms, find_schedule, list_opt_outs};
 
-/// What an action will do, and the form that orders it.
+/// The effect of an action, and the form that orders it.
 #[derive(Default, Serialize)]
 struct ConfirmPageView {
     heading: String,
-    /// What the action concerns.
+    /// The subject of the action.
     subject: String,
-    /// What it will do, in sentences.
+    /// Its effect, in sentences.
     effects: Vec<String>,
     /// The path of the action.
     action: String,

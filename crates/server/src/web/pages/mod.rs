@@ -16,7 +16,6 @@
 mod activity;
 mod caches;
 mod campaign;
-mod campaigns;
 mod confirm;
 mod decisions;
 mod export;
@@ -165,13 +164,13 @@ pub fn routes(pages: Arc<Pages>) -> Router {
         .route("/opt-outs/remove", post(confirm::confirm_removal))
         .route("/opt-outs/removed", post(decisions::remove_opt_out))
         .route("/replies", get(opt_outs::show_replies))
-        .route("/campaigns", get(campaigns::show_campaigns))
+        .route("/campaigns", get(campaign::show_campaigns))
         .route("/{*path}", any(show_missing_page))
         .with_state(pages)
         .merge(files)
 }
 
-/// The page of a path that does not exist. Without a session, there is no page.
+/// The page of a path that does not exist. Requests without a session never get this page.
 async fn show_missing_page(request: Result<PageRequest, Response>) -> Response {
     request.map_or_else(|_| StatusCode::NOT_FOUND.into_response(), |request| request.respond_not_found())
 }

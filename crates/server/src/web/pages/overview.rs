@@ -1,4 +1,4 @@
-//! The overview: figures of today and of the last days, what is being sent, what needs attention, and what is next.
+//! The overview: figures of today and of the last days, active runs, problems, and next occurrences.
 
 use std::time::Duration;
 
@@ -67,7 +67,7 @@ struct PeriodView {
     tiles: Vec<Tile>,
 }
 
-/// A figure with its name and what it is a part of.
+/// A figure with its name and its total.
 #[derive(Serialize)]
 struct Tile {
     name: &'static str,

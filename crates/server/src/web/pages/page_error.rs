@@ -43,11 +43,11 @@ pub(super) enum InvalidInput {
         /// The number of entries that the removal affects.
         entries: u64,
     },
-    /// The typed number of messages is missing or is no number.
+    /// The typed number of messages is missing or not a number.
     Messages,
     /// No recipient was chosen.
     Recipients,
-    /// The row is no number.
+    /// The row is not a number.
     Row,
     /// No decision was chosen.
     Decision,

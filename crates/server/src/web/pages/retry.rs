@@ -31,7 +31,7 @@ const BEGIN_TIMEOUT: Duration = Duration::from_secs(10);
 /// The maximum number of reasons in the table.
 const MAX_REASONS: usize = 12;
 
-/// What a retry sends, and the form that orders it.
+/// The messages of a retry, and the form that orders it.
 #[derive(Serialize)]
 struct RetryPageView {
     run: String,

@@ -109,7 +109,7 @@ pub(super) struct RowLine {
     to: Option<String>,
     state: &'static str,
     reason: Option<String>,
-    /// The reason in the page's language, if it is one of ours.
+    /// The reason in the page's language, if it is a known reason.
     translated: Option<String>,
     sent: Option<String>,
     /// The cell of the chosen column of the list.
@@ -452,7 +452,7 @@ async fn load_message(request: &PageRequest, run: &Run, row: Row) -> Result<Firs
     Ok(run_blocking(move || FirstMessages::read_row(&frozen.brief, prepared, row, unmasked)).await??)
 }
 
-/// Translates a reason into the page's language, if it is one of ours.
+/// Translates a reason into the page's language, if it is a known reason.
 fn translate_reason(words: &PageWords, why: &str) -> String {
     words.kind("reason", why).unwrap_or(why).to_owned()
 }

@@ -282,7 +282,7 @@ struct LivePage {
     _permit: OwnedSemaphorePermit,
 }
 
-/// What a live page waits for.
+/// The event that ends the wait of a live page.
 enum LivePageEvent {
     /// The server shuts down.
     End,

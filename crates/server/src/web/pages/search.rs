@@ -180,7 +180,7 @@ fn find_campaigns(list: &RunList, wanted: &str) -> Vec<FoundCampaign> {
     found.take(MAX_FOUND).map(campaign).collect()
 }
 
-/// What is known about a phone number, without its messages.
+/// The facts about a phone number, without its messages.
 async fn view_of_phone(request: &PageRequest, phone: Phone) -> Result<SearchPageView, PageError> {
     let entries = list_opt_outs(request.ledger(), phone, &OptOutTerms::default()).await?;
     let opt_out = |entry: &campaign_ledger::OptOut| FoundOptOut {

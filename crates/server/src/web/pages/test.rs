@@ -135,7 +135,7 @@ pub(super) async fn send_test(
     request.respond_to_order(done)
 }
 
-/// The run whose campaign is tested. Without numbers, there is no such page.
+/// The run whose campaign is tested. `None` without numbers.
 async fn find_tested_run(request: &mut PageRequest, name: &str) -> Result<Run, PageError> {
     if request.pages.test_numbers.0.is_empty() {
         return Err(PageError::Unknown);

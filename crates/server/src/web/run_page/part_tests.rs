@@ -1,4 +1,4 @@
-//! Tests of the parts of a run's page: whatever texts the gateway returns, they are sound HTML and their numbers add
+//! Tests of the parts of a run's page: with any text from the gateway, they are sound HTML and their numbers add
 //! up.
 
 use std::collections::BTreeSet;
