@@ -23,7 +23,7 @@ pub use load::load_gateways;
 pub(super) use load::{is_environment_name, read_secret_source};
 pub use prices::MessagePrice;
 pub use secret::SecretSource;
-pub(super) use secret::conceal_addresses;
+pub(super) use secret::{conceal_addresses, conceal_keys};
 
 /// The webhook endpoint of a gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
