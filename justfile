@@ -61,7 +61,7 @@ docs-commands:
 docs-api:
     RUSTDOCFLAGS=-Dwarnings cargo doc --no-deps
 
-# Run a benchmark: throughput, commands, peers, receipts, shared, sandbox or connector
+# Run a benchmark: throughput, commands, timing, peers, receipts, shared, sandbox or connector
 bench NAME='throughput':
     cargo bench --bench {{NAME}}
 

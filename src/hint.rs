@@ -302,7 +302,7 @@ fn ledger_hint(error: &LedgerError, options: &RepeatedOptions) -> Option<String>
         }
         LedgerError::Outdated { .. } => {
             "restore the newest ledger together with its high-water mark; if that ledger is lost, \
-                                          remove recipients who already got the message from the list and add `--new-ledger`"
+                                          remove from the list everyone who already got the message, and add `--new-ledger`"
                 .to_owned()
         }
         LedgerError::Purged { .. } => format!("see the run's counts: `{}`", options.command("status --all")),

@@ -37,9 +37,10 @@ impl Scene {
         Self(folder)
     }
 
-    /// A `campaign` command in this folder.
+    /// A `campaign` command in this folder, of the program in `BENCH_PROGRAM` if it is set.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_campaign"));
+        let program = std::env::var_os("BENCH_PROGRAM");
+        let mut command = Command::new(program.unwrap_or_else(|| env!("CARGO_BIN_EXE_campaign").into()));
         command.current_dir(self.path()).env("BENCH_KEY", "key").args(arguments).args(["--state-dir", "state"]);
         command
     }

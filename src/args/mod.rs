@@ -102,7 +102,7 @@ pub(super) struct GlobalOptions {
     pub(super) ledger: Option<LedgerUrl>,
     /// Keep the ledger and copies of the lists in this folder [default: your user's state folder]
     ///
-    /// On a machine with a system ledger, the default is /var/lib/campaign for all users who can change it.
+    /// On a machine with a system ledger, the default is /var/lib/campaign for all users who can write to it.
     #[arg(
         long,
         global = true,

@@ -58,10 +58,10 @@ fn country_is_new_until_a_run_of_the_account_reached_it() {
         let found = findings(&sale);
         found.iter().any(|(rule, text)| rule == "new-country" && text.contains(message))
     };
-    assert!(new("2 recipients in countries that no earlier run of the account reached: 1 in DE and 1 in PL"));
+    assert!(new("2 recipients in countries that no earlier run on this account has reached: 1 in DE and 1 in PL"));
     sale.run(&["--rows", "3"]).exits(0);
     assert_eq!(gateway.phones(), [EWA]);
-    assert!(new("1 recipient in a country that no earlier run of the account reached: 1 in DE"));
+    assert!(new("1 recipient in a country that no earlier run on this account has reached: 1 in DE"));
     // The next edition, and another campaign of the account.
     sale.run(&[]).exits(0);
     sale.replace("sale.yaml", "name: sale\n", "name: sale\nedition: second\n");

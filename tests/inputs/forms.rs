@@ -53,7 +53,7 @@ fn sheet_is_sent_as_displayed_and_oddities_are_reported() {
     let checked = sale.campaign(&["check", "sale.yaml"]).exits(0);
     checked
         .says("sheet `Клієнти`, one of 2")
-        .says("1 row is hidden in the sheet `Клієнти`, but still included in the list of recipients: 5")
+        .says("1 row is hidden in the sheet `Клієнти` but still included as recipients: 5")
         .says("1 cell in the sheet `Клієнти` has an error such as `#DIV/0!` instead of a value: row 5");
     sale.run(&[]).exits(0).says("list: sheet `Клієнти`, one of 2");
     assert_eq!(gateway.phones(), [380_501_234_567, 380_671_234_567, 380_931_234_567]);

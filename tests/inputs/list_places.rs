@@ -24,7 +24,7 @@ fn write_workbook(folder: &Folder, name: &str) {
 fn init_names_the_sheet_and_row_of_a_list() {
     let folder = Folder::new(false);
     write_workbook(&folder, "book.xlsx");
-    let found = "the sheet `Spring clients` looks like the list, with its header in row 4";
+    let found = "the sheet `Spring clients` seems to contain the list, with its header in row 4";
     let init = ["init", "spring", "--from", "book.xlsx"];
     let refused = folder.campaign(&init).exits(2).says(found);
     refused.says("add `--sheet 'Spring clients' --header-row 4`");
@@ -47,7 +47,7 @@ fn check_names_the_sheet_and_row_of_a_list() {
     write_workbook(&sale, "book.xlsx");
     sale.replace("sale.yaml", "file: sale.csv", "file: book.xlsx");
     let refused =
-        sale.campaign(&["check", "sale.yaml"]).exits(2).says("the sheet `Spring clients` looks like the list");
+        sale.campaign(&["check", "sale.yaml"]).exits(2).says("the sheet `Spring clients` seems to contain the list");
     refused.says("write `sheet: \"Spring clients\"` and `header_row: 4` under `recipients`");
     sale.run(&[]).exits(2).says("`header_row: 4`");
     sale.replace("sale.yaml", "file: book.xlsx", "file: book.xlsx\n  sheet: Spring clients");

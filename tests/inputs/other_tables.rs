@@ -77,7 +77,7 @@ fn purchases_in_another_file_format_are_refused_by_name() {
     let hidden = fs::read(corpus.join("all-sheets-hidden.ods")).expect("a file");
     for (name, bytes, words) in [
         ("half.xlsx", book[..book.len() / 2].to_vec(), &["is a workbook that cannot be read", "save it again"][..]),
-        ("page.pdf", b"%PDF-1.7\n".to_vec(), &["is not a list but a PDF document"]),
+        ("page.pdf", b"%PDF-1.7\n".to_vec(), &["is not a list: it is a PDF document"]),
         ("half.csv.gz", gzip(b"Date,Phone\n")[..15].to_vec(), &["is an incomplete"]),
         ("hidden.ods", hidden, &["no visible sheet", "make the sheet visible"]),
     ] {

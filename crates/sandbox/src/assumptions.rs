@@ -196,7 +196,7 @@ const OUTCOMES: &[Assumption] = rows! {
     // Delivery.
     "life": "the delivery of a message"
         => "QUEUED on arrival, ACCEPTED halfway to delivery, and DELIVERED two seconds after arrival"
-        because "the contract does not specify transitions; an early final status lets a rehearsal end" changed by "channels.<channel>.after";
+        because "the contract does not specify transitions; rehearsals end sooner if messages reach a final status quickly" changed by "channels.<channel>.after";
     "delivered": "how many messages are delivered"
         => "all"
         because "a rehearsal without a scenario shows how a run works, not how many messages are lost" changed by "channels.<channel>.delivered, exceptions";

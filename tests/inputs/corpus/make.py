@@ -240,7 +240,7 @@ def workbooks():
         sheet.row_dimensions[5].hidden = True
 
     rows = [["phone"], ["380501234567"], ["380501234568"], ["380501234569"], ["380501234570"]]
-    sound("hidden-rows.xlsx", book(rows, hidden_rows), "rows that a filter hides", ["phone"], numbered(rows[1:]), one, warnings=["2 rows are hidden in the sheet `Sheet1`, but still included in the list of recipients: 3, 5"])
+    sound("hidden-rows.xlsx", book(rows, hidden_rows), "rows that a filter hides", ["phone"], numbered(rows[1:]), one, warnings=["2 rows are hidden in the sheet `Sheet1` but still included as recipients: 3, 5"])
 
     def gaps(made, sheet):
         sheet["A4"] = "phone"
@@ -311,7 +311,7 @@ def workbooks():
     rows += "<table:table-row table:visibility='filter'><table:table-cell office:value-type='string'><office:annotation><text:p>not this</text:p></office:annotation><text:p>380671234567</text:p></table:table-cell><table:table-cell/><table:table-cell calcext:value-type='error'><text:p>#N/A</text:p></table:table-cell></table:table-row>"
     rows += "<table:table-row table:number-rows-repeated='1048570'><table:table-cell table:number-columns-repeated='1024'/></table:table-row>"
     hidden = "<table:table table:name='Secret' table:style-name='ta2'><table:table-row><table:table-cell><text:p>x</text:p></table:table-cell></table:table-row></table:table>"
-    sound("shown-texts.ods", ods(hidden + f"<table:table table:name='Sheet1' table:style-name='ta1'>{rows}</table:table>"), "cells as they are shown, a hidden sheet before", ["phone", "share", "note"], [(4, ["380501234567", "15%", "a  & b\nc"]), (5, ["380671234567", "", "#N/A"])], "sheet `Sheet1`, one of 2", warnings=["1 row is hidden in the sheet `Sheet1`, but still included in the list of recipients: 5", "1 cell in the sheet `Sheet1` has an error such as `#N/A` instead of a value: row 5"])
+    sound("shown-texts.ods", ods(hidden + f"<table:table table:name='Sheet1' table:style-name='ta1'>{rows}</table:table>"), "cells as they are shown, a hidden sheet before", ["phone", "share", "note"], [(4, ["380501234567", "15%", "a  & b\nc"]), (5, ["380671234567", "", "#N/A"])], "sheet `Sheet1`, one of 2", warnings=["1 row is hidden in the sheet `Sheet1` but still included as recipients: 5", "1 cell in the sheet `Sheet1` has an error such as `#N/A` instead of a value: row 5"])
     repeated = "<table:table-row><table:table-cell><text:p>phone</text:p></table:table-cell><table:table-cell><text:p>a</text:p></table:table-cell><table:table-cell><text:p>b</text:p></table:table-cell></table:table-row><table:table-row><table:table-cell><text:p>380501234567</text:p></table:table-cell><table:table-cell table:number-columns-repeated='2'><text:p>x</text:p></table:table-cell></table:table-row>"
     sound("repeated-cells.ods", ods(f"<table:table table:name='Sheet1'>{repeated}</table:table>"), "equal cells are written once", ["phone", "a", "b"], [(2, ["380501234567", "x", "x"])], one)
 
@@ -407,7 +407,7 @@ def malformed():
     spoilt("ragged-often.csv", ("phone,city\n" + few).encode(), "many rows do not fit", ragged, ["line 2 has 3 cells, but the header has 2", "24 rows have this problem", "2, 5, 8, 11, 14, 17, 20, 23, 26, 29, 32, 35, 38, 41, 44, 47, 50, 53, 56, 59 and 4 more"])
     spoilt("a-cell-too-few.csv", b"phone,name\n380501234567\n380671234567,Ivan\n", "a line break that is not quoted", ragged, ["line 2 has 1 cell, but the header has 2"])
     spoilt("wrong-delimiter-told.csv", b"phone;name\n380501234567;Olena\n", "the campaign says another delimiter", "recipients-phone-column", ["no column is named `phone`"], {"delimiter": ","})
-    spoilt("unclosed-quote.csv", b'phone,name\n380501234567,"Olena\n380671234567,Ivan\n', "a quote that nobody closed", unclosed, ["the quote that opens on line 2 is not closed"])
+    spoilt("unclosed-quote.csv", b'phone,name\n380501234567,"Olena\n380671234567,Ivan\n', "a quote that nobody closed", unclosed, ["the quote opened on line 2 is not closed"])
     spoilt("swallowed-row.csv", b'phone,name\n380501234567,"Olena\n380671234567,"Ivan"\n', "a forgotten quote hides a row", unclosed, ["line 2"])
     spoilt("stray-quote.csv", b'phone,name\n380501234567,"Cafe "Sun""\n', "quotes within quotes", "recipients-stray-quote", ["text follows the closing quote"])
     spoilt("nul.csv", b"phone,name\n380501234567,a\0b\n", "a byte that no text has", not_csv, ["line 2 contains a NUL"])

@@ -134,7 +134,7 @@ pub(super) fn no_recipients(header: FileExcerpt<'_>) -> Finding {
 pub(super) fn unclosed_quote(spot: FileExcerpt<'_>, opened: usize) -> Finding {
     let line = spot.line_at(opened);
     let message = format!(
-        "the quote that opens on line {line} is not closed, so the rows after it are read as part of the same cell"
+        "the quote opened on line {line} is not closed, so the rows after it are read as part of the same cell"
     );
     Finding::new(&rules::RECIPIENTS_UNCLOSED_QUOTE, message).at(spot.place(opened..opened + 1)).help(
         "close the quote at the end of the cell; if the quote is part of the text, double the quote and put the cell \
@@ -226,13 +226,13 @@ pub(super) fn large_cell(spot: FileExcerpt<'_>, at: usize) -> Finding {
         format!("line {} has a cell that is larger than 64 KiB", spot.line_at(at)),
     )
     .at(spot.place(at..at + EXCERPT))
-    .help("look for a quote that is not closed; no message needs a cell that long")
+    .help("look for an unclosed quote; no message needs a cell that long")
 }
 
 pub(super) fn large_record(spot: FileExcerpt<'_>) -> Finding {
     Finding::new(&rules::RECIPIENTS_TOO_LARGE, format!("the row on line {} is larger than 1 MiB", spot.line))
         .at(spot.place(0..EXCERPT))
-        .help("look for a quote that is not closed, or for missing line breaks")
+        .help("look for an unclosed quote, or for missing line breaks")
 }
 
 pub(super) fn too_many_columns(place: SourceLocation, columns: usize, most: usize) -> Finding {
@@ -259,7 +259,7 @@ fn file_finding(rule: &'static Rule, file: &Path, is: &str) -> Finding {
 
 pub(super) fn foreign_format(file: &Path, name: &str, help: Option<&str>) -> Finding {
     let save = || format!("open it in the program that created it, and save it as a workbook or as CSV: {SAVE_AS}");
-    file_finding(&rules::RECIPIENTS_NOT_CSV, file, &format!("is not a list but {name}"))
+    file_finding(&rules::RECIPIENTS_NOT_CSV, file, &format!("is not a list: it is {name}"))
         .help(help.map_or_else(save, str::to_owned))
 }
 
@@ -404,7 +404,7 @@ pub(super) fn no_visible_sheet(file: &Path, sheets: &[String]) -> Finding {
 pub(super) fn hidden_rows(file: &Path, sheet: &str, rows: &[u32]) -> Finding {
     let number = rows.len() as u64;
     let message = format!(
-        "{} {} hidden in the sheet `{sheet}`, but still included in the list of recipients: {}",
+        "{} {} hidden in the sheet `{sheet}` but still included as recipients: {}",
         format_count(number, "row"),
         choose_plural(number, "is", "are"),
         format_rows(rows, rows.len())

@@ -351,8 +351,10 @@ impl ListPlace {
     fn describe(&self) -> String {
         match (&self.sheet, self.header_row) {
             (None, row) => format!("row {row} looks like the header of the list"),
-            (Some(sheet), 1) => format!("the sheet `{sheet}` looks like the list"),
-            (Some(sheet), row) => format!("the sheet `{sheet}` looks like the list, with its header in row {row}"),
+            (Some(sheet), 1) => format!("the sheet `{sheet}` seems to contain the list"),
+            (Some(sheet), row) => {
+                format!("the sheet `{sheet}` seems to contain the list, with its header in row {row}")
+            }
         }
     }
 }

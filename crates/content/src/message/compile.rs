@@ -187,7 +187,7 @@ fn limit_help(limit: TextLimit, text: &str) -> Option<String> {
             Some(format!("write `https://{}`", text.trim_start_matches('/')))
         }
         TextLimit::WebAddress | TextLimit::Image(_) => {
-            Some("write the whole URL, for example `https://shop.example/sale`".to_owned())
+            Some("write the full URL, for example `https://shop.example/sale`".to_owned())
         }
         TextLimit::Digits { .. } => Some("write only the code, for example `{{ code }}`".to_owned()),
         TextLimit::OneOf(_) => Some("write one of these values".to_owned()),
@@ -294,7 +294,7 @@ mod tests {
             ("{{ code is defind }}", "unknown-test 1:12+6 unknown test `defind`; did you mean `defined`?"),
             (
                 "{{ now() }}",
-                "unknown-function 1:4+3 unknown function `now`; for the day of the run, write `{{ today }}`",
+                "unknown-function 1:4+3 unknown function `now`; for the date of the run, write `{{ today }}`",
             ),
             (
                 "{% if code == Kyiv %}x{% endif %}",

@@ -40,7 +40,7 @@ pub fn compile_condition(expression: &NamedTemplate, names: &TemplateNames) -> R
     let NamedTemplate { name, source } = expression;
     let whole = NamedTemplate { name: name.clone(), source: format!("{OPEN}{source}{CLOSE}") };
     if !is_one_expression(&whole.source) {
-        let message = "a condition must be one expression without tags".to_owned();
+        let message = "a condition must be a single expression without tags".to_owned();
         let problem = TextProblem::new(name, source, 0..source.len(), &rules::TEXT_SYNTAX, message);
         return Err(vec![problem.with_help("remove the braces, as in `plan == \"gold\"`".to_owned())]);
     }

@@ -174,7 +174,7 @@ impl<'s> FailurePlace<'s> {
             ),
             _ if message.contains("does not have an attribute") => RenderFailure::new(
                 format!(
-                    "an item of the list does not have the attribute that `{}` needs",
+                    "an item in the list does not have the attribute that `{}` needs",
                     self.own_filter.unwrap_or("sort")
                 ),
                 "remove `attribute`, or use an attribute that every item has",
@@ -272,7 +272,7 @@ impl<'s> FailurePlace<'s> {
             ),
             other => RenderFailure::new(
                 format!("{title} is {}, but arithmetic needs numbers", describe_type(other)),
-                "calculate with numbers, as in `price | float`",
+                "convert the value to a number first, as in `price | float`",
             ),
         }
     }
@@ -283,7 +283,7 @@ impl<'s> FailurePlace<'s> {
         let Some((left, _, right)) = self.split_operands(&["+"]) else {
             return RenderFailure::new(
                 "`+` adds numbers, but does not join text",
-                "use `~` to join text, and `| int` for numbers",
+                "use `~` to join text, or `| int` to convert cells to numbers",
             );
         };
         let text = if is_number(left_kind) { &right } else { &left };
@@ -413,8 +413,7 @@ impl<'s> FailurePlace<'s> {
         RenderFailure::new(
             format!("`{written}` has no value in this row{why}"),
             format!(
-                "write `{written} | default(value=\"…\")`, or test whether the value exists with `{{% if {written} \
-                is defined %}}`"
+                "write `{written} | default(value=\"…\")`, or use `{{% if {written} is defined %}}` to test whether the value exists"
             ),
         )
     }
@@ -465,7 +464,7 @@ impl FailurePlace<'_> {
             ),
             _ => RenderFailure::new(
                 format!("{title} is not an amount"),
-                "write only the amount in the list, for example `1200.50`, and put the currency in the message",
+                "in the list, write only the amount, for example `1200.50`, and put the currency in the message",
             ),
         }
     }

@@ -35,8 +35,8 @@ const MAX_REPEATED: usize = 8 << 20;
 /// The name of the current-day function in other languages.
 const CLOCK_FUNCTIONS: [&str; 9] =
     ["now", "date", "today", "curdate", "current_date", "current_timestamp", "getdate", "datetime", "time"];
-const TODAY_HELP: &str = "for the day of the run, write `{{ today }}`, or `{{ today | date }}` for a date with \
-    the month name";
+const TODAY_HELP: &str =
+    "for the date of the run, write `{{ today }}`, or `{{ today | date }}` for a date with the month name";
 
 /// Finds the text that `include` or `extends` names, or says why it cannot.
 pub(super) type TextLoader<'l> = dyn FnMut(&str) -> Result<String, String> + 'l;

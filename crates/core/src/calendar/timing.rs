@@ -49,9 +49,7 @@ impl Timing {
                 Err(no("has a UTC offset, but times in a campaign are always in its `timezone`"))
             }
             None => Err(match suggest_date_order(text) {
-                Some(help) => {
-                    TimingError { why: "has the parts of its date in the wrong order".to_owned(), help: help.into() }
-                }
+                Some(help) => TimingError { why: "has a date in the wrong format".to_owned(), help: help.into() },
                 None => no("is not a valid date and time"),
             }),
         }

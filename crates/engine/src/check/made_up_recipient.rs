@@ -154,7 +154,7 @@ impl MadeUpRecipient {
         reader.read_chunk(&mut chunk).map_err(|finding| vec![*finding])?;
         match chunk.iter().next() {
             Some(record) => Ok(look(record)),
-            None => Err(vec![Finding::new(&rules::RECIPIENTS_EMPTY, "all cells of the recipient are empty")]),
+            None => Err(vec![Finding::new(&rules::RECIPIENTS_EMPTY, "all of the recipient's cells are empty")]),
         }
     }
 

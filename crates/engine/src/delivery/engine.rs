@@ -439,7 +439,7 @@ impl Engine {
             if in_a_row >= self.options.limits.doubtful_envelopes {
                 let (requests, are) =
                     (format_count(in_a_row.into(), "request"), choose_plural(in_a_row.into(), "is", "are"));
-                let reason = format!("{requests} in a row {are} in doubt across all processes of the run");
+                let reason = format!("{requests} in a row {are} in doubt, counted across all processes of the run");
                 self.stop_sending(Stop::new(StopKind::Breaker, reason));
             }
         }

@@ -192,7 +192,7 @@ pub(super) fn check_value(key: &KeySpec, entry: &MapEntry, report: &mut FindingC
             if !(least..=most).contains(&items.len()) {
                 let items_there = format_count(items.len() as u64, "item");
                 let message = format!("`{}` has {items_there}, but must have {least} to {most}", entry.key);
-                let help = if items.len() < least { "add items, each with its own dash" } else { "remove items" };
+                let help = if items.len() < least { "add items, each starting with a dash" } else { "remove items" };
                 report.add(&entry.key_span, Finding::new(&rules::OUT_OF_RANGE, message).help(help));
             }
             for item in items {

@@ -133,7 +133,9 @@ static SUPPRESS_PATH: KeySpec = KeySpec::new("file", ValueShape::Line, "stop-lis
 
 /// The keys of a file of opted-out numbers as a map.
 pub(crate) static SUPPRESS_FILE: &[KeySpec] = &[
-    KeySpec::new("file", ValueShape::Line, "stop-list.csv").with_doc("The file, relative to this one.").mark_required(),
+    KeySpec::new("file", ValueShape::Line, "stop-list.csv")
+        .with_doc("The path to the file, relative to this file.")
+        .mark_required(),
     KeySpec::new("phone", ValueShape::Line, "Phone")
         .with_doc("The header of the column with the numbers. Detected by default."),
     KeySpec::new("region", ValueShape::Line, "UA")

@@ -327,7 +327,7 @@ impl Resolver<'_> {
         let has_file = section.has_value("file");
         if !has_file && !section.has_value("column") {
             let help = "name the column with the answers, as in `consent: { column: Consent }`, or a `file`";
-            refuse(&entry.key_span, "`consent` does not say where the consents are".to_owned(), help);
+            refuse(&entry.key_span, "`consent` does not say where consent is recorded".to_owned(), help);
             return None;
         }
         let of_file = [("phone", "the list has its own `columns: { phone: … }`"), ("region", "the list has its own")];

@@ -336,7 +336,7 @@ macro_rules! example {
 pub static EXAMPLES: [ExampleCampaign; 7] = [
     example!(
         "sale",
-        "A sale with discount codes, by Viber or SMS",
+        "A sale announcement with discount codes, by Viber or SMS",
         ["campaign.yaml", "viber.uk.txt", "viber.en.txt", "sms.uk.txt", "sms.en.txt", "list.csv"]
     ),
     example!(

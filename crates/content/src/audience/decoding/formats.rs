@@ -86,7 +86,7 @@ impl ForeignFormat {
         let begins = |with: &str| head.get(..with.len()).is_some_and(|head| head.eq_ignore_ascii_case(with.as_bytes()));
         if is_web_page(head) {
             return Some(Self(
-                "a web page (HTML); many programs export HTML with a workbook's file extension",
+                "a web page (HTML); many programs export HTML with a workbook file extension",
                 ForeignAdvice::SaveAs,
             ));
         }

@@ -18,7 +18,7 @@ rules! {
             "      expect: { skipped: filtered, channels: [sms] } }",
         ],
         fix: "give every column that the texts use, set `at` if they use the date, and expect either a message or \
-              that the recipient is skipped",
+              a skipped recipient",
     }
     error UNKNOWN_TIMEZONE = "unknown-timezone" {
         cause: "A time zone name is unknown. Local times and `{{ today }}` depend on the time zone.",
@@ -53,14 +53,12 @@ rules! {
         fix: "use a fixed name, or only the date: `list-{{ today }}.csv`",
     }
     error PATH_OUTSIDE = "path-outside" {
-        cause: "A path leads outside the campaigns folder. Assistants can open only the files \
-                inside it.",
+        cause: "A path points outside the campaigns folder. Assistants can open only files inside it.",
         example: ["recipients: { file: ../../payroll.csv }     # opened by an assistant"],
         fix: "move the file into the campaigns folder, or run the campaign yourself from the command line",
     }
     error UNKNOWN_REGION = "unknown-region" {
-        cause: "A region is not a valid ISO 3166 country code. Phone numbers without a country code, such as 050 123 45 67, \
-                are read as numbers of this country.",
+        cause: "A region is not a valid ISO 3166 country code. Phone numbers without a country code, such as 050 123 45 67, are read as numbers from this country.",
         example: ["recipients: { file: list.csv, region: UK }"],
         fix: "write a two-letter country code, such as `UA`, `PL` or `GB`",
     }
@@ -137,7 +135,7 @@ rules! {
         fix: "add or remove the key that the finding names, or change `type`",
     }
     error MANDATORY_MARKETING = "mandatory-marketing" {
-        cause: "Marketing is marked as mandatory. Only service messages can be sent to recipients who opted out.",
+        cause: "Marketing messages are marked as mandatory. Only service messages can be sent to recipients who opted out.",
         example: ["purpose: marketing", "mandatory: true"],
         fix: "remove `mandatory: true`, or write `purpose: service` if the messages contain no marketing",
     }
@@ -153,8 +151,7 @@ rules! {
         fix: "set `url` with `preset` or `body`, or set `command`",
     }
     note NOTIFY_COMMAND = "notify-command" {
-        cause: "Assistants cannot run `notify.command`. Otherwise they could run any program by adding it to the \
-                campaign file.",
+        cause: "Assistants cannot run `notify.command`. Otherwise, they could run any program by adding it to the campaign file.",
         example: ["notify: { command: [notify-send, \"{{ text }}\"] }     # opened by an assistant"],
         fix: "use `notify: { url: … }`, or `policy: { notify: { command: … } }` in the gateway profile",
     }

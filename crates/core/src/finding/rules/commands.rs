@@ -31,10 +31,9 @@ rules! {
         fix: "write the full address, for example `http://proxy.example:3128`",
     }
     error GATEWAYS_FORM = "gateways-form" {
-        cause: "A profile cannot be added to gateways.yaml. `gateway add` works only if each profile is on its own \
-            lines.",
+        cause: "A profile cannot be added to gateways.yaml. `gateway add` works only if each profile starts on its own line.",
         example: ["gateways.yaml: { production: { base_url: \"https://gateway.example\" } }"],
-        fix: "write each profile on its own lines, or add the new profile by hand",
+        fix: "start each profile on its own line, or add the new profile by hand",
     }
     error APPROVER_KEY = "approver-key" {
         cause: "An approver's public key is not valid. Large runs must be approved with an approver's key.",
@@ -48,7 +47,7 @@ rules! {
             "gateways.yaml: production: { opt_in_words: words.txt }",
             "words.txt: stop",
         ],
-        fix: "write a word, or a phrase of two or three words, on each line; none of them can be an opt-out",
+        fix: "write a word, or a phrase of two or three words, on each line; opt-out words and phrases are not allowed",
     }
     error OPT_OUT_WORDS = "opt-out-words" {
         cause: "A line in an opt-out words file is not valid. Recipients who reply with an opt-out word get no more \
@@ -86,8 +85,7 @@ rules! {
         fix: "use an address on this machine, or start the sandbox with `campaign sandbox --any-hook`",
     }
     error FAULT_EFFECT = "fault-effect" {
-        cause: "A fault has no effect, two effects or wrong keys. Each fault has one effect, and each effect has \
-                its own keys.",
+        cause: "A fault does not have exactly one effect, or has the wrong keys. Each effect has its own keys.",
         example: ["faults: [{ when: {}, delay: 1s, answer: dropped }]"],
         fix: "keep one effect, and only the keys that belong to it",
     }
@@ -124,7 +122,7 @@ rules! {
     error RUN_REFUSED = "run-refused" {
         cause: "An earlier run blocks this one. `campaign run` would refuse to start.",
         example: ["the list was changed after the run autumn-sale@1 began"],
-        fix: "follow the help in the finding",
+        fix: "follow the advice in the finding",
     }
     error OPT_OUT_ROW = "opt-out-row" {
         cause: "A row in an opt-out file is not valid. The whole file is rejected, so that no opt-out is lost.",
@@ -139,6 +137,6 @@ rules! {
     error CHECK = "check" {
         cause: "A problem outside the campaign stops the run.",
         example: ["the ledger cannot be opened"],
-        fix: "follow the help in the finding",
+        fix: "follow the advice in the finding",
     }
 }

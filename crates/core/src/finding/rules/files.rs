@@ -159,7 +159,7 @@ rules! {
         fix: "use one of the words listed in the finding",
     }
     error EMPTY_VALUE = "empty-value" {
-        cause: "A key has no value. An empty value is not the same as omitting the key.",
+        cause: "A key has no value. Leaving the value empty is not the same as omitting the key.",
         example: ["timezone:"],
         fix: "write the value, or remove the key",
     }

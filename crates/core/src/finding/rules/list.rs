@@ -28,10 +28,10 @@ rules! {
     error CONSENT = "consent" {
         cause: "It is unclear which recipients consented. Messages would reach people who did not.",
         example: ["consent: required", "recipients: { file: list.csv }     # has no `consent`"],
-        fix: "under `recipients`, name the column with the consents, as in `consent: { column: Consent }`, or a `file`",
+        fix: "under `recipients`, name the consent column, as in `consent: { column: Consent }`, or use `file` to name a consent file",
     }
     warning CONSENT_ROW = "consent-row" {
-        cause: "A row with a consent has no valid number. The person counts as not having consented.",
+        cause: "A row in the consent file has no valid number. The person is treated as not having consented.",
         example: [
             "recipients: { file: list.csv, consent: { file: consents.csv } }",
             "consents.csv: phone",
@@ -115,7 +115,7 @@ rules! {
     }
     error RECIPIENTS_TOO_LARGE = "recipients-too-large" {
         cause: "A cell or row is too large. This is often caused by a missing quote.",
-        example: ["list.csv row 12: a cell of 80 KiB"],
+        example: ["list.csv row 12: an 80 KiB cell"],
         fix: "look for a missing quote in this row or the one above",
     }
     error RECIPIENTS_TOO_MANY_COLUMNS = "recipients-too-many-columns" {
@@ -126,7 +126,7 @@ rules! {
     error RECIPIENTS_NO_HEADER = "recipients-no-header" {
         cause: "The list has no header row. The first recipient's row would be read as the column names.",
         example: ["list.csv: 380501234567,Olena", "          380671234567,Taras"],
-        fix: "add a first row with the column names, such as `phone,first_name`",
+        fix: "add a header row with the column names, such as `phone,first_name`",
     }
     warning RECIPIENTS_TITLE = "recipients-title" {
         cause: "The first row is probably a title. The header row below it would be read as a recipient.",

@@ -89,7 +89,7 @@ pub(super) static LEADING_APOSTROPHE: Rule = Rule::warning(
 /// A finding about the cells of a column.
 pub(super) fn report_leading_apostrophe(column: &str, example: &str, rows: &str) -> Finding {
     let message =
-        format!("the column `{column}` contains a value that starts with an apostrophe in {rows}: `{example}`");
+        format!("in {rows}, the column `{column}` contains a value that starts with an apostrophe: `{example}`");
     Finding::new(&LEADING_APOSTROPHE, message).help("remove the apostrophes from the column, or they will be sent")
 }
 
@@ -155,7 +155,7 @@ fn is_date_at_midnight(cell: &str) -> bool {
 /// A finding about cells in messages; `name` is the column's name in templates.
 pub(super) fn report_database_value(value: DatabaseValue, name: &str, example: &str, rows: &str) -> Finding {
     let cell = if is_variable(name) { name.to_owned() } else { format!("recipient[{name:?}]") };
-    let message = format!("the column `{name}` contains a value in a database format in {rows}: `{example}`");
+    let message = format!("in {rows}, the column `{name}` contains a value in a database format: `{example}`");
     let help = match value {
         DatabaseValue::DateAtMidnight => format!(
             "write `{{{{ {cell} | date }}}}` for a date with the month name, or `{{{{ {cell} | date(format=\"%d.%m.%Y\") }}}}` \

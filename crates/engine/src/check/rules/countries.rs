@@ -10,10 +10,9 @@ use campaign_manifest::Profile;
 pub(super) static NEW_COUNTRY: Rule = Rule::warning(
     "new-country",
     RuleText {
-        cause: "The list has numbers from a new country. No earlier run of the account reached it. A wrong list, or \
-                numbers with a wrong country code, can be expensive.",
+        cause: "The list has numbers from a new country. No earlier run on this account has reached that country. A wrong list, or numbers with a wrong country code, can be expensive.",
         example: &["gateways.yaml: production: { home: [PL] }       # the list has numbers from UA"],
-        fix: "check the numbers; to skip them, write `countries`, for example `countries: [PL]`",
+        fix: "check the numbers; to skip them, set `countries`, for example `countries: [PL]`",
     },
 );
 
@@ -25,11 +24,11 @@ pub fn check_new_countries(survey: &Survey, new: &[Region], rows: &RoaringBitmap
     let number = Some(sum_recipients(&counts)).filter(|number| *number > 0)?;
     let countries = if counts.len() == 1 { "a country" } else { "countries" };
     let message = format!(
-        "{} in {countries} that no earlier run of the account reached: {}",
+        "{} in {countries} that no earlier run on this account has reached: {}",
         format_count(number, "recipient"),
         describe_countries(&counts)
     );
-    Some(Finding::new(&NEW_COUNTRY, message).help("check the numbers; to skip other countries, write `countries`"))
+    Some(Finding::new(&NEW_COUNTRY, message).help("check the numbers; to skip other countries, set `countries`"))
 }
 
 /// The rule about too many recipients abroad.
@@ -39,8 +38,7 @@ pub static ABROAD_LIMIT: Rule = Rule::error(
         cause: "Too many recipients are abroad. The edition would have more recipients outside the profile's `home` \
                 than its `limits.abroad` allows.",
         example: &["gateways.yaml: production: { home: [PL], limits: { abroad: 1 } }"],
-        fix: "remove the recipients from the list, or write `countries`; to send to all of them, run with \
-              `--up-to-abroad N`",
+        fix: "remove the recipients from the list, or set `countries`; to send to all of them, run with `--up-to-abroad N`",
     },
 );
 

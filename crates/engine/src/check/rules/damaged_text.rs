@@ -117,7 +117,7 @@ pub(super) fn report_misread_encoding_in_text(text: &NamedTemplate, span: Range<
 pub(super) fn report_misread_encoding(column: &str, example: &str, rows: &str) -> Finding {
     let said = find_misread_word(example).map(|(_, said)| format!(", which should be `{said}`")).unwrap_or_default();
     let message = format!(
-        "the column `{column}` contains UTF-8 text in {rows} that was read in another encoding: `{example}`{said}"
+        "in {rows}, the column `{column}` contains UTF-8 text that was read in another encoding: `{example}`{said}"
     );
     Finding::new(&MISREAD_ENCODING, message).help("export the list again from its source as UTF-8")
 }

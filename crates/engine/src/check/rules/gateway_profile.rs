@@ -48,7 +48,7 @@ pub(super) fn check_rate_limit(campaign: &Campaign, profile: &Profile) -> Option
 pub(super) static MANDATORY_FORBIDDEN: Rule = Rule::error(
     "mandatory-forbidden",
     RuleText {
-        cause: "The profile forbids mandatory messages. Its `policy` requires that every message respects opt-outs.",
+        cause: "The profile forbids mandatory messages. Its `policy` requires every message to respect opt-outs.",
         example: &[
             "purpose: service",
             "mandatory: true",

@@ -32,7 +32,7 @@ pub(super) static ROW_WITHIN: Rule = Rule::warning(
         cause: "A quoted cell seems to contain another row. A misplaced quote might hide a recipient, who would not get a \
                 message.",
         example: &["list.csv: phone,first_name", "          380501234567,\"Olena", "          380671234567,Taras\""],
-        fix: "check the cell in a spreadsheet; if it contains a separate row, correct the quotes",
+        fix: "open the list in a spreadsheet; if the cell contains the row after it, correct the quotes",
     },
 );
 

@@ -95,7 +95,7 @@ pub(super) static HTML_TAG: Rule = Rule::warning(
 pub(super) fn check_html_tags(text: &NamedTemplate) -> Vec<TextProblem> {
     let help = |tags: &[&str]| {
         let is_break = |tag: &str| tag.to_ascii_lowercase().starts_with("<br");
-        let line_break = "write a line break: put the text after `|`, on separate lines";
+        let line_break = "to add a line break, write the text on separate lines after `|`";
         match (tags.iter().any(|tag| is_break(tag)), tags.iter().all(|tag| is_break(tag))) {
             (true, true) => line_break.to_owned(),
             (true, false) => format!("for `<br>`, {line_break}; remove the other tags"),

@@ -1,0 +1,158 @@
+//! Benchmark of the moments at which requests arrive.
+//!
+//! `cargo bench --bench timing -- ROWS ROUNDS` measures, as medians of ROUNDS runs (default 5):
+//!
+//! - the time from the start of `campaign run` to the first request, for 10 recipients and for ROWS (default 1,000,000);
+//! - the delay of 1,000 requests against their schedule, at a rate limit of 100 messages/s and one message per request;
+//! - the time from the start of `campaign run` to the first new request, after a run to ROWS recipients was killed
+//!   halfway.
+//!
+//! `BENCH_PROGRAM` names another program to measure. Linux only.
+
+#![expect(clippy::print_stdout, reason = "a benchmark prints its table")]
+
+#[path = "common/arguments.rs"]
+mod arguments;
+#[path = "common/gateway.rs"]
+mod gateway;
+#[path = "common/list.rs"]
+mod list;
+#[path = "common/scene.rs"]
+mod scene;
+
+use std::fs;
+use std::net::SocketAddr;
+use std::process::{Child, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use arguments::Arguments;
+use scene::Scene;
+
+/// Recipients of a small campaign.
+const FEW: u64 = 10;
+/// The rate limit of the schedule, in messages per second.
+const RATE: u64 = 100;
+/// Requests that are compared with the schedule.
+const REQUESTS: u64 = 1_000;
+/// The longest wait for a request.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A gateway that records when each request arrives.
+struct Arrivals {
+    times: Arc<Mutex<Vec<Instant>>>,
+    server: SocketAddr,
+}
+
+impl Arrivals {
+    fn start() -> Self {
+        let times: Arc<Mutex<Vec<Instant>>> = Arc::default();
+        let recorded = Arc::clone(&times);
+        let server = gateway::start(Arc::new(move |_| {
+            recorded.lock().expect("no panic while it is locked").push(Instant::now());
+        }));
+        Self { times, server }
+    }
+
+    fn take(&self) -> Vec<Instant> {
+        std::mem::take(&mut *self.times.lock().expect("no panic while it is locked"))
+    }
+
+    fn count(&self) -> usize {
+        self.times.lock().expect("no panic while it is locked").len()
+    }
+
+    /// Waits until this many requests have arrived.
+    fn wait_for(&self, requests: usize) {
+        let start = Instant::now();
+        while self.count() < requests {
+            assert!(start.elapsed() < PATIENCE, "{requests} requests did not arrive within {PATIENCE:?}");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+fn main() {
+    let arguments = Arguments::from_env();
+    let (rows, rounds) = (arguments.number(0, 1_000_000), arguments.number(1, 5).max(1));
+    let arrivals = Arrivals::start();
+    println!("medians of {rounds} runs\n");
+    for rows in [FEW, rows] {
+        let times: Vec<Duration> = (0..rounds).map(|_| time_first_request(&arrivals, rows)).collect();
+        print_time(&format!("first request, {rows} recipients"), median(times));
+    }
+    let delays: Vec<(Duration, Duration)> = (0..rounds).map(|_| measure_delays(&arrivals)).collect();
+    print_time(&format!("delay at {RATE}/s, median"), median(delays.iter().map(|(middle, _)| *middle).collect()));
+    print_time(&format!("delay at {RATE}/s, p99"), median(delays.iter().map(|(_, late)| *late).collect()));
+    let times: Vec<Duration> = (0..rounds).map(|_| time_resumed_request(&arrivals, rows)).collect();
+    print_time(&format!("first request after SIGKILL, {rows} recipients"), median(times));
+}
+
+fn print_time(name: &str, time: Duration) {
+    println!("{name:<50} {:>10.1} ms", time.as_secs_f64() * 1e3);
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times[times.len() / 2]
+}
+
+fn start_run(scene: &Scene) -> Child {
+    let mut command = scene.command(&["run", "bench.yaml", "--json"]);
+    command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the program starts")
+}
+
+/// The time from the start of a run to its first request.
+fn time_first_request(arrivals: &Arrivals, rows: u64) -> Duration {
+    let scene = Scene::new(rows, arrivals.server, "unlimited");
+    arrivals.take();
+    let start = Instant::now();
+    let mut run = start_run(&scene);
+    assert!(run.wait().expect("the exit status").success());
+    scene.assert_all_accepted(rows);
+    arrivals.take()[0].duration_since(start)
+}
+
+/// The median and the 99th percentile of the delay of requests against their schedule.
+///
+/// The schedule begins as early as any request allows, so no request is ahead of it.
+fn measure_delays(arrivals: &Arrivals) -> (Duration, Duration) {
+    let scene = Scene::new(REQUESTS, arrivals.server, &format!("{RATE}/s"));
+    send_single_messages(&scene);
+    arrivals.take();
+    assert!(start_run(&scene).wait().expect("the exit status").success());
+    scene.assert_all_accepted(REQUESTS);
+    let mut times = arrivals.take();
+    times.sort();
+    let behind =
+        |(number, time): (usize, &Instant)| time.duration_since(times[0]).as_secs_f64() - number as f64 / RATE as f64;
+    let mut delays: Vec<f64> = times.iter().enumerate().map(behind).collect();
+    delays.sort_by(f64::total_cmp);
+    let delay = |index: usize| Duration::from_secs_f64(delays[index] - delays[0]);
+    (delay(delays.len() / 2), delay(delays.len() * 99 / 100))
+}
+
+/// Changes the campaign so that each request contains one message.
+fn send_single_messages(scene: &Scene) {
+    let path = scene.path().join("bench.yaml");
+    let campaign = fs::read_to_string(&path).expect("the campaign");
+    fs::write(path, campaign.replace("batch: 100", "batch: 1")).expect("the campaign is written");
+}
+
+/// The time from the start of a resumed run to its first request. The run before was killed halfway.
+fn time_resumed_request(arrivals: &Arrivals, rows: u64) -> Duration {
+    let scene = Scene::new(rows, arrivals.server, "unlimited");
+    arrivals.take();
+    let mut run = start_run(&scene);
+    // 100 messages per request.
+    arrivals.wait_for((rows / 200) as usize);
+    run.kill().expect("the run is still sending");
+    run.wait().expect("the exit status");
+    // Requests that were on their way have been read when their connections are closed.
+    std::thread::sleep(Duration::from_millis(200));
+    arrivals.take();
+    let start = Instant::now();
+    let mut run = start_run(&scene);
+    run.wait().expect("the exit status");
+    arrivals.take()[0].duration_since(start)
+}
