@@ -77,9 +77,9 @@ fn keeps_values(before: &Node, after: &Node, applied: &[&Fix]) -> bool {
     let is_touched =
         |node: &Node| edits().any(|edit| edit.span.start <= node.span.end && node.span.start <= edit.span.end);
     let mut left = new.iter();
-    let mut is_kept = |node: &&Node| left.any(|other| same_value(node, other));
+    let is_kept = |node: &&Node| left.any(|other| same_value(node, other));
     // A fix can move the value of the key that it splits off, which was part of the key.
-    new.len() <= old.len() + applied.len() && old.iter().filter(|node| !is_touched(node)).all(|node| is_kept(&node))
+    new.len() <= old.len() + applied.len() && old.iter().filter(|node| !is_touched(node)).all(is_kept)
 }
 
 fn same_value(one: &Node, other: &Node) -> bool {
