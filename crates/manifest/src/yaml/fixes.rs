@@ -220,7 +220,6 @@ fn count_spaces(text: &str) -> usize {
 mod tests {
     use proptest::prelude::*;
 
-    use super::*;
     use crate::document::FindingCollector;
     use crate::keys::check_root;
     use crate::yaml::read_tree;
