@@ -14,6 +14,7 @@ use super::campaign_tests::{
 };
 use super::context::Context;
 use super::exit::CommandFailure;
+use super::fix::fix_campaigns;
 use super::forecast::SAMPLE_WIDTH;
 use super::run::describe_variants;
 use super::text::{SpanMeaning, StyledLine, StyledText, bad, caution, dim, good, plain, span, strong};
@@ -40,6 +41,7 @@ pub(super) async fn check_campaigns(context: &Context, args: CheckArgs) -> Resul
     if args.tests_only {
         return test_campaigns(context, &args).await;
     }
+    let fixed = if args.fix { fix_campaigns(context, &args).await? } else { Vec::new() };
     let strictly = |findings: Vec<Finding>| match args.strict {
         true => findings.into_iter().map(Finding::into_strict).collect(),
         false => findings,
@@ -102,6 +104,7 @@ pub(super) async fn check_campaigns(context: &Context, args: CheckArgs) -> Resul
         }
         Some(Format::Text | Format::Json) | None => {}
     }
+    let fixable = if args.fix { Vec::new() } else { list_fixable(&findings) };
     let findings: Vec<Finding> = findings.into_iter().map(|(_, finding)| finding).collect();
     if context.output.json {
         let (findings, counts) = (findings_json(&findings), counts_json(&counts));
@@ -116,6 +119,7 @@ pub(super) async fn check_campaigns(context: &Context, args: CheckArgs) -> Resul
             campaigns,
             tests,
             online: figures,
+            fixed,
             exit: code,
         });
         return Ok(code);
@@ -131,8 +135,25 @@ pub(super) async fn check_campaigns(context: &Context, args: CheckArgs) -> Resul
             context.output.command(suggested::with_gateway(preview, args.gateway.as_deref())),
         ));
     }
+    if !fixable.is_empty() {
+        let files = fixable.into_iter().map(suggested::shell_path).collect::<Vec<_>>().join(" ");
+        let check = suggested::with_gateway(format!("check {files}"), args.gateway.as_deref());
+        text.add_blank();
+        text.push(StyledLine::next_step(context.output.command(format!("{check} --fix"))));
+    }
     context.output.print_done(text, code);
     Ok(code)
+}
+
+/// The campaign files with findings that `--fix` can remove.
+fn list_fixable<'f>(findings: &[(&'f Path, Finding)]) -> Vec<&'f Path> {
+    let mut files: Vec<&Path> = Vec::new();
+    for (file, finding) in findings {
+        if finding.placed_fix().is_some() && !files.contains(file) {
+            files.push(file);
+        }
+    }
+    files
 }
 
 /// The balance and the cost of a campaign, as the gateway reports them: for the report, and for JSON.
@@ -183,6 +204,9 @@ struct CheckReport {
     /// The gateway's figures: one object for one file, otherwise an array in the order of the files.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "one_or_each")]
     online: Vec<CostFigures>,
+    /// The fixes that `--fix` wrote, by file.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    fixed: Vec<Value>,
     exit: u8,
 }
 

@@ -30,6 +30,7 @@ mod events;
 mod evidence;
 mod exit;
 mod explain;
+mod fix;
 mod forecast;
 mod gateway;
 mod hint;

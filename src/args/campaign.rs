@@ -64,6 +64,14 @@ pub(crate) struct CheckArgs {
     /// Print all settings in effect and their origins as YAML, without reading the list
     #[arg(long, conflicts_with_all = ["online", "format", "strict", "tests_only"])]
     pub(crate) show_settings: bool,
+    /// Correct mistakes that have exactly one remedy, such as missing quotes, after showing the difference
+    ///
+    /// Only remedies that cannot change who gets what are applied. All other mistakes are reported as usual.
+    #[arg(long, conflicts_with_all = ["format", "tests_only", "show_settings"])]
+    pub(crate) fix: bool,
+    /// Write the corrections without asking
+    #[arg(short, long, requires = "fix")]
+    pub(crate) yes: bool,
 }
 
 /// The permission to fetch a list that is not a file.

@@ -69,6 +69,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("init", "autumn-sale --example sale"),
     ("check", "autumn-sale.yaml"),
     ("check", "autumn-sale.yaml --online --gateway production"),
+    ("check", "autumn-sale.yaml --fix"),
     ("check", "autumn-sale.yaml --show-settings"),
     ("check", "autumn-sale.yaml --tests-only --format junit > tests.xml"),
     ("check", "autumn-sale.yaml welcome.yaml --strict --format sarif > campaigns.sarif"),

@@ -6,6 +6,7 @@ mod damaged;
 mod empty_cells;
 mod explained;
 mod failing;
+mod fixing;
 mod forms;
 mod opted_out;
 mod people;

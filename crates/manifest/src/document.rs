@@ -8,10 +8,10 @@ use std::ops::Range;
 use std::path::Path;
 use std::str::FromStr;
 
-use super::keys::{CAMPAIGN, check_root, find_key, find_meant_key, is_known};
+use super::keys::{CAMPAIGN, check_root, find_key, find_meant_key, is_known, is_text_key};
 use super::profile::conceal_addresses;
 use super::value::parse_cap;
-use super::yaml::{MapEntry, Scalar, find_slips, scalar_to_json};
+use super::yaml::{KnownKeys, MapEntry, Scalar, find_slips, scalar_to_json};
 use super::{CampaignPath, yaml};
 use campaign_core::domain::{FrequencyCap, choose_plural, format_count};
 use campaign_core::finding::{Finding, Severity, SourceLocation, SourceText, rules};
@@ -113,6 +113,12 @@ impl FindingCollector {
     /// An empty collector for a file with these keys.
     pub fn with_root(source: &SourceText, root: &'static [KeySpec]) -> Self {
         Self { source: source.clone(), findings: Vec::new(), root }
+    }
+
+    /// Calls `read` with the file and the names of its keys.
+    pub(crate) fn with_keys<T>(&self, read: impl FnOnce(&SourceText, KnownKeys<'_>) -> T) -> T {
+        let (is_key, is_text) = (|name: &str| is_known(name, self.root), |name: &str| is_text_key(name, self.root));
+        read(&self.source, KnownKeys { is_key: &is_key, is_text: &is_text })
     }
 
     /// Replaces findings caused by typing mistakes with findings about the mistakes; true if there are any.

@@ -11,6 +11,7 @@ mod campaign_day;
 mod campaign_paths;
 mod campaign_tests;
 pub mod document;
+mod fixing;
 mod keys;
 mod notify;
 mod profile;
@@ -33,6 +34,7 @@ pub use campaign_day::CampaignDay;
 pub use campaign_paths::{CampaignPath, CampaignPaths, HeldFolder, PathScope};
 pub use campaign_tests::{CampaignTest, ExpectedText, TestExpectation, TestSubject};
 pub use document::LoadedFile;
+pub use fixing::{FixedText, conceal_file, fix_campaign_text};
 pub use keys::{campaign_schema, gateways_schema};
 pub use notify::{NotificationFormat, NotificationMethod, NotifySettings};
 pub use profile::{

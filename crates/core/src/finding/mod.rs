@@ -3,6 +3,7 @@
 //! A finding is data. Only the surfaces print it: on a terminal, as JSON, as GitHub workflow commands or as SARIF.
 
 mod brief;
+mod fix;
 mod render;
 pub mod rules;
 mod wording;
@@ -13,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use brief::{BriefFinding, mask_numbers};
+pub use fix::{Fix, FixEdit, apply_fixes};
 pub use render::{
     KEPT_BLANK, PROSE_WIDTH, findings_json, is_kept_whole, render_findings, render_findings_in_columns,
     render_github_commands, render_sarif, severity_word,
@@ -21,7 +23,7 @@ pub use render::{
 pub(crate) use tests::RULE_TEXT;
 pub use wording::{
     did_you_mean, escape_controls, escape_json_controls, escape_to_one_line, join_alternatives, join_names,
-    quote_for_shell,
+    only_candidate, quote_for_shell,
 };
 
 /// The severity of a finding.
@@ -48,12 +50,14 @@ pub struct Finding {
     pub place: Option<SourceLocation>,
     /// The remedy, in the same form as the message.
     pub help: Option<String>,
+    /// The edit that removes the finding, if there is exactly one and it cannot change who gets what.
+    pub fix: Option<Fix>,
 }
 
 impl Finding {
     /// A finding without a location, with the severity of its rule.
     pub fn new(rule: &'static Rule, message: impl Into<String>) -> Self {
-        Self { rule, severity: rule.severity, message: message.into(), place: None, help: None }
+        Self { rule, severity: rule.severity, message: message.into(), place: None, help: None, fix: None }
     }
 
     /// The same finding as a warning, if the problem is only likely.
@@ -169,6 +173,13 @@ impl SourceLocation {
         let marked = self.source.text()[self.span.clone()].lines().next().unwrap_or("");
         let start = units(line) + 1;
         (self.line_number(), start..=start + units(marked))
+    }
+
+    /// The line and column of a byte of the source, from 1, with columns in the units that `count` counts.
+    pub(crate) fn position_of(&self, at: usize, count: impl Fn(&str) -> usize) -> (usize, usize) {
+        let before = self.source.text().get(..at).unwrap_or_default();
+        let line = before.rsplit('\n').next().unwrap_or("").trim_start_matches('\u{feff}');
+        (self.first_line + before.bytes().filter(|&byte| byte == b'\n').count(), count(line) + 1)
     }
 
     fn text_before(&self) -> &str {

@@ -9,7 +9,7 @@ use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use serde_json::{Value, json};
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
-use super::{Finding, Rule, Severity, SourceLocation, escape_controls, escape_to_one_line};
+use super::{Finding, Fix, FixEdit, Rule, Severity, SourceLocation, escape_controls, escape_to_one_line};
 
 /// The maximum width of prose, in columns.
 pub const PROSE_WIDTH: usize = 100;
@@ -50,7 +50,7 @@ pub fn findings_json(findings: &[Finding]) -> serde_json::Value {
         .iter()
         .map(|finding| {
             let place = finding.place.as_ref();
-            serde_json::json!({
+            let mut object = serde_json::json!({
                 "rule": finding.rule.id,
                 "severity": severity_word(finding.severity),
                 "message": finding.message,
@@ -58,9 +58,29 @@ pub fn findings_json(findings: &[Finding]) -> serde_json::Value {
                 "line": place.map(SourceLocation::line_number),
                 "column": place.map(SourceLocation::column_number),
                 "help": finding.help,
-            })
+            });
+            if let Some((place, fix)) = finding.placed_fix() {
+                object["fix"] = fix_json(place, fix);
+            }
+            object
         })
         .collect()
+}
+
+/// A fix for programs. Lines and columns are from 1, columns in characters; the end is after the last character.
+fn fix_json(place: &SourceLocation, fix: &Fix) -> Value {
+    let edit = |edit: &FixEdit| {
+        let position = |at| place.position_of(at, |line| line.chars().count());
+        let ((line, column), (end_line, end_column)) = (position(edit.span.start), position(edit.span.end));
+        json!({
+            "line": line,
+            "column": column,
+            "end_line": end_line,
+            "end_column": end_column,
+            "text": edit.text,
+        })
+    };
+    json!({ "title": fix.title, "edits": fix.edits.iter().map(edit).collect::<Vec<_>>() })
 }
 
 fn sort_key(place: &SourceLocation) -> (PathBuf, usize, usize) {
@@ -198,12 +218,33 @@ fn result_json(file: &Path, finding: &Finding, rules: &[&'static Rule]) -> Value
         Some(place) => location_json(place.source.path(), Some(region_json(place))),
         None => location_json(file, None),
     };
-    json!({
+    let mut result = json!({
         "ruleId": finding.rule.id,
         "ruleIndex": rules.iter().position(|rule| *rule == finding.rule),
         "level": severity_word(finding.severity),
         "message": { "text": format!("{}{help}", finding.message) },
         "locations": [{ "physicalLocation": location }],
+    });
+    if let Some((place, fix)) = finding.placed_fix() {
+        result["fixes"] = json!([sarif_fix(place, fix)]);
+    }
+    result
+}
+
+/// A fix as SARIF describes it (3.55), with columns in UTF-16 units.
+fn sarif_fix(place: &SourceLocation, fix: &Fix) -> Value {
+    let replacement = |edit: &FixEdit| {
+        let position = |at| place.position_of(at, |line| line.encode_utf16().count());
+        let ((line, column), (end_line, end_column)) = (position(edit.span.start), position(edit.span.end));
+        let region = json!({ "startLine": line, "startColumn": column, "endLine": end_line, "endColumn": end_column });
+        json!({ "deletedRegion": region, "insertedContent": { "text": edit.text } })
+    };
+    json!({
+        "description": { "text": fix.title },
+        "artifactChanges": [{
+            "artifactLocation": { "uri": format_uri(place.source.path()) },
+            "replacements": fix.edits.iter().map(replacement).collect::<Vec<_>>(),
+        }],
     })
 }
 
@@ -311,6 +352,30 @@ mod tests {
              \x20 |\n\
              \x20 = help: write `uk`\n"
         );
+    }
+
+    #[test]
+    fn fix_is_in_json_and_in_sarif() {
+        let source = SourceText::new("a.yaml", "x: 😀 @a\nvars:\n");
+        let fix = Fix::new("put it in quotes", [(8..8, "\"".to_owned()), (10..10, "\"".to_owned())]);
+        let finding = Finding::new(&REFUSES, "no").at(SourceLocation::new(&source, 8..10)).fix(fix);
+        let json = findings_json(std::slice::from_ref(&finding));
+        assert_eq!(json[0]["fix"]["title"], "put it in quotes");
+        assert_eq!(
+            json[0]["fix"]["edits"][1],
+            json!({ "line": 1, "column": 8, "end_line": 1, "end_column": 8, "text": "\"" })
+        );
+        let sarif = render_sarif(&[(Path::new("a.yaml"), finding.clone())]);
+        let change = &sarif["runs"][0]["results"][0]["fixes"][0]["artifactChanges"][0];
+        assert_eq!(change["artifactLocation"]["uri"], "a.yaml");
+        assert_eq!(
+            change["replacements"][0]["deletedRegion"],
+            json!({ "startLine": 1, "startColumn": 7, "endLine": 1, "endColumn": 7 })
+        );
+        assert_eq!(change["replacements"][0]["insertedContent"]["text"], "\"");
+        let bare = finding.fix(None);
+        assert_eq!(findings_json(std::slice::from_ref(&bare))[0].get("fix"), None);
+        assert_eq!(render_sarif(&[(Path::new("a.yaml"), bare)])["runs"][0]["results"][0].get("fixes"), None);
     }
 
     #[test]

@@ -17,6 +17,20 @@ pub fn did_you_mean<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -
         .map(|(_, name)| name)
 }
 
+/// The only name that `typed` can be meant to be: at most two letters differ, and two more in every other similar name.
+pub fn only_candidate<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let lower = typed.to_lowercase();
+    let similar = names.into_iter().filter(|name| did_you_mean(typed, [*name]).is_some());
+    let mut near: Vec<(usize, &str)> =
+        similar.map(|name| (strsim::damerau_levenshtein(&lower, &name.to_lowercase()), name)).collect();
+    near.sort_unstable();
+    match near.as_slice() {
+        [(0..=2, only)] => Some(only),
+        [(distance @ 0..=2, only), (next, _), ..] if distance + 2 <= *next => Some(only),
+        _ => None,
+    }
+}
+
 /// Names in backticks, joined by commas and a final `or`.
 pub fn join_alternatives<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     join_with(names, "or")

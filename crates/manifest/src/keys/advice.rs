@@ -3,7 +3,7 @@
 //! Advice follows the meaning of a word first. It never suggests a value that protects less, whatever the spelling.
 
 use super::{CHANNELS, KeyPresence, KeySpec, ValueShape, find_key, key_names};
-use campaign_core::finding::{did_you_mean, join_alternatives};
+use campaign_core::finding::{did_you_mean, join_alternatives, only_candidate};
 
 /// Common synonyms of the gateway's terms.
 const SYNONYMS: [(&str, &str); 22] = [
@@ -85,6 +85,22 @@ pub(crate) fn find_meant_key(name: &str, keys: &'static [KeySpec]) -> Option<&'s
     split_channel_prefix(name).and_then(own).or_else(|| find_synonym(name, keys)).or_else(|| find_near_key(name, keys))
 }
 
+/// The only key that an unknown one beside it can be meant to be, if writing its name cannot change who gets what.
+///
+/// A misspelt key stops every run, so the file has sent nothing in this form. Its value stays as the author typed it.
+/// There is none if another key is similar too, if the name is a key elsewhere in the file, or if the key can allow
+/// more than its default: a person decides about these.
+pub(super) fn find_only_key(name: &str, keys: &'static [KeySpec], root: &'static [KeySpec]) -> Option<&'static str> {
+    let own = split_channel_prefix(name).filter(|(channel, _)| std::ptr::eq(keys, channel_keys(channel)));
+    let only = match own {
+        Some((_, rest)) => find_key(keys, rest)?.name,
+        None if find_synonym(name, keys).is_some() || is_known(name, root) => return None,
+        None => only_candidate(name, key_names(keys))?,
+    };
+    let may_allow = LOOSENING_KEYS.contains(&only) || PROTECTIONS.iter().any(|protection| protection.key == only);
+    (!may_allow).then_some(only)
+}
+
 /// Whether an unknown key belongs under `key`, which is missing there.
 pub(super) fn belongs_under(name: &str, key: &KeySpec) -> bool {
     let needs =
@@ -111,6 +127,29 @@ fn find_synonym(name: &str, keys: &'static [KeySpec]) -> Option<&'static str> {
 /// Whether a file with the keys `root` has a key with this name anywhere.
 pub(crate) fn is_known(name: &str, root: &'static [KeySpec]) -> bool {
     !find_key_paths(name, root).is_empty()
+}
+
+/// Whether each key of a file with the keys `root` that has this name takes a text.
+pub(crate) fn is_text_key(name: &str, root: &'static [KeySpec]) -> bool {
+    let mut shapes = Vec::new();
+    collect_shapes(name, root, &mut shapes);
+    if is_campaign(root) {
+        CHANNELS.iter().for_each(|channel| collect_shapes(name, channel_keys(channel.name), &mut shapes));
+    }
+    let is_text = |shape| matches!(shape, ValueShape::Line | ValueShape::Template | ValueShape::Message);
+    !shapes.is_empty() && shapes.into_iter().all(is_text)
+}
+
+fn collect_shapes(name: &str, keys: &'static [KeySpec], found: &mut Vec<ValueShape>) {
+    for key in keys {
+        if key.name == name {
+            found.push(key.shape);
+        }
+        match key.shape {
+            ValueShape::Map(inner) | ValueShape::Or { keys: inner, .. } => collect_shapes(name, inner, found),
+            _ => {}
+        }
+    }
 }
 
 /// Splits the gateway's spelling of a channel's key, such as `viber_signature`, into the channel and the key.
@@ -289,6 +328,19 @@ pub(super) fn advise_missing_value(key: &KeySpec, name: &str) -> String {
     }
 }
 
+/// Keys whose words say how a request is made or announced, or what a test expects. They do not decide who gets what.
+const HARMLESS_KEYS: [&str; 4] = ["endpoint", "operation", "preset", "skipped"];
+
+/// The only word that the value of a key can be meant to be, if the key does not decide who gets what.
+pub(super) fn find_only_word(key: &KeySpec, text: &str, words: &[&'static str]) -> Option<&'static str> {
+    only_candidate(text.trim(), words.iter().copied()).filter(|_| HARMLESS_KEYS.contains(&key.name))
+}
+
+/// Whether advice may not loosen the key, even in the words of its author.
+pub(super) fn is_loosening(key: &KeySpec) -> bool {
+    LOOSENING_KEYS.contains(&key.name)
+}
+
 /// The remedy for an unknown value of a key that protects recipients; `None` for other keys.
 pub(super) fn advise_value(key: &KeySpec, text: &str, words: &[&'static str]) -> Option<String> {
     let protection = PROTECTIONS.iter().find(|protection| protection.key == key.name)?;
@@ -337,6 +389,38 @@ mod tests {
         assert!(
             suggest_key_fix("zzz", channel_keys("telegram"), CAMPAIGN).contains("`message`, `lifetime` or `fields`")
         );
+    }
+}
+
+#[cfg(test)]
+mod only_key_tests {
+    use super::*;
+    use crate::keys::CAMPAIGN;
+
+    #[test]
+    fn misspelt_key_with_one_candidate_has_a_fix() {
+        for (name, meant) in [("recipents", "recipients"), ("chanels", "channels"), ("Delivery", "delivery")] {
+            assert_eq!(find_only_key(name, CAMPAIGN, CAMPAIGN), Some(meant), "{name}");
+        }
+        assert_eq!(find_only_key("viber_signature", channel_keys("viber"), CAMPAIGN), Some("signature"));
+    }
+
+    #[test]
+    fn misspelt_key_with_two_candidates_has_no_fix() {
+        static KEYS: &[KeySpec] = &[
+            KeySpec::new("batch", ValueShape::Line, "x"),
+            KeySpec::new("match", ValueShape::Line, "x"),
+            KeySpec::new("timeout", ValueShape::Line, "x"),
+        ];
+        assert_eq!(find_only_key("atch", KEYS, CAMPAIGN), None);
+        assert_eq!(find_only_key("tiemout", KEYS, KEYS), Some("timeout"));
+    }
+
+    #[test]
+    fn synonym_misplaced_key_and_loosening_key_have_no_fix() {
+        for name in ["purpos", "mandatry", "editon", "receipt", "tz", "batch", "zzz"] {
+            assert_eq!(find_only_key(name, CAMPAIGN, CAMPAIGN), None, "{name}");
+        }
     }
 }
 

@@ -13,7 +13,7 @@ mod tables;
 mod test_tables;
 
 pub(crate) use advice::find_meant_key;
-pub(crate) use advice::is_known;
+pub(crate) use advice::{is_known, is_text_key};
 pub(crate) use list_checks::{ChannelItem, find_meant_item, has_bare_texts, parse_channel_item};
 pub use schema::build_schema;
 pub use schema::{campaign_schema, gateways_schema};

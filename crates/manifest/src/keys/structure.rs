@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use super::advice::{belongs_under, find_meant_key, suggest_key_fix};
+use super::advice::{belongs_under, find_meant_key, find_only_key, suggest_key_fix};
 use super::list_checks::{report_bare_texts, report_listed_names};
 use super::tables::TEXT_FILE;
 use super::{KeyPresence, KeySpec, OTHER_COUNTRIES, ValueShape, advice, find_key, key_names, list_checks};
@@ -12,7 +12,7 @@ use crate::document::FindingCollector;
 use crate::value::{Percentage, Rate, Seconds, parse_cap};
 use crate::yaml::{MapEntry, Node, NodeContent, Scalar, scalar_to_json};
 use campaign_core::domain::{Amount, ParseRegionError, Region, format_count};
-use campaign_core::finding::{Finding, did_you_mean, join_alternatives, rules};
+use campaign_core::finding::{Finding, Fix, did_you_mean, join_alternatives, rules};
 
 /// Checks the map `node`, called `owner` in findings, against its keys.
 pub(crate) fn check_map(node: &Node, owner: &str, keys: &'static [KeySpec], report: &mut FindingCollector) {
@@ -26,15 +26,40 @@ pub(crate) fn check_map(node: &Node, owner: &str, keys: &'static [KeySpec], repo
             Some(key) => check_value(key, entry, report),
             None if let Some((name, value)) = split_stuck_value(&entry.key, keys) => {
                 let finding = Finding::new(&rules::YAML_SYNTAX, format!("missing space after `{name}:`"));
-                report.add(&entry.key_span, finding.help(format!("write `{name}: {value}`")));
+                let colon = entry.key_span.start + name.len() + 1;
+                let fix = Fix::replace("add a space after the colon", colon..colon, " ");
+                let is_clear = is_as_typed(entry, report) && !entries.iter().any(|other| other.key == name);
+                let fix = Some(fix).filter(|_| is_clear && !value.starts_with('/'));
+                report.add(&entry.key_span, finding.help(format!("write `{name}: {value}`")).fix(fix));
             }
             None => {
                 let finding = Finding::new(&rules::UNKNOWN_KEY, format!("unknown key `{}` in {owner}", entry.key));
                 let hint = suggest_key_fix(&entry.key, keys, report.root);
-                report.add(&entry.key_span, finding.help(hint));
+                let fix = spell_key(entry, entries, keys, report);
+                report.add(&entry.key_span, finding.help(hint).fix(fix));
             }
         }
     }
+}
+
+/// The fix of a misspelt key that can have only one meaning; see [`find_only_key`]. The map must not contain that key.
+fn spell_key(
+    entry: &MapEntry,
+    entries: &[MapEntry],
+    keys: &'static [KeySpec],
+    report: &FindingCollector,
+) -> Option<Fix> {
+    let name = find_only_key(&entry.key, keys, report.root)?;
+    let is_new = !entries.iter().any(|other| {
+        other.key == name || (other.key != entry.key && find_only_key(&other.key, keys, report.root) == Some(name))
+    });
+    let fix = Fix::replace(format!("write `{name}`"), entry.key_span.clone(), name);
+    Some(fix).filter(|_| is_new && is_as_typed(entry, report))
+}
+
+/// Whether a key is written without quotes, escapes and aliases.
+fn is_as_typed(entry: &MapEntry, report: &FindingCollector) -> bool {
+    report.source_slice(&entry.key_span) == entry.key
 }
 
 /// A key with its value directly after the colon, which is one word between braces.
@@ -245,7 +270,9 @@ fn check_scalar(key: &KeySpec, entry: &MapEntry, scalar: &Scalar, report: &mut F
         let finding = Finding::new(&rules::TYPOGRAPHIC_QUOTES, message);
         report.add(
             &entry.value.span,
-            finding.help(format!("write `\"{inner}\"`; a text editor has replaced the straight quotes")),
+            finding
+                .help(format!("write `\"{inner}\"`; a text editor has replaced the straight quotes"))
+                .fix(strip_quotes(key, entry, scalar, inner, report)),
         );
     }
     let within =
@@ -273,8 +300,62 @@ fn check_scalar(key: &KeySpec, entry: &MapEntry, scalar: &Scalar, report: &mut F
     };
     if let Some(rule) = problem {
         let message = format!("`{}` is `{text}`, but must be {}", entry.key, describe_shape(key.shape));
-        report.add(&entry.value.span, Finding::new(rule, message).help(suggest_value(key, scalar)));
+        let fix = fix_value(key, entry, scalar, report);
+        report.add(&entry.value.span, Finding::new(rule, message).help(suggest_value(key, scalar)).fix(fix));
     }
+}
+
+/// The fix of a value that is a number or a word, apart from its spelling.
+///
+/// The value stays the one that the author typed: without quotes around it, as `true` or `false` instead of a YAML 1.1
+/// spelling, or as the only similar word of a key that does not decide who gets what.
+fn fix_value(key: &KeySpec, entry: &MapEntry, scalar: &Scalar, report: &FindingCollector) -> Option<Fix> {
+    let (span, text) = (&entry.value.span, scalar.text.as_str());
+    let written = report.source_slice(span);
+    let is_number = matches!(key.shape, ValueShape::Integer { .. } | ValueShape::Counts) && is_digits(text);
+    let is_flag = matches!(key.shape, ValueShape::Bool) && matches!(text, "true" | "false");
+    if is_number || is_flag {
+        let is_quoted = [format!("\"{text}\""), format!("'{text}'")].contains(&written.to_owned());
+        let quotes = [(span.start..span.start + 1, String::new()), (span.end - 1..span.end, String::new())];
+        return is_quoted.then(|| Fix::new("remove the quotes", quotes));
+    }
+    let word = match key.shape {
+        ValueShape::Bool if advice::is_loosening(key) => None,
+        ValueShape::Bool => match text.to_ascii_lowercase().as_str() {
+            "yes" | "on" => Some("true"),
+            "no" | "off" => Some("false"),
+            _ => None,
+        },
+        ValueShape::OneOf(words) | ValueShape::Words(words) => advice::find_only_word(key, text, words),
+        _ => None,
+    };
+    let word = word.filter(|_| scalar.is_plain() && written == text)?;
+    Some(Fix::replace(format!("write `{word}`"), span.clone(), word))
+}
+
+/// The fix of typographic quotes around a number or a word, which cannot be part of it. In a text, they might be meant.
+fn strip_quotes(
+    key: &KeySpec,
+    entry: &MapEntry,
+    scalar: &Scalar,
+    inner: &str,
+    report: &FindingCollector,
+) -> Option<Fix> {
+    let is_word = match key.shape {
+        ValueShape::OneOf(words) | ValueShape::Words(words) => words.contains(&inner),
+        ValueShape::Integer { .. } | ValueShape::Counts => is_digits(inner),
+        ValueShape::Bool => matches!(inner, "true" | "false"),
+        ValueShape::Seconds { .. } => inner.parse::<Seconds>().is_ok(),
+        ValueShape::Rate => inner.parse::<Rate>().is_ok(),
+        ValueShape::Share => inner.parse::<Percentage>().is_ok(),
+        ValueShape::Amount => inner.parse::<Amount>().is_ok(),
+        _ => false,
+    };
+    let (span, text) = (&entry.value.span, &scalar.text);
+    let start = span.start + text.len() - text.trim_start_matches(TYPOGRAPHIC_QUOTES).len();
+    let is_as_typed = report.source_slice(span) == text;
+    let quotes = [(span.start..start, String::new()), (start + inner.len()..span.end, String::new())];
+    (is_word && is_as_typed).then(|| Fix::new("remove the curly quotes", quotes))
 }
 
 /// The whole number from 0; `Some(None)` if it is larger than any key allows.

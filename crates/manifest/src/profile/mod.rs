@@ -11,7 +11,7 @@ pub use gateways::{ABROAD_LIMIT, GatewaySearch, Gateways, NewProfile, append_pro
 pub use load::load_gateways;
 pub(super) use load::{is_environment_name, read_secret_source};
 pub use secret::SecretSource;
-pub(super) use secret::conceal_addresses;
+pub(super) use secret::{conceal_addresses, conceal_keys};
 
 use std::fmt;
 use std::num::NonZeroU32;

@@ -8,18 +8,20 @@ use std::ops::Range;
 
 use granit_parser::{ErrorKind, ScanError};
 
-use campaign_core::finding::{Finding, Severity, SourceLocation, SourceText, rules};
+use super::fixes::{self, KnownKeys};
+use campaign_core::finding::{Finding, Fix, Severity, SourceLocation, SourceText, rules};
 
 const QUOTE_HELP: &str = "put the whole value in double quotes; write `\\\"` for a quote inside it";
 const ALIGN_HELP: &str =
     "start keys at the same level in the same column; indent keys inside another key by two spaces";
 
 /// The finding for a syntax error.
-pub(super) fn explain_error(error: &ScanError, source: &SourceText) -> Finding {
+pub(super) fn explain_error(error: &ScanError, source: &SourceText, keys: KnownKeys<'_>) -> Finding {
     let at = error.marker().byte_offset().unwrap_or(0);
     let spot = ErrorPosition::new(source.text(), at);
     let (finding, span) = find_cause(error, &spot);
-    finding.at(SourceLocation::new(source, span))
+    let fix = fixes::fix_error(error, source.text(), &span, keys);
+    finding.fix(fix).at(SourceLocation::new(source, span))
 }
 
 fn find_cause(error: &ScanError, spot: &ErrorPosition<'_>) -> (Finding, Range<usize>) {
@@ -103,6 +105,15 @@ fn find_cause(error: &ScanError, spot: &ErrorPosition<'_>) -> (Finding, Range<us
     }
 }
 
+/// The character boundary at or before `at`.
+pub(super) fn floor_boundary(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
 /// A line above that of an error.
 struct LineAbove<'t> {
     /// The column of its key.
@@ -121,10 +132,7 @@ struct ErrorPosition<'t> {
 
 impl<'t> ErrorPosition<'t> {
     fn new(text: &'t str, at: usize) -> Self {
-        let mut at = at.min(text.len());
-        while !text.is_char_boundary(at) {
-            at -= 1;
-        }
+        let mut at = floor_boundary(text, at);
         // At the end of the file, the last non-empty line matters.
         if text[at..].trim().is_empty() {
             at = at.min(text.trim_end().len());
@@ -294,7 +302,9 @@ pub(crate) fn find_slips(text: &str, is_key: impl Fn(&str) -> bool) -> Vec<(Rang
         }
         block = opens_block(line).then_some(indent);
         if let Some((span, finding)) = find_slip(line, &is_key).filter(|_| !is_blank) {
-            found.push((start + span.start..start + span.end, finding));
+            let span = start + span.start..start + span.end;
+            let fix = fix_slip(text, start, line, &span, &is_key);
+            found.push((span, finding.fix(fix)));
         }
         start += line.len();
     }
@@ -305,6 +315,29 @@ pub(crate) fn find_slips(text: &str, is_key: impl Fn(&str) -> bool) -> Vec<(Rang
 fn opens_block(line: &str) -> bool {
     let end = line.trim_end().trim_end_matches(['+', '-']);
     end.ends_with(": |") || end.ends_with(": >")
+}
+
+/// The fix of the slip at `span` in the line that begins at `start`.
+///
+/// It keeps the key and its value as they are typed. A line that might continue a text has none.
+fn fix_slip(text: &str, start: usize, line: &str, span: &Range<usize>, is_key: &impl Fn(&str) -> bool) -> Option<Fix> {
+    let content = line.trim_start();
+    let indentation = &line[..line.len() - content.len()];
+    match &text[span.clone()] {
+        ":" => {
+            let column = line.len() - line.trim_start_matches([' ', '-']).len();
+            let fix = Fix::replace("add a space after the colon", span.end..span.end, " ");
+            Some(fix).filter(|_| !fixes::continues_text(text, start, column))
+        }
+        space if space.trim().is_empty() => fixes::replace_spaces(text, start, indentation),
+        dash => {
+            // A dash can also begin a line of a text.
+            let key = content.strip_prefix(dash)?.trim_start().split_once(':')?.0;
+            let fix = Fix::replace("write a hyphen instead of the dash", span.clone(), "-");
+            let is_item = is_key(key) || content.trim_end().ends_with(':');
+            Some(fix).filter(|_| is_item && !fixes::continues_text(text, start, indentation.len()))
+        }
+    }
 }
 
 fn find_slip(line: &str, is_key: &impl Fn(&str) -> bool) -> Option<(Range<usize>, Finding)> {

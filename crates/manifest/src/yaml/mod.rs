@@ -4,6 +4,7 @@
 //! It knows nothing about campaigns. Values stay as typed; only [`node_to_json`] gives them the types of YAML 1.2's
 //! core schema.
 
+mod fixes;
 mod mistakes;
 #[cfg(test)]
 mod tests;
@@ -15,9 +16,10 @@ use granit_parser::{Event, Parser, Span, StrInput, options};
 use serde_json::{Map, Number, Value};
 
 use crate::document::FindingCollector;
-use campaign_core::finding::{Finding, SourceLocation, rules};
+use campaign_core::finding::{Finding, Fix, SourceLocation, rules};
 use mistakes::explain_error;
 
+pub(crate) use fixes::KnownKeys;
 pub(crate) use granit_parser::ScalarStyle as Style;
 pub(crate) use mistakes::find_slips;
 
@@ -284,7 +286,8 @@ impl<'s> TreeReader<'s, '_> {
     fn next(&mut self) -> Result<(Event<'s>, Range<usize>), FatalFinding> {
         loop {
             let Some(event) = self.events.next() else { return Ok((Event::StreamEnd, 0..0)) };
-            let (event, span) = event.map_err(|error| Box::new(explain_error(&error, &self.report.source)))?;
+            let (event, span) = event
+                .map_err(|error| self.report.with_keys(|source, keys| Box::new(explain_error(&error, source, keys))))?;
             if event.tag().is_some() {
                 self.report_tag(&span.tag_span().as_ref().map_or_else(|| byte_range(&span), byte_range));
             }
@@ -356,11 +359,17 @@ impl<'s> TreeReader<'s, '_> {
                 entries.push(MapEntry { key: name, key_span: key.span, value });
             } else {
                 let finding = Finding::new(&rules::YAML_DUPLICATE_KEY, format!("`{name}` is defined twice"));
+                let first = entries.iter().find(|entry| entry.key == name).and_then(|entry| entry.value.as_scalar());
+                let is_repeated = value.as_scalar().zip(first).is_some_and(|(value, first)| {
+                    (&value.text, value.style) == (&first.text, first.style) && !value.is_null()
+                });
+                let text = self.report.source.text();
+                let fix = fixes::remove_line(text, &key.span, &value.span).filter(|_| is_repeated);
                 let help = match value.as_scalar() {
                     Some(_) => "keep one of them; a key can appear only once",
                     None => "move its lines under the first one, and remove this line; a key can appear only once",
                 };
-                self.report.add(&key.span, finding.help(help));
+                self.report.add(&key.span, finding.help(help).fix(fix));
                 // The content of the second key is checked too.
                 if let Some(first) = entries.iter_mut().find(|entry| entry.key == name) {
                     first.value.merge_missing(value);
@@ -384,7 +393,8 @@ impl<'s> TreeReader<'s, '_> {
                     &rules::UNQUOTED_TEMPLATE,
                     "YAML reads a value that starts with `{{` as a map, not as text",
                 )
-                .help("put the whole value in quotes, as in `message: \"{{ first_name }}, hello\"`"),
+                .help("put the whole value in quotes, as in `message: \"{{ first_name }}, hello\"`")
+                .fix(self.fix_quotes(map.start)),
             ),
             _ => {
                 let finding = Finding::new(&rules::YAML_KEY, "the name before `:` is missing or not valid");
@@ -444,7 +454,13 @@ impl<'s> TreeReader<'s, '_> {
     /// The tag is not repeated: it might be an API key. Its location shows it if that is allowed.
     fn report_tag(&mut self, span: &Range<usize>) {
         let message = "YAML reads a word that starts with `!` as a tag, and removes it from the value";
-        self.report.add(span, Finding::new(&rules::YAML_TAG, message).help("put the whole value in quotes"));
+        let fix = self.fix_quotes(span.start);
+        self.report.add(span, Finding::new(&rules::YAML_TAG, message).help("put the whole value in quotes").fix(fix));
+    }
+
+    /// The quotes that keep the text at `start` as it is typed.
+    fn fix_quotes(&self, start: usize) -> Option<Fix> {
+        self.report.with_keys(|source, keys| fixes::quote_value(source.text(), start, keys))
     }
 
     /// An unused anchor is usually the beginning of a text; it is not repeated either.
@@ -452,7 +468,8 @@ impl<'s> TreeReader<'s, '_> {
         for anchor in self.anchors.values().filter(|anchor| !anchor.used) {
             let message = "YAML reads a word that starts with `&` as an anchor, and removes it from the value";
             let finding = Finding::new(&rules::YAML_ANCHOR, message).help("put the whole value in quotes");
-            self.report.add(&anchor.span, finding);
+            let fix = self.report.with_keys(|source, keys| fixes::quote_value(source.text(), anchor.span.start, keys));
+            self.report.add(&anchor.span, finding.fix(fix));
         }
     }
 

@@ -212,6 +212,22 @@ fn finding_schema() -> Value {
             "line": or_null(number_schema("The line.")),
             "column": or_null(number_schema("The column.")),
             "help": or_null(text_schema("What to do.")),
+            "fix": object_schema(
+                json!({
+                    "title": text_schema("What the fix does."),
+                    "edits": { "type": "array", "items": object_schema(
+                        json!({
+                            "line": number_schema("The line of the first replaced character."),
+                            "column": number_schema("Its column."),
+                            "end_line": number_schema("The line of the end."),
+                            "end_column": number_schema("The column after the last replaced character."),
+                            "text": text_schema("The new text."),
+                        }),
+                        &["line", "column", "end_line", "end_column", "text"],
+                    ) },
+                }),
+                &["title", "edits"],
+            ),
         }),
         &["rule", "severity", "message"],
     )

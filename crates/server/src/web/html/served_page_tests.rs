@@ -1,6 +1,6 @@
 //! Tests of served pages, rendered with sample data for every placeholder of their templates.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use jiff::civil::Date;
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use regex::Regex;
 use serde_json::{Value as Json, json};
 
-use super::file_page_tests::{element_shapes, sample_view as files_view};
+use super::file_page_tests::{ElementShapes, element_shapes, sample_view as files_view};
 use super::read_html::Html;
 use super::{PageFormat, render};
 use crate::web::charts::{Bar, ColumnInput, build_calendar, draw_columns};
@@ -210,7 +210,7 @@ fn every_field_has_a_label_and_every_form_a_token() {
 }
 
 /// The elements of each page with harmless texts.
-static KNOWN_SHAPES: LazyLock<Vec<BTreeSet<(String, Vec<String>)>>> = LazyLock::new(|| {
+static KNOWN_SHAPES: LazyLock<Vec<ElementShapes>> = LazyLock::new(|| {
     let harmless = "я https://b.example ".repeat(9);
     PAGES.iter().map(|template| element_shapes(&render_sample(PageLanguage::English, template, &harmless))).collect()
 });

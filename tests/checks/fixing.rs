@@ -1,0 +1,147 @@
+//! `check --fix`: which mistakes it corrects, how it asks, and how it writes.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+use crate::support::{Folder, Terminal, campaign};
+
+/// A campaign without mistakes.
+const RIGHT: &str = "# The sale\nname: sale\nrecipients:\n  file: sale.csv\n\
+    channels:\n  - sms:\n      signature: OlenaCo\n\
+    \x20     message: \"Sale: Hello, {{ name }}\"\ndelivery:\n  rate: 100000/s\n";
+
+/// The same campaign with mistakes that hide each other.
+fn spoil() -> String {
+    RIGHT
+        .replace("recipients:\n  file: ", "recipents:\n\tfile:")
+        .replace("\"Sale: Hello, {{ name }}\"", "Sale: Hello, {{ name }}")
+        .replace("rate: 100000/s", "rate: “100000/s”")
+}
+
+fn spoilt_sale() -> Folder {
+    let sale = campaign().write();
+    sale.write("sale.yaml", &spoil());
+    sale
+}
+
+fn read(sale: &Folder) -> String {
+    fs::read_to_string(sale.path("sale.yaml")).expect("the campaign")
+}
+
+#[test]
+fn mistakes_with_one_remedy_are_corrected_and_the_campaign_is_ready() {
+    let sale = spoilt_sale();
+    sale.campaign(&["check", "sale.yaml"]).exits(2).says("next: campaign check sale.yaml --fix");
+    let fixed = sale.campaign(&["check", "sale.yaml", "--fix", "--yes"]).exits(0);
+    assert_eq!(read(&sale), RIGHT, "{}", fixed.told());
+    for line in ["-recipents:", "+recipients:", "+      message: \"Sale: Hello, {{ name }}\"", "sale.yaml is ready"] {
+        assert!(fixed.stdout.contains(line), "{line}: {}", fixed.told());
+    }
+    let again = sale.campaign(&["check", "sale.yaml", "--fix"]).exits(0);
+    assert!(!again.stdout.contains("@@") && read(&sale) == RIGHT, "{}", again.told());
+}
+
+#[test]
+fn corrections_are_asked_about_and_a_refusal_changes_nothing() {
+    let sale = spoilt_sale();
+    let refused = sale.campaign(&["check", "sale.yaml", "--fix"]).exits(2);
+    refused.says("+recipients:").says("add `--yes`");
+    for answer in ["", "y", "no"] {
+        let terminal = Terminal::start(sale.command(&["check", "sale.yaml", "--fix"]));
+        terminal.shows("+recipients:").shows("Type yes to write them").types(answer);
+        terminal.finish().exits(2);
+        assert_eq!(read(&sale), spoil(), "{answer}");
+    }
+    let mut terminal = Terminal::start(sale.command(&["check", "sale.yaml", "--fix"]));
+    terminal.shows("Type yes to write them");
+    terminal.signal("INT");
+    assert_ne!(terminal.finish().code(), Some(0));
+    assert_eq!(read(&sale), spoil());
+    let terminal = Terminal::start(sale.command(&["check", "sale.yaml", "--fix"]));
+    terminal.shows("Type yes to write them").types("yes");
+    terminal.finish().exits(0);
+    assert_eq!(read(&sale), RIGHT);
+}
+
+#[test]
+fn file_that_changes_during_the_question_is_not_overwritten() {
+    let sale = spoilt_sale();
+    let terminal = Terminal::start(sale.command(&["check", "sale.yaml", "--fix"]));
+    terminal.shows("Type yes to write them");
+    let other = spoil().replace("# The sale", "# The other sale");
+    sale.write("sale.yaml", &other);
+    terminal.types("yes");
+    terminal.shows("changed by someone else");
+    terminal.finish().exits(2);
+    assert_eq!(read(&sale), other);
+}
+
+#[test]
+fn line_endings_byte_order_mark_permissions_and_link_stay() {
+    let sale = spoilt_sale();
+    let windows = |text: &str| format!("\u{feff}{}", text.replace('\n', "\r\n"));
+    fs::remove_file(sale.path("sale.yaml")).expect("the campaign");
+    sale.write("real/shared.yaml", &windows(&spoil()));
+    fs::set_permissions(sale.path("real/shared.yaml"), fs::Permissions::from_mode(0o640)).expect("a mode");
+    symlink("real/shared.yaml", sale.path("sale.yaml")).expect("a link");
+    sale.campaign(&["check", "sale.yaml", "--fix", "--yes"]);
+    assert_eq!(read(&sale), windows(RIGHT));
+    assert!(fs::symlink_metadata(sale.path("sale.yaml")).expect("the link").is_symlink());
+    let mode = fs::metadata(sale.path("real/shared.yaml")).expect("the file").permissions().mode();
+    assert_eq!(mode & 0o777, 0o640);
+    let left: Vec<_> = fs::read_dir(sale.path("real")).expect("the folder").collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+}
+
+#[test]
+fn read_only_file_is_refused_and_stays() {
+    let sale = spoilt_sale();
+    fs::set_permissions(sale.path("sale.yaml"), fs::Permissions::from_mode(0o444)).expect("a mode");
+    sale.campaign(&["check", "sale.yaml", "--fix", "--yes"]).exits(2).says("read-only");
+    assert_eq!(read(&sale), spoil());
+}
+
+#[test]
+fn what_has_two_readings_or_decides_who_gets_what_is_only_reported() {
+    for (right, wrong) in [
+        ("  rate: 100000/s", "  rate: 100000/s\npurpose: servise"),
+        ("  file: sale.csv", "  file: sale.csv\n  duplicates: alow"),
+        ("  - sms:", "  - smss:"),
+        ("\"Sale: Hello, {{ name }}\"", "Sale: Hello, {{ name }} # or not"),
+        ("  rate: 100000/s", "  rte: 100000/s\n  rate: 100000/s"),
+    ] {
+        let sale = campaign().write();
+        let spoilt = RIGHT.replace(right, wrong);
+        sale.write("sale.yaml", &spoilt);
+        let reported = sale.campaign(&["check", "sale.yaml", "--fix", "--yes"]).exits(2);
+        assert_eq!(read(&sale), spoilt, "{}", reported.told());
+        assert!(!reported.stdout.contains("--fix"), "{}", reported.told());
+    }
+}
+
+#[test]
+fn json_has_the_fix_of_a_finding_and_what_was_fixed() {
+    let sale = campaign().write();
+    sale.write("sale.yaml", &RIGHT.replace("delivery:", "delivry:"));
+    let found = sale.campaign(&["check", "sale.yaml", "--json"]).exits(2).json();
+    let fix = &found["findings"][0]["fix"];
+    assert_eq!(fix["title"], "write `delivery`", "{found}");
+    assert_eq!(fix["edits"][0]["text"], "delivery", "{found}");
+    assert_eq!((&fix["edits"][0]["line"], &fix["edits"][0]["end_column"]), (&9.into(), &8.into()), "{found}");
+    let fixed = sale.campaign(&["check", "sale.yaml", "--json", "--fix", "--yes"]).exits(0).json();
+    assert_eq!(fixed["fixed"][0]["file"], "sale.yaml", "{fixed}");
+    assert_eq!(fixed["fixed"][0]["fixes"][0], "write `delivery`", "{fixed}");
+    sale.campaign(&["check", "sale.yaml", "--fix", "--format", "sarif"]).exits(2).says("cannot be used with");
+}
+
+#[test]
+fn gateways_file_is_fixed_without_showing_secrets() {
+    let sale = campaign().write();
+    sale.write("sale.yaml", &RIGHT.replace("name: sale", "name: sale\ngateway: shop"));
+    let profile =
+        "shop:\n  api_key: { file: key.txt }\n  base_url: https://gateway.example\n  rate: 10/s\n  batch_limit: 50\n";
+    sale.write("gateways.yaml", &profile.replace("batch_limit", "batch_limt"));
+    let fixed = sale.campaign(&["check", "sale.yaml", "--fix", "--yes"]);
+    let text = fs::read_to_string(sale.path("gateways.yaml")).expect("the profiles");
+    assert_eq!(text, profile, "{}", fixed.told());
+}
