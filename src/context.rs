@@ -109,7 +109,7 @@ impl Context {
     /// The gateway profiles that this command uses.
     pub(super) fn profiles(&self) -> Profiles {
         let configuration = dirs::config_dir().map(|folder| folder.join("campaign"));
-        let profiles = Profiles { explicit: self.global.gateways.clone(), configuration };
+        let profiles = Profiles { explicit: self.global.gateways.clone(), configuration, ..Profiles::default() };
         self.exposure.check_gateways(&profiles.new_profile_path(None));
         profiles
     }

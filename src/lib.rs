@@ -11,6 +11,7 @@
 //! | crate | purpose |
 //! |---|---|
 //! | [`campaign_server`] | what `campaign serve` runs: receipts, dashboard, metrics, scheduler, tools for AI assistants |
+//! | [`campaign_editor`] | what `campaign lsp` answers to editors: findings, explanations, completions |
 //! | [`campaign_runs`] | runs for every surface: a request goes in, events and an outcome come out |
 //! | [`campaign_engine`] | the survey before sending, the sending engine, projections of the ledger |
 //! | [`campaign_sandbox`] | the emulated gateway; shares only the vocabulary with the client |
@@ -36,6 +37,7 @@ mod gateway;
 mod hint;
 mod init;
 mod ledger;
+mod lsp;
 mod manual;
 mod numbers;
 mod outcome;
@@ -176,6 +178,7 @@ async fn run_command(context: &Context, command: Command) -> Result<u8, CommandF
         Command::Serve(args) => serve::run_serve_command(context, args).await,
         Command::Worker(args) => worker::run_worker(context, args).await,
         Command::Connector(args) => connector::run_connector(context, args).await,
+        Command::Lsp => lsp::run_language_server(context),
         Command::Schema { of } => Ok(shell::print_schema(context, of)),
         Command::Completions { names: Some(names), .. } => shell::print_names(context, names).await,
         Command::Completions { shell, .. } => {

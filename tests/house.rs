@@ -13,7 +13,7 @@ use regex::Regex;
 /// The crates in layers, from the top. A crate uses only crates of lower layers; Cargo itself would also allow others.
 const CRATES: &[&[&str]] = &[
     &["campaign"],
-    &["server"],
+    &["server", "editor"],
     &["runs"],
     &["engine"],
     &["sandbox"],

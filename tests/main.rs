@@ -19,6 +19,7 @@ mod docs;
 #[cfg(target_os = "linux")]
 mod doctor;
 mod doubt;
+mod editor;
 mod examples;
 #[cfg(target_os = "linux")]
 mod figures;

@@ -8,7 +8,7 @@ use super::{CliArguments, STYLES};
 
 /// The command groups in the order of the help.
 const GROUPS: [(&str, &[&str]); 7] = [
-    ("Write", &["demo", "init", "check", "explain", "preview", "schema"]),
+    ("Write", &["demo", "init", "check", "explain", "preview", "lsp", "schema"]),
     ("Send", &["test", "plan", "approve", "run", "stop"]),
     ("Follow up", &["status", "results", "report", "show", "replies", "outcome"]),
     ("Fix", &["reconcile", "resolve", "retry"]),
@@ -175,6 +175,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("serve revoke", "Olha"),
     ("worker", ""),
     ("worker", "--metrics 127.0.0.1:9100"),
+    ("lsp", ""),
     ("schema", "gateways"),
     ("completions", "bash > ~/.local/share/bash-completion/completions/campaign"),
     ("man", "~/.local/share/man/man1"),

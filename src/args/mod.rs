@@ -288,6 +288,12 @@ pub(super) enum Command {
     Worker(WorkerArgs),
     /// Start the MCP connector, which offers tools to AI assistants
     Connector(ConnectorArgs),
+    /// Start the language server, which shows mistakes while you type
+    ///
+    /// An editor starts it and talks to it over standard input and output. It checks campaign files, gateway profiles,
+    /// sandbox scenarios and templates, including text that is not saved. It sends nothing, fetches no lists and opens
+    /// no ledger.
+    Lsp,
     /// Print the JSON Schema of a file format, for editors
     Schema {
         /// File format

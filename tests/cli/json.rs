@@ -250,8 +250,8 @@ const CALLS: &[&str] = &[
     "man manual",
 ];
 
-/// Commands that print scripts, schemas or CSV instead of our objects.
-const WITHOUT_OBJECTS: [&str; 3] = ["completions", "schema", "suppress export"];
+/// Commands that print scripts, messages of a protocol, schemas or CSV instead of our objects.
+const WITHOUT_OBJECTS: [&str; 4] = ["completions", "lsp", "schema", "suppress export"];
 
 #[test]
 fn every_command_prints_the_version_in_each_object() {

@@ -31,17 +31,8 @@ pub struct FileKind {
     pub keys: &'static [KeySpec],
 }
 
-/// Reads a file of this kind, checks its structure and converts it to a value.
-pub fn load_file<T>(
-    path: &Path,
-    kind: FileKind,
-    resolve: impl FnOnce(Node, &mut FindingCollector) -> Option<T>,
-) -> LoadedFile<T> {
-    load_path(&CampaignPath::anywhere(path), kind, resolve)
-}
-
-/// Reads a file within its scope.
-pub(super) fn load_path<T>(
+/// Reads a file of this kind within its scope, checks its structure and converts it to a value.
+pub fn load_path<T>(
     path: &CampaignPath,
     kind: FileKind,
     resolve: impl FnOnce(Node, &mut FindingCollector) -> Option<T>,
@@ -315,7 +306,7 @@ pub(super) fn read_source(file: &CampaignPath, what: &str) -> Result<SourceText,
         })
     };
     let mut bytes = Vec::new();
-    file.open_file().and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes)).map_err(unreadable)?;
+    file.open_text().and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes)).map_err(unreadable)?;
     if bytes.len() as u64 > MAX_BYTES {
         let finding = Finding::new(&rules::FILE_TOO_LARGE, format!("{what} `{name}` is larger than 1 MiB"));
         return Err(Box::new(finding.help("check that this is the right file; recipients belong in a CSV file")));

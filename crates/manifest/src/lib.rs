@@ -31,11 +31,11 @@ pub use campaign::{
     MessageArm, MessageVariant, ReceiptMode, SANDBOX, VARIANT,
 };
 pub use campaign_day::CampaignDay;
-pub use campaign_paths::{CampaignPath, CampaignPaths, HeldFolder, PathScope};
+pub use campaign_paths::{CampaignPath, CampaignPaths, FileState, HeldFolder, PathScope, UnsavedTexts};
 pub use campaign_tests::{CampaignTest, ExpectedText, TestExpectation, TestSubject};
 pub use document::LoadedFile;
 pub use fixing::{FixedText, conceal_file, fix_campaign_text};
-pub use keys::{campaign_schema, gateways_schema};
+pub use keys::{KeyPlace, KeySpec, PathStep, campaign_schema, gateways_schema};
 pub use notify::{NotificationFormat, NotificationMethod, NotifySettings};
 pub use profile::{
     ABROAD_LIMIT, ApprovalRule, EndpointUrl, GatewaySearch, Gateways, MessagePrice, NewProfile, Profile, SecretSource,

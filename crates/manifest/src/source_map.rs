@@ -18,11 +18,18 @@ pub struct SourceMap {
     source: SourceText,
     root: Node,
     files: BTreeMap<String, SourceText>,
+    /// Texts that others include, by the names that they are included by.
+    included: BTreeMap<String, SourceText>,
 }
 
 impl SourceMap {
     pub(super) fn new(source: SourceText, root: Node, files: BTreeMap<String, SourceText>) -> Self {
-        Self { source, root, files }
+        Self { source, root, files, included: BTreeMap::new() }
+    }
+
+    /// Adds texts that others include, to locate their parts too.
+    pub fn add_included_texts(&mut self, texts: BTreeMap<String, SourceText>) {
+        self.included = texts;
     }
 
     /// The location of a key by its path, such as `vars.shop` or `channels[0].sms.message`.
@@ -61,7 +68,7 @@ impl SourceMap {
     /// `name` is the name of the text. If the part cannot be located, the location is the whole text.
     #[must_use]
     pub fn locate_text(&self, name: &str, line: usize, column: usize, length: usize) -> Option<SourceLocation> {
-        if let Some(file) = self.files.get(name) {
+        if let Some(file) = self.files.get(name).or_else(|| self.included.get(name)) {
             let start = count_chars_before(file.text(), line, column);
             let bytes = |chars: usize| file.text().char_indices().nth(chars).map_or(file.text().len(), |(at, _)| at);
             return Some(SourceLocation::new(file, bytes(start)..bytes(start.saturating_add(length))));

@@ -1,8 +1,7 @@
 //! Text files of a campaign, and the folders that they are read from.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, Read as _};
+use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
 use super::campaign_paths::{CampaignPaths, TextFolder, is_outside};
@@ -96,7 +95,7 @@ fn format_folder(folder: &Path) -> String {
 }
 
 /// The text of an opened file, shown under this path.
-fn read_opened_file(opened: io::Result<File>, path: PathBuf) -> Result<TextFile, TextFileError> {
+fn read_opened_file(opened: io::Result<impl Read>, path: PathBuf) -> Result<TextFile, TextFileError> {
     let text = match opened {
         Err(error) if is_outside(&error) => {
             let help = "copy the file into the folder; links to files outside the folder are not followed".to_owned();
@@ -124,7 +123,7 @@ const NOT_UTF_8: &str = "open it in an editor with its current encoding (usually
     text), and save it as UTF-8";
 
 /// The text of a file, shown under this path.
-fn read_file_text(opened: io::Result<File>, shown: &Path) -> Result<String, TextFileError> {
+fn read_file_text(opened: io::Result<impl Read>, shown: &Path) -> Result<String, TextFileError> {
     let name = shown.display();
     let problem = |message: String, help: &str| TextFileError { message, help: help.to_owned() };
     let mut bytes = Vec::new();

@@ -440,7 +440,7 @@ mod tests {
         std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
         let profile = "local:\n  base_url: http://127.0.0.1:1\n  api_key: { file: gateway.key }\n  rate: 30/s\n";
         std::fs::write(&file, profile).unwrap();
-        let profiles = Profiles { explicit: Some(file), configuration: None };
+        let profiles = Profiles { explicit: Some(file), ..Profiles::default() };
         let profile = profiles.load(None).unwrap().find_profile("local").unwrap().clone();
         let ledger = SqliteLedger::open(&folder.join("ledger.sqlite"), jiff::Timestamp::now).await.unwrap();
         let adapters = Adapters {

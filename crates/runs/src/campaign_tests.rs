@@ -35,7 +35,7 @@ pub(super) async fn refuse_failed_tests(inputs: &Arc<Inputs>, observer: &RunObse
 }
 
 impl Inputs {
-    fn run_tests(&self) -> Vec<TestResult> {
+    pub(super) fn run_tests(&self) -> Vec<TestResult> {
         let header = self.read_header();
         let (campaign, profile) = (&self.campaign, self.destination.profile());
         let tested = TestedCampaign { campaign, profile, header: header.as_ref() };

@@ -278,6 +278,24 @@ pub fn list_campaign_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
+/// The most folders that are searched for campaigns, and the most campaigns of them.
+const MAX_NEIGHBOURS: usize = 200;
+
+/// The campaign files that can use a text file: beside it, in the folder above, and around a folder `templates`.
+#[must_use]
+pub fn find_campaigns_near_text(text: &Path) -> Vec<PathBuf> {
+    let mut folders: Vec<PathBuf> = text.ancestors().skip(1).take(2).map(Path::to_owned).collect();
+    let templates = text.ancestors().skip(1).take(3).find(|folder| folder.ends_with("templates"));
+    if let Some(above) = templates.and_then(Path::parent) {
+        // Campaigns in any folder beside `templates` can use its texts.
+        let below = std::fs::read_dir(above).into_iter().flatten().flatten().map(|entry| entry.path());
+        folders.extend([above.to_owned()].into_iter().chain(below).take(MAX_NEIGHBOURS));
+    }
+    folders.sort_unstable();
+    folders.dedup();
+    folders.iter().flat_map(|folder| list_campaign_files(folder).unwrap_or_default()).take(MAX_NEIGHBOURS).collect()
+}
+
 fn is_yaml(path: &Path) -> bool {
     matches!(path.extension().and_then(|ending| ending.to_str()), Some("yaml" | "yml"))
 }
@@ -291,6 +309,24 @@ fn names_channels(file: impl Read) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn campaigns_near_a_text_are_those_that_can_use_it() {
+        let house = tempfile::tempdir().unwrap();
+        for name in ["a.yaml", "campaigns/b.yaml", "campaigns/deep/c.yaml", "templates/texts/d.yaml"] {
+            let path = house.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "channels: []\n").unwrap();
+        }
+        let near = |text: &str| {
+            let found = find_campaigns_near_text(&house.path().join(text));
+            let names = found.iter().map(|path| path.strip_prefix(house.path()).unwrap().display().to_string());
+            names.collect::<Vec<_>>()
+        };
+        assert_eq!(near("templates/x.txt"), ["a.yaml", "campaigns/b.yaml"]);
+        assert_eq!(near("templates/texts/x.txt"), ["a.yaml", "campaigns/b.yaml", "templates/texts/d.yaml"]);
+        assert_eq!(near("campaigns/x.txt"), ["a.yaml", "campaigns/b.yaml"]);
+    }
 
     #[cfg(unix)]
     #[test]

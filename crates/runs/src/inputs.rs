@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufReader, Read, Sink, Write};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use secrecy::SecretString;
 
@@ -52,6 +53,15 @@ pub struct Inputs {
     pub today: String,
     /// The gateway in the campaign file, even if the command names another one.
     pub own_gateway: String,
+}
+
+/// Inputs that might have errors.
+pub(super) struct LoadedInputs {
+    pub(super) inputs: Inputs,
+    /// Whether the campaign file and its profile could be read completely.
+    pub(super) is_whole: bool,
+    /// Whether the campaign names a gateway that has no profile.
+    is_unknown: bool,
 }
 
 /// The included and extended texts, by name.
@@ -125,6 +135,28 @@ impl Inputs {
         day: CampaignDay,
         reach: PathScope,
     ) -> Result<Self, Error> {
+        let LoadedInputs { inputs, is_whole, is_unknown } = Self::load_parts(file, gateway, profiles, day, reach)?;
+        if is_whole && !inputs.warnings.iter().any(Finding::is_error) {
+            return Ok(inputs);
+        }
+        let over = inputs.check_over(day);
+        let others = inputs.find_other_problems(!matches!(day, CampaignDay::Coming(_)));
+        let findings = [inputs.warnings, over.into_iter().collect(), others].concat();
+        let (name, file) = (inputs.campaign.brief.gateway, inputs.campaign.file);
+        Err(if is_unknown { Error::UnknownGateway { name, file, findings } } else { Error::Findings(findings) })
+    }
+
+    /// Loads a file and its profile with everything that can be read, even if there are errors.
+    ///
+    /// # Errors
+    /// If nothing can be read, with the reasons.
+    pub(super) fn load_parts(
+        file: &Path,
+        gateway: Option<&str>,
+        profiles: &Profiles,
+        day: CampaignDay,
+        reach: PathScope,
+    ) -> Result<LoadedInputs, Error> {
         let LoadedFile { value, draft, mut findings } = load_with_tables(file, day, reach);
         // The readable parts of a file with errors are checked too, so that all mistakes are reported at once.
         let mut is_whole = value.is_some();
@@ -155,17 +187,20 @@ impl Inputs {
         let (today, list) = (campaign.today.to_string(), CampaignList::for_recipients(&campaign.recipients));
         let (decoded, texts) = (Arc::default(), Arc::default());
         let inputs = Self { campaign, list, decoded, texts, destination, warnings: findings, today, own_gateway };
-        if is_whole && !inputs.warnings.iter().any(Finding::is_error) {
-            return Ok(inputs);
-        }
-        let over = match day {
-            CampaignDay::Of(now) => check_until_over(&inputs.campaign, now),
+        Ok(LoadedInputs { inputs, is_whole, is_unknown })
+    }
+
+    /// The finding that the campaign's `until` is over.
+    pub(super) fn check_over(&self, day: CampaignDay) -> Option<Finding> {
+        match day {
+            CampaignDay::Of(now) => check_until_over(&self.campaign, now),
             CampaignDay::Is(_) | CampaignDay::Coming(_) => None,
-        };
-        let others = inputs.find_other_problems(!matches!(day, CampaignDay::Coming(_)));
-        let findings = [inputs.warnings, over.into_iter().collect(), others].concat();
-        let (name, file) = (inputs.campaign.brief.gateway, inputs.campaign.file);
-        Err(if is_unknown { Error::UnknownGateway { name, file, findings } } else { Error::Findings(findings) })
+        }
+    }
+
+    /// The same inputs, whose list can be read until `stop` is set.
+    pub(super) fn until_stopped(&self, stop: Arc<AtomicBool>) -> Self {
+        Self { decoded: Arc::new(DecodedList::until_stopped(stop)), ..self.clone() }
     }
 
     /// The inputs of an occurrence, with its own edition and results.

@@ -10,6 +10,7 @@ mod campaign_tests;
 mod check_campaign;
 mod countries;
 pub mod draft;
+mod editing;
 mod erasure;
 mod error;
 mod fetch;
@@ -50,6 +51,7 @@ pub use account::{GatewayAccount, KeylessAccount, NewAccount, TemplateChange, ad
 pub use campaign_tests::{compose_made_up, run_campaign_tests};
 pub use check_campaign::{CheckedCampaign, DryRun, OnlineAnswer, ask_online, check_campaign, dry_run};
 pub use countries::EarlierCountries;
+pub use editing::{ColumnsKey, DraftCampaign, ListKey, SampledColumn};
 pub use erasure::{ForgottenPerson, ForgottenRows, OldRuns, PurgeBlocker, forget_person, purge_runs};
 pub use error::{
     ChangedInputs, DecisionRefusal, EarlierEdition, Error, InputChanges, PlanRefusal, RetryRefusal, RunPhase,
@@ -57,8 +59,8 @@ pub use error::{
 };
 pub use fetch::{FetchContext, FetchedList, fetch_list};
 pub use find::{
-    find_campaign_file, find_doubtful_run, find_later_run, find_latest_of_file, find_run, find_stored_run,
-    is_folder_gone, list_campaign_files, lock_campaign, report_results_conflict,
+    find_campaign_file, find_campaigns_near_text, find_doubtful_run, find_later_run, find_latest_of_file, find_run,
+    find_stored_run, is_folder_gone, list_campaign_files, lock_campaign, report_results_conflict,
 };
 pub use guard::{
     CancelledRecipients, EarlierSending, SentRecipients, find_opted_out, find_sent_recipients, list_campaign_runs,

@@ -5,6 +5,7 @@ use std::fmt;
 use std::hash::{Hash as _, Hasher as _};
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use roaring::RoaringBitmap;
@@ -107,11 +108,26 @@ impl CampaignList {
 pub(super) struct DecodedList {
     sheet: Mutex<Option<DecodedText>>,
     form: Mutex<Option<String>>,
+    /// Ends the reading once it is set.
+    stop: Option<Arc<AtomicBool>>,
 }
 
 impl DecodedList {
+    /// A list whose reading ends with an error once `stop` is set.
+    pub(super) fn until_stopped(stop: Arc<AtomicBool>) -> Self {
+        Self { stop: Some(stop), ..Self::default() }
+    }
+
     /// Opens the list from its beginning.
     pub(super) fn open(&self, list: &CampaignList, campaign: &Campaign) -> Result<DecodedText, Finding> {
+        let opened = self.open_sheet(list, campaign)?;
+        Ok(match &self.stop {
+            Some(stop) => opened.until_stopped(Arc::clone(stop)),
+            None => opened,
+        })
+    }
+
+    fn open_sheet(&self, list: &CampaignList, campaign: &Campaign) -> Result<DecodedText, Finding> {
         let mut sheet = self.sheet.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(again) = sheet.as_ref().and_then(DecodedText::reopen) {
             return Ok(again);

@@ -12,7 +12,7 @@ use campaign_core::domain::{Endpoint, OptOutWords};
 use campaign_engine::delivery::FrozenInputs;
 use campaign_gateway::{AnswerRules, Gateway, GatewayAddress, WebhookSecrets, WebhookUrls};
 use campaign_ledger::{HostChange, Ledger, Run, RunFilter};
-use campaign_manifest::{Destination, GatewaySearch, Gateways, Profile, SANDBOX, load_gateways};
+use campaign_manifest::{Destination, GatewaySearch, Gateways, Profile, SANDBOX, UnsavedTexts, load_gateways};
 use campaign_sandbox::{LocalReceiver, Sandbox, SandboxSettings, Scenario};
 
 /// The timeout of one request.
@@ -27,6 +27,8 @@ pub struct Profiles {
     pub explicit: Option<PathBuf>,
     /// The user's configuration folder.
     pub configuration: Option<PathBuf>,
+    /// The unsaved texts of an editor.
+    pub unsaved: UnsavedTexts,
 }
 
 impl Profiles {
@@ -110,8 +112,8 @@ impl Profiles {
     }
 
     fn build_search(&self, campaign: Option<PathBuf>) -> GatewaySearch {
-        let Self { explicit, configuration } = self.clone();
-        GatewaySearch { explicit, campaign, configuration }
+        let Self { explicit, configuration, unsaved } = self.clone();
+        GatewaySearch { explicit, campaign, configuration, unsaved }
     }
 }
 

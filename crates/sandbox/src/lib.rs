@@ -40,6 +40,6 @@ pub use platform::{ChannelTally, Counts, Funds, OperationTally};
 pub use scenario::{
     AccountSettings, Behaviour, Behaviours, Blindness, Exception, FaultEffect, OperationLimit, PartPrices,
     ReadBehaviour, ReplyBehaviour, Scenario, ScenarioCondition, ScenarioFault, SenderStatus, WebhookBehaviour,
-    WebhookFault, load_scenario, scenario_schema,
+    WebhookFault, load_scenario, load_scenario_within, scenario_schema, top_of_scenario,
 };
 pub use server::{LocalReceiver, Sandbox, SandboxSettings, WebhookPolicy};

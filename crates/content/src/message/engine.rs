@@ -36,7 +36,7 @@ pub(super) const ROUND: &str = "__round";
 pub(super) const KEEP: &str = "__kept";
 
 /// The filters of messages: those of tera except the ones for web pages, and our own for amounts and dates.
-pub(super) const FILTERS: [&str; 34] = [
+pub const FILTERS: [&str; 34] = [
     "abs",
     "capitalize",
     "date",
@@ -94,7 +94,8 @@ const ARGUMENTS: [(&str, &[&str], &[&str]); 17] = [
 ];
 
 /// The required and the optional arguments of a filter.
-pub(super) fn filter_arguments(filter: &str) -> (&'static [&'static str], &'static [&'static str]) {
+#[must_use]
+pub fn filter_arguments(filter: &str) -> (&'static [&'static str], &'static [&'static str]) {
     let known = ARGUMENTS.iter().find(|(name, ..)| *name == filter);
     known.map_or((&[], &[]), |(_, required, optional)| (required, optional))
 }

@@ -32,6 +32,7 @@ mod tokens;
 pub use compile::{compile_messages, render_constant};
 pub use condition::{Condition, RowFilter, compile_condition};
 pub use empty_cells::{EmptyCellFinder, EmptyCellPlace, EmptyCellUse, find_defined_names};
+pub use engine::{FILTERS, filter_arguments};
 pub use inspection::{
     ConditionCheck, ConditionKind, FilterCall, Mentions, constant_parts, find_condition_checks, find_filter_calls,
     find_looped_names, find_mentions, find_number_comparisons, mask_tags, number_remedy,

@@ -12,13 +12,15 @@ mod walk;
 #[path = "walk_by_path.rs"]
 mod walk;
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::ffi::OsStr;
 use std::fmt;
 use std::fs::File;
-use std::io::{self, ErrorKind};
+use std::io::{self, Cursor, ErrorKind, Read};
 use std::path::{Component, Display, Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use campaign_core::finding::{Finding, rules};
 use campaign_core::regular_file;
@@ -31,6 +33,19 @@ pub enum PathScope {
     Anywhere,
     /// Files of this folder, which is absolute and contains no links.
     Within(Arc<Path>),
+    /// Any file, for an editor: its unsaved texts take the place of files.
+    Editor(UnsavedTexts),
+}
+
+/// The texts of files that are open in an editor, which can differ from the files on the disk.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct UnsavedTexts(Arc<BTreeMap<PathBuf, Arc<str>>>);
+
+/// The size of a file and the time of its last change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileState {
+    bytes: u64,
+    changed: Option<SystemTime>,
 }
 
 /// A path in a campaign or a profile, with its scope.
@@ -53,6 +68,7 @@ pub(super) struct TextFolder {
     pub(super) shown: PathBuf,
     /// The folder itself; `None` if it does not exist.
     folder: Option<CampaignPath>,
+    unsaved: UnsavedTexts,
 }
 
 /// A folder that is held open: its files stay in it even if another folder replaces it in the meantime.
@@ -74,6 +90,46 @@ impl PathScope {
     /// When the folder does not exist.
     pub fn within(folder: &Path) -> io::Result<Self> {
         Ok(Self::Within(folder.canonicalize()?.into()))
+    }
+}
+
+impl UnsavedTexts {
+    /// These texts, by the absolute paths of their files.
+    #[must_use]
+    pub fn new(texts: impl IntoIterator<Item = (PathBuf, Arc<str>)>) -> Self {
+        // A file is found by its path and, if that contains links, by its real path.
+        let both = texts.into_iter().flat_map(|(path, text)| [(real_path(&path), Arc::clone(&text)), (path, text)]);
+        Self(Arc::new(both.collect()))
+    }
+
+    /// The text of a file, if the file is open in the editor.
+    #[must_use]
+    pub fn find(&self, path: &Path) -> Option<&Arc<str>> {
+        if self.0.is_empty() {
+            return None;
+        }
+        self.0.get(path).or_else(|| self.0.get(&real_path(path)))
+    }
+}
+
+/// Shows no texts, because they can contain secrets.
+impl fmt::Debug for UnsavedTexts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+/// The path without links. The file itself need not exist.
+fn real_path(path: &Path) -> PathBuf {
+    let in_real_folder = || Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
+    path.canonicalize().ok().or_else(in_real_folder).unwrap_or_else(|| path.to_owned())
+}
+
+impl FileState {
+    /// The size in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 }
 
@@ -127,11 +183,19 @@ impl CampaignPaths {
     pub(super) fn text_folders(&self) -> Vec<TextFolder> {
         let folder = self.file_folder();
         let own = [folder.to_owned(), folder.join("templates")];
+        let unsaved = match &self.file.scope {
+            PathScope::Editor(unsaved) => unsaved.clone(),
+            PathScope::Anywhere | PathScope::Within(_) => UnsavedTexts::default(),
+        };
+        let at_path = |shown| TextFolder::at_path(shown, unsaved.clone());
         let own = own.map(|shown| match &self.file.scope {
-            PathScope::Anywhere => TextFolder::at_path(shown),
-            scope => TextFolder { folder: Some(CampaignPath { path: shown.clone(), scope: scope.clone() }), shown },
+            PathScope::Anywhere | PathScope::Editor(_) => at_path(shown),
+            scope @ PathScope::Within(_) => {
+                let folder = CampaignPath { path: shown.clone(), scope: scope.clone() };
+                TextFolder { folder: Some(folder), shown, unsaved: UnsavedTexts::default() }
+            }
         });
-        own.into_iter().chain([TextFolder::at_path(parent_folder(folder).join("templates"))]).collect()
+        own.into_iter().chain([at_path(parent_folder(folder).join("templates"))]).collect()
     }
 
     fn file_folder(&self) -> &Path {
@@ -144,6 +208,12 @@ impl CampaignPath {
     #[must_use]
     pub fn anywhere(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), scope: PathScope::Anywhere }
+    }
+
+    /// A path that a person names in an editor with these texts.
+    #[must_use]
+    pub fn in_editor(path: impl Into<PathBuf>, unsaved: &UnsavedTexts) -> Self {
+        Self { path: path.into(), scope: PathScope::Editor(unsaved.clone()) }
     }
 
     /// A file of a folder by name; the folder is absolute and contains no links.
@@ -182,7 +252,7 @@ impl CampaignPath {
     /// When it cannot be opened, is not a regular file, or is outside the scope.
     pub fn open_file(&self) -> io::Result<File> {
         match &self.scope {
-            PathScope::Anywhere => regular_file::open(&self.path),
+            PathScope::Anywhere | PathScope::Editor(_) => regular_file::open(&self.path),
             PathScope::Within(folder) => {
                 let file =
                     walk::open_below(folder, self.relative_path(folder)?).map_err(regular_file::note_missing_handle)?;
@@ -191,11 +261,31 @@ impl CampaignPath {
         }
     }
 
+    /// Opens the text at this path: the unsaved text of an editor, or else the file.
+    ///
+    /// # Errors
+    /// Those of [`Self::open_file`].
+    pub(super) fn open_text(&self) -> io::Result<Box<dyn Read>> {
+        if let PathScope::Editor(unsaved) = &self.scope
+            && let Some(text) = unsaved.find(&self.path)
+        {
+            return Ok(unsaved_reader(text));
+        }
+        Ok(Box::new(self.open_file()?))
+    }
+
+    /// The state of the file on the disk, to notice changes. `None` if it cannot be opened.
+    #[must_use]
+    pub fn read_state(&self) -> Option<FileState> {
+        let facts = self.open_file().ok()?.metadata().ok()?;
+        Some(FileState { bytes: facts.len(), changed: facts.modified().ok() })
+    }
+
     /// Whether the path exists.
     #[must_use]
     pub fn is_present(&self) -> bool {
         match &self.scope {
-            PathScope::Anywhere => self.path.exists(),
+            PathScope::Anywhere | PathScope::Editor(_) => self.path.exists(),
             PathScope::Within(folder) => {
                 self.relative_path(folder).is_ok_and(|below| walk::exists_below(folder, below))
             }
@@ -271,20 +361,23 @@ impl HeldFolder {
 
 impl TextFolder {
     /// The folder at a path. A link to the folder is followed; links inside it that leave it are not.
-    fn at_path(shown: PathBuf) -> Self {
+    fn at_path(shown: PathBuf, unsaved: UnsavedTexts) -> Self {
         let base = if shown.as_os_str().is_empty() { Path::new(".") } else { &shown };
         let folder = base.canonicalize().ok().map(Arc::<Path>::from);
         let folder = folder.map(|folder| CampaignPath { path: folder.to_path_buf(), scope: PathScope::Within(folder) });
-        Self { shown, folder }
+        Self { shown, folder, unsaved }
     }
 
     /// Opens a text of the folder; `None` if there is none with this name.
-    pub(super) fn open_text(&self, name: &str) -> Option<io::Result<File>> {
+    pub(super) fn open_text(&self, name: &str) -> Option<io::Result<Box<dyn Read>>> {
         let text =
             self.folder.as_ref().map(|folder| CampaignPath { path: folder.path.join(name), ..folder.clone() })?;
+        if let Some(text) = self.unsaved.find(&text.path) {
+            return Some(Ok(unsaved_reader(text)));
+        }
         match text.open_file() {
             Err(error) if error.kind() == ErrorKind::NotFound => None,
-            opened => Some(opened),
+            opened => Some(opened.map(|file| Box::new(file) as Box<dyn Read>)),
         }
     }
 
@@ -293,6 +386,10 @@ impl TextFolder {
         let Some(CampaignPath { path, scope: PathScope::Within(folder) }) = &self.folder else { return Vec::new() };
         path.strip_prefix(folder).map(|below| walk::list_names(folder, below)).unwrap_or_default()
     }
+}
+
+fn unsaved_reader(text: &Arc<str>) -> Box<dyn Read> {
+    Box::new(Cursor::new(text.as_bytes().to_vec()))
 }
 
 /// The folder above; the path need not be absolute.

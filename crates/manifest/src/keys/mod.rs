@@ -7,6 +7,7 @@ mod advice;
 #[cfg(test)]
 mod agreement_tests;
 mod list_checks;
+mod places;
 mod schema;
 mod structure;
 mod tables;
@@ -15,6 +16,7 @@ mod test_tables;
 pub(crate) use advice::find_meant_key;
 pub(crate) use advice::{is_known, is_text_key};
 pub(crate) use list_checks::{ChannelItem, find_meant_item, has_bare_texts, parse_channel_item};
+pub use places::{KeyPlace, PathStep};
 pub use schema::build_schema;
 pub use schema::{campaign_schema, gateways_schema};
 pub(crate) use structure::{PHONE_COLUMN, check_complete_map, check_root, unknown_country_finding};

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::load::read_profiles;
 use super::{EndpointUrl, Profile, SecretSource};
 use crate::campaign::SANDBOX;
-use crate::campaign_paths::parent_folder;
+use crate::campaign_paths::{UnsavedTexts, parent_folder};
 use campaign_core::domain::CountrySet;
 use campaign_core::finding::{Finding, Severity, SourceText, did_you_mean, join_names, rules};
 
@@ -45,6 +45,13 @@ impl Gateways {
     #[must_use]
     pub fn file(&self) -> Option<&Path> {
         self.file.as_deref()
+    }
+
+    /// All findings about the profiles, with their own severity.
+    #[must_use]
+    pub fn findings(&self) -> Vec<Finding> {
+        let refused = self.invalid.iter().flat_map(|(_, findings)| findings);
+        self.warnings.iter().chain(refused).cloned().collect()
     }
 
     /// Warnings about usable profiles, and the findings about invalid ones as warnings.
@@ -95,6 +102,8 @@ pub struct GatewaySearch {
     pub campaign: Option<PathBuf>,
     /// The user's configuration folder for this program.
     pub configuration: Option<PathBuf>,
+    /// The unsaved texts of an editor.
+    pub unsaved: UnsavedTexts,
 }
 
 impl GatewaySearch {

@@ -31,7 +31,7 @@ pub fn load_gateways(search: &GatewaySearch) -> LoadedFile<Gateways> {
     let Some(file) = found else {
         return LoadedFile::new(Some(Gateways { searched: looked, ..Gateways::default() }), Vec::new());
     };
-    let source = match read_source(&CampaignPath::anywhere(&file), "the gateways file") {
+    let source = match read_source(&CampaignPath::in_editor(&file, &search.unsaved), "the gateways file") {
         Ok(source) => source,
         Err(finding) => return LoadedFile::new(None, vec![*finding]),
     };

@@ -19,8 +19,8 @@ use std::time::Duration;
 use crate::server::webhook_client::is_loopback_host;
 use campaign_core::domain::{Amount, Channel};
 use campaign_core::finding::{Finding, SourceText, rules};
-use campaign_manifest::Rate;
 use campaign_manifest::document::{self, ConfigSection, FileKind, FindingCollector, LoadedFile, Node, Seconds};
+use campaign_manifest::{CampaignPath, KeyPlace, Rate};
 use keys::{ACCOUNT, PRICES, SCENARIO, WEBHOOKS};
 
 /// The behaviour of a sandbox.
@@ -147,7 +147,13 @@ const SCENARIO_FILE: FileKind = FileKind { file: "the scenario file", owner: "th
 /// Reads a scenario file. Problems become findings with their place.
 #[must_use]
 pub fn load_scenario(path: &Path) -> LoadedFile<Scenario> {
-    let loaded = document::load_file(path, SCENARIO_FILE, |root, report| {
+    load_scenario_within(&CampaignPath::anywhere(path))
+}
+
+/// Reads a scenario file within its scope.
+#[must_use]
+pub fn load_scenario_within(path: &CampaignPath) -> LoadedFile<Scenario> {
+    let loaded = document::load_path(path, SCENARIO_FILE, |root, report| {
         Some(read_scenario(ConfigSection::new(Some(&root), SCENARIO), report))
     });
     match loaded.findings.as_slice() {
@@ -155,6 +161,12 @@ pub fn load_scenario(path: &Path) -> LoadedFile<Scenario> {
         [only] if *only.rule == rules::FILE_EMPTY => LoadedFile::new(Some(Scenario::default()), Vec::new()),
         _ => loaded,
     }
+}
+
+/// The top of a scenario file.
+#[must_use]
+pub fn top_of_scenario() -> KeyPlace {
+    KeyPlace::top_of(SCENARIO)
 }
 
 /// The JSON Schema (draft 2020-12) of a scenario file.

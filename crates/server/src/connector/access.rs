@@ -304,7 +304,7 @@ mod tests {
         std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
         let text = "local: { base_url: \"http://127.0.0.1:1\", api_key: { file: own.key }, rate: 10/s }\n";
         std::fs::write(&file, text).unwrap();
-        let profiles = Profiles { explicit: Some(file), configuration: None };
+        let profiles = Profiles { explicit: Some(file), ..Profiles::default() };
         profiles.load(None).unwrap().find_profile("local").unwrap().clone()
     }
 

@@ -11,6 +11,7 @@ mod text;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::{fmt, io};
 
@@ -73,11 +74,32 @@ impl DecodedText {
         &self.format
     }
 
+    /// The same text, whose reading fails once `stop` is set.
+    #[must_use]
+    pub fn until_stopped(self, stop: Arc<AtomicBool>) -> Self {
+        Self { input: Box::new(StoppableReader { input: self.input, stop }), ..self }
+    }
+
     /// A second reader from the beginning, if the decoded file was spooled; otherwise `None`.
     #[must_use]
     pub fn reopen(&self) -> Option<Self> {
         let spool = self.spool.clone()?;
         Some(Self { input: spool.open(), format: Arc::clone(&self.format), spool: Some(spool) })
+    }
+}
+
+/// A reader that fails once its reading is no longer needed.
+struct StoppableReader {
+    input: Box<dyn Read + Send>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Read for StoppableReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.stop.load(Ordering::Relaxed) {
+            true => Err(io::Error::other("the reading was stopped")),
+            false => self.input.read(buffer),
+        }
     }
 }
 

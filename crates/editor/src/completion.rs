@@ -1,0 +1,302 @@
+//! Completions: keys, values, and names in templates.
+
+use std::ops::Range;
+
+use campaign_content::message::{FILTERS, filter_arguments};
+use campaign_manifest::{KeyPlace, KeySpec, PathStep, SANDBOX};
+
+use crate::explanation::describe_key;
+use crate::kind::DocumentKind;
+use crate::names::{BUILT_IN, KnownNames, column_expression, describe_column};
+use crate::template_cursor::{TemplateSlot, find_template_cursor, find_word};
+use crate::yaml_outline::{YamlCursor, YamlOutline, YamlSlot};
+
+/// What a completion stands for, which editors show as a symbol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CompletionMeaning {
+    Key,
+    Value,
+    Column,
+    Constant,
+    Filter,
+    Tag,
+}
+
+/// A completion.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Completion {
+    pub(crate) label: String,
+    pub(crate) meaning: CompletionMeaning,
+    /// The explanation, in Markdown.
+    pub(crate) doc: String,
+    /// The text that replaces [`Completions::word`].
+    pub(crate) insert: String,
+}
+
+/// The completions at the cursor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Completions {
+    /// The bytes that they replace.
+    pub(crate) word: Range<usize>,
+    pub(crate) items: Vec<Completion>,
+}
+
+/// The blocks of templates, with their meaning.
+const TAGS: [(&str, &str); 8] = [
+    ("if", "Shows a part of the text if a condition is true."),
+    ("elif", "Another condition, if the ones before are false."),
+    ("else", "The part for all other cases."),
+    ("endif", "The end of `if`."),
+    ("for", "Repeats a part of the text for each item."),
+    ("endfor", "The end of `for`."),
+    ("set", "Sets a variable of the text."),
+    ("include", "Inserts another template."),
+];
+
+/// The keys under `recipients.consent` and elsewhere whose value is a header of the list.
+const HEADER_KEYS: [&str; 4] = ["column", "at", "source", "wording"];
+
+impl Completion {
+    fn new(label: impl Into<String>, meaning: CompletionMeaning, doc: impl Into<String>) -> Self {
+        let label = label.into();
+        Self { insert: label.clone(), label, meaning, doc: doc.into() }
+    }
+}
+
+/// The completions at a byte of a document.
+pub(crate) fn complete(kind: DocumentKind, text: &str, cursor: usize, names: &KnownNames) -> Option<Completions> {
+    if matches!(kind, DocumentKind::Template | DocumentKind::Campaign)
+        && let Some(found) = find_template_cursor(text, cursor)
+    {
+        let items = match found.slot {
+            TemplateSlot::Expression => template_names(names),
+            TemplateSlot::Filter => filters(),
+            TemplateSlot::Tag => TAGS.map(|(tag, doc)| Completion::new(tag, CompletionMeaning::Tag, doc)).into(),
+            TemplateSlot::Include => Vec::new(),
+        };
+        return Some(Completions { word: found.word, items });
+    }
+    let top = kind.top()?;
+    let outline = YamlOutline::read(text, cursor);
+    let found = outline.cursor.as_ref()?;
+    if is_condition(&found.path) && found.slot == YamlSlot::Value {
+        return Some(Completions { word: find_word(text, cursor), items: template_names(names) });
+    }
+    let place = top.follow(&found.path);
+    let items = match (found.slot, place) {
+        (YamlSlot::Key, Some(place)) => {
+            let mut items = complete_keys(text, &outline, found, place, names);
+            // In an indented line, the value of the key above can begin too.
+            if items.is_empty() || matches!(found.path.last(), Some(PathStep::Item(_))) {
+                items.extend(complete_values(found, place, names));
+            }
+            items
+        }
+        (YamlSlot::Value, Some(place)) => {
+            let mut items = complete_values(found, place, names);
+            if text[..cursor.min(text.len())].ends_with(':') {
+                items.iter_mut().for_each(|item| item.insert.insert(0, ' '));
+            }
+            items
+        }
+        (_, None) => Vec::new(),
+    };
+    Some(Completions { word: found.word.clone(), items })
+}
+
+/// Whether a path is a condition over columns.
+fn is_condition(path: &[PathStep]) -> bool {
+    matches!(path, [PathStep::Key(recipients), PathStep::Key(key)] if recipients == "recipients" && key == "where")
+}
+
+fn complete_keys(
+    text: &str,
+    outline: &YamlOutline,
+    found: &YamlCursor,
+    place: KeyPlace,
+    names: &KnownNames,
+) -> Vec<Completion> {
+    let used: Vec<&str> = outline.names_in(found).collect();
+    let has_colon = text[found.word.end..].trim_start_matches(' ').starts_with(':');
+    // An item of a list of channels is one channel.
+    let keys = place.keys().iter().filter(|key| !used.contains(&key.name));
+    let mut items: Vec<Completion> = keys.map(|key| complete_key(key, found.is_flow, has_colon)).collect();
+    if matches!(found.path.last(), Some(PathStep::Key(key)) if key == "given") {
+        let columns = names.columns.iter().filter(|column| !used.contains(&column.name.as_str()));
+        items.extend(columns.map(|column| Completion {
+            insert: if has_colon { column.name.clone() } else { format!("{}: ", column.name) },
+            ..Completion::new(&column.name, CompletionMeaning::Column, describe_column(column))
+        }));
+    }
+    items
+}
+
+fn complete_key(key: &'static KeySpec, is_flow: bool, has_colon: bool) -> Completion {
+    let insert = match has_colon {
+        true => key.name.to_owned(),
+        false if key.place().is_nested() && !is_flow => format!("{}:", key.name),
+        false => format!("{}: ", key.name),
+    };
+    Completion { insert, ..Completion::new(key.name, CompletionMeaning::Key, describe_key(key)) }
+}
+
+fn complete_values(found: &YamlCursor, place: KeyPlace, names: &KnownNames) -> Vec<Completion> {
+    let value = |word: &str, doc: &str| Completion::new(word, CompletionMeaning::Value, doc);
+    let doc = place.key().map(describe_key).unwrap_or_default();
+    let mut items: Vec<Completion> = place.words().into_iter().map(|word| value(word, &doc)).collect();
+    let path: Vec<&str> = found.path.iter().filter_map(key_name).collect();
+    let is_item = matches!(found.path.last(), Some(PathStep::Item(_)));
+    match path.as_slice() {
+        ["gateway"] => {
+            items.push(value(SANDBOX, "The built-in gateway for rehearsals."));
+            items
+                .extend(names.gateways.iter().map(|(name, address)| value(name, &format!("Profile for `{address}`."))));
+        }
+        ["channels"] | ["variants", _, "channels"] if is_item && found.slot == YamlSlot::Value => {
+            items.extend(place.keys().iter().map(|key| value(key.name, &describe_key(key))));
+        }
+        [.., "signature"] => {
+            items.extend(names.senders.iter().map(|name| value(name, "A sender name of this or a neighbouring file.")));
+        }
+        ["recipients", "columns", _] => items.extend(headers(names)),
+        ["recipients", "consent", key] if HEADER_KEYS.contains(key) => items.extend(headers(names)),
+        [.., "by"] | ["delivery", "window", "zone"] => {
+            let columns = names.columns.iter();
+            items.extend(
+                columns.map(|column| Completion::new(&column.name, CompletionMeaning::Column, describe_column(column))),
+            );
+        }
+        _ => {}
+    }
+    items
+}
+
+fn key_name(step: &PathStep) -> Option<&str> {
+    match step {
+        PathStep::Key(name) => Some(name),
+        PathStep::Item(_) => None,
+    }
+}
+
+/// The headers of the list, quoted where YAML needs it.
+fn headers(names: &KnownNames) -> Vec<Completion> {
+    let with_header = names.columns.iter().filter(|column| !column.header.is_empty());
+    let items = with_header.map(|column| Completion {
+        insert: format!("\"{}\"", column.header.replace('\\', "\\\\").replace('"', "\\\"")),
+        ..Completion::new(&column.header, CompletionMeaning::Column, describe_column(column))
+    });
+    items.collect()
+}
+
+/// The names that a template can use.
+fn template_names(names: &KnownNames) -> Vec<Completion> {
+    let columns = names.columns.iter().map(|column| Completion {
+        insert: column_expression(column),
+        ..Completion::new(&column.name, CompletionMeaning::Column, describe_column(column))
+    });
+    let constants = names.constants.iter();
+    let constants = constants.map(|(name, value)| {
+        Completion::new(name, CompletionMeaning::Constant, format!("Constant: `{}`", value.replace('`', "'")))
+    });
+    let tables = names.tables.iter();
+    let tables = tables.map(|name| Completion::new(name, CompletionMeaning::Constant, "A table of the campaign."));
+    let built_in = BUILT_IN.map(|(name, doc)| Completion::new(name, CompletionMeaning::Constant, doc));
+    columns.chain(constants).chain(tables).chain(built_in).collect()
+}
+
+fn filters() -> Vec<Completion> {
+    let with_doc = FILTERS.into_iter().map(|filter| {
+        let (required, optional) = filter_arguments(filter);
+        let arguments = required.iter().map(|name| (*name).to_owned());
+        let arguments: Vec<String> = arguments.chain(optional.iter().map(|name| format!("[{name}]"))).collect();
+        let doc = match arguments.as_slice() {
+            [] => "A filter without arguments.".to_owned(),
+            some => format!("Arguments: `{}`. Those in brackets are optional.", some.join(", ")),
+        };
+        Completion::new(filter, CompletionMeaning::Filter, doc)
+    });
+    with_doc.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use campaign_runs::SampledColumn;
+
+    fn names() -> KnownNames {
+        let column = |name: &str, header: &str| SampledColumn {
+            name: name.to_owned(),
+            header: header.to_owned(),
+            samples: vec!["gold".to_owned()],
+        };
+        KnownNames {
+            columns: vec![column("plan", "plan"), column("First name", "First name")],
+            constants: vec![("shop".to_owned(), "Olena & Co".to_owned())],
+            tables: vec!["stores".to_owned()],
+            gateways: vec![("production".to_owned(), "https://gateway.example".to_owned())],
+            senders: vec!["OlenaCo".to_owned()],
+        }
+    }
+
+    /// The labels and the inserted texts at `¦`.
+    fn find(kind: DocumentKind, marked: &str) -> Vec<(String, String)> {
+        let cursor = marked.find('¦').unwrap();
+        let found = complete(kind, &marked.replace('¦', ""), cursor, &names());
+        found.into_iter().flat_map(|found| found.items).map(|item| (item.label, item.insert)).collect()
+    }
+
+    #[test]
+    fn completions_fit_the_place_of_the_cursor() {
+        use DocumentKind::{Campaign, Gateways, Scenario, Template};
+        for (kind, marked, label, insert) in [
+            (Campaign, "¦", "recipients", "recipients:"),
+            (Campaign, "na¦", "name", "name: "),
+            (Campaign, "na¦me: x", "name", "name"),
+            (Campaign, "recipients: { ¦ }", "file", "file: "),
+            (Campaign, "recipients:\n  ¦", "columns", "columns:"),
+            (Campaign, "purpose: ¦", "service", "service"),
+            (Campaign, "purpose:¦", "service", " service"),
+            (Campaign, "mandatory: ¦", "true", "true"),
+            (Campaign, "channels:\n  - ¦", "sms", "sms:"),
+            (Campaign, "channels: [¦]", "sms", "sms"),
+            (Campaign, "channels:\n  - sms:\n      ¦", "signature", "signature: "),
+            (Campaign, "channels:\n  - sms: { signature: ¦", "OlenaCo", "OlenaCo"),
+            (Campaign, "channels:\n  - sms: { message: \"Hi {{ ¦\" }", "plan", "plan"),
+            (Campaign, "channels:\n  - sms: { message: \"Hi {{ ¦\" }", "First name", "recipient[\"First name\"]"),
+            (Campaign, "channels:\n  - sms: { message: \"Hi {{ plan | ¦\" }", "upper", "upper"),
+            (Campaign, "recipients:\n  where: pl¦", "plan", "plan"),
+            (Campaign, "recipients:\n  where: plan == \"gold\" and sh¦", "shop", "shop"),
+            (Campaign, "recipients:\n  columns: { first: ¦ }", "First name", "\"First name\""),
+            (Campaign, "gateway: ¦", "production", "production"),
+            (Campaign, "gateway: ¦", "sandbox", "sandbox"),
+            (Campaign, "tests:\n  - name: x\n    given: { ¦ }", "plan", "plan: "),
+            (Campaign, "tests:\n  - expect: { channels: [¦] }", "viber", "viber"),
+            (Template, "{% ¦", "include", "include"),
+            (Template, "{{ sh¦ }}", "shop", "shop"),
+            (Template, "{% if ¦ %}", "today", "today"),
+            (Gateways, "main:\n  ¦", "base_url", "base_url: "),
+            (Gateways, "main:\n  api_key: { ¦ }", "env", "env: "),
+            (Scenario, "se¦", "seed", "seed: "),
+        ] {
+            let found = find(kind, marked);
+            assert!(found.contains(&(label.to_owned(), insert.to_owned())), "{marked}: {label} {insert}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn used_keys_and_foreign_places_are_not_completed() {
+        use DocumentKind::{Campaign, Other, Template};
+        for (kind, marked, label) in [
+            (Campaign, "name: x\n¦", "name"),
+            (Campaign, "recipients:\n  file: a.csv\n  ¦", "file"),
+            (Campaign, "recipients:\n  ¦\n  file: a.csv", "file"),
+            (Campaign, "# ¦", "name"),
+            (Campaign, "name: ¦", "sandbox"),
+            (Template, "Hello ¦", "plan"),
+            (Other, "¦", "name"),
+        ] {
+            let found = find(kind, marked);
+            assert!(!found.iter().any(|(known, _)| known == label), "{marked}: {found:?}");
+        }
+    }
+}

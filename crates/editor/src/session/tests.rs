@@ -1,0 +1,319 @@
+use std::fs;
+
+use lsp_types::{
+    TextDocumentContentChangeEvent, TextDocumentIdentifier, TextDocumentItem, VersionedTextDocumentIdentifier,
+};
+
+use super::*;
+
+const CAMPAIGN: &str = "\
+gateway: main
+recipients:
+  file: list.csv
+vars: { shop: Olena }
+channels:
+  - sms:
+      signature: Shop
+      message: { file: sms.txt }
+purpose: service
+";
+const GATEWAYS: &str = "# profiles\nmain:\n  base_url: http://127.0.0.1:9\n  api_key: { env: NOBODY_HAS_IT }\n";
+const LIST: &str = "phone,plan\n+380500000001,gold\n+380500000002,basic\n";
+
+struct Desk {
+    folder: tempfile::TempDir,
+    session: EditorSession,
+}
+
+impl Desk {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in [
+            ("sale.yaml", CAMPAIGN),
+            ("gateways.yaml", GATEWAYS),
+            ("list.csv", LIST),
+            ("sms.txt", "Hi {{ plan }} {% include \"end.txt\" %}"),
+            ("end.txt", "from {{ shop }}"),
+        ] {
+            fs::write(folder.path().join(name), text).unwrap();
+        }
+        let clock = || "2026-12-01T12:00:00Z".parse().unwrap();
+        Self { folder, session: EditorSession::new(Profiles::default(), ColumnUnit::Utf16, clock) }
+    }
+
+    fn uri(&self, name: &str) -> Url {
+        Url::from_file_path(self.folder.path().join(name)).unwrap()
+    }
+
+    fn open(&mut self, name: &str, text: &str) {
+        let text_document = TextDocumentItem::new(self.uri(name), "yaml".into(), 1, text.into());
+        self.session.open(DidOpenTextDocumentParams { text_document });
+    }
+
+    fn change(&mut self, name: &str, text: &str) {
+        let text_document = VersionedTextDocumentIdentifier::new(self.uri(name), 2);
+        let change = TextDocumentContentChangeEvent { range: None, range_length: None, text: text.into() };
+        self.session.change(DidChangeTextDocumentParams { text_document, content_changes: vec![change] });
+    }
+
+    /// Checks everything and returns the diagnostics that changed: file, line from 1, rule.
+    fn check(&mut self) -> Vec<(String, u32, String)> {
+        for check in self.session.refresh() {
+            self.session.accept(check.run().expect("it is not stopped"));
+        }
+        self.take()
+    }
+
+    fn take(&mut self) -> Vec<(String, u32, String)> {
+        let changed = self.session.take_diagnostics();
+        let of_file = |params: PublishDiagnosticsParams| {
+            let name = params.uri.path_segments().unwrap().next_back().unwrap().to_owned();
+            let shown = params.diagnostics.into_iter();
+            let with_rule = shown.filter(|shown| shown.severity != Some(lsp_types::DiagnosticSeverity::INFORMATION));
+            with_rule
+                .map(|shown| (name.clone(), shown.range.start.line + 1, rule_id(&shown).unwrap().to_owned()))
+                .collect::<Vec<_>>()
+        };
+        changed.into_iter().flat_map(of_file).collect()
+    }
+
+    /// The parameters for the end of `needle` in a text.
+    fn at(&self, name: &str, text: &str, needle: &str) -> TextDocumentPositionParams {
+        let byte = text.find(needle).unwrap() + needle.len();
+        let position = ColumnUnit::Utf16.to_position(text, byte);
+        TextDocumentPositionParams::new(TextDocumentIdentifier::new(self.uri(name)), position)
+    }
+
+    fn labels(&mut self, name: &str, text: &str, needle: &str) -> Vec<String> {
+        let params = self.at(name, text, needle);
+        let list = self.session.complete(&params);
+        list.into_iter().flat_map(|list| list.items).map(|item| item.label).collect()
+    }
+
+    fn explained(&mut self, name: &str, text: &str, needle: &str) -> String {
+        let params = self.at(name, text, needle);
+        match self.session.hover(&params).map(|hover| hover.contents) {
+            Some(HoverContents::Markup(markup)) => markup.value,
+            _ => String::new(),
+        }
+    }
+
+    /// The file and the line from 1 of a definition.
+    fn definition(&mut self, name: &str, text: &str, needle: &str) -> Option<(String, u32)> {
+        let params = self.at(name, text, needle);
+        let found = self.session.define(&params)?;
+        Some((found.uri.path_segments()?.next_back()?.to_owned(), found.range.start.line + 1))
+    }
+}
+
+fn found(file: &str, line: u32, rule: &str) -> (String, u32, String) {
+    (file.to_owned(), line, rule.to_owned())
+}
+
+#[test]
+fn mistakes_in_unsaved_text_appear_and_disappear() {
+    let mut desk = Desk::new();
+    desk.open("sale.yaml", CAMPAIGN);
+    assert_eq!(desk.check(), []);
+    desk.change("sale.yaml", &CAMPAIGN.replace("signature", "signatur"));
+    assert!(desk.check().contains(&found("sale.yaml", 7, "unknown-key")));
+    desk.change("sale.yaml", CAMPAIGN);
+    assert_eq!(desk.check(), []);
+    let text_document = TextDocumentIdentifier::new(desk.uri("sale.yaml"));
+    desk.change("sale.yaml", "name: [");
+    assert!(!desk.check().is_empty());
+    desk.session.close(&DidCloseTextDocumentParams { text_document });
+    let cleared = desk.session.take_diagnostics();
+    assert!(cleared.iter().all(|params| params.diagnostics.is_empty()), "{cleared:?}");
+}
+
+#[test]
+fn mistake_in_a_template_is_shown_in_the_template() {
+    let mut desk = Desk::new();
+    desk.open("sale.yaml", CAMPAIGN);
+    desk.open("end.txt", "from {{ shopp }}");
+    assert_eq!(desk.check(), [found("end.txt", 1, "unknown-variable")]);
+    desk.change("end.txt", "from {{ shop }}");
+    assert_eq!(desk.check(), []);
+}
+
+#[test]
+fn open_template_is_checked_for_the_campaigns_beside_it() {
+    let mut desk = Desk::new();
+    desk.open("end.txt", "\nfrom {{ shop");
+    assert_eq!(desk.check().iter().map(|(file, line, _)| (file.as_str(), *line)).collect::<Vec<_>>(), [("end.txt", 2)]);
+    desk.change("end.txt", "from {{ shopp }}");
+    assert_eq!(desk.check(), [found("end.txt", 1, "unknown-variable")]);
+    assert!(desk.labels("end.txt", "from {{ shopp }}", "{{ sh").contains(&"plan".to_owned()));
+}
+
+#[test]
+fn finding_about_the_list_is_anchored_at_its_key() {
+    let mut desk = Desk::new();
+    fs::write(desk.folder.path().join("list.csv"), format!("{LIST}12,gold\n")).unwrap();
+    desk.open("sale.yaml", CAMPAIGN);
+    let shown = desk.check();
+    assert!(shown.contains(&found("sale.yaml", 3, "invalid-row")), "{shown:?}");
+}
+
+#[test]
+fn list_is_checked_once_per_text_and_again_after_a_save() {
+    let mut desk = Desk::new();
+    desk.open("sale.yaml", CAMPAIGN);
+    let checks = desk.session.refresh();
+    assert_eq!(checks.len(), 1);
+    assert!(desk.session.refresh().is_empty(), "the check is running");
+    desk.session.accept(checks[0].run().unwrap());
+    assert!(desk.session.refresh().is_empty(), "the check is cached");
+    desk.session.forget_files();
+    assert_eq!(desk.session.refresh().len(), 1);
+}
+
+#[test]
+fn check_stops_once_the_text_changes() {
+    let mut desk = Desk::new();
+    desk.open("sale.yaml", CAMPAIGN);
+    let checks = desk.session.refresh();
+    desk.change("sale.yaml", &CAMPAIGN.replace("Olena", "Ivan"));
+    assert_eq!(desk.session.refresh().len(), 1);
+    assert!(checks[0].run().is_none());
+}
+
+#[test]
+fn finding_about_the_list_stays_while_other_lines_change() {
+    let mut desk = Desk::new();
+    desk.open("sale.yaml", CAMPAIGN);
+    desk.open("sms.txt", "Hi {{ plam }}");
+    assert_eq!(desk.check(), [found("sms.txt", 1, "unknown-variable")]);
+    desk.change("sms.txt", "Hello\nHi {{ plam }}");
+    desk.session.refresh();
+    assert_eq!(desk.take(), [found("sms.txt", 2, "unknown-variable")]);
+    desk.change("sms.txt", "Hello\nHi {{ plan }}");
+    desk.session.refresh();
+    assert_eq!(desk.take(), []);
+}
+
+#[test]
+fn profiles_and_scenarios_are_checked_on_their_own() {
+    let mut desk = Desk::new();
+    desk.open("gateways.yaml", "main:\n  base_url: x\n");
+    desk.open("bad-day.yaml", "seed: 7\nspeed: fast\n");
+    let shown = desk.check();
+    assert!(shown.iter().any(|(file, line, _)| file == "gateways.yaml" && *line == 2), "{shown:?}");
+    assert!(shown.iter().any(|(file, line, _)| file == "bad-day.yaml" && *line == 2), "{shown:?}");
+}
+
+#[test]
+fn foreign_and_empty_documents_have_no_findings() {
+    let mut desk = Desk::new();
+    desk.open("ci.yaml", "name: CI\non: push\njobs: {}\n");
+    desk.open("new.yaml", "# a campaign\n\n");
+    desk.open("notes.txt", "{{ not a template");
+    desk.session.open(DidOpenTextDocumentParams {
+        text_document: TextDocumentItem::new("untitled:1".parse().unwrap(), "yaml".into(), 1, "name: [".into()),
+    });
+    assert_eq!(desk.check(), []);
+    assert!(desk.labels("new.yaml", "# a campaign\n\n", "campaign\n").contains(&"recipients".to_owned()));
+}
+
+#[test]
+fn names_of_list_and_profiles_are_completed_and_explained() {
+    let mut desk = Desk::new();
+    let text = CAMPAIGN.replace("{ file: sms.txt }", "\"Hi {{ plan }}\"");
+    desk.open("sale.yaml", &text);
+    desk.check();
+    assert!(desk.labels("sale.yaml", &text, "{{ p").contains(&"plan".to_owned()));
+    assert!(desk.labels("sale.yaml", &text, "gateway: m").contains(&"main".to_owned()));
+    assert!(desk.labels("sale.yaml", &text, "signature: S").contains(&"Shop".to_owned()));
+    assert!(desk.explained("sale.yaml", &text, "{{ pl").contains("for example `gold`, `basic`"));
+    assert!(desk.explained("sale.yaml", &text, "recip").contains("The list of recipients"));
+}
+
+#[test]
+fn names_are_known_while_the_text_is_broken() {
+    let mut desk = Desk::new();
+    desk.open("sale.yaml", CAMPAIGN);
+    desk.check();
+    let broken = CAMPAIGN.replace("{ file: sms.txt }", "\"Hi {{ ");
+    desk.change("sale.yaml", &broken);
+    assert!(!desk.check().is_empty());
+    assert!(desk.labels("sale.yaml", &broken, "{{ ").contains(&"plan".to_owned()));
+}
+
+#[test]
+fn hover_over_a_finding_explains_its_rule() {
+    let mut desk = Desk::new();
+    let text = CAMPAIGN.replace("signature", "signatur");
+    desk.open("sale.yaml", &text);
+    desk.check();
+    assert!(desk.explained("sale.yaml", &text, "signa").contains("**`unknown-key`**"));
+}
+
+#[test]
+fn fix_of_a_finding_is_offered_only_in_its_range() {
+    let mut desk = Desk::new();
+    let text = CAMPAIGN.replace("signature", "signatur");
+    desk.open("sale.yaml", &text);
+    desk.check();
+    let fixes = |desk: &Desk, line: u32| {
+        let place = lsp_types::Range::new(Position::new(line, 0), Position::new(line, 20));
+        let params = CodeActionParams {
+            text_document: TextDocumentIdentifier::new(desk.uri("sale.yaml")),
+            range: place,
+            context: lsp_types::CodeActionContext::default(),
+            work_done_progress_params: lsp_types::WorkDoneProgressParams::default(),
+            partial_result_params: lsp_types::PartialResultParams::default(),
+        };
+        desk.session.fixes(&params)
+    };
+    let found = fixes(&desk, 6);
+    assert_eq!(found.len(), 1, "{found:?}");
+    let changes = found[0].edit.clone().unwrap().changes.unwrap();
+    let edits = &changes[&desk.uri("sale.yaml")];
+    let fixed = ColumnUnit::Utf16.apply_change(&text, Some(edits[0].range), &edits[0].new_text);
+    assert_eq!((edits.len(), fixed.as_str()), (1, CAMPAIGN));
+    assert!(fixes(&desk, 1).is_empty());
+}
+
+#[test]
+fn definitions_lead_to_files_and_profiles() {
+    let mut desk = Desk::new();
+    let text = format!("{CAMPAIGN}consent: required\n")
+        .replace("file: list.csv", "file: list.csv\n  suppress: [list.csv, none.csv]\n  consent: { file: end.txt }");
+    desk.open("sale.yaml", &text);
+    let template = "{% include \"end.txt\" %}";
+    desk.open("sms.txt", template);
+    desk.check();
+    for (name, text, needle, expected) in [
+        ("sale.yaml", text.as_str(), "gateway: ma", Some(("gateways.yaml", 2))),
+        ("sale.yaml", &text, "file: lis", Some(("list.csv", 1))),
+        ("sale.yaml", &text, "file: sms", Some(("sms.txt", 1))),
+        ("sale.yaml", &text, "[lis", Some(("list.csv", 1))),
+        ("sale.yaml", &text, "none", None),
+        ("sale.yaml", &text, "file: end", Some(("end.txt", 1))),
+        ("sale.yaml", &text, "signature: Sh", None),
+        ("sms.txt", template, "end", Some(("end.txt", 1))),
+    ] {
+        let expected = expected.map(|(file, line)| (file.to_owned(), line));
+        assert_eq!(desk.definition(name, text, needle), expected, "{needle}");
+    }
+}
+
+#[test]
+fn vanished_list_is_a_finding_and_no_failure() {
+    let mut desk = Desk::new();
+    desk.open("sale.yaml", CAMPAIGN);
+    desk.check();
+    fs::remove_file(desk.folder.path().join("list.csv")).unwrap();
+    desk.session.forget_files();
+    assert!(desk.check().contains(&found("sale.yaml", 3, "recipients-missing")));
+}
+
+#[test]
+fn templates_that_include_each_other_are_reported() {
+    let mut desk = Desk::new();
+    desk.open("sale.yaml", CAMPAIGN);
+    desk.open("end.txt", "{% include \"sms.txt\" %}");
+    let shown = desk.check();
+    assert!(shown.iter().any(|(_, _, rule)| rule.contains("include")), "{shown:?}");
+}
