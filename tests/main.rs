@@ -22,6 +22,7 @@ mod doubt;
 mod examples;
 #[cfg(target_os = "linux")]
 mod figures;
+mod fuzzed;
 mod house;
 mod init_examples;
 mod inputs;
