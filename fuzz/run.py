@@ -3,7 +3,7 @@
 
 fuzz/run.py SECONDS                runs every target for so long
 fuzz/run.py SECONDS TARGET...      runs these targets
-fuzz/run.py --keep TARGET...       adds to the corpora what earlier searches found, the smallest inputs first
+fuzz/run.py --keep TARGET...       adds to the corpora some of the inputs that earlier searches found
 
 An input that breaks a property, or takes eight seconds, is kept in `fuzz/crashes/TARGET`, and the program exits with 1.
 New inputs of a search are in `fuzz/found`, which is not committed. Needs a C++ compiler, and no other toolchain than
@@ -34,8 +34,8 @@ INSTRUMENTATION = [
 ]
 # Longer inputs are slower and show nothing new.
 MAX_LENGTH = {"backup": 320, "campaign_file": 4096, "recipients": 8192}
-# The most bytes that `--keep` adds to a corpus, and the largest input.
-MAX_KEPT, MAX_INPUT = 40_000, 1_500
+# The largest corpus that `--keep` makes, in bytes and inputs, and the largest input.
+MAX_BYTES, MAX_INPUTS, MAX_INPUT = 60_000, 130, 1_500
 
 
 def build():
@@ -90,11 +90,14 @@ def keep(program, target):
         before = set(os.listdir(merged))
         run_fuzzer(program, target, ["-merge=1", merged, FOUND / target])
         added = [pathlib.Path(merged) / name for name in set(os.listdir(merged)) - before]
-        size = sum(path.stat().st_size for path in (CORPUS / target).iterdir())
-        for path in sorted(added, key=lambda path: (path.stat().st_size, path.name)):
-            if path.stat().st_size > MAX_INPUT or size + path.stat().st_size > MAX_KEPT:
-                break
+        size, room = sum(path.stat().st_size for path in (CORPUS / target).iterdir()), MAX_INPUTS - len(before)
+        added = sorted((path for path in added if path.stat().st_size <= MAX_INPUT),
+                       key=lambda path: (path.stat().st_size, path.name))
+        # Of all sizes, so that not only the simplest ones are kept.
+        for path in added[::max(1, -(-len(added) // room))] if room > 0 else []:
             size += path.stat().st_size
+            if size > MAX_BYTES:
+                break
             shutil.copy(path, CORPUS / target / path.name)
     print(f"{target:14} {len(os.listdir(CORPUS / target))} inputs, {size:,} bytes")
 
