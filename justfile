@@ -40,11 +40,20 @@ kill:
 mistakes:
     cargo test --test stories mistakes -- --ignored --nocapture
 
-# Feed mangled campaign files to the parser
-fuzz SECONDS='600':
-    FUZZ_SECONDS={{SECONDS}} cargo test --lib yaml_fuzz -- --ignored
+# Search for inputs that break the readers of foreign input, for so many seconds each
+fuzz SECONDS='600' *TARGETS:
+    fuzz/run.py {{SECONDS}} {{TARGETS}}
 
-# Run every slow test, which takes a few hours, and write what they showed into docs/testing.md
+# Plant small changes in the code that decides what is sent, and count those that no test catches
+mutants *ARGS:
+    tests/mutants.py {{ARGS}}
+
+# Serve for a day in so many seconds, with kills, and check memory, open files and counters (needs Linux)
+soak SECONDS='3600':
+    cargo build --release
+    tests/soak.py target/release/campaign {{SECONDS}}
+
+# Run every slow test, which takes many hours, and write what they showed into docs/testing.md
 proof *STEPS:
     tests/proof.py {{STEPS}}
 

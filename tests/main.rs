@@ -23,6 +23,7 @@ mod editor;
 mod examples;
 #[cfg(target_os = "linux")]
 mod figures;
+mod fuzzed;
 mod house;
 mod init_examples;
 mod inputs;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the slow tests one after another, and writes what they showed into docs/testing.md.
 
-tests/proof.py             runs every step; takes a few hours
+tests/proof.py             runs every step; takes many hours
 tests/proof.py STEP...     runs these steps, and keeps the rows of the others
 tests/proof.py --list      lists the steps
 
@@ -20,7 +20,8 @@ PAGE = ROOT / "docs" / "testing.md"
 BEGIN, END = "<!-- begin figures -->\n", "<!-- end figures -->\n"
 HEADER = "| step | shown | command | CPU | date, commit |\n|---|---|---|---|---|\n"
 
-# The name of a step, what it shows if it passes, and its command. `{passed}` is the number of tests that passed.
+# The name of a step, what it shows if it passes, and its command. `{passed}` is the number of tests that passed,
+# `{line}` the last line of the output.
 STEPS = [
     ("tests", "{passed} tests passed", "cargo test"),
     ("postgres", "{passed} stories passed with a PostgreSQL ledger", "STORIES_OVER=postgres cargo test --test stories"),
@@ -37,10 +38,13 @@ STEPS = [
      "cargo test --test stories a_hundred_thousand -- --ignored --test-threads 1"),
     ("crash", "a scheduled run is sent once despite a crash",
      "cargo test --test stories schedules::serving -- --ignored"),
-    ("fuzz", "600 s of mangled campaign files without a fault",
+    ("mangled", "600 s of mangled campaign files without a fault",
      "FUZZ_SECONDS=600 cargo test --lib yaml_fuzz -- --ignored"),
+    ("fuzz", "{line}", "fuzz/run.py 600"),
     ("judge", "{passed} tests of the judge passed", "python3 -m unittest discover tests/judge"),
+    ("soak", "{line}", "cargo build --release && tests/soak.py target/release/campaign"),
     ("mistakes", "every planted mistake was caught", "cargo test --test stories mistakes -- --ignored"),
+    ("mutants", "{line}", "tests/mutants.py --sharding round-robin --shard 0/20"),
 ]
 
 
@@ -57,13 +61,14 @@ def run_step(name, shown, command):
     ended = subprocess.run(command, shell=True, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     passed = count_passed(ended.stdout)
-    if ended.returncode != 0 or passed == 0:
+    lines = ended.stdout.strip().splitlines()
+    if ended.returncode != 0 or (passed == 0 and "{line}" not in shown) or not lines:
         sys.stderr.write(ended.stdout[-20_000:])
         sys.exit(f"proof.py: `{name}` failed: {command}")
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     commit = subprocess.run(["git", "rev-parse", "--short=8", "HEAD"], cwd=ROOT, text=True, capture_output=True)
     when = f"{datetime.date.today()}, {commit.stdout.strip() or 'unknown'}"
-    shown = shown.format(passed=f"{passed:,}")
+    shown = shown.format(passed=f"{passed:,}", line=lines[-1].strip())
     print(f"   {shown}; {cpu:.0f} s of CPU", flush=True)
     return f"| {name} | {shown} | `{command}` | {cpu:,.0f} s | {when} |\n"
 

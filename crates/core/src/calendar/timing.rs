@@ -71,8 +71,11 @@ impl Timing {
     /// If there are not exactly five fields, or no date ever matches.
     pub fn parse_cron(text: &str) -> Result<Self, TimingError> {
         let no = |why: String| TimingError { why, help: CRON_HELP.into() };
+        let has_value = |field: &str| field.split(',').any(|value| !value.is_empty());
         match text.split_whitespace().count() {
-            5 => Self::parse_pattern(text).map_err(no),
+            5 if text.split_whitespace().all(has_value) => Self::parse_pattern(text).map_err(no),
+            // The parser would take it for no value, and look for a date until the year 5000.
+            5 => Err(no("has a field that contains only commas".to_owned())),
             1 => Err(no("is not a cron expression with five fields".to_owned())),
             fields => Err(no(format!("has {fields} fields, but needs five"))),
         }
@@ -310,6 +313,8 @@ mod tests {
             "0 24 * * *",
             "0 0 30 2 *",
             "0 0 31 4 *",
+            ", * 10 * 6",
+            "0 10 * * ,,",
             "a b c d e",
         ] {
             assert!(Timing::parse_cron(line).unwrap_err().help.contains("five fields"), "{line}");
