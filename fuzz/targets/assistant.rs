@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use campaign_engine::delivery::Interrupt;
 use campaign_gateway::JsonApi;
 use campaign_ledger::memory::{LedgerContents, MemoryLedger};
-use campaign_manifest::{GatewaySearch, Profile, load_gateways};
+use campaign_manifest::{GatewaySearch, Profile, UnsavedTexts, load_gateways};
 use campaign_runs::{Adapters, KeylessAccount, Profiles};
 use campaign_server::connector::{Connector, serve_stdio};
 
@@ -28,7 +28,12 @@ static PROFILE: LazyLock<Profile> = LazyLock::new(|| {
     let path = folder.path().join("gateways.yaml");
     let text = "local:\n  base_url: http://127.0.0.1:1\n  api_key: { env: KEY }\n  rate: 10/s\n";
     fs::write(&path, text).expect("a file");
-    let loaded = load_gateways(&GatewaySearch { explicit: Some(path), campaign: None, configuration: None });
+    let loaded = load_gateways(&GatewaySearch {
+        explicit: Some(path),
+        campaign: None,
+        configuration: None,
+        unsaved: UnsavedTexts::default(),
+    });
     let gateways = loaded.value.unwrap_or_else(|| panic!("profiles: {:?}", loaded.findings));
     gateways.find_profile("local").expect("a profile").clone()
 });

@@ -7,7 +7,7 @@ use serde_yaml::Value;
 
 use campaign_core::finding::Finding;
 use campaign_manifest::document::{self, FileKind, Node};
-use campaign_manifest::{Campaign, CampaignDay, LoadedFile, PathScope, load_campaign_within};
+use campaign_manifest::{Campaign, CampaignDay, CampaignPath, LoadedFile, PathScope, load_campaign_within};
 
 /// Any file whose keys nobody checks.
 const ANY_FILE: FileKind = FileKind { file: "the file", owner: "the file", keys: &[] };
@@ -33,7 +33,8 @@ pub(super) fn check(data: &[u8]) {
     if let (Some(campaign), Ok(text)) = (&loaded.value, std::str::from_utf8(data))
         && let Some(theirs) = super::read_with_libyaml(text)
     {
-        let node: LoadedFile<Node> = document::load_file(&path, ANY_FILE, |root, _| Some(root));
+        let node: LoadedFile<Node> =
+            document::load_path(&CampaignPath::anywhere(&path), ANY_FILE, |root, _| Some(root));
         let node = node.value.or(node.draft).expect("the tree of an accepted campaign");
         compare_values(&node, &theirs);
         let name = theirs.get("name").and_then(Value::as_str).or(campaign.brief.name.as_str().into());

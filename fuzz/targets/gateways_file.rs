@@ -6,7 +6,8 @@ use std::path::Path;
 
 use campaign_core::finding::Finding;
 use campaign_manifest::{
-    EndpointUrl, GatewaySearch, Gateways, LoadedFile, NewProfile, SecretSource, append_profile, load_gateways,
+    EndpointUrl, GatewaySearch, Gateways, LoadedFile, NewProfile, SecretSource, UnsavedTexts, append_profile,
+    load_gateways,
 };
 
 /// The bytes are the gateways file.
@@ -33,7 +34,12 @@ pub(super) fn check(data: &[u8]) {
 }
 
 fn load(path: &Path) -> LoadedFile<Gateways> {
-    load_gateways(&GatewaySearch { explicit: Some(path.to_owned()), campaign: None, configuration: None })
+    load_gateways(&GatewaySearch {
+        explicit: Some(path.to_owned()),
+        campaign: None,
+        configuration: None,
+        unsaved: UnsavedTexts::default(),
+    })
 }
 
 /// Checks that a profile can be appended without a change to the others.

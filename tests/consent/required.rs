@@ -105,7 +105,7 @@ fn wrong_keys_of_consent_are_reported_at_their_place() {
     for (key, says) in [
         ("consent: { at: Дата }", "does not say where consent is recorded"),
         ("consent: { column: Згода, phone: phone }", "applies only to a `file`"),
-        ("consent: { column: Згода, valid_for: 2 years }", "`valid_for` needs the dates"),
+        ("consent: { column: Згода, valid_for: 2 years }", "`valid_for` needs the consent dates"),
         ("consent: { column: Згода, at: Дата згоди, valid_for: soon }", "not a period such as `24 months`"),
         ("consent: { file: no.csv }", "no.csv"),
         ("consent: { column: Згдоа }", "did you mean `Згода`?"),

@@ -4,7 +4,7 @@ use super::compare;
 use crate::support::Folder;
 
 /// Every command with its own help, except `help`.
-const COMMANDS: [&str; 66] = [
+const COMMANDS: [&str; 67] = [
     "init",
     "check",
     "explain",
@@ -30,6 +30,7 @@ const COMMANDS: [&str; 66] = [
     "serve",
     "worker",
     "connector",
+    "lsp",
     "schema",
     "completions",
     "gateway",

@@ -181,5 +181,5 @@ fn profile_targets_and_campaign_targets_are_notified() {
     sale.replace("gateways.yaml", "local: true", "local: true, body: \"{{ nobody }}\"");
     sale.campaign(&["check", "sale.yaml"])
         .exits(2)
-        .says("the `policy.notify` template in the profile `local` cannot be filled in");
+        .says("the `policy.notify` template in the profile `local` cannot be rendered");
 }

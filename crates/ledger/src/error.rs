@@ -9,7 +9,7 @@ use super::high_water_mark::COPIED_TO_DATABASE;
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum LedgerError {
     /// The storage failed: full, unreadable, read-only, corrupt.
-    #[error("the ledger `{path}` failed: {reason}")]
+    #[error("an operation on the ledger `{path}` failed: {reason}")]
     Storage {
         /// The ledger's file.
         path: String,
@@ -110,13 +110,15 @@ pub enum LedgerError {
         reason: String,
     },
     /// A run was to be claimed without its campaign lock.
-    #[error("the run {run} cannot be changed, because this process has not locked its campaign; this is a bug")]
+    #[error(
+        "the run {run} cannot be changed, because this process does not hold the lock on its campaign; this is a bug"
+    )]
     CampaignNotLocked {
         /// The run.
         run: String,
     },
     /// Some machines still use the version that wrote the tables, and it knows only opt-outs from marketing.
-    #[error("the tables of the ledger `{path}` cannot store opt-outs from all messages yet; nothing was changed")]
+    #[error("the tables of the ledger `{path}` cannot yet store opt-outs from all messages; nothing was changed")]
     NotUpgraded {
         /// The address of the database.
         path: String,

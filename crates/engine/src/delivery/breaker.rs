@@ -37,7 +37,7 @@ impl BreakerLimits {
             Stop::new(
                 StopKind::Breaker,
                 format!(
-                    "{opted_out} of {sent} opted out because of this run; this share reaches `stop_after.opted_out`"
+                    "{opted_out} of {sent} opted out because of this run, reaching the `stop_after.opted_out` limit"
                 ),
             )
         })

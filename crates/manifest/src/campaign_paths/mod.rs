@@ -430,7 +430,7 @@ fn is_dots(name: &OsStr) -> bool {
 
 impl fmt::Display for OutsidePathError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the path leads outside the allowed folder")
+        f.write_str("the path points outside the allowed folder")
     }
 }
 

@@ -30,7 +30,7 @@ pub(super) fn check_channel(item: &Node, report: &mut FindingCollector) {
             _ => crowded_item_finding(entries),
         },
         NodeContent::List(_) => {
-            Finding::new(&rules::WRONG_TYPE, "each item of `channels` must be a channel, not a list")
+            Finding::new(&rules::WRONG_TYPE, "each item in `channels` must be a channel, not a list")
                 .help("write each channel as `- sms: …`")
         }
     };

@@ -13,9 +13,9 @@ pub(crate) static CAMPAIGN: &[KeySpec] = &[
     KeySpec::new("version", ValueShape::Integer { least: 1, most: 1 }, "1")
         .with_doc("The version of this file's format. Defaults to 1."),
     KeySpec::new("name", ValueShape::Line, "autumn-sale")
-        .with_doc("The campaign's name: 1 to 64 characters from a-z, 0-9 and -. Defaults to the file's name."),
+        .with_doc("The campaign's name: 1 to 64 characters from a-z, 0-9 and -. Defaults to the file name."),
     KeySpec::new("title", ValueShape::Line, "Autumn sale")
-        .with_doc("A human-readable name for the campaign, which the dashboard and reports show. It has no effect on sending."),
+        .with_doc("A human-readable name for the campaign, shown in the dashboard and in reports. It has no effect on sending."),
     KeySpec::new("edition", ValueShape::Template, "\"{{ today }}\"")
         .with_doc("Distinguishes repeats of the campaign. Each number gets at most one message per edition."),
     KeySpec::new("purpose", ValueShape::OneOf(&["marketing", "service"]), "marketing")
@@ -27,8 +27,7 @@ pub(crate) static CAMPAIGN: &[KeySpec] = &[
             messages. Needs `purpose: service`.")
         .default("false"),
     KeySpec::new("consent", ValueShape::OneOf(&["required"]), "required")
-        .with_doc("Sends marketing only to recipients with consent, as `recipients.consent` records it. Service messages \
-            need none."),
+        .with_doc("Sends marketing messages only to recipients with consent recorded in `recipients.consent`. Service messages need no consent."),
     KeySpec::new("gateway", ValueShape::Line, "production")
         .with_doc("The gateway profile in gateways.yaml to use. `sandbox` is the built-in gateway for rehearsals.")
         .default("sandbox"),
@@ -55,8 +54,7 @@ pub(crate) static CAMPAIGN: &[KeySpec] = &[
     KeySpec::new("delivery", ValueShape::Map(DELIVERY), "{ rate: 10/s }")
         .with_doc("Rate limit, batching, error handling and sending hours."),
     KeySpec::new("schedule", ValueShape::Map(SCHEDULE), "{ every: Mon 10:00 }")
-        .with_doc("When the campaign runs automatically, once `campaign schedule add` has activated it. Needs \
-            `timezone`."),
+        .with_doc("When the campaign runs automatically, once `campaign schedule add` has activated the schedule. Needs `timezone`."),
     KeySpec::new("receipts", ValueShape::OneOf(&["auto", "webhook", "poll", "off"]), "auto")
         .with_doc("How delivery statuses arrive. `webhook` needs `hook` in the profile, `poll` asks the gateway, `auto` uses whichever is available.")
         .default("auto"),
@@ -147,10 +145,9 @@ static CONSENT_WORD: KeySpec = KeySpec::new("word", ValueShape::Line, "yes").wit
 /// The keys of the recipients' consent.
 pub(crate) static CONSENT: &[KeySpec] = &[
     KeySpec::new("column", ValueShape::Line, "Consent")
-        .with_doc("The header of the column with the answer. Without this key, every row of a `file` is a consent."),
+        .with_doc("The header of the column with the answer. Without this key, every row of a `file` counts as consent."),
     KeySpec::new("file", ValueShape::Line, "consents.csv").with_doc(
-        "A file with the consents, in any format that is supported for lists. Without it, the columns are \
-            those of the list.",
+        "A file with consent records, in any format supported for lists. Without this key, the columns are in the list itself.",
     ),
     KeySpec::new("phone", ValueShape::Line, "Phone")
         .with_doc("The header of the column in `file` that contains the numbers. Detected by default."),
@@ -160,7 +157,7 @@ pub(crate) static CONSENT: &[KeySpec] = &[
         .with_doc("The answers in `column` that mean consent. Case does not matter.")
         .default("[yes, true, 1, так, да]"),
     KeySpec::new("at", ValueShape::Line, "Consent date")
-        .with_doc("The header of the column with the date. Without a readable date, there is no consent."),
+        .with_doc("The header of the column with the date. Consent without a readable date does not count."),
     KeySpec::new("source", ValueShape::Line, "Consent source")
         .with_doc("The header of the column that says where the consent was given."),
     KeySpec::new("wording", ValueShape::Line, "Consent text")
@@ -286,8 +283,7 @@ pub(crate) static WINDOW: &[KeySpec] = &[
         .with_doc("Dates on which no messages are sent."),
     KeySpec::new("zone", ValueShape::Line, "recipient")
         .with_doc(
-            "The time zone of the hours: `campaign` for the campaign's `timezone`, `recipient` for the time \
-            zone that the number's country or area code shows, or the name of a column that contains time zones.",
+            "The time zone of the hours: `campaign` for the campaign's `timezone`, or `recipient` for the zone that the number's country or area code indicates. A column name selects the time zones in that column.",
         )
         .default("campaign"),
 ];
@@ -341,8 +337,7 @@ pub(super) static NOTIFY: &[KeySpec] = &[
     KeySpec::new("preset", ValueShape::OneOf(&["slack", "teams", "telegram", "json"]), "slack")
         .with_doc("The format that the receiving service expects. Defaults to `json`, unless `body` is set."),
     KeySpec::new("body", ValueShape::Template, "\"{{ text }}\"").with_doc(
-        "A template for the request body, instead of `preset`. It can use `text`, `occasion`, `campaign`, \
-         `run`, `counts` and others.",
+        "A template for the request body, instead of `preset`. It can use `text`, `occasion`, `campaign`, `run` and `counts`, among others.",
     ),
     KeySpec::new("local", ValueShape::Bool, "true")
         .with_doc("Allows a URL on this machine or its local network, and plain http.")
@@ -385,8 +380,7 @@ pub(super) static TEXT_FILE: &[KeySpec] = &[
     KeySpec::new("texts", ValueShape::Each(&CHOSEN_TEXT), "{ uk: { file: promo.uk.txt }, en: Hello }")
         .with_doc("The message text for each value of the column. Case and surrounding spaces do not matter."),
     KeySpec::new("else", ValueShape::Line, "uk").with_doc(
-        "The entry of `texts` to use if the column's value matches none of them. Without this key, such a \
-            row is invalid.",
+        "The entry in `texts` to use if the column's value matches no entry. Without this key, such a row is invalid.",
     ),
 ];
 
@@ -510,8 +504,7 @@ pub(crate) static PROFILE: &[KeySpec] = &[
         "[Number is in stop list]",
     )
     .with_doc(
-        "Errors that mean that a recipient opted out. A message that is rejected with one of them opts its \
-            recipient out.",
+        "Errors that mean that a recipient opted out. If a message is rejected with one of these errors, its recipient is opted out.",
     ),
     KeySpec::new("proxy", ValueShape::Line, "http://proxy.example:3128")
         .with_doc("The proxy for requests. Proxy settings in the environment are ignored."),
@@ -560,8 +553,9 @@ static POLICY: &[KeySpec] = &[
         .with_doc("The maximum number of messages that a phone number can get from all campaigns in a period."),
     KeySpec::new("window", ValueShape::Or { alone: &HOURS, keys: WINDOW }, "09:00-20:00")
         .with_doc("When messages can be sent. A campaign's own window can only narrow these hours."),
-    KeySpec::new("consent", ValueShape::OneOf(&["required"]), "required")
-        .with_doc("Sends marketing only to recipients with consent, as in a campaign with `consent: required`."),
+    KeySpec::new("consent", ValueShape::OneOf(&["required"]), "required").with_doc(
+        "Sends marketing messages only to recipients with consent, as in a campaign with `consent: required`.",
+    ),
     KeySpec::new("countries", COUNTRIES, "[UA, PL]")
         .with_doc("The countries that messages may reach, as ISO 3166 codes. A campaign can only narrow this list."),
     KeySpec::new("suppress", ValueShape::List { of: &SUPPRESS, least: 0, most: 100 }, "[stop.csv]")

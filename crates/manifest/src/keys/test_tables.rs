@@ -21,12 +21,11 @@ pub(super) static TEST: KeySpec = KeySpec::new(
 /// The keys of a test.
 pub(crate) static TEST_KEYS: &[KeySpec] = &[
     KeySpec::new("name", ValueShape::Line, "a gold customer gets the discount")
-        .with_doc("The name of the test in reports. Each test has its own name.")
+        .with_doc("The name of the test in reports. Each name must be unique.")
         .mark_required(),
     KeySpec::new("given", ValueShape::Texts, "{ first_name: Olena, plan: gold }")
         .with_doc(
-            "A made-up recipient: the cells of its row, by the names that templates use. Only used columns are \
-             needed. Without `phone`, the recipient has a mobile number of the campaign's region.",
+            "A made-up recipient: the cells of its row, by the names that templates use. Only the columns that are used are needed. Without `phone`, the recipient has a mobile number of the campaign's region.",
         )
         .mark_choice(),
     KeySpec::new("each", ValueShape::Integer { least: 1, most: 10_000 }, "50")
@@ -89,12 +88,12 @@ const MAX_COST: KeySpec = KeySpec::new("max_cost", ValueShape::Amount, "0.50")
 static PIECE: KeySpec = KeySpec::new("piece", ValueShape::Template, "\"-10%\"").with_doc("A part of a text.");
 
 const WHOLE_TEXT: KeySpec = KeySpec::new("text", ValueShape::Template, "\"Olena, -10% until Sunday\"")
-    .with_doc("The whole text. A line break at its end does not count.");
+    .with_doc("The whole text. A trailing line break is ignored.");
 const CONTAINS: KeySpec = KeySpec::new("contains", ValueShape::List { of: &PIECE, least: 1, most: 100 }, "[\"-10%\"]")
-    .with_doc("Parts that the text must contain.");
+    .with_doc("Strings that the text must contain.");
 const NOT_CONTAINS: KeySpec =
     KeySpec::new("not_contains", ValueShape::List { of: &PIECE, least: 1, most: 100 }, "[None, \"  \"]")
-        .with_doc("Parts that the text must not contain.");
+        .with_doc("Strings that the text must not contain.");
 const MATCHES: KeySpec = KeySpec::new("matches", ValueShape::Line, "'^[^{}]*$'")
     .with_doc("A regular expression that the text must match. `^` and `$` stand for its beginning and end.");
 

@@ -246,7 +246,9 @@ impl Resolver<'_> {
             let finding = Finding::new(&rules::FILE_NAME, format!("`{name}` is not a valid file name"));
             self.report.add(
                 span,
-                finding.help("remove the placeholder; a file name can contain only `{{ today }}`, the date"),
+                finding.help(
+                    "remove the placeholder; the only placeholder allowed in a file name is `{{ today }}`, the date",
+                ),
             );
         }
         dated

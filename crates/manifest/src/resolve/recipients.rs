@@ -326,7 +326,7 @@ impl Resolver<'_> {
         };
         let has_file = section.has_value("file");
         if !has_file && !section.has_value("column") {
-            let help = "name the column with the answers, as in `consent: { column: Consent }`, or a `file`";
+            let help = "name the column with the answers, as in `consent: { column: Consent }`, or name a `file`";
             refuse(&entry.key_span, "`consent` does not say where consent is recorded".to_owned(), help);
             return None;
         }
@@ -339,13 +339,13 @@ impl Resolver<'_> {
         }
         if let Some(entry) = section.entry("is").filter(|_| !section.has_value("column")) {
             let message = "`is` lists answers, but there is no `column` to find them in".to_owned();
-            refuse(&entry.key_span, message, "add `column`; without it, every row of the file is a consent");
+            refuse(&entry.key_span, message, "add `column`; without it, every row of the file counts as consent");
         }
         let valid_for = match section.typed_text("valid_for") {
             None => None,
             Some((text, span)) => match text.parse::<ConsentPeriod>() {
                 Ok(_) if !section.has_value("at") => {
-                    let message = "`valid_for` needs the dates of the consents".to_owned();
+                    let message = "`valid_for` needs the consent dates".to_owned();
                     refuse(span, message, "add `at` with the header of the date column");
                     None
                 }

@@ -203,7 +203,7 @@ rules! {
 rules! {
     TEMPLATES:
     error TEXT_SYNTAX = "text-syntax" {
-        cause: "A message is not a valid template. It cannot be filled in.",
+        cause: "A message is not a valid template. It cannot be rendered.",
         example: ["message: \"Hi {{ first_name }!\""],
         fix: "close every `{{ … }}` and `{% … %}`, and check names and quotes",
     }

@@ -143,7 +143,7 @@ pub fn check_campaign_notices(campaign: &Campaign) -> Option<Finding> {
     let way = &campaign.notify.as_ref()?.method;
     let wrong = way.templates().find_map(|text| fill_notice(text, &Notice::sample(), 1).err())?;
     let place = ["notify.body", "notify.command"].into_iter().find_map(|key| campaign.places.locate_key(key));
-    let finding = Finding::new(&NOTIFY_TEXT, format!("the `notify` template cannot be filled in: {wrong}"));
+    let finding = Finding::new(&NOTIFY_TEXT, format!("the `notify` template cannot be rendered: {wrong}"));
     Some(match place {
         Some(place) => finding.at(place),
         None => finding,
@@ -157,15 +157,14 @@ pub(super) fn check_profile_notices(_: &Campaign, profile: &Profile) -> Option<F
     let name = &profile.name;
     Some(Finding::new(
         &NOTIFY_TEXT,
-        format!("the `policy.notify` template in the profile `{name}` cannot be filled in: {wrong}"),
+        format!("the `policy.notify` template in the profile `{name}` cannot be rendered: {wrong}"),
     ))
 }
 
 pub(super) static WHATSAPP_ROUTE: Rule = Rule::note(
     "whatsapp-route",
     RuleText {
-        cause: "WhatsApp must be enabled for the account. Otherwise the gateway rejects all messages with `No route`, \
-                even if they have other channels.",
+        cause: "WhatsApp must be enabled for the account. Otherwise, the gateway rejects all messages with `No route`, even if they have other channels.",
         example: &["channels: [{ whatsapp: { signature: OlenaCo, message: Hi } }]"],
         fix: "ask your account manager whether WhatsApp is enabled, and try `run --limit 1` first",
     },

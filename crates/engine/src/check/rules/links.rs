@@ -93,7 +93,7 @@ pub(super) static INSECURE_LINK: Rule = Rule::warning(
     RuleText {
         cause: "A link does not start with `https://`. Phones warn about it, or do not show it as a link.",
         example: &["message: \"Sale: http://shop.example\""],
-        fix: "write the whole address with `https://`",
+        fix: "write the full address, including `https://`",
     },
 );
 
@@ -115,7 +115,7 @@ pub(super) fn check_insecure_links(text: &NamedTemplate) -> Vec<TextProblem> {
     spans.sort_by_key(|span| span.start);
     let problem = |span: std::ops::Range<usize>| {
         let message = format!("the link `{}` does not start with `https://`", &text.source[span.clone()]);
-        problem_at(text, span, &INSECURE_LINK, message, "write the link with `https://`, and check that it opens")
+        problem_at(text, span, &INSECURE_LINK, message, "start the link with `https://`, and check that it opens")
     };
     spans.into_iter().map(problem).collect()
 }
@@ -124,7 +124,7 @@ pub(super) fn check_insecure_links(text: &NamedTemplate) -> Vec<TextProblem> {
 pub(super) fn report_insecure_link(column: &str, rows: &str) -> Finding {
     let message = format!("the column `{column}` contains links that do not start with `https://` in {rows}");
     Finding::new(&INSECURE_LINK, message)
-        .help("write these links with `https://` in the list, and check that they open")
+        .help("in the list, start these links with `https://`, and check that they open")
 }
 
 /// Whether a cell is such a link.

@@ -16,10 +16,9 @@ use campaign_manifest::{Campaign, Profile};
 pub static NIGHT: Rule = Rule::warning(
     "night",
     RuleText {
-        cause: "Marketing would reach people at night. No window is set, and the messages arrive between 21:00 and 8:00 \
-                by the recipients' own clocks.",
+        cause: "Marketing messages would reach recipients at night. No window is set, and the messages arrive between 21:00 and 8:00 in the recipients' local time.",
         example: &["timezone: Europe/Kyiv", "schedule: { every: \"day 22:00\" }"],
-        fix: "set a window by the recipients' clocks: `window: { hours: 09:00-20:00, zone: recipient }`",
+        fix: "set a window in the recipients' local time: `window: { hours: 09:00-20:00, zone: recipient }`",
     },
 );
 
@@ -161,7 +160,7 @@ fn describe_night(night: &[NightRecipients]) -> String {
 pub(super) static SEVERAL_ZONES: Rule = Rule::note(
     "several-zones",
     RuleText {
-        cause: "A number does not show its time zone. Its window follows the campaign's clock.",
+        cause: "A number does not indicate its time zone. Its window uses the campaign's time zone.",
         example: &[
             "timezone: Europe/Kyiv",
             "delivery: { window: { hours: 09:00-20:00, zone: recipient } }",
@@ -191,7 +190,7 @@ pub fn check_several_zones(
         format_count(number, "recipient"),
         describe_countries(&counts)
     );
-    let help = "to use their own clock, add a column with time zones to the list and write `zone: COLUMN`";
+    let help = "to use their local time, add a column with time zones to the list and write `zone: COLUMN`";
     let place = campaign.places.locate_key("delivery.window.zone");
     Some(Finding::new(&SEVERAL_ZONES, message).help(help).at(place))
 }

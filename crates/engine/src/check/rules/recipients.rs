@@ -110,7 +110,7 @@ pub(in crate::check) fn check_duplicate_number(
 pub(super) static CONSENT_DATE: Rule = Rule::warning(
     "consent-date",
     RuleText {
-        cause: "The date of a consent is missing or unreadable. Without its date, a consent does not count.",
+        cause: "A consent date is missing or unreadable. Consent without a valid date does not count.",
         example: &[
             "consent: required",
             "recipients: { file: list.csv, consent: { column: agreed, at: agreed_at } }",

@@ -138,13 +138,11 @@ pub(super) static SCHEDULE_OVER: Rule = Rule::warning(
         cause: "The schedule has no future dates. This is fine for a campaign that has already been sent, but a mistake in a \
                 new one.",
         example: &["timezone: Europe/Kyiv", "schedule: { at: 2024-12-05 10:00 }"],
-        fix: "set a future date, and check it with `campaign schedule next`; `run --now` sends immediately, so first \
-              check in `campaign status` that the campaign has not been sent",
+        fix: "set a future date, and check it with `campaign schedule next`; `run --now` sends immediately, so first use `campaign status` to check that the campaign has not been sent",
     },
 );
 
-const SCHEDULE_OVER_HELP: &str = "set a future date, and check it with `campaign schedule next`; to send immediately, use `run \
-                    --now`, but first check in `campaign status` that the campaign has not been sent";
+const SCHEDULE_OVER_HELP: &str = "set a future date, and check it with `campaign schedule next`; to send immediately, use `run --now`, but first check with `campaign status` that the campaign has not been sent";
 
 /// A warning about a schedule without future dates.
 pub(in crate::check) fn schedule_over_finding(timed: &TimedCampaign<'_>) -> Finding {

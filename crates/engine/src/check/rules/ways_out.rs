@@ -10,8 +10,7 @@ use campaign_manifest::{Campaign, MessageArm, Profile};
 pub(super) static NO_WAY_OUT: Rule = Rule::warning(
     "no-way-out",
     RuleText {
-        cause: "Marketing does not tell recipients how to stop it. Many countries and operators require this, and \
-            recipients without a way out complain.",
+        cause: "Marketing messages do not tell recipients how to opt out. Many countries and operators require this, and recipients who cannot opt out complain.",
         example: &[
             "message: \"Sale: 20% off until Sunday\"",
             "gateways.yaml: production: { base_url: \"https://api.provider.ua\" }",
@@ -48,7 +47,7 @@ pub(super) fn check_way_out(campaign: &Campaign, profile: &Profile) -> Option<Fi
     }
     let arm = campaign.brief.list_arms().into_iter().find(|arm| !has_way_out(arm))?;
     let which = arm.name.map(|name| format!(" of the variant `{name}`")).unwrap_or_default();
-    let message = format!("the marketing messages{which} do not tell recipients how to stop them");
+    let message = format!("the marketing messages{which} do not tell recipients how to opt out");
     let key = arm.name.map(|name| format!("variants.{name}"));
     let place = key.iter().map(String::as_str).chain(["channels"]).find_map(|key| campaign.places.locate_key(key));
     Some(Finding::new(&NO_WAY_OUT, message).help(NO_WAY_OUT.text.fix).at(place))

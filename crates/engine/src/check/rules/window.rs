@@ -23,7 +23,7 @@ pub(super) static CLOSED_WINDOW: Rule = Rule::error(
             "delivery: { window: 20:00-22:00 }",
             "gateways.yaml: production: { policy: { window: 09:00-18:00 } }",
         ],
-        fix: "correct `delivery.window`; if you widen it, messages are also sent at other hours",
+        fix: "correct `delivery.window`; if you widen it, messages are also sent during other hours",
     },
 );
 
@@ -110,8 +110,7 @@ pub(super) static UNTIL_NEAR: Rule = Rule::warning(
     RuleText {
         cause: "Not all messages can be sent before `until`. The remaining messages are skipped.",
         example: &["timezone: Europe/Kyiv", "delivery: { until: 1h, per_day: 1 }"],
-        fix: "start earlier, or send to fewer recipients; a later `until` or a higher `rate` or `per_day` also helps, \
-              but then messages are sent later or faster",
+        fix: "start earlier, or send to fewer recipients; you can also set a later `until`, or raise `rate` or `per_day`, but messages are then sent later or faster",
     },
 );
 
