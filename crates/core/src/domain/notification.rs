@@ -48,3 +48,16 @@ impl FromStr for NotificationEvent {
         Self::ALL.into_iter().find(|event| event.name() == word).ok_or(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stored_name_of_an_event_is_its_name_in_campaign_files() {
+        for event in NotificationEvent::ALL {
+            assert_eq!(serde_json::to_value(event).unwrap(), event.name());
+            assert_eq!(event.name().parse(), Ok(event));
+        }
+    }
+}
