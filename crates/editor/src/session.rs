@@ -408,9 +408,9 @@ impl EditorSession {
 
     /// The beginning of a file that exists.
     fn locate_file(&self, path: &Path) -> Option<Location> {
-        let exists = CampaignPath::anywhere(path).is_present() || self.documents.contains_key(path);
+        let is_found = CampaignPath::anywhere(path).is_present() || self.documents.contains_key(path);
         let uri = self.documents.get(path).map(|document| document.uri.clone());
-        let uri = uri.or_else(|| Url::from_file_path(path).ok()).filter(|_| exists)?;
+        let uri = uri.or_else(|| Url::from_file_path(path).ok()).filter(|_| is_found)?;
         Some(Location::new(uri, lsp_types::Range::default()))
     }
 
