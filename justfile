@@ -87,6 +87,10 @@ dist:
 package *ARGS:
     deploy/package.sh {{ARGS}}
 
+# The same for systems from Debian 11 and Ubuntu 20.04 on; needs root and debootstrap
+package-portable *ARGS:
+    deploy/debian-11.sh {{ARGS}}
+
 # Install the Debian package in a chroot, and send, upgrade, remove and purge (needs root)
 test-package *ARGS:
     tests/packages/deb.sh {{ARGS}}

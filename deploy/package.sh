@@ -7,7 +7,7 @@
 # deploy/package.sh --out DIR          writes to another folder
 #
 # The program needs the glibc that the script prints, and the Debian package depends on it. It is never newer than the
-# glibc of this machine: to support older systems, build the packages on an older one.
+# glibc of this machine: for older systems, use deploy/debian-11.sh.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 target=${CARGO_TARGET_DIR:-$root/target}

@@ -354,6 +354,10 @@ fn read_message(input: &mut impl BufRead) -> io::Result<Option<Result<Message, S
     let length = length.filter(|length| *length <= MAX_MESSAGE).ok_or_else(|| invalid("no valid Content-Length"))?;
     let mut content = vec![0; length];
     input.read_exact(&mut content)?;
+    // serde would also read an array as a message.
+    if !content.trim_ascii_start().starts_with(b"{") {
+        return Ok(Some(Err("the message is not an object".to_owned())));
+    }
     // The position of the mistake is enough; the content can be personal.
     let at = |error: serde_json::Error| format!("line {}, column {}", error.line(), error.column());
     Ok(Some(serde_json::from_slice(&content).map_err(at)))

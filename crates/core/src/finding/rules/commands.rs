@@ -85,7 +85,7 @@ rules! {
         fix: "use an address on this machine, or start the sandbox with `campaign sandbox --any-hook`",
     }
     error FAULT_EFFECT = "fault-effect" {
-        cause: "A fault does not have exactly one effect, or has the wrong keys. Each effect has its own keys.",
+        cause: "A fault must have exactly one effect. Each effect has its own keys.",
         example: ["faults: [{ when: {}, delay: 1s, answer: dropped }]"],
         fix: "keep one effect, and only the keys that belong to it",
     }

@@ -31,7 +31,7 @@ rules! {
         fix: "under `recipients`, name the consent column, as in `consent: { column: Consent }`, or use `file` to name a consent file",
     }
     warning CONSENT_ROW = "consent-row" {
-        cause: "A row in the consent file has no valid number. The person is treated as not having consented.",
+        cause: "A consent record has no valid number. The person is treated as not having consented.",
         example: [
             "recipients: { file: list.csv, consent: { file: consents.csv } }",
             "consents.csv: phone",
