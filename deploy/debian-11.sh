@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the packages for Debian 11, Ubuntu 20.04 and all newer systems: the program needs only glibc 2.31. A program that
+# Builds the packages for Debian 11, Ubuntu 20.04 and all newer systems: the program needs only glibc 2.30. A program that
 # is built on a newer system needs a newer glibc. A static program with musl would need 1.7 times the CPU time per run.
 #
 # The program is built in a Debian 11 folder, target/debian-11, with the Rust of this machine. The first call creates the
@@ -15,6 +15,7 @@ fail() { printf 'debian-11.sh: %s\n' "$*" >&2; exit 1; }
 
 [ "$(id -u)" -eq 0 ] || fail "needs root: chroot and mounts are not allowed for other users"
 command -v debootstrap >/dev/null || fail "needs \`debootstrap\` (Debian: debootstrap)"
+command -v rustc >/dev/null || fail "cannot find \`rustc\`: with sudo, pass your paths: sudo -E env PATH=\"\$PATH\" $0"
 rust=$(cd "$root" && rustc --print sysroot)
 cargo_home=${CARGO_HOME:-$HOME/.cargo}
 (cd "$root" && cargo fetch --locked --quiet)
