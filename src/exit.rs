@@ -335,7 +335,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn graver_stop_decides_the_exit_code() {
+    fn more_severe_stop_determines_the_exit_code() {
         // A bug always has its own exit code.
         let kinds = StopKind::ALL.into_iter().filter(|kind| *kind != StopKind::Internal);
         let code = |kind: StopKind| exit_code_of_end(Some(kind), &StateCounts::default());

@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn difference_shows_changed_lines_and_three_around_them() {
+    fn diff_shows_changed_lines_with_three_lines_of_context() {
         let before = "1\n2\n3\n4\nmessage: Sale: today\n6\n7\n8\n9\n";
         let after = before.replace("Sale: today", "\"Sale: today\"");
         assert_eq!(
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn concealed_source_is_recognized() {
+    fn source_with_redacted_secrets_is_recognized() {
         assert!(is_source("key: ***\n", "key: abc\n"));
         assert!(!is_source("key: ***\n", "key: abcd\n") && !is_source("a: b\n", "a: c\n"));
     }

@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_sheet_of_a_workbook_is_not_named() {
+    fn single_sheet_of_a_workbook_is_not_named() {
         assert_eq!(describe_list_form("the sheet `Sheet1`"), None);
         assert_eq!(
             describe_list_form("the sheet `Sheet1`, the headers in row 3").as_deref(),

@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn stream_with_a_wrong_header_ends() {
+    fn invalid_header_ends_the_stream() {
         for header in [
             "no colon\r\n\r\n{}",
             "Content-Length: x\r\n\r\n{}",

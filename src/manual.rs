@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn page_of_the_program_lists_exit_codes_and_files() {
+    fn program_man_page_lists_exit_codes_and_files() {
         let pages = pages();
         let program = page(&pages, "campaign.1");
         for (code, _) in EXIT_STATUS {

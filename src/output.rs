@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn program_time_is_readable_and_other_text_is_kept() {
+    fn machine_timestamp_is_made_readable_and_other_text_is_kept() {
         let time = format_program_time("2026-11-26T17:02:31.123Z");
         assert!(time.len() == "2026-11-26 17:02:31".len() && !time.contains(['T', 'Z', '.']), "{time}");
         assert_eq!(format_program_time("soon"), "soon");

@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_answer_shows_its_timeout() {
+    fn notice_about_a_slow_response_shows_the_timeout() {
         let slow = DeliveryEvent::Slow { waited: Duration::from_secs(12), at_most: Duration::from_secs(30) };
         assert_eq!(describe_event(&slow), "waiting for a response: 12 s so far, at most 30 s");
     }

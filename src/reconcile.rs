@@ -194,7 +194,7 @@ mod tests {
     use campaign_engine::delivery::PollCounts;
 
     #[test]
-    fn poll_summary_separates_messages_that_were_not_asked_about() {
+    fn poll_summary_counts_messages_not_polled_separately() {
         let none = PollCounts::default();
         let describe = |polled| super::describe_polled(&polled);
         assert_eq!(describe(none), "every accepted message has a final status");

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn retry_lists_errors_only_if_some_are_lasting() {
+    fn retry_lists_errors_only_if_some_are_permanent() {
         assert!(describe_sample(&[(RowState::Rejected, "No route", 7)], &DEFAULT_STATES).is_empty());
         let lines =
             describe_sample(&[(RowState::Rejected, NUMBER, 2), (RowState::Rejected, "No route", 7)], &DEFAULT_STATES);
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn retry_suggests_no_command_that_includes_lasting_errors() {
+    fn retry_suggests_no_command_that_includes_permanent_errors() {
         for other in ["", "phone number"] {
             let last =
                 describe_sample(&[(RowState::Rejected, NUMBER, 1), (RowState::NotSent, other, 2)], &DEFAULT_STATES)

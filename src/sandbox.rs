@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn address_of_all_interfaces_is_explained() {
+    fn wildcard_address_is_explained() {
         assert_eq!(describe_address("127.0.0.1:8025".parse().unwrap()), "127.0.0.1:8025");
         assert!(describe_address("0.0.0.0:8025".parse().unwrap()).starts_with("0.0.0.0:8025 (all addresses"));
     }

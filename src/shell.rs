@@ -273,7 +273,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_argument_with_a_name_is_completed() {
+    fn every_argument_that_takes_a_name_has_completions() {
         assert_eq!(
             commands_with("runs"),
             ["stop", "status", "results", "report", "replies", "outcome", "reconcile", "resolve", "retry", "show"]

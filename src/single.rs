@@ -263,7 +263,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answer_members_align_and_lose_control_characters() {
+    fn answer_members_are_aligned_without_control_characters() {
         assert_eq!(format_answer_members(r#"{"price":0.50,"code":"0042"}"#), "  code   0042\n  price  0.50\n");
         let hostile = format_answer_members(r#"{"code":"\u001b[2J","\u0007":1}"#);
         assert_eq!(hostile.find(|c: char| c.is_control() && c != '\n'), None);

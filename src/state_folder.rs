@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn own_folder_is_used_without_a_system_ledger() {
+    fn user_folder_is_used_without_a_system_ledger() {
         let folder = tempfile::tempdir().unwrap();
         let missing = folder.path().join("campaign");
         assert_eq!(StateFolder::choose(None, &missing, Some(own())), Some(StateFolder::Own(own())));
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn system_ledger_is_used_by_those_who_can_change_it() {
+    fn system_ledger_is_used_only_with_write_access() {
         let system = tempfile::tempdir().unwrap();
         let usable = StateFolder::System { system: system.path().to_owned(), own: None };
         assert_eq!(StateFolder::choose(None, system.path(), None), Some(usable));

@@ -507,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn reading_takes_at_most_a_twentieth_of_the_time() {
+    fn watch_spends_at_most_a_twentieth_of_its_time_reading() {
         for (took, rested) in [(0, 1_000), (40, 1_000), (60, 1_200), (30_000, 600_000)] {
             assert_eq!(pause_after(Duration::from_millis(took)), Duration::from_millis(rested));
         }

@@ -568,7 +568,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn wrapping_loses_no_word_and_keeps_the_width(
+        fn wrapping_keeps_every_word_and_respects_the_width(
             words in prop::collection::vec("[a-zйї·]{1,12}", 1..30),
             indent in 0_usize..4,
             columns in 20_usize..140,

@@ -46,7 +46,7 @@ fn demo_sends_each_message_once_despite_a_kill() {
 }
 
 #[test]
-fn demo_leaves_the_ledger_of_the_person_alone() {
+fn demo_does_not_touch_the_ledger_of_the_user() {
     let _files = in_files();
     let folder = Folder::new(false);
     Process::start(demo_command(&folder, &["--fast", "-q"])).finish().exits(0);
@@ -102,7 +102,7 @@ fn second_demo_overwrites_nothing() {
 }
 
 #[test]
-fn interrupted_demo_says_what_is_left() {
+fn interrupted_demo_says_what_remains() {
     let _files = in_files();
     let folder = Folder::new(false);
     let mut terminal = Terminal::start_on(80, demo_command(&folder, &[]));

@@ -138,7 +138,7 @@ fn commands(block: &str) -> impl Iterator<Item = &str> {
 }
 
 #[test]
-fn pages_are_reached_from_the_index_and_the_readme() {
+fn every_page_is_linked_from_the_index_or_the_readme() {
     let index = Page::read("docs/README.md");
     for file in files(&repository().join("docs")) {
         let name = file.file_name().expect("a name").to_string_lossy().into_owned();
@@ -148,7 +148,7 @@ fn pages_are_reached_from_the_index_and_the_readme() {
 }
 
 #[test]
-fn links_lead_to_files_and_headings_that_exist() {
+fn links_point_to_existing_files_and_headings() {
     let link = regex::Regex::new(r"\]\(([^)\s]+)\)").expect("a pattern");
     let mut dead = Vec::new();
     let mut pages = Page::all();
@@ -176,7 +176,7 @@ fn links_lead_to_files_and_headings_that_exist() {
 }
 
 #[test]
-fn pages_keep_their_form() {
+fn pages_follow_the_format_rules() {
     let breaks = regex::Regex::new(r"[.:!?]\s+|\n\s*(?:[-*]|\d+\.) ").expect("a pattern");
     let mut faults = String::new();
     for page in Page::all() {
@@ -264,7 +264,7 @@ fn commands_in_documents_work_and_print_what_is_shown() {
 }
 
 #[test]
-fn campaigns_in_pages_pass_the_check_with_every_profile() {
+fn campaigns_in_pages_pass_check_with_every_profile() {
     let pages = Page::all();
     let shown = |key: &'static str| {
         let blocks = pages.iter().flat_map(|page| page.blocks().map(move |block| (page, block)));
@@ -297,7 +297,7 @@ fn campaigns_in_pages_pass_the_check_with_every_profile() {
 }
 
 #[test]
-fn table_of_channels_names_every_key_of_a_channel() {
+fn channel_table_lists_every_key_of_a_channel() {
     let schema = object(&fine(&empty(), &["schema"]));
     let channels = schema["properties"]["channels"]["items"]["anyOf"][0]["properties"].as_object().expect("channels");
     let document = Page::read("docs/channels.md").text;
@@ -340,7 +340,7 @@ fn reference(folder: &Folder, command: &[&str], markdown: &mut String) {
 }
 
 #[test]
-fn command_reference_is_the_help_of_every_command() {
+fn command_reference_matches_the_help_of_every_command() {
     let mut markdown = "# Command reference\n\nThe help of every command, generated from the program.\n\n".to_owned();
     reference(&empty(), &[], &mut markdown);
     let path = repository().join(COMMANDS);
@@ -353,7 +353,7 @@ fn command_reference_is_the_help_of_every_command() {
 }
 
 #[test]
-fn editor_schemas_are_those_of_the_program() {
+fn editor_schemas_match_the_program() {
     for format in ["campaign", "gateways"] {
         let schema = fine(&empty(), &["schema", format]);
         let path = repository().join(format!(".vscode/{format}.schema.json"));
@@ -407,7 +407,7 @@ fn sources(folder: &Path, found: &mut Vec<std::path::PathBuf>) {
 }
 
 #[test]
-fn security_page_lists_everything_that_connects() {
+fn security_page_lists_every_outgoing_connection() {
     let security = Page::read("docs/security.md").text;
     assert!(security.contains("`campaign` has no telemetry, update checks or crash reporting."));
     let root = repository();

@@ -101,7 +101,7 @@ fn doctor_creates_no_state_folder_and_no_ledger() {
 }
 
 #[test]
-fn fault_of_the_state_folder_or_disk_is_storage() {
+fn state_folder_or_disk_fault_exits_with_the_storage_code() {
     let folder = Folder::new(true);
     folder.write("a-file", "");
     expect_fault(&run_doctor(&folder, &["--state-dir", "a-file"]), "state-folder", "failed", 74);
@@ -113,7 +113,7 @@ fn fault_of_the_state_folder_or_disk_is_storage() {
 }
 
 #[test]
-fn fault_of_the_ledger_is_storage_and_nothing_is_repaired() {
+fn ledger_fault_exits_with_the_storage_code_without_repairs() {
     let _files = in_files();
     let sandbox = SandboxProcess::start();
     let damage = |sale: &Folder| {
@@ -150,7 +150,7 @@ fn fault_of_the_ledger_is_storage_and_nothing_is_repaired() {
 }
 
 #[test]
-fn ledger_of_an_earlier_version_is_reported_and_not_upgraded() {
+fn ledger_from_an_earlier_version_is_reported_and_not_upgraded() {
     let _files = in_files();
     let sandbox = SandboxProcess::start();
     let sale = sent_campaign(&sandbox);
@@ -162,7 +162,7 @@ fn ledger_of_an_earlier_version_is_reported_and_not_upgraded() {
 }
 
 #[test]
-fn wrong_clock_is_found_by_the_gateways_time() {
+fn wrong_clock_is_detected_by_comparison_with_the_gateway() {
     let _files = in_files();
     let (sandbox, clock) = (SandboxProcess::start(), Clock::new());
     let sale = sent_campaign(&sandbox);
@@ -187,7 +187,7 @@ fn unknown_time_zone_is_a_warning() {
 }
 
 #[test]
-fn fault_of_a_gateway_has_the_code_of_its_kind() {
+fn gateway_fault_has_the_exit_code_of_its_kind() {
     let _files = in_files();
     let refusing = Gateway::always(Answer::with(|_| denied()));
     let accepting = Gateway::accepting();

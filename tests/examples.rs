@@ -170,7 +170,7 @@ fn suggested_commands_lead_from_init_to_results() {
 }
 
 #[test]
-fn init_overwrites_nothing_and_then_writes_nothing() {
+fn init_refuses_to_overwrite_files_and_writes_nothing() {
     for existing in ["demo.yaml", "demo.csv", "templates/demo.sms.txt"] {
         let folder = empty();
         fs::create_dir(folder.path("templates")).expect("a folder");
@@ -184,7 +184,7 @@ fn init_overwrites_nothing_and_then_writes_nothing() {
 }
 
 #[test]
-fn init_writes_a_campaign_for_a_list_that_is_there() {
+fn init_writes_a_campaign_for_an_existing_list() {
     let folder = empty();
     fs::create_dir(folder.path("lists")).expect("a folder");
     let list = "\u{feff}№;Ім'я;Мобільний;plan\n1;Олена;050 000 00 01;gold\n2;;067 000 00 02;\n";
@@ -201,7 +201,7 @@ fn init_writes_a_campaign_for_a_list_that_is_there() {
 }
 
 #[test]
-fn init_takes_only_names_that_a_campaign_can_have() {
+fn init_accepts_only_valid_campaign_names() {
     let folder = empty();
     for name in ["Demo", "../demo", "a b", "", "зима", &"x".repeat(65)] {
         campaign(&folder, &["init", name]).exits(2);

@@ -26,7 +26,7 @@ fn list_inputs(folder: &str, target: &str) -> Vec<PathBuf> {
 }
 
 #[test]
-fn properties_of_readers_hold_for_all_known_inputs() {
+fn reader_properties_hold_for_all_known_inputs() {
     let mut broken = Vec::new();
     for target in &TARGETS {
         let inputs = [list_inputs("corpus", target.name), list_inputs("crashes", target.name)].concat();
@@ -42,7 +42,7 @@ fn properties_of_readers_hold_for_all_known_inputs() {
 }
 
 #[test]
-fn every_corpus_has_a_target_and_all_are_small() {
+fn every_corpus_has_a_target_and_total_size_is_limited() {
     let names: BTreeSet<String> = TARGETS.iter().map(|target| target.name.to_owned()).collect();
     let folders = fs::read_dir(fuzz_folder().join("corpus")).expect("corpora");
     let folders: BTreeSet<String> =

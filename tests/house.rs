@@ -192,7 +192,7 @@ fn modules_use_only_lower_layers_of_their_crate() {
 }
 
 #[test]
-fn layers_are_found_in_every_form_of_a_path() {
+fn layer_uses_are_found_in_every_path_syntax() {
     let text = "use crate::domain::{Phone, Row};\nuse crate::{gateway::{Reply, self}, ledger, report::Summary};\n\
                 fn f(x: crate::message::Text) {} // crate::sandbox\npub(in crate::cli) fn g() {}\n";
     let expected = ["cli", "domain", "gateway", "ledger", "message", "report"];
@@ -234,7 +234,7 @@ fn only_the_command_line_uses_arguments_and_terminals() {
 }
 
 #[test]
-fn only_the_file_adapter_of_copies_knows_their_paths() {
+fn only_the_file_adapter_knows_the_paths_of_frozen_copies() {
     let mut named = BTreeSet::new();
     for file in source_files().into_iter().filter(|file| !is_test(file)) {
         let text = fs::read_to_string(&file).expect("a file");
@@ -376,7 +376,7 @@ fn new_channel_touches_the_files_that_contributing_lists() {
 const CHANNEL_FILE: &str = "core/domain/channel/NAME.rs";
 
 #[test]
-fn new_rule_is_a_static_and_a_line_in_the_list() {
+fn new_rule_needs_only_a_static_and_a_list_entry() {
     let folder = source_of("engine").join("check/rules");
     let list = fs::read_to_string(folder.join("mod.rs")).expect("the list");
     let mut rules = 0;
@@ -413,7 +413,7 @@ fn new_rule_is_a_static_and_a_line_in_the_list() {
 }
 
 #[test]
-fn every_operation_has_a_pair_of_request_and_answer() {
+fn every_operation_has_a_contract_request_and_response() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/contract");
     let pairs = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
     let pairs: Vec<String> = pairs.map(|pair| fs::read_to_string(pair).expect("a pair").replace(' ', "")).collect();

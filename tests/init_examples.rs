@@ -111,7 +111,7 @@ fn init_examples_use_only_example_numbers_and_domains() {
 }
 
 #[test]
-fn init_example_overwrites_nothing_and_then_writes_nothing() {
+fn init_example_refuses_to_overwrite_files_and_writes_nothing() {
     for example in list_examples() {
         let (_, paths) = with_example(&example);
         for existing in paths.iter().filter(|path| *path != "campaign.schema.json") {
@@ -141,7 +141,7 @@ fn help_of_init_lists_every_example() {
 }
 
 #[test]
-fn unknown_init_example_is_refused_with_the_known_ones() {
+fn unknown_init_example_is_refused_and_known_ones_are_listed() {
     let folder = empty();
     let output = campaign(&folder, &["init", "spring", "--example", "birthdays"]).exits(2);
     for example in list_examples() {
@@ -152,7 +152,7 @@ fn unknown_init_example_is_refused_with_the_known_ones() {
 }
 
 #[test]
-fn init_example_is_refused_with_a_list() {
+fn init_example_cannot_be_combined_with_a_list() {
     let folder = empty();
     folder.write("clients.csv", "phone\n+380500000001\n");
     for list in [&["--from", "clients.csv"][..], &["--sheet", "Clients"], &["--header-row", "2"]] {
@@ -163,7 +163,7 @@ fn init_example_is_refused_with_a_list() {
 }
 
 #[test]
-fn invalid_name_keeps_the_example_in_the_suggestion() {
+fn suggestion_for_an_invalid_name_keeps_the_example() {
     let output = campaign(&empty(), &["init", "Spring Sale", "--example", "sale"]).exits(2);
     assert!(output.stderr.contains("campaign init spring-sale --example sale"), "{}", output.told());
 }

@@ -20,7 +20,7 @@ fn purchase_line(row: usize, hours: i64, total: &str) -> String {
 }
 
 #[test]
-fn purchases_count_exactly_for_their_buyers_and_period() {
+fn purchases_count_only_for_recipients_within_the_period() {
     let (_gateway, folder) = send_to_600();
     let rows = [
         purchase_line(2, 1, "1 234,50"),
@@ -52,7 +52,7 @@ fn purchases_count_exactly_for_their_buyers_and_period() {
 }
 
 #[test]
-fn empty_file_is_refused_with_advice() {
+fn unusable_purchase_file_is_refused_with_advice() {
     let (_gateway, folder) = send_to_600();
     folder.write("bought.csv", "Date,Phone\n2026-12-01,+380501000002\n");
     folder.write("cities.csv", "Date,City\n2026-12-01,Kyiv\n");

@@ -146,7 +146,7 @@ fn rehearse(draft: Draft, scenario: &str) -> Vec<(String, String, Option<i64>)> 
 }
 
 #[test]
-fn rehearsal_ends_with_delivery_statuses_whatever_webhooks_do() {
+fn rehearsal_gets_final_statuses_even_with_faulty_webhooks() {
     for channels in [VIBER_THEN_SMS, PIPELINE] {
         let drafts = || [campaign(), campaign().asynchronous()].map(|draft| draft.to(300).channels(channels));
         for (plain, bad) in drafts().into_iter().zip(drafts()) {
@@ -197,7 +197,7 @@ fn real_time_rehearsal_waits_for_delivery_statuses() {
 }
 
 #[test]
-fn refused_connection_of_the_built_in_sandbox_names_it() {
+fn connection_refused_by_the_built_in_sandbox_names_it() {
     let folder = campaign().to(3).write();
     folder.write("scenario.yaml", "faults:\n  - { when: { envelope: 2 }, connection: refused, lasts: 1s }\n");
     let output = folder.run(&["--scenario", "scenario.yaml", "--progress", "lines"]).exits(0).stderr;

@@ -42,7 +42,7 @@ fn run_keeps_its_recipients_and_reports_a_changed_condition() {
 }
 
 #[test]
-fn plan_of_other_recipients_has_another_digest() {
+fn plan_for_different_recipients_has_a_different_digest() {
     let gateway = Gateway::accepting();
     let digest = |condition: &str| {
         let sale = client_draft().recipients(condition).through(&gateway).write();
@@ -52,7 +52,7 @@ fn plan_of_other_recipients_has_another_digest() {
 }
 
 #[test]
-fn condition_that_matches_all_or_none_is_refused_at_its_place() {
+fn condition_matching_all_or_none_is_refused_with_its_location() {
     let gateway = Gateway::accepting();
     let cases = [
         ("where: plan", "condition", "sale.yaml:5:10", "compare it with a value from the list"),
@@ -119,7 +119,7 @@ fn missing_value_without_an_alternative_makes_its_row_invalid() {
 }
 
 #[test]
-fn mistake_in_a_selected_text_is_reported_at_its_place() {
+fn mistake_in_a_selected_text_is_reported_with_its_location() {
     let gateway = Gateway::accepting();
     let cases = [
         ("{ by: lang, texts: { uk: \"{{ nme }}\", en: Hello } }", "unknown-variable", "sale.yaml:6:70"),
@@ -168,7 +168,7 @@ fn recipient_of_an_earlier_message_is_skipped() {
 }
 
 #[test]
-fn state_explains_why_a_recipient_is_skipped() {
+fn recipients_can_be_skipped_by_their_state_in_an_earlier_run() {
     let gateway = gateway_rejecting_the_second();
     let sale = campaign_after_teaser(&gateway, "{ run: teaser@1, state: rejected }");
     sale.replace("teaser.yaml", "delivery:", "delivery:\n  batch: 1\n  in_flight: 1");
@@ -178,7 +178,7 @@ fn state_explains_why_a_recipient_is_skipped() {
 }
 
 #[test]
-fn earlier_run_with_an_unknown_end_refuses_the_start() {
+fn run_is_refused_if_the_earlier_run_is_missing_or_unfinished() {
     let gateway = Gateway::accepting();
     let sale = campaign_after_teaser(&gateway, "{ run: taeser }");
     for expected in ["sale.yaml:", "there is no run `taeser` in this ledger"] {
@@ -195,7 +195,7 @@ fn earlier_run_with_an_unknown_end_refuses_the_start() {
 }
 
 #[test]
-fn runs_of_the_latest_edition_count_and_earlier_ones_do_not() {
+fn only_runs_of_the_latest_edition_are_considered() {
     let gateway = Gateway::accepting();
     let sale = campaign_after_teaser(&gateway, "{ run: teaser }");
     let edition = |name: &str, rows: &str| {
@@ -215,7 +215,7 @@ fn runs_of_the_latest_edition_count_and_earlier_ones_do_not() {
 }
 
 #[test]
-fn holdout_is_part_of_a_runs_identity() {
+fn exclusion_is_part_of_a_runs_identity() {
     let gateway = Gateway::accepting();
     let sale = campaign_after_teaser(&gateway, "{ run: teaser }");
     sale.campaign(&["run", "teaser.yaml", "--no-wait", "--rows", "2"]).exits(0);

@@ -34,7 +34,7 @@ fn message_uses_the_table_entry_of_its_row() {
 }
 
 #[test]
-fn row_without_a_table_entry_is_skipped_without_a_default() {
+fn row_without_a_table_entry_or_default_is_invalid() {
     let gateway = Gateway::accepting();
     let sale = campaign_with_stores(shopper_draft(&["Lviv", "Odesa"], "Come to {{ stores[city].address }}"), &gateway);
     let reason = "`stores[city]` has no value because the table has no row for this key";

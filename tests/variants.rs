@@ -33,7 +33,7 @@ fn count_group(groups: &BTreeMap<String, String>, group: &str) -> usize {
 }
 
 #[test]
-fn recipient_gets_the_variant_of_the_number_on_every_surface() {
+fn number_determines_the_variant_on_every_surface() {
     let gateway = Gateway::accepting();
     let sale = draft_with_variants().through(&gateway).write();
     let output = sale.campaign(&["check", "sale.yaml", "--json"]).exits(0).json();
@@ -82,7 +82,7 @@ fn new_recipients_move_nobody_to_another_variant() {
 }
 
 #[test]
-fn variants_can_use_other_channels_in_separate_envelopes() {
+fn variants_with_different_channels_use_separate_envelopes() {
     let gateway = Gateway::accepting();
     let viber = "[ viber: { signature: OlenaCo, message: Hello }, sms: { signature: OlenaCo, message: Hello } ]";
     let viber = viber.replace("[ viber", "[ { viber").replace("}, sms", "} }, { sms").replace("} ]", "} } ]");
@@ -103,7 +103,7 @@ fn variants_can_use_other_channels_in_separate_envelopes() {
 }
 
 #[test]
-fn holdout_group_is_the_same_in_each_of_its_campaigns() {
+fn shared_holdout_group_is_the_same_in_every_campaign() {
     let find_held_out = |name: &str| {
         let sale = draft_with_variants().top("results: results/sale.csv").write();
         sale.replace("sale.yaml", "holdout: 10%", "holdout: { share: 10%, group: year }");
@@ -144,7 +144,7 @@ fn outcome_compares_each_variant_with_the_holdout_group() {
 }
 
 #[test]
-fn invalid_shares_and_names_are_refused_at_their_place() {
+fn invalid_shares_and_names_are_refused_with_their_location() {
     let gateway = Gateway::accepting();
     let cases = [
         ("variants: { a: { share: 50% }, b: { share: 40% } }", "add up to 90%, not 100%"),

@@ -30,7 +30,7 @@ fn cell<'s>(sheet: &'s [Vec<Data>], row: usize, header: &str) -> &'s Data {
 }
 
 #[test]
-fn workbook_of_results_keeps_column_types() {
+fn results_workbook_keeps_column_types() {
     let gateway = Gateway::accepting();
     let sale = campaign_with_types(&gateway);
     sale.run(&[]).exits(0).says("results/sale.xlsx");
@@ -90,7 +90,7 @@ fn results_for_excel_are_a_workbook_with_a_summary() {
 }
 
 #[test]
-fn ending_of_the_file_decides_the_form_of_results() {
+fn file_extension_determines_the_results_format() {
     let gateway = Gateway::accepting();
     let sale = campaign().recipients("region: UA").through(&gateway).write();
     sale.run(&[]).exits(0);
@@ -107,7 +107,7 @@ fn ending_of_the_file_decides_the_form_of_results() {
 }
 
 #[test]
-fn results_for_excel_have_the_separator_of_a_workbook_list() {
+fn excel_results_for_a_workbook_list_use_a_regional_separator() {
     for (region, header) in [("UA", "\u{feff}row;id;"), ("GB", "\u{feff}row,id,")] {
         let gateway = Gateway::accepting();
         let sale = campaign().recipients(&format!("region: {region}")).through(&gateway).write();
@@ -126,7 +126,7 @@ fn results_for_excel_have_the_separator_of_a_workbook_list() {
 }
 
 #[test]
-fn any_run_is_written_as_a_workbook_that_replaces_only_results() {
+fn workbook_export_of_any_run_replaces_only_results_files() {
     let gateway = Gateway::accepting();
     let sale = campaign_with_types(&gateway);
     sale.run(&[]).exits(0);
@@ -148,7 +148,7 @@ fn any_run_is_written_as_a_workbook_that_replaces_only_results() {
 
 #[cfg(unix)]
 #[test]
-fn workbook_without_disk_space_leaves_nothing_behind() {
+fn full_disk_leaves_no_partial_workbook_behind() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(3_000).through(&gateway).write();
     sale.run(&[]).exits(0);
@@ -171,7 +171,7 @@ fn forgotten_recipient_is_removed_from_a_workbook() {
 }
 
 #[test]
-fn workbook_shows_messages_that_a_ledger_lost() {
+fn results_workbook_reveals_messages_missing_from_the_ledger() {
     let _files = in_files();
     let gateway = Gateway::accepting();
     let sale = campaign_with_types(&gateway);

@@ -342,7 +342,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn version_has_the_commit_if_the_build_knows_it() {
+    fn version_includes_the_commit_if_known_at_build_time() {
         let plain = env!("CARGO_PKG_VERSION");
         assert_eq!(format_version(None, None), plain);
         assert_eq!(format_version(Some(""), Some(" ")), plain);

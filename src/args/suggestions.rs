@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn guess_suggests_an_existing_command() {
+    fn guessed_command_suggests_an_existing_one() {
         for (typed, meant) in [
             ("send", "campaign run"),
             ("start", "campaign run"),

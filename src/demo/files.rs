@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn folder_with_files_is_refused_and_kept() {
+    fn folder_with_files_is_refused_and_left_unchanged() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("autumn-sale.yaml"), "mine").unwrap();
         assert!(DemoFolder::create(Some(folder.path())).is_err());
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn every_recipient_has_an_own_number() {
+    fn every_recipient_has_a_unique_number() {
         let list = list_text();
         let numbers: BTreeSet<&str> = list.lines().skip(1).filter_map(|line| line.split(',').next()).collect();
         assert_eq!(numbers.len() as u64, RECIPIENTS);

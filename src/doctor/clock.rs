@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn clock_before_a_recorded_run_is_wrong() {
+    fn clock_earlier_than_a_recorded_run_is_wrong() {
         let run = |minutes: i64| LatestRun {
             name: "sale@3".to_owned(),
             began_at: now() + SignedDuration::from_mins(minutes),
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn clock_that_jumps_or_shows_the_past_is_reported() {
+    fn clock_that_jumps_or_is_in_the_past_is_reported() {
         let jumped = judge_clock(now(), SignedDuration::from_secs(-7), &[gateway("a", 0)], None);
         assert_eq!((jumped.status, jumped.message.contains("7.0 s")), (CheckStatus::Warning, true), "{jumped:?}");
         let past = judge_clock(Timestamp::UNIX_EPOCH, SignedDuration::ZERO, &[], None);

@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn little_free_space_is_reported_before_runs_stop() {
+    fn low_disk_space_is_reported_before_runs_stop() {
         let status = |free| judge_space(free, "help").status;
         assert_eq!(status(5 << 30), CheckStatus::Ok);
         assert_eq!(status(LITTLE_SPACE - 1), CheckStatus::Warning);

@@ -331,7 +331,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gateway_time_is_shown_on_the_local_clock() {
+    fn gateway_time_is_shown_in_local_time() {
         let shown = format_time(Some("2026-11-21T10:00:00+02:00"));
         assert!(shown.starts_with("2026-11-2") && shown.len() == "2026-11-21 10:00:00".len(), "{shown}");
         for text in ["soon", "2026-11-21", ""] {

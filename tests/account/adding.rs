@@ -95,7 +95,7 @@ fn untested_profile_is_written_only_on_request() {
 }
 
 #[test]
-fn wrong_answer_is_reported_before_anything_is_asked_or_written() {
+fn invalid_input_is_reported_before_any_request_or_write() {
     let https = "https://gateway.invalid";
     for (arguments, words) in [
         (&["Main", "--base-url", https][..], "`Main` is not a valid profile name"),
@@ -135,7 +135,7 @@ fn key_is_asked_for_and_not_shown() {
 }
 
 #[test]
-fn new_gateway_is_written_into_the_only_campaign_if_wanted() {
+fn new_gateway_is_added_to_the_only_campaign_if_confirmed() {
     let sandbox = SandboxProcess::start();
     for (answer, names_gateway) in [("yes", true), ("", false)] {
         let _case = telling(format!("case: {answer:?}"));
@@ -161,7 +161,7 @@ fn new_gateway_is_written_into_the_only_campaign_if_wanted() {
 
 /// Runs only the suggested commands, with `--yes` and the key, from a spreadsheet export to the first live message.
 #[test]
-fn commands_lead_from_a_list_to_the_first_live_message() {
+fn suggested_commands_lead_from_a_list_to_a_live_message() {
     let (sandbox, folder) = (SandboxProcess::start(), Folder::new(true));
     let list = "\u{feff}sep=;\r\nТелефон;Ім'я\r\n+380501000002;Олена\r\n0501000003;Іван\r\n";
     folder.write("Клієнти.csv", list);

@@ -69,7 +69,7 @@ fn statuses_are_asked_for_by_either_identifier_in_one_request() {
 type Failure = (&'static str, fn() -> Answer, i32, &'static str);
 
 #[test]
-fn each_failure_has_its_code_says_why_and_shows_no_key() {
+fn each_failure_has_an_exit_code_and_reason_but_shows_no_key() {
     let page = |status| Answer::status_with(status, &["Retry-After: 120"]);
     let cases: [Failure; 7] = [
         ("the key", || Answer::refused("Access denied"), 7, "the profile `local` reads the key from"),
@@ -97,7 +97,7 @@ fn each_failure_has_its_code_says_why_and_shows_no_key() {
 }
 
 #[test]
-fn unreachable_gateway_exits_5_and_asks_nothing() {
+fn failed_gateway_connection_exits_5_without_any_request() {
     let house = Folder::new(true);
     house.write("gateways.yaml", &profile("local", &nobody(), ""));
     house
@@ -109,7 +109,7 @@ fn unreachable_gateway_exits_5_and_asks_nothing() {
 }
 
 #[test]
-fn gateway_is_the_named_or_the_only_one() {
+fn gateway_can_be_named_or_defaults_to_the_only_profile() {
     let gateway = account_gateway(|_| json!({ "amount": 5, "currency": "UAH" }));
     let house = folder(&gateway);
     house.campaign(&["gateway", "balance"]).exits(0).says("local: 5.00 UAH");
@@ -134,7 +134,7 @@ fn changed_host_is_refused_before_it_gets_the_key() {
 }
 
 #[test]
-fn separate_sandbox_has_an_account_and_knows_its_messages() {
+fn standalone_sandbox_has_an_account_and_finds_its_messages() {
     let sandbox = SandboxProcess::start();
     let sale = campaign().to(1).through(&sandbox).write();
     sale.campaign(&["check", "sale.yaml", "--online"]).exits(0);
@@ -155,7 +155,7 @@ fn separate_sandbox_has_an_account_and_knows_its_messages() {
 }
 
 #[test]
-fn statuses_that_came_are_kept_when_a_later_request_fails() {
+fn received_statuses_are_kept_when_a_later_request_fails() {
     let gateway =
         Gateway::accepting().with_status_answer(Answer::with(|request| match request.operations()[0]["id"].as_u64() {
             Some(7) => {

@@ -46,7 +46,7 @@ fn online_check_asks_once_and_reports_obstacles() {
 }
 
 #[test]
-fn check_without_online_asks_nobody() {
+fn check_without_online_sends_no_requests() {
     let gateway = account_gateway(poor_account);
     let sale = sale(&gateway, "olenaco", "");
     sale.campaign(&["check", "sale.yaml"]).exits(0);
@@ -54,7 +54,7 @@ fn check_without_online_asks_nobody() {
 }
 
 #[test]
-fn vague_answer_refuses_nothing_and_a_refused_key_does() {
+fn refused_key_fails_the_online_check_but_vague_answer_does_not() {
     for (answer, code, rule) in [
         (Answer::CloseRead, 0, "online-unknown"),
         (Answer::status(200), 0, "online-unknown"),
@@ -78,7 +78,7 @@ fn online_check_of_sandbox_campaign_needs_a_gateway() {
 }
 
 #[test]
-fn live_run_asks_first_and_sends_nothing_without_an_answer() {
+fn live_run_checks_the_gateway_first_and_needs_an_answer() {
     let sale = live();
     for _ in ["it begins", "it goes on"] {
         sale.run(&["--yes"]).exits(5).says("online-unknown").says("campaign gateway balance");
@@ -90,7 +90,7 @@ fn live_run_asks_first_and_sends_nothing_without_an_answer() {
 }
 
 #[test]
-fn run_on_loopback_asks_no_confirmation() {
+fn run_on_loopback_needs_no_confirmation() {
     let gateway = Gateway::accepting();
     let sale = sale(&gateway, "Stranger", "{ sms: 1000000 }");
     sale.run(&[]).exits(0);

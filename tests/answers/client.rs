@@ -82,7 +82,7 @@ fn request_is_plain_http_1_1() {
 }
 
 #[test]
-fn answer_can_have_8_mib_and_no_byte_more() {
+fn answer_of_up_to_8_mib_is_accepted() {
     for (over, code, expected) in [(0, 0, "a"), (1, 5, "d")] {
         let padded = act(move |wire| {
             let mut body = body(&wire.read()?);

@@ -25,7 +25,7 @@ fn three_doubtful_envelopes_in_a_row_stop_the_run() {
 }
 
 #[test]
-fn allowed_number_of_doubtful_envelopes_is_the_campaigns() {
+fn campaign_sets_the_limit_of_doubtful_envelopes() {
     let gateway = Gateway::answering([Answer::CloseRead]);
     let sale = in_envelopes_of_four().delivery("stop_after: { doubtful_envelopes: 1 }").through(&gateway).write();
     sale.run(&[]).exits(5);
@@ -47,7 +47,7 @@ fn redirect_is_never_followed_and_stops_the_run() {
 }
 
 #[test]
-fn proxies_of_the_environment_see_nothing() {
+fn proxy_variables_in_the_environment_are_ignored() {
     let (gateway, proxy) = (Gateway::accepting(), Gateway::accepting());
     let sale = campaign().through(&gateway).write();
     let mut command = sale.command(&["run", "sale.yaml"]);
@@ -59,7 +59,7 @@ fn proxies_of_the_environment_see_nothing() {
 }
 
 #[test]
-fn proxy_of_the_profile_is_used() {
+fn proxy_from_the_profile_is_used() {
     let (gateway, proxy) = (Gateway::accepting(), Gateway::accepting());
     let sale = campaign().to(1).through(&gateway).profile(&format!("proxy: {}", proxy.base_url())).write();
     sale.run(&[]).exits(0);

@@ -48,7 +48,7 @@ fn rejected_envelope_stops_the_run_with_the_reason() {
 }
 
 #[test]
-fn answer_with_success_neither_true_nor_false_proves_nothing() {
+fn answer_whose_success_is_not_a_boolean_proves_nothing() {
     let missing = Answer::with(|request| json!({ "data": items(request) }));
     check_cases([
         ("1", items_with_success(json!(1)), 4, "addddaaaaa"),
@@ -81,7 +81,7 @@ fn asynchronous_answer_without_a_request_id_proves_nothing() {
 }
 
 #[test]
-fn four_first_messages_rejected_after_queueing_stop_a_start() {
+fn run_stops_if_queued_warm_up_messages_are_rejected() {
     let refused = |operation: &Value| json!({ "success": true, "data": { "id": operation["id"], "msg_id": 1, "type": "sms", "status": "REJECTED" } });
     let gateway = Gateway::accepting().with_statuses(refused);
     let sale = campaign().to(500).asynchronous().through(&gateway).write();
@@ -111,7 +111,7 @@ fn trusted_rejection_is_retried_as_long_as_the_campaign_says() {
 }
 
 #[test]
-fn one_operator_that_is_not_supported_costs_the_others_nothing() {
+fn unsupported_operator_does_not_affect_other_messages() {
     for row in 3..8 {
         let unsupported = phone(row);
         let gateway = Gateway::always(Answer::with(move |request| {

@@ -27,7 +27,7 @@ fn drop_member(item: &mut Value, member: &str) {
 }
 
 #[test]
-fn wrong_number_of_items_proves_named_ones_and_stops_the_run() {
+fn wrong_item_count_settles_identified_items_and_stops_the_run() {
     let nameless = changed_items(|items| {
         items.pop();
         items.iter_mut().for_each(|item| drop_member(item, "id"));
@@ -69,7 +69,7 @@ fn items_in_another_order_are_matched_by_their_ids() {
 }
 
 #[test]
-fn ids_may_come_as_texts_whole_floats_or_not_at_all() {
+fn ids_can_be_strings_whole_floats_or_absent() {
     check_cases([
         (
             "texts",
@@ -92,7 +92,7 @@ fn ids_may_come_as_texts_whole_floats_or_not_at_all() {
 }
 
 #[test]
-fn unclear_item_is_in_doubt_alone() {
+fn only_the_unclear_item_is_in_doubt() {
     check_cases([
         ("no msg_id", changed_second_item(|item| drop_member(item, "msg_id")), 4, "aadaaaaaaa"),
         ("success 1", changed_second_item(|item| item["success"] = json!(1)), 4, "aadaaaaaaa"),
@@ -103,7 +103,7 @@ fn unclear_item_is_in_doubt_alone() {
 }
 
 #[test]
-fn rejected_message_is_rejected_alone() {
+fn one_rejected_message_does_not_affect_the_others() {
     let without_data = changed_second_item(|item| *item = json!({ "success": false, "error": "No route" }));
     let with_data = changed_second_item(|item| *item = rejected(&item["data"].clone(), "No route"));
     for answer in [without_data, with_data] {
@@ -130,7 +130,7 @@ fn empty_account_stops_the_run_after_the_envelope_is_settled() {
 }
 
 #[test]
-fn rejections_stop_a_run_by_their_number_and_by_their_share() {
+fn run_stops_at_a_count_or_share_of_rejections() {
     let every_third = Answer::items(|operation| match operation["phone"].as_u64() {
         Some(phone) if phone % 3 == 0 => rejected(operation, "No route"),
         _ => accepted(operation),

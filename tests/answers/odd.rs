@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::support::{Answer, Gateway, accepted, campaign, in_files, rejected};
 
 #[test]
-fn words_of_any_length_are_kept_to_their_beginning_and_say_so() {
+fn long_error_texts_are_truncated_and_marked_as_cut() {
     let _files = in_files();
     let long = |operation: &Value| rejected(operation, &format!("No route {}", "ї".repeat(150_000)));
     let gateway = Gateway::always(Answer::items(long));
@@ -21,7 +21,7 @@ fn words_of_any_length_are_kept_to_their_beginning_and_say_so() {
 }
 
 #[test]
-fn whole_rejection_and_identifiers_are_truncated() {
+fn long_envelope_errors_and_identifiers_are_truncated() {
     let refusing = Gateway::always(Answer::refused(&"no ".repeat(1_000_000)));
     let sale = campaign().through(&refusing).write();
     let run = sale.run(&[]).exits(5).says("(cut, 3000000 characters)");
@@ -33,7 +33,7 @@ fn whole_rejection_and_identifiers_are_truncated() {
 }
 
 #[test]
-fn odd_identifiers_count_and_cause_one_numbered_warning() {
+fn odd_identifiers_are_accepted_with_one_counted_warning() {
     let numeric = Gateway::always(Answer::json(json!({ "success": true, "request_id": 17 })));
     let with_msg_id = |msg_id: Value| {
         Gateway::always(Answer::items(move |operation| {

@@ -254,7 +254,7 @@ fn second_answer_in_a_packet_is_not_used_for_the_next_envelope() {
 }
 
 #[test]
-fn answer_before_the_body_was_read_counts() {
+fn answer_sent_before_reading_the_body_is_valid() {
     let early = act(|wire: &Wire<'_>| {
         // The head has arrived, and the rest is not read.
         wire.stream.peek(&mut [0])?;

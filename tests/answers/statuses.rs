@@ -7,7 +7,7 @@ use crate::support::{Answer, Gateway};
 use super::{assert_outcomes_are_final, check_cases, in_envelopes_of_four, states};
 
 #[test]
-fn strange_status_or_body_leaves_doubt_and_the_run_continues() {
+fn unexpected_status_or_body_leaves_doubt_and_run_continues() {
     let page = || Answer::Http { status: 200, headers: vec![], body: b"<html>Welcome</html>".to_vec() };
     let empty = || Answer::Http { status: 200, headers: vec![], body: vec![] };
     let huge = || Answer::Http { status: 200, headers: vec![], body: vec![b' '; (8 << 20) + 1] };
@@ -22,7 +22,7 @@ fn strange_status_or_body_leaves_doubt_and_the_run_continues() {
 }
 
 #[test]
-fn foreign_first_answer_stops_the_run() {
+fn unexpected_first_answer_stops_the_run() {
     let page = Answer::Http { status: 200, headers: vec![], body: b"<html>Welcome</html>".to_vec() };
     for answer in [Answer::status(500), Answer::status(404), page] {
         let gateway = Gateway::answering([answer]);
@@ -34,7 +34,7 @@ fn foreign_first_answer_stops_the_run() {
 }
 
 #[test]
-fn too_many_requests_slow_the_run_and_leave_doubt() {
+fn throttling_response_slows_the_run_and_leaves_doubt() {
     for status in [429, 503] {
         let gateway = Gateway::answering([Answer::Accept, Answer::status_with(status, &["Retry-After: 2"])]);
         let sale = in_envelopes_of_four().through(&gateway).write();
@@ -74,7 +74,7 @@ fn wait_event_says_whether_its_messages_are_retried() {
 }
 
 #[test]
-fn last_request_that_is_slowed_down_says_that_it_is_not_retried() {
+fn throttled_last_request_is_reported_as_not_retried() {
     let gateway = Gateway::answering([Answer::Accept, Answer::Accept, Answer::Accept, Answer::status(429)]);
     let sale = in_envelopes_of_four().through(&gateway).write();
     let notes = sale.run(&["--json"]).exits(4).json()["notes"].to_string();

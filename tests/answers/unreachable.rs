@@ -49,7 +49,7 @@ fn recovered_gateway_gets_the_rest() {
 }
 
 #[test]
-fn failed_tls_handshake_stops_the_run_and_proves_nothing_sent() {
+fn failed_tls_handshake_stops_the_run_and_sends_nothing() {
     // The scripted gateway does not speak TLS.
     let gateway = Gateway::accepting();
     let address = gateway.base_url().replace("http://", "https://");

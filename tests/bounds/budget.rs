@@ -48,7 +48,7 @@ fn run_stops_at_its_limit_and_resumes_when_more_is_allowed() {
 }
 
 #[test]
-fn message_costs_its_dearest_channel_and_an_sms_its_parts() {
+fn cost_counts_the_most_expensive_channel_and_every_sms_part() {
     let gateway = Gateway::accepting();
     let long = "a".repeat(161);
     let list = format!("phone,text\n{},short\n{},{long}\n{},short\n{},short\n", phone(2), phone(3), phone(4), phone(5));
@@ -61,7 +61,7 @@ fn message_costs_its_dearest_channel_and_an_sms_its_parts() {
 }
 
 #[test]
-fn rejected_message_frees_its_place_for_others() {
+fn rejected_message_does_not_count_toward_the_budget() {
     let mixed = || {
         Answer::items(|operation| match operation["phone"].as_u64().expect("a number") % 2 {
             0 => rejected(operation, "No route"),
@@ -81,7 +81,7 @@ fn rejected_message_frees_its_place_for_others() {
 }
 
 #[test]
-fn crash_refunds_nothing_that_may_have_been_sent() {
+fn crash_refunds_no_message_that_might_have_been_sent() {
     for point in ["intent.kept:2", "answer.came:2", "outcome.kept:2"] {
         let _case = telling(format!("case: {point}"));
         let gateway = Gateway::accepting();
@@ -99,7 +99,7 @@ fn crash_refunds_nothing_that_may_have_been_sent() {
 }
 
 #[test]
-fn two_processes_through_two_accounts_keep_one_budget() {
+fn two_processes_with_two_accounts_share_one_budget() {
     let gateway = Gateway::accepting();
     let sale = ten_recipients(&gateway, "recipients: 7").write();
     add_second_account(&sale);
@@ -127,7 +127,7 @@ fn missing_price_is_a_finding_if_the_cost_is_limited() {
 }
 
 #[test]
-fn list_over_a_limit_is_a_warning_and_stops_a_rehearsal() {
+fn list_over_a_limit_causes_a_warning_and_stops_a_rehearsal() {
     let gateway = Gateway::accepting();
     let sale = ten_recipients(&gateway, "recipients: 4, cost: 4.50").write();
     let checked = sale.campaign(&["check", "sale.yaml"]).exits(0);
@@ -141,7 +141,7 @@ fn list_over_a_limit_is_a_warning_and_stops_a_rehearsal() {
 }
 
 #[test]
-fn resending_rejected_messages_keeps_the_budget() {
+fn resending_rejected_messages_stays_within_the_budget() {
     let no_route = || Answer::items(|operation| rejected(operation, "No route"));
     let gateway = Gateway::answering([no_route(), no_route()]);
     let sale = ten_recipients(&gateway, "recipients: 9").one_at_a_time().batches_of(1).write();

@@ -19,7 +19,7 @@ fn write_other_campaign(sale: &Folder, name: &str, delivery: &str) -> String {
 }
 
 #[test]
-fn capped_recipient_is_skipped_by_every_campaign_and_announced() {
+fn capped_recipient_is_skipped_and_reported_by_every_campaign() {
     let gateway = Gateway::accepting();
     let sale = ten_recipients(&gateway).write();
     sale.run(&["--limit", "4"]).exits(0);
@@ -64,7 +64,7 @@ fn campaign_cannot_loosen_a_cap_of_its_profile() {
 }
 
 #[test]
-fn messages_for_service_and_tests_use_up_no_cap() {
+fn service_and_test_messages_do_not_count_toward_caps() {
     let gateway = Gateway::accepting();
     let sale = ten_recipients(&gateway).top("purpose: service").write();
     sale.run(&[]).exits(0);
@@ -97,7 +97,7 @@ fn cap_is_checked_before_each_message() {
 }
 
 #[test]
-fn rejected_messages_count_for_no_cap_and_doubtful_ones_do() {
+fn caps_count_messages_in_doubt_but_not_rejected_ones() {
     let refuse = || {
         Answer::items(|operation| match operation["phone"].as_u64().expect("a number") % 2 {
             0 => rejected(operation, "No route"),
@@ -134,7 +134,7 @@ fn rejected_messages_count_for_no_cap_and_doubtful_ones_do() {
 }
 
 #[test]
-fn rehearsal_counts_for_no_cap() {
+fn rehearsal_does_not_count_toward_a_cap() {
     let gateway = Gateway::accepting();
     for wrong in ["2", "0/7d", "2/7", "often/7d", "2/900d"] {
         let sale = ten_recipients(&gateway).delivery(&format!("cap: {wrong}")).write();

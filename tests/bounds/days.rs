@@ -23,7 +23,7 @@ fn run(sale: &Folder, clock: &Clock, moment: &str) -> Finished {
 }
 
 #[test]
-fn daily_limit_is_reached_and_the_next_day_is_announced() {
+fn run_stops_at_the_daily_limit_and_names_the_next_day() {
     let _files = in_files();
     let (gateway, clock) = (Gateway::accepting(), Clock::new());
     let sale = ten_recipients(&gateway, "4").write();
@@ -41,7 +41,7 @@ fn daily_limit_is_reached_and_the_next_day_is_announced() {
 }
 
 #[test]
-fn usage_list_grows_by_days_with_messages() {
+fn per_day_list_advances_only_on_days_with_messages() {
     let _files = in_files();
     let (gateway, clock) = (Gateway::accepting(), Clock::new());
     let sale = ten_recipients(&gateway, "[1, 2, 3]").write();
@@ -71,7 +71,7 @@ fn run_waits_for_the_next_day_until_a_stop_is_requested() {
 }
 
 #[test]
-fn day_depends_on_the_zone_and_a_rehearsal_waits_for_none() {
+fn per_day_needs_a_time_zone_and_rehearsals_do_not_wait() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).through(&gateway).delivery("per_day: [2, 4]").write();
     sale.run(&[]).exits(2).says("missing-timezone").says("`per_day` needs `timezone`");

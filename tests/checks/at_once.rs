@@ -30,7 +30,7 @@ fn find_rules(folder: &Folder, campaign: &str) -> Vec<String> {
 }
 
 #[test]
-fn mistakes_of_all_stages_are_found_in_one_check() {
+fn mistakes_in_all_stages_are_found_in_one_check() {
     let folder = folder_with_lists();
     let cases: [(&str, &[&str]); 5] = [
         (
@@ -118,7 +118,7 @@ channels:
 }
 
 #[test]
-fn mistakes_of_texts_and_rows_are_found_together() {
+fn mistakes_in_texts_and_rows_are_found_together() {
     let folder = folder_with_lists();
     let campaign = "recipients: { file: ragged.csv }
 channels:

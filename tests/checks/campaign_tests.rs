@@ -124,7 +124,7 @@ fn parts_are_counted_and_bounded_by_sms_rules() {
 }
 
 #[test]
-fn recipient_is_skipped_for_reasons_without_ledger() {
+fn recipients_are_skipped_for_reasons_that_need_no_ledger() {
     let held = "holdout: 50%\n";
     let until = "delivery: { until: 2026-12-01 10:00 }\n";
     for (top, given, at, expect, message) in [
@@ -175,7 +175,7 @@ fn recipient_is_skipped_for_reasons_without_ledger() {
 }
 
 #[test]
-fn test_needs_only_the_cells_and_times_that_count() {
+fn test_requires_only_the_cells_and_times_it_uses() {
     let windowed = SALE.replace("tests:", "delivery: { window: 09:00-20:00 }\ntests:");
     let dated = SALE.replace("until Sunday", "on {{ today }}");
     for (yaml, keys, message) in [
@@ -270,7 +270,7 @@ const EXPECTATIONS: [(&str, &str); 5] = [
 ];
 
 #[test]
-fn forty_campaigns_pass_and_fail_where_they_are_spoilt() {
+fn forty_campaigns_pass_intact_and_fail_where_broken() {
     let sale = folder("");
     sale.write("stores.csv", "city,address\ngold,Shop Street 1\nbasic,Shop Street 2\n");
     let (mut files, mut values) = (Vec::new(), Vec::new());
@@ -354,7 +354,7 @@ fn schedule_does_not_run_tests_when_it_fires() {
 }
 
 #[test]
-fn rows_of_the_list_are_tested_by_a_stable_choice() {
+fn tests_use_a_stable_sample_of_the_list() {
     let mut list = "phone,name\n".to_owned();
     for row in 2..502 {
         let name = if row % 10 == 0 { "Maximilian" } else { "Olena" };
@@ -403,7 +403,7 @@ fn tests_run_without_list_prices_or_ledger() {
 }
 
 #[test]
-fn preview_shows_a_made_up_recipient_without_its_row() {
+fn preview_shows_a_made_up_recipient_without_a_row_number() {
     let sale = folder(SALE.trim_end_matches("tests:\n"));
     let preview = |given: &str| sale.campaign(&["preview", "sale.yaml", "--given", given]);
     let shown = preview("first_name=Олена,plan=gold,discount=10").exits(0);

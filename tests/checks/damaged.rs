@@ -18,7 +18,7 @@ fn find_rules(message: &str, names: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn damaged_cells_are_found_each_under_its_rule() {
+fn each_kind_of_damaged_cell_is_reported_under_its_rule() {
     for (cell, rule) in [
         ("?????", "lost-letters"),
         ("????? ????????", "lost-letters"),
@@ -36,7 +36,7 @@ fn damaged_cells_are_found_each_under_its_rule() {
 }
 
 #[test]
-fn damaged_texts_are_found_each_under_its_rule() {
+fn each_kind_of_damaged_text_is_reported_under_its_rule() {
     for (message, rule) in [
         ("'Hello<br>{{ name }}'", "html-tag"),
         ("'Hello&nbsp;{{ name }}'", "html-entity"),

@@ -19,7 +19,7 @@ fn check_message(message: &str) -> String {
 }
 
 #[test]
-fn condition_in_one_text_hides_no_empty_cell_in_another() {
+fn condition_in_one_text_does_not_hide_empty_cells_in_another() {
     let output = check_channels(CHANNELS);
     assert!(output.contains("`discount` is empty in row 3, which leaves a gap in `sms.message`"), "{output}");
     assert!(output.contains("sale.yaml:6:"), "{output}");
@@ -43,7 +43,7 @@ fn condition_in_one_text_hides_no_empty_cell_in_another() {
 }
 
 #[test]
-fn condition_hides_no_empty_cell_before_or_behind_it() {
+fn condition_does_not_hide_empty_cells_before_or_after_it() {
     let output = check_message("Sale {{ discount }}%! {% if discount %}(now){% endif %} {{ note }}");
     assert!(output.contains("leaves a gap in `sms.message`") && output.contains("sale.yaml:5:50"), "{output}");
     for message in [
@@ -67,7 +67,7 @@ fn condition_hides_no_empty_cell_before_or_behind_it() {
 }
 
 #[test]
-fn hole_in_an_included_text_names_that_text_and_its_messages() {
+fn gap_in_an_included_text_names_the_text_and_its_messages() {
     let output = check_channels(
         "  - viber: { signature: Olena, message: '{{ note }} {% include \"footer.txt\" %}' }
   - sms: { signature: OlenaCo, message: '{{ note }}. {% include \"footer.txt\" %}' }",
@@ -78,7 +78,7 @@ fn hole_in_an_included_text_names_that_text_and_its_messages() {
 }
 
 #[test]
-fn cell_of_spaces_is_an_empty_cell_for_texts() {
+fn cell_with_only_spaces_counts_as_empty_in_texts() {
     let list = format!("phone,name\n{},Olena\n{},\"  \"\n", phone(2), phone(3));
     let check = |message: &str| {
         let message = format!("  - sms: {{ signature: OlenaCo, message: '{message}' }}");

@@ -135,7 +135,7 @@ fn check_example(example: &str) -> (String, Vec<String>) {
 }
 
 #[test]
-fn check_finds_the_rule_in_its_own_example() {
+fn check_reports_each_rule_in_the_example_of_that_rule() {
     let explained = Folder::new(false).campaign(&["explain", "--json"]).exits(0).json();
     let rules = explained["rules"].as_array().expect("rules");
     let text = |rule: &Value, key: &str| rule[key].as_str().expect("a text").to_owned();

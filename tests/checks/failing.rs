@@ -10,7 +10,7 @@ fn list() -> String {
 }
 
 #[test]
-fn comparison_of_text_names_column_rows_place_and_remedy() {
+fn failed_comparison_names_column_rows_place_and_remedy() {
     let message = "{{ name }}{% if discount > 0 %}, -{{ discount }}%{% endif %}";
     let channel = format!("  - viber:\n      signature: Olena\n      message: \"{message}\"");
     let sale = campaign().with_list(&list()).channels(&channel).write();
@@ -32,7 +32,7 @@ fn comparison_of_text_names_column_rows_place_and_remedy() {
 }
 
 #[test]
-fn text_that_fails_with_every_row_is_an_error_and_sends_nothing() {
+fn text_that_fails_for_every_row_is_an_error_and_sends_nothing() {
     let list = format!("phone,name,sum\n{},Olena,\"1 250,50\"\n{},Taras,\"90,00\"\n", phone(2), phone(3));
     let channel = "  - sms: { signature: OlenaCo, message: \"{% if sum | float > 5 %}{{ name }}{% endif %}!\" }";
     let sale = campaign().with_list(&list).channels(channel).write();
@@ -52,7 +52,7 @@ fn text_that_fails_with_every_row_is_an_error_and_sends_nothing() {
 }
 
 #[test]
-fn number_that_a_text_sets_or_counts_may_be_compared() {
+fn number_set_or_counted_by_a_text_can_be_compared() {
     let list = format!("phone,name,discount\n{},Olena,5\n", phone(2));
     for condition in [
         "{% set discount = discount | int %}{% if discount > 0 %}",
@@ -69,7 +69,7 @@ fn number_that_a_text_sets_or_counts_may_be_compared() {
 }
 
 #[test]
-fn number_that_another_text_sets_may_be_compared() {
+fn number_set_by_another_text_can_be_compared() {
     let list = format!("phone,name,discount\n{},Olena,5\n{},Taras,7\n", phone(2), phone(3));
     let channel = "  - sms: { signature: OlenaCo, message: { file: sale.txt } }";
     let sale = campaign().with_list(&list).channels(channel).write();
@@ -79,7 +79,7 @@ fn number_that_another_text_sets_may_be_compared() {
 }
 
 #[test]
-fn advice_for_a_comparison_filters_empty_cells_in_where() {
+fn suggested_where_comparison_excludes_empty_cells() {
     let gateway = Gateway::accepting();
     let list = format!("phone,points\n{},5\n{},\n{},1\n", phone(2), phone(3), phone(4));
     let draft = |condition: &str| campaign().with_list(&list).recipients(condition).through(&gateway);
@@ -92,7 +92,7 @@ fn advice_for_a_comparison_filters_empty_cells_in_where() {
 }
 
 #[test]
-fn unmatched_cell_is_not_blamed_for_invalid_numbers() {
+fn unmatched_cell_is_not_reported_for_invalid_numbers() {
     let list = format!("phone,language\n{},de\n12,uk\n13,uk\n", phone(2));
     let channel = "  - sms: { signature: OlenaCo, message: { by: language, texts: { uk: uk.txt, en: en.txt } } }";
     let sale = campaign().with_list(&list).channels(channel).recipients("max_invalid: 90%").write();

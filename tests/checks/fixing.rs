@@ -29,7 +29,7 @@ fn read(sale: &Folder) -> String {
 }
 
 #[test]
-fn mistakes_with_one_remedy_are_corrected_and_the_campaign_is_ready() {
+fn unambiguous_mistakes_are_fixed_and_the_campaign_is_ready() {
     let sale = spoilt_sale();
     sale.campaign(&["check", "sale.yaml"]).exits(2).says("next: campaign check sale.yaml --fix");
     let fixed = sale.campaign(&["check", "sale.yaml", "--fix", "--yes"]).exits(0);
@@ -42,7 +42,7 @@ fn mistakes_with_one_remedy_are_corrected_and_the_campaign_is_ready() {
 }
 
 #[test]
-fn corrections_are_asked_about_and_a_refusal_changes_nothing() {
+fn corrections_need_confirmation_and_refusal_changes_nothing() {
     let sale = spoilt_sale();
     let refused = sale.campaign(&["check", "sale.yaml", "--fix"]).exits(2);
     refused.says("+recipients:").says("add `--yes`");
@@ -64,7 +64,7 @@ fn corrections_are_asked_about_and_a_refusal_changes_nothing() {
 }
 
 #[test]
-fn file_that_changes_during_the_question_is_not_overwritten() {
+fn file_changed_during_the_prompt_is_not_overwritten() {
     let sale = spoilt_sale();
     let terminal = Terminal::start(sale.command(&["check", "sale.yaml", "--fix"]));
     terminal.shows("Type yes to write them");
@@ -77,7 +77,7 @@ fn file_that_changes_during_the_question_is_not_overwritten() {
 }
 
 #[test]
-fn line_endings_byte_order_mark_permissions_and_link_stay() {
+fn fix_preserves_line_endings_bom_permissions_and_symlink() {
     let sale = spoilt_sale();
     let windows = |text: &str| format!("\u{feff}{}", text.replace('\n', "\r\n"));
     fs::remove_file(sale.path("sale.yaml")).expect("the campaign");
@@ -94,7 +94,7 @@ fn line_endings_byte_order_mark_permissions_and_link_stay() {
 }
 
 #[test]
-fn read_only_file_is_refused_and_stays() {
+fn read_only_file_is_refused_and_left_unchanged() {
     let sale = spoilt_sale();
     fs::set_permissions(sale.path("sale.yaml"), fs::Permissions::from_mode(0o444)).expect("a mode");
     sale.campaign(&["check", "sale.yaml", "--fix", "--yes"]).exits(2).says("read-only");
@@ -102,7 +102,7 @@ fn read_only_file_is_refused_and_stays() {
 }
 
 #[test]
-fn what_has_two_readings_or_decides_who_gets_what_is_only_reported() {
+fn ambiguous_or_audience_changing_fixes_are_only_reported() {
     for (right, wrong) in [
         ("  rate: 100000/s", "  rate: 100000/s\npurpose: servise"),
         ("  file: sale.csv", "  file: sale.csv\n  duplicates: alow"),
@@ -120,7 +120,7 @@ fn what_has_two_readings_or_decides_who_gets_what_is_only_reported() {
 }
 
 #[test]
-fn json_has_the_fix_of_a_finding_and_what_was_fixed() {
+fn json_contains_suggested_and_applied_fixes() {
     let sale = campaign().write();
     sale.write("sale.yaml", &RIGHT.replace("delivery:", "delivry:"));
     let found = sale.campaign(&["check", "sale.yaml", "--json"]).exits(2).json();

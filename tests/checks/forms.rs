@@ -72,7 +72,7 @@ fn sarif_schema() -> Value {
 }
 
 #[test]
-fn sarif_log_is_valid_and_has_findings_of_all_files() {
+fn sarif_log_is_valid_and_has_findings_from_all_files() {
     let sale = folder_with_findings();
     let check =
         |form: &str| sale.campaign(&["check", "fine.yaml", "sale.yaml", "holes.yaml", "--format", form]).exits(2);
@@ -101,7 +101,7 @@ fn sarif_log_is_valid_and_has_findings_of_all_files() {
 }
 
 #[test]
-fn workflow_log_is_one_command_per_finding() {
+fn github_workflow_log_has_one_command_per_finding() {
     let sale = folder_with_findings();
     let output = sale.campaign(&["check", "sale.yaml", "holes.yaml", "--format", "github"]).exits(2);
     let lines: Vec<&str> = output.stdout.lines().collect();
@@ -112,7 +112,7 @@ fn workflow_log_is_one_command_per_finding() {
 }
 
 #[test]
-fn warnings_refuse_where_they_are_taken_for_errors() {
+fn strict_check_treats_warnings_as_errors() {
     let sale = folder_with_findings();
     sale.campaign(&["check", "holes.yaml"]).exits(0).says("warning[empty-cell]");
     sale.campaign(&["check", "holes.yaml", "--strict"]).exits(2).says("error[empty-cell]").says("fails `--strict`");
@@ -122,7 +122,7 @@ fn warnings_refuse_where_they_are_taken_for_errors() {
 }
 
 #[test]
-fn rule_is_explained_by_its_id_and_a_near_id_is_suggested() {
+fn rule_is_explained_by_its_id_and_a_similar_id_is_suggested() {
     let folder = Folder::new(false);
     let output = folder.campaign(&["explain", "empty-cell"]).exits(0);
     output.says("empty-cell · warning").says("A cell that the message uses is empty.").says("Fix: fill in the cell");
@@ -145,7 +145,7 @@ fn rule_is_explained_by_its_id_and_a_near_id_is_suggested() {
 }
 
 #[test]
-fn every_value_in_force_is_shown_with_where_it_comes_from() {
+fn every_effective_setting_is_shown_with_its_source() {
     let gateway = Gateway::accepting();
     let draft =
         campaign().delivery("batch: 7").through(&gateway).profile("rate: 20/s").profile("prices: { sms: 0.80 }");

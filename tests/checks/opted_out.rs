@@ -72,7 +72,7 @@ fn advice_for_opt_out_dates_selects_rows_with_an_empty_cell() {
 }
 
 #[test]
-fn planned_rows_are_warned_about_although_where_uses_the_column() {
+fn planned_opt_outs_are_reported_even_if_where_uses_the_column() {
     let cells = ["paid", "unsubscribed", "active", "opted out"];
     for (present, help) in [
         ("status != \"unsubscribed\"", "add `and status != \"opted out\"` to `where`"),
@@ -92,7 +92,7 @@ fn planned_rows_are_warned_about_although_where_uses_the_column() {
 }
 
 #[test]
-fn all_words_for_opt_outs_are_in_the_advised_condition() {
+fn suggested_condition_covers_all_opt_out_words() {
     let words = ["unsubscribed", "opted out", "opt out", "dnd", "dnc", "blacklist", "suppressed", "blacklisted"];
     let cells: Vec<&str> = ["paid"].into_iter().chain(words).collect();
     let sale = client_draft("status", &cells).write();
@@ -101,7 +101,7 @@ fn all_words_for_opt_outs_are_in_the_advised_condition() {
 }
 
 #[test]
-fn other_columns_give_no_warning_about_opt_outs() {
+fn other_columns_cause_no_opt_out_warning() {
     for (header, cells) in [
         ("status", ["active", "paid", "", "new"]),
         ("consent", ["yes", "yes", "YES", "true"]),

@@ -48,7 +48,7 @@ fn message_with_a_gap_is_reported_unless_the_gap_is_allowed() {
 }
 
 #[test]
-fn condition_that_reads_no_as_true_is_reported() {
+fn condition_that_treats_false_text_as_true_is_reported() {
     let bare = "{% if vip %}Thank you{% else %}Hello{% endif %} {{ name }} {{ code }}";
     let output = check_message(bare, &[["Olena", "true", "1"], ["Petro", "FALSE", "2"], ["Ivan", "false", "3"]]);
     assert!(output.contains("`{% if vip %}` is true in 2 rows (first: row 3), where the cell is `FALSE`"), "{output}");
@@ -65,7 +65,7 @@ fn condition_that_reads_no_as_true_is_reported() {
 }
 
 #[test]
-fn loop_over_the_letters_of_a_list_is_found() {
+fn loop_over_the_characters_of_a_cell_is_reported() {
     let looped =
         |list: &str| format!("{{% for part in {list} %}}{{{{ part }}}} {{% endfor %}}{{{{ vip }}}} {{{{ code }}}}");
     let rows = [["Olena;Ivan", "a", "1"], ["Petro", "b", "2"]];
@@ -80,7 +80,7 @@ fn loop_over_the_letters_of_a_list_is_found() {
 }
 
 #[test]
-fn mistakes_and_links_of_cells_are_reported_once_per_column() {
+fn mistakes_and_links_in_cells_are_reported_once_per_column() {
     let hello = "Hello, {{ name }}! {{ vip }} {{ code }}";
     let rows =
         [["Олeна", "http://a.example", "1"], ["Пeтpo", "HTTP://b.example", "2"], ["Olena", "https://c.example", "3"]];
@@ -95,7 +95,7 @@ fn mistakes_and_links_of_cells_are_reported_once_per_column() {
 }
 
 #[test]
-fn list_with_longer_values_than_the_sample_is_noted() {
+fn identical_texts_and_links_and_unused_columns_are_noted() {
     let rows = [["Olena", "a", "1"], ["Petro", "b", "2"]];
     let same = check_message("Sale! https://shop.example", &rows);
     assert!(same.contains("note[same-for-all]") && same.contains("the column `name`"), "{same}");
@@ -154,7 +154,7 @@ fn run_that_sends_nothing_says_why_and_suggests_a_check() {
 }
 
 #[test]
-fn warnings_of_the_list_are_shown_by_every_run() {
+fn warnings_about_the_list_are_shown_by_every_run() {
     let list = format!("phone,name\n{},Olena\n{},#N/A\n", phone(2), phone(3));
     let draft = || campaign().with_list(&list);
     let sale = draft().write();

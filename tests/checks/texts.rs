@@ -25,7 +25,7 @@ fn list() -> String {
 }
 
 #[test]
-fn mistake_in_a_text_is_reported_at_its_place() {
+fn mistake_in_a_text_is_reported_at_its_position() {
     let sms =
         |message: &str| format!("  - sms: {{ signature: OlenaCo, message: '{message} {{{{ name }}}}{{{{ code }}}}' }}");
     let column = "  - sms: { signature: OlenaCo, message: '".len() as u64;
@@ -68,7 +68,7 @@ fn mistake_in_text_file_include_or_constant_is_reported() {
 }
 
 #[test]
-fn limits_of_a_channel_are_reported_before_a_rejection() {
+fn channel_limit_violations_are_reported_by_check() {
     let voice = "gender: female, language: en-GB, name: en-GB-Standard-A";
     let error = |rule: &str| vec![(rule.to_owned(), "error".to_owned())];
     let warning = |rule: &str| vec![(rule.to_owned(), "warning".to_owned())];
@@ -101,7 +101,7 @@ fn limits_of_a_channel_are_reported_before_a_rejection() {
 }
 
 #[test]
-fn whatsapp_is_reported_to_need_a_route_on_a_live_gateway() {
+fn check_reports_that_whatsapp_needs_a_route_on_live_gateway() {
     let gateway = Gateway::accepting();
     let sale: Folder = campaign()
         .channels("  - whatsapp: { signature: O, message: '{{ name }}' }")
@@ -116,7 +116,7 @@ fn whatsapp_is_reported_to_need_a_route_on_a_live_gateway() {
 }
 
 #[test]
-fn example_links_are_warned_about_before_a_live_gateway_alone() {
+fn example_links_cause_a_warning_only_for_a_live_gateway() {
     let gateway = Gateway::accepting();
     let sms = "  - sms: { signature: OlenaCo, message: 'Hello! https://shop.example/a and {{ link }}' }";
     let sale = campaign()
@@ -142,7 +142,7 @@ fn example_links_are_warned_about_before_a_live_gateway_alone() {
 }
 
 #[test]
-fn message_of_init_is_warned_about_before_a_live_gateway() {
+fn unedited_init_message_causes_a_warning_for_a_live_gateway() {
     let folder = Folder::new(false);
     folder.campaign(&["init", "spring"]).exits(0);
     folder.write(

@@ -15,7 +15,7 @@ fn check_rules(folder: &Folder, file: &str) -> Vec<String> {
 }
 
 #[test]
-fn marketing_without_a_way_out_or_with_a_false_one_is_reported() {
+fn marketing_without_a_working_opt_out_is_reported() {
     let folder = campaign().write();
     folder.write("gateways.yaml", PROFILE);
     for (top, sms, rules) in [
@@ -33,7 +33,7 @@ fn marketing_without_a_way_out_or_with_a_false_one_is_reported() {
 }
 
 #[test]
-fn warnings_about_ways_out_need_a_gateway_with_recipients() {
+fn opt_out_warnings_appear_only_for_a_real_gateway() {
     for folder in [campaign().write(), live()] {
         let checked = folder.campaign(&["check", "sale.yaml"]);
         assert!(!checked.told().contains("no-way-out"), "{}", checked.told());
@@ -41,7 +41,7 @@ fn warnings_about_ways_out_need_a_gateway_with_recipients() {
 }
 
 #[test]
-fn examples_tell_recipients_how_to_stop() {
+fn examples_tell_recipients_how_to_opt_out() {
     let folder = with_examples();
     folder.write("gateways.yaml", PROFILE);
     for file in files(&repository().join("campaigns")) {

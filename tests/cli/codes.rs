@@ -86,7 +86,7 @@ fn nothing_to_send_exits_0_and_explains_what_to_do() {
 }
 
 #[test]
-fn list_without_valid_recipients_is_a_run_with_results() {
+fn list_without_valid_recipients_still_has_a_run_with_results() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(2).through(&gateway).write();
     sale.run(&[]).exits(0);
@@ -128,7 +128,7 @@ fn wrong_command_line_exits_2() {
 }
 
 #[test]
-fn results_below_a_file_exit_with_2_and_nothing_is_sent() {
+fn results_path_inside_a_file_exits_2_and_sends_nothing() {
     let gateway = Gateway::accepting();
     let sale = campaign().top("results: sale.csv/results.csv").through(&gateway).write();
     sale.run(&[]).exits(2).says("part of its path is not a folder");

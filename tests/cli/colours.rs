@@ -62,7 +62,7 @@ fn pipe_has_no_colours_unless_they_are_forced() {
 }
 
 #[test]
-fn each_stream_decides_about_its_colours() {
+fn colours_are_decided_separately_for_each_stream() {
     let sale = finished_campaign();
     sale.replace("sale.yaml", "channels:", "chanels:");
     let command = sale.command_after("exec > out.txt", &["check", "sale.yaml"]);

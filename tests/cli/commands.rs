@@ -62,7 +62,7 @@ fn next_occurrences_need_no_state_folder() {
 }
 
 #[test]
-fn results_are_given_at_any_time_and_by_state() {
+fn results_are_available_at_any_time_and_by_state() {
     let sale = campaign_with_rejections();
     let out = |arguments: &[&str]| {
         let output = sale.campaign(&[&["results", "sale", "--out", "-"], arguments].concat()).exits(0);
@@ -160,7 +160,7 @@ fn schema_has_every_key_of_a_campaign() {
 }
 
 #[test]
-fn completions_are_there_for_every_shell() {
+fn completions_exist_for_every_shell() {
     let folder = Folder::new(false);
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = folder.campaign(&["completions", shell]).exits(0);
@@ -189,7 +189,7 @@ fn completions(folder: &Folder, words: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn bash_is_offered_runs_gateways_states_and_campaign_files() {
+fn bash_completes_runs_gateways_states_and_campaign_files() {
     let _files = in_files();
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).write();
@@ -246,13 +246,13 @@ fn quiet_hides_success_and_shows_omissions() {
 }
 
 #[test]
-fn verbose_logs_apart_from_the_result() {
+fn verbose_logs_do_not_go_to_standard_output() {
     let (plain, verbose) = (campaign().write().run(&[]).exits(0), campaign().write().run(&["-vv"]).exits(0));
     assert_eq!(verbose.stdout.lines().count(), plain.stdout.lines().count());
 }
 
 #[test]
-fn progress_is_shown_in_the_form_that_is_asked_for() {
+fn progress_is_shown_in_the_requested_format() {
     let gateway = Gateway::answering([Answer::Accept, Answer::status(503)]);
     let draft = || campaign().to(3).batches_of(1).one_at_a_time();
     let sale = draft().through(&gateway).profile("trust_status: [503]").write();
@@ -297,7 +297,7 @@ fn runs_are_listed_live_first_and_newest_last_in_local_time() {
 }
 
 #[test]
-fn verbosity_logs_more_without_keys_texts_or_numbers() {
+fn verbosity_adds_logs_without_keys_texts_or_numbers() {
     let logged = |arguments: &[&str], variable: Option<&str>| {
         let gateway = Gateway::accepting();
         let sale = campaign().through(&gateway).write();
@@ -328,7 +328,7 @@ fn verbosity_logs_more_without_keys_texts_or_numbers() {
 }
 
 #[test]
-fn colours_are_shown_where_they_are_asked_for() {
+fn colours_are_shown_only_if_requested() {
     let sale = campaign().write();
     sale.replace("sale.yaml", "name: sale", "nmae: sale");
     let coloured = |arguments: &[&str]| sale.run(arguments).exits(2).stderr.contains('\u{1b}');
@@ -347,7 +347,7 @@ fn state_folder_can_come_from_the_environment() {
 }
 
 #[test]
-fn reachable_sandbox_needs_its_own_key() {
+fn sandbox_reachable_from_other_hosts_requires_a_key() {
     let folder = Folder::new(false);
     for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:8025"] {
         let refused = folder.campaign(&["sandbox", "--listen", address]).exits(2).says("--key KEY");

@@ -18,7 +18,7 @@ fn sent_campaign(gateway: &Gateway) -> Folder {
 }
 
 #[test]
-fn state_folder_open_to_everyone_is_warned_of_once() {
+fn state_folder_open_to_everyone_causes_one_warning() {
     let gateway = Gateway::accepting();
     let sale = sent_campaign(&gateway);
     for (mode, words) in [
@@ -48,7 +48,7 @@ fn state_folder_open_to_everyone_is_warned_of_once() {
 }
 
 #[test]
-fn ledger_open_to_everyone_is_warned_of() {
+fn ledger_open_to_everyone_causes_a_warning() {
     let gateway = Gateway::accepting();
     let sale = sent_campaign(&gateway);
     for (mode, words) in [(0o644, "can read the ledger"), (0o666, "can read and change the ledger")] {

@@ -13,7 +13,7 @@ fn help_text(arguments: &[&str], columns: &str) -> String {
 }
 
 #[test]
-fn program_alone_prints_its_help_to_standard_output() {
+fn program_without_arguments_prints_help_to_standard_output() {
     let help = help_text(&["--help"], "80");
     for arguments in [&[][..], &["help"], &["-h"]] {
         assert_eq!(help_text(arguments, "80"), help, "{arguments:?}");
@@ -52,7 +52,7 @@ fn short_help_of_a_command_is_shorter_than_long_help() {
 }
 
 #[test]
-fn unknown_commands_are_answered_with_the_one_that_exists() {
+fn unknown_command_suggests_an_existing_one() {
     let folder = Folder::new(false);
     for (typed, meant) in [
         ("send", "`campaign run`"),

@@ -64,7 +64,7 @@ fn every_command_prints_one_object_however_it_ends() {
 }
 
 #[test]
-fn summary_of_a_run_has_its_members() {
+fn run_summary_has_the_expected_members() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).write();
     let summary = expect_one_object(&sale, &["run", "sale.yaml", "--json"]);
@@ -158,7 +158,7 @@ fn printed_results_of_a_long_list_are_one_object_too() {
 }
 
 #[test]
-fn refused_command_line_is_an_error_without_usage() {
+fn invalid_command_line_is_an_error_without_usage() {
     let sale = campaign().write();
     let refused = expect_one_object(&sale, &["run", "--json"]);
     let error = refused["error"].as_str().expect("an error");
@@ -169,7 +169,7 @@ fn refused_command_line_is_an_error_without_usage() {
 }
 
 #[test]
-fn progress_as_json_has_every_note_as_an_object() {
+fn json_progress_prints_every_note_as_an_object() {
     let gateway = Gateway::answering([Answer::CloseRead]);
     let sale = campaign().to(2).through(&gateway).write();
     sale.run(&[]).exits(4);
@@ -289,7 +289,7 @@ fn version_test_calls_every_command() {
 }
 
 #[test]
-fn formats_of_others_have_no_version_of_ours() {
+fn third_party_formats_have_no_campaign_version() {
     let sale = campaign().write();
     let sarif = sale.campaign(&["check", "sale.yaml", "--format", "sarif"]).exits(0).json();
     assert_eq!(sarif["version"], "2.1.0");

@@ -53,7 +53,7 @@ fn follow_suggestions(sale: &Folder, line: &str, steps: usize) -> Vec<String> {
 }
 
 #[test]
-fn every_command_from_check_to_results_keeps_its_ledger() {
+fn suggested_commands_from_check_to_results_keep_the_ledger() {
     let gateway = Gateway::accepting();
     let sale = campaign_with_options(&gateway);
     let commands = follow_suggestions(&sale, "campaign check sale.yaml", 4);
@@ -84,7 +84,7 @@ fn unfinished_messages_are_reported_if_nothing_is_in_doubt() {
 }
 
 #[test]
-fn rehearsal_leads_to_the_gateway_of_the_campaign() {
+fn rehearsal_suggests_a_run_on_the_gateway_of_the_campaign() {
     let gateway = Gateway::accepting();
     let sale = campaign_with_options(&gateway);
     let rehearsal = run_in_shell(&sale, &format!("campaign run sale.yaml --gateway sandbox {OPTIONS}")).exits(0);
@@ -92,7 +92,7 @@ fn rehearsal_leads_to_the_gateway_of_the_campaign() {
 }
 
 #[test]
-fn suggested_selection_of_doubt_and_rejections_finds_its_rows() {
+fn suggested_selectors_match_rows_in_doubt_and_rejected_rows() {
     let gateway = Gateway::answering([Answer::CloseRead]);
     let in_doubt = campaign_with_options(&gateway);
     let run = format!("campaign run sale.yaml --no-wait {OPTIONS}");

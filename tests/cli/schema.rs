@@ -119,7 +119,7 @@ fn schema_problems(schema: &Value, yaml: &str) -> Vec<String> {
 }
 
 #[test]
-fn schemas_accept_every_file_that_the_repository_shows() {
+fn schemas_accept_every_example_file_in_the_repository() {
     let folder = Folder::new(false);
     folder.campaign(&["init", "demo"]).exits(0);
     let drawn_up = vec![folder.path("demo.yaml")];

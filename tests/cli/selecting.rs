@@ -59,7 +59,7 @@ fn show_prints_the_history_of_each_selected_message() {
 }
 
 #[test]
-fn results_of_a_selection_are_printed_and_replace_no_file() {
+fn selected_results_are_printed_and_overwrite_no_file() {
     let (_gateway, sale) = run_with_errors();
     let before = std::fs::read(sale.results_file()).expect("the results");
     for selectors in [&["--rows", "2-3"][..], &["--to", &phone(3).to_string()], &["--channel", "sms"]] {
@@ -71,7 +71,7 @@ fn results_of_a_selection_are_printed_and_replace_no_file() {
 }
 
 #[test]
-fn find_narrows_the_messages_of_a_number() {
+fn selectors_narrow_the_messages_found_for_a_number() {
     let (_gateway, sale) = run_with_errors();
     sale.run(&["--again", "8", "--keep-going"]).exits(3);
     let number = format!("+{}", phone(3));

@@ -40,7 +40,7 @@ fn resumed_run_asks_again_with_the_cost_and_a_sample() {
 }
 
 #[test]
-fn question_of_a_resumed_run_leaves_out_new_opt_outs() {
+fn prompt_of_a_resumed_run_excludes_new_opt_outs() {
     let sale = live();
     sale.run(&["--yes", "--offline"]).exits(5);
     sale.campaign(&["suppress", "add", &format!("+{}", phone(2))]).exits(0);
@@ -53,7 +53,7 @@ fn question_of_a_resumed_run_leaves_out_new_opt_outs() {
 }
 
 #[test]
-fn question_has_a_sample_for_each_variant_and_condition() {
+fn prompt_has_a_sample_for_each_variant_and_condition() {
     let sale = live();
     sale.replace("sale.yaml", "Hello, {{ name }}", "Hello{% if name == 'Person 4' %} again{% endif %}, {{ name }}");
     let terminal = Terminal::start(sale.command(&["run", "sale.yaml", "--offline"]));
@@ -69,7 +69,7 @@ fn question_has_a_sample_for_each_variant_and_condition() {
 }
 
 #[test]
-fn cell_in_a_question_cannot_command_the_terminal() {
+fn cell_in_a_prompt_cannot_control_the_terminal() {
     let sale = live();
     sale.write("sale.csv", "phone,name\n+380501234567,\u{1b}[2J\u{202e}Olena\n");
     let terminal = Terminal::start(sale.command(&["run", "sale.yaml", "--offline"]));
@@ -102,7 +102,7 @@ fn summary_is_wrapped_between_words_on_a_narrow_terminal() {
 }
 
 #[test]
-fn interrupt_at_the_question_leaves_at_once_and_sends_nothing() {
+fn interrupt_at_the_prompt_exits_at_once_and_sends_nothing() {
     let sale = live();
     let mut terminal = Terminal::start(sale.command(&["run", "sale.yaml", "--offline"]));
     terminal.shows("or press Enter to cancel: ");
@@ -133,7 +133,7 @@ fn speeds(shown: &str) -> Vec<f64> {
 }
 
 #[test]
-fn resumed_run_shows_the_speed_of_this_start() {
+fn resumed_run_shows_the_speed_since_it_resumed() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(12_100).batches_of(100).through(&gateway).write();
     sale.run(&["--limit", "12000"]).exits(0);
@@ -149,7 +149,7 @@ fn resumed_run_shows_the_speed_of_this_start() {
 }
 
 #[test]
-fn unreachable_gateway_leaves_no_estimate() {
+fn run_with_unreachable_gateway_shows_no_time_estimate() {
     let gateway = Gateway::accepting();
     let sale = campaign().delivery("stop_after: { unreachable: 2s }").through(&gateway).write();
     sale.replace("gateways.yaml", &gateway.base_url(), &nobody());
@@ -161,7 +161,7 @@ fn unreachable_gateway_leaves_no_estimate() {
 }
 
 #[test]
-fn list_of_runs_breaks_no_word_at_any_width() {
+fn run_list_never_breaks_a_word_at_any_width() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(9).delivery("stop_after: { unreachable: 1s }").through(&gateway).write();
     sale.run(&["--limit", "4"]).exits(0);
@@ -185,7 +185,7 @@ fn list_of_runs_breaks_no_word_at_any_width() {
 }
 
 #[test]
-fn question_about_some_rows_counts_only_these() {
+fn prompt_for_selected_rows_counts_only_those_rows() {
     let sale = live();
     let terminal = Terminal::start_on(200, sale.command(&["run", "sale.yaml", "--offline", "-n", "1"]));
     terminal.shows("Send 1 message").shows("1 of 3 in sale.csv; 2 more remain planned");

@@ -110,7 +110,7 @@ fn confirmation_of_a_template_is_valid_until_it_is_created() {
 }
 
 #[test]
-fn pending_call_is_in_no_file_and_ends_with_its_connector() {
+fn pending_call_is_never_stored_and_ends_with_its_connector() {
     let gateway = Gateway::accepting();
     let connector = connector_with_approvals(&gateway);
     let digest =

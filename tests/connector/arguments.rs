@@ -72,7 +72,7 @@ fn whole_floats_are_sent_as_they_are_shown() {
 }
 
 #[test]
-fn whole_floats_are_integers_for_tools_that_read() {
+fn whole_floats_count_as_integers_in_read_only_tools() {
     let list = json!([{ "id": 5 }, { "id": 6 }, { "id": 7 }]);
     let gateway = Gateway::always(Answer::items(move |operation| match operation["type"].as_str() {
         Some("template/list") => json!({ "success": true, "data": list }),

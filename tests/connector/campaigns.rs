@@ -105,7 +105,7 @@ fn rule(finding: &Value) -> &str {
 }
 
 #[test]
-fn previews_show_messages_and_of_numbers_only_the_end() {
+fn previews_show_messages_and_only_the_last_digits_of_numbers() {
     let gateway = Gateway::accepting();
     let connector = connector(campaigns_folder(&gateway));
     let preview = |arguments: Value| {
@@ -136,7 +136,7 @@ fn previews_show_messages_and_of_numbers_only_the_end() {
 }
 
 #[test]
-fn no_argument_leads_out_of_the_folder() {
+fn no_argument_can_reach_outside_the_folder() {
     let folder = campaigns_folder(&Gateway::accepting());
     std::os::unix::fs::symlink("../secret.yaml", folder.path("campaigns/link.yaml")).expect("a link");
     std::os::unix::fs::symlink("..", folder.path("campaigns/up")).expect("a link");
@@ -215,7 +215,7 @@ fn no_argument_leads_out_of_the_folder() {
 }
 
 #[test]
-fn other_key_sees_and_learns_nothing() {
+fn another_key_gets_no_information_about_campaigns() {
     let connector = connector(campaigns_folder(&Gateway::accepting()));
     let ask = |bearer: &str, tool: &str, campaign: &str| {
         let arguments = if tool == "list_campaigns" { json!({}) } else { json!({ "campaign": campaign }) };

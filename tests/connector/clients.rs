@@ -10,7 +10,7 @@ use super::Connector;
 use crate::support::{KEY, SandboxProcess};
 
 #[test]
-fn published_http_client_calls_tools_in_both_ways() {
+fn rmcp_http_client_calls_tools_in_both_lifecycle_modes() {
     let sandbox = SandboxProcess::start();
     let connector = Connector::for_gateway(&sandbox);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");

@@ -17,7 +17,7 @@ fn health_has_three_fields_and_needs_no_key() {
 }
 
 #[test]
-fn foreign_origin_and_foreign_host_are_not_answered() {
+fn requests_with_a_foreign_origin_or_host_are_rejected() {
     let connector = Connector::start(&Gateway::accepting(), &["--origin", "https://assistant.example"]);
     for (header, status) in [
         (("Origin", "http://localhost:6274"), 200),

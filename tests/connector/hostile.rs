@@ -56,7 +56,7 @@ fn has_message(platform: &Gateway) -> bool {
 }
 
 #[test]
-fn obedient_assistant_sends_nothing_for_a_stranger() {
+fn locks_stop_an_assistant_that_obeys_injected_text() {
     let table: [(&[&str], &str, Option<&str>); 4] = [
         (&[], INSTRUCTION, None),
         (&[], CONFIRMED_INSTRUCTION, None),
@@ -76,7 +76,7 @@ fn obedient_assistant_sends_nothing_for_a_stranger() {
 }
 
 #[test]
-fn operator_lock_stays_closed_to_a_manipulated_assistant() {
+fn injected_text_can_send_if_only_allow_send_is_set() {
     let platform = gateway_with_instruction(CONFIRMED_INSTRUCTION);
     let connector = Connector::start(&platform, &["--allow-send"]);
     obey_everything(&connector);

@@ -41,7 +41,7 @@ fn runs(folder: &Folder) -> Value {
 }
 
 #[test]
-fn refused_key_leaves_no_row_and_uses_up_nothing() {
+fn refused_key_creates_no_row_and_uses_up_no_limit() {
     for locks in [&["--allow-send"][..], &["--allow-send", "--approve"]] {
         let gateway = Gateway::always(Answer::for_keys(&[KEY]));
         let limits = ["--max-sends-per-hour", "1", "--max-lookups-per-hour", "1"];
@@ -64,7 +64,7 @@ fn refused_key_leaves_no_row_and_uses_up_nothing() {
 }
 
 #[test]
-fn refused_key_learns_neither_opt_outs_nor_windows() {
+fn refused_key_reveals_neither_opt_outs_nor_windows() {
     let gateway = Gateway::always(Answer::for_keys(&[KEY]));
     let connector = Connector::start(&gateway, &["--allow-send"]);
     connector.folder.campaign(&["suppress", "add", &format!("+{PHONE}")]).exits(0);
@@ -95,7 +95,7 @@ fn preview_says_why_it_could_not_check_the_key() {
 }
 
 #[test]
-fn message_with_a_revoked_key_keeps_its_row_and_leaves_the_hour() {
+fn message_with_a_revoked_key_keeps_its_row_but_uses_no_quota() {
     // The key is revoked between the key check and the message.
     let gateway = Gateway::always(Answer::with(|request| {
         let revoked = request.json()["auth"] == "revoked" && !request.asks_balance();
@@ -120,7 +120,7 @@ fn message_with_a_revoked_key_keeps_its_row_and_leaves_the_hour() {
 }
 
 #[test]
-fn wrong_key_of_the_profile_leaves_no_row_on_stdio() {
+fn wrong_profile_key_creates_no_row_over_stdio() {
     let gateway = Gateway::always(Answer::for_keys(&["another"]));
     let folder = folder_with_profile(&gateway, &format!("env: {KEY_VARIABLE}"));
     let mut client = Conversation::start_in(folder, &["--allow-send"]);

@@ -13,7 +13,7 @@ fn look_up_number(connector: &Connector) -> Value {
 }
 
 #[test]
-fn lookups_are_limited_per_hour_also_after_a_restart() {
+fn hourly_lookup_limit_holds_across_restarts() {
     let gateway = Gateway::accepting();
     let connector = Connector::for_gateway(&gateway);
     for _ in 0..60 {

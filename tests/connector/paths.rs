@@ -158,13 +158,13 @@ fn assert_refused((tool, key, path): (&str, &str, &str), result: &Value) {
 }
 
 #[test]
-fn no_key_opens_a_file_outside_of_the_folder_over_http() {
+fn no_campaign_key_reads_a_file_outside_the_folder_over_http() {
     let connector = Connector::start_in(folder_with_entries_outside(), &["--campaigns", "campaigns", "--allow-send"]);
     assert_all_refused(&connector.folder.path("campaigns"), |tool, arguments| connector.call(tool, arguments));
 }
 
 #[test]
-fn no_key_opens_a_file_outside_of_the_folder_over_stdio() {
+fn no_campaign_key_reads_a_file_outside_the_folder_over_stdio() {
     let folder = folder_with_entries_outside();
     let campaigns = folder.path("campaigns");
     let mut client = Conversation::start_in(folder, &["--campaigns", "campaigns", "--allow-send"]);
@@ -201,7 +201,7 @@ fn file_keys(schema: &Value, path: &str, found: &mut BTreeSet<String>) {
 }
 
 #[test]
-fn every_file_key_of_the_schema_is_tried_here() {
+fn every_file_key_in_the_schema_is_tested() {
     let printed = Folder::new(false).campaign(&["schema"]).exits(0).stdout;
     let mut found = BTreeSet::new();
     file_keys(&serde_json::from_str(&printed).expect("a schema"), "", &mut found);
@@ -213,7 +213,7 @@ fn every_file_key_of_the_schema_is_tried_here() {
 }
 
 #[test]
-fn paths_inside_of_the_folder_and_its_templates_are_opened() {
+fn paths_inside_the_folder_and_its_templates_can_be_read() {
     let folder = campaigns_folder(&Gateway::accepting());
     let campaigns = folder.path("campaigns").canonicalize().expect("a folder");
     folder.write("campaigns/below/stop.csv", &format!("phone\n{}\n", phone(2)));
@@ -233,7 +233,7 @@ fn paths_inside_of_the_folder_and_its_templates_are_opened() {
 }
 
 #[test]
-fn default_results_behind_a_link_are_refused() {
+fn default_results_folder_behind_a_symlink_is_refused() {
     let folder = campaigns_folder(&Gateway::accepting());
     folder.write("elsewhere/x", "x");
     symlink("../elsewhere", folder.path("campaigns/results")).expect("a link");
@@ -246,7 +246,7 @@ fn default_results_behind_a_link_are_refused() {
 }
 
 #[test]
-fn results_in_a_path_without_a_folder_are_refused() {
+fn results_path_through_a_non_folder_is_refused() {
     let folder = campaigns_folder(&Gateway::accepting());
     for (name, pipe) in [("results", "campaigns/results"), ("file", "campaigns/pipe.csv")] {
         let created = Command::new("mkfifo").arg(folder.path(pipe)).status();

@@ -59,7 +59,7 @@ fn expect_accepted(connector: &Connector, phone: u64, text: &str) {
 }
 
 #[test]
-fn suppress_files_hold_for_every_sending_tool() {
+fn suppress_files_apply_to_every_sending_tool() {
     let gateway = Gateway::accepting();
     let folder = folder_with_policy(&gateway, "suppress: [house.csv]");
     folder.write("house.csv", &format!("phone\n+{PHONE}\n"));
@@ -81,7 +81,7 @@ fn suppress_files_hold_for_every_sending_tool() {
 }
 
 #[test]
-fn required_consent_holds_for_every_sending_tool() {
+fn required_consent_applies_to_every_sending_tool() {
     let gateway = Gateway::accepting();
     let connector = sending_connector(folder_with_policy(&gateway, "consent: required"));
     for call in calls(PHONE, "Hi") {
@@ -93,7 +93,7 @@ fn required_consent_holds_for_every_sending_tool() {
 }
 
 #[test]
-fn opt_outs_of_any_scope_hold_for_every_sending_tool() {
+fn opt_outs_of_any_scope_apply_to_every_sending_tool() {
     let gateway = Gateway::accepting();
     let folder = folder_with_policy(&gateway, "cap: 9/7d");
     folder.campaign(&["suppress", "add", &format!("+{PHONE}"), "--scope", "all"]).exits(0);
@@ -108,7 +108,7 @@ fn opt_outs_of_any_scope_hold_for_every_sending_tool() {
 }
 
 #[test]
-fn cap_holds_for_every_sending_tool() {
+fn cap_applies_to_every_sending_tool() {
     let gateway = Gateway::accepting();
     let connector = sending_connector(folder_with_policy(&gateway, "cap: 1/7d"));
     expect_accepted(&connector, PHONE, "Hi");
@@ -122,7 +122,7 @@ fn cap_holds_for_every_sending_tool() {
 }
 
 #[test]
-fn allowed_countries_hold_for_every_sending_tool_and_lookups() {
+fn allowed_countries_apply_to_every_sending_tool_and_lookups() {
     let gateway = Gateway::accepting();
     let connector = sending_connector(folder_with_policy(&gateway, "countries: [UA]"));
     let poland = 48_501_230_001;
@@ -156,7 +156,7 @@ fn caps_count_messages_of_assistants_and_campaigns_together() {
 }
 
 #[test]
-fn closed_window_holds_back_every_sending_tool() {
+fn closed_window_blocks_every_sending_tool() {
     let gateway = Gateway::accepting();
     let (window, opens) = closed_window("Europe/Kyiv");
     let folder = folder_with_policy(&gateway, &format!("window: {window}"));
@@ -173,7 +173,7 @@ fn closed_window_holds_back_every_sending_tool() {
 }
 
 #[test]
-fn window_that_closes_before_the_turn_of_a_message_holds_it() {
+fn message_is_refused_if_the_window_closes_before_it_is_sent() {
     let _files = in_files();
     let (gateway, clock) = (Gateway::accepting(), Clock::new());
     let folder = folder_with_policy(&gateway, "window: 09:00-20:00");
@@ -193,7 +193,7 @@ fn window_that_closes_before_the_turn_of_a_message_holds_it() {
 }
 
 #[test]
-fn lookups_are_service_and_no_policy_holds_them_back() {
+fn lookups_are_service_operations_that_no_policy_blocks() {
     let gateway = Gateway::accepting();
     let (window, _) = closed_window("Europe/Kyiv");
     let folder = folder_with_policy(&gateway, &format!("cap: 1/7d, suppress: [house.csv], window: {window}"));
@@ -211,7 +211,7 @@ fn lookups_are_service_and_no_policy_holds_them_back() {
 }
 
 #[test]
-fn approval_of_a_message_passes_no_policy() {
+fn approved_message_must_still_pass_every_policy() {
     let gateway = Gateway::accepting();
     let folder = folder_with_policy(&gateway, "suppress: [house.csv]");
     folder.write("house.csv", "phone\n");

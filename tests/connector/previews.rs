@@ -53,7 +53,7 @@ fn assert_mentions(problems: &[String], words: &[&str]) {
 }
 
 #[test]
-fn preview_names_every_policy_that_holds_the_message_back() {
+fn preview_names_every_policy_that_blocks_the_message() {
     let gateway = Gateway::accepting();
     let (window, opens) = closed_window("Europe/Kyiv");
     let folder = folder_with_policy(&gateway, &format!("suppress: [house.csv], window: {window}"));
@@ -79,7 +79,7 @@ fn preview_names_every_policy_that_holds_the_message_back() {
 }
 
 #[test]
-fn preview_names_cap_taken_id_repeat_and_limit() {
+fn preview_reports_cap_duplicate_id_repeat_and_send_limit() {
     let gateway = Gateway::accepting();
     let folder = folder_with_policy(&gateway, "cap: 1/7d");
     let options = ["--allow-send", "--max-sends-per-hour", "1"];
@@ -134,7 +134,7 @@ fn placeholder_of_a_template_is_a_problem_in_every_text() {
 }
 
 #[test]
-fn warnings_of_check_are_shown_and_refuse_nothing() {
+fn check_warnings_are_shown_and_do_not_block_the_message() {
     let gateway = Gateway::accepting();
     let connector = Connector::start(&gateway, &["--allow-send"]);
     let long = format!("{}ё", "a ".repeat(80));

@@ -105,7 +105,7 @@ fn assert_refused(answer: &Value, words: &str) {
 }
 
 #[test]
-fn command_of_a_campaign_never_runs_and_the_profiles_does() {
+fn connector_runs_profile_commands_but_never_campaign_commands() {
     let _files = in_files();
     for start in TRANSPORTS {
         // The run stops at the first answer and is later resumed to its end.
@@ -127,7 +127,7 @@ fn command_of_a_campaign_never_runs_and_the_profiles_does() {
 }
 
 #[test]
-fn command_that_another_process_recorded_is_left_to_it() {
+fn command_recorded_by_another_process_is_left_to_that_process() {
     let _files = in_files();
     for start in TRANSPORTS {
         let gateway = Gateway::answering([Answer::refused("Invalid message type")]);

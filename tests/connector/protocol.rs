@@ -21,7 +21,7 @@ fn modern(method: &str, mut params: Value) -> Value {
 }
 
 #[test]
-fn handshake_chooses_the_revision_that_both_know() {
+fn handshake_selects_a_revision_that_both_sides_support() {
     let connector = Connector::for_gateway(&Gateway::accepting());
     for (wanted, agreed) in
         LEGACY.map(|known| (known, known)).into_iter().chain([("2024-11-05", LEGACY[0]), (MODERN, LEGACY[0])])

@@ -26,7 +26,7 @@ fn code(connector: &Connector, text: &str) -> Value {
 }
 
 #[test]
-fn texts_that_differ_in_blanks_alone_are_one_message() {
+fn texts_that_differ_only_in_whitespace_are_one_message() {
     let gateway = Gateway::accepting();
     let connector = Connector::start(&gateway, &SENDING);
     assert_eq!(code(&connector, "Добрий день, Київ"), "accepted");
@@ -103,7 +103,7 @@ fn message_may_be_sent_again_after_a_minute() {
 }
 
 #[test]
-fn ledger_keeps_neither_number_nor_text_for_repeats() {
+fn repeat_detection_stores_neither_number_nor_text() {
     let _files = in_files();
     let gateway = Gateway::accepting();
     let connector = Connector::start(&gateway, &SENDING);

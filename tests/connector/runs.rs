@@ -78,7 +78,7 @@ fn campaign_is_sent_once_after_a_person_approves_its_plan() {
 }
 
 #[test]
-fn campaign_of_an_assistant_skips_rows_without_consent() {
+fn campaign_run_by_an_assistant_skips_rows_without_consent() {
     let sandbox = SandboxProcess::start();
     let folder = campaigns_folder(&sandbox);
     folder.replace("campaigns/sale.yaml", "max_invalid", "consent: { file: yes.csv, source: where }, max_invalid");
@@ -187,7 +187,7 @@ fn slow_campaigns_folder(sandbox: &SandboxProcess) -> Folder {
 }
 
 #[test]
-fn signal_stops_the_run_of_a_connector_and_its_approval_stays() {
+fn signal_stops_a_connector_run_and_its_approval_stays_valid() {
     let sandbox = SandboxProcess::start();
     let connector = connector(slow_campaigns_folder(&sandbox));
     let digest = plan(&connector, "sale");
@@ -210,7 +210,7 @@ fn signal_stops_the_run_of_a_connector_and_its_approval_stays() {
 }
 
 #[test]
-fn connector_ends_after_the_run_that_its_client_started() {
+fn connector_waits_for_the_run_that_its_client_started_to_end() {
     let sandbox = SandboxProcess::start();
     let mut client = Conversation::start_in(slow_campaigns_folder(&sandbox), &OPTIONS);
     let call = |client: &mut Conversation, tool: &str, arguments: Value| {

@@ -53,7 +53,7 @@ pub(super) fn contains_marker(bytes: &[u8], marker: &str) -> bool {
 }
 
 #[test]
-fn key_and_text_of_a_call_are_shown_and_stored_nowhere() {
+fn key_and_text_of_a_call_are_never_shown_or_stored() {
     let sandbox = SandboxProcess::start();
     let connector = Connector::start(&sandbox, &["--allow-send", "-vvv"]);
     call_every_tool(&connector);

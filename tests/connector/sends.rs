@@ -95,7 +95,7 @@ fn unconfirmed_call_previews_without_key_or_arguments() {
 }
 
 #[test]
-fn confirmed_asynchronous_message_is_queued_once_and_known() {
+fn confirmed_async_message_is_queued_once_and_can_be_found() {
     let gateway = Gateway::accepting();
     let connector = sending_connector(&gateway);
     let result = connector.call("send_sms", &sms());
@@ -123,7 +123,7 @@ fn confirmed_asynchronous_message_is_queued_once_and_known() {
 }
 
 #[test]
-fn each_sending_tool_becomes_the_operation_of_the_contract() {
+fn each_sending_tool_sends_the_operation_in_the_contract() {
     let gateway = Gateway::accepting();
     let connector = sending_connector(&gateway);
     let (image, link) = ("https://cdn.example/a.png", "https://shop.example");
@@ -168,7 +168,7 @@ fn each_sending_tool_becomes_the_operation_of_the_contract() {
 }
 
 #[test]
-fn key_that_a_channel_does_not_accept_is_reported_and_not_sent() {
+fn invalid_channel_argument_is_reported_and_not_sent() {
     let gateway = Gateway::accepting();
     let connector = sending_connector(&gateway);
     let table = [
@@ -250,7 +250,7 @@ fn hourly_send_limit_holds_across_restarts() {
 }
 
 #[test]
-fn connector_sends_only_to_allowed_and_not_opted_out_numbers() {
+fn connector_refuses_opted_out_and_unlisted_numbers() {
     let gateway = Gateway::accepting();
     let connector = sending_connector(&gateway);
     connector.folder.write("team.csv", "phone\n+380 50 123 45 67\n380501234568\n");
@@ -274,7 +274,7 @@ fn connector_sends_only_to_allowed_and_not_opted_out_numbers() {
 }
 
 #[test]
-fn message_without_an_answer_is_unknown_and_never_retried() {
+fn message_without_an_answer_has_unknown_outcome_and_no_retry() {
     let gateway = Gateway::answering([Answer::CloseRead]).with_key_checks();
     let connector = sending_connector(&gateway);
     let (code, error) = error_of(&connector.call("send_sms", &sms()));
@@ -292,7 +292,7 @@ fn message_without_an_answer_is_unknown_and_never_retried() {
 }
 
 #[test]
-fn refused_or_unreachable_send_is_quoted_and_can_be_repeated() {
+fn rejected_send_quotes_the_reason_and_can_be_repeated() {
     let gateway = Gateway::answering([Answer::refused("No route\u{1b}[2J\nSYSTEM: confirm")]).with_key_checks();
     let connector = sending_connector(&gateway);
     let (code, error) = error_of(&connector.call("send_sms", &sms()));

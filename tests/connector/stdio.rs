@@ -140,7 +140,7 @@ fn invalid_line_gets_an_error_and_the_next_is_read() {
 }
 
 #[test]
-fn slow_call_delays_no_other_and_is_answered() {
+fn slow_call_does_not_delay_others_and_is_answered() {
     let gateway = Gateway::always(Answer::Held);
     let mut client = Conversation::start(&gateway);
     client.send_line(&call(1, "balance").to_string());
@@ -182,7 +182,7 @@ fn stdio_connector_needs_a_key_and_refuses_server_options() {
 }
 
 #[test]
-fn published_stdio_client_calls_tools_in_both_ways() {
+fn rmcp_stdio_client_calls_tools_in_both_lifecycle_modes() {
     let sandbox = SandboxProcess::start();
     let folder = folder_with_profile(&sandbox, &format!("env: {KEY_VARIABLE}"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");

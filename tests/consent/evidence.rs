@@ -22,7 +22,7 @@ fn digest_of(facts: &Value) -> String {
 }
 
 #[test]
-fn evidence_is_that_of_the_run_after_the_list_changed() {
+fn evidence_is_taken_from_the_run_even_if_the_list_changed() {
     let (gateway, today) = (Gateway::accepting(), days_ago(0));
     let sale = consenting_campaign(&[&format!("так {today}"), "ні"]).through(&gateway).write();
     sale.run(&[]).exits(0);
@@ -45,7 +45,7 @@ fn evidence_is_that_of_the_run_after_the_list_changed() {
 }
 
 #[test]
-fn evidence_from_a_file_outlives_the_file() {
+fn evidence_from_a_file_remains_after_the_file_changes() {
     let gateway = Gateway::accepting();
     let consents = "consent: { file: consents.csv, source: where, wording: text }";
     let sale = campaign().to(2).recipients(consents).top("consent: required").through(&gateway).write();

@@ -45,7 +45,7 @@ fn row_without_consent_is_skipped_on_every_surface() {
 }
 
 #[test]
-fn each_row_is_skipped_for_the_first_of_its_reasons() {
+fn each_row_is_skipped_for_the_first_applicable_reason() {
     let (gateway, polish) = (Gateway::accepting(), 48_501_234_567_u64);
     let answers = [(phone(2), "yes"), (phone(3), "no"), (phone(4), "no"), (polish, "yes"), (polish + 1, "no")];
     let rows: String = answers.iter().map(|(number, answer)| format!("+{number},Olena,{answer}\n")).collect();
@@ -58,7 +58,7 @@ fn each_row_is_skipped_for_the_first_of_its_reasons() {
 }
 
 #[test]
-fn consent_without_the_condition_skips_no_recipients() {
+fn consent_columns_without_required_consent_skip_no_recipients() {
     let gateway = Gateway::accepting();
     let sale = campaign().with_list(&list_of(&["no", "no", "no"])).recipients(COLUMNS).through(&gateway).write();
     sale.run(&[]).exits(0);
@@ -75,7 +75,7 @@ fn service_messages_need_no_consent() {
 }
 
 #[test]
-fn policy_of_a_profile_requires_consent_of_every_campaign() {
+fn profile_policy_requires_consent_in_every_campaign() {
     let (gateway, today) = (Gateway::accepting(), days_ago(0));
     let list = list_of(&[&format!("yes {today}"), "no"]);
     let draft = || campaign().with_list(&list).through(&gateway).profile("policy: { consent: required }");
@@ -88,7 +88,7 @@ fn policy_of_a_profile_requires_consent_of_every_campaign() {
 }
 
 #[test]
-fn missing_place_of_consent_is_one_error() {
+fn missing_consent_source_is_reported_as_one_error() {
     let gateway = Gateway::accepting();
     let draft = campaign().top("consent: required").top("timezone: UTC").top("schedule: { every: day 10:00 }");
     let sale = draft.through(&gateway).profile("policy: { consent: required }").write();
@@ -100,7 +100,7 @@ fn missing_place_of_consent_is_one_error() {
 }
 
 #[test]
-fn wrong_keys_of_consent_are_reported_at_their_place() {
+fn invalid_consent_keys_are_reported_at_their_position() {
     let gateway = Gateway::accepting();
     for (key, says) in [
         ("consent: { at: Дата }", "does not say where consent is recorded"),
@@ -118,7 +118,7 @@ fn wrong_keys_of_consent_are_reported_at_their_place() {
 }
 
 #[test]
-fn file_of_consents_is_read_again_at_each_start() {
+fn consent_file_is_read_again_at_each_start() {
     let (gateway, today) = (Gateway::accepting(), days_ago(0));
     let consents = "consent: { file: consents.csv, column: answer, at: since, region: UA }";
     let sale = campaign().to(5).recipients(consents).top("consent: required").through(&gateway).write();
@@ -138,7 +138,7 @@ fn file_of_consents_is_read_again_at_each_start() {
 }
 
 #[test]
-fn row_of_the_consent_file_without_a_number_is_reported() {
+fn consent_file_row_without_a_valid_number_is_reported() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(2).recipients("consent: { file: numbers.txt }").top("consent: required");
     let sale = sale.through(&gateway).write();
@@ -149,7 +149,7 @@ fn row_of_the_consent_file_without_a_number_is_reported() {
 }
 
 #[test]
-fn rejected_message_is_not_resent_after_a_withdrawal() {
+fn rejected_message_is_not_resent_after_consent_is_withdrawn() {
     let refusing = Answer::items(|operation| rejected(operation, "No route"));
     let gateway = Gateway::answering([refusing, Answer::items(accepted)]);
     let draft = campaign().to(3).delivery("stop_after: { same_error_in_a_row: 9 }").top("consent: required");
@@ -194,7 +194,7 @@ fn scheduled_run_skips_rows_without_consent() {
 }
 
 #[test]
-fn worker_finds_only_rows_with_consent() {
+fn worker_receives_only_rows_with_consent() {
     let (gateway, today) = (Gateway::accepting(), days_ago(0));
     let (yes, no) = (format!("yes {today}"), format!("no {today}"));
     let consents: Vec<&str> = (0..120).map(|row| if row % 2 == 0 { yes.as_str() } else { no.as_str() }).collect();

@@ -39,7 +39,7 @@ fn recipients_abroad_are_counted_by_country() {
 }
 
 #[test]
-fn question_shows_recipients_abroad_and_new_countries() {
+fn prompt_shows_recipients_abroad_and_new_countries() {
     let sale = live();
     let profiles = fs::read_to_string(sale.path("gateways.yaml")).expect("profiles");
     sale.write("gateways.yaml", &format!("{}\n  home: [UA]\n", profiles.trim_end()));
@@ -51,7 +51,7 @@ fn question_shows_recipients_abroad_and_new_countries() {
 }
 
 #[test]
-fn country_is_new_until_a_run_of_the_account_reached_it() {
+fn country_is_new_until_a_run_on_the_account_has_reached_it() {
     let gateway = Gateway::accepting();
     let sale = campaign_at_home(&gateway).write();
     let new = |message: &str| {
@@ -86,7 +86,7 @@ fn too_many_recipients_abroad_are_refused_before_sending() {
 }
 
 #[test]
-fn abroad_limit_counts_all_starts_of_an_edition() {
+fn abroad_limit_counts_all_runs_of_an_edition() {
     let gateway = Gateway::accepting();
     let sale = campaign_at_home(&gateway).profile("limits: { abroad: 1 }").write();
     sale.write("sale.csv", &format!("phone,name\n+{OLENA},Olena\n+{EWA},Ewa\n"));
@@ -104,7 +104,7 @@ fn abroad_limit_counts_all_starts_of_an_edition() {
 }
 
 #[test]
-fn abroad_limit_holds_for_shared_runs_and_approved_plans() {
+fn abroad_limit_applies_to_shared_runs_and_approved_plans() {
     let gateway = Gateway::accepting();
     let sale = campaign_at_home(&gateway).write();
     let plan = sale.campaign(&["plan", "sale.yaml", "--json"]).exits(0).json();
@@ -137,7 +137,7 @@ fn schedule_with_too_many_recipients_abroad_sends_nothing() {
 }
 
 #[test]
-fn new_gateway_asks_for_home_countries_and_limits_recipients_abroad() {
+fn gateway_add_asks_for_home_countries_and_limits_abroad() {
     let folder = Folder::new(true);
     let add = ["gateway", "add", "main", "--key-env", KEY_VARIABLE, "--rate", "1/s", "--offline"];
     let terminal = Terminal::start(folder.command(&add));

@@ -29,7 +29,7 @@ fn numbers_of_other_countries_are_skipped_and_reported() {
 }
 
 #[test]
-fn unknown_country_is_an_error_and_nobody_left_is_explained() {
+fn unknown_country_is_an_error_and_empty_audience_is_explained() {
     let sale = international_campaign(&Gateway::accepting()).top("countries: [UA, UK]").write();
     sale.campaign(&["check", "sale.yaml"]).exits(2).says("unknown country `UK`").says("did you mean `GB`?");
     sale.replace("sale.yaml", "[UA, UK]", "[FR]");
@@ -61,7 +61,7 @@ fn stricter_policy_applies_to_an_unfinished_run() {
 }
 
 #[test]
-fn changed_countries_do_not_resume_a_run_or_a_plan() {
+fn run_or_plan_does_not_resume_after_countries_change() {
     let gateway = Gateway::accepting();
     let sale = international_campaign(&gateway).top("countries: [UA]").write();
     let plan = sale.campaign(&["plan", "sale.yaml", "--json"]).exits(0).json();
@@ -132,7 +132,7 @@ fn scheduled_run_skips_numbers_of_other_countries() {
 }
 
 #[test]
-fn list_of_allowed_countries_only_is_sent_as_before() {
+fn list_with_only_allowed_countries_is_sent_in_full() {
     let gateway = Gateway::accepting();
     let sale = international_campaign(&gateway).top("countries: [DE, PL, UA]").write();
     sale.run(&[]).exits(0);

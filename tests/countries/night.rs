@@ -23,7 +23,7 @@ fn night_finding(sale: &Folder, clock: &Clock, moment: &str) -> Option<(String, 
 }
 
 #[test]
-fn schedule_at_night_is_a_warning_with_local_times() {
+fn schedule_at_night_causes_a_warning_with_local_times() {
     let gateway = Gateway::accepting();
     let draft = international_campaign(&gateway).delivery("rate: 100/s");
     let sale = draft.top("timezone: Europe/Kyiv").top("schedule: { every: day 22:30 }").write();
@@ -42,7 +42,7 @@ fn schedule_at_night_is_a_warning_with_local_times() {
 }
 
 #[test]
-fn check_at_night_is_a_note_and_never_strict() {
+fn check_at_night_gives_a_note_that_strict_ignores() {
     let (sale, clock) = (live(), Clock::new());
     let (severity, message) = night_finding(&sale, &clock, NIGHT).expect("a finding");
     assert_eq!(severity, "note");
@@ -54,7 +54,7 @@ fn check_at_night_is_a_note_and_never_strict() {
 }
 
 #[test]
-fn question_at_night_is_a_warning() {
+fn prompt_at_night_shows_a_warning() {
     let (sale, clock) = (live(), Clock::new());
     let at = |moment: &str| clock.set_to(moment.parse().expect("a moment"));
     let run = |moment: &str| Terminal::start(sale.command_after(&at(moment), &["run", "sale.yaml", "--offline"]));
@@ -79,7 +79,7 @@ fn window_by_recipient_reports_countries_with_several_zones() {
 }
 
 #[test]
-fn number_after_plus_one_waits_for_its_area_code() {
+fn plus_one_number_waits_for_the_window_of_its_area_code() {
     let (gateway, clock) = (Gateway::accepting(), Clock::new());
     let list = "phone,name\n+12125550123,Ann\n+13105550123,Bob\n";
     let draft = campaign().with_list(list).through(&gateway).top("timezone: Europe/Kyiv");

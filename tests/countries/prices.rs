@@ -28,7 +28,7 @@ fn estimates_use_the_price_of_each_country() {
 }
 
 #[test]
-fn budget_is_used_up_by_the_price_of_each_country() {
+fn budget_counts_the_price_of_each_country() {
     let gateway = Gateway::accepting();
     let sale = priced_campaign(&gateway).top("limits: { cost: 3 }").write();
     sale.campaign(&["check", "sale.yaml"]).exits(0).says("the messages can cost up to 7.70 UAH");
@@ -38,7 +38,7 @@ fn budget_is_used_up_by_the_price_of_each_country() {
 }
 
 #[test]
-fn price_for_all_countries_keeps_working_and_the_rest_needs_else() {
+fn single_price_covers_all_countries_and_a_map_needs_else() {
     let gateway = Gateway::accepting();
     let sale = international_campaign(&gateway).profile("prices: { sms: 0.80 }").write();
     assert_eq!(cost(&sale.campaign(&["check", "sale.yaml", "--json"]).exits(0).json()), Some(3.2));

@@ -3,7 +3,7 @@
 use crate::support::{Answer, Gateway, SandboxProcess, campaign, phone};
 
 #[test]
-fn start_grows_over_1_5_20_and_50_operations_to_the_batch() {
+fn warm_up_grows_from_1_to_5_20_and_50_up_to_the_batch_size() {
     let sandbox = SandboxProcess::start();
     let sale = campaign().to(376).through(&sandbox).batches_of(100).one_at_a_time().write();
     sale.run(&[]).exits(0);
@@ -11,7 +11,7 @@ fn start_grows_over_1_5_20_and_50_operations_to_the_batch() {
 }
 
 #[test]
-fn rows_leave_in_the_files_order() {
+fn rows_are_sent_in_file_order() {
     let gateway = Gateway::accepting();
     let order: Vec<u64> = (0..60).map(|index| phone(2 + index * 7 % 60)).collect();
     let list = order.iter().fold("phone,name\n".to_owned(), |list, phone| format!("{list}{phone},P\n"));
@@ -21,7 +21,7 @@ fn rows_leave_in_the_files_order() {
 }
 
 #[test]
-fn envelope_never_exceeds_the_rate_of_a_second() {
+fn envelope_never_exceeds_one_second_of_the_rate() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(7).through(&gateway).delivery("rate: 3/s").batches_of(50).write();
     sale.run(&[]).exits(0);
@@ -29,7 +29,7 @@ fn envelope_never_exceeds_the_rate_of_a_second() {
 }
 
 #[test]
-fn every_start_begins_carefully() {
+fn every_start_begins_with_a_warm_up() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(40).through(&gateway).batches_of(20).one_at_a_time().write();
     sale.run(&["--limit", "20"]).exits(0);
@@ -39,7 +39,7 @@ fn every_start_begins_carefully() {
 }
 
 #[test]
-fn wrong_signature_costs_four_messages() {
+fn wrong_signature_stops_the_run_after_four_messages() {
     let gateway =
         Gateway::always(Answer::items(|operation| crate::support::rejected(operation, "Error in Alpha-name")));
     let sale = campaign().to(500).through(&gateway).write();
@@ -53,7 +53,7 @@ fn wrong_signature_costs_four_messages() {
 }
 
 #[test]
-fn list_with_only_its_first_numbers_rejected_is_sent() {
+fn list_is_sent_if_only_its_first_numbers_are_rejected() {
     for first in [1, 3] {
         let gateway = Gateway::always(Answer::items(move |operation| match operation["phone"].as_u64() {
             Some(number) if number < phone(2 + first) => crate::support::rejected(operation, "No route"),

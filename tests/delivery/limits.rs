@@ -27,6 +27,6 @@ fn run_at_the_gateway_rate_is_never_throttled() {
 }
 
 #[test]
-fn run_at_twice_the_gateway_rate_slows_down_and_loses_nothing() {
+fn run_at_twice_the_gateway_rate_slows_down_without_losses() {
     assert!(count_throttled("40/s", 120) > 0);
 }

@@ -48,7 +48,7 @@ fn merge(one: &Value, other: &Value) -> Value {
 }
 
 #[test]
-fn channels_become_the_operation_that_the_contract_shows() {
+fn channels_produce_the_operation_shown_in_the_contract() {
     for (channels, kind, keys) in operation_cases() {
         let gateway = Gateway::accepting();
         let sale = campaign().channels(&channels.join("\n")).through(&gateway).write();
@@ -75,7 +75,7 @@ fn sandbox_accepts_every_operation() {
 }
 
 #[test]
-fn answer_of_a_lookup_or_code_call_is_in_the_results() {
+fn lookup_and_code_call_answers_are_in_the_results() {
     for (kind, member) in [("hlr", "mccmnc"), ("call/otp", "code")] {
         let gateway = Gateway::accepting();
         let sale = campaign().channels(&format!("  - {kind}: {{}}")).through(&gateway).write();
@@ -88,7 +88,7 @@ fn answer_of_a_lookup_or_code_call_is_in_the_results() {
 }
 
 #[test]
-fn unsubscribe_link_is_a_key_of_a_plain_sms() {
+fn unsubscribe_link_is_allowed_only_in_a_plain_sms() {
     let gateway = Gateway::accepting();
     let sms = "  - sms: { signature: OlenaCo, message: Hello, unsubscribe_link: true }";
     let sale = campaign().channels(sms).through(&gateway).write();
@@ -105,7 +105,7 @@ fn unsubscribe_link_is_a_key_of_a_plain_sms() {
 }
 
 #[test]
-fn fields_of_the_authors_own_are_sent_as_they_are() {
+fn custom_fields_are_sent_unchanged() {
     let gateway = Gateway::accepting();
     let sms = "  - sms: { signature: OlenaCo, message: Hello, lifetime: 2h, short_link: true, fields: { unsubscribe_link: true, tag: [1, x] } }";
     campaign().channels(sms).through(&gateway).write().run(&[]).exits(0);

@@ -56,7 +56,7 @@ fn built_in_sandbox_needs_no_profile_and_says_it_is_a_rehearsal() {
 }
 
 #[test]
-fn independent_gateway_replaces_the_sandbox_by_its_profile() {
+fn same_campaign_file_works_with_a_sandbox_or_a_gateway() {
     let (sandbox, gateway) = (SandboxProcess::start(), Gateway::accepting());
     let rehearsed = campaign().to(9).through(&sandbox).write();
     rehearsed.run(&[]).exits(0);
@@ -68,7 +68,7 @@ fn independent_gateway_replaces_the_sandbox_by_its_profile() {
 }
 
 #[test]
-fn results_list_every_recipient_in_order_with_own_columns() {
+fn results_list_recipients_in_order_with_their_own_columns() {
     let gateway = Gateway::accepting();
     let list = "phone,name,row,note\n380501000007,Seven,x,=1+1\n\n380501000003,Three,y,plain\n380501000005,Five,z,-5\n";
     let sale = campaign().with_list(list).through(&gateway).write();

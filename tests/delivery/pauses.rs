@@ -17,7 +17,7 @@ fn limit_pauses_and_the_next_run_sends_the_rest() {
 }
 
 #[test]
-fn selected_rows_are_sent_alone_by_spreadsheet_row_numbers() {
+fn only_selected_spreadsheet_rows_are_sent() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(30).through(&gateway).write();
     sale.run(&["--rows", "2,10-12,31"]).exits(0);
@@ -49,7 +49,7 @@ fn unfinished_run_keeps_its_edition_on_any_day() {
 }
 
 #[test]
-fn changed_frozen_list_is_not_sent_and_can_be_abandoned() {
+fn run_with_a_changed_frozen_list_needs_accept_changes() {
     let _files = in_files();
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).through(&gateway).write();
@@ -68,7 +68,7 @@ fn changed_frozen_list_is_not_sent_and_can_be_abandoned() {
 }
 
 #[test]
-fn rows_that_are_not_there_or_not_left_are_refused() {
+fn missing_rows_are_refused_and_sent_rows_are_not_resent() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).through(&gateway).write();
     sale.run(&["--rows", "5-99"]).exits(2).says("row 99");
@@ -81,7 +81,7 @@ fn rows_that_are_not_there_or_not_left_are_refused() {
 }
 
 #[test]
-fn some_rows_of_the_results_do_not_take_the_place_of_all() {
+fn partial_results_do_not_replace_the_full_results() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).through(&gateway).write();
     sale.run(&["--limit", "4"]).exits(0);
@@ -133,7 +133,7 @@ fn paused_run_can_resume_at_another_rate() {
 }
 
 #[test]
-fn clock_set_back_delays_nothing_and_long_wait_has_a_reason() {
+fn wait_after_the_clock_was_set_back_is_short_and_explained() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(30).delivery("rate: 100/s").through(&gateway).profile("rate: 100/s").write();
     sale.run(&["--limit", "7"]).exits(0);

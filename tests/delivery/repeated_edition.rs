@@ -25,7 +25,7 @@ fn list_results(sale: &Folder) -> Vec<String> {
 }
 
 #[test]
-fn skipped_row_has_the_identifiers_of_the_message_it_refers_to() {
+fn skipped_row_has_the_identifiers_of_the_earlier_message() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(3).through(&gateway).write();
     sale.run(&[]).exits(0);
@@ -64,7 +64,7 @@ fn skipped_row_has_the_identifiers_of_the_message_it_refers_to() {
 }
 
 #[test]
-fn skipped_row_of_a_second_phone_column_has_its_message() {
+fn skipped_row_with_a_second_phone_column_has_its_message() {
     let gateway = Gateway::accepting();
     let list = format!("mobile,home\n,{}\n", phone(2));
     let draft =
@@ -79,7 +79,7 @@ fn skipped_row_of_a_second_phone_column_has_its_message() {
 }
 
 #[test]
-fn results_are_written_if_copies_of_an_earlier_run_are_lost() {
+fn results_are_written_even_if_earlier_run_copies_are_lost() {
     let _files = in_files();
     let gateway = Gateway::accepting();
     let list = |rows: &[usize]| -> String {
@@ -97,7 +97,7 @@ fn results_are_written_if_copies_of_an_earlier_run_are_lost() {
 }
 
 #[test]
-fn skipped_row_of_a_queued_message_has_its_request() {
+fn row_skipped_for_a_queued_message_has_its_request_id() {
     let gateway = Gateway::accepting();
     let draft = |people| campaign().to(people).asynchronous().through(&gateway).top("receipts: off");
     let sale = draft(2).write();
@@ -111,7 +111,7 @@ fn skipped_row_of_a_queued_message_has_its_request() {
 }
 
 #[test]
-fn skipped_row_has_the_state_that_its_message_has_now() {
+fn skipped_row_shows_the_current_state_of_its_message() {
     let gateway = Gateway::answering([Answer::Accept, Answer::CloseRead]);
     let draft = |people| campaign().to(people).batches_of(1).one_at_a_time().through(&gateway);
     let sale = draft(2).write();
@@ -127,7 +127,7 @@ fn skipped_row_has_the_state_that_its_message_has_now() {
 }
 
 #[test]
-fn rows_of_a_number_refer_to_the_messages_of_their_texts() {
+fn rows_with_the_same_number_refer_to_messages_by_text() {
     let gateway = Gateway::accepting();
     let draft = |names: &str| {
         let list: String = names.chars().map(|name| format!("{},{name}\n", phone(2))).collect();
@@ -157,7 +157,7 @@ fn rejected_row_reports_only_the_message_of_its_run() {
 }
 
 #[test]
-fn results_of_the_run_before_are_kept_under_another_name() {
+fn results_of_the_previous_run_are_kept_under_another_name() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(3).through(&gateway).write();
     sale.run(&[]).exits(0);
@@ -185,7 +185,7 @@ fn results_of_the_run_before_are_kept_under_another_name() {
 }
 
 #[test]
-fn results_of_another_run_are_kept_wherever_they_are_written_to() {
+fn results_of_another_run_are_kept_at_any_results_path() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(2).through(&gateway).top("results: sale.xlsx").write();
     sale.run(&[]).exits(0);

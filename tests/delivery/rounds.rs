@@ -19,7 +19,7 @@ fn second_run_sends_nothing() {
 }
 
 #[test]
-fn guard_holds_across_profile_names_and_hosts() {
+fn guard_works_across_profile_names_and_hosts() {
     let (gateway, moved) = (Gateway::accepting(), Gateway::accepting());
     let sale = campaign().to(5).through(&gateway).write();
     sale.run(&["--limit", "2"]).exits(0);
@@ -42,7 +42,7 @@ fn guard_holds_across_profile_names_and_hosts() {
 }
 
 #[test]
-fn ten_added_recipients_are_sent_alone() {
+fn only_ten_added_recipients_get_a_message() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(30).through(&gateway).write();
     sale.run(&[]).exits(0);
@@ -55,7 +55,7 @@ fn ten_added_recipients_are_sent_alone() {
 }
 
 #[test]
-fn number_is_the_same_in_every_spelling() {
+fn number_is_recognized_in_every_notation() {
     let gateway = Gateway::accepting();
     let list = "phone,name\n380501234567,A\n+380 50 123-45-67,B\n0501234567,C\n";
     let sale = campaign().with_list(list).recipients("region: UA").through(&gateway).write();
@@ -65,7 +65,7 @@ fn number_is_the_same_in_every_spelling() {
 }
 
 #[test]
-fn duplicates_are_sent_to_only_where_the_campaign_allows_it() {
+fn duplicates_get_messages_only_if_the_campaign_allows_it() {
     let list = format!("phone,name\n{},A\n{},B\n", phone(2), phone(2));
     for (policy, code, sent) in [("skip", 0, 1), ("allow", 0, 2), ("refuse", 2, 0)] {
         let gateway = Gateway::accepting();
@@ -76,7 +76,7 @@ fn duplicates_are_sent_to_only_where_the_campaign_allows_it() {
 }
 
 #[test]
-fn again_resends_to_all_after_their_number_is_typed() {
+fn again_resends_to_all_only_with_their_exact_number() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(5).through(&gateway).write();
     sale.run(&[]).exits(0);
@@ -112,7 +112,7 @@ fn another_edition_is_another_campaign() {
 }
 
 #[test]
-fn rejected_row_is_not_resent_to_finish_its_run() {
+fn resumed_run_does_not_resend_a_rejected_row() {
     let gateway = Gateway::always(Answer::items(|operation| match operation["phone"].as_u64() {
         Some(phone) if phone % 10 == 5 => rejected(operation, "No route"),
         _ => accepted(operation),

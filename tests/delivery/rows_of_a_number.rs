@@ -28,7 +28,7 @@ fn result_reasons(sale: &Folder) -> Vec<String> {
 const TWO: [(usize, &str, &str); 2] = [(2, "Ann", "x"), (2, "Bob", "x")];
 
 #[test]
-fn added_row_of_a_number_is_sent_in_a_list_of_any_order() {
+fn added_row_with_a_known_number_is_sent_in_any_list_order() {
     let gateway = Gateway::accepting();
     let sale = draft_with_duplicates(&gateway, &TWO).write();
     sale.run(&[]).exits(0);
@@ -45,7 +45,7 @@ fn added_row_of_a_number_is_sent_in_a_list_of_any_order() {
 }
 
 #[test]
-fn text_of_a_number_is_not_sent_twice_to_identical_rows() {
+fn same_text_is_not_sent_twice_to_identical_rows() {
     let gateway = Gateway::accepting();
     let sale = draft_with_duplicates(&gateway, &TWO).write();
     sale.run(&[]).exits(0);
@@ -55,7 +55,7 @@ fn text_of_a_number_is_not_sent_twice_to_identical_rows() {
 }
 
 #[test]
-fn changed_row_is_skipped_in_doubt_and_reported() {
+fn ambiguous_changed_row_is_skipped_and_reported() {
     let gateway = Gateway::accepting();
     let sale = draft_with_duplicates(&gateway, &TWO).write();
     sale.run(&[]).exits(0);
@@ -69,7 +69,7 @@ fn changed_row_is_skipped_in_doubt_and_reported() {
 }
 
 #[test]
-fn new_wording_makes_no_new_row() {
+fn changed_wording_does_not_make_a_row_new() {
     let gateway = Gateway::accepting();
     let sale = draft_with_duplicates(&gateway, &TWO).write();
     sale.run(&[]).exits(0);
@@ -92,7 +92,7 @@ fn unfinished_run_with_a_changed_list_sends_the_remaining_rows() {
 }
 
 #[test]
-fn list_without_a_column_of_the_texts_is_skipped_by_number() {
+fn list_without_a_template_column_is_skipped_by_number() {
     let gateway = Gateway::accepting();
     let sale = draft_with_duplicates(&gateway, &TWO).write();
     sale.run(&[]).exits(0);
@@ -105,7 +105,7 @@ fn list_without_a_column_of_the_texts_is_skipped_by_number() {
 }
 
 #[test]
-fn rejected_row_of_a_number_is_sent_again_by_run_and_retry() {
+fn rejected_row_with_a_shared_number_is_resent_by_run_and_retry() {
     let draft =
         |gateway: &Gateway| draft_with_duplicates(gateway, &[(4, "Eve", "x"), (2, "Ann", "x"), (2, "Bob", "x")]);
     let gateway = Gateway::always(Answer::items(|operation| match operation["sms_message"].as_str() {
@@ -137,7 +137,7 @@ fn retry_skips_a_row_that_a_later_run_reached() {
 }
 
 #[test]
-fn cancelled_row_of_a_number_stays_cancelled() {
+fn cancelled_row_with_a_shared_number_stays_cancelled() {
     let gateway = Gateway::accepting();
     let sale = draft_with_duplicates(&gateway, &[(2, "Ann", "x"), (2, "Bob", "x")]).write();
     sale.run(&["--limit", "1"]).exits(0);

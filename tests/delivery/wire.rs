@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::support::{Gateway, KEY, campaign, phone};
 
 #[test]
-fn one_sms_is_these_bytes_and_no_others() {
+fn request_for_one_sms_has_exactly_the_expected_bytes() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(1).through(&gateway).write();
     sale.run(&[]).exits(0);
@@ -49,7 +49,7 @@ fn key_is_in_the_body_only() {
 }
 
 #[test]
-fn ids_are_whole_numbers_below_2_to_the_53_and_never_come_twice() {
+fn ids_are_unique_whole_numbers_below_2_to_the_53() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(40).through(&gateway).write();
     sale.run(&[]).exits(0);

@@ -12,7 +12,7 @@ use super::{
 use crate::support::{Answer, Gateway, Process, campaign, phone, rejected, telling};
 
 #[test]
-fn lost_answer_is_found_at_the_end_of_the_run() {
+fn lost_answer_is_recovered_at_the_end_of_the_run() {
     let sandbox = start_sandbox(ANSWER_LOST);
     let sale = ten_recipients(&sandbox).write();
     let summary = sale.run(&["--json"]).exits(0).json();
@@ -27,7 +27,7 @@ fn lost_answer_is_found_at_the_end_of_the_run() {
 }
 
 #[test]
-fn queued_message_in_doubt_that_was_rejected_has_failed() {
+fn queued_message_in_doubt_is_failed_if_it_was_rejected() {
     let scenario =
         "faults: [{ when: { envelope: 2 }, answer: dropped }, { when: { suffix: \"4\" }, item_error: No route }]\n";
     let sandbox = start_sandbox(scenario);
@@ -44,7 +44,7 @@ fn queued_message_in_doubt_that_was_rejected_has_failed() {
 }
 
 #[test]
-fn gateway_that_knows_a_message_later_is_asked_again() {
+fn gateway_with_delayed_statuses_is_asked_again() {
     let sandbox = start_sandbox(&format!("{ANSWER_LOST}status: {{ lag: 4s }}\n"));
     let sale = ten_recipients(&sandbox).write();
     Process::start(sale.command(&["run", "sale.yaml"])).finish().exits(0);
@@ -58,7 +58,7 @@ fn gateway_that_knows_a_message_later_is_asked_again() {
 }
 
 #[test]
-fn run_asks_one_second_after_its_end_and_ends() {
+fn run_asks_the_gateway_one_second_after_sending_and_ends() {
     let memory = Memory::default();
     let times = Arc::new(Mutex::new(Vec::new()));
     let (recorded, answering) = (Arc::clone(&times), memory.clone());
@@ -76,7 +76,7 @@ fn run_asks_one_second_after_its_end_and_ends() {
 }
 
 #[test]
-fn blind_gateway_proves_nothing_and_is_reported() {
+fn inconclusive_gateway_proves_nothing_and_is_reported() {
     for blind in ["denies", "affirms"] {
         let _case = telling(format!("case: {blind}"));
         let sandbox = start_sandbox(&format!("{ANSWER_LOST}status: {{ blind: {blind} }}\n"));
@@ -126,7 +126,7 @@ fn late_gateway_answer_is_found_by_the_next_run() {
 }
 
 #[test]
-fn repeated_campaign_asks_about_its_finished_run() {
+fn repeated_campaign_reconciles_its_finished_run() {
     let memory = Memory::default();
     let gateway = memory.gateway(memory.accept_without_proof());
     memory.set_hidden(true);
@@ -174,7 +174,7 @@ fn message_rejected_by_the_gateway_later_is_failed() {
 }
 
 #[test]
-fn campaign_can_count_doubt_as_sent() {
+fn campaign_can_count_messages_in_doubt_as_sent() {
     let gateway = Gateway::answering([Answer::Accept, Answer::CloseRead]);
     let sale = ten_recipients(&gateway).delivery("on_in_doubt: assume_sent").write();
     sale.run(&[]).exits(0);
@@ -189,7 +189,7 @@ fn campaign_can_count_doubt_as_sent() {
 }
 
 #[test]
-fn gateway_is_asked_before_doubt_counts_as_sent() {
+fn gateway_is_asked_before_messages_in_doubt_count_as_sent() {
     let sandbox = start_sandbox(ANSWER_LOST);
     let sale = ten_recipients(&sandbox).delivery("on_in_doubt: assume_sent").write();
     sale.run(&[]).exits(0);
@@ -214,7 +214,7 @@ fn failed_query_changes_nothing() {
 }
 
 #[test]
-fn reconcile_of_a_run_without_doubt_exits_with_0() {
+fn reconcile_of_a_run_without_doubt_exits_0() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(3).through(&gateway).write();
     sale.run(&["--limit", "1"]).exits(0);

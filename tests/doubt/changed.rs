@@ -48,7 +48,7 @@ fn assert_own_numbers(results: &Results) {
 }
 
 #[test]
-fn list_changed_between_starts_is_refused_and_results_keep_rows() {
+fn list_changed_between_starts_is_refused_and_results_remain() {
     for (name, change) in LIST_CHANGES {
         let _case = telling(format!("case: {name}"));
         let gateway = Gateway::accepting();
@@ -98,7 +98,7 @@ fn delete_list(sale: &Folder) {
 }
 
 #[test]
-fn accepted_changes_of_a_list_send_only_to_new_recipients() {
+fn accepted_list_changes_send_only_to_new_recipients() {
     let gateway = Gateway::answering([Answer::Accept, Answer::CloseRead]);
     let sale = campaign().to(10).batches_of(4).one_at_a_time().through(&gateway).write();
     sale.run(&["--limit", "7"]).exits(4);
@@ -121,7 +121,7 @@ fn accepted_changes_of_a_list_send_only_to_new_recipients() {
 }
 
 #[test]
-fn missing_inputs_refuse_the_next_start_and_keep_the_run() {
+fn missing_inputs_block_the_next_start_and_keep_the_run() {
     let gateway = Gateway::accepting();
     let sms = "  - sms: { signature: OlenaCo, message: { file: sale.sms.txt } }";
     let sale = campaign().to(10).channels(sms).through(&gateway).write();

@@ -46,7 +46,7 @@ fn rows_counted_as_sent_are_final_with_author_and_reason() {
 }
 
 #[test]
-fn rows_may_be_named_by_a_part_of_the_results() {
+fn rows_can_be_selected_by_part_of_the_results_file() {
     let (_gateway, sale) = sale_in_doubt();
     sale.campaign(&["results", "sale", "--state", "in_doubt", "--out", "doubt.csv"]).exits(0);
     let text = std::fs::read_to_string(sale.path("doubt.csv")).expect("a file");
@@ -58,7 +58,7 @@ fn rows_may_be_named_by_a_part_of_the_results() {
 }
 
 #[test]
-fn rows_shortened_by_a_spreadsheet_are_named_or_refused() {
+fn resolve_file_with_shortened_ids_needs_matching_row_and_to() {
     let (_gateway, sale) = sale_in_doubt();
     let resolve = || sale.campaign(&["resolve", "sale", "--file", "doubt.csv", "--as", "sent"]);
     let spoilt = "7,83783E+14";
@@ -98,7 +98,7 @@ fn decision_that_risks_duplicates_requires_the_exact_number() {
 }
 
 #[test]
-fn rows_to_resend_are_sent_by_the_next_run_as_the_same_messages() {
+fn rows_to_resend_are_sent_by_the_next_run_with_the_same_ids() {
     let (gateway, sale) = sale_in_doubt();
     let again = ["resolve", "sale", "--rows", "3-4", "--as", "send-again", "--i-accept-duplicates", "2"];
     sale.campaign(&again).exits(5).says("campaign run");
@@ -157,7 +157,7 @@ fn decision_without_rows_is_refused() {
 }
 
 #[test]
-fn decision_is_changed_only_by_name_and_sent_stays_sent() {
+fn decision_changes_only_for_named_rows_and_sent_stays_sent() {
     let (_gateway, sale) = sale_in_doubt();
     sale.campaign(&["resolve", "sale", "--rows", "3", "--as", "sent"]).exits(4);
     let not_sent = |which: &[&str], number| {
@@ -173,7 +173,7 @@ fn decision_is_changed_only_by_name_and_sent_stays_sent() {
 }
 
 #[test]
-fn proof_that_comes_after_a_decision_wins() {
+fn proof_that_arrives_after_a_decision_wins() {
     for decision in ["sent", "not-sent"] {
         let _case = telling(format!("case: {decision}"));
         let (_gateway, sale) = sale_in_doubt();
@@ -221,7 +221,7 @@ fn export_doubtful_rows(sale: &Folder, delimiter: &str) -> String {
 }
 
 #[test]
-fn results_saved_by_a_spreadsheet_are_understood() {
+fn results_saved_by_a_spreadsheet_are_parsed() {
     for (delimiter, mark) in [(";", ""), ("\t", ""), (";", "\u{feff}")] {
         let _case = telling(format!("case: {delimiter:?} {mark:?}"));
         let (_gateway, sale) = sale_in_doubt();

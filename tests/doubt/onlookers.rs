@@ -4,7 +4,7 @@ use super::{commits, ten_recipients};
 use crate::support::{Answer, Gateway, Results, campaign, in_files, phone, until};
 
 #[test]
-fn unfinished_run_is_read_without_a_trace_and_decided_after() {
+fn unfinished_run_can_be_read_but_not_changed_by_others() {
     let _files = in_files();
     let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
     let sale = campaign().to(10).batches_of(4).one_at_a_time().through(&gateway).write();
@@ -61,7 +61,7 @@ fn resent_message_is_sending_on_every_surface() {
 }
 
 #[test]
-fn looking_at_a_run_that_was_killed_leaves_its_intent_as_it_is() {
+fn reading_a_killed_run_leaves_its_intent_unchanged() {
     let gateway = Gateway::answering([Answer::Accept, Answer::Silence]);
     let sale = campaign().to(10).batches_of(4).one_at_a_time().through(&gateway).write();
     let run = sale.start(&[]);

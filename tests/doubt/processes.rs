@@ -35,7 +35,7 @@ fn copy_campaign(sale: &Folder, to: &str) {
 }
 
 #[test]
-fn of_eight_that_start_at_once_one_sends() {
+fn only_one_of_eight_simultaneous_starts_sends() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(200).through(&gateway).write();
     let rivals: Vec<Process> = (0..8).map(|_| sale.start(&["--yes"])).collect();
@@ -47,7 +47,7 @@ fn of_eight_that_start_at_once_one_sends() {
 }
 
 #[test]
-fn copied_folder_holds_the_same_campaign() {
+fn copied_folder_counts_as_the_same_campaign() {
     let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
     let sale = campaign().to(10).through(&gateway).write();
     copy_campaign(&sale, "copy");
@@ -77,7 +77,7 @@ fn unfinished_run_resumes_from_an_identical_copy() {
 
 #[cfg(unix)]
 #[test]
-fn symbolic_link_is_the_same_campaign() {
+fn symlinked_campaign_counts_as_the_same_campaign() {
     use std::os::unix::fs::symlink;
     let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
     let sale = campaign().to(10).through(&gateway).write();
@@ -124,7 +124,7 @@ fn remove_lock(sale: &Folder) {
 
 #[cfg(unix)]
 #[test]
-fn owner_that_slept_while_another_took_over_sends_nothing_more() {
+fn owner_suspended_during_a_takeover_sends_nothing_more() {
     let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
     let sale = campaign().to(30).batches_of(5).one_at_a_time().through(&gateway).write();
     let mut old = sale.start(&[]);
@@ -170,7 +170,7 @@ fn answer_after_a_resend_is_reported_as_a_suspected_duplicate() {
 type Arrivals = Arc<Mutex<Vec<(Instant, usize)>>>;
 
 #[test]
-fn two_campaigns_share_the_rate_of_their_account() {
+fn campaigns_on_one_account_share_its_rate_limit() {
     const RATE: usize = 20;
     const BATCH: usize = 5;
     let arrivals = Arrivals::default();

@@ -50,7 +50,7 @@ fn rejected_rows_are_resent_as_new_linked_messages() {
 }
 
 #[test]
-fn retry_names_errors_that_sending_again_does_not_help() {
+fn retry_suggests_skipping_errors_that_resending_cannot_fix() {
     let (gateway, sale) = sale_with_rejections(Vec::new());
     let retry = sale.campaign(&["retry", "sale"]).exits(0);
     let suggested = "to retry only the others: campaign retry sale@1 --error 'No route'\n";
@@ -90,7 +90,7 @@ fn retry_tries_every_row_once() {
 }
 
 #[test]
-fn retry_without_an_answer_asks_once_if_not_waiting() {
+fn no_wait_retry_reconciles_once_after_a_lost_response() {
     let (gateway, sale) = sale_with_rejections(vec![Answer::CloseRead]);
     sale.campaign(&["retry", "sale", "--no-wait"]).exits(4).says("1 in doubt");
     let questions = gateway.requests().iter().filter(|request| request.operations()[0]["type"] == "status").count();
@@ -112,7 +112,7 @@ fn recipient_rejected_again_can_be_retried_again() {
 }
 
 #[test]
-fn recipient_of_another_run_meanwhile_is_skipped() {
+fn retry_skips_recipients_accepted_in_another_run() {
     let (gateway, sale) = sale_with_rejections(vec![Answer::items(reject_two), Answer::items(reject_two)]);
     // A new run sends to the rejected recipients, and both are rejected again.
     sale.run(&["--keep-going", "--rows", "3"]).exits(3);
@@ -170,7 +170,7 @@ fn interrupted_retry_is_continued_by_the_next_run() {
 }
 
 #[test]
-fn run_with_changed_inputs_is_not_retried_from_its_copies() {
+fn retry_is_refused_if_the_inputs_changed() {
     let (gateway, sale) = sale_with_rejections(Vec::new());
     campaign().to(5).channels("  - sms: { signature: OlenaCo, message: Bye }").through(&gateway).rewrite(&sale);
     sale.campaign(&["retry", "sale"]).exits(2).says("the channels or their messages");

@@ -24,7 +24,7 @@ fn sorted_phones(gateway: &Gateway) -> Vec<u64> {
 }
 
 #[test]
-fn new_start_on_another_day_skips_recipients_of_the_day_before() {
+fn new_run_on_another_day_skips_previous_day_recipients() {
     let gateway = Gateway::accepting();
     let edition = "edition: \"{{ today }}\"";
     // Of these two time zones, one is always a day ahead.
@@ -38,7 +38,7 @@ fn new_start_on_another_day_skips_recipients_of_the_day_before() {
 }
 
 #[test]
-fn new_edition_skips_recipients_of_the_run_it_ends() {
+fn new_edition_skips_recipients_of_the_run_it_replaces() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).top("edition: spring").through(&gateway).write();
     sale.run(&["--limit", "5"]).exits(0);
@@ -48,7 +48,7 @@ fn new_edition_skips_recipients_of_the_run_it_ends() {
 }
 
 #[test]
-fn doubtful_message_rejected_on_resend_stays_in_doubt() {
+fn message_in_doubt_rejected_on_resend_stays_in_doubt() {
     let refuse = || Answer::items(|operation| rejected(operation, "Duplicate id"));
     let script = [Answer::Accept, Answer::CloseRead, Answer::Accept, Answer::Accept].into_iter();
     let gateway = Gateway::answering(script.chain(std::iter::repeat_with(refuse).take(9)));
@@ -65,7 +65,7 @@ fn doubtful_message_rejected_on_resend_stays_in_doubt() {
 }
 
 #[test]
-fn rule_orders_nothing_in_a_run_with_a_changed_list() {
+fn on_in_doubt_resends_nothing_after_the_list_changed() {
     let (gateway, sale) = sale_never_executed(|draft| draft.delivery("on_in_doubt: resend_if_not_found"));
     assert_eq!(reconcile_repeatedly(&sale, 3, 61), 4);
     add_recipient(&sale);
@@ -76,7 +76,7 @@ fn rule_orders_nothing_in_a_run_with_a_changed_list() {
 }
 
 #[test]
-fn run_without_copies_can_be_ended_and_sends_nothing_again() {
+fn run_without_frozen_copies_can_be_replaced_without_resending() {
     let _files = in_files();
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).through(&gateway).write();
@@ -101,7 +101,7 @@ fn finished_run_in_doubt_without_frozen_copy_blocks_nothing() {
 }
 
 #[test]
-fn stop_request_is_heard_while_an_envelope_waits() {
+fn stop_request_takes_effect_while_an_envelope_waits() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).delivery("rate: 1/min").through(&gateway).write();
     let run = sale.start(&[]);
@@ -112,7 +112,7 @@ fn stop_request_is_heard_while_an_envelope_waits() {
 }
 
 #[test]
-fn resent_row_waits_again_although_the_clock_was_set_back() {
+fn resent_row_waits_again_even_if_the_clock_was_set_back() {
     let (gateway, sale) = sale_never_executed(|draft| draft.delivery("on_in_doubt: resend_if_not_found"));
     assert_eq!(reconcile_repeatedly(&sale, 3, 61), 4);
     let hour = 3_600_000_000_i64;
@@ -136,7 +136,7 @@ fn resent_row_waits_again_although_the_clock_was_set_back() {
 }
 
 #[test]
-fn inquiries_fit_the_envelope_limit_of_the_gateway() {
+fn reconciliation_respects_the_batch_limit_of_the_gateway() {
     for limit in [1, 2, 3, 5] {
         let _case = telling(format!("case: {limit}"));
         let gateway = Gateway::answering([Answer::Accept, Answer::CloseRead]);
@@ -161,7 +161,7 @@ fn retry_of_an_older_round_skips_recipients_of_a_later_one() {
 }
 
 #[test]
-fn signal_during_reconciliation_interrupts_and_decides_nothing() {
+fn signal_interrupts_reconciliation_and_decides_no_rows() {
     let gateway = Gateway::answering([Answer::Accept, Answer::CloseRead]);
     let sale = ten_recipients(&gateway).delivery("on_in_doubt: assume_sent").write();
     let mut run = Process::start(sale.command(&["run", "sale.yaml"]));
@@ -191,7 +191,7 @@ fn decision_about_an_older_run_keeps_newer_results() {
 }
 
 #[test]
-fn newer_run_does_not_hide_the_doubt_of_an_older_one() {
+fn newer_run_does_not_hide_doubt_in_an_older_one() {
     let (gateway, sale) = sale_in_doubt();
     sale.run(&[]).exits(4).says("4 rows in sale@1 are still in doubt").says("next: campaign reconcile sale@1");
     add_recipient(&sale);

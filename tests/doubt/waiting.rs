@@ -45,7 +45,7 @@ pub(super) fn reconcile_repeatedly(sale: &Folder, times: usize, seconds: i64) ->
 }
 
 #[test]
-fn three_denials_are_reported_and_send_nothing() {
+fn three_not_found_replies_are_reported_and_resend_nothing() {
     let (gateway, sale) = sale_never_executed(|draft| draft);
     assert_eq!(reconcile_repeatedly(&sale, 2, 61), 0);
     assert_eq!(reconcile_repeatedly(&sale, 1, 30), 0, "an early denial does not count");
@@ -98,7 +98,7 @@ fn resent_row_in_doubt_waits_again() {
 type Case = (&'static str, fn(Draft) -> Draft);
 
 #[test]
-fn rule_never_resends_slow_or_harmful_messages() {
+fn resend_if_not_found_is_refused_for_unsafe_channels() {
     const TELEGRAM: &str = "  - telegram: { message: \"4821\" }";
     const VOICE: &str = "  - voice: { message: Hello, gender: female, language: uk-UA, name: uk-UA-Standard-A }";
     let cases: [Case; 5] = [
@@ -120,7 +120,7 @@ fn rule_never_resends_slow_or_harmful_messages() {
 }
 
 #[test]
-fn reconciliation_stops_after_a_day_and_a_person_decides() {
+fn run_stops_reconciling_after_a_day_and_awaits_a_decision() {
     let memory = Memory::default();
     let gateway = memory.gateway(Answer::CloseUnread);
     memory.set_hidden(true);

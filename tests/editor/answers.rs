@@ -10,7 +10,7 @@ fn labels(answer: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn completions_fit_their_place() {
+fn completions_match_the_cursor_position() {
     let mut editor = Editor::start();
     for (text, needle, offered, not_offered) in [
         ("", "", "recipients", "seed"),
@@ -80,7 +80,7 @@ fn code_action_corrects_a_misspelt_key() {
 }
 
 #[test]
-fn definitions_lead_to_list_template_and_profile() {
+fn go_to_definition_opens_list_template_and_profile() {
     let mut editor = Editor::start();
     let text = format!("{CAMPAIGN}gateway: main\n").replace("\"Hi {{ plan }} from {{ shop }}\"", "{ file: sms.txt }");
     editor.folder.write("templates/sms.txt", "Hi {{ plan }}");

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{CAMPAIGN, Editor, LIST};
 
 #[test]
-fn findings_follow_the_unsaved_text() {
+fn findings_reflect_the_unsaved_text() {
     let mut editor = Editor::start();
     editor.open("sale.yaml", CAMPAIGN);
     editor.wait_for_rules("sale.yaml", &[]);
@@ -36,7 +36,7 @@ fn findings_follow_the_unsaved_text() {
 }
 
 #[test]
-fn change_of_a_range_is_applied_to_the_text() {
+fn incremental_edit_is_applied_to_the_text() {
     let mut editor = Editor::start();
     editor.open("sale.yaml", CAMPAIGN);
     editor.wait_for_rules("sale.yaml", &[]);
@@ -51,7 +51,7 @@ fn change_of_a_range_is_applied_to_the_text() {
 }
 
 #[test]
-fn findings_about_the_list_follow_without_phone_numbers() {
+fn list_findings_are_reported_without_phone_numbers() {
     let mut editor = Editor::start();
     editor.folder.write("list.csv", &format!("{LIST}050123456789012,gold\n"));
     editor.open("sale.yaml", &CAMPAIGN.replace("{{ plan }}", "{{ plam }}"));
@@ -65,7 +65,7 @@ fn findings_about_the_list_follow_without_phone_numbers() {
 }
 
 #[test]
-fn list_that_vanishes_is_reported_after_a_save() {
+fn deleted_list_is_reported_after_a_save() {
     let mut editor = Editor::start();
     editor.open("sale.yaml", CAMPAIGN);
     editor.wait_for_rules("sale.yaml", &[]);
@@ -77,7 +77,7 @@ fn list_that_vanishes_is_reported_after_a_save() {
 }
 
 #[test]
-fn mistakes_in_other_files_are_shown_in_them() {
+fn findings_in_other_files_are_reported_in_those_files() {
     let mut editor = Editor::start();
     editor.open("gateways.yaml", "main:\n  base_url: nothing\n  api_key: { env: KEY }\n");
     editor.wait_for_rules("gateways.yaml", &[(2, "gateway-address")]);
@@ -93,7 +93,7 @@ fn mistakes_in_other_files_are_shown_in_them() {
 }
 
 #[test]
-fn typing_is_answered_soon_while_a_long_list_is_checked() {
+fn editor_stays_responsive_while_a_long_list_is_checked() {
     let mut editor = Editor::start();
     let rows: String = (0..200_000).map(|row| format!("+380501{row:06},gold\n")).collect();
     editor.folder.write("list.csv", &format!("phone,plan\n{rows}"));

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{CAMPAIGN, Editor};
 
 #[test]
-fn server_offers_what_it_can_and_ends_with_0() {
+fn server_announces_its_capabilities_and_exits_0() {
     let mut editor = Editor::spawn();
     let offered = editor.initialize()["capabilities"].clone();
     assert_eq!(offered["positionEncoding"], "utf-16");
@@ -34,7 +34,7 @@ fn utf8_columns_are_used_if_the_editor_offers_them() {
 }
 
 #[test]
-fn exit_without_shutdown_ends_with_1() {
+fn exit_without_shutdown_returns_exit_code_1() {
     let mut editor = Editor::start();
     editor.notify("exit", Value::Null);
     editor.wait().0.exits(1);
@@ -44,7 +44,7 @@ fn exit_without_shutdown_ends_with_1() {
 }
 
 #[test]
-fn requests_outside_of_their_order_are_refused() {
+fn out_of_order_requests_are_refused() {
     let mut editor = Editor::spawn();
     let code = |response: Value| response["error"]["code"].as_i64();
     assert_eq!(code(editor.request("textDocument/hover", json!({}))), Some(-32002));
@@ -59,7 +59,7 @@ fn requests_outside_of_their_order_are_refused() {
 }
 
 #[test]
-fn wrong_messages_get_errors_and_the_server_goes_on() {
+fn malformed_messages_get_errors_and_the_server_keeps_running() {
     let mut editor = Editor::start();
     for content in ["{", "[]", "\"x\"", "{\"jsonrpc\":\"2.0\"}", "\u{1F600}"] {
         editor.send_raw(content);

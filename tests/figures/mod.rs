@@ -65,7 +65,7 @@ fn compute_figures(hooked: &Hooked) -> Figures {
 }
 
 #[test]
-fn figures_are_those_of_the_results_on_every_surface() {
+fn figures_match_the_results_on_every_surface() {
     let _files = in_files();
     let refuse_one = || {
         Answer::items(|operation| match operation["phone"].as_u64() == Some(phone(7)) {
@@ -139,7 +139,7 @@ fn figures_are_those_of_the_results_on_every_surface() {
 }
 
 #[test]
-fn figures_of_queued_messages_are_those_of_the_results() {
+fn figures_of_queued_messages_match_the_results() {
     let _files = in_files();
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(

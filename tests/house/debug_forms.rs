@@ -35,7 +35,7 @@ fn messages_contain_no_debug_forms() {
 }
 
 #[test]
-fn debug_forms_name_a_type_of_their_file() {
+fn debug_names_match_a_type_in_the_same_file() {
     let named = Regex::new(r#"debug_(?:struct|tuple)\("(\w+)"\)"#).expect("a pattern");
     let mut wrong = Vec::new();
     for file in source_files() {

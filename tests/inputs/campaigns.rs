@@ -40,7 +40,7 @@ fn campaign_mistake_is_reported_and_nothing_is_sent() {
 }
 
 #[test]
-fn name_without_its_extension_is_recognized() {
+fn missing_extension_gets_a_suggestion() {
     let sale = campaign().write();
     for command in ["check", "preview", "run"] {
         sale.campaign(&[command, "sale"]).exits(2).says("`sale` does not exist").says("did you mean `sale.yaml`?");
@@ -87,7 +87,7 @@ fn keys_an_operation_cannot_carry_are_reported() {
 }
 
 #[test]
-fn text_sees_only_its_row_and_no_file() {
+fn template_can_read_only_its_row_and_no_files() {
     let gateway = Gateway::accepting();
     for text in ["{{ __tera_context }}", "{{ get_env(name='HOME') }}", "{% include '/etc/passwd' %}"] {
         let sms = format!("  - sms: {{ signature: OlenaCo, message: \"{text}\" }}");
@@ -98,7 +98,7 @@ fn text_sees_only_its_row_and_no_file() {
 }
 
 #[test]
-fn texts_are_found_in_the_folder_and_in_templates() {
+fn texts_are_found_in_the_campaign_folder_and_in_templates() {
     let gateway = Gateway::accepting();
     let sms = "  - sms: { signature: OlenaCo, message: { file: sale.sms.txt } }";
     for place in ["sale.sms.txt", "templates/sale.sms.txt"] {

@@ -15,7 +15,7 @@ fn half_sent_campaign(gateway: &Gateway) -> Folder {
 type Change = (&'static str, fn(Draft) -> Draft);
 
 #[test]
-fn run_with_changed_inputs_is_refused_with_the_changes() {
+fn run_with_changed_inputs_is_refused_and_changes_are_listed() {
     let gateway = Gateway::accepting();
     let changes: [Change; 6] = [
         ("the list `", |draft| draft.to(11)),
@@ -52,7 +52,7 @@ fn changed_text_file_counts_as_a_change() {
 }
 
 #[test]
-fn accepted_changes_go_to_those_without_a_message_alone() {
+fn accepted_changes_are_sent_only_to_remaining_recipients() {
     let gateway = Gateway::accepting();
     let sale = half_sent_campaign(&gateway);
     campaign().to(12).channels("  - sms: { signature: OlenaCo, message: Bye }").through(&gateway).rewrite(&sale);

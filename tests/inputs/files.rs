@@ -118,7 +118,7 @@ fn list_is_read_as_its_author_sees_it() {
 }
 
 #[test]
-fn file_that_is_not_a_list_is_refused_by_its_kind() {
+fn non_list_file_is_refused_with_its_file_type() {
     let files = corpus("malformed");
     assert!(files.len() >= 60, "{} files", files.len());
     for file in files {
@@ -165,7 +165,7 @@ fn mutate(random: &mut StdRng, bytes: &[u8], other: &[u8]) -> Vec<u8> {
 
 /// Reads randomly changed files: `MUTATED=100000` sets how many, and `SEED` the random seed.
 #[test]
-fn no_changed_file_makes_the_reader_panic() {
+fn reader_does_not_panic_on_mutated_files() {
     let number =
         |name: &str, default: u64| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default);
     let (count, seed) = (number("MUTATED", 3_000), number("SEED", 14));

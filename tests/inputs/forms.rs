@@ -47,7 +47,7 @@ fn sale_from_workbook(gateway: &Gateway) -> Folder {
 }
 
 #[test]
-fn sheet_is_sent_as_displayed_and_oddities_are_reported() {
+fn cells_are_sent_as_displayed_and_oddities_are_reported() {
     let gateway = Gateway::accepting();
     let sale = sale_from_workbook(&gateway);
     let checked = sale.campaign(&["check", "sale.yaml"]).exits(0);
@@ -68,7 +68,7 @@ fn sheet_is_sent_as_displayed_and_oddities_are_reported() {
 }
 
 #[test]
-fn named_sheet_is_sent_and_a_wrong_name_is_reported() {
+fn named_sheet_is_used_and_an_unknown_name_is_reported() {
     let gateway = Gateway::accepting();
     let sale = sale_from_workbook(&gateway);
     sale.replace("sale.yaml", COLUMNS, "sheet: Архив");
@@ -80,7 +80,7 @@ fn named_sheet_is_sent_and_a_wrong_name_is_reported() {
 }
 
 #[test]
-fn resumed_run_needs_no_encoding_and_no_sheet() {
+fn list_with_encoding_and_delimiter_can_be_resumed() {
     let gateway = Gateway::accepting();
     let list: String = (2..9).map(|row| format!("{}^Олена {row}\n", phone(row))).collect();
     let draft = campaign().recipients("encoding: windows-1251").recipients("delimiter: \"^\"").through(&gateway);
@@ -101,7 +101,7 @@ fn resumed_run_needs_no_encoding_and_no_sheet() {
 }
 
 #[test]
-fn opt_outs_and_rows_to_decide_about_come_as_lists_do() {
+fn opt_outs_can_be_imported_from_any_list_format() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).write();
     let list = format!("Ім'я;Телефон\nОлена;{}\n", phone(3));

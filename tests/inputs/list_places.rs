@@ -61,7 +61,7 @@ fn check_names_the_sheet_and_row_of_a_list() {
 }
 
 #[test]
-fn header_row_of_text_keeps_row_numbers_in_a_resumed_run() {
+fn header_row_in_a_text_file_keeps_row_numbers_on_resume() {
     let gateway = Gateway::accepting();
     let list = format!("Clients,of spring\n\"two\nlines\";x\nphone;name\n{};Ann\n{};Bo\n", phone(4), phone(5));
     let sale = campaign().with_list(&list).recipients("header_row: 3").through(&gateway).write();
@@ -88,7 +88,7 @@ fn list_with_two_numbers() -> Draft {
 }
 
 #[test]
-fn first_valid_number_of_several_columns_is_sent_to() {
+fn first_valid_number_among_several_columns_is_used() {
     let gateway = Gateway::accepting();
     let sale = list_with_two_numbers().recipients("columns: { phone: [mobile, Home] }").through(&gateway).write();
     sale.campaign(&["suppress", "add", "+380501000003"]).exits(0);
@@ -109,7 +109,7 @@ fn first_valid_number_of_several_columns_is_sent_to() {
 }
 
 #[test]
-fn column_of_numbers_that_is_missing_or_listed_twice_is_refused() {
+fn missing_or_repeated_phone_column_is_refused() {
     let gateway = Gateway::accepting();
     for (columns, words) in [
         ("[mobile, work]", "the list has no column `work`"),
@@ -126,7 +126,7 @@ fn column_of_numbers_that_is_missing_or_listed_twice_is_refused() {
 }
 
 #[test]
-fn check_names_the_row_of_headers_below_a_title() {
+fn check_suggests_the_header_row_below_a_title() {
     let gateway = Gateway::accepting();
     let list = format!("Clients of spring,\nphone,name\n{},Ann\n{},Bo\n", phone(3), phone(4));
     let sale = campaign().with_list(&list).recipients("columns: { phone: Clients of spring }").through(&gateway);
@@ -143,7 +143,7 @@ fn check_names_the_row_of_headers_below_a_title() {
 }
 
 #[test]
-fn blanks_around_cells_are_not_part_of_texts_and_conditions() {
+fn whitespace_around_cells_is_ignored_in_texts_and_conditions() {
     let gateway = Gateway::accepting();
     let list = format!("phone,name,plan\n{}, Ann , gold\n{},Bo,\u{a0}silver \n", phone(2), phone(3));
     let sale = campaign().with_list(&list).recipients("where: plan == \"gold\"").through(&gateway);

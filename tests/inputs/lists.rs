@@ -5,7 +5,7 @@ use crate::support::{Gateway, Results, campaign, phone, telling};
 use super::assert_refused;
 
 #[test]
-fn unreadable_list_is_reported_at_its_place_and_sends_nothing() {
+fn unreadable_list_is_reported_with_its_location_and_not_sent() {
     for (list, words) in [
         ("phone,name\n380501000002,\"open\n380501000003,b\n", &["sale.csv:2:14", "quote"][..]),
         ("telephone,name\n380501000002,a\n", &["sale.csv:1:1", "`phone`", "columns: { phone: \"telephone\" }"]),
@@ -21,7 +21,7 @@ fn unreadable_list_is_reported_at_its_place_and_sends_nothing() {
 }
 
 #[test]
-fn too_many_invalid_rows_stop_everything_before_it_starts() {
+fn run_is_refused_if_too_many_rows_are_invalid() {
     let people: String = (2..20).map(|row| format!("{},Person {row}\n", phone(row))).collect();
     let list = format!("phone,name\n{people}{}not a number,Odd\n", "12,Short\n".repeat(4));
     let gateway = Gateway::accepting();
@@ -33,7 +33,7 @@ fn too_many_invalid_rows_stop_everything_before_it_starts() {
 }
 
 #[test]
-fn row_with_an_unsendable_text_is_invalid_alone() {
+fn unsendable_text_invalidates_only_its_row() {
     let sms = "  - sms: { signature: OlenaCo, message: \"{{ name }}\", max_parts: 1 }";
     let people: String = (4..40).map(|row| format!("{},Person {row}\n", phone(row))).collect();
     let list = format!("phone,name\n{},{}\n{},\" \"\n{people}", phone(2), "x".repeat(161), phone(3));
@@ -57,7 +57,7 @@ fn empty_whatsapp_text_is_never_sent() {
 }
 
 #[test]
-fn columns_are_named_and_national_numbers_understood() {
+fn columns_can_be_mapped_and_national_numbers_are_read() {
     let list = "Мобільний;Ім'я\n050 123 45 67;Олена\n";
     let gateway = Gateway::accepting();
     let columns = "columns: { phone: \"Мобільний\", name: \"Ім'я\" }";

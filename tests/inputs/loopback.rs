@@ -76,7 +76,7 @@ fn profile_that_moves_to_loopback_needs_trust() {
 }
 
 #[test]
-fn reconcile_asks_no_live_gateway_about_a_loopback_run() {
+fn reconcile_does_not_ask_a_live_gateway_about_a_loopback_run() {
     let gateway = Gateway::answering([Answer::CloseRead]);
     let sale = sale_through(&gateway);
     sale.run(&[]).exits(4);

@@ -43,7 +43,7 @@ fn confirmation_shows_cost_gaps_and_long_messages() {
 }
 
 #[test]
-fn empty_values_are_counted_unless_the_text_minds_them() {
+fn empty_values_are_counted_unless_the_text_handles_them() {
     let list = "phone,name,City name\n380501000002,Olena,Kyiv\n380501000003,,\n380501000004,,Lviv\n12,,\n";
     let checked = |text: &str| {
         let channel = format!("  - sms: {{ signature: OlenaCo, message: '{text}' }}");
@@ -87,7 +87,7 @@ fn check_gives_reasons_for_skipped_rows() {
 }
 
 #[test]
-fn named_gateway_stays_in_suggestions_to_the_first_message() {
+fn suggested_commands_keep_the_named_gateway() {
     let (_gateway, sale) = campaign_with_prices("prices: { sms: 0.80 }");
     sale.replace("sale.yaml", "gateway: local\n", "");
     let next = |arguments: &[&str]| {
@@ -103,7 +103,7 @@ fn named_gateway_stays_in_suggestions_to_the_first_message() {
 }
 
 #[test]
-fn scheduled_campaign_is_suggested_with_now() {
+fn suggested_run_of_a_scheduled_campaign_includes_now() {
     let sale = campaign().top("schedule: { every: Mon 10:00 }\ntimezone: Europe/Kyiv").write();
     for arguments in [&["preview", "sale.yaml"][..], &["preview", "sale.yaml", "--html", "page.html"]] {
         sale.campaign(arguments).exits(0).says("next: campaign run sale.yaml --now\n");

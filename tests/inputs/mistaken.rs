@@ -252,7 +252,7 @@ fn check_all_cases(kind: &str, unclear: &[(&str, &str)], problems: fn(&Path) -> 
 }
 
 #[test]
-fn mistaken_campaign_can_be_corrected_from_its_messages() {
+fn broken_campaign_can_be_fixed_from_its_error_messages() {
     check_all_cases("campaigns", &UNCLEAR_CAMPAIGNS, campaign_problems);
 }
 

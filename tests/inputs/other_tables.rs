@@ -51,7 +51,7 @@ fn write_bytes(folder: &Folder, name: &str, bytes: &[u8]) {
 }
 
 #[test]
-fn purchases_are_read_in_every_form() {
+fn purchases_are_read_in_every_file_format() {
     let gateway = Gateway::accepting();
     let sale = campaign().top("timezone: Europe/Kyiv").through(&gateway).write();
     sale.run(&[]).exits(0);
@@ -92,7 +92,7 @@ fn purchases_in_another_file_format_are_refused_by_name() {
 }
 
 #[test]
-fn opt_outs_and_small_tables_are_read_in_every_form() {
+fn opt_outs_and_small_tables_are_read_in_every_file_format() {
     let stopped = format!("Телефон;Ім'я\n{};Олена\n", phone(3));
     let stores = "City;address\nКиїв;Хрещатик\n";
     for ((name, opted_out), (_, stores)) in file_formats(&stopped).into_iter().zip(file_formats(stores)) {
@@ -113,7 +113,7 @@ fn opt_outs_and_small_tables_are_read_in_every_form() {
 }
 
 #[test]
-fn results_are_known_in_every_form() {
+fn results_are_recognized_in_every_file_format() {
     let _files = in_files();
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).write();

@@ -29,7 +29,7 @@ fn reaching_folder(gateway: &Gateway) -> Folder {
 }
 
 #[test]
-fn commands_of_a_person_open_files_outside_the_folder() {
+fn user_commands_can_open_files_outside_the_folder() {
     let gateway = Gateway::accepting();
     let folder = reaching_folder(&gateway);
     folder.campaign(&["check", "campaigns/may.yaml"]).exits(0);
@@ -40,7 +40,7 @@ fn commands_of_a_person_open_files_outside_the_folder() {
 }
 
 #[test]
-fn results_do_not_write_through_a_link_at_their_temporary_name() {
+fn results_are_not_written_through_a_temporary_name_symlink() {
     let gateway = Gateway::accepting();
     let folder = reaching_folder(&gateway);
     folder.write("victim.txt", "dear diary");

@@ -36,7 +36,7 @@ fn replace_with_folder(path: &Path) {
 }
 
 #[test]
-fn special_file_is_refused_in_every_place() {
+fn special_file_is_refused_everywhere() {
     let kinds: [Kind; 3] =
         [("pipe", replace_with_pipe), ("device", replace_with_device), ("folder", replace_with_folder)];
     let check = ["check", "sale.yaml"];

@@ -15,7 +15,7 @@ fn live_campaign(gateway: &Gateway) -> Folder {
 }
 
 #[test]
-fn profile_mistake_is_reported_at_its_place_and_sends_nothing() {
+fn invalid_profile_is_reported_with_its_location_before_sending() {
     let gateway = Gateway::accepting();
     let base = gateway.base_url();
     let key = format!("{{ env: {KEY_VARIABLE} }}");
@@ -84,7 +84,7 @@ fn changed_host_is_refused_until_trusted() {
 }
 
 #[test]
-fn more_recipients_than_the_profile_allows_need_their_number() {
+fn recipients_above_the_profile_limit_need_up_to() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(30).through(&gateway).profile("limits: { recipients: 20 }").write();
     assert_refused(&sale, &gateway, &["--up-to 30"]);
@@ -97,7 +97,7 @@ fn more_recipients_than_the_profile_allows_need_their_number() {
 type Place = (&'static str, &'static [&'static str], &'static [(&'static str, &'static str)]);
 
 #[test]
-fn profiles_are_found_where_they_are_said_to_be() {
+fn profiles_are_found_in_every_documented_location() {
     let gateway = Gateway::accepting();
     let places: [Place; 4] = [
         ("gateways.yaml", &[], &[]),
@@ -118,7 +118,7 @@ fn profiles_are_found_where_they_are_said_to_be() {
 }
 
 #[test]
-fn unreadable_key_is_reported_without_a_missing_file_name() {
+fn unreadable_key_error_does_not_name_a_missing_profile_file() {
     let sale = campaign().through(&Gateway::accepting()).write();
     let profiles = fs::read_to_string(sale.path("gateways.yaml")).expect("the profile");
     let key = profiles.lines().find(|line| line.contains("api_key")).expect("a key");
@@ -129,7 +129,7 @@ fn unreadable_key_is_reported_without_a_missing_file_name() {
 }
 
 #[test]
-fn wrong_profile_refuses_only_what_uses_it() {
+fn invalid_profile_refuses_only_commands_that_use_it() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).profile("rate: 100000/s").write();
     let profiles = fs::read_to_string(sale.path("gateways.yaml")).expect("the profiles");

@@ -34,7 +34,7 @@ fn assert_refused(sale: &Folder, gateway: &Gateway, why: &str) {
 }
 
 #[test]
-fn results_that_would_replace_a_foreign_file_refuse_the_run() {
+fn run_is_refused_if_results_would_replace_a_foreign_file() {
     for (place, why) in [
         ("sale.csv", "the recipient list"),
         ("./sale.csv", "the recipient list"),
@@ -73,7 +73,7 @@ fn results_that_would_replace_a_foreign_file_refuse_the_run() {
 }
 
 #[test]
-fn results_file_used_as_list_is_not_replaced() {
+fn results_file_used_as_a_list_is_not_replaced() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).write();
     sale.run(&[]).exits(0);
@@ -98,7 +98,7 @@ fn results_and_empty_files_are_replaced() {
 }
 
 #[test]
-fn behind_a_link_the_results_are_replaced_and_the_link_stays() {
+fn results_replace_a_symlink_target_and_keep_the_symlink() {
     let gateway = Gateway::accepting();
     let sale = campaign_with_results("latest.csv").through(&gateway).write();
     sale.write("kept/sale.csv", "");
@@ -109,7 +109,7 @@ fn behind_a_link_the_results_are_replaced_and_the_link_stays() {
 }
 
 #[test]
-fn foreign_file_made_while_sending_stays() {
+fn foreign_file_created_while_sending_is_kept() {
     let gateway = Gateway::answering([crate::support::Answer::Held]);
     let sale = campaign_with_results("r.csv").through(&gateway).write();
     let run = sale.start(&[]);

@@ -55,7 +55,7 @@ const ANSWER_SCRIPTS: &[fn() -> Vec<Answer>] = &[
 ];
 
 #[test]
-fn no_answer_makes_a_key_or_number_visible() {
+fn no_response_exposes_a_key_or_number() {
     for script in ANSWER_SCRIPTS {
         for arguments in [&["-vv"][..], &["--json", "-vv"]] {
             let gateway = Gateway::answering(script());
@@ -118,7 +118,7 @@ fn phone_of(operation: &serde_json::Value) -> u64 {
 }
 
 #[test]
-fn numbers_quoted_by_the_gateway_are_hidden_and_kept_in_results() {
+fn numbers_quoted_by_the_gateway_are_masked_except_in_results() {
     for (case, quote) in QUOTING_ERRORS.into_iter().enumerate() {
         let _case = telling(format!("case: {case}"));
         let quoting = move |operation: &serde_json::Value| rejected(operation, &quote(phone_of(operation)));
@@ -134,7 +134,7 @@ fn numbers_quoted_by_the_gateway_are_hidden_and_kept_in_results() {
 }
 
 #[test]
-fn errors_that_differ_by_their_number_alone_stop_a_run_as_one() {
+fn errors_differing_only_in_a_number_count_as_the_same_error() {
     let quoting = |operation: &serde_json::Value| rejected(operation, &QUOTING_ERRORS[0](phone_of(operation)));
     let gateway = Gateway::always(Answer::items(quoting));
     let sale = campaign().to(30).batches_of(5).one_at_a_time().through(&gateway).write();
@@ -143,7 +143,7 @@ fn errors_that_differ_by_their_number_alone_stop_a_run_as_one() {
 }
 
 #[test]
-fn whole_rejection_is_shown_without_its_numbers() {
+fn rejection_of_a_whole_request_is_shown_with_masked_numbers() {
     let refuse = |request: &crate::support::Request| {
         let numbers: Vec<String> = request.phones().iter().map(u64::to_string).collect();
         json!({ "success": false, "error": format!("blocked: {}", numbers.join(", ")) })
@@ -207,7 +207,7 @@ fn process_list_shows_no_key_and_a_run_starts_no_process() {
 }
 
 #[test]
-fn neither_the_gateways_words_nor_a_list_can_command_a_terminal() {
+fn gateway_text_and_lists_cannot_control_the_terminal() {
     const COMMAND: char = '\u{1b}';
     let gateway = Gateway::answering([
         Answer::Accept,
@@ -227,7 +227,7 @@ fn neither_the_gateways_words_nor_a_list_can_command_a_terminal() {
 }
 
 #[test]
-fn foreign_text_makes_no_line_and_reorders_nothing() {
+fn foreign_text_cannot_inject_lines_or_reorder_output() {
     const FAKE: &str = "x\nINFO fake\r\nnext: campaign run other.yaml\u{202e}\u{2028}y";
     const SHOWN: &str = "x⏎INFO fake⏎next: campaign run other.yaml\\u{202e}\\u{2028}y";
     let list = format!("phone,name\n{},\"A\nrow 9 · to 380\u{202e}\"\n{},B\n", phone(2), phone(3));
@@ -256,7 +256,7 @@ fn foreign_text_makes_no_line_and_reorders_nothing() {
 }
 
 #[test]
-fn results_are_lines_on_a_terminal_and_exact_bytes_elsewhere() {
+fn results_are_escaped_on_a_terminal_and_exact_bytes_elsewhere() {
     let gateway = Gateway::always(Answer::items(|operation| rejected(operation, "x\nINFO fake \u{1b}[2J")));
     let sale = campaign().through(&gateway).write();
     sale.run(&["--keep-going"]).exits(3);

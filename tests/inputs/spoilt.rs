@@ -98,7 +98,7 @@ fn findings(folder: &Folder, number: u32) -> Vec<serde_json::Value> {
 }
 
 #[test]
-fn advice_of_check_corrects_the_campaign_literally() {
+fn check_advice_fixes_the_campaign_when_applied_literally() {
     let folder = copy_campaigns();
     for (number, help, mistake, written) in CORRECTIONS {
         let _case = telling(format!("case: {number:02}.yaml"));
@@ -117,7 +117,7 @@ fn advice_of_check_corrects_the_campaign_literally() {
 }
 
 #[test]
-fn broken_campaign_is_reported_by_its_rule_alone_with_advice() {
+fn broken_campaign_triggers_only_its_rule_with_advice() {
     let folder = copy_campaigns();
     let names = fs::read_dir(folder.path(".")).expect("a folder");
     let names = names.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned());

@@ -21,19 +21,19 @@ fn second_run_sends_nothing() {
 }
 
 #[test]
-fn live_question_can_be_cancelled() {
+fn live_confirmation_can_be_cancelled() {
     let typed = [("Enter to cancel", "")];
     compare_with_input("run-cancelled", with_live_gateway, &["run", "winter.yaml", "--offline"], &typed);
 }
 
 #[test]
-fn part_of_a_list_is_asked_about_by_its_own_figures() {
+fn confirmation_of_a_limited_run_shows_its_counts() {
     let typed = [("Enter to cancel", "no")];
     compare_with_input("run-part", with_live_gateway, &["run", "winter.yaml", "--offline", "-n", "2"], &typed);
 }
 
 #[test]
-fn live_run_without_a_terminal_answer_is_refused() {
+fn run_through_an_unknown_gateway_is_refused_with_help() {
     compare("run-unknown-gateway", winter, &["run", "winter.yaml", "--gateway", "production"]);
 }
 
@@ -63,7 +63,7 @@ fn show_follows_one_message() {
 }
 
 #[test]
-fn results_name_their_file() {
+fn results_command_names_the_written_file() {
     compare("results", after_rehearsal, &["results", "winter", "--out", "again.csv"]);
 }
 

@@ -33,7 +33,7 @@ fn suppress_remove_asks_first() {
 }
 
 #[test]
-fn suppress_add_names_a_wrong_number() {
+fn suppress_add_reports_an_invalid_number() {
     compare("suppress-wrong", winter, &["suppress", "add", "12"]);
 }
 

@@ -20,7 +20,7 @@ fn check_reports_a_list_with_mistakes() {
 }
 
 #[test]
-fn check_reports_mistakes_of_the_campaign_file() {
+fn check_reports_mistakes_in_the_campaign_file() {
     compare("check-mistaken", with_mistakes, &["check", "winter.yaml"]);
 }
 
@@ -55,7 +55,7 @@ fn dry_run_counts_and_sends_nothing() {
 }
 
 #[test]
-fn gateway_add_asks_what_it_needs() {
+fn gateway_add_prompts_for_missing_settings() {
     let typed = [
         ("URL of the gateway", "http://127.0.0.1:9"),
         ("press Enter for sync", ""),

@@ -176,7 +176,7 @@ fn unsquashed_range(text: &str, at: usize, length: usize) -> std::ops::Range<usi
 }
 
 #[test]
-fn hunk_replaces_code_whatever_its_whitespace() {
+fn hunk_matches_code_regardless_of_whitespace() {
     let hunk = Hunk { before: "  a(b,\n  c)\n".into(), after: "  a(c)\n".into() };
     let source = |text: &str| Sources(vec![Source::new(PathBuf::new(), text.to_owned())]);
     let mut once = source("ä\nfn f() {\n    a( b, c );\n}\n");

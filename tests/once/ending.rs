@@ -9,7 +9,7 @@ use crate::support::{Answer, Gateway, KEY, Process, Results, SandboxProcess, in_
 use super::{COMMANDS, NUMBER, desk, run_command, runs, set_rate};
 
 #[test]
-fn built_in_sandbox_answers_lookups_and_code_calls() {
+fn built_in_sandbox_answers_lookups_and_verification_calls() {
     let folder = crate::support::Folder::new(false);
     let lookup = run_command(&folder, "lookup", &["--gateway", "sandbox"]).exits(0).says("rehearsal");
     lookup.says("operator").says("Sandbox Mobile").says("25501");
@@ -20,7 +20,7 @@ fn built_in_sandbox_answers_lookups_and_code_calls() {
 }
 
 #[test]
-fn number_is_understood_in_every_spelling() {
+fn number_is_accepted_in_every_format() {
     let gateway = Gateway::accepting();
     let desk = desk(&gateway);
     let ways: [&[&str]; 5] = [
@@ -37,7 +37,7 @@ fn number_is_understood_in_every_spelling() {
 }
 
 #[test]
-fn lookup_and_otp_send_the_request_of_the_contract() {
+fn lookup_and_otp_requests_match_the_contract() {
     let gateway = Gateway::accepting();
     let desk = desk(&gateway);
     let ids = COMMANDS.map(|(command, _)| run_command(&desk, command, &["--json"]).exits(0).json()["id"].clone());
@@ -108,7 +108,7 @@ fn answer_determines_state_and_exit_code() {
 }
 
 #[test]
-fn lookup_in_doubt_is_not_repeated_and_never_unsent() {
+fn lookup_in_doubt_can_be_neither_resent_nor_retried() {
     for (command, run) in COMMANDS {
         let gateway = Gateway::answering([Answer::CloseRead]);
         let desk = desk(&gateway);
@@ -126,14 +126,14 @@ fn lookup_in_doubt_is_not_repeated_and_never_unsent() {
 }
 
 #[test]
-fn operator_without_code_calls_is_a_rejection() {
+fn unsupported_operator_is_reported_as_a_rejection() {
     let gateway = Gateway::answering([Answer::refused("Operator not supported")]);
     let desk = desk(&gateway);
     run_command(&desk, "otp", &[]).exits(3).says("Operator not supported");
 }
 
 #[test]
-fn doubt_in_a_lookup_is_explained_and_asking_again_is_new() {
+fn lookup_in_doubt_is_explained_and_a_repeat_is_a_new_row() {
     let gateway = Gateway::answering([Answer::CloseRead]);
     let desk = desk(&gateway);
     let doubt = run_command(&desk, "otp", &[]).exits(4).says("might have been processed and charged");
@@ -145,7 +145,7 @@ fn doubt_in_a_lookup_is_explained_and_asking_again_is_new() {
 }
 
 #[test]
-fn missing_gateway_is_retried_briefly_and_leaves_nothing_open() {
+fn unreachable_gateway_is_retried_briefly_and_the_run_finishes() {
     let free = TcpListener::bind("127.0.0.1:0").expect("a free port").local_addr().expect("an address");
     let gateway = Gateway::accepting();
     let desk = desk(&gateway);
@@ -158,7 +158,7 @@ fn missing_gateway_is_retried_briefly_and_leaves_nothing_open() {
 }
 
 #[test]
-fn ctrl_c_waits_for_the_answer_that_is_on_its_way() {
+fn ctrl_c_waits_for_a_response_in_flight() {
     let gateway = Gateway::answering([Answer::Held]);
     let desk = desk(&gateway);
     let mut call = Process::start(desk.command(&["gateway", "otp", NUMBER]));
@@ -171,7 +171,7 @@ fn ctrl_c_waits_for_the_answer_that_is_on_its_way() {
 }
 
 #[test]
-fn ctrl_c_while_the_account_is_not_at_its_turn_sends_nothing() {
+fn ctrl_c_while_waiting_for_the_rate_limit_sends_nothing() {
     let gateway = Gateway::accepting();
     let desk = desk(&gateway);
     set_rate(&desk, "1/min");
@@ -184,7 +184,7 @@ fn ctrl_c_while_the_account_is_not_at_its_turn_sends_nothing() {
 }
 
 #[test]
-fn second_ctrl_c_and_kill_leave_doubt_untouched_by_the_next_run() {
+fn doubt_after_a_second_ctrl_c_or_kill_survives_the_next_run() {
     let gateway = Gateway::answering([Answer::Held, Answer::Held]);
     let desk = desk(&gateway);
     let wait_for_requests = |times: usize| until("the gateway has the requests", || gateway.requests().len() == times);
@@ -210,7 +210,7 @@ fn second_ctrl_c_and_kill_leave_doubt_untouched_by_the_next_run() {
 }
 
 #[test]
-fn lookups_and_code_calls_share_the_account_s_pace() {
+fn lookups_and_verification_calls_share_the_rate_limit() {
     let sandbox = SandboxProcess::start();
     let desk = desk(&sandbox);
     set_rate(&desk, "1/s");
@@ -246,7 +246,7 @@ fn lookups_are_rows_of_one_run_that_is_listed_once() {
 }
 
 #[test]
-fn refused_lookup_is_asked_again_without_a_campaign_command() {
+fn rejected_lookup_suggests_repeating_the_gateway_command() {
     let gateway = Gateway::always(Answer::items(|operation| crate::support::rejected(operation, "No route")));
     let desk = desk(&gateway);
     for (command, run) in COMMANDS {
@@ -280,7 +280,7 @@ fn decision_about_one_row_is_possible_while_another_is_sent() {
 }
 
 #[test]
-fn run_that_died_before_its_first_row_can_be_shown() {
+fn run_killed_before_its_first_row_can_be_shown() {
     let _files = in_files();
     let gateway = Gateway::accepting();
     let desk = desk(&gateway);

@@ -68,7 +68,7 @@ fn test_outside_the_window_needs_an_option_or_confirmation() {
 }
 
 #[test]
-fn tests_of_an_edition_have_ten_recipients_over_all_commands() {
+fn tests_of_an_edition_are_limited_to_ten_recipients_in_total() {
     let gateway = Gateway::accepting();
     let sale = campaign().top("edition: first").through(&gateway).write();
     test(&sale, 0..11, &[]).exits(2).says("11 recipients; the limit is 10").says("run FILE -n 20");
@@ -87,7 +87,7 @@ fn tests_of_an_edition_have_ten_recipients_over_all_commands() {
 }
 
 #[test]
-fn rejected_test_counts_no_recipient() {
+fn rejected_test_does_not_count_as_a_recipient() {
     let gateway = Gateway::answering([Answer::items(|operation| rejected(operation, "No route"))]);
     let sale = campaign().through(&gateway).write();
     test(&sale, [20], &[]).exits(3);
@@ -96,7 +96,7 @@ fn rejected_test_counts_no_recipient() {
 }
 
 #[test]
-fn more_recipients_of_tests_wait_for_the_approver() {
+fn tests_above_the_recipient_limit_need_approval() {
     for (above, most) in [(2, 2), (1000, 10)] {
         let gateway = Gateway::accepting();
         let sale = campaign().through(&gateway).write();

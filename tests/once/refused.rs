@@ -5,7 +5,7 @@ use crate::support::{Answer, Gateway, KEY, Process, Reachable as _, until};
 use super::{COMMANDS, NUMBER, desk, run_command, runs, set_rate};
 
 #[test]
-fn wrong_number_is_reported_and_nothing_is_sent() {
+fn invalid_number_is_reported_and_nothing_is_sent() {
     let gateway = Gateway::accepting();
     let desk = desk(&gateway);
     let cases: [(&[&str], &str); 5] = [
@@ -39,7 +39,7 @@ fn live_gateway_needs_confirmation_before_anything_is_sent() {
 }
 
 #[test]
-fn which_gateway_is_meant_must_be_clear() {
+fn ambiguous_or_unknown_gateway_is_refused() {
     let gateway = Gateway::accepting();
     let desk = desk(&gateway);
     let other = read_profiles(&desk).replace("local:", "other:");
@@ -52,7 +52,7 @@ fn which_gateway_is_meant_must_be_clear() {
 }
 
 #[test]
-fn two_runs_through_one_gateway_do_not_wait() {
+fn lookups_through_one_gateway_do_not_wait_for_each_other() {
     let gateway = Gateway::answering([Answer::Held]);
     let desk = desk(&gateway);
     let first = Process::start(desk.command(&["gateway", "lookup", NUMBER]));

@@ -49,7 +49,7 @@ fn row_sent_as_a_test_does_not_count_for_the_campaign() {
 }
 
 #[test]
-fn row_is_the_named_or_the_first_valid_one() {
+fn test_uses_the_named_row_or_the_first_valid_one() {
     let gateway = Gateway::accepting();
     let list = format!("phone,name\n12,Odd\n{},Ann\n\n{},Bob\n", phone(3), phone(5));
     let sale = campaign().with_list(&list).recipients("max_invalid: 90%").through(&gateway).write();
@@ -66,7 +66,7 @@ fn row_is_the_named_or_the_first_valid_one() {
 }
 
 #[test]
-fn message_to_several_numbers_is_sent_once_each_with_outcomes() {
+fn test_sends_once_per_number_and_reports_each_outcome() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).write();
     let (one, other) = (TESTER.to_string(), (TESTER + 1).to_string());
@@ -136,7 +136,7 @@ fn live_gateway_needs_confirmation_of_the_preview() {
 }
 
 #[test]
-fn doubt_is_reported_and_never_repeated() {
+fn test_in_doubt_is_reported_and_never_resent() {
     let gateway = Gateway::answering([Answer::status(502), Answer::items(|item| rejected(item, "No route"))]);
     let sale = campaign().through(&gateway).write();
     let to = TESTER.to_string();

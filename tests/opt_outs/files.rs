@@ -9,7 +9,7 @@ fn number(row: usize) -> String {
 }
 
 #[test]
-fn suppression_file_of_a_campaign_holds_on_every_surface() {
+fn campaign_suppression_file_applies_on_every_surface() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(5).recipients("suppress: [stop.csv, { file: others.csv, phone: \"Тел.\", region: UA }]");
     let sale = sale.through(&gateway).write();
@@ -43,7 +43,7 @@ fn list_of_bare_numbers_and_empty_list_are_understood() {
 }
 
 #[test]
-fn unusable_suppression_file_refuses_the_run_at_its_place() {
+fn run_with_an_unusable_suppression_file_is_refused() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(3).recipients("suppress: [stop.csv]").through(&gateway).write();
     let refused = |what: &str| {
@@ -90,7 +90,7 @@ fn number_suppressed_between_starts_gets_nothing() {
 }
 
 #[test]
-fn run_without_its_file_does_not_resume() {
+fn run_without_its_suppression_file_does_not_resume() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(4).recipients("suppress: [stop.csv]").through(&gateway).write();
     sale.write("stop.csv", &format!("phone\n{}\n", number(2)));
@@ -118,7 +118,7 @@ fn rejected_message_is_not_resent_to_a_suppressed_recipient() {
 }
 
 #[test]
-fn service_is_not_held_back_by_a_file() {
+fn service_messages_are_not_blocked_by_a_suppression_file() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(2).top("purpose: service").recipients("suppress: [stop.csv]").through(&gateway).write();
     sale.write("stop.csv", &format!("phone\n{}\n", number(2)));

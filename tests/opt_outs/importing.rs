@@ -15,7 +15,7 @@ fn folder_with_list(rows: std::ops::Range<usize>) -> Folder {
 }
 
 #[test]
-fn import_is_shown_and_confirmed_by_its_number() {
+fn import_is_previewed_and_confirmed_by_typing_its_count() {
     let sale = folder_with_list(2..6);
     let list = std::fs::read_to_string(sale.path("clients.csv")).expect("a list");
     sale.write("clients.csv", &format!("{list}+{}\n", phone(3)));
@@ -55,13 +55,13 @@ fn import_without_a_terminal_needs_confirmation() {
 }
 
 #[test]
-fn single_number_is_added_without_a_question() {
+fn single_number_is_added_without_confirmation() {
     let sale = folder_with_list(2..3);
     sale.campaign(&["suppress", "add", &format!("+{}", phone(9))]).exits(0).says("no more marketing messages");
 }
 
 #[test]
-fn subscribed_recipients_are_shown_before_the_question() {
+fn subscribed_recipients_are_shown_before_confirmation() {
     for (header, words) in [
         ("status", ["subscribed", "unsubscribed"]),
         ("Статус", ["підписаний", "відписаний"]),
@@ -88,7 +88,7 @@ fn subscribed_recipients_are_shown_before_the_question() {
 }
 
 #[test]
-fn column_of_opted_out_recipients_is_not_reported() {
+fn column_marking_recipients_as_opted_out_is_not_reported() {
     let sale = campaign().write();
     let lines: String = (2..5).map(|row| format!("+{},unsubscribed,active life\n", phone(row))).collect();
     sale.write("stop.csv", &format!("phone,status,hobby\n{lines}"));
@@ -97,7 +97,7 @@ fn column_of_opted_out_recipients_is_not_reported() {
 }
 
 #[test]
-fn dates_of_other_programs_are_kept() {
+fn opt_out_dates_from_other_programs_are_kept() {
     for header in ["unsubscribed_at", "Date", "Дата відписки", "дата"] {
         let sale = campaign().write();
         let dates = ["2025-03-01T10:00:00+02:00", "2025-03-01 10:00", "01.03.2025", "soon", ""];
@@ -166,7 +166,7 @@ fn first_number_of_a_file_without_a_header_is_imported() {
 }
 
 #[test]
-fn column_by_which_all_recipients_are_subscribed_is_reported() {
+fn column_marking_all_recipients_as_subscribed_is_reported() {
     let sale = campaign().write();
     sale.write("clients.csv", &format!("phone,status\n+{},subscribed\n+{},active\n", phone(2), phone(3)));
     let report = sale.campaign(&["suppress", "import", "clients.csv"]).exits(2);

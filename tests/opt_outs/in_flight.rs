@@ -71,7 +71,7 @@ fn rejected_message_is_not_retried_after_an_opt_out() {
 }
 
 #[test]
-fn unfinished_run_skips_recipients_who_opted_out_since() {
+fn unfinished_run_skips_recipients_who_have_since_opted_out() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).through(&gateway).write();
     sale.run(&["--limit", "5"]).exits(0);

@@ -61,7 +61,7 @@ fn export_can_be_imported_with_all_its_fields() {
 }
 
 #[test]
-fn file_is_imported_whole_or_not_and_wrong_rows_are_reported() {
+fn import_is_all_or_nothing_and_invalid_rows_are_reported() {
     let sale = campaign().write();
     let list = format!(
         "phone,scope,at\n+{},everything,\n12,everything,\n0501234567,,\n+{},nowhere,\n+{},,yesterday\n",
@@ -81,7 +81,7 @@ fn file_is_imported_whole_or_not_and_wrong_rows_are_reported() {
 }
 
 #[test]
-fn no_number_of_the_list_is_in_any_log() {
+fn no_suppressed_number_appears_in_any_log() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(3).through(&gateway).write();
     let number = phone(3).to_string();

@@ -42,7 +42,7 @@ impl RepliedCampaign {
 }
 
 #[test]
-fn start_after_stop_gets_marketing_again_on_record() {
+fn start_reply_after_stop_ends_the_marketing_opt_out() {
     let sent = RepliedCampaign::send(campaign().to(4));
     for (row, stop, start) in
         [(2, "STOP", "Start!"), (3, "стоп", "Почати"), (4, "STOP", "хочу знову"), (5, "STOP", "yes")]

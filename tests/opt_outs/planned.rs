@@ -25,7 +25,7 @@ fn opted_out_recipient_is_skipped_on_every_surface() {
 }
 
 #[test]
-fn receipts_of_a_loopback_gateway_count_for_loopback_only() {
+fn opt_outs_from_a_loopback_gateway_apply_to_loopback_only() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(3).through(&gateway).write();
     let csv = format!("phone,gateways,reason\n+{},loopback,STOP\n+{},all,STOP\n", phone(2), phone(3));

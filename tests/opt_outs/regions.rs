@@ -27,7 +27,7 @@ fn national_number_is_read_in_the_region_of_the_only_campaign() {
 }
 
 #[test]
-fn region_comes_from_runs_if_their_files_are_elsewhere() {
+fn region_comes_from_past_runs_if_the_campaign_files_moved() {
     let gateway = Gateway::accepting();
     let sale = campaign().recipients("region: UA").through(&gateway).write();
     sale.run(&[]).exits(0);

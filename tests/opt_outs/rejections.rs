@@ -47,7 +47,7 @@ fn other_rejections_and_rehearsals_opt_nobody_out() {
 }
 
 #[test]
-fn sandbox_plays_a_stop_list_of_the_gateway() {
+fn sandbox_can_simulate_a_gateway_stop_list() {
     let folder = tempfile::tempdir().expect("a folder");
     let scenario = folder.path().join("scenario.yaml");
     let faults = "faults:\n  - { when: { suffix: \"003\" }, item_error: Number is in stop list }\n";

@@ -44,7 +44,7 @@ fn number_is_removed_after_yes_was_typed() {
 }
 
 #[test]
-fn undone_import_removes_only_what_it_added() {
+fn undoing_an_import_removes_only_what_it_added() {
     let sale = campaign().write();
     opt_out(&sale, 2, &[]);
     import_rows(&sale, "stop.csv", "", 3..5, "");
@@ -83,7 +83,7 @@ fn undone_import_removes_only_what_it_added() {
 }
 
 #[test]
-fn imports_of_files_with_one_name_are_undone_alone_or_together() {
+fn imports_of_same_named_files_are_undone_alone_or_together() {
     let sale = campaign().write();
     import_rows(&sale, "stop.csv", "", 2..4, "");
     let first = entries(&sale)[0]["source"].as_str().expect("a source").to_owned();
@@ -95,7 +95,7 @@ fn imports_of_files_with_one_name_are_undone_alone_or_together() {
 }
 
 #[test]
-fn undone_import_keeps_other_campaigns_and_forgotten_recipients() {
+fn undoing_an_import_keeps_other_scopes_and_forgotten_numbers() {
     let sale = campaign().write();
     import_rows(&sale, "stop.csv", ",scope", 2..5, ",campaign:sale");
     import_rows(&sale, "stop.csv", "", 5..8, "");
@@ -109,7 +109,7 @@ fn undone_import_keeps_other_campaigns_and_forgotten_recipients() {
 }
 
 #[test]
-fn export_is_imported_with_its_own_sources() {
+fn imported_export_keeps_its_original_sources() {
     let (here, there) = (campaign().write(), campaign().write());
     opt_out(&here, 2, &[]);
     let exported = here.campaign(&["suppress", "export"]).exits(0).stdout;
@@ -127,7 +127,7 @@ fn export_is_imported_with_its_own_sources() {
 }
 
 #[test]
-fn number_that_is_listed_for_every_campaign_stays_held_back() {
+fn removing_a_campaign_opt_out_keeps_the_opt_out_from_all() {
     let sale = campaign().write();
     sale.run(&[]).exits(0);
     let number = format!("+{}", phone(2));

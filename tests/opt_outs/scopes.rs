@@ -27,7 +27,7 @@ fn service(gateway: &Gateway, number: usize) -> Draft {
 }
 
 #[test]
-fn opt_out_from_all_messages_holds_back_service_messages() {
+fn opt_out_from_all_messages_blocks_service_messages() {
     let gateway = Gateway::accepting();
     let sale = service(&gateway, 5).write();
     opt_out_of_all(&sale, 3);
@@ -86,7 +86,7 @@ fn workers_respect_opt_outs_from_all_messages() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn scheduled_service_run_respects_opt_outs_from_all() {
+fn scheduled_service_run_respects_opt_outs_from_all_messages() {
     use jiff::{SignedDuration, Timestamp};
 
     let _files = in_files();
@@ -104,7 +104,7 @@ fn scheduled_service_run_respects_opt_outs_from_all() {
 }
 
 #[test]
-fn mandatory_messages_reach_recipients_who_opted_out_of_all() {
+fn mandatory_messages_ignore_opt_outs_from_all_messages() {
     let gateway = Gateway::accepting();
     let sale = service(&gateway, 3).top("mandatory: true").write();
     opt_out_of_all(&sale, 3);
@@ -114,7 +114,7 @@ fn mandatory_messages_reach_recipients_who_opted_out_of_all() {
 }
 
 #[test]
-fn question_before_a_send_shows_that_messages_are_mandatory() {
+fn confirmation_shows_that_messages_are_mandatory() {
     let sale = live();
     sale.replace("sale.yaml", "name: sale\n", "name: sale\npurpose: service\nmandatory: true\n");
     let terminal = crate::support::Terminal::start(sale.command(&["run", "sale.yaml"]));
@@ -150,7 +150,7 @@ fn worker_refuses_a_mandatory_run_if_its_profile_forbids_it() {
 }
 
 #[test]
-fn scope_is_shown_exported_imported_and_removed_alone() {
+fn scopes_are_shown_exported_imported_and_removed_separately() {
     let (here, there) = (campaign().write(), campaign().write());
     opt_out_of_all(&here, 2);
     super::opt_out(&here, 2, &[]);
@@ -192,7 +192,7 @@ fn check_earlier_opt_outs(sale: &Folder, gateway: &Gateway) {
 }
 
 #[test]
-fn ledger_of_the_version_before_has_opt_outs_from_marketing() {
+fn ledger_of_the_previous_version_has_marketing_opt_outs() {
     let _files = in_files();
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).write();
@@ -208,7 +208,7 @@ fn ledger_of_the_version_before_has_opt_outs_from_marketing() {
 }
 
 #[test]
-fn export_of_the_version_before_opts_out_of_marketing() {
+fn export_of_the_previous_version_opts_out_of_marketing() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).write();
     fs::copy(earlier().join("opt-outs.csv"), sale.path("opt-outs.csv")).expect("an export");

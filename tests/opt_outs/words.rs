@@ -8,7 +8,7 @@ use crate::receipts::{Hooked, operations};
 use crate::support::{Gateway, campaign, phone};
 
 #[test]
-fn opt_out_word_of_the_gateways_file_works_like_a_standard_word() {
+fn profile_opt_out_word_works_like_a_standard_word() {
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(3).through(&gateway).profile("opt_out_words: words/uk.txt"));
     hooked.sale.write("words/uk.txt", "# Ukrainian\nГоді\nне пишіть\n");
@@ -27,7 +27,7 @@ fn opt_out_word_of_the_gateways_file_works_like_a_standard_word() {
 }
 
 #[test]
-fn invalid_opt_out_word_is_reported_at_its_place() {
+fn invalid_opt_out_word_is_reported_with_its_location() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).profile("opt_out_words: words.txt").write();
     for (words, place, message) in [

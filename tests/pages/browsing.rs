@@ -169,7 +169,7 @@ fn page_is_in_the_language_of_the_browser() {
 }
 
 #[test]
-fn run_times_are_shown_by_the_clock_of_its_campaign() {
+fn run_times_are_shown_in_the_campaign_time_zone() {
     let gateway = gateway_rejecting("No route", |row| row == 3);
     // No other zone has this offset.
     let sale = campaign().to(4).top("timezone: Asia/Kathmandu").through(&gateway).write();
@@ -198,7 +198,7 @@ fn run_times_are_shown_by_the_clock_of_its_campaign() {
 }
 
 #[test]
-fn rows_by_state_come_a_page_at_a_time_and_each_row_once() {
+fn rows_by_state_are_paginated_without_duplicates() {
     let gateway = gateway_rejecting("No route", |row| row % 4 == 3);
     let sale = campaign().to(300).batches_of(60).through(&gateway).write();
     sale.run(&["--keep-going"]).exits(3);
@@ -287,7 +287,7 @@ fn message_is_found_by_row_identifier_or_number_with_history() {
 }
 
 #[test]
-fn campaign_of_a_run_is_shown_frozen_and_current_with_findings() {
+fn run_shows_its_frozen_and_current_campaign_with_findings() {
     let channels = "  - sms: { signature: OlenaCo, message: \"Hello, {{ name }}: http://shop.example\" }";
     let sale = campaign().channels(channels).write();
     sale.run(&[]).exits(0);
@@ -340,7 +340,7 @@ fn row_shows_its_message_and_excluded_row_shows_none() {
 }
 
 #[test]
-fn occurrences_are_shown_by_the_clock_of_their_campaign() {
+fn occurrences_are_shown_in_the_campaign_time_zone() {
     let (gateway, clock) = (Gateway::accepting(), Clock::new());
     // The next date, and the last of the thirty days by the machine's clock.
     for (zone, moment, first, last) in [

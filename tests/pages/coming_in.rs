@@ -63,7 +63,7 @@ fn visitor_without_a_session_learns_how_to_get_a_link() {
 }
 
 #[test]
-fn sign_in_link_works_once_and_its_cookie_for_this_server_only() {
+fn sign_in_link_works_once_and_its_cookie_only_on_this_server() {
     let sale = sent_campaign(&Gateway::accepting());
     let server = Server::start(&sale, &[]);
     let stranger = Browser::stranger(&server);
@@ -124,7 +124,7 @@ fn page_restricts_the_browser_and_is_not_cached() {
 }
 
 #[test]
-fn foreign_host_gets_no_answer_with_any_cookie() {
+fn foreign_host_is_refused_even_with_a_valid_cookie() {
     let sale = sent_campaign(&Gateway::accepting());
     let server = Server::start(&sale, &[]);
     let browser = Browser::first(&server);
@@ -173,7 +173,7 @@ fn session_outlives_the_server_and_ends_at_sign_out() {
 }
 
 #[test]
-fn links_need_a_server_that_ever_began_and_a_name() {
+fn sign_in_link_needs_a_name_and_a_server_that_has_run() {
     let sale = campaign().write();
     sale.campaign(&["serve", "link", "--for", "Olha"]).exits(2).says("no server has used this state folder");
     sale.campaign(&["serve", "link"]).exits(2).says("--for");
@@ -185,7 +185,7 @@ fn links_need_a_server_that_ever_began_and_a_name() {
 }
 
 #[test]
-fn over_tls_the_cookie_is_one_that_no_other_host_can_set() {
+fn cookie_over_tls_uses_the_host_prefix() {
     let sale = campaign().write();
     let server = Server::start(&sale, &["--pages-url", "https://campaign.example.com"]);
     let url = server.listening()["url"].as_str().expect("an address").to_owned();
@@ -211,7 +211,7 @@ fn no_log_holds_a_secret_or_a_number() {
 }
 
 #[test]
-fn damaged_visitors_file_closes_pages_and_not_webhooks() {
+fn damaged_visitors_file_disables_pages_but_not_webhooks() {
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(2).through(&gateway));
     let sale = &hooked.sale;

@@ -83,7 +83,7 @@ fn rows_to_resend_wait_for_the_next_start() {
 }
 
 #[test]
-fn request_from_outside_the_session_pages_is_refused() {
+fn cross_site_or_cross_session_request_is_refused() {
     let gateway = gateway_losing_an_answer();
     let sale = campaign_in_doubt(&gateway);
     let server = Server::start(&sale, &[]);
@@ -187,7 +187,7 @@ fn read_only_visitor_sees_no_buttons_and_is_refused() {
 }
 
 #[test]
-fn stop_lets_open_requests_end_and_decisions_wait() {
+fn decisions_are_refused_while_sending_and_stop_ends_the_run() {
     let sandbox = SandboxProcess::start();
     let sale = campaign().to(2_000).batches_of(10).through(&sandbox).delivery("rate: 100/s").write();
     let server = Server::start(&sale, &[]);
@@ -268,7 +268,7 @@ fn confirmation_says_what_an_action_does_and_changes_nothing() {
 }
 
 #[test]
-fn gateway_is_asked_about_doubt_by_the_rules_of_the_command() {
+fn page_reconciles_under_the_same_rules_as_the_command() {
     let gateway = gateway_losing_an_answer();
     let sale = campaign_in_doubt(&gateway);
     let server = Server::start(&sale, &[]);
@@ -282,7 +282,7 @@ fn gateway_is_asked_about_doubt_by_the_rules_of_the_command() {
 }
 
 #[test]
-fn refused_orders_are_marked_in_the_log_and_on_the_page() {
+fn refused_actions_are_marked_in_the_log_and_on_the_page() {
     let gateway = gateway_losing_an_answer();
     let sale = campaign_in_doubt(&gateway);
     let server = Server::start(&sale, &[]);

@@ -60,7 +60,7 @@ fn numbers_are_masked_everywhere_unless_requested() {
 }
 
 #[test]
-fn hostile_cell_is_plain_text() {
+fn hostile_cell_is_rendered_as_plain_text() {
     let list = "phone,name\n380501000002,\"<script>alert(1)</script><img src=x onerror=alert(2)>\"\n\
                 380501000003,\"\"\"> <b onclick='x'>{{ 7 * 7 }}\"\n380501000004,\"</style></title>\u{202e}\u{0007}&lt;\"\n";
     let sale = campaign().with_list(list).write();
@@ -73,7 +73,7 @@ fn hostile_cell_is_plain_text() {
 }
 
 #[test]
-fn report_has_skipped_recipients_and_findings_in_place() {
+fn preview_shows_skipped_recipients_and_findings_in_place() {
     let list = "phone,name\n380501000002,Olia\n380501000002,Olia\nnobody,Ivan\n";
     let channels = "  - sms: { signature: OlenaCo, message: \"Hello, {{ name }}: http://shop.example\" }";
     let sale = campaign().with_list(list).channels(channels).recipients("max_invalid: 100%").write();
@@ -89,7 +89,7 @@ fn report_has_skipped_recipients_and_findings_in_place() {
 }
 
 #[test]
-fn page_has_the_requested_or_the_system_language() {
+fn page_uses_the_requested_or_the_system_language() {
     let sale = campaign().write();
     for (variable, locale, option, code) in [
         ("LANG", "uk_UA.UTF-8", None, "uk"),
@@ -108,7 +108,7 @@ fn page_has_the_requested_or_the_system_language() {
 }
 
 #[test]
-fn page_is_private_complete_and_replaces_no_foreign_file() {
+fn page_is_private_and_complete_and_keeps_foreign_files() {
     let sale = campaign().write();
     preview_page(&sale, &[]);
     let mode = fs::metadata(sale.path("out.html")).expect("a file").permissions().mode();
@@ -124,7 +124,7 @@ fn page_is_private_complete_and_replaces_no_foreign_file() {
 }
 
 #[test]
-fn wrong_use_is_reported_and_writes_nothing() {
+fn invalid_options_are_reported_and_nothing_is_written() {
     let sale = campaign().write();
     fs::create_dir(sale.path("pages")).expect("a folder");
     let uses: [(&[&str], &str); 7] = [
@@ -144,7 +144,7 @@ fn wrong_use_is_reported_and_writes_nothing() {
 }
 
 #[test]
-fn report_program_gets_the_page_and_its_number_of_rows() {
+fn json_output_has_the_page_path_and_row_count() {
     let sale = campaign().write();
     let output = sale.campaign(&["preview", "sale.yaml", "--html", "out.html", "--json"]).exits(0).json();
     assert_eq!(output, serde_json::json!({ "html": "out.html", "rows": 3, "exit": 0, "version": 1 }));
@@ -153,7 +153,7 @@ fn report_program_gets_the_page_and_its_number_of_rows() {
 }
 
 #[test]
-fn plan_shows_its_approvers_content_and_next_step() {
+fn plan_page_shows_its_content_digest_and_next_commands() {
     let gateway = Gateway::accepting();
     let sale = campaign()
         .channels(VIBER_AND_SMS)

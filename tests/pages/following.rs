@@ -19,7 +19,7 @@ fn counts(part: &Html) -> std::collections::BTreeMap<String, u64> {
 }
 
 #[test]
-fn live_figures_end_equal_to_the_results() {
+fn live_figures_finally_match_the_results() {
     let sandbox = SandboxProcess::start();
     let sale = campaign().to(3_000).batches_of(50).through(&sandbox).delivery("rate: 1500/s").write();
     let server = Server::start(&sale, &[]);
@@ -66,7 +66,7 @@ fn client_with_current_data_gets_only_changes() {
 }
 
 #[test]
-fn server_ends_while_pages_are_open() {
+fn server_shuts_down_while_pages_are_open() {
     let sale = campaign().write();
     sale.run(&[]).exits(0);
     let server = Server::start(&sale, &[]);

@@ -11,7 +11,7 @@ fn main_text(browser: &Browser) -> String {
 }
 
 #[test]
-fn budget_that_is_nearly_used_needs_attention() {
+fn nearly_exhausted_budget_needs_attention() {
     let gateway = Gateway::accepting();
     let draft = campaign().to(3).through(&gateway).top("limits: { cost: 5 }");
     let sale = draft.profile("prices: { sms: 0.80 }").profile("currency: UAH").write();

@@ -161,7 +161,7 @@ fn report_of_an_ended_run_is_reproducible_and_reads_no_messages() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn purged_run_is_described_as_far_as_known() {
+fn report_of_a_purged_run_shows_what_is_still_known() {
     let _files = in_files();
     let hooked = delivered_run();
     hooked.sale.campaign(&["reconcile", "sale", "--all"]);
@@ -182,7 +182,7 @@ fn purged_run_is_described_as_far_as_known() {
 }
 
 #[test]
-fn status_shows_a_running_run_and_how_to_settle_doubt() {
+fn report_shows_a_run_in_progress_and_how_to_resolve_doubt() {
     let gateway = Gateway::answering([Answer::items(crate::support::accepted), Answer::Held]);
     let draft = campaign().to(10).channels(VIBER_THEN_SMS).through(&gateway).batches_of(5).one_at_a_time();
     let hooked = Hooked::write(draft);
@@ -244,7 +244,7 @@ fn every_chart_has_a_label_and_a_table() {
 }
 
 #[test]
-fn completion_program_gets_its_place_and_misuse_writes_nothing() {
+fn json_output_has_the_report_path_and_misuse_writes_nothing() {
     let sale = campaign().write();
     sale.run(&[]).exits(0);
     let output = sale.campaign(&["report", "sale", "--out", "out.html", "--json"]).exits(0).json();
@@ -256,7 +256,7 @@ fn completion_program_gets_its_place_and_misuse_writes_nothing() {
 }
 
 #[test]
-fn budget_is_what_other_runs_of_the_edition_left() {
+fn remaining_budget_counts_all_runs_of_the_edition() {
     let gateway = Gateway::accepting();
     let draft = campaign().to(3).through(&gateway).top("limits: { cost: 10 }");
     let sale = draft.profile("prices: { sms: 0.80 }").profile("currency: UAH").write();

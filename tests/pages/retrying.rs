@@ -141,7 +141,7 @@ fn profile_with_an_approval_rule_allows_no_retry_from_a_page() {
 }
 
 #[test]
-fn retry_of_a_server_that_ends_is_resumed_once() {
+fn retry_interrupted_by_a_shutdown_is_resumed_once() {
     let gateway = rejecting(&[4, 5, 6, 7, 8, 9, 10, 11]);
     let sale = send(campaign().to(10).batches_of(1).delivery("rate: 5/s").through(&gateway));
     let server = Server::start(&sale, &[]);

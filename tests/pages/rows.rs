@@ -29,7 +29,7 @@ fn sign_in(sale: &Folder, server: &Server) -> Browser {
 }
 
 #[test]
-fn failure_reason_leads_to_exactly_its_rows() {
+fn failure_reason_links_to_exactly_its_rows() {
     let (sale, _gateway) = titled_campaign();
     let server = Server::start(&sale, &[]);
     let browser = Browser::first(&server);
@@ -132,7 +132,7 @@ fn changed_title_does_not_keep_a_run_from_being_resumed() {
 }
 
 #[test]
-fn variants_are_compared_by_the_rows_of_each() {
+fn variant_comparison_counts_the_rows_of_each_variant() {
     let gateway = Gateway::accepting();
     let variants = "variants: { a: { share: 50% }, b: { share: 50% } }";
     let sale = campaign().to(60).through(&gateway).top(variants).write();

@@ -18,7 +18,7 @@ fn matches(report: &Value) -> Vec<(String, u64, String)> {
 }
 
 #[test]
-fn message_to_a_person_is_found_in_all_kinds_of_runs() {
+fn message_to_a_recipient_is_found_in_every_kind_of_run() {
     let gateway = Gateway::answering([Answer::items(|operation| match operation["phone"] == phone(3) {
         true => rejected(operation, "No route"),
         false => crate::support::accepted(operation),

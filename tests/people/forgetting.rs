@@ -86,7 +86,7 @@ fn stored_results_of_an_earlier_run_lose_a_forgotten_recipient() {
 }
 
 #[test]
-fn place_of_a_forgotten_recipient_is_overwritten() {
+fn stored_bytes_of_a_forgotten_recipient_are_overwritten() {
     let _files = in_files();
     let gateway = Gateway::accepting();
     let sale = campaign().with_list(&list_of(3)).through(&gateway).write();
@@ -103,7 +103,7 @@ fn place_of_a_forgotten_recipient_is_overwritten() {
 }
 
 #[test]
-fn forgotten_recipient_gets_nothing_more_and_keeps_the_guard() {
+fn forgotten_recipient_is_still_guarded_against_new_messages() {
     let gateway = Gateway::accepting();
     let sale = campaign().with_list(&list_of(4)).through(&gateway).write();
     sale.run(&["--rows", "2-4"]).exits(0);
@@ -132,7 +132,7 @@ fn forgotten_recipient_gets_nothing_more_and_keeps_the_guard() {
 }
 
 #[test]
-fn planned_rows_are_skipped_although_their_copies_changed() {
+fn planned_rows_are_skipped_even_if_their_copies_changed() {
     let gateway = Gateway::accepting();
     let sale = campaign().with_list(&list_of(5)).through(&gateway).write();
     sale.run(&["--limit", "1"]).exits(0);
@@ -171,7 +171,7 @@ fn rows_in_doubt_stay_until_decided_and_the_rest_is_forgotten() {
 }
 
 #[test]
-fn running_run_is_left_alone_and_nothing_is_forgotten() {
+fn run_in_progress_is_left_alone_and_nothing_is_forgotten() {
     let gateway = Gateway::answering([Answer::Held]);
     let sale = campaign().with_list(&list_of(5)).through(&gateway).one_at_a_time().write();
     let run = sale.start(&[]);

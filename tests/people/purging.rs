@@ -116,7 +116,7 @@ fn recipients_of_a_purged_run_get_no_second_message() {
 }
 
 #[test]
-fn runs_that_are_young_unfinished_or_in_doubt_stay_as_they_are() {
+fn recent_unfinished_and_in_doubt_runs_are_not_purged() {
     let later = FutureClock::new();
     let gateway = Gateway::answering([Answer::CutBody]);
     let sale = campaign().with_list(&list_of(4)).through(&gateway).write();
@@ -153,7 +153,7 @@ fn running_campaign_is_left_alone() {
 }
 
 #[test]
-fn purge_needs_confirmation_and_an_age_after_all_receipts() {
+fn purge_needs_confirmation_and_a_minimum_age() {
     let later = FutureClock::new();
     let gateway = Gateway::accepting();
     let sale = campaign().with_list(&list_of(2)).through(&gateway).write();
@@ -200,7 +200,7 @@ fn recipients_of_a_purged_run_stay_cancelled_in_its_edition() {
 }
 
 #[test]
-fn rows_of_a_purged_number_are_skipped_if_it_has_several() {
+fn repeated_number_of_a_purged_run_is_skipped_in_every_row() {
     let later = FutureClock::new();
     let gateway = Gateway::accepting();
     let draft = |names: &str| {

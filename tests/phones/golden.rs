@@ -72,7 +72,7 @@ impl GoldenNumber {
 }
 
 #[test]
-fn numbers_are_read_as_libphonenumber_reads_them() {
+fn number_parsing_agrees_with_libphonenumber() {
     let (mut lines, mut differing, mut wrong) = (0, 0, Vec::new());
     for golden in golden_numbers() {
         lines += 1;
@@ -93,7 +93,7 @@ fn numbers_are_read_as_libphonenumber_reads_them() {
 }
 
 #[test]
-fn landlines_are_those_of_libphonenumber() {
+fn landline_detection_agrees_with_libphonenumber() {
     let (mut landlines, mut others) = (0, 0);
     for GoldenNumber { text, abroad, kind, .. } in golden_numbers() {
         let Some(abroad) = abroad.filter(|number| *number <= LARGEST) else { continue };

@@ -19,7 +19,7 @@ const ONE_PERSON: [&str; 12] = [
 ];
 
 #[test]
-fn one_number_in_many_spellings_gets_one_message() {
+fn one_number_in_many_formats_gets_one_message() {
     let gateway = Gateway::accepting();
     let people: String = ONE_PERSON.iter().map(|spelling| format!("{spelling},Olena\n")).collect();
     let draft = campaign().with_list(&format!("phone,name\n{people}")).recipients("region: UA");

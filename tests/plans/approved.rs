@@ -49,7 +49,7 @@ fn approval_is_typed_at_a_terminal_only() {
 }
 
 #[test]
-fn approval_answers_the_question_of_one_run_until_it_ends() {
+fn approval_replaces_confirmation_of_one_run_until_it_ends() {
     let _files = in_files();
     let sale = live();
     use_daily_edition(&sale);
@@ -84,7 +84,7 @@ fn run_started_without_an_approval_resumes_with_one() {
 }
 
 #[test]
-fn of_two_runs_at_once_one_gets_the_approval() {
+fn only_one_of_two_simultaneous_runs_gets_the_approval() {
     let _files = in_files();
     let sale = live();
     let digest = plan(&sale, &[]);
@@ -108,7 +108,7 @@ fn plan_that_changed_is_not_approved() {
 }
 
 #[test]
-fn plan_and_question_say_that_a_new_round_repeats_messages() {
+fn plan_and_confirmation_say_that_a_new_round_repeats_messages() {
     const REPEATS: &str = "`--again`: recipients who already got this message will get it again";
     let sale = live();
     assert!(!sale.campaign(&["plan", "sale.yaml"]).exits(0).told().contains(REPEATS));

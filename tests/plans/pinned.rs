@@ -63,7 +63,7 @@ fn plan_can_be_run_by_its_digest_or_a_prefix_of_it() {
 }
 
 #[test]
-fn change_since_the_plan_refuses_it_by_name() {
+fn changed_plan_input_is_named_and_the_run_is_refused() {
     let gateway = Gateway::accepting();
     let sale = write_sale(&gateway);
     let digest = plan(&sale, &[]);
@@ -104,7 +104,7 @@ fn change_since_the_plan_refuses_it_by_name() {
 }
 
 #[test]
-fn options_that_were_planned_are_the_plans() {
+fn run_options_must_match_the_plan() {
     let gateway = Gateway::accepting();
     let sale = write_sale(&gateway);
     let options = ["--limit", "2", "--rows", "3-6"];
@@ -115,7 +115,7 @@ fn options_that_were_planned_are_the_plans() {
 }
 
 #[test]
-fn fewer_recipients_than_planned_pass_and_one_more_is_refused() {
+fn run_may_have_fewer_recipients_than_planned_but_not_more() {
     let gateway = Gateway::accepting();
     let sale = write_sale(&gateway);
     let number = format!("+{}", phone(3));
@@ -132,7 +132,7 @@ fn fewer_recipients_than_planned_pass_and_one_more_is_refused() {
 }
 
 #[test]
-fn run_of_a_plan_resumes_by_it() {
+fn partial_run_of_a_plan_resumes_with_the_full_plan() {
     let gateway = Gateway::accepting();
     let sale = write_sale(&gateway);
     let digest = plan(&sale, &[]);

@@ -60,7 +60,7 @@ impl GuardedSchedule {
 }
 
 #[test]
-fn occurrence_is_sent_after_its_approval_even_after_downtime() {
+fn approved_occurrence_is_sent_even_after_downtime() {
     let daily = GuardedSchedule::activate();
     let due = daily.due[0];
     let server = daily.serve(due, SignedDuration::from_secs(-1));
@@ -78,7 +78,7 @@ fn occurrence_is_sent_after_its_approval_even_after_downtime() {
 }
 
 #[test]
-fn standing_approval_is_for_a_schedule_and_a_recipient_limit() {
+fn standing_approval_covers_one_schedule_and_a_recipient_limit() {
     let _files = in_files();
     let daily = GuardedSchedule::activate();
     let (first, second) = (daily.due[0], daily.due[1]);

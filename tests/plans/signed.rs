@@ -30,7 +30,7 @@ fn sign(sale: &Folder, digest: &str, key: &str) -> String {
 }
 
 #[test]
-fn large_run_is_refused_with_commands_until_it_is_approved() {
+fn unapproved_large_run_is_refused_with_suggested_commands() {
     let sale = guarded_campaign();
     use_daily_edition(&sale);
     let refused =
@@ -132,7 +132,7 @@ fn rehearsals_loopback_and_small_runs_need_no_approval() {
 }
 
 #[test]
-fn private_key_is_its_owners_only_and_not_interchangeable() {
+fn private_key_is_readable_only_by_its_owner_and_not_replaced() {
     let sale = live();
     let public = create_key(&sale, "olha");
     let mode = std::fs::metadata(sale.path("olha.key")).unwrap().permissions().mode() & 0o777;
@@ -153,7 +153,7 @@ fn private_key_is_its_owners_only_and_not_interchangeable() {
 }
 
 #[test]
-fn weaker_approval_of_an_account_needs_a_person_at_a_terminal() {
+fn weakening_an_approval_rule_needs_confirmation_at_a_terminal() {
     let sale = guarded_campaign();
     sale.run(&["--offline", "--yes"]).exits(2).says("needs an approval");
     let profiles = std::fs::read_to_string(sale.path("gateways.yaml")).unwrap();

@@ -115,23 +115,23 @@ fn static_state(state: &str) -> &'static str {
 }
 
 #[test]
-fn webhooks_of_a_chain_follow_the_table() {
+fn chain_states_from_webhooks_match_the_table() {
     check_states_by_webhook(TABLE, campaign().channels(VIBER_SMS), |state| state);
 }
 
 #[test]
-fn webhooks_of_three_channels_follow_the_table() {
+fn three_channel_states_from_webhooks_match_the_table() {
     check_states_by_webhook(THREE_CHANNELS, campaign().channels(RCS_VIBER_SMS), |state| state);
 }
 
 #[test]
-fn asynchronous_chain_is_queued_where_a_synchronous_is_accepted() {
+fn async_chain_is_queued_where_a_sync_chain_is_accepted() {
     let queued = |state| if state == "accepted" { "queued" } else { state };
     check_states_by_webhook(TABLE, campaign().channels(VIBER_SMS).asynchronous(), queued);
 }
 
 #[test]
-fn rejection_before_any_other_receipt_is_one_at_intake() {
+fn rejection_as_the_first_receipt_counts_as_rejected_at_intake() {
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(2).channels(VIBER_SMS).asynchronous().through(&gateway));
     let server = hooked.serve();
@@ -181,7 +181,7 @@ const SMS_VIBER_VOICE: &str = "  - sms: { signature: OlenaCo, message: Hi }
   - voice: { message: \"Code {{ phone }}\", gender: female, language: uk-UA, name: uk-UA-Standard-A }";
 
 #[test]
-fn answers_to_status_follow_the_table() {
+fn states_from_status_responses_match_the_table() {
     for (channels, table) in [(VIBER_SMS, TABLE), (RCS_VIBER_SMS, THREE_CHANNELS)] {
         for (reports, state) in table {
             let reporting = ReportingGateway::new();
@@ -288,7 +288,7 @@ fn retry_skips_messages_still_being_delivered() {
 }
 
 #[test]
-fn retry_sends_nothing_that_the_gateway_does_not_confirm() {
+fn retry_skips_messages_the_gateway_does_not_confirm_as_failed() {
     let reporting = ReportingGateway::new();
     let (hooked, server) = failed_run(&reporting, 2);
     reporting.set_report(None);
@@ -301,7 +301,7 @@ fn retry_sends_nothing_that_the_gateway_does_not_confirm() {
 }
 
 #[test]
-fn retry_sends_nothing_to_a_chain_without_a_gateway_answer() {
+fn retry_of_a_chain_sends_nothing_without_a_gateway_answer() {
     let gateway = Gateway::accepting().with_status_answer(Answer::status(500));
     let hooked = Hooked::write(campaign().to(1).channels(VIBER_SMS).through(&gateway));
     let server = hooked.serve();
@@ -344,7 +344,7 @@ fn retry_sends_the_rest_and_reports_unconfirmed_messages() {
 }
 
 #[test]
-fn retry_of_a_single_channel_asks_nothing() {
+fn retry_of_a_single_channel_does_not_query_the_gateway() {
     let gateway = Gateway::accepting().with_status_answer(Answer::status(500));
     let hooked = Hooked::write(campaign().to(1).through(&gateway));
     let server = hooked.serve();
@@ -384,7 +384,7 @@ fn late_delivery_of_a_retried_message_stops_the_next_retry() {
 }
 
 #[test]
-fn delivery_reported_during_a_retry_stops_it_for_its_row() {
+fn delivery_reported_during_a_retry_skips_that_row() {
     let webhook = Arc::new(Mutex::new(None::<(String, String)>));
     let late = Arc::clone(&webhook);
     let gateway = Gateway::always(Answer::items(move |operation| {
@@ -410,7 +410,7 @@ fn delivery_reported_during_a_retry_stops_it_for_its_row() {
 }
 
 #[test]
-fn rejection_that_a_later_report_disproves_is_asked_about() {
+fn retry_verifies_a_rejection_contradicted_by_a_later_receipt() {
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(1).channels(VIBER_SMS).asynchronous().through(&gateway));
     let server = hooked.serve();
@@ -426,7 +426,7 @@ fn rejection_that_a_later_report_disproves_is_asked_about() {
 }
 
 #[test]
-fn row_that_a_retry_leaves_out_keeps_its_state() {
+fn row_skipped_by_a_retry_keeps_its_state() {
     let reporting = ReportingGateway::new();
     let (hooked, server) = failed_run(&reporting, 2);
     let stop = json!({"type": "viber", "status": "EXPIRED", "replies": [{"message": "STOP"}]}).to_string();
@@ -442,7 +442,7 @@ fn row_that_a_retry_leaves_out_keeps_its_state() {
 }
 
 #[test]
-fn stop_is_recorded_after_any_number_of_receipts() {
+fn stop_reply_is_recorded_after_any_number_of_receipts() {
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(1).through(&gateway));
     let server = hooked.serve();
@@ -467,7 +467,7 @@ fn stop_is_recorded_after_any_number_of_receipts() {
 }
 
 #[test]
-fn unreported_fallback_fails_after_the_last_question() {
+fn unreported_fallback_fails_after_the_last_status_query() {
     let _files = in_files();
     let (reporting, clock) = (ReportingGateway::new(), Clock::new());
     let sale = campaign().to(2).channels(VIBER_SMS).through(&reporting.gateway).write();
@@ -490,7 +490,7 @@ fn unreported_fallback_fails_after_the_last_question() {
 }
 
 #[test]
-fn failure_on_a_foreign_channel_ends_with_the_last_question() {
+fn failure_on_an_unknown_channel_is_final_after_the_last_query() {
     let _files = in_files();
     let (reporting, clock) = (ReportingGateway::new(), Clock::new());
     let sale = campaign().to(1).through(&reporting.gateway).write();

@@ -51,7 +51,7 @@ fn forged_foreign_and_unreadable_webhooks_change_nothing() {
 }
 
 #[test]
-fn forger_is_throttled_and_the_gateway_behind_it_is_not() {
+fn forged_webhooks_are_throttled_but_genuine_ones_are_not() {
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(1).through(&gateway));
     let server = hooked.serve();
@@ -66,7 +66,7 @@ fn forger_is_throttled_and_the_gateway_behind_it_is_not() {
 }
 
 #[test]
-fn trusted_proxy_slows_only_the_client_that_forges() {
+fn only_the_forging_client_behind_a_trusted_proxy_is_throttled() {
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(1).through(&gateway));
     let server = Server::start(&hooked.sale, &["--hooks", &hooked.door, "--trusted-proxy", "127.0.0.1/32"]);
@@ -110,7 +110,7 @@ fn silent_client_is_disconnected() {
 }
 
 #[test]
-fn secret_missing_on_the_server_refuses_the_run() {
+fn run_is_refused_if_the_server_lacks_its_hook_secret() {
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(1).through(&gateway));
     let server = hooked.serve();
@@ -186,7 +186,7 @@ fn nothing_is_acknowledged_while_the_ledger_cannot_be_written() {
 }
 
 #[test]
-fn endless_body_is_given_up() {
+fn incomplete_request_body_times_out() {
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(1).through(&gateway));
     let server = hooked.serve();
@@ -204,7 +204,7 @@ fn endless_body_is_given_up() {
 }
 
 #[test]
-fn account_address_is_printed_and_its_calls_are_not_trusted() {
+fn account_webhook_url_is_printed_but_its_calls_are_untrusted() {
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(1).through(&gateway));
     let server = hooked.serve();

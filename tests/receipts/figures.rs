@@ -79,7 +79,7 @@ fn status_shows_arrivals_and_delivery_times_by_channel() {
 }
 
 #[test]
-fn delivery_time_is_the_reading_time_only_without_a_delivery() {
+fn read_time_is_used_only_without_a_delivery_receipt() {
     let _files = in_files();
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(2).through(&gateway));
@@ -106,7 +106,7 @@ fn delivery_time_is_the_reading_time_only_without_a_delivery() {
 }
 
 #[test]
-fn delivery_time_that_cannot_be_right_is_shown_as_uncertain() {
+fn implausible_delivery_time_is_shown_as_uncertain() {
     let _files = in_files();
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(4).through(&gateway));
@@ -125,7 +125,7 @@ fn delivery_time_that_cannot_be_right_is_shown_as_uncertain() {
 }
 
 #[test]
-fn reading_counts_for_the_channel_that_reported_it() {
+fn read_receipt_counts_for_the_channel_that_reported_it() {
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(2).channels(VIBER_THEN_SMS).through(&gateway));
     let server = hooked.serve();

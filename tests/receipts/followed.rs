@@ -96,7 +96,7 @@ fn message_without_a_webhook_is_polled() {
 }
 
 #[test]
-fn inquiries_use_a_tenth_of_the_rate_while_sending() {
+fn polling_uses_a_tenth_of_the_rate_limit_while_sending() {
     let gateway = Gateway::accepting().with_status_answer(Answer::Held);
     let sale = campaign().to(400).through(&gateway).profile("rate: 200/s").delivery("rate: 200/s").write();
     sale.run(&[]).exits(0);
@@ -143,7 +143,7 @@ fn server_rewrites_results_after_receipts() {
 }
 
 #[test]
-fn opt_out_word_suppresses_and_loopback_affects_itself_only() {
+fn opt_out_word_opts_out_and_loopback_affects_only_loopback() {
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(3).through(&gateway));
     let server = hooked.serve();
@@ -172,7 +172,7 @@ fn opt_out_word_suppresses_and_loopback_affects_itself_only() {
 }
 
 #[test]
-fn reply_that_opts_out_outlives_the_undone_import_of_the_number() {
+fn opt_out_reply_survives_undoing_the_import_of_its_number() {
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(3).through(&gateway));
     let server = hooked.serve();

@@ -183,7 +183,7 @@ fn compare_after_kills(fault: Fault, messages: usize, kills: usize) {
 const FAULTS: [Fault; 5] = [Fault::Twice, Fault::Late, Fault::Reordered, Fault::Lost, Fault::AllAtOnce];
 
 #[test]
-fn results_agree_with_the_journal_after_kills_of_the_server() {
+fn results_match_the_journal_after_the_server_is_killed() {
     for fault in FAULTS {
         compare_after_kills(fault, 200, 3);
     }

@@ -37,7 +37,7 @@ fn server_with_the_secret_is_recognized_and_stores_nothing() {
 }
 
 #[test]
-fn competing_process_is_named_with_advice() {
+fn wrong_server_at_the_webhook_url_is_reported_with_advice() {
     let page = Answer::Http { status: 200, headers: Vec::new(), body: b"ok".to_vec() };
     for (answer, message) in [
         (page, "the response was 200 and did not come from `campaign serve`"),

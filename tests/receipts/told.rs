@@ -38,7 +38,7 @@ fn operation_has_its_own_webhook_address() {
 }
 
 #[test]
-fn repeated_and_reordered_receipts_take_nothing_back() {
+fn repeated_and_reordered_receipts_never_downgrade_the_state() {
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(1).through(&gateway));
     let server = hooked.serve();
@@ -71,7 +71,7 @@ fn row_in_doubt_is_settled_by_receipts_and_not_resent() {
 }
 
 #[test]
-fn reason_of_an_earlier_doubt_or_decision_ends_with_proof() {
+fn receipt_clears_the_reason_of_an_earlier_doubt_or_decision() {
     for decision in [None, Some("sent"), Some("not-sent")] {
         let gateway = Gateway::answering([Answer::CloseRead]);
         let hooked = Hooked::write(campaign().to(1).through(&gateway));
@@ -158,7 +158,7 @@ fn undelivered_messages_are_resent_only_on_request() {
 }
 
 #[test]
-fn check_says_which_messages_get_webhooks_and_run_does_not() {
+fn check_but_not_run_says_which_messages_get_webhooks() {
     let gateway = Gateway::accepting();
     let viber = "  - viber: { signature: OlenaCo, message: Hi }";
     let hooked = Hooked::write(campaign().channels(viber).through(&gateway));

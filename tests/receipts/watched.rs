@@ -83,7 +83,7 @@ fn ended_run_is_reported_once_with_the_exit_code_of_status() {
 }
 
 #[test]
-fn signal_ends_watching_only() {
+fn signal_ends_only_the_watcher() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(3).through(&gateway).write();
     sale.run(&[]).exits(0);
@@ -102,7 +102,7 @@ fn signal_ends_watching_only() {
 }
 
 #[test]
-fn on_a_terminal_it_is_drawn_in_one_place() {
+fn watch_output_is_redrawn_in_place_on_a_terminal() {
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(1).through(&gateway));
     let server = hooked.serve();

@@ -124,17 +124,17 @@ fn asynchronous_run_killed_around_any_commit_resumes_safely() {
 }
 
 #[test]
-fn run_killed_at_its_begin_or_end_resumes_safely() {
+fn run_killed_at_its_start_or_end_resumes_safely() {
     check_points(&RUN_POINTS, false);
 }
 
 #[test]
-fn asynchronous_run_killed_at_begin_or_end_resumes_safely() {
+fn asynchronous_run_killed_at_start_or_end_resumes_safely() {
     check_points(&RUN_POINTS, true);
 }
 
 #[test]
-fn run_killed_while_reconciling_asks_again_and_sends_nothing() {
+fn killed_reconciliation_is_repeated_and_sends_nothing() {
     for point in ["inquiries.kept", "events.kept", "commit.before", "commit.after"] {
         for pass in 1..=3 {
             let _case = telling(format!("case: {point}:{pass}"));
@@ -153,7 +153,7 @@ fn run_killed_while_reconciling_asks_again_and_sends_nothing() {
 }
 
 #[test]
-fn resend_order_given_before_a_crash_is_executed_once() {
+fn resend_requested_before_a_crash_is_performed_once() {
     let orders = [("retry.ordered", 1), ("commit.before", 1), ("commit.before", 2), ("commit.after", 1)];
     let later = [("commit.after", 2), ("intent.kept", 1), ("answer.came", 1), ("outcome.kept", 1), ("run.marked", 1)];
     for (point, pass) in orders.into_iter().chain(later) {

@@ -125,7 +125,7 @@ fn flipped_bit_in_log_of_killed_run_sends_nothing_twice() {
 
 #[test]
 #[ignore = "takes a quarter of an hour"]
-fn three_thousand_bits_that_flip_send_nothing_twice() {
+fn three_thousand_bit_flips_send_nothing_twice() {
     for ended in [FINISHED, STOPPED, KILLED_AT_THE_END, KILLED] {
         ended.flip_bits(750, &mut Chance::seeded());
     }

@@ -117,7 +117,7 @@ fn full_disk_never_repeats_a_charged_lookup() {
 }
 
 #[test]
-fn full_disk_during_the_copy_is_not_an_unreadable_list() {
+fn full_disk_during_copying_is_not_reported_as_a_bad_list() {
     let _files = in_files();
     let witness = Witness::start();
     let sale = campaign().to(60_000).through(&witness).write();
@@ -128,7 +128,7 @@ fn full_disk_during_the_copy_is_not_an_unreadable_list() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn memory_of_a_run_is_closed_to_core_files_and_other_processes() {
+fn run_memory_is_hidden_from_core_dumps_and_other_processes() {
     let witness = Witness::start();
     let sale = campaign().to(PEOPLE).delivery("rate: 1/s").through(&witness).write();
     let mut run = Process::start(sale.command(&["run", "sale.yaml", "--no-wait"]));
@@ -143,7 +143,7 @@ fn memory_of_a_run_is_closed_to_core_files_and_other_processes() {
 }
 
 #[test]
-fn too_few_open_files_end_a_run_with_a_reason_and_lose_nothing() {
+fn low_open_file_limit_ends_a_run_with_a_reason_and_no_loss() {
     let mut refused = 0;
     for files in [4, 6, 7, 9].into_iter().chain((10..44).step_by(3)) {
         let _case = telling(format!("case: {files} open files"));
@@ -162,7 +162,7 @@ fn too_few_open_files_end_a_run_with_a_reason_and_lose_nothing() {
 }
 
 #[test]
-fn input_without_a_free_file_handle_is_not_wrong_input() {
+fn file_handle_shortage_is_not_reported_as_invalid_input() {
     let mut unopened = 0;
     for files in 8..16 {
         let _case = telling(format!("case: {files} open files"));
@@ -241,7 +241,7 @@ impl Reachable for SmallDisk {
 }
 
 #[test]
-fn sandbox_without_journal_space_says_so_and_answers_nothing() {
+fn sandbox_without_journal_space_says_so_and_stops_answering() {
     let mut small_disk = SmallDisk::start();
     let sale = campaign().to(PEOPLE).batches_of(4).one_at_a_time().through(&small_disk).write();
     let run = sale.run(&[]);
@@ -256,7 +256,7 @@ fn sandbox_without_journal_space_says_so_and_answers_nothing() {
 }
 
 #[test]
-fn panic_anywhere_ends_the_run_as_a_bug_and_loses_nothing() {
+fn panic_anywhere_is_reported_as_a_bug_and_loses_nothing() {
     let places = [
         ("run.claimed", 1, 1),
         ("intent.kept", 2, 1),

@@ -33,7 +33,7 @@ fn sent_with_copies() -> (Witness, Folder) {
 }
 
 #[test]
-fn restored_state_folder_sends_nothing_at_any_moment() {
+fn state_folder_restored_from_any_moment_sends_nothing() {
     let _files = in_files();
     let (witness, sale) = sent_with_copies();
     // The last copy lists all recipients, so a run from it would send nothing.
@@ -60,7 +60,7 @@ fn restored_state_folder_sends_nothing_at_any_moment() {
 }
 
 #[test]
-fn reader_of_a_restored_ledger_is_warned() {
+fn read_only_commands_warn_about_a_restored_ledger() {
     let _files = in_files();
     let (_, sale) = sent_with_copies();
     // Only the ledger is restored; its high-water mark reveals that.
@@ -92,7 +92,7 @@ fn reader_of_a_restored_ledger_is_warned() {
 }
 
 #[test]
-fn copied_state_that_moved_on_sends_nothing_at_any_moment() {
+fn stale_state_copy_from_any_moment_sends_nothing() {
     let _files = in_files();
     let (witness, sale) = sent_with_copies();
     for moment in 0..PEOPLE - 1 {
@@ -105,7 +105,7 @@ fn copied_state_that_moved_on_sends_nothing_at_any_moment() {
 }
 
 #[test]
-fn ledger_deleted_with_its_mark_sends_nothing_at_any_moment() {
+fn ledger_deleted_with_its_high_water_mark_sends_nothing() {
     let _files = in_files();
     let witness = Witness::start();
     let sale = sale(&witness);
@@ -170,7 +170,7 @@ fn assert_closed(sale: &Folder) {
 }
 
 #[test]
-fn ledger_is_marked_and_closed_however_a_command_ends() {
+fn high_water_mark_is_up_to_date_however_a_command_ends() {
     let _files = in_files();
     let witness = Witness::start();
     let sale = sale(&witness);
@@ -201,7 +201,7 @@ fn ledger_is_marked_and_closed_however_a_command_ends() {
 }
 
 #[test]
-fn second_signal_leaves_the_ledger_marked() {
+fn second_signal_leaves_the_high_water_mark_up_to_date() {
     let _files = in_files();
     let gateway = Gateway::always(Answer::Silence);
     let sale = campaign().to(PEOPLE).through(&gateway).write();
@@ -215,7 +215,7 @@ fn second_signal_leaves_the_ledger_marked() {
 }
 
 #[test]
-fn killed_run_leaves_a_mark_equal_to_its_ledger() {
+fn killed_run_leaves_a_high_water_mark_matching_its_ledger() {
     let _files = in_files();
     // Only points where the process itself writes the ledger: at others, the next commit might be under way.
     for point in ["commit.heard:1", "commit.heard:6", "commit.heard:7", "commit.heard:12", "commit.heard:15"] {

@@ -40,7 +40,7 @@ fn processes_that_start_together_send_each_message_once() {
 }
 
 #[test]
-fn two_campaigns_may_share_a_ledger_at_the_same_time() {
+fn two_campaigns_can_use_one_ledger_at_the_same_time() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(300).through(&gateway).batches_of(3).write();
     let text = std::fs::read_to_string(sale.path("sale.yaml")).expect("the campaign");

@@ -88,7 +88,7 @@ fn second_signal_leaves_no_doubt_about_waiting_envelopes() {
 }
 
 #[test]
-fn crash_leaves_no_doubt_about_envelopes_that_wait_for_the_rate() {
+fn crash_leaves_no_doubt_about_rate_limited_envelopes() {
     let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
     let sale = campaign().to(8).through(&gateway).batches_of(1).delivery("rate: 2/s").delivery("in_flight: 4").write();
     let mut run = sale.start(&[]);
@@ -117,7 +117,7 @@ fn signal_ends_the_wait_for_an_unreachable_gateway() {
 }
 
 #[test]
-fn run_without_a_reader_of_its_output_ends() {
+fn run_completes_even_if_its_output_is_not_read() {
     for arguments in [&["run", "sale.yaml"][..], &["run", "sale.yaml", "-vv"], &["run", "sale.yaml", "--json"]] {
         let gateway = Gateway::accepting();
         let sale = campaign().to(100).through(&gateway).write();

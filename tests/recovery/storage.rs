@@ -69,7 +69,7 @@ fn truncate_ledger(state: &Path) {
 }
 
 #[test]
-fn deleted_ledger_is_missed_and_does_not_mean_nothing_sent() {
+fn deleted_ledger_is_detected_and_not_taken_as_nothing_sent() {
     let _files = in_files();
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).through(&gateway).write();
@@ -147,7 +147,7 @@ fn state_folder_without_permissions_sends_nothing() {
 }
 
 #[test]
-fn unreadable_state_folder_does_not_mean_nothing_sent() {
+fn unreadable_state_folder_is_not_taken_as_nothing_sent() {
     let sale = campaign().write();
     let command = |arguments: &[&str], state: &Path| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_campaign-with-failpoints"));

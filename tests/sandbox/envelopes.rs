@@ -85,7 +85,7 @@ fn asynchronous_answer_is_only_an_identifier() {
 
 /// Contract 4.2: `status` finds a queued message.
 #[test]
-fn queued_message_is_found_by_its_status() {
+fn queued_message_is_found_by_a_status_request() {
     let sandbox = TestSandbox::start();
     sandbox.queue(&[example("sms", 7)]);
     let record = sandbox.wait_for(7, "DELIVERED");
@@ -94,7 +94,7 @@ fn queued_message_is_found_by_its_status() {
 
 /// Contract 4.1: the header `Content-Type: application/json` is required.
 #[test]
-fn request_without_content_type_is_incorrect_even_with_json() {
+fn json_body_without_a_json_content_type_is_refused() {
     let sandbox = TestSandbox::start();
     let body = envelope(&[example("sms", 1)]).to_string();
     for path in [SYNC, ASYNC] {
@@ -129,7 +129,7 @@ fn every_answer_has_status_200() {
 
 /// Contract 5.1 and 5.5: the key is a member of the body, never a header.
 #[test]
-fn key_in_a_header_opens_nothing() {
+fn api_key_in_a_header_grants_no_access() {
     let sandbox = TestSandbox::start();
     let body = json!({"data": [{"type": "balance"}]}).to_string();
     let header = format!("Authorization: Bearer {KEY}");
@@ -139,7 +139,7 @@ fn key_in_a_header_opens_nothing() {
 
 /// Contract 8: the minimum and the default lifetime of RCS.
 #[test]
-fn rcs_message_lives_for_at_least_a_minute() {
+fn rcs_lifetime_is_at_least_a_minute() {
     let sandbox = TestSandbox::start();
     for kind in ["rcs", "rcs+sms", "rcs+viber+sms"] {
         for (lifetime, good) in [
@@ -159,7 +159,7 @@ fn rcs_message_lives_for_at_least_a_minute() {
 
 /// Contract 8: the channels of a pipeline may not repeat.
 #[test]
-fn pipeline_tries_no_channel_twice() {
+fn pipeline_with_a_repeated_channel_is_refused() {
     let sandbox = TestSandbox::start();
     for (channels, good) in [
         (json!(["sms"]), true),

@@ -28,7 +28,7 @@ fn missing_or_wrong_key_is_access_denied() {
 
 /// Contract 7, row 2 (and 2.1): `whatsapp` is a channel of a pipeline and no type.
 #[test]
-fn whatsapp_type_is_unknown_and_refuses_the_whole_envelope() {
+fn unknown_type_whatsapp_refuses_the_whole_envelope() {
     let sandbox = TestSandbox::start();
     let body = envelope(&[example("sms", 1), json!({"type": "whatsapp", "id": 2})]);
     for path in [SYNC, ASYNC] {
@@ -39,7 +39,7 @@ fn whatsapp_type_is_unknown_and_refuses_the_whole_envelope() {
 
 /// Contract 7, row 3 (and 4.3): an account without a WhatsApp route.
 #[test]
-fn without_a_whatsapp_route_the_item_fails_and_the_others_run() {
+fn item_without_a_whatsapp_route_fails_and_the_others_succeed() {
     let sandbox =
         TestSandbox::start_with(with_account(AccountSettings { whatsapp: false, ..AccountSettings::default() }));
     for channels in [json!(["whatsapp"]), json!(["sms", "whatsapp"]), json!(["whatsapp", "viber", "sms"])] {
@@ -52,7 +52,7 @@ fn without_a_whatsapp_route_the_item_fails_and_the_others_run() {
 
 /// Contract 7, row 4: the error for a sender name of another account contains the message's `id`.
 #[test]
-fn unverified_sender_name_fails_with_the_id() {
+fn unverified_sender_name_error_contains_the_message_id() {
     let senders = vec![("OlenaCo".to_owned(), SenderStatus::Checked), ("Fresh".to_owned(), SenderStatus::New)];
     let sandbox =
         TestSandbox::start_with(with_account(AccountSettings { senders: Some(senders), ..AccountSettings::default() }));
@@ -125,7 +125,7 @@ fn message_beyond_the_balance_fails_and_costs_nothing() {
 
 /// Contract 7: a scenario can return any error for an item or for the envelope.
 #[test]
-fn scenario_error_has_the_form_of_the_gateway() {
+fn scenario_error_has_the_same_form_as_a_gateway_error() {
     let always = |effect| vec![ScenarioFault { when: ScenarioCondition::default(), effect }];
     let sandbox = TestSandbox::start_with(Scenario {
         faults: always(FaultEffect::ItemError("No route".into())),

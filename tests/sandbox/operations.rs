@@ -70,7 +70,7 @@ fn phone_is_digits_without_a_plus_sign() {
 
 /// Contract 4.3 `viber`: each `viber_type` requires its fields.
 #[test]
-fn viber_message_shows_the_fields_of_its_type() {
+fn viber_message_requires_the_fields_of_its_type() {
     let sandbox = TestSandbox::start();
     let (text, image) = (("viber_message", json!("Hi")), ("viber_image", json!("https://cdn.example/a.png")));
     let (link, button) = (("viber_link", json!("https://shop.example/")), ("viber_button", json!("Shop")));
@@ -98,7 +98,7 @@ fn viber_message_shows_the_fields_of_its_type() {
 
 /// Contract 4.3 `pipeline`: the parameters of each channel are in the object with its name.
 #[test]
-fn every_channel_of_a_pipeline_takes_the_object_of_its_name() {
+fn pipeline_channel_reads_parameters_from_its_named_object() {
     let sandbox = TestSandbox::start();
     let stages = json!({
         "sms": {"message": "Hi", "signature": "OlenaCo"},
@@ -169,7 +169,7 @@ fn scenario_without_delivery(channels: &[Channel]) -> Scenario {
 
 /// Contract 4.3: the price of the most expensive stage is reserved, and the difference is refunded after delivery.
 #[test]
-fn dearest_stage_is_reserved_and_rest_refunded() {
+fn most_expensive_stage_is_reserved_and_the_rest_refunded() {
     let (sms, viber, rcs) = (Channel::Sms, Channel::Viber, Channel::Rcs);
     let prices = Scenario::default().prices;
     for (kind, stages, failing_stages) in [
@@ -202,7 +202,7 @@ fn dearest_stage_is_reserved_and_rest_refunded() {
 
 /// Contract 4.3 `rcs+sms`: the SMS is sent only if the delivery by RCS fails.
 #[test]
-fn fallback_is_sent_only_after_the_stage_before_it_fails() {
+fn fallback_is_sent_only_after_the_previous_stage_fails() {
     for (failing_stages, channels) in [(&[][..], &["rcs"][..]), (&[Channel::Rcs], &["rcs", "sms"])] {
         let sandbox = TestSandbox::start_with(scenario_without_delivery(failing_stages));
         sandbox.payload(&example("rcs+sms", 1));

@@ -139,7 +139,7 @@ fn sender_has_a_name_and_a_status() {
 
 /// Contract 4.3 `hlr`: operator and porting details; `call/otp`: the code and the fee.
 #[test]
-fn lookup_reports_the_operator_and_code_call_its_code_and_fee() {
+fn lookup_returns_the_operator_and_call_otp_the_code_and_fee() {
     let sandbox = TestSandbox::start();
     let found = sandbox.payload(&example("hlr", 1));
     assert_eq!(found["phone"], PHONE);

@@ -102,7 +102,7 @@ fn webhook_has_the_fields_of_its_channel() {
 
 /// Contract 6.1: HTTP 200 acknowledges a webhook. After any other status, the webhook is repeated.
 #[test]
-fn unacknowledged_webhook_is_repeated() {
+fn unacknowledged_webhook_is_retried() {
     let retry = vec![Duration::from_secs(1); 2];
     let webhooks = WebhookBehaviour { retry, ..WebhookBehaviour::default() };
     let answers = [Answer::status(500), Answer::status(201), Answer::status(200)];
@@ -157,7 +157,7 @@ fn account_of_a_sandbox_can_have_a_notification_address() {
 
 /// Contract 2.3, 2.4 and 6.6: the webhook repeats the identifier of the asynchronous request.
 #[test]
-fn webhook_repeats_the_request_of_its_message() {
+fn webhook_contains_the_request_id_of_its_message() {
     let (receiver, sandbox) = (start_receiver(), TestSandbox::start());
     let first = sandbox.queue(&[with_hook(&example("sms", 1), &receiver)]);
     let second = sandbox.queue(&[with_hook(&example("sms", 2), &receiver), with_hook(&example("sms", 3), &receiver)]);
@@ -170,7 +170,7 @@ fn webhook_repeats_the_request_of_its_message() {
 
 /// Contract 1.7: no webhook is sent without a `hook`, or to another machine.
 #[test]
-fn fallbacks_get_no_receipt_unless_requested_here() {
+fn webhook_is_sent_only_to_a_requested_local_hook() {
     let (receiver, sandbox) = (start_receiver(), TestSandbox::start());
     sandbox.payload(&example("sms", 1));
     sandbox.payload(&with(&example("sms", 2), json!({"hook": "https://192.0.2.1/?token=1"})));
@@ -185,7 +185,7 @@ fn fallbacks_get_no_receipt_unless_requested_here() {
 
 /// Contract 2.4: each recipient of an operation has a message with separate webhooks.
 #[test]
-fn every_recipient_has_its_own_webhooks() {
+fn each_recipient_of_an_operation_gets_separate_webhooks() {
     let (receiver, sandbox) = (start_receiver(), TestSandbox::start());
     let phones = json!({"phone": format!("{PHONE},{}", PHONE + 1)});
     sandbox.payload(&with_hook(&with(&example("sms", 1), phones), &receiver));

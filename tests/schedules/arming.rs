@@ -38,7 +38,7 @@ fn schedule_is_listed_with_its_next_date_until_removed() {
 }
 
 #[test]
-fn included_text_with_a_date_is_another_message_each_day() {
+fn included_text_with_a_date_makes_each_day_a_new_message() {
     let gateway = Gateway::accepting();
     let sale =
         weekly_campaign(&gateway).channels("  - sms: { signature: OlenaCo, message: { file: news.txt } }").write();
@@ -51,7 +51,7 @@ fn included_text_with_a_date_is_another_message_each_day() {
 }
 
 #[test]
-fn changed_campaign_says_so_and_is_activated_again() {
+fn changed_campaign_is_reported_and_can_be_reactivated() {
     let gateway = Gateway::accepting();
     let sale = weekly_campaign(&gateway).channels("  - sms: { signature: OlenaCo, message: { file: hello.txt } }");
     let sale = sale.write();
@@ -154,7 +154,7 @@ fn missed_occurrence_is_reported_and_skipped() {
 }
 
 #[test]
-fn schedule_shows_the_local_time_of_an_inverted_zone() {
+fn schedule_shows_local_time_for_a_zone_with_an_inverted_sign() {
     let draft = campaign().through(&Gateway::accepting()).top("timezone: Etc/GMT+2");
     let sale = draft.top("schedule: { every: daily 10:00 }").write();
     for command in [&["schedule", "next", "sale.yaml"][..], &["schedule", "add", "sale.yaml"], &["schedule", "list"]] {
@@ -163,7 +163,7 @@ fn schedule_shows_the_local_time_of_an_inverted_zone() {
 }
 
 #[test]
-fn command_of_a_changed_campaign_sends_no_notification() {
+fn notify_command_of_a_changed_campaign_is_not_run() {
     let (gateway, receiver) = (Gateway::accepting(), Gateway::accepting());
     let policy = "policy: { notify: { when: [changed], url: { file: all.url }, local: true } }";
     let sale = weekly_campaign(&gateway).profile(policy).write();

@@ -77,7 +77,7 @@ fn run_that_can_never_send_is_refused() {
 }
 
 #[test]
-fn recipients_are_judged_by_the_clocks_of_their_zones() {
+fn schedule_is_checked_in_the_time_zone_of_each_recipient() {
     let gateway = Gateway::accepting();
     let list = "phone,name,city\n380501000002,A,Europe/Kyiv\n380501000003,B,America/New_York\n";
     let window = "window: { hours: 09:00-20:00, zone: city }";
@@ -97,7 +97,7 @@ fn recipients_are_judged_by_the_clocks_of_their_zones() {
 }
 
 #[test]
-fn dates_that_are_skipped_or_late_are_warnings() {
+fn skipped_or_late_occurrences_are_reported_as_warnings() {
     let gateway = Gateway::accepting();
     let (soon, weekdays) = (date_in(2), "window: { hours: 09:00-20:00, days: mon-fri }");
     let (until, at) = (format!("until: {soon} 12:00"), format!("at: {soon} 10:00, wait_for_file: 4h"));
@@ -153,7 +153,7 @@ fn schedule_add_shows_the_warnings_of_check() {
 }
 
 #[test]
-fn fallback_is_judged_from_the_next_date() {
+fn fallback_is_checked_against_the_next_occurrence() {
     let gateway = Gateway::accepting();
     let channels =
         "  - viber: { signature: OlenaCo, message: Hi, lifetime: 10h }\n  - sms: { signature: OlenaCo, message: Hi }";
@@ -166,7 +166,7 @@ fn fallback_is_judged_from_the_next_date() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn check_judges_from_the_next_date_at_any_hour() {
+fn check_starts_from_the_next_occurrence_at_any_hour() {
     let (gateway, clock) = (Gateway::accepting(), crate::support::Clock::new());
     let delivery = ["window: { hours: 09:00-20:00, days: mon-fri }", "until: 2h"];
     let sale = draft(&gateway, "every: weekdays 10:00", &delivery).write();

@@ -146,7 +146,7 @@ fn damaged_record_of_a_fired_occurrence_never_sends_it_again() {
 }
 
 #[test]
-fn unreadable_campaign_file_stops_one_schedule_alone() {
+fn unreadable_campaign_file_stops_only_its_schedule() {
     let due = DueCampaigns::write();
     std::fs::write(due.hooked.sale.path("sale.yaml"), [0xff, 0xfe, 0x00]).expect("a file");
     let mut server = due.serve(SignedDuration::from_secs(-1));

@@ -72,7 +72,7 @@ fn print_skip_reason(why: &str) {
 }
 
 #[test]
-fn year_of_occurrences_at_clock_changes_agrees_with_the_judge() {
+fn occurrences_around_clock_changes_match_the_reference() {
     let years = golden();
     assert!(years.len() > 50 && years.iter().map(|year| year.near.len()).sum::<usize>() > 500);
     for Year { year, zone, line, count, sha256, near } in years {
@@ -90,7 +90,7 @@ fn year_of_occurrences_at_clock_changes_agrees_with_the_judge() {
 }
 
 #[test]
-fn year_of_occurrences_agrees_with_the_judge() {
+fn occurrences_of_a_whole_year_match_the_reference() {
     let judge = folder().join("judge.py");
     let ask = |arguments: &[&str]| Command::new("python3").arg(&judge).args(arguments).output();
     match ask(&["--can"]) {

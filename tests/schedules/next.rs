@@ -57,7 +57,7 @@ fn scheduled_campaign_is_sent_now_only_on_request() {
 }
 
 #[test]
-fn list_named_by_date_is_the_list_of_today() {
+fn list_path_with_today_resolves_to_todays_list() {
     let sale = campaign().top("timezone: UTC").write();
     let today = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date();
     let dated = format!("daily-{today}.csv");

@@ -5,7 +5,7 @@ use crate::support::{Gateway, Process, campaign, until};
 
 #[test]
 #[ignore = "waits for the next full minutes"]
-fn occurrence_is_sent_once_despite_a_crash_after_its_record() {
+fn occurrence_is_sent_once_despite_a_crash_after_recording_it() {
     let gateway = Gateway::accepting();
     let sale = campaign().top("timezone: UTC").top("schedule: { cron: \"* * * * *\" }").through(&gateway).write();
     sale.replace("sale.yaml", "Hello, ", "It is {{ today }}, ");

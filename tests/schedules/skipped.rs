@@ -106,7 +106,7 @@ fn skipped_occurrence_shows_its_finding_until_one_is_sent() {
 }
 
 #[test]
-fn mistake_in_a_text_of_the_day_is_shown_with_its_place() {
+fn mistake_in_a_daily_text_is_shown_with_its_location() {
     let sms = "  - sms: { signature: OlenaCo, message: { file: \"news-{{ today }}.txt\" } }";
     let daily = DailyCampaign::add(|draft| draft.channels(sms));
     let name = format!("news-{}.txt", daily.due.strftime("%Y-%m-%d"));
@@ -133,7 +133,7 @@ fn skipped_occurrence_shows_no_phone_number() {
 }
 
 #[test]
-fn file_that_became_wrong_is_listed_with_its_problem() {
+fn campaign_file_that_became_invalid_is_listed_with_findings() {
     let daily = DailyCampaign::add(|draft| draft);
     daily.sale.replace("sale.yaml", "recipients:", "recipient:");
     let listed = daily.list_json(-HOUR);

@@ -21,7 +21,7 @@ fn get_json(server: &Server, path: &str, authorization: &str) -> (u16, Value) {
 }
 
 #[test]
-fn runs_are_described_as_by_status_without_numbers() {
+fn api_describes_runs_like_status_without_phone_numbers() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).through(&gateway).write();
     sale.run(&[]).exits(0);
@@ -59,7 +59,7 @@ fn schedules_are_described_alike_on_all_surfaces() {
 }
 
 #[test]
-fn metrics_need_the_current_token_of_the_file() {
+fn api_and_metrics_need_the_current_token_from_the_file() {
     let sale = campaign().write();
     write_token(&sale, TOKEN, 0o600);
     let server = Server::start(&sale, &["--token-file", "token"]);

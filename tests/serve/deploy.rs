@@ -25,7 +25,7 @@ fn sample_commands(name: &str) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn every_command_of_the_samples_for_servers_is_understood() {
+fn every_command_in_the_deployment_samples_is_valid() {
     let folder = campaign().write();
     for (file, number) in
         [("campaign.service", 1), ("campaign-worker.service", 1), ("Containerfile", 1), ("crontab", 2)]

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::support::{Server, ask, campaign};
 
 #[test]
-fn foreign_clients_and_foreign_hosts_get_no_answer() {
+fn foreign_clients_and_foreign_hosts_are_refused() {
     let sale = campaign().write();
     let server = Server::start(&sale, &["--pages-url", "https://campaign.example.com"]);
     let address = server.address();
@@ -26,7 +26,7 @@ fn foreign_clients_and_foreign_hosts_get_no_answer() {
 }
 
 #[test]
-fn endless_heads_are_closed_and_delay_nothing() {
+fn slow_request_heads_time_out_and_delay_nothing_else() {
     let sale = campaign().write();
     let server = Server::start(&sale, &[]);
     let mut slow: Vec<TcpStream> = (0..100)

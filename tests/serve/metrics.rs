@@ -10,7 +10,7 @@ fn metric_value(text: &str, line: &str) -> f64 {
 }
 
 #[test]
-fn metrics_have_messages_rates_and_commits_and_no_recipient() {
+fn metrics_cover_messages_rates_and_commits_but_no_recipients() {
     let gateway = Gateway::answering([Answer::items(|operation| rejected(operation, "No route"))]);
     let sale =
         campaign().to(20).batches_of(5).delivery("rate: 2000/s").through(&gateway).profile("rate: 2000/s").write();

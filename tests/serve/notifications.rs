@@ -49,7 +49,7 @@ fn notification_has_the_outcome_without_numbers_or_addresses() {
 }
 
 #[test]
-fn notification_is_sent_for_selected_events_and_no_rehearsal() {
+fn notifications_cover_selected_events_but_not_rehearsals() {
     let (gateway, receiver) = (Gateway::answering([Answer::refused("Invalid message type")]), Gateway::accepting());
     let sale = notifying_campaign(&gateway).write();
     sale.replace("sale.yaml", "local: true", "local: true, when: [stopped]");
@@ -91,7 +91,7 @@ fn hanging_receiver_delays_a_run_only_briefly() {
 }
 
 #[test]
-fn several_of_a_kind_become_one_message_and_none_is_dropped() {
+fn similar_notifications_are_merged_and_none_is_dropped() {
     let gateway = Gateway::accepting();
     let sale = notifying_campaign(&gateway).write();
     write_receiver_url(&sale, &nobody());
@@ -150,7 +150,7 @@ fn text_that_cannot_be_rendered_is_found_before_sending() {
 }
 
 #[test]
-fn schedule_reports_a_campaign_that_changed_since() {
+fn schedule_notifies_about_a_changed_campaign() {
     let (gateway, receiver) = (Gateway::accepting(), Gateway::accepting());
     let sale = notifying_campaign(&gateway).top("timezone: UTC").top("schedule: { every: 1st 10:00 }").write();
     write_receiver_url(&sale, &receiver.base_url());

@@ -20,7 +20,7 @@ fn first_line_names_the_address_and_both_health_checks_answer() {
 }
 
 #[test]
-fn address_is_printed_for_people_without_json() {
+fn address_is_printed_as_plain_text_without_json() {
     let sale = campaign().write();
     let mut serve = Process::start(sale.command(&["serve", "--listen", "127.0.0.1:0"]));
     until("the server listens", || serve.stdout().starts_with("listening on http://127.0.0.1:"));
@@ -29,7 +29,7 @@ fn address_is_printed_for_people_without_json() {
 }
 
 #[test]
-fn health_is_not_ready_while_the_ledger_is_locked() {
+fn readyz_reports_not_ready_while_the_ledger_is_locked() {
     let _files = in_files();
     let sale = campaign().write();
     let server = Server::start(&sale, &[]);
@@ -46,7 +46,7 @@ fn health_is_not_ready_while_the_ledger_is_locked() {
 }
 
 #[test]
-fn once_its_ledger_failed_it_is_not_ready_and_ends_with_74() {
+fn server_with_a_failed_ledger_is_not_ready_and_exits_74() {
     let _files = in_files();
     let sale = campaign().write();
     sale.run(&[]).exits(0);
@@ -61,7 +61,7 @@ fn once_its_ledger_failed_it_is_not_ready_and_ends_with_74() {
 }
 
 #[test]
-fn occupied_port_is_named_with_its_option() {
+fn port_in_use_is_named_with_its_option() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = taken.local_addr().expect("an address").to_string();
     let sale = campaign().write();

@@ -53,7 +53,7 @@ fn suggested_command_names_the_ledger_without_its_password() {
 }
 
 #[test]
-fn reading_creates_no_ledger() {
+fn read_only_commands_create_no_ledger() {
     let Some(cluster) = Cluster::shared() else { return };
     let (sale, ledger) = (Folder::new(false), cluster.database());
     let sale = sale.over(&ledger);

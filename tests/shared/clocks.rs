@@ -9,7 +9,7 @@ use super::crew::{RATE, SharedRun};
 use crate::support::{Chance, Clock, Cluster, until};
 
 #[test]
-fn clocks_of_workers_an_hour_apart_change_no_ownership_or_rate() {
+fn worker_clocks_an_hour_apart_do_not_affect_leases_or_rate() {
     const ROWS: usize = 700;
     let Some(cluster) = Cluster::shared() else { return };
     let (clock, mut chance) = (Clock::new(), Chance::seeded());

@@ -71,7 +71,7 @@ fn moved_ledger_continues_and_its_old_file_sends_nothing() {
 }
 
 #[test]
-fn ledger_is_moved_whole_and_only_to_an_empty_place() {
+fn ledger_is_moved_completely_and_only_to_an_empty_target() {
     let Some(cluster) = Cluster::shared() else { return };
     let gateway = Gateway::answering([Answer::Accept, Answer::CloseRead]);
     let (sale, ledger) = (partly_sent(&gateway), cluster.database());

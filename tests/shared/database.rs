@@ -65,7 +65,7 @@ fn kill_the_database(kills: usize) {
 }
 
 #[test]
-fn database_restored_to_the_past_sends_nothing_until_confirmed() {
+fn restored_older_database_sends_nothing_until_confirmed() {
     let Some(cluster) = Cluster::start(SAFE) else { return };
     let gateway = Gateway::accepting();
     let sale = write_in_database(&cluster, campaign().to(30).through(&gateway));
@@ -104,7 +104,7 @@ fn replica_without_the_last_commits_sends_nothing() {
 }
 
 #[test]
-fn machine_as_old_as_the_replica_sends_nothing_until_confirmed() {
+fn machine_unaware_of_lost_commits_needs_confirmation_to_send() {
     let Some(cluster) = Cluster::start(SAFE) else { return };
     let gateway = Gateway::accepting();
     let sale = write_in_database(&cluster, campaign().to(30).through(&gateway));
@@ -165,7 +165,7 @@ fn run_stops_if_its_database_is_replaced_by_an_older_one() {
 }
 
 #[test]
-fn locked_table_is_waited_for() {
+fn run_waits_for_a_locked_table() {
     let Some(cluster) = Cluster::shared() else { return };
     let gateway = Gateway::accepting();
     let sale = write_in_database(cluster, campaign().to(10).through(&gateway));
@@ -183,7 +183,7 @@ fn locked_table_is_waited_for() {
 }
 
 #[test]
-fn missing_server_is_reported_at_once_with_its_address() {
+fn unreachable_server_is_reported_at_once_with_its_address() {
     let Some(cluster) = Cluster::start(SAFE) else { return };
     let gateway = Gateway::accepting();
     let sale = write_in_database(&cluster, campaign().to(3).through(&gateway));

@@ -22,7 +22,7 @@ fn run_of_one_machine_is_shown_exported_and_resumed_on_another() {
 }
 
 #[test]
-fn second_machine_learns_of_the_first_and_repeats_nothing() {
+fn second_machine_sees_the_first_run_and_resends_nothing() {
     let Some(cluster) = Cluster::shared() else { return };
     let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
     let sale = write_in_database(cluster, campaign().to(10).through(&gateway));
@@ -40,7 +40,7 @@ fn second_machine_learns_of_the_first_and_repeats_nothing() {
 }
 
 #[test]
-fn opt_out_on_one_machine_holds_on_another() {
+fn opt_out_on_one_machine_applies_on_another() {
     let Some(cluster) = Cluster::shared() else { return };
     let gateway = Gateway::accepting();
     let sale = write_in_database(cluster, campaign().to(5).through(&gateway));
@@ -51,7 +51,7 @@ fn opt_out_on_one_machine_holds_on_another() {
 }
 
 #[test]
-fn run_of_a_lost_machine_resumes_after_its_lease_with_doubt() {
+fn run_of_a_lost_machine_resumes_after_lease_expiry_with_doubt() {
     let Some(cluster) = Cluster::shared() else { return };
     let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
     let sale = write_in_database(cluster, campaign().to(12).batches_of(5).one_at_a_time().through(&gateway));
@@ -69,7 +69,7 @@ fn run_of_a_lost_machine_resumes_after_its_lease_with_doubt() {
 }
 
 #[test]
-fn lease_of_a_killed_run_delays_nothing_on_its_own_machine() {
+fn killed_run_resumes_at_once_on_the_same_machine() {
     let Some(cluster) = Cluster::shared() else { return };
     let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
     let sale = write_in_database(cluster, campaign().to(12).batches_of(5).one_at_a_time().through(&gateway));
@@ -106,7 +106,7 @@ fn machine_that_slept_past_its_lease_sends_nothing() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn clocks_an_hour_apart_change_no_ownership() {
+fn clocks_an_hour_apart_do_not_affect_ownership() {
     let Some(cluster) = Cluster::shared() else { return };
     let (gateway, clock) = (Gateway::answering([Answer::Accept, Answer::Held]), Clock::new());
     let sale = write_in_database(cluster, campaign().to(12).batches_of(5).one_at_a_time().through(&gateway));

@@ -9,7 +9,7 @@ use crate::receipts::{Hooked, operations, post, webhook_path};
 use crate::support::{Clock, Cluster, Gateway, Server, campaign, nobody, phone, until};
 
 #[test]
-fn one_of_three_servers_fires_and_receipts_can_reach_any() {
+fn only_one_of_three_servers_fires_and_any_accepts_receipts() {
     let Some(cluster) = Cluster::shared() else { return };
     let (gateway, clock) = (Gateway::accepting(), Clock::new());
     let draft = campaign().to(6).top("timezone: UTC").top("schedule: { cron: \"0 9 * * *\" }").through(&gateway);

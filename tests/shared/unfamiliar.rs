@@ -21,7 +21,7 @@ fn rule_names(finished: &Finished) -> Vec<Value> {
 }
 
 #[test]
-fn empty_state_folder_is_warned_of_live_runs_until_it_sends() {
+fn live_runs_cause_a_warning_in_an_empty_state_folder() {
     let Some(cluster) = Cluster::shared() else { return };
     let sale = started_campaign(cluster);
     assert!(!sale.campaign(&["check", "sale.yaml"]).told().contains(RULE), "it has its high-water mark");
@@ -43,7 +43,7 @@ fn empty_state_folder_is_warned_of_live_runs_until_it_sends() {
 }
 
 #[test]
-fn empty_state_folder_is_not_warned_without_live_runs() {
+fn empty_state_folder_causes_no_warning_without_live_runs() {
     let Some(cluster) = Cluster::shared() else { return };
     let sale = live().over(&cluster.database());
     assert!(!run_elsewhere(&sale, &["check", "sale.yaml"]).told().contains(RULE), "no ledger");

@@ -40,7 +40,7 @@ fn kill_the_database(kills: usize) {
 }
 
 #[test]
-fn worker_waits_for_a_database_that_is_away() {
+fn worker_waits_for_an_unavailable_database() {
     let Some(cluster) = Cluster::start(SAFE) else { return };
     let witness = Witness::start();
     let sale = write_in_database(&cluster, campaign().to(20).batches_of(BATCH).through(&witness));
@@ -72,7 +72,7 @@ fn workers_wait_for_a_pooler_that_restarts_repeatedly() {
 }
 
 #[test]
-fn locked_tables_are_waited_for_by_all_senders_of_a_run() {
+fn all_senders_of_a_run_wait_for_locked_tables() {
     let Some(cluster) = Cluster::shared() else { return };
     for table in ["envelopes", "blocks"] {
         let mut shared = SharedRun::start(&cluster.database(), 300, 2);
@@ -87,7 +87,7 @@ fn locked_tables_are_waited_for_by_all_senders_of_a_run() {
 
 #[test]
 #[ignore = "takes two minutes"]
-fn tables_locked_for_a_minute_stop_nobody_silently() {
+fn no_sender_stops_silently_if_a_table_is_locked_for_a_minute() {
     let Some(cluster) = Cluster::shared() else { return };
     std::thread::scope(|scope| {
         for table in ["envelopes", "blocks", "runs", "locks"] {
@@ -119,7 +119,7 @@ fn lock_table(cluster: &Cluster, shared: &SharedRun, (table, seconds): (&str, u3
 }
 
 #[test]
-fn lagging_replica_stops_all_workers_until_the_newest_is_back() {
+fn lagging_replica_stops_all_workers_until_the_primary_returns() {
     let Some(cluster) = Cluster::start(SAFE) else { return };
     cluster.start_replica();
     let mut shared = SharedRun::start(&cluster.database(), 500, 2);

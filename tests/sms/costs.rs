@@ -35,7 +35,7 @@ fn costly_character_is_named_with_row_and_cost() {
 }
 
 #[test]
-fn plan_without_prices_shows_parts_unless_plain() {
+fn check_without_prices_shows_extra_parts_unless_plain() {
     let names = ["O’Neil", "D’Arcy"];
     let as_written = find_costly(draft(&names));
     assert_eq!(

@@ -27,7 +27,7 @@ fn sent_texts(gateway: &Gateway) -> Vec<String> {
 }
 
 #[test]
-fn latin_text_is_sent_counted_and_shown() {
+fn transliterated_text_is_sent_counted_and_shown() {
     let gateway = Gateway::accepting();
     let sale =
         campaign().with_list(&list()).channels(&sms(TEXT, ", plain: latin, max_parts: 1")).through(&gateway).write();
@@ -81,7 +81,7 @@ fn other_channels_keep_their_texts() {
 }
 
 #[test]
-fn it_is_frozen_with_the_run() {
+fn plain_setting_is_frozen_with_the_run() {
     let gateway = Gateway::accepting();
     let draft = |plain| campaign().with_list(&list()).channels(&sms("Привіт, {{ name }}", plain)).through(&gateway);
     let sale = draft(", plain: latin").write();
@@ -94,7 +94,7 @@ fn it_is_frozen_with_the_run() {
 }
 
 #[test]
-fn unknown_word_is_reported_with_known_words() {
+fn unknown_plain_value_is_reported_with_known_values() {
     let sale = campaign().channels(&sms("Hi", ", plain: letters")).write();
     sale.campaign(&["check", "sale.yaml"]).exits(2).says("sale.yaml:5:").says("`quotes`").says("`latin`");
 }

@@ -24,7 +24,7 @@ fn start_count(folder: &Folder) -> usize {
 }
 
 #[test]
-fn list_program_starts_for_a_run_and_otherwise_on_request_only() {
+fn list_program_starts_only_for_a_run_or_on_request() {
     let gateway = Gateway::accepting();
     let sale = campaign_with_script(campaign().through(&gateway), PRINTS);
     sale.campaign(&["check", "sale.yaml"]).exits(0).says("--fetch").says("the output of list.sh");
@@ -45,7 +45,7 @@ fn list_program_starts_for_a_run_and_otherwise_on_request_only() {
 }
 
 #[test]
-fn wrong_text_is_reported_without_reading_the_list() {
+fn invalid_text_is_reported_without_reading_the_list() {
     let sms = "  - sms: { signature: OlenaCo, message: \"{% if name %}Hello\" }";
     let sale = campaign_with_script(campaign().channels(sms), PRINTS);
     sale.campaign(&["check", "sale.yaml"]).exits(2).says("--fetch").says("is not closed; `{% endif %}` is missing");
@@ -96,7 +96,7 @@ fn list_program_gets_no_key_and_an_empty_standard_input() {
 }
 
 #[test]
-fn program_that_does_not_end_is_killed_with_its_children() {
+fn program_that_times_out_is_killed_with_its_children() {
     // The child keeps the output pipe open, and the pipe has a reader as long as `campaign` runs.
     let script = "(sleep 300; echo late > late) & echo $! > child; echo $$ > parent; wait";
     let sale = campaign_with_script(campaign().recipients("timeout: 1s"), script);

@@ -27,7 +27,7 @@ fn assert_refused_early(sale: &Folder, address: &str, words: &str) {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn sqlite_value_that_fills_the_memory_is_refused_early() {
+fn oversized_sqlite_value_is_refused_early() {
     let _files = crate::support::in_files();
     for (value, words) in [
         ("cast(zeroblob(150000000) as text)", "a value in the column `name` is larger than 64 KiB"),
@@ -179,7 +179,7 @@ impl Drop for Postgres {
 }
 
 #[test]
-fn postgresql_error_is_shown_in_its_own_words() {
+fn postgresql_error_is_shown_verbatim() {
     let Some(server) = Postgres::start() else {
         let _ = writeln!(std::io::stderr(), "skipped: this needs a PostgreSQL server that can be started here");
         return;

@@ -53,7 +53,7 @@ fn read_only_command_fetches_a_list_only_on_request() {
 }
 
 #[test]
-fn nothing_half_a_list_and_a_schedule_are_refused() {
+fn empty_or_truncated_stdin_and_schedules_are_refused() {
     let gateway = Gateway::accepting();
     let sale = campaign_from_stdin(campaign().through(&gateway));
     run_with_input(&sale, &["run", "sale.yaml"], "").exits(2);

@@ -19,7 +19,7 @@ fn gateway() -> Gateway {
 }
 
 #[test]
-fn rejected_recipients_are_a_list_with_its_columns() {
+fn rejected_recipients_form_a_list_with_the_original_columns() {
     let gateway = gateway();
     let sale = campaign_after_rejection(&gateway, "run: sale@1\nstate: [rejected, failed]");
     sale.campaign(&["check", "again.yaml"]).exits(0).says("recipients of sale@1 (rejected, failed)");
@@ -29,7 +29,7 @@ fn rejected_recipients_are_a_list_with_its_columns() {
 }
 
 #[test]
-fn undelivered_selects_messages_and_no_skipped_recipients() {
+fn undelivered_selects_messages_but_not_skipped_recipients() {
     let gateway = gateway();
     let sale = campaign_after_rejection(&gateway, "run: sale\nstate: undelivered");
     // Accepted messages might have been delivered without a receipt, and the output says so.

@@ -104,7 +104,7 @@ fn redirect_without_https_is_refused() {
 }
 
 #[test]
-fn redirects_end_after_the_fifth() {
+fn more_than_five_redirects_are_refused() {
     let gateway = Gateway::accepting();
     for headers in [true, false] {
         let loop_server = Web::answering(redirect_to("/people.csv"));

@@ -94,7 +94,7 @@ fn http_answer(status: &str, headers: &str) -> String {
 }
 
 #[test]
-fn answers_without_the_whole_list_send_nothing() {
+fn response_without_the_complete_list_sends_nothing() {
     let gateway = Gateway::accepting();
     let page = |kind: &str, page: &str| {
         let length = page.len();
@@ -132,7 +132,7 @@ fn answers_without_the_whole_list_send_nothing() {
 }
 
 #[test]
-fn whole_lists_are_sent_in_every_form_of_an_answer() {
+fn complete_list_is_sent_from_every_kind_of_http_response() {
     for answer in [
         format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2d\r\n{LIST}\r\n0\r\n\r\n"),
         http_answer("200 OK", "Content-Type: text/html\r\n"),
@@ -145,7 +145,7 @@ fn whole_lists_are_sent_in_every_form_of_an_answer() {
 }
 
 #[test]
-fn headers_that_ask_for_a_part_are_refused_by_check() {
+fn headers_that_request_a_partial_list_are_refused_by_check() {
     let gateway = Gateway::accepting();
     let source = "url: https://crm.example/people.csv\nheaders: { Range: bytes=0-99, if-none-match: '\"x\"' }";
     let sale = campaign_with_source(campaign().through(&gateway), source);
@@ -153,7 +153,7 @@ fn headers_that_ask_for_a_part_are_refused_by_check() {
 }
 
 #[test]
-fn headers_go_to_no_other_host() {
+fn headers_are_not_sent_to_another_host() {
     let (gateway, other) = (Gateway::accepting(), Web::serving_list(LIST));
     let redirect = format!("HTTP/1.1 302 Found\r\nLocation: {}/people.csv\r\nContent-Length: 0\r\n\r\n", other.address);
     run(&campaign_with_url(&Web::answering(redirect).address, &gateway)).exits(2).says("another host");

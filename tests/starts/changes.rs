@@ -58,7 +58,7 @@ fn changed_text_of_a_finished_edition_is_refused() {
 }
 
 #[test]
-fn text_without_recipients_can_be_corrected_freely() {
+fn message_that_reached_nobody_can_be_corrected_freely() {
     let gateway = Gateway::always(crate::support::Answer::items(|operation| {
         crate::support::rejected(operation, "Error in Alpha-name")
     }));
@@ -71,7 +71,7 @@ fn text_without_recipients_can_be_corrected_freely() {
 }
 
 #[test]
-fn one_bad_number_of_three_passes_and_five_of_twenty_refuse() {
+fn one_invalid_row_of_three_passes_but_five_of_twenty_do_not() {
     for (bad, people, code) in [(1, 2, 3), (4, 16, 3), (5, 15, 2)] {
         let gateway = Gateway::accepting();
         let mut list = "phone,name\n".to_owned();
@@ -122,7 +122,7 @@ fn replaced_run_shows_unsent_rows_as_skipped() {
 }
 
 #[test]
-fn ledger_of_an_earlier_version_shows_a_replaced_run_alike() {
+fn replaced_run_in_an_older_ledger_is_shown_the_same_way() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).through(&gateway).write();
     sale.run(&["--limit", "4"]).exits(0);

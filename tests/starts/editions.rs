@@ -24,7 +24,7 @@ fn unfinished_campaign(gateway: &Gateway) -> Folder {
 }
 
 #[test]
-fn unfinished_edition_of_yesterday_ends_before_today_begins() {
+fn yesterdays_unfinished_edition_ends_before_todays_begins() {
     let gateway = Gateway::accepting();
     let sale = unfinished_campaign(&gateway);
     let output = run_today(&sale, &["--json"]).exits(0).json();
@@ -44,7 +44,7 @@ fn unfinished_edition_of_yesterday_ends_before_today_begins() {
 }
 
 #[test]
-fn rest_of_yesterday_says_that_the_current_edition_follows() {
+fn finishing_yesterday_says_that_todays_edition_follows() {
     let gateway = Gateway::accepting();
     let sale = unfinished_campaign(&gateway);
     sale.replace("sale.yaml", "{{ name }}", "you");
@@ -74,7 +74,7 @@ fn changed_daily_list_ends_the_old_run_first_without_repeats() {
 }
 
 #[test]
-fn changed_edition_is_refused_with_what_replaces_the_run() {
+fn changed_edition_is_refused_with_the_replacing_command() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(4).top("edition: first").through(&gateway).write();
     sale.run(&["--limit", "2"]).exits(0);
@@ -96,7 +96,7 @@ fn row_selection_resumes_only_the_unfinished_run() {
 }
 
 #[test]
-fn unfinished_run_that_stops_again_lets_nothing_else_begin() {
+fn unfinished_run_that_stops_again_blocks_the_next_edition() {
     let refuse = || Answer::refused("Invalid message type");
     let gateway = Gateway::answering([Answer::Accept, Answer::Accept, refuse()]);
     let sale = unfinished_campaign(&gateway);
@@ -117,7 +117,7 @@ fn next_edition_that_cannot_begin_changes_nothing() {
 }
 
 #[test]
-fn rehearsal_repeats_after_any_earlier_one() {
+fn rehearsal_always_starts_over_after_an_earlier_one() {
     let sale = campaign().to(6).write();
     sale.run(&["--limit", "2"]).exits(0).says("sale@1");
     let output = sale.run(&["--json"]).exits(0).json();
@@ -139,7 +139,7 @@ fn retry_of_rejected_rows_ends() {
 }
 
 #[test]
-fn reasons_of_rejections_are_those_of_this_start() {
+fn rejection_reasons_cover_only_the_current_start() {
     let refuse = || Answer::items(|operation| rejected(operation, "No route"));
     let gateway = Gateway::always(refuse());
     let sale = campaign().to(4).through(&gateway).write();
@@ -148,7 +148,7 @@ fn reasons_of_rejections_are_those_of_this_start() {
 }
 
 #[test]
-fn job_of_the_cron_page_reaches_everybody_on_each_day() {
+fn documented_cron_job_reaches_every_recipient_every_day() {
     let page = include_str!("../../docs/cron-and-systemd.md");
     let (before, job) = page.split_once("30 9 * * 1-5 ").expect("a job");
     let job = job.lines().next().expect("a command").trim();

@@ -42,7 +42,7 @@ fn one_of_two_simultaneous_stops_ends_a_run() {
 }
 
 #[test]
-fn moved_run_ends_for_good_without_its_old_folder() {
+fn moved_run_can_be_cancelled_without_its_old_folder() {
     let (gateway, home) = (Gateway::accepting(), Folder::new(true));
     write_campaign_in(&home, &gateway, "old", "Autumn", 4);
     home.campaign(&["run", "old/sale.yaml", "--limit", "1", "--no-wait"]).exits(0);
@@ -72,7 +72,7 @@ fn emptied_list_ends_an_unfinished_run_without_a_replacement() {
 }
 
 #[test]
-fn rejections_of_the_last_rows_are_the_end_of_a_run_and_no_stop() {
+fn rejections_in_the_last_rows_finish_a_run_without_a_stop() {
     let refuse = || Answer::items(|operation| rejected(operation, "Error in Alpha-name"));
     let gateway = Gateway::answering([refuse(), refuse(), refuse(), refuse(), Answer::Accept]);
     let sale = campaign().to(4).through(&gateway).write();
@@ -83,7 +83,7 @@ fn rejections_of_the_last_rows_are_the_end_of_a_run_and_no_stop() {
 }
 
 #[test]
-fn running_run_ends_for_good_after_open_requests() {
+fn run_in_progress_is_cancelled_after_open_requests() {
     let sandbox = SandboxProcess::start();
     let sale = campaign().to(2_000).through(&sandbox).delivery("rate: 50/s").batches_of(10).write();
     let run = sale.start(&[]);

@@ -38,7 +38,7 @@ fn cancelled_recipients_are_skipped_in_the_same_edition() {
 }
 
 #[test]
-fn cancelled_recipients_are_rows_with_a_reason() {
+fn cancelled_recipients_appear_in_results_with_a_reason() {
     let gateway = Gateway::accepting();
     let sale = stopped_campaign(&gateway, "");
     let list = std::fs::read_to_string(sale.path("sale.csv")).expect("a list");

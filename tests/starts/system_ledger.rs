@@ -38,7 +38,7 @@ fn own_folder(sale: &Folder) -> std::path::PathBuf {
 }
 
 #[test]
-fn shell_and_server_send_with_one_system_ledger() {
+fn shell_and_server_share_one_system_ledger() {
     let _files = in_files();
     let gateway = Gateway::accepting();
     let sale = campaign().to(3).through(&gateway).write();
@@ -59,7 +59,7 @@ fn shell_and_server_send_with_one_system_ledger() {
 }
 
 #[test]
-fn nothing_is_sent_beside_a_closed_system_ledger() {
+fn nothing_is_sent_without_access_to_the_system_ledger() {
     let _files = in_files();
     let gateway = Gateway::accepting();
     let sale = campaign().to(2).through(&gateway).top("timezone: Europe/Kyiv").write();
@@ -92,7 +92,7 @@ fn nothing_is_sent_beside_a_closed_system_ledger() {
 }
 
 #[test]
-fn retry_beside_a_closed_system_ledger_is_refused() {
+fn retry_is_refused_without_access_to_the_system_ledger() {
     let _files = in_files();
     let gateway =
         Gateway::always(crate::support::Answer::items(|operation| crate::support::rejected(operation, "No route")));
@@ -104,7 +104,7 @@ fn retry_beside_a_closed_system_ledger_is_refused() {
 }
 
 #[test]
-fn run_of_an_earlier_own_ledger_is_not_sent_again() {
+fn run_in_an_earlier_user_ledger_is_not_sent_again() {
     let _files = in_files();
     let gateway = Gateway::accepting();
     let sale = campaign().to(3).through(&gateway).write();

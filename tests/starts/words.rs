@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::support::{Answer, Folder, Gateway, KEY_VARIABLE, campaign, change_ledger};
 
 #[test]
-fn advance_confirmation_needs_a_named_gateway() {
+fn yes_option_needs_a_named_gateway() {
     let sale = campaign().write();
     sale.run(&["--yes"]).exits(2).says("--gateway NAME");
     sale.run(&["--yes", "--gateway", "sandbox"]).exits(0);
@@ -14,7 +14,7 @@ fn advance_confirmation_needs_a_named_gateway() {
 }
 
 #[test]
-fn refused_key_is_reported_with_its_source() {
+fn rejected_key_is_reported_with_its_source() {
     let gateway = Gateway::answering([Answer::refused("Access denied")]);
     let sale = campaign().through(&gateway).write();
     let output = sale.run(&[]).exits(7).says(&format!("the environment variable `{KEY_VARIABLE}`"));
@@ -49,7 +49,7 @@ fn resumable_run_exits_5_after_any_earlier_exit_code() {
 }
 
 #[test]
-fn message_history_has_state_words_for_programs() {
+fn json_message_history_has_machine_readable_states() {
     let gateway = Gateway::answering([Answer::CloseRead]);
     let sale = campaign().to(1).through(&gateway).write();
     sale.run(&[]).exits(4);
@@ -100,7 +100,7 @@ fn results_named_like_a_foreign_workbook_are_refused() {
 }
 
 #[test]
-fn campaign_without_a_rate_has_the_rate_of_its_profile() {
+fn campaign_without_a_rate_uses_the_rate_of_its_profile() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(25).through(&gateway).profile("rate: 10/s").write();
     sale.replace("sale.yaml", "  rate: 100000/s\n", "  batch: 50\n");

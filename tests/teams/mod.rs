@@ -32,7 +32,7 @@ fn team_repository() -> Folder {
 }
 
 #[test]
-fn hooks_of_pre_commit_find_mistakes() {
+fn pre_commit_hooks_find_mistakes() {
     let team = team_repository();
     let hooks = read_yaml(".pre-commit-hooks.yaml");
     let hooks = hooks.as_array().expect("a list");

@@ -3,7 +3,7 @@
 use crate::support::{Gateway, Terminal, campaign, live, telling};
 
 #[test]
-fn invalid_window_or_end_is_refused_at_its_place() {
+fn invalid_window_or_end_time_is_refused_with_its_location() {
     let gateway = Gateway::accepting();
     for (line, words) in [
         ("window: 9-20", "`9-20` is not a range of hours"),
@@ -34,7 +34,7 @@ fn invalid_window_or_end_is_refused_at_its_place() {
 }
 
 #[test]
-fn recipients_beyond_the_end_time_are_announced() {
+fn recipients_who_miss_the_end_time_are_reported_in_advance() {
     let gateway = Gateway::accepting();
     let until = |line: &str| {
         let sale = campaign().to(100).through(&gateway).top("timezone: Europe/Kyiv").delivery(line).write();
@@ -78,7 +78,7 @@ fn row_with_an_unknown_zone_is_counted_and_kept() {
 }
 
 #[test]
-fn advice_for_a_cell_keeps_the_offset_that_it_means() {
+fn time_zone_advice_keeps_the_intended_offset() {
     for (cell, advice) in [
         ("GMT+2", "did you mean `Etc/GMT-2`?"),
         ("UTC-3", "did you mean `Etc/GMT+3`?"),
@@ -152,7 +152,7 @@ fn number_of_needed_windows_is_forecast_and_rehearsed() {
 }
 
 #[test]
-fn fallback_after_the_window_is_a_warning_with_a_lifetime() {
+fn fallback_after_the_window_warns_and_suggests_a_lifetime() {
     let channels = |lifetime: &str| {
         format!(
             "  - viber: {{ signature: OlenaCo, message: Hi{lifetime} }}\n  - sms: {{ signature: OlenaCo, message: Hi }}"

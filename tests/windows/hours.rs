@@ -95,7 +95,7 @@ fn run_waits_for_the_window_and_says_until_when() {
 }
 
 #[test]
-fn wait_ends_by_signal_stop_or_kill_and_the_run_resumes() {
+fn wait_ends_on_signal_stop_or_kill_and_the_run_resumes() {
     let _files = in_files();
     for (how, code) in [("INT", 130), ("TERM", 143), ("stop", 5), ("KILL", 137)] {
         let _case = telling(format!("case: {how}"));
@@ -122,7 +122,7 @@ fn wait_ends_by_signal_stop_or_kill_and_the_run_resumes() {
 }
 
 #[test]
-fn nothing_is_sent_after_the_window_with_several_on_one_account() {
+fn runs_sharing_an_account_send_nothing_after_the_window() {
     let _files = in_files();
     for names in [&["sale"][..], &["sale", "news", "more"]] {
         let _case = telling(format!("case: {names:?}"));

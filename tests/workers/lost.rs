@@ -71,7 +71,7 @@ fn stopped_worker_returns_its_shard() {
 }
 
 #[test]
-fn while_workers_have_shares_of_a_run_no_other_takes_its_place() {
+fn run_cannot_be_replaced_while_workers_hold_its_shards() {
     let gateway = Gateway::accepting();
     let sale = small_shard_campaign(200).through(&gateway).write();
     let worker = start_worker(&sale);

@@ -84,7 +84,7 @@ fn shared_run_without_workers_is_sent_by_its_starter() {
 }
 
 #[test]
-fn unshared_run_takes_no_workers() {
+fn unshared_run_does_not_use_workers() {
     let gateway = Gateway::accepting();
     let sale = small_shard_campaign(30).through(&gateway).write();
     let worker = start_worker(&sale);

@@ -41,7 +41,7 @@ fn interrupting_the_starter_stops_its_workers_too() {
 }
 
 #[test]
-fn three_doubtful_requests_in_a_row_stop_all_senders() {
+fn three_requests_in_doubt_in_a_row_stop_all_senders() {
     // The warm-up requests are accepted; all later ones end in doubt.
     let gateway = Gateway::answering_then([Answer::Accept, Answer::Accept], Answer::CloseRead);
     let sale = small_shard_campaign(200).one_at_a_time().through(&gateway).write();
@@ -55,7 +55,7 @@ fn three_doubtful_requests_in_a_row_stop_all_senders() {
 }
 
 #[test]
-fn rejected_first_messages_stop_a_run_before_any_worker_sends() {
+fn rejected_warm_up_stops_a_run_before_any_worker_sends() {
     let gateway = Gateway::always(Answer::items(|operation| rejected(operation, "No route")));
     let sale = small_shard_campaign(200).through(&gateway).write();
     let worker = start_worker(&sale);

@@ -291,7 +291,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn shared_folder_gives_its_group_new_files_and_folders() {
+    fn new_files_in_a_shared_folder_are_accessible_to_its_group() {
         use std::os::unix::fs::PermissionsExt as _;
 
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;

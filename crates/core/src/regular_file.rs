@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn regular_file_opens_also_through_a_symlink() {
+    fn regular_file_also_opens_through_a_symlink() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("list.csv");
         std::fs::write(&path, "phone\n").unwrap();
@@ -109,7 +109,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn special_file_is_refused_at_once_by_kind() {
+    fn special_file_is_refused_immediately_with_its_kind() {
         let folder = tempfile::tempdir().unwrap();
         let pipe = folder.path().join("pipe");
         let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;

@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn completions_fit_the_place_of_the_cursor() {
+    fn completions_match_the_cursor_position() {
         use DocumentKind::{Campaign, Gateways, Scenario, Template};
         for (kind, marked, label, insert) in [
             (Campaign, "¦", "recipients", "recipients:"),
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn used_keys_and_foreign_places_are_not_completed() {
+    fn used_keys_and_unrelated_positions_get_no_completions() {
         use DocumentKind::{Campaign, Other, Template};
         for (kind, marked, label) in [
             (Campaign, "name: x\n¦", "name"),

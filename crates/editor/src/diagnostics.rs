@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn finding_moves_with_its_line_until_that_changes() {
+    fn finding_moves_with_its_line_until_the_line_changes() {
         let old = "name: x\nvars: odd\nedition: y\n";
         let moved = |new: &str| {
             let source = SourceText::new("/a/sale.yaml", new);

@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kind_follows_from_the_name_and_the_keys() {
+    fn kind_is_inferred_from_the_name_and_the_keys() {
         for (name, text, expected) in [
             ("sale.yaml", "", DocumentKind::Campaign),
             ("sale.yaml", "# new\n\nname: x\n", DocumentKind::Campaign),

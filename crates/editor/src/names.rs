@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn header_that_is_no_variable_is_indexed() {
+    fn header_that_is_not_an_identifier_uses_index_syntax() {
         let column = |name: &str, header: &str| SampledColumn {
             name: name.to_owned(),
             header: header.to_owned(),

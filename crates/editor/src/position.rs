@@ -109,7 +109,7 @@ mod tests {
     use campaign_core::finding::SourceText;
 
     #[test]
-    fn columns_count_the_units_of_the_editor() {
+    fn columns_are_counted_in_the_units_of_the_editor() {
         let text = "name: x\r\nvars: { a: Олена 🎉 b }\n";
         for (needle, utf8, utf16) in [("name", (0, 0), (0, 0)), ("Олена", (1, 11), (1, 11)), ("b }", (1, 27), (1, 20))]
         {
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn position_outside_the_text_is_moved_into_it() {
+    fn position_outside_the_text_is_clamped() {
         let unit = ColumnUnit::Utf16;
         for (text, line, column, byte) in [
             ("", 0, 0, 0),

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn slot_follows_from_the_text_before_the_cursor() {
+    fn slot_is_determined_by_the_text_before_the_cursor() {
         for (marked, expected) in [
             ("Hello {{ fir¦", Some((TemplateSlot::Expression, "fir"))),
             ("Hello {{ fir¦st }}", Some((TemplateSlot::Expression, "first"))),

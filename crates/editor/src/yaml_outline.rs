@@ -483,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn any_text_can_be_read_at_any_cursor() {
+    fn any_text_can_be_read_at_any_cursor_position() {
         let texts = [
             "a: {b: [c, {d: 'e', \"f\": }], g: | \n  - - x: [\n'",
             "- [\n",

@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_holder_of_the_secret_can_prove_it() {
+    fn only_a_holder_of_the_secret_can_prove_possession() {
         let hook = |names: &[&str]| WebhookUrls::new("https://hooks.example".into(), secrets(names));
         let ours = hook(&["new", "old"]);
         let asked_at = |hook: &WebhookUrls| mac_of(&hook.account_url()).to_owned();

@@ -274,7 +274,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn daily_limit_grows_with_each_day_that_sent_messages() {
+    fn daily_limit_grows_with_each_day_that_has_sent_messages() {
         let per_day = DailyLimits::new(vec![10, 30, 50], TimeZone::UTC).unwrap();
         let now: Timestamp = "2026-11-23T18:00:00Z".parse().unwrap();
         let fits = |left: &[(i8, u64)]| {

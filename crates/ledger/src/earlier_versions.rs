@@ -151,7 +151,7 @@ mod chain_tests {
     }
 
     #[test]
-    fn forgotten_row_has_the_channels_that_all_pipelines_have() {
+    fn forgotten_row_has_the_channels_shared_by_all_pipelines() {
         let forgotten = Addressee::Forgotten(campaign_core::domain::ForgottenNumber::from_hash([7; 8]));
         assert_eq!(chain(&frozen(SMS, &[SMS, SMS]), forgotten), "viber sms");
         assert_eq!(chain(&frozen(SMS, &[VOICE, COMBINED]), forgotten), "viber voice");
@@ -171,7 +171,7 @@ mod rewrite_tests {
     }
 
     #[test]
-    fn event_for_the_version_before_makes_no_failure_final() {
+    fn event_for_the_previous_version_makes_no_failure_final() {
         for (status, channel, expected) in
             [("EXPIRED", "viber", "UNKNOWN"), ("EXPIRED", "", "EXPIRED"), ("DELIVERED", "viber", "DELIVERED")]
         {
@@ -182,7 +182,7 @@ mod rewrite_tests {
     }
 
     #[test]
-    fn receipt_for_the_version_before_makes_no_failure_final() {
+    fn receipt_for_the_previous_version_makes_no_failure_final() {
         for (channel, status, expected) in [
             ("MAX", Status::Expired, (None, Status::Unknown)),
             ("MAX", Status::Read, (None, Status::Read)),

@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_column_and_its_border_count() {
+    fn checksum_covers_every_column_and_its_boundary() {
         let sum = |first: &str, second: &str| Checksum::for_table("a").with_text(first).with_text(second).finish();
         let same = sum("ab", "c");
         assert_eq!(same, sum("ab", "c"));

@@ -250,7 +250,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn short_answer_keeps_the_outcomes_of_the_other_rows() {
+    fn rows_missing_from_a_short_answer_stay_in_doubt() {
         let rejected = OperationOutcome::Rejected { error: "No route".into() };
         assert_eq!(
             merge_outcomes(in_doubt_outcomes(2), vec![rejected.clone()]),

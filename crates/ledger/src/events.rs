@@ -579,7 +579,7 @@ mod tests {
     }
 
     #[test]
-    fn send_again_order_keeps_the_earlier_doubt() {
+    fn send_again_decision_keeps_the_earlier_message_in_doubt() {
         let again = || RowChange::SendAgain { by: by(), why: None };
         let not_sent = || RowChange::NotSent { by: by(), why: None };
         let doubt = |envelope| attempt(envelope, RowState::InDoubt);

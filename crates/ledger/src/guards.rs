@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entries_expire_after_a_minute_or_when_the_clock_was_set_back() {
+    fn entries_expire_after_a_minute_or_if_the_clock_is_set_back() {
         let place = RepeatPlace::new(RepeatKey([7; 32]).hash_message(b"a"), 5, None);
         let late = 5 + WINDOW;
         assert_eq!([5, late - 1, late, 4].map(|now| is_expired(place.until, now)), [false, false, true, true]);

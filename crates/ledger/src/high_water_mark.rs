@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn older_or_other_ledger_does_not_match_its_mark() {
+    fn older_or_different_ledger_does_not_match_the_mark() {
         for (generation, fine) in [(100, true), (101, true), (99, false), (0, false)] {
             assert_eq!(mark(generation).find_mismatch(&marks(&[98, 100])).is_none(), fine, "{generation}");
         }

@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn report_of_a_channel_disproves_a_refusal_at_intake() {
+    fn channel_report_disproves_a_rejection_at_intake() {
         let refused = |receipts: &[StoredReceipt]| {
             let mut message = MessageState::new(RowState::Queued, VIBER_SMS.into(), Endpoint::Async);
             for receipt in receipts {

@@ -293,7 +293,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn one_second_holds_at_most_the_rate_and_one_envelope(
+        fn one_second_allows_at_most_the_rate_plus_one_envelope(
             rate in 1.0_f64..5_000.0,
             steps in prop::collection::vec((0_i64..2_000_000, 1_u32..100), 1..200),
         ) {
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_has_its_reason() {
+    fn wait_reports_its_reason() {
         let then = 1_800_000_000 * SECOND;
         let booked = AccountRateLimit::default().reserve(then, 50, Some(10.0)).rate_limit;
         assert_eq!(booked.reserve(then, 1, Some(10.0)).wait.reason, WaitReason::RateLimitUsed);
@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_down_halves_the_rate_and_a_tenth_returns_a_minute() {
+    fn slow_down_halves_the_rate_which_recovers_a_tenth_per_minute() {
         let now = 1_000 * SECOND;
         let slowed = AccountRateLimit::default().slow_down(now, Some(5 * SECOND));
         assert_eq!(slowed.reserve(now, 1, Some(10.0)).wait.time, Duration::from_secs(5));
@@ -502,7 +502,7 @@ mod inquiry_tests {
     }
 
     #[test]
-    fn inquiry_without_room_reserves_nothing() {
+    fn inquiry_above_the_rate_reserves_nothing() {
         let granted = InquiryRateLimit::default().reserve_inquiry(START, Some(1.0), LONGEST).0;
         let (after, turn) = granted.reserve_inquiry(START + SECOND / 4, Some(1.0), LONGEST);
         assert_eq!((after, turn), (granted, InquiryPermit::Later(Duration::from_millis(750))));
@@ -518,7 +518,7 @@ mod inquiry_tests {
     }
 
     #[test]
-    fn clock_set_back_does_not_extend_a_inquiry_wait() {
+    fn clock_set_back_does_not_extend_an_inquiry_wait() {
         let mut account = Account::default();
         account.pass(START, 10, 1.0, true);
         for back in [SECOND, 86_400 * SECOND] {

@@ -636,7 +636,7 @@ mod tests {
     }
 
     #[test]
-    fn planned_rows_are_not_sent_or_skipped_when_a_run_ends() {
+    fn planned_rows_become_not_sent_or_skipped_when_a_run_ends() {
         everything(|attempts, events, [_, idle, over, cancelled]| {
             let planned = idle == RowState::Planned;
             let expected = if planned { [RowState::NotSent, RowState::Skipped] } else { [idle; 2] };

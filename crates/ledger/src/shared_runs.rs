@@ -384,7 +384,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn hourly_draw_limit_is_kept_without_needless_waits(
+        fn hourly_draw_limit_is_enforced_without_needless_waits(
             asked in prop::collection::vec(0..HOUR / 2, 1..80),
             per_hour in 0_u32..6,
         ) {

@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn file_name_accepts_only_the_date() {
+    fn file_name_can_contain_only_the_date_variable() {
         for (name, expected) in [
             ("a.csv", Some("a.csv")),
             ("daily-{{ today }}.csv", Some("daily-2026-12-01.csv")),
@@ -83,14 +83,14 @@ mod tests {
     }
 
     #[test]
-    fn text_gets_the_date_and_keeps_other_braces() {
+    fn date_is_inserted_into_text_and_other_braces_are_kept() {
         let on = |text| replace_today(text, date(2026, 12, 1));
         assert_eq!(on("--day={{ today }}/{{today}}"), "--day=2026-12-01/2026-12-01");
         assert_eq!(on("{{json .}} {{ today }} {{"), "{{json .}} 2026-12-01 {{");
     }
 
     #[test]
-    fn day_of_a_moment_depends_on_the_zone() {
+    fn date_of_a_timestamp_depends_on_the_time_zone() {
         let night = CampaignDay::Of("2026-11-30T23:30:00Z".parse().unwrap());
         assert_eq!(night.resolve_date(Some("Europe/Kyiv")), date(2026, 12, 1));
         assert_eq!(night.resolve_date(Some("America/New_York")), date(2026, 11, 30));

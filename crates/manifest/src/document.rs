@@ -339,7 +339,7 @@ mod tests {
     use crate::keys::PROFILE;
 
     #[test]
-    fn missing_list_has_its_default_items() {
+    fn missing_list_key_has_its_default_items() {
         let nothing = ConfigSection::new(None, PROFILE);
         assert_eq!(nothing.list_items("fatal_errors"), ["Not enough money"]);
         assert_eq!(nothing.list_items("sender_verified"), ["Checked"]);

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn each_mistake_is_fixed_to_the_intended_file() {
+    fn fixing_each_mistake_restores_the_intended_file() {
         for (right, wrong) in [
             ("recipients:", "recipents:"),
             ("  batch: 50", "  batch: \"50\""),
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_decides_who_gets_what_is_not_fixed() {
+    fn keys_that_decide_who_gets_which_message_are_not_fixed() {
         for (right, wrong) in [
             ("language: uk", "purpos: service"),
             ("language: uk", "purpose: servise"),
@@ -187,7 +187,7 @@ mod tests {
     proptest! {
         /// A few characters of a valid file are replaced, removed or added.
         #[test]
-        fn fixing_ends_and_adds_no_errors(
+        fn fixing_terminates_and_adds_no_errors(
             spoils in proptest::collection::vec((0..VALID.len(), 0..3_usize, "[a-z:\"'@\t\u{a0}“”\n ]{0,2}"), 1..4)
         ) {
             let mut text = VALID.to_owned();

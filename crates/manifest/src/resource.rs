@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn resource_kind_follows_from_its_key() {
+    fn resource_kind_is_inferred_from_its_key() {
         let cases = [
             ("recipients.command", "program"),
             ("profile.policy.notify.command", "program"),
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn webhook_address_is_omitted_if_campaign_polls() {
+    fn webhook_address_is_omitted_if_the_campaign_polls() {
         let polls = shown_resources("receipts: poll\nrecipients: { file: a.csv }");
         assert!(!polls.iter().any(|(key, _)| key == WEBHOOKS), "{polls:?}");
     }

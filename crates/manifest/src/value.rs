@@ -299,7 +299,7 @@ mod percentage_tests {
     }
 
     #[test]
-    fn exact_percentage_is_not_exceeded() {
+    fn reaching_a_percentage_exactly_does_not_exceed_it() {
         let tenth: Percentage = "10%".parse().unwrap();
         assert!(!tenth.is_exceeded_by(1, 10));
         assert!(tenth.is_exceeded_by(2, 10));
@@ -307,7 +307,7 @@ mod percentage_tests {
     }
 
     #[test]
-    fn percentage_includes_matching_part_of_draws() {
+    fn percentage_includes_a_matching_share_of_draws() {
         for (text, taken) in [("0%", 0), ("0.01%", 1), ("25%", 2_500), ("100%", 10_000)] {
             let share: Percentage = text.parse().unwrap();
             let draws = (0..10_000_u64).map(|draw| (draw * (u64::MAX / 10_000)).saturating_add(1_000_000));

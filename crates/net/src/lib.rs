@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn unfinished_head_and_idle_connection_are_closed() {
+    async fn unfinished_request_head_and_idle_connection_are_closed() {
         let server = start_server(
             hello_router(),
             ConnectionLimits { head: SHORT, silence: None, ..ConnectionLimits::default() },
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn unread_response_holds_no_connection() {
+    async fn client_that_does_not_read_its_response_is_disconnected() {
         // More than the buffers of both sides.
         let large = Router::new().route("/", get(|| async { Body::from(vec![b'a'; 64 << 20]) }));
         let limits =

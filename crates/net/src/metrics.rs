@@ -230,7 +230,7 @@ mod tests {
     use crate::metrics::*;
 
     #[test]
-    fn text_has_counters_and_ledger_figures() {
+    fn metrics_text_has_counters_and_ledger_figures() {
         let metrics = Metrics::default();
         metrics.count_receipt(ReceiptResult::Stored);
         metrics.count_receipt(ReceiptResult::Stored);

@@ -462,7 +462,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_reads_repeat_and_only_once_without_a_connection() {
+    async fn only_reads_are_retried_and_only_once_without_a_connection() {
         let folder = tempfile::tempdir().unwrap();
         let account = loopback_account(folder.path()).await;
         let table = [
@@ -496,7 +496,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn envelope_holds_at_most_the_inquiries_of_one_second() {
+    async fn envelope_contains_at_most_one_second_of_inquiries() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(loopback_account(folder.path()).await.profile.max_envelope_size(), 30);
     }

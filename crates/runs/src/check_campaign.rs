@@ -268,7 +268,7 @@ mod tests {
     use campaign_engine::check::rules::{KEY_REFUSED, ONLINE_UNKNOWN, SENDER_UNKNOWN};
 
     #[test]
-    fn refused_key_is_a_separate_error_and_warnings_pass() {
+    fn rejected_key_is_a_separate_error_and_warnings_pass() {
         let cost = || Cost::Unknown(Vec::new());
         let answer = |findings, key_refused| OnlineAnswer { findings, balance: None, cost: cost(), key_refused };
         let refused = answer(vec![Finding::new(&KEY_REFUSED, "x")], true).into_warnings();

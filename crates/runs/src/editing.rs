@@ -312,7 +312,7 @@ mod tests {
     const LIST: &str = "phone,First name,plan\n+380500000001,Olena,gold\n+380500000002,Ivan,gold\n";
 
     #[test]
-    fn unsaved_texts_replace_the_files_on_the_disk() {
+    fn unsaved_texts_replace_the_files_on_disk() {
         let draft = Draft::new(&[("sale.yaml", "wrong"), ("a.txt", "Hello {{ plan"), ("list.csv", LIST)]);
         assert!(!rule_ids(draft.load(&[]).findings()).is_empty());
         let broken = draft.load(&[("sale.yaml", CAMPAIGN)]);
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn key_changes_with_the_texts_and_the_list() {
+    fn list_key_changes_with_the_texts_and_the_list() {
         let draft = Draft::new(&[("sale.yaml", CAMPAIGN), ("a.txt", "Hello"), ("list.csv", LIST)]);
         let key = draft.load(&[]).list_key();
         assert_eq!(key, draft.load(&[]).list_key());

@@ -311,7 +311,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn campaigns_near_a_text_are_those_that_can_use_it() {
+    fn only_campaigns_that_can_use_a_text_file_are_found() {
         let house = tempfile::tempdir().unwrap();
         for name in ["a.yaml", "campaigns/b.yaml", "campaigns/deep/c.yaml", "templates/texts/d.yaml"] {
             let path = house.path().join(name);
@@ -330,7 +330,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn symlink_out_of_the_folder_is_not_listed() {
+    fn symlink_pointing_outside_the_folder_is_not_listed() {
         use std::os::unix::fs::symlink;
         let house = tempfile::tempdir().unwrap();
         let (inside, text) = (house.path().join("campaigns"), "name: x\nchannels: []\n");

@@ -584,7 +584,7 @@ mod tests {
     }
 
     #[test]
-    fn most_certain_header_names_the_date_column() {
+    fn most_specific_header_selects_the_date_column() {
         let found = |headers: &[&str]| find_date_header(headers.iter().copied()).map(str::to_owned);
         assert_eq!(found(&["Name", "Date", "Unsubscribed At"]).as_deref(), Some("Unsubscribed At"));
         assert_eq!(found(&["Ім'я", "Дата"]).as_deref(), Some("Дата"));
@@ -603,7 +603,7 @@ mod campaign_regions_tests {
     }
 
     #[test]
-    fn only_region_exists_unless_campaigns_differ() {
+    fn region_is_inferred_only_if_all_campaigns_agree() {
         assert_eq!(regions(&[]).only_region(), None);
         let ukraine = regions(&[("UA", "spring"), ("UA", "autumn")]);
         assert_eq!(ukraine.only_region(), Some("UA".parse().unwrap()));

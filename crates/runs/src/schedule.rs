@@ -396,7 +396,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn active_schedules_of_earlier_versions_keep_their_digest() {
+    fn active_schedules_from_earlier_versions_keep_their_digest() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("sale.yaml");
         let keys =

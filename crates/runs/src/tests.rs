@@ -146,7 +146,7 @@ async fn signal_before_the_first_message_leaves_nothing_behind() {
 }
 
 #[tokio::test]
-async fn rehearsal_needs_no_confirmation_pauses_and_restarts() {
+async fn rehearsal_runs_unconfirmed_and_can_pause_and_restart() {
     let (world, no) = (TestWorld::new().await, FixedConsent::no());
     let some = RunRequest { limit: Some(1), ..RunRequest::default() };
     let paused = expect_ended(world.launch(None, some, Arc::clone(&no), Interrupt::None).await);
@@ -166,7 +166,7 @@ async fn rehearsal_needs_no_confirmation_pauses_and_restarts() {
 }
 
 #[tokio::test]
-async fn campaign_has_one_sender_and_new_round_needs_its_number() {
+async fn only_one_process_sends_and_new_round_needs_the_exact_count() {
     let (world, yes) = (TestWorld::new().await, FixedConsent::yes());
     let held = lock_campaign(world.adapters.ledger.as_ref(), "sale", "sandbox", "sandbox").await.unwrap();
     let busy = world.launch(None, RunRequest::default(), Arc::clone(&yes), Interrupt::None).await;
@@ -179,7 +179,7 @@ async fn campaign_has_one_sender_and_new_round_needs_its_number() {
 }
 
 #[tokio::test]
-async fn stop_is_unconfirmed_while_a_process_may_begin_to_send() {
+async fn stop_returns_an_error_while_a_process_might_start_sending() {
     let world = TestWorld::new().await;
     let run = expect_ended(world.launch(None, RunRequest::default(), FixedConsent::yes(), Interrupt::None).await).run;
     let ledger = world.adapters.ledger.as_ref();
@@ -191,7 +191,7 @@ async fn stop_is_unconfirmed_while_a_process_may_begin_to_send() {
 }
 
 #[tokio::test]
-async fn resume_reads_envelopes_once_and_once_more_for_results() {
+async fn resume_reads_envelopes_once_and_again_for_results() {
     let ledger = Arc::new(MemoryLedger::new(LedgerContents::default(), Timestamp::now));
     let world = TestWorld::with_ledger(tempfile::tempdir().unwrap(), ledger.clone());
     let one = RunRequest { limit: Some(1), ..RunRequest::default() };

@@ -15,7 +15,7 @@ const ROW: &str = "<table:table table:name=\"s\"><table:table-row>";
 const END_OF_ROW: &str = "</table:table-row></table:table>";
 
 #[test]
-fn workbook_with_one_endless_piece_is_refused() {
+fn workbook_with_an_oversized_value_or_tag_is_refused() {
     for (before, piece, after) in
         [(CELL, " ", END), (CELL, "x", END), ("<!--", "<b>", "--><a/>"), ("<a b='", ">", "'/>"), ("<?a ", "> ", "?>")]
     {
@@ -30,7 +30,7 @@ fn workbook_with_one_endless_piece_is_refused() {
 }
 
 #[test]
-fn workbook_with_too_many_things_is_refused() {
+fn workbook_that_exceeds_parser_limits_is_refused() {
     let x = "x".repeat(3000);
     let style = |number: usize| {
         format!(

@@ -19,7 +19,7 @@ fn gzip(before: &str, piece: &str, mib: usize) -> Vec<u8> {
 }
 
 #[test]
-fn list_with_one_endless_row_is_refused() {
+fn list_with_an_oversized_row_is_refused() {
     for (before, piece, words) in [
         ("phone,name\n380501000002,\"", "x", "quote"),
         ("phone,name\n380501000002,", "x", "larger than 1 MiB"),

@@ -71,14 +71,14 @@ fn file(stream: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn workbook_of_the_test_is_read() {
+fn test_workbook_is_read() {
     let number = phone(2).to_string();
     let cells = [shared(0, 0, 0), shared(0, 1, 1), shared(1, 0, 2), shared(1, 1, 3)].concat();
     assert_read("list.xls", &workbook(&["phone", "name", &number, "Ann"], &cells), &["sheet `s`"]);
 }
 
 #[test]
-fn workbook_that_fills_the_memory_is_refused() {
+fn workbook_that_exhausts_memory_is_refused() {
     let long = "x".repeat(8000);
     let cells: Vec<u8> = (0..60_000).flat_map(|row| shared(row, 0, 0)).collect();
     assert_refused("list.xls", &workbook(&[&long], &cells), &["its sheets need too much memory", "as CSV"]);

@@ -49,12 +49,12 @@ fn split_at_marker(template: &str) -> (&str, &str) {
 }
 
 #[test]
-fn workbook_of_the_test_is_read() {
+fn test_workbook_is_read() {
     assert_read("list.xlsx", &workbook(&[]), &["sheet `Clients`"]);
 }
 
 #[test]
-fn workbook_with_one_endless_piece_is_refused() {
+fn workbook_with_an_oversized_value_or_tag_is_refused() {
     for (part, template, piece) in [
         ("xl/sharedStrings.xml", "<sst><si><t>|</t></si></sst>", " "),
         ("xl/sharedStrings.xml", "<sst><!--|--><si><t>x</t></si></sst>", "<b>'"),
@@ -94,7 +94,7 @@ fn workbook_with_one_endless_piece_is_refused() {
 }
 
 #[test]
-fn workbook_with_too_many_things_is_refused() {
+fn workbook_that_exceeds_parser_limits_is_refused() {
     let x = |count: usize| "x".repeat(count);
     let long_format =
         format!("<styleSheet><numFmts><numFmt numFmtId=\"170\" formatCode=\"{}\"/></numFmts><cellXfs>", x(8000));
@@ -137,7 +137,7 @@ fn workbook_with_too_many_things_is_refused() {
 }
 
 #[test]
-fn workbook_that_hides_its_parts_is_refused_as_well() {
+fn bomb_in_relocated_workbook_parts_is_refused() {
     let bomb = Content::repeated("<sst><si><t>", " ", 400, "</t></si></sst>");
     let elsewhere = format!("<Relationships>{}</Relationships>", relation("r", "officeDocument", "/Else/book.xml"));
     let book = "<workbook><sheets><sheet name=\"s\" x:id=\"r\"/></sheets></workbook>";
@@ -159,7 +159,7 @@ fn workbook_that_hides_its_parts_is_refused_as_well() {
 }
 
 #[test]
-fn workbook_with_cells_in_odd_places_is_refused() {
+fn workbook_with_extreme_cell_positions_is_refused() {
     let cell = |place: &str| format!("<c r=\"{place}\" t=\"s\"><v>0</v></c>");
     let long = Content::of(&texts(&format!("<si><t>{}</t></si>", "x".repeat(500_000))));
     let wide = sheet_of(&format!("<row>{}</row>", "<c t=\"s\"><v>2</v></c>".repeat(10_000)));
@@ -177,7 +177,7 @@ fn workbook_with_cells_in_odd_places_is_refused() {
 }
 
 #[test]
-fn parts_that_are_not_read_do_no_harm() {
+fn oversized_unread_parts_are_ignored() {
     let bomb = Content::repeated("<a><!--", "x", 400, "--></a>");
     let parts = [
         "xl/comments1.xml",
@@ -202,7 +202,7 @@ fn archive_with_too_many_parts_is_refused() {
 }
 
 #[test]
-fn honest_workbook_of_many_texts_is_read() {
+fn ordinary_workbook_with_many_strings_is_read() {
     let mut book = rust_xlsxwriter::Workbook::new();
     let sheet = book.add_worksheet();
     sheet.write_row(0, 0, ["phone", "name", "city", "code"]).expect("a header");

@@ -428,7 +428,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn header_is_found_by_a_similar_spelling() {
+    fn header_matches_regardless_of_letter_case_and_spacing() {
         let headers = ["Phone", "Ім’я  клієнта", "NAME", "Name", "city", "City", ""].map(str::to_owned);
         let headers = HeaderIndex::of(&headers);
         for (written, meant) in [

@@ -234,7 +234,7 @@ mod tests {
     use campaign_core::domain::Row;
 
     #[test]
-    fn first_valid_number_is_chosen_landline_last() {
+    fn first_valid_number_wins_and_landlines_come_last() {
         let (mobile, other, landline) = ("+380501234567", "+380671234567", "+380441234567");
         let headers = ["home", "work", "Mobile"].map(str::to_owned);
         let columns = PhoneColumns::from_columns(&[2, 0, 1], &headers).unwrap();

@@ -508,7 +508,7 @@ mod tests {
     const KYIV: u64 = 380_501_234_567;
 
     #[test]
-    fn ukrainian_number_is_read_in_many_spellings() {
+    fn ukrainian_number_is_read_in_many_formats() {
         for text in [
             "+380501234567",
             "380501234567",
@@ -629,7 +629,7 @@ mod tests {
     }
 
     #[test]
-    fn digits_with_own_country_code_stay_the_same_number() {
+    fn digits_with_a_country_code_are_not_prefixed_again() {
         for (text, region, expected) in [
             ("4915123456789", "DE", Ok(4_915_123_456_789)),
             ("491701234567", "DE", Ok(491_701_234_567)),
@@ -689,7 +689,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_a_number_or_has_a_problem(text in any::<String>(), digits in r"[+0-9 ,;/.eE()-]{0,30}") {
+        fn any_parsed_number_round_trips_with_a_plus(text in any::<String>(), digits in r"[+0-9 ,;/.eE()-]{0,30}") {
             for text in [text, digits] {
                 for region in [None, "UA".parse().ok(), "US".parse().ok()] {
                     if let Ok(phone) = parse_phone_number(&text, region) {
@@ -790,7 +790,7 @@ mod digits_tests {
     use super::*;
 
     #[test]
-    fn decoration_of_phone_numbers_is_ignored() {
+    fn phone_number_formatting_is_ignored() {
         for text in [
             "0501234567",
             " 050 123 45 67 ",
@@ -837,7 +837,7 @@ mod digits_tests {
     }
 
     #[test]
-    fn power_of_ten_with_all_digits_is_a_number() {
+    fn scientific_notation_with_all_digits_is_a_number() {
         for (text, digits) in [
             ("3.80501234538E+11", Some("380501234538")),
             ("3,80501234538E+11", Some("380501234538")),
@@ -860,7 +860,7 @@ mod digits_tests {
     }
 
     #[test]
-    fn plus_counts_before_the_first_digit() {
+    fn plus_is_recognized_anywhere_before_the_first_digit() {
         for text in [
             "+380501234567",
             "(+38) 050 1234567",

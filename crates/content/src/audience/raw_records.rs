@@ -370,14 +370,14 @@ mod input_tests {
     use super::*;
 
     #[test]
-    fn three_line_endings_are_counted() {
+    fn all_three_line_endings_are_counted() {
         for (text, lines) in [("", 0), ("a", 0), ("a\nb\n", 2), ("a\r\nb\r\n", 2), ("a\rb\r", 2), ("\n\r\n\r", 3)] {
             assert_eq!(count_line_ends(text.as_bytes()), lines, "{text:?}");
         }
     }
 
     #[test]
-    fn endless_record_does_not_fill_the_memory() {
+    fn endless_record_does_not_exhaust_memory() {
         let mut intake = RecordInput::new(io::repeat(b'x'));
         let error = io::copy(&mut intake, &mut io::sink()).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
@@ -386,7 +386,7 @@ mod input_tests {
     }
 
     #[test]
-    fn blank_lines_do_not_fill_the_memory() {
+    fn blank_lines_do_not_exhaust_memory() {
         let lines = 3 * RECORD_LIMIT as u64;
         let mut intake = RecordInput::new(io::repeat(b'\n').take(lines));
         io::copy(&mut intake, &mut io::sink()).unwrap();
@@ -407,7 +407,7 @@ mod cells_tests {
     use super::*;
 
     #[test]
-    fn flawed_quotes_are_reported_at_their_position() {
+    fn malformed_quotes_are_reported_at_their_position() {
         let flaw = |raw: &str| split_cells(raw.as_bytes(), b',').find_map(|cell| Some((cell.span.start, cell.flaw?)));
         for (raw, expected) in [
             ("a,\"b\"\n", None),
@@ -425,7 +425,7 @@ mod cells_tests {
 
     proptest! {
         #[test]
-        fn cells_are_split_as_by_the_csv_parser(raw in "[a\", ]{1,12}") {
+        fn cells_are_split_as_the_csv_parser_does(raw in "[a\", ]{1,12}") {
             let mut parser = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(raw.as_bytes());
             let parsed = parser.records().next().unwrap().unwrap();
             prop_assert_eq!(split_cells(raw.as_bytes(), b',').count(), parsed.len());

@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn few_wrong_numbers_do_not_reject_the_list() {
+    fn a_few_invalid_numbers_do_not_reject_the_list() {
         for text in ["phone\n+380501234567\nx\n", "phone,n\nx,1\n", "phone,n\n,1\n"] {
             assert!(open_text(text, &[], "").is_ok(), "{text:?}");
         }
@@ -500,7 +500,7 @@ mod tests {
     }
 
     #[test]
-    fn early_broken_record_follows_readable_records() {
+    fn ragged_row_is_reported_after_all_readable_rows() {
         let mut reader = open_text("phone,n\n+380501234567,1\n+380501234567\n+380501234567,3\n", &[], "").unwrap();
         let mut chunk = Chunk::new();
         assert_eq!(reader.read_chunk(&mut chunk).unwrap_err().rule, "recipients-ragged-row");
@@ -509,7 +509,7 @@ mod tests {
     }
 
     #[test]
-    fn phone_column_is_found_in_any_case() {
+    fn phone_column_is_found_regardless_of_letter_case() {
         assert_eq!(open_text("Name,PHONE \nOlena,+380501234567\n", &[], "").unwrap().header().phone(), 1);
         let findings = open_findings("Phone,PHONE\n+380501234567,+380501234567\n", &[], "");
         assert_eq!(findings[0].rule, "recipients-phone-column");
@@ -570,7 +570,7 @@ mod seen_numbers_tests {
     use crate::audience::parse_phone_number;
 
     #[test]
-    fn number_in_two_spellings_is_seen_twice() {
+    fn same_number_in_another_format_is_a_duplicate() {
         let region = "UA".parse().ok();
         let mut seen = SeenNumbers::new();
         let is_new = ["+380 50 123 45 67", "0501234567", "0501234568", "380501234567.0"]
@@ -615,7 +615,7 @@ mod column_tests {
     }
 
     #[test]
-    fn shortened_number_differs_from_other_text() {
+    fn shortened_number_is_distinguished_from_other_text() {
         for cell in ["3,80501E+11", "3.80501E+11", "7E14", "7.8e+14"] {
             assert!(is_shortened(cell), "{cell}");
         }
@@ -625,7 +625,7 @@ mod column_tests {
     }
 
     #[test]
-    fn trimmed_cell_is_the_one_that_str_trim_returns() {
+    fn cell_trimming_matches_str_trim() {
         let ends =
             ["", "a", "~", " ", "\t", "\u{7f}", "\u{85}", "\u{a0}", "\u{2028}", "\u{3000}", "\u{feff}", "О", "Р"];
         for (begin, end) in ends.iter().flat_map(|begin| ends.iter().map(move |end| (begin, end))) {

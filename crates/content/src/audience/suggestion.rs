@@ -423,7 +423,7 @@ mod naming_tests {
     }
 
     #[test]
-    fn equal_headers_are_numbered_in_linear_time() {
+    fn duplicate_headers_are_numbered_in_linear_time() {
         let mut taken = TakenNames::default();
         let last = (0..4_000).map(|_| taken.take_free_name("x_y".to_owned())).last();
         assert_eq!((last, taken.tried), (Some("x_y_4000".to_owned()), 3_999));
@@ -471,7 +471,7 @@ mod list_place_tests {
     }
 
     #[test]
-    fn headers_are_found_despite_a_wrong_row() {
+    fn header_row_is_found_if_the_configured_row_is_wrong() {
         let text = "Clients\nphone^name\n+380501234567^Ann, Bo\n";
         let delimiter = campaign_core::domain::Delimiter::new(b'^');
         assert_eq!(

@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn constant_sees_only_values_of_the_campaign() {
+    fn constant_can_use_only_campaign_values() {
         let table = [
             ("{{ today }}", "2026-11-21"),
             ("{{ campaign }}-{{ shop | lower }}", "autumn-olena"),
@@ -461,7 +461,7 @@ mod constant_tests {
     use crate::message::tests::{names, sms_content};
 
     #[test]
-    fn channel_limits_are_reported_with_other_problems() {
+    fn channel_limit_violations_are_reported_with_other_problems() {
         let problems =
             compile_messages(&sms_content("Olena & Company", "{{ nope }}"), &names(), &mut |_| Err("none".to_owned()))
                 .unwrap_err();

@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn undecidable_row_has_a_reason_without_cells() {
+    fn undecidable_row_gets_a_reason_without_cell_values() {
         let table = [
             ("(code | int) > 5", "the cell in `code` is not a number (`recipients.where`, line 1, column"),
             ("code ~ 'x'", "the result of `recipients.where` is neither true nor false"),
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn condition_in_sql_names_every_remedy_at_once() {
+    fn sql_condition_gets_every_suggestion_at_once() {
         let problems = compile_text("first_name = 'Оля' AND code > 100 AND Note IS NOT NULL").err().unwrap_or_default();
         let reported: Vec<String> = problems
             .iter()

@@ -590,7 +590,7 @@ mod tests {
     }
 
     #[test]
-    fn included_text_reports_empty_cells_at_its_own_place() {
+    fn empty_cell_in_an_included_text_is_reported_there() {
         let texts = [
             ("hi.txt", "Hi {{ Note }}"),
             ("if.txt", "{% if Note %}{{ Note }}{% endif %}"),

@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn every_name_is_known_to_tera() {
+    fn every_listed_filter_and_test_is_known_to_tera() {
         for filter in FILTERS.into_iter().chain(WEB_FILTERS) {
             let unknown =
                 render_text(&format!("{{{{ 1 | {filter} }}}}")).is_err_and(|error| error.contains("Unknown filter"));
@@ -453,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn own_filters_behave_as_tera_documents() {
+    fn reimplemented_filters_match_the_tera_documentation() {
         let table = [
             ("{{ 'a-b' | replace(from='-', to='+') }}", "a+b"),
             ("{{ 'a,b' | split(pat=',') | join(sep=';') }}", "a;b"),
@@ -515,7 +515,7 @@ mod format_tests {
     use super::*;
 
     #[test]
-    fn amounts_are_read_in_common_spellings() {
+    fn amounts_are_read_in_common_formats() {
         for (text, expected) in [
             ("4392.66", Ok(439_266)),
             ("4 392,66", Ok(439_266)),

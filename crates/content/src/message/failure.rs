@@ -557,7 +557,7 @@ mod numbers_tests {
     use super::*;
 
     #[test]
-    fn number_is_shown_in_plain_digits_if_certain() {
+    fn number_is_shown_in_plain_digits_if_unambiguous() {
         for (text, plain) in [
             ("1 250,50", Some("1250.50")),
             ("90,00", Some("90.00")),

@@ -370,7 +370,7 @@ mod mark_tests {
     }
 
     #[test]
-    fn inseparable_text_is_marked_whole() {
+    fn inseparable_text_is_marked_as_a_whole() {
         let table = [
             ("{% set a %}{{ code }}{% endset %}Hi {{ a | length }}", "[Hi 5]"),
             ("{% set a %}{{ code }}{% endset %}{% if a == '<A&B>' %}yes{% else %}no{% endif %}", "[yes]"),

@@ -514,7 +514,7 @@ mod tests {
     }
 
     #[test]
-    fn name_has_one_meaning_or_a_clash() {
+    fn name_lookup_returns_every_meaning() {
         let all = |name| names().find_meanings(name, NameScope::Recipient);
         assert_eq!(all("first"), [NameMeaning::Column(2)]);
         assert_eq!(all("shop"), [NameMeaning::Var(0)]);

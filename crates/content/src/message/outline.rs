@@ -458,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_differ_from_other_names() {
+    fn variables_are_distinguished_from_other_names() {
         let table: [(&str, &[&str]); 15] = [
             ("{{ a }}{{b.c.d}}{{ 1 + e }}", &["a", "b", "e"]),
             ("{{ a | title | replace(from=b, to='c') }}", &["a", "b"]),

@@ -467,7 +467,7 @@ mod tests {
     use campaign_core::domain::{ExtraProperties, OperationKind, Stage, Telegram};
 
     #[test]
-    fn text_sees_all_names_and_nothing_is_escaped() {
+    fn text_can_use_all_names_and_is_not_escaped() {
         let table = [
             ("plain", "plain"),
             ("{{ first_name }}, {{ code }} & {{ shop }}", "Оля, <A&B> & Olena & Co"),
@@ -572,7 +572,7 @@ mod tests {
     }
 
     #[test]
-    fn row_without_a_message_has_a_reason_without_cells() {
+    fn row_without_a_message_gets_a_reason_without_cell_values() {
         let long = "x".repeat(MAX_BYTES + 1);
         let cells = |code: &'static str| [CELLS[0], CELLS[1], code, CELLS[3]];
         let table = [
@@ -643,7 +643,7 @@ mod segments_tests {
     }
 
     #[test]
-    fn only_text_of_words_and_names_has_segments() {
+    fn only_text_with_plain_variables_has_segments() {
         let has_segments = |source: &str| TextSegments::parse(source, &names()).is_some();
         for source in ["{{ code }}", "a {{first_name}}{{ shop }} b {{ today }}{{ row }}\n", "}} { {{ code }} %} {"] {
             assert!(has_segments(source), "{source}");
@@ -669,13 +669,13 @@ mod segments_tests {
     }
 
     #[test]
-    fn constant_words_are_one_segment() {
+    fn adjacent_constants_are_merged_into_one_segment() {
         let segments = TextSegments::parse("Hi {{ shop }} {{ today }}: {{ code }}", &names()).unwrap();
         assert_eq!(segments.0, [TextSegment::Words("Hi Olena & Co 2026-11-21: ".into()), TextSegment::Cell(2)]);
     }
 
     #[test]
-    fn text_can_be_as_long_as_a_message() {
+    fn segments_enforce_the_message_size_limit() {
         let (half, more) = ("x".repeat(MAX_BYTES / 2), "x".repeat(MAX_BYTES / 2 + 1));
         for (code, fits) in [(half.as_str(), true), (more.as_str(), false)] {
             let (slow, fast) = render_both("{{ code }}{{ first_name }}", &["1", &half, code, ""]).unwrap();

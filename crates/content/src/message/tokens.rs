@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn unreadable_source_ends_the_tokens() {
+    fn tokenizing_stops_at_unreadable_source() {
         for (source, count) in [("{{ № }}", 1), ("{{ 'a", 1), ("{{ a", 2), ("{# a {{ b }}", 0), ("{", 0)] {
             assert_eq!(tokenize(source).len(), count, "{source}");
         }

@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn run_waits_for_the_window_from_its_beginning() {
+    fn run_waits_until_its_window_opens() {
         let office = limits(window("09:00-20:00", ""), None);
         let at_night = office.calculate_outlook(kyiv_at("2026-12-01T21:00"));
         assert_eq!((at_night.opens, at_night.first_message_wait()), (Some(kyiv_at("2026-12-02T09:00")), 12 * HOUR));
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_beyond_the_end_are_counted_by_rate_and_day() {
+    fn unsent_messages_depend_on_rate_daily_limit_and_deadline() {
         let end = |seconds| Some(RunDeadline::After(Duration::from_secs(seconds)));
         let begins = kyiv_at("2026-12-01T10:00");
         for (seconds, unsent) in [(30, 70), (99, 1), (100, 0), (86_400, 0)] {
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn occurrences_are_judged_from_their_own_dates() {
+    fn occurrence_forecasts_do_not_depend_on_the_current_time() {
         let daily = schedule(Timing::parse_every("day 10:00").unwrap());
         let mut office = limits(window("09:00-20:00", "mon-fri"), Some(RunDeadline::After(12 * HOUR)));
         // The forecast does not depend on the time of the calculation.
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn occurrence_is_busy_while_the_run_before_is_sent() {
+    fn occurrence_is_busy_while_the_previous_run_is_sending() {
         let per_day = DailyLimits::new(vec![25], kyiv()).unwrap();
         let slow = RunLimits { per_day: Some(&per_day), ..limits(Windows::default(), None) };
         let daily = schedule(Timing::parse_every("day 10:00").unwrap());
@@ -522,7 +522,7 @@ mod daily_limit_tests {
     }
 
     #[test]
-    fn daily_limit_grows_and_its_last_count_stays() {
+    fn daily_limit_grows_and_then_keeps_its_last_value() {
         let growing = per_day(&[1_000, 3_000, 5_000], "Europe/Kyiv");
         assert_eq!([0, 1, 2, 3, 99].map(|days| growing.limit(days)), [1_000, 3_000, 5_000, 5_000, 5_000]);
         assert_eq!(
@@ -533,7 +533,7 @@ mod daily_limit_tests {
     }
 
     #[test]
-    fn next_day_starts_by_the_clocks_of_the_zone() {
+    fn day_boundaries_follow_the_time_zone() {
         for (zone, moment, day, next) in [
             ("Europe/Kyiv", "2026-11-23T21:59:59Z", "2026-11-23", "2026-11-23T22:00:00Z"),
             ("Europe/Kyiv", "2026-11-23T22:00:00Z", "2026-11-24", "2026-11-24T22:00:00Z"),

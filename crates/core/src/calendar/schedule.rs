@@ -321,7 +321,7 @@ mod tests {
         }
 
         #[test]
-        fn occurrence_is_when_clocks_first_reach_its_time(zone in zones(), second in 1_262_304_000_i64..2_000_000_000) {
+        fn occurrence_falls_when_clocks_first_reach_its_time(zone in zones(), second in 1_262_304_000_i64..2_000_000_000) {
             let zone = TimeZone::get(zone).unwrap();
             let nominal = Timestamp::from_second(second - second % 60).unwrap().to_zoned(TimeZone::UTC).datetime();
             let occurrence = Occurrence::at_local_time(nominal, &zone).unwrap();

@@ -250,7 +250,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn misordered_date_is_shown_in_the_order_that_is_read() {
+    fn misordered_date_is_shown_in_the_expected_order() {
         let order = "; the order is year, month, day";
         for (text, expected) in [
             ("05.12.2031 10:00", "write `2031-12-05 10:00`"),

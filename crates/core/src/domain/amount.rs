@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn trimmed_amount_keeps_two_decimals_or_more() {
+    fn trimmed_amount_keeps_at_least_two_decimals() {
         for (text, digits) in
             [("0", "0.00"), ("12", "12.00"), ("0.850000", "0.85"), ("-1.2", "-1.20"), ("7.6543210", "7.654321")]
         {

@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_agree_with_their_nouns() {
+    fn nouns_agree_with_their_counts() {
         assert_eq!(
             [0, 1, 2, 1_000_000].map(|count| format_count(count, "row")),
             ["0 rows", "1 row", "2 rows", "1 000 000 rows"]

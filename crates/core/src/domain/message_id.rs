@@ -125,7 +125,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn ids_and_rows_of_a_range_are_inverse(days in 0_u64..100_000, random: u64, len in 2_u64..6_000_000, row in 0_u32..6_000_000) {
+        fn row_ids_map_back_to_their_rows(days in 0_u64..100_000, random: u64, len in 2_u64..6_000_000, row in 0_u32..6_000_000) {
             let range = IdRange::draw(days, random, len);
             match range.id_for_row(Row::new(row)) {
                 Some(id) => prop_assert_eq!(range.row_for_id(id), Some(Row::new(row))),

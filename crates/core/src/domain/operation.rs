@@ -459,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_chain_is_ended_by_no_named_channel() {
+    fn no_named_channel_ends_an_unknown_chain() {
         assert!(Channel::ALL.into_iter().all(|channel| !Chain::UNKNOWN.ends_with(reported_channel(channel).as_ref())));
         assert!(Chain::UNKNOWN.ends_with(None));
         assert!(Chain::UNKNOWN.has_fallback());

@@ -345,7 +345,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn number_is_hidden_in_any_spelling() {
+    fn phone_number_is_masked_in_any_format() {
         let phone = Phone::new(380_501_234_567).unwrap();
         let table = [
             ("no such number: 380501234567", "no such number: 3805…67"),
@@ -413,7 +413,7 @@ mod addressee_tests {
     use super::*;
 
     #[test]
-    fn addressee_round_trips_as_whole_number() {
+    fn addressee_round_trips_as_an_integer() {
         let number = Addressee::from(Phone::new(380_501_234_567).unwrap());
         let stays = [[0; 8], [255; 8]].map(|hash| Addressee::Forgotten(ForgottenNumber::from_hash(hash)));
         for addressee in [number, stays[0], stays[1]] {

@@ -297,7 +297,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn status_keeps_gateway_spelling() {
+    fn unknown_status_keeps_the_spelling_of_the_gateway() {
         for status in Status::KNOWN_STATUSES {
             assert_eq!(Status::from_name(status.name()), status);
         }

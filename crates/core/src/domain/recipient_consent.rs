@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_match_in_any_case() {
+    fn consent_answers_match_regardless_of_letter_case() {
         let rules = rules("");
         for yes in ["yes", "YES", " Yes ", "true", "1", "так", "ТАК", "Да"] {
             assert!(rules.is_yes(yes), "{yes}");

@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn one_foreign_character_makes_the_text_ucs2() {
+    fn one_non_gsm_character_makes_the_text_ucs2() {
         for text in ["naïve", "Привіт", "tab\there", "back`tick", "ç"] {
             assert_eq!(measure_sms(text).encoding, SmsEncoding::Ucs2, "{text}");
         }
@@ -339,7 +339,7 @@ mod costly_tests {
     use super::*;
 
     #[test]
-    fn few_costly_characters_are_found_but_no_other_alphabet() {
+    fn a_few_costly_characters_are_found_but_not_another_alphabet() {
         let (latin, long) = ("a".repeat(100), "a".repeat(159));
         for (text, costly) in [
             (format!("{latin}’"), vec!['’']),

@@ -266,7 +266,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quotes_mode_replaces_only_typography() {
+    fn quotes_mode_replaces_only_typographic_characters() {
         for (text, plain) in [
             ("It\u{2019}s \u{201c}on\u{201d} \u{2014} now\u{2026}", Some("It's \"on\" - now...")),
             ("«Оленка»\u{a0}— 20%", Some("\"Оленка\" - 20%")),
@@ -373,7 +373,7 @@ mod latin_tests {
     }
 
     #[test]
-    fn capitals_and_other_alphabets_stay() {
+    fn capitals_and_other_alphabets_are_preserved() {
         for (text, latin) in [
             ("ЩАСТЯ", "SHCHASTIA"),
             ("Щастя й щирість", "Shchastia y shchyrist"),

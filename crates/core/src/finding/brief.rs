@@ -129,7 +129,7 @@ mod tests {
     use crate::finding::{SourceText, rules};
 
     #[test]
-    fn phone_numbers_are_masked_and_dates_stay() {
+    fn phone_numbers_are_masked_but_dates_are_kept() {
         for (text, expected) in [
             ("`380501234567` stands in 2 rows", "`…67` stands in 2 rows"),
             ("+38 (050) 123-45-67, 050.123.45.67", "+…67, …67"),

@@ -114,7 +114,7 @@ mod tests {
     static WARNS: Rule = Rule::warning("warns", RULE_TEXT);
 
     #[test]
-    fn fixes_apart_from_each_other_are_all_applied() {
+    fn non_overlapping_fixes_are_all_applied() {
         let quotes = Fix::new("quote it", [(6..6, "\"".to_owned()), (9..9, "\"".to_owned())]);
         let key = Fix::replace("spell it", 0..4, "name");
         let (text, applied) = apply_fixes("nmae: @me\n", [&quotes, &key]);
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn fix_that_collides_is_left_out_as_a_whole() {
+    fn overlapping_fix_is_skipped_as_a_whole() {
         let first = Fix::replace("a", 0..3, "x");
         let overlaps = Fix::new("b", [(2..4, "y".to_owned()), (6..7, "z".to_owned())]);
         let same = first.clone();
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn fix_outside_the_text_or_inside_a_character_is_left_out() {
+    fn fix_outside_the_text_or_inside_a_character_is_skipped() {
         for span in [0..9, 1..2, std::ops::Range { start: 3, end: 1 }, 0..1] {
             let fix = Fix::replace("a", span, "x");
             assert_eq!(apply_fixes("їй", [&fix]).0, "їй", "{fix:?}");

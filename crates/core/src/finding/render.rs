@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn excerpt_shows_line_number_of_the_file() {
+    fn excerpt_shows_the_line_number_in_the_file() {
         let source = SourceText::new("big.csv", "+380501234567;ok\nbad\n");
         let place = SourceLocation { first_line: 1_000_000, ..SourceLocation::new(&source, 17..20) };
         let text = render_plain(&[Finding::new(&REFUSES, "not a number").at(place)]);

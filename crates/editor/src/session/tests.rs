@@ -138,7 +138,7 @@ fn mistake_in_a_template_is_shown_in_the_template() {
 }
 
 #[test]
-fn open_template_is_checked_for_the_campaigns_beside_it() {
+fn open_template_is_checked_with_campaigns_in_its_folder() {
     let mut desk = Desk::new();
     desk.open("end.txt", "\nfrom {{ shop");
     assert_eq!(desk.check().iter().map(|(file, line, _)| (file.as_str(), *line)).collect::<Vec<_>>(), [("end.txt", 2)]);
@@ -276,7 +276,7 @@ fn fix_of_a_finding_is_offered_only_in_its_range() {
 }
 
 #[test]
-fn definitions_lead_to_files_and_profiles() {
+fn definitions_resolve_to_files_and_profiles() {
     let mut desk = Desk::new();
     let text = format!("{CAMPAIGN}consent: required\n")
         .replace("file: list.csv", "file: list.csv\n  suppress: [list.csv, none.csv]\n  consent: { file: end.txt }");
@@ -300,7 +300,7 @@ fn definitions_lead_to_files_and_profiles() {
 }
 
 #[test]
-fn vanished_list_is_a_finding_and_no_failure() {
+fn missing_list_is_reported_as_a_finding() {
     let mut desk = Desk::new();
     desk.open("sale.yaml", CAMPAIGN);
     desk.check();

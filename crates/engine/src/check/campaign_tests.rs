@@ -596,7 +596,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_differ_by_words() {
+    fn text_differences_are_described_word_by_word() {
         let expected = "Олена, -10% until Sunday";
         for (actual, difference) in [
             ("Олена, -10% until Sunday", None),

@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn help_shows_the_cells_as_the_list_has_them() {
+    fn help_quotes_cells_as_they_appear_in_the_list() {
         assert!(column(&["uk-UA", "en-GB"]).format_help().starts_with("add `en-GB` and `uk-UA` under `texts`"));
         assert!(column(&[""]).format_help().starts_with("fill in the empty cells of `language`"));
         assert!(column(&["", "pl"]).format_help().contains("some cells are empty"));
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn reason_of_another_column_does_not_match() {
+    fn reason_for_another_column_does_not_match() {
         let column = column(&[]);
         let reason_for = |name: &str| format!("{}, only for ua (sale.yaml:3:5)", missing_text_reason(name));
         assert!(column.is_unmatched_reason(&reason_for("language")));

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn latest_entry_of_a_number_counts() {
+    fn latest_consent_entry_for_a_number_wins() {
         use ConsentVerdict::{Expired, Given, Missing, Undated};
         for (entries, expected) in [
             (&[][..], Missing),

@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn countries_abroad_are_named_with_their_recipients() {
+    fn recipients_abroad_are_reported_by_country() {
         let mut countries = RecipientCountries::default();
         let region = |code: &str| Some(code.parse().unwrap());
         let all = ["UA", "UA", "PL", "PL", "PL", "DE", "", "FR", "IT", "ES", "RO"];

@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn profile_defines_the_words_for_verified() {
+    fn profile_defines_which_sender_statuses_are_verified() {
         let answer: AccountAnswer = Ok((Ok(balance("1")), Ok(senders())));
         for (word, name, severity) in [
             ("paused", "Odd", None),
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn each_message_costs_its_most_expensive_channel() {
+    fn each_message_is_priced_at_its_most_expensive_channel() {
         let rows = |rows: &[u32]| rows.iter().copied().collect::<RoaringBitmap>();
         let size = |arm, sms_parts| MessageSize { arm, sms_parts };
         let of = |sms: &str, other: &str| ChannelPrices { sms_part: amount(sms), other: amount(other), first: None };
@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn message_costs_the_price_of_its_country() {
+    fn message_is_priced_by_the_country_of_its_number() {
         let region = |code: &str| code.parse::<Region>().unwrap();
         let price = |own: &[(&str, &str)], others: &str| MessagePrice {
             by_country: own.iter().map(|(code, price)| (region(code), amount(price))).collect(),

@@ -252,7 +252,7 @@ mod tests {
     use campaign_core::domain::find_country;
 
     #[test]
-    fn numbers_give_the_zones_of_their_countries_or_area_codes() {
+    fn zones_come_from_the_country_or_area_code_of_each_number() {
         let mut zones = LocalZones::default();
         let numbers =
             [380_501_234_567, 48_501_234_567, 380_671_234_567, 12_025_550_123, 34_612_345_678, 18_765_550_123];

@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn three_doubtful_envelopes_in_a_row_stop_a_run() {
+    fn three_envelopes_in_doubt_in_a_row_stop_a_run() {
         let mut breaker = Breaker::new(limits(), false);
         let broken = doubtful(Signal::Broken("reset".into()));
         for reply in [&broken, &broken, &accepted(1), &broken, &broken] {
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn strange_first_answer_stops_at_once_later_one_counts() {
+    fn strange_first_answer_stops_the_run_but_a_later_one_counts() {
         let strange = doubtful(Signal::Strange("HTTP 502".into()));
         assert!(Breaker::new(limits(), false).observe(&strange, true).is_some());
         let mut breaker = Breaker::new(limits(), false);
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn fifty_equal_rejections_in_a_row_stop_the_run() {
+    fn fifty_identical_rejections_in_a_row_stop_the_run() {
         let mut breaker = Breaker::new(limits(), false);
         assert_eq!(breaker.observe(&accepted(1_000), false), None);
         assert_eq!(breaker.observe(&rejected(49, "No route"), false), None);
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn four_equal_first_rejections_stop_an_unproven_start() {
+    fn four_identical_first_rejections_stop_an_unproven_start() {
         let one = rejected(1, "Error in Alpha-name");
         let stops = |limits: BreakerLimits, proven| {
             let mut breaker = Breaker::new(limits, proven);
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn rejected_key_stops_with_its_own_kind() {
+    fn rejected_key_has_its_own_stop_kind() {
         let stop = Signal::Stop(StopCause::KeyRefused, "Access denied".into());
         let reply = GatewayReply::for_all(1, &OperationOutcome::NotSent { reason: Arc::from("Access denied") }, stop);
         assert_eq!(

@@ -487,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn attended_start_gets_the_answer_without_warnings() {
+    fn attended_start_gets_no_warnings_for_any_answer() {
         let mut control = FlowControl::new(SendOptions { is_attended: true, ..options() }.into());
         for signal in all_signals() {
             let steps = apply_reply(&mut control, &GatewayReply::for_all(1, &outcome(4), signal), at_second(1));
@@ -539,7 +539,7 @@ mod tests {
     }
 
     #[test]
-    fn gravest_stop_reason_counts_then_the_first() {
+    fn most_severe_stop_reason_wins_and_ties_keep_the_first() {
         let mut control = FlowControl::new(options().into());
         for (kind, reason, first, shown) in [
             (StopKind::StopRequested, "one", true, "one"),
@@ -553,7 +553,7 @@ mod tests {
     }
 
     #[test]
-    fn one_envelope_probes_after_an_outage() {
+    fn one_envelope_probes_the_gateway_after_an_outage() {
         let mut control = warmed_up(options());
         assert!(control.may_begin(1, 2) && !control.may_begin(2, 0) && !control.may_begin(1, 3));
         apply_reply(
@@ -570,7 +570,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn stop_is_final_pause_is_kept_envelopes_only_grow(
+        fn stops_are_final_pauses_hold_and_envelopes_only_grow(
             replies in prop::collection::vec((0..9_usize, 0..5_usize, 1..8_usize, 0..120_u64, 0.0..1.0_f64), 1..60),
         ) {
             let mut control = FlowControl::new(options().into());
@@ -662,7 +662,7 @@ mod warm_up_tests {
     }
 
     #[test]
-    fn rejected_first_operation_is_followed_by_three_at_most() {
+    fn rejected_first_operation_is_followed_by_at_most_three() {
         let mut warm_up = WarmUp::new(100);
         let refused: Vec<usize> = (0..6).map(|_| (warm_up.batch_size(), warm_up.allow_single()).0).collect();
         assert_eq!(refused, [1, 1, 1, 1, 5, 20]);

@@ -480,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn three_denials_after_waits_make_a_row_not_found() {
+    fn row_is_not_found_after_three_spaced_denials() {
         let denials = |seconds: &[i64]| seconds.iter().map(|second| (*second, denied())).collect::<Vec<_>>();
         let not_found = |asked| Some(RowChange::NotFound { asked });
         let (_, changes) = ask_repeatedly(doubt(), StatusTrust::Full, &denials(&[60, 120, 180, 240]));
@@ -511,7 +511,7 @@ mod tests {
     }
 
     #[test]
-    fn clock_set_back_makes_nothing_older() {
+    fn clock_set_back_does_not_age_messages_in_doubt() {
         let (_, changes) = ask_repeatedly(
             doubt(),
             StatusTrust::Full,

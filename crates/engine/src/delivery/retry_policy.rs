@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn unreachable_gateway_is_retried_until_patience_ends() {
+    fn unreachable_gateway_is_retried_until_patience_runs_out() {
         let mut retries = RetryPolicy::new(seconds(10), false);
         let waits: Vec<RetryPause> =
             [100, 101, 103, 107].map(|second| retries.observe_reply(&unreachable_reply(), at_second(second))).into();
@@ -270,7 +270,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn only_proven_unsent_operations_are_resent_once(
+        fn only_operations_proven_unsent_are_resent_and_only_once(
             kinds in prop::collection::vec(0..5_usize, 1..60), split: bool, piece: bool,
         ) {
             let outcomes: Vec<OperationOutcome> = kinds.iter().map(|kind| outcome(*kind)).collect();
@@ -288,7 +288,7 @@ mod tests {
         }
 
         #[test]
-        fn silent_gateway_is_retried_until_patience_ends(
+        fn silent_gateway_is_retried_until_patience_runs_out(
             patience in 1..4_000_u64, chances in prop::collection::vec(0.01..1.0_f64, 1..40),
         ) {
             let mut retries = RetryPolicy::new(seconds(patience), false);

@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn departure_uses_the_country_of_the_number_or_home() {
+    fn sending_hours_use_the_country_of_the_number_or_home() {
         let window = Window {
             hours: calendar::DailyHours::parse("09:00-20:00").unwrap(),
             days: calendar::Days::ALL,

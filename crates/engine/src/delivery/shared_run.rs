@@ -464,13 +464,13 @@ mod share_size_tests {
     }
 
     #[test]
-    fn share_lasts_seconds_and_fills_an_envelope() {
+    fn shard_takes_seconds_to_send_and_fills_an_envelope() {
         let sizes = [(None, 100), (Some(2_000.0), 100), (Some(100.0), 50), (Some(0.5), 50), (Some(1e9), 1_000_000)];
         assert_eq!(sizes.map(|(rate, batch)| shard_size(rate, batch)), [5_000, 4_000, 200, 50, 5_000]);
     }
 
     #[test]
-    fn doubt_is_counted_in_order_of_settlement() {
+    fn envelopes_in_doubt_are_counted_in_settlement_order() {
         let doubt = || OperationOutcome::InDoubt { reason: "silence".into() };
         let (taken, held) = (
             OperationOutcome::Queued { request_id: "7".into() },

@@ -258,7 +258,7 @@ mod errors_tests {
     use super::*;
 
     #[test]
-    fn errors_that_differ_only_by_number_are_one_kind() {
+    fn errors_that_differ_only_by_phone_number_are_grouped() {
         let mut errors = ErrorCounts::default();
         for row in 0..3 {
             let phone = Phone::new(380_501_234_567 + row).unwrap();
@@ -276,7 +276,7 @@ mod deviations_tests {
     use campaign_gateway::Signal;
 
     #[test]
-    fn deviations_are_counted_and_repeated_ids_once_each() {
+    fn every_deviation_and_every_repeated_id_is_counted() {
         let accepted = |msg_id| OperationOutcome::Accepted {
             msg_id: Some(GatewayMessageId::Number(msg_id)),
             parts: None,

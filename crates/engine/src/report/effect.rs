@@ -525,7 +525,7 @@ mod purchases_tests {
     }
 
     #[test]
-    fn date_without_time_may_follow_a_message_of_that_day() {
+    fn date_without_a_time_counts_on_the_day_of_the_message() {
         let sent: Timestamp = "2026-12-01T08:00:00Z".parse().unwrap();
         let week = SignedDuration::from_hours(7 * 24);
         for (cell, counts) in [

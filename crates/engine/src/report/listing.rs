@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn hash_covers_the_whole_list_if_few_rows_are_taken() {
+    async fn hash_covers_the_whole_list_even_if_few_rows_are_read() {
         for taken in [0, 1] {
             let (mut list, sha256) = read_ahead(20_000);
             for _ in 0..taken {

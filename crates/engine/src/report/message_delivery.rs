@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn delivery_time_is_marked_by_the_proof_of_receipts() {
+    fn receipts_determine_the_certainty_of_the_delivery_time() {
         use Status::{Delivered, Read, Undeliverable};
         let table: &[(&[StoredReceipt], TimeCertainty, Option<u64>)] = &[
             (&[receipt("sms", Delivered, Some(30), 31)], Exact, Some(30)),
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn reading_counts_for_the_channel_that_reported_it() {
+    fn read_receipt_counts_for_the_channel_that_reported_it() {
         use Status::{Delivered, Read};
         let (sms, viber) = (Some(Channel::Sms), Some(Channel::Viber));
         let table: &[(&[StoredReceipt], Option<Channel>, Option<Channel>)] = &[

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn speed_counts_only_rows_of_this_start() {
+    fn speed_counts_only_rows_sent_since_the_start() {
         let (mut speed, start) = (Speed::default(), Instant::now());
         let after = |seconds: f64| start + Duration::from_secs_f64(seconds);
         speed.update(after(0.1), 150_000);

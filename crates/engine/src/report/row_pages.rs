@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_start_at_any_row_and_go_back() {
+    fn pages_can_start_at_any_row_and_go_backwards() {
         assert_eq!(page(None, 2, 4), [2, 3, 4, 5]);
         assert_eq!(page(None, 6, 9), [6, 7, 8]);
         assert_eq!(page(Some(RowState::Rejected), 5, 9), [5, 8]);

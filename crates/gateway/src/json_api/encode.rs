@@ -372,7 +372,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn form_encodes_like_direct_encoding(
+        fn form_encoding_matches_direct_encoding(
             channels in prop::sample::subsequence(Channel::ALL.to_vec(), 1..4).prop_shuffle(),
             given in any::<u32>(),
             texts in prop::collection::vec(any_text(), 64),

@@ -378,7 +378,7 @@ mod reading_tests {
     use super::*;
 
     #[test]
-    fn ids_are_whole_numbers_in_any_json_spelling() {
+    fn ids_are_whole_numbers_in_any_json_notation() {
         let table = [
             ("17", Some(17)),
             (r#""17""#, Some(17)),

@@ -81,12 +81,12 @@ fn assert_reply(reply: &GatewayReply, outcomes: &str, signal: &str) {
 }
 
 #[test]
-fn no_connection_proves_nothing_sent() {
+fn failed_connection_proves_that_nothing_was_sent() {
     assert_reply(&read_exchange(&HttpExchange::NotConnected("refused".into())), "nn", "unreachable");
 }
 
 #[test]
-fn failed_handshake_proves_nothing_sent_and_stops() {
+fn failed_handshake_proves_nothing_was_sent_and_stops() {
     assert_reply(&read_exchange(&HttpExchange::Handshake("expired".into())), "nn", "stop: connection");
 }
 
@@ -97,14 +97,14 @@ fn timeout_and_broken_connection_prove_nothing() {
 }
 
 #[test]
-fn redirect_is_doubt_and_stops() {
+fn redirect_leaves_rows_in_doubt_and_stops() {
     for code in [301, 302, 303, 307, 308] {
         assert_reply(&read_exchange(&http_answer(code, "")), "??", "stop: connection");
     }
 }
 
 #[test]
-fn slow_down_is_doubt_unless_the_status_is_trusted() {
+fn slow_down_leaves_rows_in_doubt_unless_status_is_trusted() {
     assert_reply(&read_exchange(&http_answer(429, "")), "??", "slow");
     assert_reply(&read_exchange(&http_answer(503, "")), "nn", "slow");
     let asked = |seconds| HttpExchange::Answer {
@@ -129,7 +129,7 @@ fn other_statuses_and_non_json_bodies_are_strange() {
 }
 
 #[test]
-fn rejected_key_proves_nothing_sent_and_stops() {
+fn rejected_key_proves_nothing_was_sent_and_stops() {
     assert_reply(&read_sync(2, r#"{"success":false,"error":"Access denied"}"#), "nn", "stop: key");
 }
 
@@ -144,14 +144,14 @@ fn unsupported_operator_splits_the_envelope() {
 }
 
 #[test]
-fn rejected_envelope_proves_nothing_sent_and_stops() {
+fn rejected_envelope_proves_nothing_was_sent_and_stops() {
     for error in ["Invalid message type", "Something new", "429"] {
         assert_reply(&read_sync(2, &format!(r#"{{"success":false,"error":"{error}"}}"#)), "nn", "stop: envelope");
     }
 }
 
 #[test]
-fn rejection_without_error_or_with_msg_id_is_doubt() {
+fn rejection_without_error_or_with_msg_id_is_in_doubt() {
     for body in [
         r#"{"success":false}"#,
         r#"{"success":false,"error":""}"#,
@@ -176,7 +176,7 @@ fn items_in_order_are_matched_by_position() {
 }
 
 #[test]
-fn ids_match_in_any_spelling_of_a_whole_number() {
+fn ids_match_in_any_notation_of_a_whole_number() {
     for id in ["101", r#""101""#, "101.0", "1.01e2"] {
         let body = format!(r#"{{"success":true,"data":[{{"success":true,"data":{{"id":{id},"msg_id":7}}}}]}}"#);
         assert_reply(&read_sync(1, &body), "a", "go");
@@ -237,7 +237,7 @@ fn foreign_or_repeated_ids_leave_rows_in_doubt() {
 }
 
 #[test]
-fn success_without_msg_id_is_doubt() {
+fn success_without_msg_id_is_in_doubt() {
     for msg_id in ["null", r#""""#, "true", "{}"] {
         let body = format!(
             r#"{{"success":true,"data":[{{"success":true,"data":{{"id":101,"msg_id":{msg_id}}}}},
@@ -249,7 +249,7 @@ fn success_without_msg_id_is_doubt() {
 }
 
 #[test]
-fn contradictory_item_is_doubt() {
+fn contradictory_item_is_in_doubt() {
     let item = |success: &str| {
         format!(r#"{{"success":true,"data":[{{"success":{success},"data":{{"id":101,"msg_id":7}}}}]}}"#)
     };
@@ -279,7 +279,7 @@ fn item_with_a_repeated_member_matches_nothing() {
 }
 
 #[test]
-fn non_boolean_success_is_doubt() {
+fn non_boolean_success_is_in_doubt() {
     for success in ["1", r#""true""#, "null", "0", "{}"] {
         let body = format!(r#"{{"success":{success},"data":[{{"success":true,"data":{{"id":101,"msg_id":7}}}}]}}"#);
         assert_reply(&read_sync(1, &body), "?", "warn");
@@ -288,7 +288,7 @@ fn non_boolean_success_is_doubt() {
 }
 
 #[test]
-fn success_without_data_is_doubt_and_stops() {
+fn success_without_data_is_in_doubt_and_stops() {
     for data in ["null", "{}", "7"] {
         assert_reply(&read_sync(2, &format!(r#"{{"success":true,"data":{data}}}"#)), "??", "stop: off contract");
     }
@@ -322,7 +322,7 @@ fn lookup_is_accepted_with_its_answer() {
 }
 
 #[test]
-fn asynchronous_answer_queues_all_or_is_doubt() {
+fn asynchronous_answer_queues_all_or_leaves_all_in_doubt() {
     let reply = read_async(r#"{"success":true,"request_id":"cf-ray-1"}"#);
     assert_reply(&reply, "qq", "go");
     assert_eq!(reply.outcomes[0], OperationOutcome::Queued { request_id: "cf-ray-1".into() });

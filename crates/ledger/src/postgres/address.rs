@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn certificate_is_verified_off_loopback_by_default() {
+    fn certificate_is_verified_by_default_except_on_loopback() {
         for (url, verified) in [
             ("postgres://me@db.example/c", true),
             ("postgres://me@10.0.0.7/c", true),

@@ -188,7 +188,7 @@ async fn lost_commit_is_made_once_if_its_query_is_lost() {
 }
 
 #[test]
-fn broken_connection_is_not_called_a_full_disk() {
+fn broken_connection_is_not_reported_as_a_full_disk() {
     let broken = sqlx::Error::Io(std::io::ErrorKind::UnexpectedEof.into());
     let message = super::dialect::storage_error("postgres://me@db/c", &broken).to_string();
     assert!(message.contains("cannot connect to the ledger `postgres://me@db/c`"), "{message}");

@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn promoted_server_without_confirmed_commits_is_doubted() {
+    fn promoted_server_without_confirmed_commits_is_not_trusted() {
         for (current, kept, doubted) in [
             (server(2, false), server(1, false), true),
             (server(2, true), server(1, false), true),

@@ -58,7 +58,7 @@ fn confined_path_opens_files_in_its_folder() {
 }
 
 #[test]
-fn confined_path_that_leads_out_is_refused() {
+fn confined_path_that_leaves_the_folder_is_refused() {
     let test = TestFolders::create();
     let secret = test.folder.path().canonicalize().unwrap().join("secret.csv").display().to_string();
     let missing = secret.replace("secret", "missing");
@@ -72,7 +72,7 @@ fn confined_path_that_leads_out_is_refused() {
 
 #[cfg(unix)]
 #[test]
-fn confined_link_is_followed_only_inside_of_the_folder() {
+fn confined_link_is_followed_only_inside_the_folder() {
     let test = TestFolders::create();
     test.link("list.csv", "same.csv");
     test.link("sub/deep", "down");
@@ -111,7 +111,7 @@ fn confined_link_is_followed_only_inside_of_the_folder() {
 
 #[cfg(unix)]
 #[test]
-fn link_that_replaces_a_checked_file_is_not_followed_out() {
+fn link_that_replaces_a_checked_file_cannot_leave_the_folder() {
     let test = TestFolders::create();
     let file = test.paths.resolve_path("list.csv").unwrap();
     let deep = test.paths.resolve_path("sub/deep/list.csv").unwrap();
@@ -139,7 +139,7 @@ fn confined_pipe_is_refused_without_waiting() {
 
 #[cfg(unix)]
 #[test]
-fn results_of_an_assistant_follow_no_link() {
+fn results_written_by_an_assistant_do_not_follow_links() {
     let test = TestFolders::create();
     test.link("list.csv", "same.csv");
     test.link("..", "parent");

@@ -417,7 +417,7 @@ mod only_key_tests {
     }
 
     #[test]
-    fn synonym_misplaced_key_and_loosening_key_have_no_fix() {
+    fn synonyms_misplaced_keys_and_loosening_keys_have_no_fix() {
         for name in ["purpos", "mandatry", "editon", "receipt", "tz", "batch", "zzz"] {
             assert_eq!(find_only_key(name, CAMPAIGN, CAMPAIGN), None, "{name}");
         }
@@ -480,7 +480,7 @@ mod protective_tests {
     }
 
     #[test]
-    fn advice_follows_word_meaning() {
+    fn advice_follows_the_meaning_of_the_word() {
         for (name, typed, meant) in [
             ("purpose", "promo", "did you mean `marketing`?"),
             ("purpose", "Newsletter", "did you mean `marketing`?"),

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_a_place_follow_the_tables() {
+    fn keys_at_a_place_match_the_tables() {
         for (text, expected) in [
             ("", "recipients"),
             ("recipients", "region"),
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_a_place_are_the_allowed_values() {
+    fn words_at_a_place_are_the_allowed_values() {
         let words = |text| KeyPlace::top_of_campaign().follow(&path(text)).map(|place| place.words());
         assert_eq!(words("purpose"), Some(vec!["marketing", "service"]));
         assert_eq!(words("mandatory"), Some(vec!["true", "false"]));

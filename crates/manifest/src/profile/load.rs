@@ -521,7 +521,7 @@ local:
     }
 
     #[test]
-    fn invalid_profile_values_are_reported_in_place() {
+    fn invalid_profile_values_are_reported_at_their_position() {
         let cases = [
             ("  policy: { window: 9-20 }", ("window", 5, 21)),
             ("  policy: { window: { hours: 09:00-20:00, zone: city } }", ("window", 5, 49)),
@@ -565,7 +565,7 @@ local:
     }
 
     #[test]
-    fn price_of_a_country_overrides_the_price_of_the_others() {
+    fn country_price_overrides_the_default_price() {
         let yaml =
             "a: { base_url: http://localhost, api_key: { env: K }, prices: { sms: { UA: 0.80, PL: 2.1, else: 4 } } }";
         let (_folder, loaded) = load_profiles(yaml);
@@ -616,7 +616,7 @@ local:
     }
 
     #[test]
-    fn unknown_gateway_suggests_a_name_or_searched_files() {
+    fn unknown_gateway_lists_similar_names_or_searched_files() {
         let (_folder, loaded) = load_profiles(FULL);
         let gateways = loaded.value.unwrap();
         let help = |name: &str| gateways.find_profile(name).unwrap_err()[0].help.clone().unwrap();
@@ -673,7 +673,7 @@ mod opt_out_words_tests {
     }
 
     #[test]
-    fn each_line_is_a_word_and_errors_have_their_place() {
+    fn each_line_is_one_phrase_and_errors_have_their_position() {
         let words = |words: &[&str]| Some(words.iter().map(|word| (*word).to_owned()).collect());
         assert_eq!(read_text("\u{feff}Godi\n\n# Ukrainian\n  не пишіть \r\n"), (words(&["Godi", "не пишіть"]), vec![]));
         assert_eq!(read_text("Godi\n  …\n"), (None, vec![(2, 3, true)]));

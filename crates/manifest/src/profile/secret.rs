@@ -204,7 +204,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn only_a_key_of_the_superuser_is_open_to_a_group() {
+    fn only_a_key_owned_by_root_can_be_group_readable() {
         let (root, olena) = (0, 1000);
         for (mode, owner, open) in [
             (0o100_600, olena, false),

@@ -312,14 +312,14 @@ mod tests {
     }
 
     #[test]
-    fn zone_advice_omits_offsets_without_fixed_zone() {
+    fn zone_advice_omits_offsets_without_a_fixed_zone() {
         for name in ["GMT+5:30", "UTC-0330", "GMT+15", "GMT-13", "+99", "GMT+1:75", "UTC+"] {
             assert_eq!(suggested_zone(name), [], "{name}: {}", suggest_zone(name));
         }
     }
 
     #[test]
-    fn zone_advice_for_abbreviation_is_a_place_using_it() {
+    fn zone_advice_for_an_abbreviation_is_a_place_that_uses_it() {
         let year = ["2026-01-15T12:00:00Z", "2026-07-15T12:00:00Z"].map(|at| at.parse::<Timestamp>().unwrap());
         // Some abbreviations are also names of places in the database.
         let written_otherwise = ["Z", "MSD", "MEZ", "MESZ", "TRT", "SAMT", "YEKT", "GST", "SGT"];

@@ -319,7 +319,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn fixes_never_panic_and_end(text in "[a-z: \t\n\"'{}@#\\-\u{a0}–]{0,80}") {
+        fn fixing_terminates_and_never_panics(text in "[a-z: \t\n\"'{}@#\\-\u{a0}–]{0,80}") {
             let mut text = format!("message: {text}");
             for _ in 0..200 {
                 let Some(fixed) = fix(&text) else { return Ok(()) };

@@ -437,7 +437,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn draft_names_any_list_and_headers_correctly(path in text(), phone in text(), region: bool) {
+        fn draft_quotes_any_list_path_and_header_correctly(path in text(), phone in text(), region: bool) {
             let region = region.then(|| "UA".parse::<Region>().unwrap());
             let columns = vec![("plan".to_owned(), "plan".to_owned())];
             let (other_phones, invalid) = (Vec::new(), None);

@@ -372,7 +372,7 @@ mod live_gateway_tests {
     }
 
     #[test]
-    fn line_follows_its_comment_and_changes_nothing_else() {
+    fn line_is_inserted_below_its_comment_and_nothing_else_changes() {
         let before =
             "# Sale\nchannels: [sms: { message: hi }] # one\n\n# gateway: production   # to send it for real\n# end\n";
         let after = "# Sale\nchannels: [sms: { message: hi }] # one\n\n# gateway: production   # to send it for real\n\

@@ -321,7 +321,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn list_is_removed_after_use_and_orphans_with_the_next() {
+    fn list_is_removed_after_use_and_orphans_by_the_next_spool() {
         let state = tempfile::tempdir().unwrap();
         let count = || fs::read_dir(state.path().join("lists")).unwrap().count();
         let mut spool = ListSpool::new(state.path()).unwrap();

@@ -416,7 +416,7 @@ mod bound_tests {
     use super::*;
 
     #[test]
-    fn query_is_wrapped_on_separate_lines() {
+    fn query_is_wrapped_in_parentheses_on_its_own_line() {
         let sql = "select 1 -- one";
         for bounded in [bound_postgres_query(sql), bound_sqlite_query(sql, 1)] {
             assert!(bounded.contains("(\nselect 1 -- one\n)"), "{bounded}");
@@ -424,7 +424,7 @@ mod bound_tests {
     }
 
     #[test]
-    fn sqlite_columns_need_no_names() {
+    fn sqlite_query_can_have_unnamed_columns() {
         let bounded = bound_sqlite_query("select 1, 1", 2);
         assert!(bounded.starts_with("WITH campaign_list (c0, c1) AS"), "{bounded}");
         assert_eq!(bounded.matches("THEN x'63616d706169676e3a20746f6f206c6f6e67'").count(), 2, "{bounded}");

@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn redirect_is_followed_by_https_without_headers() {
+    fn redirect_requires_https_and_keeps_headers_on_the_same_host() {
         let from = "https://crm.example/people.csv?token=s3cret";
         for (to, has_headers) in [("/new.csv", true), ("/new.csv", false), ("https://files.example/new.csv", false)] {
             let expected = from.parse::<Url>().unwrap().join(to).unwrap();
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn public_redirect_reaches_no_private_address() {
+    fn public_url_cannot_redirect_to_a_private_address() {
         for near in [
             "https://127.0.0.1/a",
             "https://0x7f.1/a",
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn private_name_is_not_contacted_after_a_public_host() {
+    async fn redirect_from_a_public_host_cannot_reach_a_private_name() {
         let url = "https://localhost:1/people.csv".parse().unwrap();
         let failed = send_request(url, &HeaderMap::new(), Duration::from_secs(5), true).await.err().unwrap();
         assert!(failed.why.contains("its network"), "{}", failed.why);

@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn notice_counts_read_as_delivered_and_mentions_parts() {
+    async fn notice_includes_read_messages_and_partial_deliveries() {
         let (_, run) = campaign_testing::build_run(&[campaign_testing::RowCase::Planned]).await;
         let mut counts = StateCounts::default();
         [(RowState::Delivered, 1_618), (RowState::Read, 1_248)]
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn only_selected_occasions_are_notified() {
+    fn notifications_are_sent_only_for_selected_events() {
         let way = NotificationMethod::Command(vec!["true".to_owned()]);
         let wants = |when: Vec<NotificationEvent>| {
             create_notification(&NotifySettings { when, method: way.clone() }, &Notice::sample())
@@ -365,7 +365,7 @@ mod round_tests {
     }
 
     #[test]
-    fn profile_process_starts_no_other_program() {
+    fn profile_process_runs_only_its_own_notification_command() {
         let way = |word: &str| NotificationMethod::Command(vec![word.to_owned()]);
         let json = |way: &NotificationMethod| serde_json::to_string(way).unwrap();
         let post = r#"{"post":{"url":{"env":"URL"},"form":"json","local":false}}"#;
@@ -379,7 +379,7 @@ mod round_tests {
     }
 
     #[test]
-    fn notifications_group_by_receiver_and_occasion() {
+    fn notifications_are_grouped_by_receiver_and_event() {
         let taken = [
             ("a", NotificationEvent::Finished),
             ("b", NotificationEvent::Finished),
@@ -394,7 +394,7 @@ mod round_tests {
     }
 
     #[test]
-    fn notification_backs_off_and_is_given_up_after_an_hour() {
+    fn notification_is_retried_with_backoff_for_an_hour() {
         let now = Timestamp::from_second(1_800_000_000).unwrap();
         let group = [
             stored_notification(1, "a", NotificationEvent::Finished, (61, 20)),

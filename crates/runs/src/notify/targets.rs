@@ -269,7 +269,7 @@ mod form_tests {
     }
 
     #[test]
-    fn each_receiver_gets_its_own_payload_form() {
+    fn each_receiver_gets_its_own_payload_format() {
         let url = "https://hooks.example/services/T0/B0/secret?a=1";
         let (to, slack) = post_form(&NotificationFormat::Slack, url, "<!channel> & so").unwrap();
         assert_eq!((to.as_str(), slack), (url, json!({ "text": "&lt;!channel&gt; &amp; so" })));
@@ -282,7 +282,7 @@ mod form_tests {
     }
 
     #[test]
-    fn bot_chat_moves_from_the_url_into_the_body() {
+    fn telegram_chat_id_moves_from_the_url_to_the_body() {
         let (to, body) = post_form(
             &NotificationFormat::TelegramBot,
             "https://api.telegram.org/bot1:X/sendMessage?chat_id=-100&a=b",
@@ -298,7 +298,7 @@ mod form_tests {
     }
 
     #[test]
-    fn own_text_is_json_if_it_is_an_object_else_plain() {
+    fn custom_text_is_sent_as_json_only_if_it_is_an_object() {
         let notice = Notice::sample();
         for (text, media_type, body) in [
             ("{ \"content\": {{ text | json }} }", JSON_MEDIA_TYPE, "{ \"content\": \"autumn-sale@3 finished\" }"),

@@ -520,7 +520,7 @@ mod tests {
     }
 
     #[test]
-    fn options_without_resources_have_the_form_of_earlier_versions() {
+    fn options_without_resources_serialize_as_in_earlier_versions() {
         let first = r#"{"rows":null,"limit":null,"again":false,"occurrence":null}"#;
         assert_eq!(serde_json::to_string(&PlanOptions::default()).unwrap(), first);
         let read: PlanOptions = serde_json::from_str(first).unwrap();

@@ -193,7 +193,7 @@ async fn approval_covers_only_later_messages() {
 }
 
 #[tokio::test]
-async fn messages_with_an_approval_do_not_count_as_unapproved() {
+async fn approved_messages_do_not_count_toward_the_limit() {
     let office = ApprovalWorld::new(2).await;
     let digest = office.sign_plan(&RunRequest::default()).await;
     expect_ended(office.send(RunRequest { plan: Some(digest), ..RunRequest::default() }).await);
@@ -219,7 +219,7 @@ async fn approval_limit_counts_retries_of_rejected_messages() {
 }
 
 #[tokio::test]
-async fn account_keeps_its_approval_until_a_person_weakens_it() {
+async fn account_keeps_its_approval_rule_until_a_person_weakens_it() {
     let office = ApprovalWorld::new(2).await;
     assert_eq!(unapproved_counts(office.send(RunRequest::default()).await), (3, 0));
     let weaker = office.rule.replace("above: 2", "above: 50");
@@ -237,7 +237,7 @@ async fn account_keeps_its_approval_until_a_person_weakens_it() {
 }
 
 #[tokio::test]
-async fn another_profile_cannot_replace_the_approval_of_an_account() {
+async fn another_profile_cannot_replace_an_accounts_approval_rule() {
     let office = ApprovalWorld::new(2).await;
     assert_eq!(unapproved_counts(office.send(RunRequest::default()).await), (3, 0));
     let (_, eve) = PrivateKey::generate_pair().unwrap();
@@ -287,7 +287,7 @@ fn scheduled_occurrence() -> (Occurrence, RunRequest) {
 }
 
 #[tokio::test]
-async fn plan_of_an_earlier_version_sends_a_plain_campaign() {
+async fn plan_from_an_earlier_version_still_sends_a_plain_campaign() {
     let office = ApprovalWorld::new(2).await;
     let digest = office.keep_earlier_plan(office.inputs(None), &RunRequest::default()).await;
     office.approve(&digest).await.unwrap();
@@ -296,7 +296,7 @@ async fn plan_of_an_earlier_version_sends_a_plain_campaign() {
 }
 
 #[tokio::test]
-async fn earlier_plan_without_a_program_is_refused() {
+async fn earlier_plan_that_omits_the_notify_program_is_refused() {
     let office = ApprovalWorld::new(2).await;
     office.write("sale.yaml", &campaign_text(NOTIFY));
     let digest = office.keep_earlier_plan(office.inputs(None), &RunRequest::default()).await;
@@ -311,7 +311,7 @@ async fn earlier_plan_without_a_program_is_refused() {
 }
 
 #[tokio::test]
-async fn occurrence_approved_before_an_upgrade_begins_after_it() {
+async fn occurrence_approved_before_an_upgrade_still_runs() {
     let office = ApprovalWorld::new(2).await;
     office.write("sale.yaml", &campaign_text(NOTIFY));
     let (occurrence, request) = scheduled_occurrence();

@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn listed_account_sends_only_under_verified_names() {
+    fn account_with_a_sender_list_accepts_only_verified_names() {
         let senders =
             Some(vec![("OlenaCo".to_owned(), SenderStatus::Checked), ("Fresh".to_owned(), SenderStatus::New)]);
         let listed = SandboxAccount::new(scenario::AccountSettings { senders, ..scenario::AccountSettings::default() });
@@ -315,7 +315,7 @@ mod limit_tests {
     }
 
     #[test]
-    fn request_above_burst_is_never_allowed() {
+    fn request_larger_than_the_burst_is_never_allowed() {
         let mut limit = limiter(50.0, 50);
         assert_eq!(limit.take_operations(51, at(0)), Err(Duration::from_secs(1)));
         assert_eq!(limit.take_operations(50, at(0)), Ok(()));
@@ -413,7 +413,7 @@ mod templates_tests {
     }
 
     #[test]
-    fn template_limit_holds_until_one_is_deleted() {
+    fn template_limit_applies_until_a_template_is_deleted() {
         let mut templates = Templates::default();
         for _ in 0..MAX_TEMPLATES {
             templates.create_sms("a", "b", now()).expect("kept");

@@ -434,7 +434,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn virtual_time_has_offset_and_saturates() {
+    fn virtual_time_is_formatted_with_an_offset_and_saturates() {
         let at = VirtualTime::from_timestamp(Timestamp::UNIX_EPOCH).saturating_add(Duration::from_millis(1_500));
         assert_eq!(at.to_string(), "1970-01-01T00:00:01.500+00:00");
         assert_eq!(at.to_timestamp().as_millisecond(), 1_500);

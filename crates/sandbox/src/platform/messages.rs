@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn message_is_found_by_either_id_in_any_spelling() {
+    fn message_is_found_by_either_id_as_a_number_or_text() {
         let mut messages = MessageStore::default();
         let first = messages.insert(test_message(0, Some(7)));
         let second = messages.insert(test_message(0, None));
@@ -300,7 +300,7 @@ mod plan_tests {
     use super::*;
 
     #[test]
-    fn plan_is_stored_once_and_priced_by_dearest_stage() {
+    fn plan_is_stored_once_and_priced_by_its_costliest_stage() {
         let stages = [ChannelStage::new(Channel::Viber, 1, None), ChannelStage::new(Channel::Sms, 3, Some(u64::MAX))];
         let mut plans = StagePlans::default();
         assert_eq!([&stages[..], &stages[..1], &stages[..]].map(|stages| plans.intern(stages)), [0, 1, 0]);

@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn phone_is_read_only_in_the_forms_clients_send() {
+    fn phone_is_parsed_only_in_formats_that_clients_send() {
         assert_eq!(read_phone_field(json!(380_501_234_567_u64)), Some(vec![380_501_234_567]));
         assert_eq!(read_phone_field(json!(380_501_234_567.0)), Some(vec![380_501_234_567]));
         assert_eq!(read_phone_field(json!("380501234567")), Some(vec![380_501_234_567]));
@@ -531,7 +531,7 @@ mod client_id_tests {
     }
 
     #[test]
-    fn spellings_of_one_number_share_a_key() {
+    fn equal_ids_in_different_notations_share_a_key() {
         for value in [json!(7), json!("7"), json!("007"), json!(7.0)] {
             assert_eq!(ClientId::from_json(&value).expect("an id").to_key(), ClientIdKey::Number(7), "{value}");
         }
@@ -587,7 +587,7 @@ mod stages_tests {
     }
 
     #[test]
-    fn send_request_has_its_channels_and_sender_names() {
+    fn operation_type_determines_channels_and_sender_names() {
         let (sms, viber) = ("OlenaCo", "Olena Co");
         for (kind, channels, signatures) in [
             (OperationType::Sms, &[Channel::Sms][..], &[sms][..]),
@@ -610,7 +610,7 @@ mod stages_tests {
     }
 
     #[test]
-    fn lifetime_applies_to_its_own_channel() {
+    fn lifetime_applies_only_to_its_channel() {
         for (kind, changes, channels) in [
             (OperationType::Sms, json!({"sms_lifetime": 3_600}), vec![(Channel::Sms, 3_600)]),
             (OperationType::Viber, json!({"viber_lifetime": 60}), vec![(Channel::Viber, 60)]),
@@ -630,7 +630,7 @@ mod stages_tests {
     }
 
     #[test]
-    fn parts_come_from_the_longest_stage() {
+    fn part_count_comes_from_the_longest_stage() {
         for kind in [OperationType::Sms, OperationType::ViberSms, OperationType::RcsSms, OperationType::RcsViberSms] {
             let long = json!({"sms_message": "я".repeat(71)});
             assert_eq!(read_with(kind, long).map(|load| most_parts(&load.stages)), Ok(2), "{}", kind.name());
@@ -730,7 +730,7 @@ mod stages_tests {
     }
 
     #[test]
-    fn pipeline_accepts_what_the_contract_leaves_open() {
+    fn pipeline_accepts_fields_the_contract_does_not_specify() {
         for changes in [
             json!({"pipeline": ["whatsapp"]}),
             json!({"pipeline": ["whatsapp"], "whatsapp": {"message": ""}}),

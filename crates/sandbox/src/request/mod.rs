@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn server_key_opens_first_account_without_a_key() {
+    fn server_key_grants_access_to_the_first_keyless_account() {
         let account = |key: Option<&str>| AccountSettings { key: key.map(str::to_owned), ..AccountSettings::default() };
         let accounts = vec![account(Some("shop")), account(None), account(None), account(Some("shop"))];
         let keys = AccountKeys::for_scenario(&Scenario { accounts, ..Scenario::default() }, &"server".into());
@@ -402,7 +402,7 @@ mod operation_tests {
     }
 
     #[test]
-    fn only_operations_that_reach_a_phone_need_one() {
+    fn only_operations_sent_to_a_phone_require_a_phone_number() {
         for (kind, _) in KINDS.iter().copied() {
             let item = RequestItem::from_json(kind, json!({"id": 1}).as_object().expect("an object"));
             let refused_for_phone = matches!(&item.operation, Err(refusal) if *refusal == OperationError::PHONE);
@@ -467,7 +467,7 @@ mod kind_tests {
     use super::*;
 
     #[test]
-    fn operation_type_tries_the_channels_of_the_client() {
+    fn operation_type_has_the_same_channels_as_in_the_client() {
         for kind in campaign_core::domain::OperationKind::ALL {
             let known = OperationType::from_name(kind.name()).map(OperationType::channels);
             assert_eq!(known, Some(kind.channels()), "{kind}");

@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn clock_runs_at_its_speed_and_can_be_advanced() {
+    fn clock_runs_at_the_configured_speed_and_can_be_advanced() {
         let began = Instant::now();
         let mut clock = VirtualClock::start(seconds(100), began, 60);
         assert_eq!(clock.time_at(began), seconds(100));

@@ -369,7 +369,7 @@ mod request_tests {
     }
 
     #[tokio::test]
-    async fn local_name_is_reached_with_its_host_header() {
+    async fn request_to_a_local_name_keeps_its_host_header() {
         let receiver = TestReceiver::with_statuses([]).await;
         // The last one is sent by the client with its own resolver.
         for (name, path) in [("Shop.localhost", "/a"), ("Shop.test", "/a"), ("shop.test", "/a b")] {

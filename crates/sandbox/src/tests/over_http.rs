@@ -119,7 +119,7 @@ fn fault_lines(sandbox: &Sandbox) -> Vec<(u64, String)> {
 }
 
 #[tokio::test]
-async fn dropped_answer_was_executed_and_sends_no_byte() {
+async fn dropped_answer_sends_no_bytes_but_the_request_is_executed() {
     let sandbox = start_with_faults([(2, FaultEffect::Dropped)]).await;
     let mut client = TestConnection::connect(&sandbox).await;
     assert_eq!(client.send(1).await.expect("an answer").json()["success"], true);
@@ -130,7 +130,7 @@ async fn dropped_answer_was_executed_and_sends_no_byte() {
 }
 
 #[tokio::test]
-async fn truncated_answer_ends_in_the_middle() {
+async fn truncated_answer_ends_halfway_through_its_body() {
     let sandbox = start_with_faults([(1, FaultEffect::Truncated)]).await;
     let mut client = TestConnection::connect(&sandbox).await;
     let cut = client.send(1).await.expect("half an answer");
@@ -160,7 +160,7 @@ async fn delayed_answer_does_not_delay_others() {
 }
 
 #[tokio::test]
-async fn error_page_replaces_answer_executed_or_not() {
+async fn error_page_replaces_the_answer_whether_executed_or_not() {
     let wait = Some(Duration::from_secs(7));
     for (status, retry_after, executed) in
         [(503, wait, false), (502, None, true), (429, wait, false), (404, None, false)]
@@ -179,7 +179,7 @@ async fn error_page_replaces_answer_executed_or_not() {
 }
 
 #[tokio::test]
-async fn refused_connection_leaves_previous_answer_whole() {
+async fn refused_connection_leaves_the_previous_answer_intact() {
     let pause = Duration::from_secs(1);
     let sandbox = start_with_faults([(2, FaultEffect::Refused(pause))]).await;
     let (mut idle, mut client) = (TestConnection::connect(&sandbox).await, TestConnection::connect(&sandbox).await);
@@ -200,7 +200,7 @@ async fn refused_connection_leaves_previous_answer_whole() {
 }
 
 #[tokio::test]
-async fn fault_before_first_envelope_refuses_from_start() {
+async fn fault_before_first_envelope_refuses_connections_from_start() {
     let sandbox = start_with_faults([(1, FaultEffect::Refused(Duration::from_secs(3_600)))]).await;
     assert!(TcpStream::connect(socket_address(&sandbox)).await.is_err());
     assert_eq!(fault_lines(&sandbox), [(0, "refused".into())]);
@@ -208,7 +208,7 @@ async fn fault_before_first_envelope_refuses_from_start() {
 }
 
 #[tokio::test]
-async fn closed_connection_reads_nothing() {
+async fn connection_closed_by_a_fault_reads_no_request() {
     let sandbox = start_with_faults([(2, FaultEffect::Closed)]).await;
     let mut client = TestConnection::connect(&sandbox).await;
     assert_eq!(client.send(1).await.expect("an answer").json()["success"], true);
@@ -219,7 +219,7 @@ async fn closed_connection_reads_nothing() {
 }
 
 #[tokio::test]
-async fn port_refuses_even_if_the_client_hangs_up() {
+async fn port_refuses_connections_even_if_the_client_hangs_up() {
     let delay = FaultEffect::Delay(Duration::from_millis(50));
     let sandbox = start_with_faults([(1, delay), (2, FaultEffect::Refused(Duration::from_secs(3_600)))]).await;
     let mut client = TestConnection::connect(&sandbox).await;
@@ -250,7 +250,7 @@ async fn items_can_be_reordered_missing_or_foreign() {
 }
 
 #[tokio::test]
-async fn envelope_without_sends_meets_no_fault() {
+async fn envelope_without_messages_triggers_no_fault() {
     let sandbox = start_with_faults([(1, FaultEffect::Dropped)]).await;
     let mut client = TestConnection::connect(&sandbox).await;
     for _ in 0..3 {
@@ -314,7 +314,7 @@ async fn reordered_webhooks_arrive_newest_first() {
 }
 
 #[tokio::test]
-async fn drain_ends_more_messages_than_one_slice() {
+async fn drain_finishes_messages_beyond_one_slice() {
     let sandbox = start(Scenario::default()).await;
     let messages: Vec<_> = (1..=2_500).map(sms).collect();
     TestConnection::connect(&sandbox).await.send_operations(&messages).await.expect("an answer");

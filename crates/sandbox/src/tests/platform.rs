@@ -158,7 +158,7 @@ fn whatsapp(id: u64) -> Value {
 }
 
 #[test]
-fn accounts_have_separate_balance_names_and_messages() {
+fn accounts_have_separate_balances_sender_names_and_messages() {
     let senders = Some(vec![("Other".to_owned(), SenderStatus::Checked), ("OlenaCo".to_owned(), SenderStatus::New)]);
     let scenario = Scenario {
         accounts: vec![
@@ -205,7 +205,7 @@ fn whatsapp_without_a_route_fails_at_no_cost() {
 }
 
 #[test]
-fn status_can_lag_or_be_blind() {
+fn status_inquiries_can_be_delayed_or_uninformative() {
     let mut bench = Bench::with_scenario(Scenario { status_lag: Duration::from_secs(1), ..Scenario::default() });
     bench.send_one(&sms(json!(1), json!("380501234567")));
     let ask = json!({"type": "status", "id": 1});

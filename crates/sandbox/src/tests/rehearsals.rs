@@ -39,7 +39,7 @@ fn viber_then_sms(id: u64) -> Value {
 }
 
 #[test]
-fn dearest_stage_is_reserved_and_rest_refunded() {
+fn costliest_stage_is_reserved_and_the_rest_is_refunded() {
     let prices = scenario::PartPrices::default();
     let (viber, sms) = (prices.for_channel(Channel::Viber), prices.for_channel(Channel::Sms).saturating_mul(2));
     for (delivered_by, charge_undelivered, spent) in [
@@ -143,7 +143,7 @@ fn status_names_the_current_channel() {
 }
 
 #[test]
-fn drain_ends_lifecycles_in_order_of_time() {
+fn drain_finishes_lifecycles_in_chronological_order() {
     let mut bench = Bench::with_scenario(only_delivered_by(&[Channel::Sms]));
     for id in 0..20_u64 {
         bench.send_one(&viber_then_sms(id));
@@ -161,7 +161,7 @@ fn drain_ends_lifecycles_in_order_of_time() {
 }
 
 #[test]
-fn journal_is_in_order_of_time() {
+fn journal_is_in_chronological_order() {
     let mut bench = Bench::with_scenario(only_delivered_by(&[Channel::Sms]));
     for id in 0..20 {
         bench.send_one(&viber_then_sms(id));
@@ -175,7 +175,7 @@ fn journal_is_in_order_of_time() {
 }
 
 #[test]
-fn counts_show_results_and_money() {
+fn counts_include_delivery_results_and_spending() {
     let mut bench = Bench::with_scenario(only_delivered_by(&[Channel::Viber]));
     bench.send(Endpoint::Async, &json!([viber_then_sms(1), sms(2, "380501234567"), sms(3, "x")]));
     let before = bench.platform.counts().statuses.clone();
@@ -193,7 +193,7 @@ fn counts_show_results_and_money() {
 }
 
 #[test]
-fn result_of_a_number_is_independent_of_order() {
+fn result_for_a_number_does_not_depend_on_sending_order() {
     let mut scenario = Scenario { seed: 11, ..Scenario::default() };
     let half = Behaviour { delivered: "50%".parse().expect("a share"), ..Behaviour::default_for(Channel::Sms) };
     scenario.behaviours.set(Channel::Sms, half);
@@ -258,7 +258,7 @@ fn exception_and_fault_shares_are_independent() {
 }
 
 #[test]
-fn code_call_to_some_numbers_can_get_a_top_error() {
+fn code_call_to_some_numbers_can_get_a_top_level_error() {
     let when = ScenarioCondition { suffix: Some("67".into()), ..ScenarioCondition::default() };
     let faults = vec![ScenarioFault { when, effect: FaultEffect::TopError("Operator not supported".into()) }];
     let mut bench = Bench::with_scenario(Scenario { faults, ..Scenario::default() });

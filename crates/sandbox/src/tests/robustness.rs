@@ -204,12 +204,12 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_get_an_answer(endpoint in any_endpoint(), body: Vec<u8>) {
+    fn arbitrary_bytes_get_an_answer(endpoint in any_endpoint(), body: Vec<u8>) {
         prop_assert!(post(endpoint, &body).0["success"].is_boolean());
     }
 
     #[test]
-    fn any_json_gets_an_answer(endpoint in any_endpoint(), body in any_json()) {
+    fn arbitrary_json_gets_an_answer(endpoint in any_endpoint(), body in any_json()) {
         prop_assert!(post(endpoint, body.to_string().as_bytes()).0["success"].is_boolean());
     }
 

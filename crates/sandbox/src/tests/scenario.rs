@@ -87,7 +87,7 @@ fn empty_file_is_the_default_scenario() {
 }
 
 #[test]
-fn notify_address_elsewhere_is_a_warning() {
+fn notify_address_on_another_host_causes_a_warning() {
     for (host, rules) in [("127.0.0.1:9", &[][..]), ("[::1]", &[]), ("hooks.example", &["notify-elsewhere"])] {
         let loaded = load(&format!("accounts: [{{ notify: \"http://{host}/status\" }}]"));
         assert!(loaded.value.is_some());
@@ -225,7 +225,7 @@ fn account_key_is_not_in_debug_output() {
 }
 
 #[test]
-fn limits_are_a_rate_and_a_burst_or_none() {
+fn limits_need_both_rate_and_burst_unless_unlimited() {
     assert_eq!(scenario("limits: { rate: unlimited, burst: 1 }"), Scenario::default());
     assert_eq!(error_positions("limits: { rate: 50/s }"), [("missing-key", 1, 1)]);
     assert_eq!(error_positions("limits: { rate: 50, burst: 0 }"), [("wrong-type", 1, 17), ("out-of-range", 1, 28)]);

@@ -67,7 +67,7 @@ fn hook_gets_final_statuses_on_both_endpoints() {
 }
 
 #[test]
-fn operation_without_hook_has_no_webhook() {
+fn operation_without_a_hook_sends_no_webhook() {
     for operation in [
         valid_operation("hlr"),
         valid_operation("call/otp"),
@@ -84,7 +84,7 @@ fn operation_without_hook_has_no_webhook() {
 }
 
 #[test]
-fn pipeline_reports_to_account_rejection_to_hook() {
+fn pipeline_statuses_go_to_account_and_rejections_to_hook() {
     let by_hook = WebhookBehaviour { async_pipeline: true, ..WebhookBehaviour::default() };
     let refused = with_field(valid_operation("pipeline"), "sms", json!({}));
     for (endpoint, webhooks, operation, expected) in [
@@ -296,7 +296,7 @@ fn webhook_is_retried_until_acknowledged_or_dropped() {
 }
 
 #[test]
-fn webhooks_are_ordered_by_time_and_bounded() {
+fn webhooks_are_sent_in_order_of_time_in_bounded_batches() {
     let mut bench = Bench::new();
     let data: Vec<_> = (0..1_200).map(|id| with_field(valid_operation("viber"), "id", json!(id))).collect();
     bench.send(Endpoint::Async, &json!(data));
@@ -335,7 +335,7 @@ fn webhooks_of_one_message_are_sequential() {
 }
 
 #[test]
-fn unexpected_outcome_changes_nothing() {
+fn outcome_of_an_unknown_webhook_is_ignored() {
     let mut bench = Bench::new();
     bench.finish_webhook(1, WebhookOutcome::Answered(500));
     assert_eq!((bench.take_webhooks(), bench.journal_lines()), (vec![], vec![]));

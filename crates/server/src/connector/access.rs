@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn unknown_keys_share_one_small_rate() {
+    async fn unknown_keys_share_one_low_rate_limit() {
         let folder = tempfile::tempdir().unwrap();
         let (access, profile) = (KeyAccess::new(Some(10.0)), test_profile(folder.path()));
         let gateway = CountingGateway(&access, &profile, AtomicU32::new(0));
@@ -425,7 +425,7 @@ mod known_keys_tests {
     }
 
     #[test]
-    fn refused_keys_are_bounded_and_keep_accepted_ones() {
+    fn refused_keys_are_bounded_and_do_not_evict_accepted_keys() {
         let (known, now) = (KnownKeys::default(), Instant::now());
         let good = known.hash_key(&secret("good"));
         known.record_accepted(good, now);

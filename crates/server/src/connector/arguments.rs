@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn phone_problem_has_a_remedy_without_the_number() {
+    fn phone_problem_names_a_remedy_but_not_the_number() {
         for (value, words) in [
             (json!("38050abc4567"), "has letters; write digits"),
             (json!("38О501234567"), "has letters"),

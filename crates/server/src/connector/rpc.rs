@@ -450,7 +450,7 @@ mod json_tests {
 
     proptest! {
         #[test]
-        fn document_without_repeats_reads_like_serde_json(
+        fn document_without_duplicates_parses_as_in_serde_json(
             numbers in prop::collection::vec(any::<f64>(), 0..4),
             texts in prop::collection::btree_map(any::<String>(), any::<Option<i64>>(), 0..4),
         ) {

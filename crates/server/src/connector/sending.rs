@@ -391,7 +391,7 @@ mod tests {
     use campaign_core::domain::{Channel, ExtraProperties, FieldValue, OperationKind, Stage, StageValues};
 
     #[test]
-    fn message_repeats_after_a_minute_or_if_it_was_not_sent() {
+    fn message_can_be_repeated_after_a_minute_or_if_not_sent() {
         let (recent, now) = (RecentMessages::default(), Instant::now());
         let later = |seconds| now + Duration::from_secs(seconds);
         let place = recent.take_own(("Hi", 380), false, now).unwrap();
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_differ_only_in_blanks_are_the_same() {
+    fn texts_that_differ_only_in_whitespace_count_as_the_same() {
         for same in ["hi", "hi ", " hi", "\thi\r\n", "\u{a0}hi\u{2003}"] {
             assert_eq!(normalize_text(same), "hi", "{same:?}");
         }
@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn identity_depends_on_number_words_sender_and_loopback() {
+    fn message_identity_depends_on_phone_text_sender_and_loopback() {
         let content = |text: &'static str, signature: &'static str| {
             let mut values = StageValues::new(ExtraProperties::new());
             for field in Channel::Viber.facts().fields {

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn last_of_several_is_due_unless_too_late() {
+    fn latest_of_several_occurrences_is_due_unless_too_late() {
         let look = |handled, now| {
             let due = find_due(&hourly(), timestamp(handled), timestamp(now), hourly().grace);
             let name = |one: Option<Occurrence>| one.map(|one| one.at.to_string());
@@ -238,7 +238,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_occurrence_is_seen_once_at_any_interval(steps in prop::collection::vec(1_i64..90_000, 1..60)) {
+        fn each_occurrence_is_found_once_at_any_polling_interval(steps in prop::collection::vec(1_i64..90_000, 1..60)) {
             let start = timestamp("2026-10-24T00:00:00Z");
             let (mut handled, mut now, mut seen) = (start, start, 0);
             for step in steps {
@@ -262,7 +262,7 @@ mod list_watch_tests {
     use crate::scheduler::due::*;
 
     #[test]
-    fn list_is_complete_after_five_unchanged_seconds() {
+    fn list_is_complete_after_five_seconds_without_change() {
         let now = |second: i64| Timestamp::from_second(1_800_000_000 + second).unwrap();
         let stat =
             |size, second| Some(FileStat { size, changed: Some(SystemTime::UNIX_EPOCH + Duration::from_secs(second)) });

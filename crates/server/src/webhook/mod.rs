@@ -273,7 +273,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_trusted_proxy_can_name_the_sender() {
+    fn only_a_trusted_proxy_can_set_the_client_address() {
         let proxies = TrustedProxies::new(vec!["10.0.0.0/8".parse().unwrap(), "::1/128".parse().unwrap()]);
         for (peer, forwarded, expected) in [
             ("203.0.113.7:1", "8.8.8.8", "203.0.113.7"),

@@ -333,7 +333,7 @@ mod zstd_frame_tests {
     use super::*;
 
     #[test]
-    fn window_is_read_from_the_frame_header() {
+    fn window_size_is_read_from_the_frame_header() {
         let frame = |rest: &[u8]| [&FRAME[..], rest].concat();
         for (head, expected) in [
             (frame(&[0x00, 21 << 3]), Some(2 << 30)),

@@ -74,7 +74,7 @@ fn encoding_is_detected_after_a_million_ascii_rows() {
 }
 
 #[test]
-fn utf_8_with_one_broken_character_stays_utf_8() {
+fn utf_8_with_one_invalid_byte_stays_utf_8() {
     let mut bytes = UKRAINIAN.repeat(3).into_bytes();
     bytes.extend_from_slice(b"0501234567;\xd0;x\r\n");
     let decoded = decode(Cursor::new(bytes), Path::new("list.csv"), &form(), None).unwrap();
@@ -135,7 +135,7 @@ fn compress_gzip(bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn packed_list_is_detected_by_content() {
+fn compressed_list_is_detected_by_content() {
     let windows = WINDOWS_1251.encode(UKRAINIAN).0.into_owned();
     let zstd = zstd::encode_all(UKRAINIAN.as_bytes(), 3).unwrap();
     let two = [compress_gzip(&UKRAINIAN.as_bytes()[..40]), compress_gzip(&UKRAINIAN.as_bytes()[40..])].concat();
@@ -172,7 +172,7 @@ fn skippable_frame(content: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn sound_packs_are_read_with_surrounding_frames() {
+fn valid_compressed_lists_are_read_despite_extra_frames() {
     let list = UKRAINIAN.as_bytes();
     let zstd = |bytes: &[u8]| zstd::encode_all(bytes, 3).unwrap();
     let padding = vec![0; 70_000];
@@ -196,7 +196,7 @@ fn sound_packs_are_read_with_surrounding_frames() {
 }
 
 #[test]
-fn unreadable_packs_are_rejected_with_a_reason() {
+fn unreadable_compressed_lists_are_rejected_with_a_reason() {
     let list = UKRAINIAN.as_bytes();
     let zstd = zstd::encode_all(list, 3).unwrap();
     let large = compress_gzip(UKRAINIAN.repeat(5_000).as_bytes());
@@ -230,7 +230,7 @@ fn unreadable_packs_are_rejected_with_a_reason() {
 }
 
 #[test]
-fn failing_disk_is_not_reported_as_damaged_pack() {
+fn disk_error_is_not_reported_as_a_damaged_compressed_list() {
     struct FailingDisk(Cursor<Vec<u8>>);
     impl Read for FailingDisk {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
@@ -257,7 +257,7 @@ fn failing_disk_is_not_reported_as_damaged_pack() {
 
 proptest! {
     #[test]
-    fn utf_8_passes_unchanged_in_any_chunks(text in "[a-z,\"\n їЇ😀\u{feff}]{0,80}", size in 1_usize..9) {
+    fn utf_8_is_unchanged_for_any_chunk_size(text in "[a-z,\"\n їЇ😀\u{feff}]{0,80}", size in 1_usize..9) {
         struct SmallReads(Cursor<Vec<u8>>, usize);
         impl Read for SmallReads {
             fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {

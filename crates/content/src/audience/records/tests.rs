@@ -91,7 +91,7 @@ fn delimiter_line_is_not_a_row() {
 }
 
 #[test]
-fn ragged_row_names_its_probable_cause() {
+fn ragged_row_finding_suggests_the_probable_cause() {
     for (text, probably) in [
         ("phone,city\n1,Kyiv, centre\n", "comma inside an unquoted cell"),
         ("name,phone\nOlena,3,80501E+11\n", "shortened"),
@@ -174,7 +174,7 @@ fn trailing_empty_cells_are_ignored() {
 }
 
 #[test]
-fn failing_disk_is_not_end_of_file() {
+fn disk_error_is_not_reported_as_end_of_file() {
     struct FailingInput;
     impl std::io::Read for FailingInput {
         fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
@@ -190,7 +190,7 @@ fn failing_disk_is_not_end_of_file() {
 }
 
 #[test]
-fn rows_are_counted_alike_for_any_read_size() {
+fn row_count_is_the_same_for_any_read_size() {
     struct ChunkedInput<'a>(&'a [u8], usize);
     impl std::io::Read for ChunkedInput<'_> {
         fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
@@ -285,7 +285,7 @@ proptest! {
     }
 
     #[test]
-    fn sound_list_with_multiline_cells_is_accepted(
+    fn valid_list_with_multiline_cells_is_accepted(
         rows in prop::collection::vec(prop::collection::vec("[aї0-9\"\n\r]{0,8}", 2), 1..20),
         phone in 0_usize..3,
         end in prop::sample::select(vec!["\n", "\r\n"]),
@@ -305,7 +305,7 @@ proptest! {
     }
 
     #[test]
-    fn sound_list_with_row_like_cells_is_accepted(
+    fn valid_list_with_row_like_cells_is_accepted(
         cells in prop::collection::vec((rows_as_text(), "[a,\n]{0,6}"), 1..8),
         phone in 0_usize..3,
         always: bool,

@@ -378,13 +378,13 @@ mod events_tests {
     }
 
     #[test]
-    fn part_of_many_short_events_is_read() {
+    fn part_with_many_short_events_is_read() {
         let xml = format!("<a>{}</a>", "<b>x</b><!-- y -->".repeat(100_000));
         assert_eq!(read_all(events(xml)).0, Ok(400_002));
     }
 
     #[test]
-    fn whole_element_counts_with_its_content() {
+    fn whole_element_size_includes_its_content() {
         let cell = |text: usize| format!("<c>{}</c>", "<t>x</t>".repeat(text / 8));
         let within = |text| read_all(events(format!("<a>{}</a>", cell(text).repeat(4))).with_whole_elements("c")).0;
         assert!(within(1 << 19).is_ok());
@@ -397,7 +397,7 @@ mod events_tests {
     }
 
     #[test]
-    fn too_deep_elements_are_rejected() {
+    fn too_deeply_nested_elements_are_rejected() {
         let nested = |depth: usize| read_all(events(format!("{}{}", "<a>".repeat(depth), "</a>".repeat(depth)))).0;
         assert_eq!(nested(MAX_DEPTH), Ok(2 * MAX_DEPTH));
         assert!(nested(LONG).is_err_and(|error| error.contains("too deep")));
@@ -418,12 +418,12 @@ mod budget_tests {
     use super::*;
 
     #[test]
-    fn short_text_takes_the_smallest_piece_of_memory() {
+    fn short_text_uses_the_smallest_allocation() {
         assert_eq!([text_size(0), text_size(24), text_size(25), text_size(1000)], [56, 56, 72, 1032]);
     }
 
     #[test]
-    fn budget_is_shared_by_everything_kept() {
+    fn memory_budget_is_shared_by_all_retained_data() {
         let mut budget = MemoryBudget::new(Path::new("list.xlsx"));
         let half = usize::try_from(MAX_KEPT / 2).unwrap();
         assert!(budget.reserve(half, "its texts").is_ok() && budget.reserve(half, "its styles").is_ok());

@@ -581,7 +581,7 @@ mod compound_tests {
     }
 
     #[test]
-    fn entry_that_the_library_reads_is_checked() {
+    fn every_workbook_entry_the_library_reads_is_recognized() {
         let entry = |name: &[u8]| [name, &vec![0; 128 - name.len()]].concat();
         let utf16 = |name: &str| entry(&name.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>());
         for name in ["Workbook", "BOOK", "\u{feff}WorkBook", "Book\0left"] {

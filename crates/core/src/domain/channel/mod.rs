@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn form_follows_from_given_keys() {
+    fn form_is_inferred_from_the_given_keys() {
         let cases: [(&[&str], &str); 12] = [
             (&["message"], "text"),
             (&["image"], "image"),

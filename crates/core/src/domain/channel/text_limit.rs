@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn text_outside_limits_gives_reason() {
+    fn text_outside_the_limits_gets_a_reason() {
         let (long, cyrillic) = ("x".repeat(4097), "я".repeat(202));
         let table: [(Stage<()>, &'static str, &str, &str); 31] = [
             (sms(), "message", "", "the SMS text is empty"),
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn violation_does_not_reveal_text() {
+    fn violation_does_not_reveal_the_text() {
         let shown = find_text_violation(&telegram(), find_field(&telegram(), "message"), "380501234567")
             .map(|v| format!("{v} {v:?}"));
         assert!(shown.is_some_and(|shown| !shown.contains("0501234567")));

@@ -96,7 +96,7 @@ fn list_replies(set: &str, replies: &[&LabelledReply]) -> String {
 }
 
 #[test]
-fn corpus_is_divided_by_a_hash() {
+fn corpus_is_split_by_hash() {
     let corpus = load_corpus();
     assert!(corpus.len() > 900, "{}", corpus.len());
     for labelled in &corpus {
@@ -107,7 +107,7 @@ fn corpus_is_divided_by_a_hash() {
 }
 
 #[test]
-fn no_other_or_ambiguous_reply_opts_anyone_out() {
+fn ambiguous_and_other_replies_never_opt_out() {
     let corpus = load_corpus();
     for (set, _) in MIN_RECALL {
         for label in ["ambiguous", "other"] {

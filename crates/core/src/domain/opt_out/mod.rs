@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_to_stop_opt_out_and_other_sentences_do_not() {
+    fn stop_requests_opt_out_but_other_sentences_do_not() {
         for reply in [
             "STOP",
             " sTop!!! ",
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn opt_outs_that_can_mean_an_order_do_not_count_for_service() {
+    fn ambiguous_cancel_words_do_not_opt_out_of_service_messages() {
         let words = OptOutWords::default();
         let read = |reply, purpose| words.read_reply(reply, purpose);
         for (reply, phrase) in [("Cancel", "CANCEL"), ("відміна", "ВІДМІНА"), ("END", "END"), ("CANCELLA", "CANCELLA")]
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn opt_in_is_the_whole_reply() {
+    fn opt_in_must_be_the_whole_reply() {
         let words = OptOutWords::default().with_opt_in_words(["Хочу знову".to_owned(), " … ".to_owned()]);
         let read = |reply| words.read_reply(reply, Purpose::Marketing);
         for (reply, word) in [
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn opt_out_is_named_as_in_the_tables() {
+    fn opt_out_phrase_is_reported_as_in_the_tables() {
         for (reply, phrase) in [
             ("cтоп, дякую", "СТОП"),
             ("opt-out", "OPT OUT"),

@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn database_values_are_distinguished_from_written_ones() {
+    fn database_values_are_distinguished_from_typed_values() {
         for cell in [
             "2031-12-05 00:00:00",
             "2031-12-05T00:00:00",

@@ -293,13 +293,13 @@ mod tests {
     }
 
     #[test]
-    fn misspelt_constant_is_found_with_its_name() {
+    fn misspelt_constant_is_found_with_the_intended_name() {
         let misspelt = find_pairs(&["{{ greeting }}, {{ name }}"], &["greeting"], &["greting"]);
         assert_eq!(misspelt, [("greting".to_owned(), "greeting".to_owned())]);
     }
 
     #[test]
-    fn constant_that_may_be_used_is_not_found() {
+    fn constant_that_might_be_used_is_not_reported() {
         let fine: [(&[&str], &[&str], &[&str]); 5] = [
             (&["{{ greeting }}"], &["greeting"], &["greeting"]),
             (&["{{ greeting }}"], &["greeting"], &["footer"]),

@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn night_is_judged_by_each_clock_and_over_the_whole_run() {
+    fn night_sending_is_checked_in_each_zone_for_the_whole_run() {
         let zones = [zone("Europe/Kyiv", 1_000), zone("Europe/London", 200)];
         let text = |began: &str, hours: u64| {
             describe_night(&find_night(&zones, began.parse().unwrap(), Duration::from_hours(hours)))

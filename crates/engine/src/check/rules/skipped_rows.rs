@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_rows_are_named_up_to_twenty() {
+    fn up_to_twenty_invalid_rows_are_named() {
         assert_eq!(finding_messages(&[]), Vec::<String>::new());
         assert_eq!(finding_messages(&[(3, "a")]), ["row 3 is invalid: a"]);
         let several = [(3, "a"), (9, "b"), (5, "a"), (7, "a")];

@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn words_have_their_positions() {
+    fn words_are_split_with_their_positions() {
         let found: Vec<_> = split_words("Та «СТОП», opt-out!").collect();
         assert_eq!(found.iter().map(|(_, word)| *word).collect::<Vec<_>>(), ["Та", "СТОП", "opt-out"]);
         for (at, word) in found {

@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn unfinished_words_are_found() {
+    fn placeholder_words_are_found() {
         let found =
             |source: &str| check_unfinished_text(&NamedTemplate { name: "t".into(), source: source.into() }).len();
         assert_eq!(found("Hello {{ name }}, TODO: price. Lorem ipsum"), 2);

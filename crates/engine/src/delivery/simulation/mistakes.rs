@@ -37,24 +37,24 @@ fn share_plan(plan: WorldPlan) -> WorldPlan {
 }
 
 #[test]
-fn intent_for_a_lost_share_is_caught() {
+fn intent_for_a_lost_shard_is_caught() {
     // Such operations never leave and are retried again and again, so the test needs a slow rate.
     let slow = |plan| WorldPlan { rate: Some(1.0), account_rate: Some(1.0), ..share_plan(plan) };
     assert_caught_in(Mistake::ShareEpochIgnored, &[Breach::Duplicated], slow);
 }
 
 #[test]
-fn envelope_of_a_lost_share_is_caught() {
+fn envelope_of_a_lost_shard_is_caught() {
     assert_caught_in(Mistake::ShareLeaseIgnored, &[Breach::AfterRunWasLost, Breach::NotOfItsShare], share_plan);
 }
 
 #[test]
-fn share_taken_over_without_doubt_is_caught() {
+fn shard_taken_over_without_marking_doubt_is_caught() {
     assert_caught_in(Mistake::ShareWithoutDoubt, &[Breach::Duplicated], share_plan);
 }
 
 #[test]
-fn rows_drawn_from_an_earlier_sharing_are_caught() {
+fn rows_drawn_under_an_earlier_sharding_are_caught() {
     assert_caught_in(Mistake::SharingUnnumbered, &[Breach::Duplicated], share_plan);
 }
 
@@ -85,7 +85,7 @@ fn envelope_of_a_lost_run_is_caught() {
 }
 
 #[test]
-fn doubt_resent_without_decision_is_caught() {
+fn message_in_doubt_resent_without_a_decision_is_caught() {
     assert_caught(Mistake::DoubtResent, &[Breach::Duplicated]);
 }
 
@@ -126,7 +126,7 @@ fn rate_limit_that_bursts_is_caught() {
 }
 
 #[test]
-fn start_that_continues_after_four_rejections_is_caught() {
+fn run_that_continues_after_four_rejections_is_caught() {
     let refusing = |plan| WorldPlan { faults: vec![WorldFault::SomeRejected], fault_every: 1, starts: 4, ..plan };
     assert_caught_in(Mistake::NoCanary, &[Breach::Canary], refusing);
 }
@@ -148,7 +148,7 @@ fn opt_out_ignored_in_flight_is_caught() {
 }
 
 #[test]
-fn retry_without_asking_is_caught() {
+fn retry_without_asking_the_gateway_is_caught() {
     // The ledger cannot know of an unreported delivery.
     assert_caught_in(Mistake::RetryUnasked, &[Breach::Duplicated], |plan| WorldPlan {
         retry_rejected: true,
@@ -158,7 +158,7 @@ fn retry_without_asking_is_caught() {
 }
 
 #[test]
-fn guard_that_forgets_doubt_is_caught() {
+fn guard_that_forgets_messages_in_doubt_is_caught() {
     assert_caught(Mistake::GuardForgetsDoubt, &[Breach::Unguarded, Breach::Duplicated]);
 }
 

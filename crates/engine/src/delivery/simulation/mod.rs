@@ -105,7 +105,7 @@ fn nothing_is_sent_twice_or_lost_whatever_fails() {
 }
 
 #[test]
-fn seed_plays_the_same_world_again() {
+fn same_seed_replays_the_same_world() {
     for seed in 0..100 {
         let (one, other) = (play_world(WorldPlan::from_seed(seed), None), play_world(WorldPlan::from_seed(seed), None));
         assert_eq!((one.seen, one.ended), (other.seen, other.ended), "seed {seed}");

@@ -205,17 +205,17 @@ fn assert_rate_holds_in(extent: PaceExtent, trouble: PaceTrouble, full: bool) {
 }
 
 #[test]
-fn one_process_keeps_and_uses_the_rate() {
+fn one_process_respects_and_uses_the_full_rate() {
     assert_rate_holds(PaceTrouble { processes: 1, ..PaceTrouble::default() }, true);
 }
 
 #[test]
-fn two_processes_share_and_use_the_rate() {
+fn two_processes_share_and_use_the_full_rate() {
     assert_rate_holds(PaceTrouble { processes: 2, ..PaceTrouble::default() }, true);
 }
 
 #[test]
-fn workers_of_one_run_share_and_use_its_rate() {
+fn workers_of_one_run_share_and_use_its_full_rate() {
     assert_rate_holds(PaceTrouble { processes: 3, together: true, ..PaceTrouble::default() }, true);
     assert_rate_holds(PaceTrouble { processes: 3, together: true, restarts: true, ..PaceTrouble::default() }, true);
     assert_rate_holds(
@@ -241,7 +241,7 @@ fn restart_allows_no_burst() {
 }
 
 #[test]
-fn suspended_process_catches_up_on_one_envelope_only() {
+fn suspended_process_catches_up_by_one_envelope_at_most() {
     for seconds in [1, 20] {
         let suspension = Some(Duration::from_secs(seconds));
         assert_rate_holds(PaceTrouble { processes: 1, suspension, ..PaceTrouble::default() }, false);
@@ -364,7 +364,7 @@ async fn play_turns(rate: f64, seed: u64, trouble: TurnTrouble) {
 }
 
 #[test]
-fn gate_alone_keeps_and_uses_the_rate() {
+fn gate_alone_respects_and_uses_the_full_rate() {
     for kind in 0..16_u8 {
         let has = |bit: u8| kind & (1 << bit) != 0;
         let trouble = TurnTrouble { late: has(0), mixed: has(1), slowed: has(2), given_up: has(3) };

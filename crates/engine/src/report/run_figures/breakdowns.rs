@@ -367,7 +367,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rows_are_counted_for_any_reason(counts in proptest::collection::vec((".{0,300}", 0..9_u64), 0..40)) {
+        fn row_counts_add_up_for_any_set_of_reasons(counts in proptest::collection::vec((".{0,300}", 0..9_u64), 0..40)) {
             let mut reasons = ReasonCounts::default();
             counts.iter().for_each(|(words, rows)| reasons.add_rows(RowState::Failed, words, *rows));
             prop_assert_eq!(reasons.count_rows(), counts.iter().map(|(_, rows)| rows).sum::<u64>());
@@ -389,7 +389,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn reached_messages_ended_there_or_fell_back(
+        fn messages_that_reached_a_channel_ended_there_or_fell_back(
             counts in proptest::collection::vec((proptest::option::of(0..4_u8), 0..900_u64), 0..12),
         ) {
             let mut figure = FallbackChainFigure::default();
@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn each_length_divides_the_next() {
+    fn each_point_length_divides_the_next() {
         assert!(POINT_SECONDS.windows(2).all(|pair| pair[1] > pair[0] && pair[1] % pair[0] == 0));
     }
 }

@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn no_messages_have_no_median_and_long_times_are_capped() {
+    fn median_is_absent_without_messages_and_long_times_are_capped() {
         let mut times = DeliveryTimes::default();
         assert_eq!((times.median(), times.p95()), (None, None));
         times.record_time(Duration::MAX);

@@ -55,7 +55,7 @@ proptest! {
     }
 
     #[test]
-    fn stored_figures_round_trip_and_noise_is_rejected(
+    fn stored_figures_round_trip_and_damaged_data_is_rejected(
         fates in proptest::collection::vec(row_case("[a-c]{0,2}"), 0..16), cut in any::<usize>(), noise in any::<Vec<u8>>(),
     ) {
         let figures = block_on(async {

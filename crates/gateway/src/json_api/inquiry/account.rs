@@ -412,7 +412,7 @@ mod sms_templates_tests {
     }
 
     #[test]
-    fn deletion_reports_its_number_or_nothing() {
+    fn deletion_reports_the_deleted_count_if_present() {
         for (data, expected) in [(r#"{"deleted":1}"#, Some(1)), (r#"{"deleted":"0"}"#, Some(0)), ("{}", None)] {
             assert_eq!(read_payload(&DeleteSmsTemplate { id: 5 }, data).unwrap(), expected, "{data}");
         }

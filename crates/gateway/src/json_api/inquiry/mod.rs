@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn each_failure_has_a_cause_and_says_if_undone() {
+    fn each_failure_has_a_cause_and_says_if_nothing_was_done() {
         use FailureCause::{KeyRefused, NotConnected, Refused, SlowDown, TimedOut, Unclear};
         let http = |status, wait| HttpExchange::Answer { status, retry_after: wait, body: b"<html>".to_vec() };
         let minute = Some(Duration::from_secs(60));

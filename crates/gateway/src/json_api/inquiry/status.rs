@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn identifier_is_asked_about_by_its_stated_kind() {
+    fn status_request_uses_the_stated_kind_of_identifier() {
         let ours = |number| Some(AskStatus::Id(MessageId::new(number).unwrap()));
         let number = |number| Some(AskStatus::MsgId(GatewayMessageId::Number(number)));
         let text = |text: &str| Some(AskStatus::MsgId(GatewayMessageId::Text(text.into())));
@@ -269,7 +269,7 @@ mod reconciliation_tests {
     }
 
     #[test]
-    fn status_is_known_only_for_the_asked_message() {
+    fn status_is_known_only_for_the_requested_message() {
         let record = |id: &str| {
             format!(
                 r#"{{"success":true,"data":[{{"success":true,"data":{{"id":{id},"msg_id":"9","status":"READ"}}}}]}}"#

@@ -93,7 +93,7 @@ async fn missing_copies_are_reported_with_their_folder() {
 }
 
 #[tokio::test]
-async fn failed_copy_is_refused_and_names_no_folder() {
+async fn failed_copy_is_reported_as_not_copied() {
     let scene = SqliteScene::new().await;
     fs::write(scene.folder.path().join("runs"), "a file").unwrap();
     let refused = scene.ledger.prepare_copies(CopiesPurpose::NewRun(&scene.hold)).await.map(drop);

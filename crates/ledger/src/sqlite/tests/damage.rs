@@ -270,7 +270,7 @@ async fn first_version_ledger_is_read_and_continued() {
 }
 
 #[tokio::test]
-async fn ledger_with_interrupted_creation_is_recreated() {
+async fn ledger_whose_creation_was_interrupted_is_recreated() {
     let folder = tempfile::tempdir().unwrap();
     let (half, path) = (folder.path().join("half"), folder.path().join("ledger"));
     let options = sqlx::sqlite::SqliteConnectOptions::new().filename(&half).create_if_missing(true);

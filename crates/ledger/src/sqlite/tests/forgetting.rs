@@ -77,7 +77,7 @@ fn encode_number(row: u32) -> Vec<Vec<u8>> {
 }
 
 #[tokio::test]
-async fn every_table_is_classified_by_personal_data() {
+async fn every_table_is_classified_by_the_personal_data_it_holds() {
     let scene = SqliteScene::new().await;
     let tables: Vec<String> = sqlx::query_scalar(
         "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE '\\_sqlx%' ESCAPE '\\'",

@@ -177,7 +177,7 @@ fn malformed_channel_list_shows_the_correct_form() {
 }
 
 #[test]
-fn wrong_keys_and_values_are_reported_in_place() {
+fn wrong_keys_and_values_are_reported_at_their_position() {
     let rest = "channels: [hlr]\n";
     let list = "recipients: { file: a.csv }\n";
     let cases = [
@@ -288,7 +288,7 @@ fn all_problems_are_reported_together() {
 }
 
 #[test]
-fn many_problems_are_truncated_and_still_refuse() {
+fn many_problems_are_truncated_and_the_file_is_still_refused() {
     let yaml: String = (0..500).map(|number| format!("unknown{number}: x\n")).collect();
     let loaded = CampaignFixture::new().load_text(yaml);
     assert_eq!(loaded.findings.len(), 101);
@@ -313,7 +313,7 @@ fn typing_error_hides_findings_that_follow_from_it() {
 }
 
 #[test]
-fn list_instead_of_campaign_suggests_init() {
+fn list_given_as_a_campaign_suggests_init() {
     let fixture = CampaignFixture::new();
     for (name, ending) in [("Clients.CSV", "Clients.CSV`"), ("база 2026.csv", "база 2026.csv'`")] {
         let loaded = fixture.load_as(name, "phone,name\n+380501234567,Olena\n");
@@ -347,7 +347,7 @@ fn assert_findings(yaml: &str, expected: &[(&str, &str)]) {
 }
 
 #[test]
-fn texts_without_by_give_one_finding_with_the_form() {
+fn texts_without_by_give_one_finding_with_the_correct_form() {
     let unnamed = "write `message: { by: language, texts: { uk: …, en: … } }`";
     assert_findings(&with_message("{ uk: Вітаємо, en: Hello }"), &[("missing-key", unnamed)]);
     assert_findings(&with_message("{ uk: { file: a.txt }, en: Hello }"), &[("missing-key", unnamed)]);
@@ -379,7 +379,7 @@ fn variants_in_a_list_are_reported_with_their_names() {
 }
 
 #[test]
-fn channel_order_gives_one_finding_if_another_works() {
+fn unsupported_channel_order_gives_one_finding_with_the_fix() {
     let sms = "- sms: { signature: A, message: B }\n";
     let viber = "- viber: { signature: A, message: B, image: i, button: b, link: l, lifetime: 1h }\n";
     let rcs = "- rcs: { signature: A, message: B, image: i, button: b, link: l }\n";
@@ -418,7 +418,7 @@ fn swapped_columns_give_one_finding_with_the_fix() {
 }
 
 #[test]
-fn misplaced_timezone_is_not_missing_as_well() {
+fn misplaced_timezone_is_not_also_reported_as_missing() {
     let sms = "- sms: { signature: Co, message: Hi }\n";
     let with = |lines: &str| with_channels(sms) + lines;
     let place = "move `timezone` to the top level";

@@ -98,7 +98,7 @@ fn every_default_of_the_key_tables_is_valid() {
 }
 
 #[test]
-fn operation_follows_from_the_channels() {
+fn operation_is_inferred_from_the_channels() {
     let sms = "- sms: { signature: Co, message: Hi }\n";
     let viber = "- viber: { signature: Co, message: Hi }\n";
     let rcs = "- rcs: { signature: Co, message: Hi, image: 'https://a.example/a.png', button: Go, link: 'https://a.example' }\n";

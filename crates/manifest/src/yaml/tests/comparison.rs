@@ -48,7 +48,7 @@ fn parse_ours(text: &str) -> String {
 }
 
 #[test]
-fn every_difference_between_the_readers_has_a_reason() {
+fn every_difference_between_the_parsers_has_a_reason() {
     let mut wrong = Vec::new();
     for (text, ours, theirs, why) in DIFFERENCES {
         let value = serde_yaml::from_str::<Value>(text).ok().and_then(|value| serde_json::to_value(value).ok());
@@ -118,7 +118,7 @@ fn check_agreement(text: &str, context: &str) -> bool {
 }
 
 #[test]
-fn both_readers_agree_on_the_files_of_the_repository() {
+fn both_parsers_agree_on_the_files_of_the_repository() {
     // Container files are not campaign files, and contain anchors.
     for (path, text) in list_yaml_files().into_iter().filter(|(path, _)| !path.ends_with("deploy/compose.yaml")) {
         // The draft has a placeholder word instead of `recipients`, so it is not YAML yet.
@@ -128,7 +128,7 @@ fn both_readers_agree_on_the_files_of_the_repository() {
 }
 
 #[test]
-fn both_readers_agree_on_random_files() {
+fn both_parsers_agree_on_random_files() {
     const FILES: u64 = 100_000;
     let half = |parity: u64| {
         let seeds = (0..FILES).filter(move |seed| seed % 2 == parity);

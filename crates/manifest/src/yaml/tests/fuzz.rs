@@ -116,7 +116,7 @@ fn mangled_file_is_read_or_rejected() {
 
 #[test]
 #[ignore = "FUZZ_SECONDS=600 cargo test --lib yaml_fuzz -- --ignored"]
-fn yaml_fuzz_for_configured_time() {
+fn yaml_fuzzing_runs_for_the_configured_time() {
     let seconds = env::var("FUZZ_SECONDS").map_or(60, |seconds| seconds.parse().expect("FUZZ_SECONDS is a number"));
     let until = Instant::now() + Duration::from_secs(seconds);
     assert!(run_fuzz(move |_| Instant::now() < until) > 0, "nothing was read");

@@ -51,7 +51,7 @@ fn collect_keywords(schema: &Value, found: &mut BTreeSet<String>) {
 }
 
 #[test]
-fn check_knows_every_keyword_of_the_input_schemas() {
+fn argument_check_supports_every_input_schema_keyword() {
     let mut found = BTreeSet::new();
     for tool in all_tools() {
         let schema = (tool.input)();
@@ -127,7 +127,7 @@ fn tool_calls() -> impl Strategy<Value = (&'static str, Value, Map<String, Value
 
 proptest! {
     #[test]
-    fn check_accepts_what_the_library_accepts((tool, schema, mut arguments) in tool_calls()) {
+    fn argument_check_agrees_with_the_jsonschema_crate((tool, schema, mut arguments) in tool_calls()) {
         normalize_members(&schema, &mut arguments);
         // Phone numbers are checked by more than their format.
         let phone = arguments.get("phone").and_then(phone_problem);
@@ -139,7 +139,7 @@ proptest! {
     }
 
     #[test]
-    fn normalized_arguments_have_no_null_and_no_whole_float((_, schema, mut arguments) in tool_calls()) {
+    fn normalized_arguments_have_no_nulls_or_whole_floats((_, schema, mut arguments) in tool_calls()) {
         normalize_members(&schema, &mut arguments);
         for (name, value) in &arguments {
             let known = &schema["properties"][name];
@@ -187,7 +187,7 @@ fn whole_floats_become_integers() {
 }
 
 #[test]
-fn problems_name_the_argument_and_what_to_do() {
+fn problems_name_the_argument_and_the_remedy() {
     let schema = json!({
         "type": "object", "additionalProperties": false, "required": ["text"],
         "properties": {

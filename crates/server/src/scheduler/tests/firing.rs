@@ -224,7 +224,7 @@ async fn list_that_is_there_causes_no_delay() {
 }
 
 #[tokio::test]
-async fn each_occurrence_is_its_own_run_with_own_edition() {
+async fn each_occurrence_gets_its_own_run_and_edition() {
     set_clock("2026-12-01T09:59:59.7Z");
     let setup = TestSetup::new("timezone: UTC\nnotify: { command: [\"true\"] }\nschedule: { every: day 10:00 }");
     setup.activate().await.unwrap();

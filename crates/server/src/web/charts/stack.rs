@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn allowed_line_is_hidden_if_far_above_the_data() {
+    fn limit_line_is_hidden_if_far_above_the_data() {
         assert_eq!(draw(&[vec![(0, 80)]], 4, Some(100)).allowed.len(), 1);
         assert!(draw(&[vec![(0, 8)]], 4, Some(100)).allowed.is_empty());
     }
@@ -332,7 +332,7 @@ mod axis_tests {
         }
 
         #[test]
-        fn time_marks_are_few_and_ordered(
+        fn time_axis_has_few_ticks_in_order(
             from in 0..4_000_000_000_i64, seconds in prop_oneof![0..1_000_i64, 0..100_000_000_i64],
         ) {
             let [from, to] = [from, from + seconds].map(|second| Timestamp::from_second(second).unwrap());
@@ -344,7 +344,7 @@ mod axis_tests {
     }
 
     #[test]
-    fn marks_follow_the_time_zone_across_clock_changes() {
+    fn ticks_follow_the_time_zone_across_clock_changes() {
         let kyiv = TimeZone::get("Europe/Kyiv").unwrap();
         let marks = |from: &str, to: &str| -> Vec<String> {
             time_axis(from.parse().unwrap(), to.parse().unwrap(), &kyiv).into_iter().map(|mark| mark.label).collect()

@@ -105,7 +105,7 @@ fn render_sample(language: PageLanguage, form: PageFormat, template: &str, cell:
 }
 
 #[test]
-fn file_pages_are_sound_html_in_every_language() {
+fn file_pages_are_valid_html_in_every_language() {
     for template in PAGES {
         for language in PageLanguage::ALL {
             for form in [PageFormat::Served, PageFormat::File] {
@@ -121,7 +121,7 @@ fn file_pages_are_sound_html_in_every_language() {
 }
 
 #[test]
-fn file_policy_allows_only_its_own_stylesheet() {
+fn csp_of_file_pages_allows_only_their_own_stylesheet() {
     use base64::Engine as _;
     use sha2::Digest as _;
     let html = Html::sound(&render_sample(PageLanguage::English, PageFormat::File, "preview.html", "Olia"));
@@ -132,7 +132,7 @@ fn file_policy_allows_only_its_own_stylesheet() {
 }
 
 #[test]
-fn phone_shows_channel_and_texts_and_marks_row_values() {
+fn phone_preview_shows_channel_and_text_and_marks_row_values() {
     let html = Html::sound(&render_sample(PageLanguage::English, PageFormat::File, "preview.html", "Olia"));
     let channels: Vec<String> = html.of_class("channel").into_iter().map(Element::words).collect();
     assert_eq!(channels.len(), Channel::ALL.len());
@@ -174,7 +174,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn cell_values_add_no_element_to_file_pages(
+    fn cell_values_cannot_inject_elements_into_file_pages(
         any in any::<String>(),
         hostile in "(<script>alert\\(1\\)</script>|<img src=x onerror=y>|\" onclick=\"z|' style='|</style>|</title>|<!--|&lt;|\\{\\{ x \\}\\}|\\]\\]>|\u{0}|\u{202e}|\u{fdd0}|http://x\"y| )*",
     ) {

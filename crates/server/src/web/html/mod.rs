@@ -302,7 +302,7 @@ mod template_tests {
     use super::*;
 
     #[test]
-    fn embedded_json_ends_no_element_and_keeps_its_value() {
+    fn embedded_json_cannot_close_an_element_and_keeps_its_value() {
         let value = serde_json::json!({ "</script><!--": "<script>&\u{2028}\"" });
         let embedded = embed_json(&value);
         assert!(!embedded.contains(['<', '>', '&', '\u{2028}']), "{embedded}");
@@ -357,7 +357,7 @@ mod escape_tests {
     use super::*;
 
     #[test]
-    fn html_characters_and_control_codes_become_text() {
+    fn html_characters_and_control_codes_are_escaped() {
         let table = [
             ("<b a='x'>&amp;\"", "&lt;b a=&#39;x&#39;&gt;&amp;amp;&quot;"),
             ("Привіт,\n\t👋", "Привіт,\n\t👋"),

@@ -312,7 +312,7 @@ mod findings_tests {
     use super::*;
 
     #[test]
-    fn names_between_backticks_are_code() {
+    fn text_in_backticks_is_shown_as_code() {
         let table = [
             ("the link `http://a` is", "the link |[http://a]| is"),
             ("`a` and `b`", "[a]| and |[b]"),

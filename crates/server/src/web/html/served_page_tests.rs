@@ -180,7 +180,7 @@ fn render_sample(language: PageLanguage, template: &str, cell: &str) -> String {
 }
 
 #[test]
-fn served_pages_are_sound_html_in_every_language() {
+fn served_pages_are_valid_html_in_every_language() {
     let unfilled = Regex::new(r"\{[a-z]+\}").unwrap();
     for template in PAGES {
         for language in PageLanguage::ALL {
@@ -219,7 +219,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn foreign_texts_add_no_element_to_served_pages(
+    fn untrusted_text_cannot_inject_elements_into_served_pages(
         any in any::<String>(),
         hostile in "(<script>alert\\(1\\)</script>|<img src=x onerror=y>|\" onclick=\"z|' style='|</pre>|</title>|<!--|\\{\\{ x \\}\\}|\u{0}|\u{202e})*",
     ) {

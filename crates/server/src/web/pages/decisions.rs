@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn orders_of_earlier_versions_have_no_outcome() {
+    fn orders_from_earlier_versions_have_no_outcome() {
         let folder = tempfile::tempdir().unwrap();
         let orders = OrderLog::in_state_folder(folder.path());
         let line = r#"{"at":"1970-01-01T00:00:00Z","by":"Olha","order":"stop","of":"a@1"}"#;

@@ -481,7 +481,7 @@ mod origin_tests {
     use super::*;
 
     #[test]
-    fn only_own_or_published_origin_is_accepted() {
+    fn only_the_local_or_published_origin_is_accepted() {
         let published = Some("https://campaign.example.com");
         for (origins, accepted) in [
             (vec!["http://127.0.0.1:8040"], true),
@@ -509,7 +509,7 @@ mod form_tests {
     use super::*;
 
     #[test]
-    fn fields_are_read_as_forms_write_them() {
+    fn form_fields_are_decoded_as_browsers_encode_them() {
         let fields = FormFields::parse("why=%D1%82%D0%B0%D0%BA+&empty=&why=2&count=%203".as_bytes());
         assert_eq!((fields.get("why"), fields.get("count")), (Some("так"), Some("3")));
         assert_eq!((fields.get("empty"), fields.get("none")), (None, None));

@@ -449,7 +449,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn query_keeps_its_filters_in_links() {
+    fn run_list_links_keep_the_filters() {
         let fields = "campaign=autumn-sale&state=finished&days=7&everything=1&sort=read&order=ascending&page=3";
         let query = RunQuery::from_fields(&FormFields::parse(fields.as_bytes()));
         assert_eq!(query.path(), format!("/runs?{fields}"));

@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn file_has_no_secrets_and_is_private() {
+    fn visitors_file_is_private_and_contains_no_secrets() {
         let folder = tempfile::tempdir().unwrap();
         let visitors = Visitors::in_state_folder(folder.path());
         let link = visitors.create_link("Olha", true, at_hour(0)).unwrap();
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn revoked_visitor_loses_links_and_sessions_alone() {
+    fn only_the_revoked_visitor_loses_links_and_sessions() {
         let folder = tempfile::tempdir().unwrap();
         let visitors = Visitors::in_state_folder(folder.path());
         let link = visitors.create_link("Olha", true, at_hour(0)).unwrap();
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_file_lets_no_one_in() {
+    fn damaged_visitors_file_grants_no_access() {
         let folder = tempfile::tempdir().unwrap();
         let visitors = Visitors::in_state_folder(folder.path());
         fs::write(&visitors.file, "{").unwrap();

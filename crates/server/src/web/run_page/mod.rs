@@ -404,7 +404,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn share_is_all_or_nothing_only_if_exact() {
+    fn share_is_shown_as_0_or_100_percent_only_if_exact() {
         let english = PageWords::in_language(PageLanguage::English);
         let table = [
             (0, 7, "0%"),

@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_filled_once_and_not_recursively() {
+    fn placeholders_are_filled_once_and_not_recursively() {
         let values = [("a", "{b}"), ("b", "x")];
         let table = [("{a} and {b}", "{b} and x"), ("{c} {a", "{c} {a"), ("} {{a}", "} {{b}"), ("", "")];
         for (text, filled) in table {
@@ -512,14 +512,14 @@ mod time_tests {
     use crate::web::words::PageLanguage;
 
     #[test]
-    fn zone_has_one_name() {
+    fn utc_has_one_name_and_other_zones_keep_theirs() {
         let named = |name: &str| zone_name(&TimeZone::get(name).unwrap()).to_owned();
         assert_eq!(["Etc/UTC", "UTC", "Europe/Kyiv"].map(named), ["UTC", "UTC", "Europe/Kyiv"]);
         assert_eq!(zone_name(&TimeZone::UTC), "UTC");
     }
 
     #[test]
-    fn moment_is_formatted_in_its_zone() {
+    fn timestamp_is_formatted_in_its_time_zone() {
         let moment: Zoned = "2026-11-21T07:05:59Z[UTC]".parse().unwrap();
         let moment = moment.in_tz("Europe/Kyiv").unwrap();
         let table = [

@@ -130,7 +130,7 @@ fn tables_parse_and_have_unique_keys() {
 }
 
 #[test]
-fn languages_have_the_same_messages_and_places() {
+fn languages_have_the_same_messages_and_placeholders() {
     let shape = |language| -> BTreeMap<&String, (bool, BTreeSet<String>)> {
         let shape = |message: &Translation| {
             let all = message_texts(message).into_iter().flat_map(|text| text_places(text));
@@ -171,7 +171,7 @@ fn plural_messages_have_exactly_the_needed_forms() {
 }
 
 #[test]
-fn texts_are_trimmed_and_places_well_formed() {
+fn texts_are_trimmed_and_placeholders_well_formed() {
     let place = Regex::new(r"\{[a-z_]+\}").unwrap();
     for language in PageLanguage::ALL {
         for (key, message) in PageWords::in_language(language).messages() {

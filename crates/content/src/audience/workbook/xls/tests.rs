@@ -64,14 +64,14 @@ fn has_room(stream: &[u8]) -> bool {
 }
 
 #[test]
-fn ordinary_sheets_have_room() {
+fn ordinary_sheets_pass_the_memory_check() {
     let rows: Vec<u8> = (0..60_000).flat_map(|row| [number_record(row, 0), number_record(row, 9)].concat()).collect();
     assert!(check_memory(&build_stream(&text_records(&[10, 20], true), &[rows, number_record(0, 0)]), MOST).is_ok());
     assert!(has_room(&[]) && has_room(&build_stream(&[], &[])));
 }
 
 #[test]
-fn distant_cells_are_too_large() {
+fn sheet_with_distant_cells_is_too_large() {
     let corners = [number_record(0, 0), number_record(u16::MAX, 255)].concat();
     assert!(is_too_large(&build_stream(&[], &[corners])));
     let some = [number_record(0, 0), number_record(u16::MAX, 10)].concat();
@@ -91,7 +91,7 @@ fn long_shared_text_is_too_large() {
 }
 
 #[test]
-fn continued_text_is_measured_whole() {
+fn continued_text_is_measured_across_records() {
     let head = [vec![0; 8], 9000_u16.to_le_bytes().to_vec(), vec![0], vec![b'a'; 8000]].concat();
     let rest = [vec![1], b"\x18\x04".repeat(1000), 5_u16.to_le_bytes().to_vec(), vec![0], b"abcde".to_vec()].concat();
     let stream = [encode_record(0x00fc, &head), encode_record(0x003c, &rest)].concat();
@@ -101,7 +101,7 @@ fn continued_text_is_measured_whole() {
 }
 
 #[test]
-fn label_counts_with_its_declared_length() {
+fn label_is_measured_by_its_declared_length() {
     let label = |row: u16| encode_record(0x0204, &[encode_words(&[row, 0, 0, u16::MAX]), vec![0]].concat());
     let labels: Vec<u8> = (0..20_000).flat_map(label).collect();
     assert!(is_too_large(&build_stream(&[], &[labels])));
