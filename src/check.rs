@@ -293,7 +293,7 @@ fn ready_line(file: &Path, findings: &[Finding], is_strict: bool) -> StyledLine 
     let name = strong(file.display().to_string());
     // A list that only `run` fetches has no rows to report.
     if errors == 0 {
-        return StyledLine::new([caution("! "), name, plain(" has no errors so far: its list was not checked")]);
+        return StyledLine::new([caution("! "), name, plain(" has no errors so far, but its list was not checked")]);
     }
     match is_strict {
         true => {

@@ -183,7 +183,7 @@ fn activation_prompt(arming: &ScheduleActivation, profile: &Profile, samples: &[
     for (index, next) in arming.next.iter().enumerate() {
         prompt.add_fact(if index == 0 { "next runs" } else { "" }, [format_occurrence(next).into()]);
     }
-    prompt.with_note("Messages are sent on these dates without asking again.")
+    prompt.with_note("Messages are sent on these dates without further confirmation.")
 }
 
 fn approval_prompt(

@@ -98,7 +98,8 @@ impl Context {
             && let StateFolder::BesideSystem { own, system } = self.choose_state_folder()?
         {
             self.output.print_note(&format!(
-                "this is your own ledger in `{}`; only members of the group `campaign` see the system ledger in `{}`",
+                "this is your own ledger in `{}`; only members of the `campaign` group can see the system ledger in \
+                 `{}`",
                 own.display(),
                 system.display()
             ));

@@ -108,7 +108,7 @@ fn show_event(output: &Output, event: RunEvent) {
         RunEvent::DoubtFromBefore { requests } => {
             let requests = format_count(requests as u64, "request");
             output.print_note(&format!(
-                "an earlier run was interrupted and left {requests} in doubt, which the gateway might have processed"
+                "an earlier run was interrupted; {requests} in doubt might have been processed by the gateway"
             ));
         }
         RunEvent::AskingAboutDoubt { rows } => {
@@ -127,7 +127,7 @@ fn describe_retry(run: &str, rows: u64, left_out: SkippedRetries) -> String {
     let parts = [
         (delivered, "delivered"),
         (under_way, "still being delivered"),
-        (unconfirmed, "whose failure the gateway has not confirmed"),
+        (unconfirmed, "not confirmed as failed by the gateway"),
         (guarded, "opted out, without consent, already sent by another run, or skipped earlier"),
     ];
     let parts: Vec<String> = parts

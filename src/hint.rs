@@ -31,7 +31,8 @@ pub(super) fn error_hint(error: &Error, options: &RepeatedOptions) -> Option<Str
         Error::Unanswered { gateway, failure, .. } => return unanswered_hint(gateway, failure.cause, &failure.reason),
         Error::Template(refusal) => return template_hint(refusal, options),
         Error::SandboxAccount => {
-            "start a sandbox with `campaign sandbox`, then add `--gateway NAME` with the profile that it prints".to_owned()
+            "start a sandbox with `campaign sandbox`, then add `--gateway NAME` with the profile that it prints"
+                .to_owned()
         }
         Error::NoGateway => format!("add a profile: `{}`", command("gateway add NAME")),
         Error::SeveralGateways(_) => "choose a profile with `--gateway NAME`".to_owned(),
@@ -102,9 +103,9 @@ pub(super) fn error_hint(error: &Error, options: &RepeatedOptions) -> Option<Str
             format!("restore the backup where you want to use it: `{}`", command("ledger restore DIR"))
         }
         Error::Backup(BackupRefusal::MaySendTwice { number, .. }) => accept_duplicates_hint(*number),
-        Error::LedgerLost { .. } => "if you sent them with another ledger (another user, `--state-dir` or `--ledger`), use \
-                                     that ledger; if it is lost, remove recipients who already got the message from the list and \
-                                     add `--new-ledger`"
+        Error::LedgerLost { .. } => "if you sent them with another ledger (another user, `--state-dir` or \
+                                     `--ledger`), use that ledger; if it is lost, remove from the list all \
+                                     recipients who already got the message, and add `--new-ledger`"
             .to_owned(),
         Error::Ledger(error) => return ledger_hint(error, options),
         Error::Results(error) => return results_hint(error, options),
@@ -201,7 +202,7 @@ fn retry_refusal_hint(refusal: &RetryRefusal, options: &RepeatedOptions) -> Opti
             format!("check the number of messages: `{}`", options.command(format!("retry {run}")))
         }
         RetryRefusal::NeedsApproval { run, .. } => {
-            format!("retry it with the command: `{}`", options.command(format!("retry {run}")))
+            format!("retry it with `{}`", options.command(format!("retry {run}")))
         }
         RetryRefusal::Unconfirmed { rows, .. } => {
             format!("try again later, or accept possible duplicates with `--i-accept-duplicates {rows}`")
@@ -241,7 +242,7 @@ fn policy_hint(refusal: &PolicyRefusal, options: &RepeatedOptions) -> String {
             options.command("suppress list")
         ),
         PolicyRefusal::NoConsent(_) => {
-            "remove this recipient's `--to`, or record the recipient's consent where `recipients.consent` finds it"
+            "remove this recipient's `--to`, or record the recipient's consent where `recipients.consent` looks for it"
                 .to_owned()
         }
         PolicyRefusal::OutsideCountries { .. } => {
@@ -301,17 +302,16 @@ fn ledger_hint(error: &LedgerError, options: &RepeatedOptions) -> Option<String>
             "use the database: add `--ledger` with its address, or set CAMPAIGN_LEDGER".to_owned()
         }
         LedgerError::Outdated { .. } => {
-            "restore the newest ledger together with its high-water mark; if that ledger is lost, \
-                                          remove from the list everyone who already got the message, and add `--new-ledger`"
+            "restore the newest ledger together with its high-water mark; if that ledger is lost, remove from the \
+             list all recipients who already got the message, and add `--new-ledger`"
                 .to_owned()
         }
         LedgerError::Purged { .. } => format!("see the run's counts: `{}`", options.command("status --all")),
         LedgerError::Busy { .. } => "wait until that process ends, then run the same command again".to_owned(),
         LedgerError::Occupied { .. } => "use a database without a ledger".to_owned(),
-        LedgerError::NotUpgraded { .. } => format!(
-            "install this version on all machines, then run `{}`",
-            options.command("ledger upgrade")
-        ),
+        LedgerError::NotUpgraded { .. } => {
+            format!("install this version on all machines, then run `{}`", options.command("ledger upgrade"))
+        }
         LedgerError::TooNew { .. } => "use the version of campaign that wrote the ledger, or a newer one".to_owned(),
         LedgerError::Closed
         | LedgerError::NotCopied { .. }
@@ -374,8 +374,8 @@ fn changed_inputs_hint(changed: &ChangedInputs, options: &RepeatedOptions) -> St
     }
     match changes {
         InputChanges::List { .. } => format!(
-            "to send to the current list, except recipients who already got the message: `{accept}`; to finish with \
-             the old list, restore it; to cancel the rest: `{stop}`"
+            "to send to the current list, except to recipients who already got the message: `{accept}`; to finish \
+             with the old list, restore it; to cancel the rest: `{stop}`"
         ),
         InputChanges::Campaign(_) => format!(
             "to apply the changes to recipients who have not received a message yet: `{accept}`; to finish without \

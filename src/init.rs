@@ -69,8 +69,7 @@ fn describe_list(list: &DraftList) -> String {
     }
     if let Some(InvalidRows { rows, total: of, first }) = &list.invalid {
         let (rows, of) = (format_thousands(*rows), format_count(*of, "row"));
-        summary +=
-            &format!("  no valid number in {rows} of {of}, the first in row {first}; `campaign check` shows why\n");
+        summary += &format!("  no valid number in {rows} of {of}, first in row {first}; `campaign check` shows why\n");
     }
     summary
 }
@@ -108,7 +107,7 @@ mod tests {
         let summary = super::describe_list(&read_list(list).unwrap());
         assert!(summary.contains("phone numbers in `Телефон`;"), "{summary}");
         assert!(summary.contains("phone numbers also in `Телефон 2`"), "{summary}");
-        assert!(summary.contains("no valid number in 2 of 4 rows, the first in row 2;"), "{summary}");
+        assert!(summary.contains("no valid number in 2 of 4 rows, first in row 2;"), "{summary}");
         let sound = read_list("phone,name\n+380501234567,Olena\n").unwrap();
         assert_eq!((super::describe_list(&sound).lines().count(), sound.invalid), (1, None));
     }

@@ -242,7 +242,7 @@ fn describe_restored(context: &Context, restored: &RestoredLedger) -> Result<Str
     let command = |arguments: String| context.output.command(arguments);
     let content = format!("{} with {}", format_count(*runs, "run"), format_count(*rows, "row"));
     let made_at = format_local_minute(*made_at);
-    let mut text = format!("restored the backup from {made_at} in `{}`: {content}\n", context.ledger_place()?);
+    let mut text = format!("restored the backup from {made_at} to `{}`: {content}\n", context.ledger_place()?);
     for (run, rows) in doubtful {
         let rows = format_count(*rows, "row");
         text += &format!(

@@ -20,12 +20,12 @@ use campaign_engine::report::format_count;
 const EXIT_STATUS: [(&str, &str); 10] = [
     ("0", "Everything was accepted, queued or skipped."),
     ("1", "A bug in campaign."),
-    ("2", "The command line or a file is invalid. This call sent nothing."),
+    ("2", "The command line or a file is invalid. This command sent nothing."),
     ("3", "Finished, with rejected or invalid rows."),
     ("4", "Finished, with rows in doubt."),
     ("5", "Stopped before the end, or the gateway could not be reached."),
     ("6", "Another process is sending the run."),
-    ("7", "The gateway refused the API key."),
+    ("7", "The gateway rejected the API key."),
     ("74", "The ledger, the results or the output could not be written."),
     ("128+N", "Signal N stopped the command."),
 ];
@@ -33,7 +33,7 @@ const EXIT_STATUS: [(&str, &str); 10] = [
 /// The files that the manual page of the program describes.
 const FILES: [(&str, &str); 4] = [
     ("~/.local/state/campaign", "Your ledger and the copies of lists, if the machine has no system ledger."),
-    ("/var/lib/campaign", "The system ledger, which the server and the group campaign share."),
+    ("/var/lib/campaign", "The system ledger, shared by the server and members of the campaign group."),
     ("gateways.yaml", "The gateway profiles: next to the campaign, or in a folder above it."),
     ("~/.config/campaign/gateways.yaml", "The gateway profiles for campaigns without a gateways.yaml of their own."),
 ];

@@ -69,7 +69,7 @@ fn describe_effect(effect: &CampaignEffect, purchases: &Purchases, has_amounts: 
     for (why, (rows, first)) in &purchases.unusable {
         text.add_line(
             2,
-            [caution(format!("skipped: {} with {why}, the first in row {first}", format_count(*rows, "row")))],
+            [caution(format!("skipped: {} with {why}, first in row {first}", format_count(*rows, "row")))],
         );
     }
     if *waiting > 0 {
@@ -107,7 +107,7 @@ fn describe_effect(effect: &CampaignEffect, purchases: &Purchases, has_amounts: 
     text.extend(TerminalTable::new(header, rows));
     match holdout {
         None => text.push(StyledLine::from_prose(
-            "there was no holdout group, so the effect of the messages cannot be measured; to have one, set `holdout: \
+            "there was no holdout group, so the effect of the messages cannot be measured; to add one, set `holdout: \
              10%`",
         )),
         Some(holdout) => sent.for_each(|(name, arm)| text.push(verdict_line(name, arm, holdout))),

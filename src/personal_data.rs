@@ -32,7 +32,9 @@ pub(super) async fn find_messages(context: &Context, args: &FindArgs) -> Result<
     let selection = args.selection.rows_without_number();
     if args.evidence.evidence {
         if !selection.is_everything() {
-            return Err(CommandFailure::invalid("`--evidence` covers all messages, so it cannot select some of them"));
+            return Err(CommandFailure::invalid(
+                "`--evidence` covers all messages, so it cannot be limited to some of them",
+            ));
         }
         return evidence::show_evidence(context, phone, &args.evidence).await;
     }
@@ -185,7 +187,7 @@ async fn confirm_forgetting(context: &Context, phone: Phone, person: &RecipientR
         .with_note(
             "The number and all data in these rows are removed from the ledger, the copies of lists and the results.",
         )
-        .with_note("Planned messages to the number are skipped. It no longer receives marketing.");
+        .with_note("Planned messages to the number are skipped. It no longer receives marketing messages.");
     require_confirmation(&context.output, prompt, "forgetting a recipient", "Nothing was forgotten.").await
 }
 
@@ -219,8 +221,8 @@ fn describe_forgotten(context: &Context, phone: Phone, forgotten: ForgottenPerso
         let skipped = if skipped.is_empty() { String::new() } else { format!(", {} skipped", skipped.len()) };
         text += &format!("  {run} · {}{skipped}\n", format_count(rows.len(), "row"));
     }
-    text += "  The number no longer receives marketing. A keyed hash is kept so that the number is recognized in \
-             later lists.\n";
+    text += "  The number no longer receives marketing messages. A keyed hash is kept so that the number is \
+             recognized in later lists.\n";
     text += &format!("  Not removed: {NOT_REMOVED_BY_FORGET}.\n");
     for (run, rows) in &doubtful {
         let rows: Vec<String> = rows.iter().map(|row| row.to_string()).collect();

@@ -161,7 +161,7 @@ pub(super) async fn require_confirmation(
             "{change} needs confirmation, but the command cannot ask without a terminal or with `--json`; nothing was changed"
         );
         return Err(CommandFailure::invalid(message)
-            .with_help("run the command at a terminal to see what changes, or add `--yes` to confirm"));
+            .with_help("run the command at a terminal to see what will change, or add `--yes` to confirm"));
     }
     match prompt.ask_operator(output).await? {
         true => Ok(()),

@@ -124,7 +124,7 @@ fn describe_polled(polled: &PollCounts) -> String {
     }
     if left > 0 {
         let were = choose_plural(left, "was", "were");
-        text += &format!("; {} more {were} not asked about, so try again later", format_thousands(left));
+        text += &format!("; {} more {were} not checked, so try again later", format_thousands(left));
     }
     text
 }
@@ -184,7 +184,7 @@ fn report_resolution(
     };
     let mut text = format!("{name}: {what}\n  {}\n", format_counts(counts));
     if decision == DecisionArg::Sent {
-        text += "  Later runs skip these recipients, unless the gateway proves that it did not send the message.\n";
+        text += "  Later runs skip these recipients, unless the gateway confirms that it did not send the message.\n";
     }
     context.output.print_done(format!("{text}next: {next}\n"), exit);
 }

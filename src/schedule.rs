@@ -186,7 +186,9 @@ async fn change_schedule(context: &Context, name: &str, order: ScheduleOrder) ->
     apply_schedule_order(context.open_ledger(LedgerPurpose::SharedRecords).await?.as_ref(), name, order).await?;
     let (state, words) = match order {
         ScheduleOrder::Pause => ("paused", "is paused and sends nothing until it is resumed"),
-        ScheduleOrder::Resume { .. } => ("armed", "is active again as of its next run; missed runs are not sent"),
+        ScheduleOrder::Resume { .. } => {
+            ("armed", "is active again, starting with its next run; missed runs are not sent")
+        }
         ScheduleOrder::Remove => ("removed", "is no longer active"),
     };
     if context.output.json {
@@ -332,7 +334,7 @@ fn describe_event(event: &ScheduleEvent, options: &RepeatedOptions) -> String {
         }
         ScheduleEvent::Unapproved { schedule, occurrence, digest } => {
             let approve = options.command(format!("approve {} --key FILE", short_digest(digest)));
-            format!("{} · waiting for an approval: {approve}", of(schedule, occurrence))
+            format!("{} · waiting for approval: {approve}", of(schedule, occurrence))
         }
         ScheduleEvent::Ended { schedule, occurrence, ended, same_text } => {
             let (name, counts) = (ended.run.name(), format_counts_in_part(&ended.counts, ended.in_part));

@@ -199,7 +199,7 @@ fn create_first_link(
         Ok(url) => DashboardLink { url, closed: None },
         Err(error) => {
             let closed = describe_closed(context, &visitors, &error);
-            tracing::error!("the dashboard is closed: {closed}");
+            tracing::error!("the dashboard is unavailable: {closed}");
             DashboardLink { url: at, closed: Some(closed) }
         }
     })
@@ -235,7 +235,7 @@ fn report_addresses(
         text.push(StyledLine::new([plain("listening on "), strong(url.as_str())]).unbroken());
         text.add_line(2, [plain(hooks)]);
         if closed.is_some() {
-            text.add_line(2, [caution("the dashboard is closed; see the log")]);
+            text.add_line(2, [caution("the dashboard is unavailable; see the log")]);
         }
         text.push(StyledLine::next_step(context.output.command(next)));
         context.output.print_result(text);
@@ -374,7 +374,7 @@ fn print_link(context: &Context, args: &LinkArgs) -> Result<u8, CommandFailure> 
     let url = link.map_err(|error| unwritable_failure(context, &visitors, &error))?;
     if is_unreachable(&address) {
         context.output.print_note(&format!(
-            "no server is listening at {address} now; the link works while the server is running"
+            "no server is listening on {address} at the moment; the link works while the server is running"
         ));
     }
     if context.output.json {

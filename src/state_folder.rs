@@ -120,8 +120,8 @@ fn can_change(_: &Path) -> bool {
 pub(super) fn second_ledger_failure(system: &Path) -> CommandFailure {
     let system = system.display();
     CommandFailure::invalid(format!(
-        "this machine has a system ledger in `{system}` that you cannot use; with a ledger of your own, recipients might \
-         get messages twice; nothing was sent or changed"
+        "this machine has a system ledger in `{system}` that you cannot use; if you use your own ledger, recipients \
+         might get messages twice; nothing was sent or changed"
     ))
     .with_help(
         "to use the system ledger, ask an administrator to run `adduser NAME campaign`, then log in again; to use a \
@@ -137,8 +137,9 @@ pub(super) fn earlier_ledger_failure(system: &Path, own: &Path, run: &str) -> Co
          contain; recipients might get messages twice; nothing was sent"
     ))
     .with_help(format!(
-        "to continue with your earlier ledger, add `--state-dir {name}`; to send with the system ledger, move these runs \
-         there with `ledger backup` and `ledger restore`, or accept that it does not contain them, then rename `{own}`"
+        "to continue with your earlier ledger, add `--state-dir {name}`; to send with the system ledger, move these \
+         runs there with `ledger backup` and `ledger restore`, or accept that it does not contain them; in either \
+         case, rename `{own}`"
     ))
 }
 

@@ -353,7 +353,7 @@ fn describe_mixed_column(MixedColumn { header, opted_out, reachable, example }: 
         0 => ("none".to_owned(), ""),
         some => (
             format_thousands(some),
-            ". To opt out only rows marked as opted out, move them to a separate file and import that file",
+            ". To import only the rows marked as opted out, move them to a separate file and import that file",
         ),
     };
     format!(
@@ -554,7 +554,7 @@ fn removal_prompt(imports: &BTreeMap<String, u64>, forgotten: u64, number: u64) 
 fn describe_forgotten(forgotten: u64) -> String {
     match forgotten {
         0 => String::new(),
-        _ => format!("  {} of forgotten recipients remain on the list.\n", format_count(forgotten, "opt-out")),
+        _ => format!("  Kept on the list: {} of forgotten recipients.\n", format_count(forgotten, "opt-out")),
     }
 }
 

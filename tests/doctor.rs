@@ -183,7 +183,7 @@ fn unknown_time_zone_is_a_warning() {
     command.env("TZ", "Europe/Nowhere");
     let finished = Process::start(command).finish();
     expect_fault(&finished, "time-zone", "warning", 0);
-    finished.says("`Europe/Nowhere`, which is not a time zone");
+    finished.says("`Europe/Nowhere`, which is not a valid time zone");
 }
 
 #[test]

@@ -68,7 +68,7 @@ pub(crate) struct LinkArgs {
     /// The person's name, which is recorded with each of their decisions
     #[arg(long = "for", value_name = "NAME", value_parser = parse_person_name)]
     pub(crate) name: String,
-    /// Allow decisions, such as stopping runs, resolving rows in doubt, retries and opt-outs [default: view only]
+    /// Allow stopping and retrying runs, resolving rows in doubt, and changing opt-outs [default: view only]
     #[arg(long)]
     pub(crate) decide: bool,
 }

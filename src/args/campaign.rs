@@ -64,7 +64,7 @@ pub(crate) struct CheckArgs {
     /// Print all settings in effect and their origins as YAML, without reading the list
     #[arg(long, conflicts_with_all = ["online", "format", "strict", "tests_only"])]
     pub(crate) show_settings: bool,
-    /// Correct mistakes that have exactly one remedy, such as missing quotes, after showing the difference
+    /// Correct mistakes that have exactly one remedy, such as missing quotes, after showing the changes
     ///
     /// Only remedies that cannot change who gets what are applied. All other mistakes are reported as usual.
     #[arg(long, conflicts_with_all = ["format", "tests_only", "show_settings"])]
@@ -79,8 +79,8 @@ pub(crate) struct CheckArgs {
 pub(crate) struct FetchOption {
     /// Fetch the list if it comes from a program, URL, query or earlier run
     ///
-    /// Use it only with a campaign file that you trust: the file decides which programs are started and which hosts are
-    /// contacted.
+    /// Use this option only with a campaign file that you trust: the file decides which programs are started and which
+    /// hosts are contacted.
     #[arg(long)]
     pub(crate) fetch: bool,
 }
@@ -169,7 +169,7 @@ fn parse_given_cells(text: &str) -> Result<PreviewedCells, String> {
                 cell.push_str(part.trim_end());
             }
             (None, None) if text.trim().is_empty() => {}
-            _ => return Err("write columns and cells as in `first_name=Olena,plan=gold`".to_owned()),
+            _ => return Err("write each cell as `COLUMN=VALUE`, for example `first_name=Olena,plan=gold`".to_owned()),
         }
     }
     Ok(PreviewedCells(cells))

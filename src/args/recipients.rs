@@ -62,7 +62,7 @@ pub(crate) struct FindArgs {
 pub(crate) struct EvidenceArgs {
     /// Show the purpose, consent and approvals of each message, and a digest
     ///
-    /// The consents are those that each run recorded when it began, even if the list has changed since.
+    /// Consent is shown as recorded when each run began, even if the list has changed since.
     #[arg(long)]
     pub(crate) evidence: bool,
     /// Write the evidence to this file: a page (.html) or JSON (.json)

@@ -62,7 +62,7 @@ pub(crate) struct RepliesArgs {
     /// Write to this file, which must not exist yet [default: standard output]
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
-    /// Show only replies that look like an opt-out but were not recorded as one
+    /// Show only replies that look like opt-outs but were not recorded as such
     #[arg(long, conflicts_with = "out")]
     pub(crate) review: bool,
 }

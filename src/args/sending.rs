@@ -64,7 +64,7 @@ pub(crate) struct RunArgs {
     /// Allow up to N recipients, even if that exceeds the limit of the gateway profile
     #[arg(long, value_name = "N", help_heading = CONFIRMATION)]
     pub(crate) up_to: Option<u64>,
-    /// Allow up to N recipients abroad, even above the limit of the gateway profile
+    /// Allow up to N recipients abroad, even if that exceeds the limit of the gateway profile
     #[arg(long, value_name = "N", help_heading = CONFIRMATION)]
     pub(crate) up_to_abroad: Option<u64>,
     /// Start a new run with the changed files; recipients who already got the message are skipped
@@ -119,7 +119,7 @@ pub(crate) struct PlanArgs {
     /// Allow up to N recipients, even if that exceeds the limit of the gateway profile
     #[arg(long, value_name = "N")]
     pub(crate) up_to: Option<u64>,
-    /// Allow up to N recipients abroad, even above the limit of the gateway profile
+    /// Allow up to N recipients abroad, even if that exceeds the limit of the gateway profile
     #[arg(long, value_name = "N")]
     pub(crate) up_to_abroad: Option<u64>,
     /// Write a page for the approver to this file: messages, number of recipients and cost

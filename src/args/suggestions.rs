@@ -54,11 +54,14 @@ const GUESSES: &[(&str, &[&str], &[GuessedCommand])] = &[
     ("", &["reports", "charts", "html"], &[("report", "writes an HTML report on a run")]),
     ("", &["answers", "inbox"], &[("replies", "prints recipients' replies")]),
     ("", &["conversions", "sales"], &[("outcome", "compares recipients' purchases with those of the holdout group")]),
-    ("", &["resend", "repeat", "redo"], &[("retry", "sends rejected, unsent or failed messages again")]),
+    ("", &["resend", "repeat", "redo"], &[("retry", "retries rejected, unsent or failed messages")]),
     (
         "",
         &["unsubscribe", "optout", "opt-out", "opt-outs", "block", "blacklist", "blocklist", "stop-list"],
-        &[("suppress add", "adds a number to the suppression list"), ("suppress import", "adds all numbers in a file")],
+        &[
+            ("suppress add", "adds a number to the suppression list"),
+            ("suppress import", "adds all numbers in a file to the list"),
+        ],
     ),
     ("", &["search", "lookup", "whois"], &[("find", "finds all messages to a phone number"), LOOKUP]),
     (
@@ -107,7 +110,7 @@ const GUESSES: &[(&str, &[&str], &[GuessedCommand])] = &[
 ];
 
 const RUN_EFFECT: &str = "sends or resumes a campaign";
-const STOP_EFFECT: &str = "stops a run; with `--for-good` it cancels the run";
+const STOP_EFFECT: &str = "stops a run; with `--for-good`, cancels it";
 const STATUS_EFFECT: &str = "shows runs and their counts";
 const LOOKUP: (&str, &str) = ("gateway lookup", "looks up whether a number is valid");
 const LEDGER_COPY: (&str, &str) = ("ledger copy", "moves the ledger to a shared database");

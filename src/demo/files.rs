@@ -122,7 +122,7 @@ impl DemoFolder {
 }
 
 fn unwritable(name: &str, error: &io::Error) -> CommandFailure {
-    CommandFailure::storage_failure(format!("cannot write `{name}` in the demo's folder: {error}"))
+    CommandFailure::storage_failure(format!("cannot write `{name}` to the demo folder: {error}"))
 }
 
 /// The first of `campaign-demo`, `campaign-demo-2`, … that is not there.

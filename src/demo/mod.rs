@@ -123,9 +123,9 @@ impl Demo {
 
         self.begin("1", "A campaign").await?;
         self.tell(&format!(
-            "`{}` has a campaign for {recipients} invented recipients: `{CAMPAIGN_FILE}` and `{LIST_FILE}`. \
-             {CHANNELS} The gateway is a sandbox in this process, so no recipient gets a message. The demo has its own \
-             ledger in `{STATE_FOLDER}` and does not use yours.",
+            "`{}` has a campaign for {recipients} made-up recipients: `{CAMPAIGN_FILE}` and `{LIST_FILE}`. \
+             {CHANNELS} The gateway is a sandbox in this process, so no recipient gets a message. The demo has its \
+             own ledger in `{STATE_FOLDER}` and does not use yours.",
             self.folder.path.display()
         ));
 
@@ -145,8 +145,8 @@ impl Demo {
         self.add_lines([StyledLine::failure([
             bad("killed"),
             plain(format!(
-                " (SIGKILL, as in a power failure): the gateway has {} of {recipients} messages, and the process \
-                 did not see the answer to its last request",
+                " (with SIGKILL, to simulate a power failure): the gateway has {} of {recipients} messages, and the \
+                 process did not receive the response to its last request",
                 format_thousands(sent_before_kill)
             )),
         ])]);

@@ -77,7 +77,7 @@ fn judge_clock(
     let wrong = |message: String| CheckResult::failed(CHECK, exit::INVALID, message, SET_CLOCK);
     let shown = format_local_minute(now);
     if now < EARLIEST {
-        return wrong(format!("the clock shows {shown}, which is long past"));
+        return wrong(format!("the clock shows {shown}, which is far in the past"));
     }
     if let Some(LatestRun { name, began_at }) = latest.filter(|run| run.began_at.duration_since(now) > LARGE_OFFSET) {
         return wrong(format!(

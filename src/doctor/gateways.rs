@@ -135,7 +135,7 @@ async fn check_host(profile: &Profile) -> (CheckResult, Vec<GatewayTime>) {
             Err(why) => {
                 let key = if endpoint == Endpoint::Sync { "base_url" } else { "async_url" };
                 let proxy = if profile.proxy.is_some() { ", the `proxy`" } else { "" };
-                let help = format!("check `{key}` of the profile{proxy}, your network and firewall");
+                let help = format!("check `{key}` in the profile{proxy}, your network and your firewall");
                 return (CheckResult::failed(CHECK, exit::STOPPED, why, help), times);
             }
         }
@@ -181,7 +181,12 @@ async fn check_webhook(context: &Context, profile: &Profile, access: &LedgerAcce
     const CHECK: &str = "webhook";
     let hook = match load_hook(profile) {
         Ok(Some(hook)) => hook,
-        Ok(None) => return CheckResult::skipped(CHECK, "the profile has no `hook`: delivery statuses are queried"),
+        Ok(None) => {
+            return CheckResult::skipped(
+                CHECK,
+                "the profile has no `hook`, so delivery statuses are requested from the gateway",
+            );
+        }
         Err(error) => return of_error(context, CHECK, profile, &error),
     };
     let public = hook.public_url();

@@ -129,7 +129,7 @@ pub(super) fn check_time_zone() -> CheckResult {
             let from = std::env::var("TZ").ok().filter(|zone| !zone.is_empty());
             let why = from.map_or_else(
                 || "the time zone of this computer is unknown".to_owned(),
-                |zone| format!("the environment variable `TZ` is `{zone}`, which is not a time zone"),
+                |zone| format!("the environment variable `TZ` is set to `{zone}`, which is not a valid time zone"),
             );
             let help = "set the time zone, for example with `timedatectl set-timezone Europe/Kyiv` or `TZ=Europe/Kyiv`";
             CheckResult::warning(CHECK, format!("{why}; times are shown in UTC"), help)

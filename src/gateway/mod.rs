@@ -230,8 +230,8 @@ pub(super) fn describe_hook_answer(answer: &WebhookTestAnswer, other_secret: boo
                 .to_owned()
         }
         WebhookTestAnswer::Somebody(404) => {
-            "the response was 404: either another server answered, a proxy does not forward `/n/` and `/h/` to \
-             `campaign serve --hooks`, or `serve` uses a different secret"
+            "the response was 404: another server answered, a proxy does not forward `/n/` and `/h/` to `campaign \
+             serve --hooks`, or `serve` uses a different secret"
                 .to_owned()
         }
         WebhookTestAnswer::Somebody(429) => {

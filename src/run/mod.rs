@@ -256,7 +256,7 @@ async fn wait_until_due(context: &Context, args: &RunArgs, schedule: &Schedule) 
             let (date, late) = (schedule::format_occurrence(missed), format_duration(lateness(missed.at, now)));
             countdown.suspend(|| {
                 context.output.print_note(&format!(
-                    "the run scheduled for {date} was missed by {late} and will not be sent{others}"
+                    "the run scheduled for {date} was missed {late} ago and will not be sent{others}"
                 ))
             });
         }

@@ -483,7 +483,7 @@ fn describe_sandbox(counts: &Counts) -> Vec<String> {
     }
     let funds = &counts.funds;
     lines.push(format!(
-        "cost in this scenario: {} {currency}; balance left: {} {currency}",
+        "cost in this scenario: {} {currency}; remaining balance: {} {currency}",
         funds.spent.trim_decimals(),
         funds.balance.trim_decimals()
     ));

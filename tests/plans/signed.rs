@@ -33,8 +33,7 @@ fn sign(sale: &Folder, digest: &str, key: &str) -> String {
 fn unapproved_large_run_is_refused_with_suggested_commands() {
     let sale = guarded_campaign();
     use_daily_edition(&sale);
-    let refused =
-        sale.run(&["--offline", "--yes"]).exits(2).says("the gateway `local` needs an approval for more than 2");
+    let refused = sale.run(&["--offline", "--yes"]).exits(2).says("the gateway `local` needs approval for more than 2");
     let digest = plan(&sale, &[]);
     refused
         .says(&format!("`campaign approve {} --key FILE`", &digest[..16]))

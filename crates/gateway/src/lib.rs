@@ -229,7 +229,7 @@ pub enum ContractDeviation {
     NegativeMsgId,
     /// A `msg_id` that another message also has.
     RepeatedMsgId,
-    /// An HTTP status that asks to slow down and that `trust_status` of the profile does not list: the message is in
+    /// An HTTP status that asks to slow down and that `trust_status` in the profile does not list: the message is in
     /// doubt.
     UntrustedStatus(u16),
 }

@@ -15,8 +15,8 @@ use super::profile::Profile;
 use campaign_core::calendar::{DailyHours, Days, Occurrence, Window, Windows, suggest_date_order};
 use campaign_core::finding::{Finding, rules};
 
-const HOURS: &str = "write the hours as in `09:00-20:00`; `22:00-06:00` ends the next morning";
-const DAYS: &str = "write the days as in `mon-fri` or `mon, wed`";
+const HOURS: &str = "write the hours in the form `09:00-20:00`; `22:00-06:00` ends the next morning";
+const DAYS: &str = "write the days in the form `mon-fri` or `mon, wed`";
 
 /// When messages can be sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -82,7 +82,7 @@ impl Default for Metrics {
             encoding: Mutex::new(()),
             registry: Registry::default(),
         };
-        registry.register("messages", "Messages of live runs by gateway and state", new.messages.clone());
+        registry.register("messages", "Messages in live runs, by gateway and state", new.messages.clone());
         registry.register("runs", "Live runs by activity", new.runs.clone());
         registry.register(
             "account_operations",
@@ -203,7 +203,7 @@ impl ReceiptResult {
 pub enum OccurrenceResult {
     /// Its run began.
     Fired,
-    /// The occurrence was missed by more than the grace period.
+    /// The occurrence is later than the grace period allows.
     Missed,
     /// The previous run was still active.
     StillRunning,

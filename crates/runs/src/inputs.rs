@@ -510,14 +510,14 @@ fn read_table(from: &TableFile) -> Result<LookupTable, Finding> {
         let key = cells[column].clone();
         bytes += cells.iter().map(String::len).sum::<usize>();
         if key.is_empty() {
-            return refused(format!("row {row} has no value under `{}`", from.key), "fill the cell, or remove the row");
+            return refused(
+                format!("row {row} has no value under `{}`", from.key),
+                "fill in the cell, or remove the row",
+            );
         }
         if rows.len() == MAX_ROWS || (rows.len() + 1) * headers.len() > MAX_CELLS || bytes > MAX_BYTES {
             let message = "it has more than 10,000 rows, 250,000 cells or 1 MiB of text".to_owned();
-            return refused(
-                message,
-                "keep tables small: put data that differs for each recipient into columns of the list",
-            );
+            return refused(message, "keep tables small: put data that varies by recipient in columns of the list");
         }
         match rows.insert(key, cells) {
             None => Ok(()),

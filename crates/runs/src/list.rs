@@ -161,7 +161,7 @@ impl fmt::Debug for DecodedList {
 fn unfetched_list_finding(campaign: &Campaign) -> Finding {
     let Campaign { recipients, places, .. } = campaign;
     let message =
-        format!("the list ({recipients}) was not checked, because it is fetched only by a run or with `--fetch`");
+        format!("the list ({recipients}) was not checked, because it is fetched only during a run or with `--fetch`");
     Finding::new(&rules::RECIPIENTS_UNSEEN, message)
         .at(places.locate_key(&format!("recipients.{}", recipients.source_key())))
 }

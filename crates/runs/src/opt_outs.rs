@@ -146,7 +146,7 @@ fn read_file(file: &Path, terms: &OptOutTerms, now: Timestamp) -> Result<OptOutF
         read_columns(open()?, file, headers, |row, cells| intake.add_row(row, cells)).map_err(refused)?;
     if !has_phones {
         let finding =
-            Finding::new(&rules::NO_PHONES, format!("no column of `{}` contains phone numbers", file.display()));
+            Finding::new(&rules::NO_PHONES, format!("no column in `{}` contains phone numbers", file.display()));
         return Err(Error::Findings(vec![finding.help("name the columns in the first row, for example `phone`")]));
     }
     let (undated, source) = (intake.undated, Arc::clone(&intake.source));

@@ -22,13 +22,13 @@ pub enum PolicyRefusal {
     #[error("{} opted out of {}; nothing was sent", list_held_recipients(.0), describe_purpose(*.1))]
     Suppressed(Vec<HeldRecipient>, Purpose),
     /// The profile forbids messages that ignore opt-outs.
-    #[error("the profile `{gateway}` forbids `mandatory: true`, which this run has; nothing was sent")]
+    #[error("the profile `{gateway}` forbids `mandatory: true`, but this run sets it; nothing was sent")]
     Mandatory {
         /// The gateway.
         gateway: String,
     },
     /// Recipients have no consent, and the campaign or the profile requires it.
-    #[error("marketing requires consent, but there is none from {}; nothing was sent", list_held_recipients(.0))]
+    #[error("marketing requires consent, but none is recorded for {}; nothing was sent", list_held_recipients(.0))]
     NoConsent(Vec<HeldRecipient>),
     /// The window is closed.
     #[error("{}; nothing was sent", describe_closed_window(.opens.as_ref()))]

@@ -154,7 +154,7 @@ fn describe_unread(path: &Path, unread: &[(Row, PhoneProblem)]) -> Option<Findin
     );
     let help = match unread.iter().any(|(_, problem)| *problem == PhoneProblem::National) {
         true => "set the country of the numbers: `consent: { file: …, region: UA }`",
-        false => "correct these rows; the people in them count as not having consented",
+        false => "correct these rows; until then, their recipients count as not having consented",
     };
     (rows > 0).then(|| Finding::new(&rules::CONSENT_ROW, message).help(help))
 }

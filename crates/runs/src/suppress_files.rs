@@ -189,6 +189,6 @@ fn describe_unread(unread: &[(Row, PhoneProblem)]) -> String {
 fn unread_help(unread: &[(Row, PhoneProblem)]) -> &'static str {
     match unread.iter().any(|(_, problem)| *problem == PhoneProblem::National) {
         true => "set the country of the numbers: `{ file: …, region: UA }`",
-        false => "correct these rows; otherwise, the people in them will still get the message",
+        false => "correct these rows; otherwise, their recipients will still get the message",
     }
 }

@@ -201,7 +201,7 @@ impl Worker {
         check_profile(&adapters, &profile).await?;
         if profile.requires_consent && run.suppression.purpose.is_marketing() && !terms.policy.needs_consent {
             return Err(Error::Input(format!(
-                "the profile `{}` requires consent on this machine, but {} was started without this condition; add \
+                "the profile `{}` requires consent on this machine, but {} was started without this requirement; add \
                  `policy: {{ consent: required }}` to the profile where the run was started",
                 profile.name,
                 run.name()

@@ -37,7 +37,7 @@ const REQUESTS: &[Assumption] = rows! {
         => "HTTP 200, a top-level `success` of false, and the sandbox's own error message"
         because "the contract says 200 in every case, including failure";
     "order-of-checks": "which error is returned if several apply"
-        => "Content-Type, size, JSON, key, `data`, types, in this order; no operation is processed unless all are valid"
+        => "Content-Type, size, JSON, key, `data`, types, in that order; no operation is processed unless all are valid"
         because "each step depends on the previous one";
     "unknown-type": "a `type` that is missing or unknown (contract 2.1)"
         => "`Invalid message type` for the whole request, as for `whatsapp`"
@@ -45,7 +45,7 @@ const REQUESTS: &[Assumption] = rows! {
     "empty-data": "a request without operations (contract 8)"
         => "a top-level error with the sandbox's own error message"
         because "at least one operation is required, but the contract does not specify an error message";
-    "body-limit": "the size limit of a request"
+    "body-limit": "the size limit for a request"
         => "8 MiB; a larger request gets a top-level error"
         because "it limits the sandbox's memory use";
     "operations-limit": "how many operations a request can contain"
@@ -154,7 +154,8 @@ const ANSWERS: &[Assumption] = rows! {
         => "`code` with four digits derived from the `msg_id`, and `price`"
         because "the platform's public documentation; every run gets the same codes" changed by "prices.call/otp";
     "lookup": "the result of `hlr`"
-        => "every number is reachable, not ported, and belongs to one fictitious Ukrainian operator; `status` is the result of the lookup: `DELIVERED`, or the status of the failure"
+        => "every number is reachable, not ported, and belongs to one fictitious Ukrainian operator; `status` is the \
+            result of the lookup: `DELIVERED`, or the failure status"
         because "the format of the record is public, but its contents depend on the subscriber" changed by "channels.hlr.delivered, channels.hlr.fails_as, exceptions";
     "templates": "the fields of the template operations that the contract does not define"
         => "`template/delete`: `id`; `template/viber/create`: `signature` and `template`; `template/viber/delete`: `id`; it deletes nothing if the request contains a different `template` text"
@@ -163,13 +164,14 @@ const ANSWERS: &[Assumption] = rows! {
         => "characters and messages, as in `8 / 1`; characters are counted as in SMS billing"
         because "the platform's public documentation";
     "template-ids": "a template's `id`"
-        => "numbers from 1, for each account and each of the two kinds; they are never reused"
+        => "numbers starting at 1, assigned separately for each account and each of the two kinds; they are never \
+            reused"
         because "the contract says only that it is a number";
     "template-limit": "how many templates an account can have"
         => "10000 of each kind and 16 MiB of text; beyond that, an operation fails with `Too many templates`"
         because "it limits the sandbox's memory use";
     "template-review": "the review of a Viber template"
-        => "`new`, after ten seconds `submitted`, and after ten more seconds `approved`"
+        => "`new`, then `submitted` after ten seconds, and `approved` after ten more"
         because "the statuses are public, but the times are invented" changed by "templates.review, templates.approved";
     // Money.
     "balance": "the account's balance"
@@ -216,13 +218,14 @@ const OUTCOMES: &[Assumption] = rows! {
         => "none"
         because "a reply is the recipient's choice" changed by "channels.<channel>.reply";
     "transitions": "the order of statuses"
-        => "QUEUED, ACCEPTED for each channel that is tried, then a failure or DELIVERED, READ, REPLIED; a status never goes back"
+        => "QUEUED, ACCEPTED for each channel that is tried, then a failure or DELIVERED, READ, REPLIED; a status \
+            never moves backward"
         because "contract 3 shows no transitions";
     "chance": "which messages belong to a share"
         => "the choice depends on the seed and the number, so the same numbers get the same results in every run"
         because "a rehearsal must be reproducible" changed by "seed";
     "clock": "how fast simulated time passes for messages"
-        => "the same as real time, except that a rehearsal skips waiting times"
+        => "the same as real time, except that a rehearsal skips the waits"
         because "at a higher speed, a rehearsal can cover lifetimes of several days" changed by "speed";
     "faults": "which faults occur"
         => "none"
@@ -253,12 +256,11 @@ const OUTCOMES: &[Assumption] = rows! {
         because "contract 4.2, 6.5 and 7";
     "time-zone": "the UTC offset of times"
         => "+00:00, in whole seconds"
-        because "contract 2.5 says ISO 8601 with an offset; the platform's language formats times \
-            without fractional seconds";
+        because "contract 2.5 says ISO 8601 with an offset; the platform's programming language formats times \
+                 without fractional seconds";
     // Webhooks.
     "webhook-hooks": "which operations can have a `hook`"
-        => "all operations that send a message: those of contract 6.3, and also `sms`, `telegram`, `viber+sms` and \
-            `voice`"
+        => "all operations that send a message: those in contract 6.3, plus `sms`, `telegram`, `viber+sms` and `voice`"
         because "the platform's public documentation; the payload has fields for voice";
     "webhook-states": "which statuses are reported"
         => "DELIVERED, READ, REPLIED and every failure, each in its own webhook; `success` is true for the first three"
@@ -273,7 +275,7 @@ const OUTCOMES: &[Assumption] = rows! {
         => "all rejections on the asynchronous endpoint, immediately and for any reason"
         because "contract 7; a synchronous response already contains its rejections";
     "webhook-ids": "the identifiers of a webhook"
-        => "strings; a message without an `id` has its `msg_id` in its place"
+        => "strings; for a message without an `id`, the `msg_id` is used instead"
         because "contract 2.4";
     "webhook-type": "the `type` of a webhook for channels other than SMS, Viber, voice and RCS"
         => "it is omitted for all Telegram and WhatsApp messages, and for rejected messages of any other type"
@@ -293,10 +295,10 @@ const OUTCOMES: &[Assumption] = rows! {
             response or has failed; webhooks for different messages do not wait for each other"
         because "if they arrive out of order, a receiver that keeps the latest status ends up with the wrong one";
     "webhook-sending": "how webhooks are sent"
-        => "at most 64 at a time, each with a timeout of 10 s and without following redirects; only to this \
-            machine (an IP address, `localhost`, a subdomain of it, or a name with only loopback addresses), unless \
-            the sandbox is allowed to send them anywhere; over http, the path and query are sent unchanged; over \
-            https, or if the URL contains a password or an invalid character, they are normalized as a browser does"
+        => "at most 64 at a time, each with a timeout of 10 s; redirects are not followed; sent only to this machine \
+            (an IP address, `localhost`, a subdomain of it, or a name with only loopback addresses), unless the \
+            sandbox is allowed to send them anywhere; over http, the path and query are sent unchanged; over https, \
+            or if the URL contains a password or an invalid character, they are normalized as in a browser"
         because "a rehearsal must not reach a real receiver";
     "webhook-retry": "what happens after a webhook gets a response other than 200"
         => "it is retried after 1, 3, 5, 10, 15, 20, 30, 60 and 120 minutes, and then dropped; it is dropped \

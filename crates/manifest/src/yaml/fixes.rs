@@ -138,7 +138,7 @@ fn replace_tabs(text: &str, span: &Range<usize>) -> Option<Fix> {
         let follows_key = before.trim_end().ends_with(':') || before.trim() == "-";
         let rest = &text[span.start..line.end];
         let end = span.start + rest.len() - rest.trim_start_matches([' ', '\t']).len();
-        return follows_key.then(|| Fix::replace("write a space instead of the tab", span.start - gap..end, " "));
+        return follows_key.then(|| Fix::replace("replace the tab with a space", span.start - gap..end, " "));
     }
     let fixes = TAB_WIDTHS.map(|width| expand_tabs(text, width));
     let last_tab = fixes.iter().flat_map(|fix| &fix.edits).map(|edit| edit.span.start).max()?;

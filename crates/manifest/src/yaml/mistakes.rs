@@ -65,7 +65,7 @@ fn find_cause(error: &ScanError, spot: &ErrorPosition<'_>) -> (Finding, Range<us
         ),
         E::UnclosedQuotedScalar | E::InvalidQuotedScalarIndent | E::DocumentIndicatorInQuotedScalar => (
             Finding::new(&rules::YAML_QUOTE, "the closing quote of this value is missing")
-                .help("add the closing quote; for text on several lines, write `|` and indent the text below it"),
+                .help("add the closing quote; for multi-line text, write `|` and indent the text below it"),
             spot.opening_quote(),
         ),
         E::UnexpectedEofBlockMapping
@@ -333,7 +333,7 @@ fn fix_slip(text: &str, start: usize, line: &str, span: &Range<usize>, is_key: &
         dash => {
             // A dash can also begin a line of a text.
             let key = content.strip_prefix(dash)?.trim_start().split_once(':')?.0;
-            let fix = Fix::replace("write a hyphen instead of the dash", span.clone(), "-");
+            let fix = Fix::replace("replace the dash with a hyphen", span.clone(), "-");
             let is_item = is_key(key) || content.trim_end().ends_with(':');
             Some(fix).filter(|_| is_item && !fixes::continues_text(text, start, indentation.len()))
         }

@@ -341,7 +341,7 @@ pub static EXAMPLES: [ExampleCampaign; 7] = [
     ),
     example!(
         "reminder",
-        "Appointment reminders, daily by Viber or SMS",
+        "Appointment reminders, sent daily by Viber or SMS",
         ["campaign.yaml", "viber.uk.txt", "viber.en.txt", "sms.uk.txt", "sms.en.txt", "list.csv"]
     ),
     example!(
@@ -356,17 +356,17 @@ pub static EXAMPLES: [ExampleCampaign; 7] = [
     ),
     example!(
         "survey",
-        "A survey, with replies by Viber or a link by SMS",
+        "A survey, answered by replying on Viber or through a link in an SMS",
         ["campaign.yaml", "viber.uk.txt", "viber.en.txt", "sms.uk.txt", "sms.en.txt", "list.csv", "scenario.yaml"]
     ),
     example!(
         "birthday",
-        "Birthday greetings with a gift, daily by Viber or SMS",
+        "Birthday greetings with a gift, sent daily by Viber or SMS",
         ["campaign.yaml", "viber.uk.txt", "viber.en.txt", "sms.uk.txt", "sms.en.txt", "list.csv"]
     ),
     example!(
         "debt",
-        "Polite reminders about unpaid invoices, on weekdays by SMS",
+        "Polite reminders about unpaid invoices, sent by SMS on weekdays",
         ["campaign.yaml", "sms.uk.txt", "sms.en.txt", "list.csv"]
     ),
 ];

@@ -406,7 +406,7 @@ impl From<DrawRefusal> for Error {
 #[derive(Debug, thiserror::Error)]
 pub enum TemplateRefusal {
     /// It is unknown whether the change was made.
-    #[error("`{gateway}` gave no usable response: {}; the change might have been made", .failure.reason)]
+    #[error("`{gateway}` returned no usable response: {}; the change might have been made", .failure.reason)]
     Unclear {
         /// The profile.
         gateway: String,
@@ -455,7 +455,7 @@ fn describe_unanswered(gateway: &str, key: &str, failure: &InquiryFailure) -> St
         FailureCause::SlowDown(Some(wait)) => format!("{reason} for {} s", wait.as_secs()),
         FailureCause::SlowDown(None) => reason.clone(),
         FailureCause::TimedOut | FailureCause::Unclear => {
-            format!("`{gateway}` gave no usable response: {reason}")
+            format!("`{gateway}` returned no usable response: {reason}")
         }
     }
 }

@@ -534,13 +534,12 @@ fn describe_unapproved(gateway: &str, number: u64, sent: u64, above: u32) -> Str
     let edition = match sent {
         0 => String::new(),
         sent => format!(
-            ", in addition to {} who already got a message in this edition without an approval",
+            ", in addition to {} who already got a message in this edition without approval",
             format_thousands(sent)
         ),
     };
     format!(
-        "this run would send to {}{edition}; the gateway `{gateway}` needs an approval for more than {}; nothing \
-         was sent",
+        "this run would send to {}{edition}; the gateway `{gateway}` needs approval for more than {}; nothing was sent",
         format_count(number, "recipient"),
         format_thousands(above.into())
     )

@@ -115,7 +115,7 @@ type InputChunk = io::Result<Vec<u8>>;
 pub(super) async fn fetch_from_input(piped: PipedInput, spool: ListSpool) -> Result<ListSpool, FetchError> {
     let Some(input) = piped() else {
         return Err(FetchError::new("standard input is not a pipe or a file")
-            .with_help("pipe the list in, or give the path of a file"));
+            .with_help("pipe the list in, or give the path to a file"));
     };
     let (parts, read) = channel(READ_AHEAD);
     // A blocked read cannot be cancelled. On its own thread it does not delay the end of the process.

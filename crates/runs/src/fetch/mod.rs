@@ -274,7 +274,7 @@ async fn fetch_from_run(
     };
     if run.progress == RunProgress::Open {
         let going = if is_owned(ledger, &run).await? { "is being sent" } else { "is unfinished" };
-        let failed = FetchError::new(format!("{} {going}, so the status of its recipients is not final", run.name()));
+        let failed = FetchError::new(format!("{} {going}, so its recipients' statuses are not final", run.name()));
         return Ok(Err(failed.with_help("wait until the run ends, or cancel it with `stop --for-good`")));
     }
     let mut spool = create_spool(with)?;

@@ -83,7 +83,7 @@ fn redirect_target(from: &Url, answer: &Response) -> Option<Url> {
 ///
 /// With `stays_public`, an earlier host is on the internet, so this one must be too.
 fn check_redirect(from: &Url, to: Url, has_headers: bool, stays_public: bool) -> Result<Url, FetchError> {
-    let asks = "ask the owner of the address for an https link";
+    let asks = "ask the provider of the list for an https link";
     if !to.username().is_empty() || to.password().is_some() {
         return Err(
             FetchError::new("the server redirects to an address with a user name or a password").with_help(asks)
@@ -168,7 +168,7 @@ pub(super) fn check_status(status: StatusCode) -> Result<(), FetchError> {
             (format!("the server returned status {number}"), "check `headers`: the secret might be missing or expired")
         }
         404 | 410 => (format!("the server returned status {number}"), "check the address"),
-        _ => (format!("the server returned status {number}"), "try again later, or contact the owner of the address"),
+        _ => (format!("the server returned status {number}"), "try again later, or contact the provider of the list"),
     };
     Err(FetchError::new(why).with_help(help))
 }

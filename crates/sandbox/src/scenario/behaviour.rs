@@ -31,7 +31,7 @@ pub struct Behaviour {
 /// The share of delivered messages that are read, and when.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReadBehaviour {
-    /// The share of delivered messages.
+    /// The share of messages that are delivered.
     pub share: Percentage,
     /// The time after the delivery.
     pub after: Duration,

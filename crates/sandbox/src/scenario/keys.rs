@@ -77,7 +77,7 @@ static LIMITS: &[KeySpec] = &[
 
 /// The keys of a behaviour.
 pub(super) static BEHAVIOUR: &[KeySpec] = &[
-    KeySpec::new("delivered", ValueShape::Share, "97%").with_doc("The share of delivered messages."),
+    KeySpec::new("delivered", ValueShape::Share, "97%").with_doc("The share of messages that are delivered."),
     KeySpec::new("after", TIME, "8s").with_doc("The time until the channel delivers the message or fails."),
     KeySpec::new("fails_as", ValueShape::OneOf(FAILURES), "UNDELIVERABLE")
         .with_doc("The status of messages that are not delivered."),
@@ -133,7 +133,8 @@ pub(super) static EXCEPTION: &[KeySpec] = &[
 /// The keys of a condition.
 pub(super) static WHEN: &[KeySpec] = &[
     KeySpec::new("suffix", ValueShape::Line, "13").with_doc("Numbers that end with these digits."),
-    KeySpec::new("share", ValueShape::Share, "1%").with_doc("A share of all messages, chosen at random with the seed."),
+    KeySpec::new("share", ValueShape::Share, "1%")
+        .with_doc("A share of all messages, chosen at random using the seed."),
     KeySpec::new("envelope", ValueShape::Line, "2-5")
         .with_doc("The position of the request among those that contain messages, starting at 1."),
     KeySpec::new("endpoint", ValueShape::OneOf(&["sync", "async"]), "async").with_doc("The endpoint."),

@@ -102,9 +102,9 @@ impl Approvals {
         Ok(ApprovalOutcome::Pending(json!({
             "pending": true,
             "digest": digest,
-            "how_to": format!("nothing has been done yet: the connector's operator must approve exactly this call with \
-                               `campaign approve {digest}` in their own terminal. Tell the user. After \
-                               the approval, call the tool again with the same arguments"),
+            "how_to": format!("nothing has been done yet: the connector's operator must approve this exact call with \
+                               `campaign approve {digest}` in their own terminal. Tell the user. After the approval, \
+                               call the tool again with the same arguments"),
         })))
     }
 }

@@ -243,7 +243,7 @@ fn check_items(path: &str, schema: &Value, items: &[Value], problems: &mut Vec<S
     if count < least || most.is_some_and(|most| count > most) {
         problems.push(match most {
             Some(most) => format!("`{path}` has {}; {least} to {most} are allowed", format_count(count, "item")),
-            None => format!("`{path}` has {}; at least {least} required", format_count(count, "item")),
+            None => format!("`{path}` has {}; the minimum is {least}", format_count(count, "item")),
         });
     }
     let repeats = items.iter().enumerate().any(|(index, item)| items[..index].contains(item));

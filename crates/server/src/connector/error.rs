@@ -83,7 +83,7 @@ impl ToolError {
         let seconds = wait.map_or(1, |wait| wait.as_secs() + 1);
         let error = format!("too many calls; wait {seconds} s");
         Self { retryable: true, ..Self::new("rate_limited", error) }
-            .with_how_to(format!("call it again after {seconds} s"))
+            .with_how_to(format!("call the tool again after {seconds} s"))
     }
 
     /// The gateway does not know the key.
@@ -144,7 +144,7 @@ impl ToolError {
 
     /// The operator requires consent, and a single message has none.
     pub(super) fn no_consent() -> Self {
-        let error = "the operator requires the recipient's consent, and a single message has no record of it";
+        let error = "the operator requires the recipient's consent, and no consent is recorded for a single message";
         Self::new("no_consent", error)
             .with_how_to("nothing was sent; tell the user: only a campaign with `consent` can send it")
     }

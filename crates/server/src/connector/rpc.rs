@@ -179,7 +179,7 @@ impl RpcHeaders<'_> {
 fn check_header(header: &str, value: Option<&str>, is: &str) -> Option<String> {
     match value.map(decode_header) {
         Some(Some(value)) if value == is => None,
-        Some(Some(_)) => Some(format!("`{header}` differs from the body")),
+        Some(Some(_)) => Some(format!("`{header}` does not match the body")),
         Some(None) => Some(format!("`{header}` cannot be decoded")),
         None => Some(format!("`{header}` is missing")),
     }

@@ -218,7 +218,7 @@ fn refuse_message(error: Error, id: Option<u64>) -> ToolError {
     let refused = match error {
         Error::IdTaken => ToolError::new("id_taken", "an earlier call has already used this `id`").with_how_to(
             "nothing was sent; check the result of the earlier call, or call message_status. Send again without `id` \
-             only if it is certain that the earlier message was not sent",
+             only if you are certain that the earlier message was not sent",
         ),
         Error::TooManyThisHour { next } => ToolError::too_many_sends(next),
         error => error.into(),

@@ -94,8 +94,8 @@ fn run_property_schemas() -> Value {
                                      number as delivered."),
         "state": text_schema("The state of the run: sending, stopped, interrupted, open, finished, given_up, replaced or \
                        cancelled."),
-        "stopped": text_schema("The reason why it stopped, as a code."),
-        "why": text_schema("The reason why it stopped, as a sentence."),
+        "stopped": text_schema("The reason why the run stopped, as a code."),
+        "why": text_schema("The reason why the run stopped, as a sentence."),
     })
 }
 

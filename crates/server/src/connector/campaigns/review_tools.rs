@@ -219,7 +219,7 @@ fn finding_schema() -> Value {
                         json!({
                             "line": number_schema("The line of the first replaced character."),
                             "column": number_schema("Its column."),
-                            "end_line": number_schema("The line of the end."),
+                            "end_line": number_schema("The line where the replaced text ends."),
                             "end_column": number_schema("The column after the last replaced character."),
                             "text": text_schema("The new text."),
                         }),
@@ -367,7 +367,8 @@ pub(super) const RUN_STATUS: McpTool = McpTool {
             },
             "approved": {
                 "type": "array",
-                "items": { "type": "object", "properties": { "by": text_schema("The name of the person."), "at": text_schema("When they approved it.") } },
+                "items": { "type": "object", "properties": { "by": text_schema("The name of the approver."), "at": text_schema("When \
+                    they approved it.") } },
                 "description": "The approvals of the run.",
             },
         });

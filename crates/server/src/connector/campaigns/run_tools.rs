@@ -81,7 +81,7 @@ pub(super) const PLAN_CAMPAIGN: McpTool = McpTool {
 fn next_step(folder: &OpenFolder<'_>, inputs: &Inputs, plan: &CreatedPlan) -> String {
     match plan.planned.messages {
         0 => "no row gets a message, so run_campaign would not start a run: change the list or the campaign, then \
-              plan it again"
+              call plan_campaign again"
             .to_owned(),
         _ => folder.describe_approval(inputs, &plan.digest),
     }

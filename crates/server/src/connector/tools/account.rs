@@ -139,13 +139,11 @@ pub(super) const LOOKUP_NUMBER: McpTool = McpTool {
                     | OperationOutcome::NotSent { .. }
                     | OperationOutcome::InDoubt { .. },
                 )
-                | None => {
-                    Err(ToolError::new("unknown_outcome", "the gateway did not return the outcome of the lookup")
-                        .with_how_to(
-                            "the lookup might have been charged; repeat it only if the user asks \
+                | None => Err(ToolError::new("unknown_outcome", "the gateway did not return the result of the lookup")
+                    .with_how_to(
+                        "the lookup might have been charged; repeat it only if the user asks \
                              you to",
-                        ))
-                }
+                    )),
             }
         })
     },

@@ -259,7 +259,7 @@ pub(super) async fn execute_order<T: Send + 'static>(
         done
     });
     let executed = executed.await;
-    executed.map_err(|error| PageError::Failed(format!("an action ended early; this is a bug: {error}")))?
+    executed.map_err(|error| PageError::Failed(format!("an action ended unexpectedly; this is a bug: {error}")))?
 }
 
 /// Whether the ledger failed, so that the order may have been executed.

@@ -254,7 +254,7 @@ pub(super) fn no_session_response(language: PageLanguage) -> Response {
 
 /// The response if the sign-in file cannot be read. It does not reveal any path of this machine.
 pub(super) fn closed_response(language: PageLanguage, why: &str) -> Response {
-    tracing::error!("the dashboard is closed: cannot read the dashboard sign-ins: {why}");
+    tracing::error!("the dashboard is unavailable: cannot read the sign-in file: {why}");
     let page = render(language, PageFormat::Served, "pages/sign_in_unavailable.html", &serde_json::json!({}));
     (StatusCode::SERVICE_UNAVAILABLE, page.map(Html).map_err(|error| error.to_string())).into_response()
 }
