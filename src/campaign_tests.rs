@@ -157,7 +157,7 @@ pub(super) async fn test_file(
     file: &Path,
 ) -> Result<Vec<TestResult>, CommandFailure> {
     let inputs = context.load_campaign(file, args.gateway.as_deref())?;
-    // Only a list of recipients of an earlier run is in the ledger.
+    // The ledger is needed only for a list that comes from an earlier run.
     let ledger = if args.list.fetch { context.open_existing_ledger().await? } else { None };
     let inputs = context.fetch_list(inputs, args.list.fetch, ledger.as_deref()).await?;
     Ok(run_campaign_tests(&inputs).await?)

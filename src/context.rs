@@ -303,7 +303,7 @@ impl Context {
     /// Upgrades the tables of the ledger to this version, and returns whether they were older.
     pub(super) async fn upgrade_ledger(&self) -> Result<bool, CommandFailure> {
         let upgraded = match self.ledger_target()? {
-            // The first command that writes to a file upgrades it: no other machine uses it.
+            // A ledger file is upgraded by the first command that writes to it, because no other machine uses it.
             LedgerTarget::File(path) => ledger_exists(&path)?.then_some(false),
             LedgerTarget::Shared(address) => PostgresLedger::upgrade_tables(&address).await?,
         };

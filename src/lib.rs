@@ -2,8 +2,9 @@
 //! arguments, prints output and sets exit codes. One file for each command or command family.
 //!
 //! A campaign file names recipients, channels and texts. Each recipient becomes one operation; operations travel in
-//! envelopes. An intent is on the disk before an envelope is sent, and its outcome after the response. An outcome is
-//! accepted, rejected or not sent if that is proven. Everything else is in doubt and is never sent again automatically.
+//! envelopes. An intent is on disk before an envelope is sent, and its outcome after the response. An outcome counts as
+//! accepted, rejected or not sent only if that is proven. Everything else is in doubt and is never sent again
+//! automatically.
 //!
 //! Only this crate combines the concrete ledger, gateway and clock. The crates below it, from the surfaces to the
 //! foundation:

@@ -140,7 +140,7 @@ impl LanguageServer {
 
     fn answer(&mut self, method: &str, params: Value) -> Answer {
         if self.changed.is_some() {
-            // The answer must belong to the text as it is now.
+            // The answer must match the current text.
             self.refresh();
         }
         if method == Initialize::METHOD {
@@ -358,7 +358,7 @@ fn read_message(input: &mut impl BufRead) -> io::Result<Option<Result<Message, S
     if !content.trim_ascii_start().starts_with(b"{") {
         return Ok(Some(Err("the message is not an object".to_owned())));
     }
-    // The position of the mistake is enough; the content can be personal.
+    // Only the position of the error is reported, because the content might be personal data.
     let at = |error: serde_json::Error| format!("line {}, column {}", error.line(), error.column());
     Ok(Some(serde_json::from_slice(&content).map_err(at)))
 }

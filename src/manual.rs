@@ -77,7 +77,7 @@ fn visible_commands(command: &Command) -> impl Iterator<Item = &Command> {
 
 fn render_page(command: &Command, page: &mut Vec<u8>) -> io::Result<()> {
     let is_program = page_name(command) == "campaign";
-    // The pages of the commands below have their own descriptions.
+    // Subcommands are described on their own pages.
     let man = Man::new(command.clone()).source(concat!("campaign ", env!("CARGO_PKG_VERSION"))).manual("campaign");
     man.render_title(page)?;
     man.render_name_section(page)?;

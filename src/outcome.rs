@@ -1,4 +1,4 @@
-//! `campaign outcome`: purchases of a campaign's recipients, compared with the holdout group.
+//! `campaign outcome`: purchases by a campaign's recipients, compared with the holdout group.
 
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Files of self-contained HTML pages and of evidence: checks the path, writes the file and opens a page in a browser.
+//! Self-contained HTML pages and evidence as files: checks the path, writes the file and opens a page in a browser.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};

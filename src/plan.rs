@@ -1,4 +1,4 @@
-//! `campaign plan` and `campaign approve`: records what a run would send under a digest, and approves it.
+//! `campaign plan` and `campaign approve`: records, under a digest, what a run would send, and approves it.
 
 use std::path::{Path, PathBuf};
 

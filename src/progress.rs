@@ -116,7 +116,7 @@ impl ProgressReporter {
     fn print_line(&self, line: &str) {
         match &self.shown {
             ProgressDisplay::Bar(_) => self.output.print_lines(line),
-            // Log lines need a time.
+            // Log lines need a timestamp.
             ProgressDisplay::Lines(_) => {
                 print_error_line(&format!("{}  {line}", Zoned::now().strftime("%Y-%m-%d %H:%M:%S")))
             }

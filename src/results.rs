@@ -148,7 +148,7 @@ pub(super) async fn show_replies(context: &Context, args: RepliesArgs) -> Result
     let Some(path) = args.out.filter(|out| out.as_os_str() != "-") else {
         let out = BufWriter::new(RowOutput::stdout(RowSyntax::Csv));
         return match write_replies(ledger.as_ref(), &run, out).await {
-            // The reader has closed.
+            // The reader has closed the pipe.
             Err(ResultsError::Write { error, .. }) if error.kind() == ErrorKind::BrokenPipe => Ok(exit::SUCCESS),
             written => written.map(|_| exit::SUCCESS).map_err(|error| Error::from(error).into()),
         };
@@ -180,7 +180,7 @@ pub(super) async fn show_replies(context: &Context, args: RepliesArgs) -> Result
 /// Prints the replies that look like an opt-out, each with the command that records it.
 async fn review_opt_outs(context: &Context, ledger: &dyn Ledger, run: &Run) -> Result<u8, CommandFailure> {
     let replies = find_unclear_replies(ledger, run).await.map_err(Error::from)?;
-    // An answer to a service message rejects such messages too.
+    // An opt-out in reply to a service message covers service messages too.
     let scope = if run.suppression.purpose == Purpose::Service { " --scope all" } else { "" };
     let add_command = |phone: &Phone| context.output.command(format!("suppress add +{phone}{scope}"));
     if context.output.json {

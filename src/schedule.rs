@@ -291,7 +291,7 @@ pub(super) fn schedule_observer(output: &Output, metrics: Arc<Metrics>) -> Sched
     Arc::new(move |event| {
         let line = describe_event(&event, &output.options);
         match &event {
-            // The log of a server contains problems in every output format.
+            // Problems go to the server's log, whatever the output format.
             ScheduleEvent::Damaged { .. } => tracing::error!("{line}"),
             ScheduleEvent::Skipped { .. } | ScheduleEvent::Broke { .. } | ScheduleEvent::Changed { .. } => {
                 tracing::warn!("{}", escape_to_one_line(&line));

@@ -60,7 +60,7 @@ pub(super) async fn run_serve_command(context: &Context, mut args: ServeArgs) ->
 
 async fn run_server(context: &Context, args: ServeArgs) -> Result<u8, CommandFailure> {
     let interrupt = context.watch_signals()?;
-    // Without this check, a missing file would never run and cause no error.
+    // Without this check, a missing campaign file would be ignored without an error.
     if let Some(missing) = args.campaigns.iter().find(|path| !path.exists()) {
         let missing = missing.display();
         return Err(CommandFailure::invalid(format!(

@@ -163,7 +163,7 @@ fn entry_json(HistoryEntry { at, event }: &HistoryEntry) -> Option<Value> {
 
 /// The status requests about a message as JSON.
 fn inquiries_json(inquiries: &AskedRow) -> Value {
-    // The row is in the message, and the time of the last denial only decides about further requests.
+    // The row is in the message, and the time of the last denial only determines whether the gateway is asked again.
     let AskedRow { row: _, envelope, asked, negatives, first_at, last_at, negative_at: _, answer } = inquiries;
     json!({
         "envelope": envelope, "asked": asked, "denials": negatives, "first_at": first_at.to_string(),

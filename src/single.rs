@@ -47,7 +47,7 @@ pub(super) async fn send_test(context: &Context, args: TestArgs) -> Result<u8, C
     let order = TestOrder { inputs: &inputs, message: &message, phones: &phones };
     let (consent, outside) =
         (consent::consent_for(output, args.yes), consent::consent_for(output, args.outside_window));
-    // Held until all are sent, because the limits of other processes count these.
+    // Held until all tests are sent, because other processes count them towards their limits.
     let mut admitted = order.admit_all(adapters, consent.as_ref(), outside.as_ref()).await?;
     let confirmed = std::mem::take(&mut admitted.tests);
     let (mut code, mut tests, mut stopped) = (exit::SUCCESS, Vec::new(), false);

@@ -1,7 +1,7 @@
 //! The choice of the state folder, which contains the ledger.
 //!
-//! A machine with a server has one ledger for all: its system ledger, which the server and the members of a group share.
-//! A second ledger would not know what the first one sent. Only this module knows where the system ledger is.
+//! A machine with a server has one ledger for all users: its system ledger, which the server and the members of a group
+//! share. A second ledger would not know what the first one sent. Only this module knows where the system ledger is.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};

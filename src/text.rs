@@ -1,6 +1,7 @@
 //! Styled terminal text: lines of spans, tables, and inline charts, coloured by meaning and wrapped at words.
 //!
-//! Rendering escapes every span, so that no cell of a list can control the terminal. Colour never carries meaning alone.
+//! Rendering escapes every span, so that no cell of a list can control the terminal. Colour alone never carries
+//! meaning.
 
 use anstyle::{AnsiColor, Style};
 use textwrap::core::display_width;

@@ -279,7 +279,7 @@ fn campaigns_in_pages_pass_check_with_every_profile() {
     let mut faults = String::new();
     for (page, campaign_block) in &campaigns {
         for (_, profile) in &profiles {
-            // A campaign that is queued needs an address for that, and one with a cost limit needs prices.
+            // A campaign with `endpoint: async` needs an address for it, and one with a cost limit needs prices.
             let needs_all = ["endpoint: async", "cost:"].iter().any(|key| campaign_block.text.contains(key));
             let profile = if needs_all { &whole.1 } else { profile };
             folder.write("gateways.yaml", &profile.text);
@@ -419,7 +419,7 @@ fn security_page_lists_every_outgoing_connection() {
     )
     .expect("a pattern");
     let url = regex::Regex::new(r"https?://([A-Za-z0-9.-]+\.[a-z]{2,})").expect("a pattern");
-    // Names of formats, and examples.
+    // Format identifiers and example hosts.
     let known = [
         "schemas.openxmlformats.org",
         "json.schemastore.org",

@@ -44,7 +44,7 @@ fn main() -> ExitCode {
         ARMED.get_or_init(|| armed);
         failpoint::set_action(pass_failpoint);
     }
-    // Its help is the help of the program that people run.
+    // The help shows the name of the real program instead of this test binary.
     let arguments = std::iter::once("campaign".into()).chain(std::env::args_os().skip(1));
     // No test uses the system ledger of this machine.
     let system_folder = std::env::var_os(SYSTEM_FOLDER).unwrap_or_else(|| "/nonexistent/campaign".into());
@@ -57,7 +57,7 @@ fn pass_failpoint(name: &str) {
     if armed.passes.fetch_add(1, Ordering::SeqCst) + 1 != armed.at {
         return;
     }
-    // A test recognizes by this line that the process died here. A closed pipe changes nothing.
+    // Tests look for this line to know that the process died here. The write error of a closed pipe is ignored.
     let _ = writeln!(std::io::stderr(), "failpoint {name} went off");
     match armed.otherwise.as_deref() {
         Some("panic") => panic!("failpoint {name}"),
@@ -69,8 +69,8 @@ fn pass_failpoint(name: &str) {
             use rustix::process::{Signal, getpid, kill_process};
 
             let _ = kill_process(getpid(), Signal::STOP);
-            // The signal reaches another thread first, and this one continues until it is stopped too. Its sleep
-            // ends during the suspension, so that it continues at once after it is woken.
+            // Another thread might receive the signal first, so this one continues until it is stopped too. The sleep
+            // elapses during the suspension, so this thread continues as soon as the process resumes.
             std::thread::sleep(SUSPEND_LIMIT);
         }
         _ => std::process::abort(),

@@ -425,7 +425,7 @@ fn every_operation_has_a_contract_request_and_response() {
 
 #[test]
 fn suggested_commands_are_built_only_with_output_command() {
-    // `init`, `schema` and `sandbox` have neither ledger nor gateways.
+    // `init`, `schema` and `sandbox` use neither a ledger nor gateways.
     const COMMANDS: [&str; 11] =
         ["check", "preview", "run", "stop", "status", "results", "reconcile", "resolve", "retry", "show", "gateway"];
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! The arguments of the commands about the ledger.
+//! The arguments of the ledger commands.
 
 use std::convert::Infallible;
 use std::fmt;

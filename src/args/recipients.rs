@@ -1,4 +1,4 @@
-//! The arguments about recipients: `find`, `forget`, `purge` and the suppression list.
+//! The arguments of the commands about recipients: `find`, `forget`, `purge` and the suppression list.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! The folder of the demo: a campaign with two planted mistakes, its list, and a profile of the sandbox.
+//! The folder of the demo: a campaign with two planted mistakes, its list, and a profile for the sandbox.
 
 use std::fmt::Write as _;
 use std::fs;

@@ -1,7 +1,7 @@
 //! `campaign demo`: writes a campaign, checks it, rehearses it on a sandbox, kills the sending process and resumes it.
 //!
 //! Each step runs this program as a child process, as a person would. The sandbox runs in this process, so that it
-//! outlives the killed one. It must not use the person's ledger or gateways: the child processes get their own.
+//! outlives the killed one. It must not use the user's ledger or gateways: the child processes get their own.
 
 mod files;
 mod journal;
@@ -160,7 +160,7 @@ impl Demo {
         self.run_command(&send, exit::SUCCESS).await?;
 
         self.begin("8", "Count what the gateway received").await?;
-        // The messages become final, as if their recipients had time to read them.
+        // Messages reach their final status, as if their recipients had had time to read them.
         self.sandbox.drain().await;
         let journal = self.folder.file(JOURNAL_FILE);
         let received = count_messages(&journal);

@@ -166,7 +166,7 @@ fn of_error(context: &Context, check: &'static str, profile: &Profile, error: &E
     let failure = context.output.explain_error(error);
     let refused_question = failure.exit == exit::REJECTIONS;
     let result = CheckResult::of_failure(check, failure, ask_balance(context, profile));
-    // The gateway rejected the query and not the key.
+    // The gateway rejected the query, not the key.
     if refused_question { CheckResult { status: CheckStatus::Warning, ..result } } else { result }
 }
 

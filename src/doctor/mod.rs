@@ -136,7 +136,7 @@ fn split_remedy(message: &str) -> (String, Option<String>) {
 }
 
 pub(super) async fn run_doctor(context: &Context, args: &DoctorArgs) -> Result<u8, CommandFailure> {
-    // The check of permissions reports the same.
+    // The permissions check reports the same problems.
     context.exposure.mute();
     let state = context.state_folder()?;
     let profiles = ProfileChecks::find(context, args.gateway.as_deref())?;

@@ -198,7 +198,7 @@ async fn load_due_campaign(
     let gateway = args.gateway.as_deref();
     let found = load_inputs(context, &args.file, gateway, None)?;
     if !args.dry_run {
-        // Before the schedule is waited for.
+        // Checked before waiting for the schedule.
         context.refuse_second_ledger(LedgerPurpose::of_destination(&found.destination)).await?;
     }
     let occurrence = match (&found.campaign.schedule, args.when_due) {

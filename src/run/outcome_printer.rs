@@ -1,4 +1,4 @@
-//! Printing of the outcome of a call that sent a campaign: its summary, notes, the next command and the exit code.
+//! Prints the outcome of a call that sent a campaign: its summary, notes, the next command and the exit code.
 
 use std::time::Duration;
 

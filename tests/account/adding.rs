@@ -210,7 +210,7 @@ fn host_of_an_added_gateway_is_trusted() {
         let add =
             ["gateway", "add", "main", "--base-url", host, "--rate", "1/s", "--key-env", KEY_VARIABLE, "--offline"];
         folder.campaign(&add).exits(0);
-        // The host is unreachable, but the program must trust it before it can find out.
+        // The host is unreachable, but `campaign` must trust it before it tries to connect.
         folder.campaign(&["gateway", "balance"]).exits(5);
     }
     folder.replace("gateways.yaml", "second.invalid", "third.invalid");

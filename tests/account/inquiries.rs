@@ -9,7 +9,7 @@ use crate::support::{
 
 #[test]
 fn balance_keeps_its_digits_and_is_readable() {
-    // The body has the number as digits, because a float would change them.
+    // The body contains the number as literal text, because a float would change its digits.
     let body = r#"{"success":true,"data":[{"success":true,"data":{"amount":1234567.10000000001,"currency":"UAH"}}]}"#;
     let page = || Answer::Http { status: 200, headers: Vec::new(), body: body.as_bytes().to_vec() };
     let gateway = Gateway::answering([page(), page()]);

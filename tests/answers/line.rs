@@ -65,7 +65,7 @@ impl Line {
                 let stage = Arc::clone(&shared);
                 std::thread::spawn(move || {
                     let stream = stream.expect("a connection");
-                    // Clients that disconnect early are part of many stories.
+                    // Errors are ignored: in many stories, the client disconnects early.
                     let _ = stream.set_read_timeout(Some(Duration::from_secs(30)));
                     let _ = act(&Wire { stream: &stream, stage: &stage });
                 });

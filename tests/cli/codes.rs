@@ -31,7 +31,7 @@ fn each_outcome_has_an_exit_code_that_status_reports() {
     ] {
         let (sale, run) = run(&gateway, arguments);
         run.exits(code);
-        // A resumable run exits 5 for any exit code of its last start.
+        // `status` exits with 5 for a resumable run, whatever the exit code of its last start.
         let code = if code == 7 { 5 } else { code };
         sale.campaign(&["status", "sale@1"]).exits(code);
         sale.campaign(&["status", "sale", "--json"]).exits(code);

@@ -57,7 +57,7 @@ fn confirmed_message_waits_for_the_operator_and_is_sent_once() {
     assert!(gateway.sends().is_empty());
     approve(&connector, &digest, &["An assistant wants to use local", "380501234567", "OlenaCo", TEXT]);
     connector.folder.campaign(&["approve", &digest]).exits(2).says("has already been approved");
-    // A call with other arguments still waits.
+    // A call with different arguments still waits for approval.
     let mut other = sms();
     other["text"] = json!("something else");
     assert_ne!(request_approval(&connector, "send_sms", &other), digest);
@@ -80,7 +80,7 @@ fn confirmation_belongs_to_one_caller_until_its_message_is_sent() {
     let stranger = connector.post(&[("Authorization", "Bearer another-key")], &tool_call("send_sms", &sms())).json();
     let waiting = parse_result(&stranger["result"]);
     assert!(waiting["pending"] == true && waiting["digest"] != *digest, "{waiting}");
-    // The platform accepted nothing, so the same approval stays valid.
+    // The gateway accepted nothing, so the same approval stays valid.
     assert_eq!(parse_result(&connector.call("send_sms", &sms()))["code"], "platform_error");
     assert_eq!(parse_result(&connector.call("send_sms", &sms()))["accepted"], true);
     // A call that the rate limit refused needs no second approval either.

@@ -181,7 +181,7 @@ fn made_up_keys_do_not_slow_a_campaign() {
         .collect();
     let duration = sent.last().expect("messages").duration_since(sent[0]);
     assert_eq!(sent.len(), MESSAGES as usize);
-    // At 10/s the messages take 3.9 s. Allow for 80 % of that rate, and one second for a busy machine.
+    // At 10/s the messages take 3.9 s. Allow for 80% of that rate, and one second for a busy machine.
     assert!(duration < Duration::from_millis(4_875 + 1_000), "{duration:?}");
     let questions = gateway.requests().iter().filter(|request| request.asks_balance()).count();
     assert!(questions <= 12, "{questions} questions with made-up keys");

@@ -25,7 +25,7 @@ fn hourly_lookup_limit_holds_across_restarts() {
     let connector = connector.restart(&[]);
     assert_eq!(look_up_number(&connector)["code"], "rate_limited");
     assert_eq!(gateway.phones().len(), 60);
-    // Lookups at the command line are not limited, but they count.
+    // Lookups from the command line are not limited, but they count towards the limit.
     connector.folder.replace("gateways.yaml", "NOBODY_HAS_IT", KEY_VARIABLE);
     connector.folder.campaign(&["gateway", "lookup", &format!("+{PHONE}")]).exits(0);
     let connector = connector.restart(&["--max-lookups-per-hour", "61"]);

@@ -35,7 +35,7 @@ fn problems(folder: Folder, options: &[&str], arguments: &Value) -> (Vec<String>
     let mut client = Conversation::start_in(folder, options);
     let call: Value = serde_json::from_str(&tool_call("send_sms", arguments)).expect("a message");
     let stdio = parse_result(&client.ask(&call)["result"]);
-    // A second can pass between both calls.
+    // A second can pass between the two calls.
     let without_seconds = |answer: &Value| {
         let timeless = |problem: String| problem.replace(|character: char| character.is_ascii_digit(), "");
         list_of(answer, "problems").into_iter().map(timeless).collect::<Vec<_>>()

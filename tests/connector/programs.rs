@@ -108,7 +108,7 @@ fn assert_refused(answer: &Value, words: &str) {
 fn connector_runs_profile_commands_but_never_campaign_commands() {
     let _files = in_files();
     for start in TRANSPORTS {
-        // The run stops at the first answer and is later resumed to its end.
+        // The run stops at the first answer and is later resumed and finished.
         let gateway = Gateway::answering([Answer::refused("Invalid message type")]);
         let folder = campaigns_folder_with(&gateway, CAMPAIGN_COMMAND);
         folder.replace("gateways.yaml", "local:\n", PROFILE_COMMAND);
@@ -132,7 +132,7 @@ fn command_recorded_by_another_process_is_left_to_that_process() {
     for start in TRANSPORTS {
         let gateway = Gateway::answering([Answer::refused("Invalid message type")]);
         let folder = campaigns_folder_with(&gateway, "");
-        // The operator's own run records its command, which fails at first.
+        // The run started by the operator records its notification command, which fails at first.
         let failing = "name: sale\nnotify: { command: [sh, -c, \"test -e ready && echo >> of-the-campaign\"] }\n";
         folder.replace("campaigns/sale.yaml", "name: sale\n", failing);
         folder.campaign(&["run", "campaigns/sale.yaml", "--gateway", "local", "--no-wait"]).exits(5);

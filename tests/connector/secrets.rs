@@ -64,7 +64,7 @@ fn key_and_text_of_a_call_are_never_shown_or_stored() {
     }
     let mut file_count = 0;
     for descriptor in fs::read_dir(system.join("fd")).expect("open files") {
-        // Descriptors other than files on disk cannot be read to an end.
+        // Descriptors other than files on disk cannot be read to the end.
         let Ok(open) = fs::read_link(descriptor.expect("a descriptor").path()) else { continue };
         if open.is_file() {
             let bytes = fs::read(&open).expect("a file");

@@ -286,7 +286,7 @@ fn message_without_an_answer_has_unknown_outcome_and_no_retry() {
     );
     assert_eq!(error_of(&connector.call("send_sms", &sms())).0, "repeated");
     assert_eq!(gateway.phones(), [PHONE]);
-    // A person handles it like every message in doubt.
+    // A person handles it like any other message in doubt.
     let status = connector.folder.campaign(&["status", "assistant.message"]);
     status.exits(4).says("reconcile assistant.message@1");
 }

@@ -32,7 +32,7 @@ fn skipped_row_has_the_identifiers_of_the_earlier_message() {
     let first = sale.results();
     let ids = ["id", "msg_id", "request_id"];
     assert_eq!(select_columns(&first, ["message_run", "message_state"]), [["sale@1", "accepted"]; 3]);
-    // The list has another order and two new recipients.
+    // The list is in a different order and has two new recipients.
     let list: String = [6, 4, 2, 3, 5].map(|row| format!("{},Person {row}\n", phone(row))).concat();
     campaign().with_list(&format!("phone,name\n{list}")).through(&gateway).rewrite(&sale);
     sale.run(&[]).exits(0);

@@ -32,7 +32,7 @@ fn added_row_with_a_known_number_is_sent_in_any_list_order() {
     let gateway = Gateway::accepting();
     let sale = draft_with_duplicates(&gateway, &TWO).write();
     sale.run(&[]).exits(0);
-    // Another order, other notes, and a third child of the same parent.
+    // A different order, different notes, and a third child of the same parent.
     draft_with_duplicates(&gateway, &[(2, "Cid", "y"), (2, "Bob", "y"), (2, "Ann", "z"), (3, "Dan", "y")])
         .rewrite(&sale);
     sale.campaign(&["check", "sale.yaml"]).exits(0).says("−2  skipped: already sent");

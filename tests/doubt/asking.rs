@@ -38,7 +38,7 @@ fn queued_message_in_doubt_is_failed_if_it_was_rejected() {
     assert_eq!(summary["counts"], expected, "the second request of four is in doubt at first: {summary}");
     assert_eq!(result_cell(&sale, 4, "state"), "failed");
     assert_eq!(result_cell(&sale, 4, "gateway_status"), "REJECTED");
-    // Nobody has the message, so that it can be sent again at once.
+    // The recipient does not have the message, so it can be sent again at once.
     sale.campaign(&["retry", "sale@1", "--state", "failed", "--yes"]).exits(3);
     assert_eq!(sandbox.messages()[&phone(4)], 2);
 }

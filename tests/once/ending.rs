@@ -95,8 +95,7 @@ fn answer_determines_state_and_exit_code() {
             assert_eq!(gateway.requests().len(), 1);
             let listed = &runs(&desk)[0];
             assert_eq!(listed["counts"], json!({ state: 1 }), "{listed}");
-            // A single unsent lookup explains itself in its output and in `show`; `status` counts it like a row of any
-            // run.
+            // The output and `show` explain why a single lookup was not sent; `status` counts it like a row of any run.
             desk.campaign(&["status", run]).exits(if state == "not_sent" { 3 } else { code });
             let results = Results::parse(&desk.campaign(&["results", run]).exits(0).stdout);
             assert_eq!(results.states(), [state]);

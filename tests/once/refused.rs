@@ -33,7 +33,7 @@ fn live_gateway_needs_confirmation_before_anything_is_sent() {
         }
     }
     assert!(runs(&desk).is_empty());
-    // The host is trusted since the first confirmation.
+    // The host has been trusted since the first confirmation.
     desk.replace("gateways.yaml", "gateway.invalid", "elsewhere.invalid");
     run_command(&desk, "lookup", &["--yes"]).exits(2).says("campaign gateway trust local");
 }

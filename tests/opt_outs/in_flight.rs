@@ -34,7 +34,7 @@ fn opt_out_while_sending_stops_messages_not_yet_begun() {
     let status = sale.campaign(&["status", "sale", "--json"]).exits(0).json();
     assert_eq!(status["counts"], summary["counts"]);
     sale.campaign(&["show", "sale", "--row", "20"]).exits(0).says("opted out");
-    // The run is complete: the rows left are opted out.
+    // The run is complete: the remaining recipients have opted out.
     sale.run(&[]).exits(0);
     assert_eq!(gateway.phones().len(), expected.len());
 }

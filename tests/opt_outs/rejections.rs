@@ -87,7 +87,7 @@ fn run_counts_the_recipients_who_opted_out_because_of_it() {
     for operation in operations(&gateway).iter().filter(|operation| operation["phone"] == json!(phone(4))) {
         assert_eq!(hooked.tell(operation, &receipt.to_string()), 200);
     }
-    // An opt-out by hand is not because of the run.
+    // An opt-out added by hand is not attributed to the run.
     opt_out(sale, 5, &[]);
     assert_eq!(counted().0, Some(2));
     sale.run(&["--gateway", "sandbox"]).exits(0);

@@ -49,7 +49,7 @@ fn undoing_an_import_removes_only_what_it_added() {
     opt_out(&sale, 2, &[]);
     import_rows(&sale, "stop.csv", "", 3..5, "");
     std::fs::create_dir(sale.path("lists")).expect("a folder");
-    // The file has a `source` column of another program, and some numbers were on the list before.
+    // The file has a `source` column from another program, and some numbers were already on the list.
     import_rows(&sale, "lists/clients.csv", ",source", 2..9, ",shop");
     opt_out(&sale, 8, &["--reason", "asked by phone"]);
     assert_eq!(suppressed_rows(&sale), (2..9).collect::<Vec<_>>());

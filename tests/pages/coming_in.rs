@@ -70,7 +70,7 @@ fn sign_in_link_works_once_and_its_cookie_only_on_this_server() {
     let url = server.listening()["url"].as_str().expect("an address").to_owned();
     let path = url.strip_prefix(&format!("http://{}", server.address())).expect("a path").to_owned();
     assert!(path.starts_with("/enter/") && path.len() > 40, "{path}");
-    // Requests that browsers make ahead of time do not use up the link.
+    // HEAD and prefetch requests from browsers do not use up the link.
     assert_eq!(stranger.ask("HEAD", &path, &[], "").status, 204);
     assert_eq!(stranger.ask("GET", &path, &[("Sec-Purpose", "prefetch;prerender")], "").status, 204);
     let entered = stranger.get(&path);

@@ -234,7 +234,7 @@ fn every_chart_has_a_label_and_a_table() {
     let charts: Vec<_> = report.html.elements.iter().filter(|element| element.attribute("role") == "img").collect();
     assert!(charts.len() >= 4, "{}", charts.len());
     assert!(charts.iter().all(|chart| !chart.attribute("aria-label").trim().is_empty()));
-    // The technical details fold away too.
+    // The technical details are collapsible too.
     assert_eq!(report.html.of_class("chart").len() + 1, report.html.all("details").len());
     let silent = report.html.all("svg").into_iter().filter(|svg| {
         let own = svg.attribute("role") == "img" || svg.attribute("aria-hidden") == "true";

@@ -122,7 +122,7 @@ fn test_needs_the_option_and_the_right_to_decide() {
     }
     assert_eq!(olha.post(TEST, &[("Origin", &ours)], &chosen).status, 403, "without a token");
     assert_eq!(olha.post(TEST, &[("Origin", &ours), ("Host", "evil.example")], &forged).status, 404);
-    // The fields of another session name no recipient.
+    // The form fields of one session do not identify recipients in another.
     let other = sign_in(&sale, &server, &["Petro", "--decide"]);
     assert_eq!(other.send(TEST, &chosen).status, 422);
     assert_eq!(gateway.phones(), [2, 3, 4].map(phone));

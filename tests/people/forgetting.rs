@@ -91,7 +91,7 @@ fn stored_bytes_of_a_forgotten_recipient_are_overwritten() {
     let gateway = Gateway::accepting();
     let sale = campaign().with_list(&list_of(3)).through(&gateway).write();
     sale.run(&[]).exits(0);
-    // Files opened earlier still lead to the old content.
+    // Handles opened earlier still refer to the old files, whose content must be overwritten.
     let places = [sale.path("state/runs/sale@1/recipients.csv"), sale.results_file()];
     let mut before = places.map(|path| fs::File::open(path).expect("a file"));
     forget(&sale, 3).exits(0);

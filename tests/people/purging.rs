@@ -109,7 +109,7 @@ fn recipients_of_a_purged_run_get_no_second_message() {
     let report = sale.run(&["--json"]).exits(0).json();
     assert_eq!(report["counts"], json!({ "accepted": 1, "skipped": 3 }));
     assert_eq!(gateway.phones(), [2, 3, 4, 5].map(phone));
-    // Another edition is another message.
+    // A new edition counts as a new message.
     sale.write("sale.yaml", &format!("edition: next\n{}", fs::read_to_string(sale.path("sale.yaml")).unwrap()));
     sale.run(&[]).exits(0);
     assert_eq!(gateway.phones().len(), 8);

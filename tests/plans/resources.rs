@@ -92,7 +92,7 @@ fn program_that_replaces_the_list_is_refused_before_it_starts() {
         sale.replace("sale.yaml", source, "file: sale.csv");
     }
     assert!(!sale.path("started").exists());
-    // Another argument makes it another program.
+    // A command with a different argument counts as a different program.
     sale.replace("sale.yaml", "file: sale.csv", command);
     let planned = sale.campaign(&["plan", "sale.yaml", "--fetch", "--json"]).exits(0).json();
     let fetched = planned["digest"].as_str().expect("a digest").to_owned();

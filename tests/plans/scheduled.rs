@@ -118,7 +118,7 @@ fn damaged_plan_or_approval_sends_nothing() {
         let server = daily.serve(due, SignedDuration::from_hours(5));
         until("the notification reports damage", || daily.reasons("changed").iter().any(|why| why.contains(named)));
         if case == "a plan" {
-            // Without its plan, no occurrence waits for an approval.
+            // Without its plan, an occurrence does not wait for approval.
             until("the notification reports the skip", || {
                 daily.reasons("skipped").iter().any(|why| why.contains("damaged"))
             });

@@ -23,7 +23,7 @@ fn run_is_followed_to_the_end_of_its_last_message() {
     let server = hooked.serve();
     let run = hooked.sale.start(&[]);
     until("the first message is on its way", || gateway.sends().len() == 1);
-    // Without a name, it follows the run that is sending.
+    // Without a name, `status --watch` follows the run that is being sent.
     let watcher = watch(&hooked.sale, &["--json"]);
     until("the run is reported as sending", || {
         parse_objects(&watcher.stdout()).iter().any(|object| object["state"] == "sending")

@@ -163,7 +163,7 @@ fn resend_requested_before_a_crash_is_performed_once() {
         sale.run(&["--keep-going"]).exits(3);
         assert_eq!((witness.refused(), witness.arrived()), (3, PEOPLE - 3));
         assert!(run_dies(&sale, &["retry", "sale@1"], (point, pass)), "the retry runs");
-        // The second command orders the rows that the killed one did not; it resumes those already ordered.
+        // If the killed command did not record the retry, the second one does. Otherwise the recorded retry is resumed.
         if sale.campaign(&["retry", "sale@1"]).code() == Some(2) {
             resume_to_end(&sale);
         }

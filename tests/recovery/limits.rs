@@ -66,7 +66,7 @@ fn fill_the_disk_midway(step: usize) {
     let (Some(too_small), Some(enough)) = (at(Reached::Nobody).max(), at(Reached::All).min()) else {
         panic!("every size is large enough, or none is");
     };
-    // The sizes between are the interesting ones. They span only a few pages of the ledger's log.
+    // The sizes in between are the interesting ones. They span only a few pages of the ledger's log.
     let between = (too_small + 1..enough).step_by(step);
     let midway = between.filter(|size| run_on_full_disk(*size) == Reached::Some).count();
     assert!(midway > 0, "no size from {too_small} to {enough} KB ends the run midway");
@@ -74,7 +74,7 @@ fn fill_the_disk_midway(step: usize) {
 
 #[test]
 fn full_disk_midway_sends_nothing_unrecorded() {
-    // Pages of the log have 4 KB, and each is written at once: every page is still hit.
+    // The log is written in pages of 4 KB, one at a time, so steps of 3 KB still hit every page.
     fill_the_disk_midway(3);
 }
 

@@ -134,7 +134,7 @@ fn state_folder_without_permissions_sends_nothing() {
         let state = sale.path("state");
         let set = |mode| fs::set_permissions(&state, fs::Permissions::from_mode(mode)).expect("a mode");
         set(mode);
-        // A superuser can write everywhere, so there the story proves nothing.
+        // A superuser can write anywhere, so the story proves nothing in that case.
         let free = fs::write(state.join("free"), "").is_ok();
         let run = sale.run(&[]);
         set(0o700);
@@ -210,7 +210,7 @@ fn intents_are_in_the_ledger_files_when_a_request_arrives() {
         sale.run(&[]).exits(0);
         let moments = moments.lock().expect("the moments");
         assert_eq!(moments.len(), 11);
-        // The results were written later and know more than the copy.
+        // The results were written later and contain more than the copy.
         fs::remove_dir_all(sale.path("results")).expect("the results");
         for (state, phones) in moments.iter() {
             // The state that a process would find after a power loss at that moment.

@@ -28,7 +28,7 @@ fn json(text: &str) -> Value {
 /// A run as shown, without the fields whose values have changed since that version.
 fn without_words(mut run: Value) -> Value {
     let object = run.as_object_mut().expect("an object");
-    // That version had no figures by channel, no sum of delivered and read, and no version of the format.
+    // That version had no figures by channel, no sum of delivered and read, and no format version.
     ["state", "stopped", "why", "exit", "channels", "delivered_or_read", "version"]
         .into_iter()
         .for_each(|member| _ = object.remove(member));

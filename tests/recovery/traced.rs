@@ -159,7 +159,7 @@ impl TracedPaths {
             let call = call.split_once(' ').expect("a process and its call").1.trim_start();
             let quoted: Vec<&str> = call.split('"').skip(1).step_by(2).collect();
             let path = |name: &&str| (line, sale.path(name));
-            // Calls of other threads can interrupt the line of a call.
+            // Calls from other threads can split the trace line of a call.
             let succeeded = call.ends_with(" = 0") || call.ends_with("<unfinished ...>");
             if (call.starts_with("mkdir") || call.starts_with("rename")) && succeeded {
                 names.made.extend(quoted.last().map(path));

@@ -81,7 +81,7 @@ fn schedule_is_checked_in_the_time_zone_of_each_recipient() {
     let gateway = Gateway::accepting();
     let list = "phone,name,city\n380501000002,A,Europe/Kyiv\n380501000003,B,America/New_York\n";
     let window = "window: { hours: 09:00-20:00, zone: city }";
-    // 9:30 in Kyiv is at night in New York.
+    // 9:30 in Kyiv is the middle of the night in New York.
     let sale = draft(&gateway, "every: day 9:30", &[window, "until: 2h"]).with_list(list).write();
     sale.campaign(&["check", "sale.yaml"])
         .exits(0)

@@ -27,7 +27,7 @@ fn shared_backup_restored_elsewhere_sends_no_second_message() {
     let before = stdout(first(&["results", "sale", "--state", "accepted", "--out", "-"]));
     first(&["run", "sale.yaml", "--no-wait"]).exits(0);
     let sent = gateway.phones().len();
-    // A restore that is interrupted leaves a backup, which sends nothing.
+    // An interrupted restore leaves a backup, which cannot be used for sending.
     let interrupted =
         run_with_ledger(&sale, &other, &[("CAMPAIGN_FAILPOINT", "restore.doubted:1")], &["ledger", "restore", "saved"]);
     assert_eq!(interrupted.code(), None, "{}", interrupted.told());

@@ -150,7 +150,7 @@ fn run_stops_if_its_database_is_replaced_by_an_older_one() {
     let sale = write_in_database(&cluster, campaign().to(60).batches_of(5).one_at_a_time().through(&gateway));
     let run = sale.start(&[]);
     until("the first envelope is answered", || gateway.requests().len() >= 2);
-    // A replica without the last commits replaces the server.
+    // Imitates a failover to a replica that lacks the last commits.
     until("the third envelope is on its way", || gateway.requests().len() == 3);
     let open = "SELECT count(*) FROM campaign.envelopes WHERE settled_at IS NULL";
     until("the other answers are recorded", || cluster.say(ledger_address(&sale), open) == "1");

@@ -57,7 +57,7 @@ fn workers_continue_while_the_starter_sleeps_and_repeat_nothing() {
     shared.wait_for_messages(60);
     shared.run.signal("STOP");
     super::expire_leases(cluster, &shared.sale);
-    // The leases of the workers expire as well, until the workers renew them.
+    // The leases of the workers expire as well, but the workers renew them.
     for worker in &shared.workers {
         until("the worker is done", || worker.stdout().contains("; "));
     }

@@ -78,7 +78,7 @@ fn sms_parts_agree_with_encoded_bytes_for_random_texts() {
     for _ in 0..100_000 {
         let mut below = |end: usize| usize::try_from(chance.below(end as u64)).expect("a small number");
         let (first, second) = (below(5), below(5));
-        // Half of the texts use one kind of characters. The others include a few of another kind.
+        // Half of the texts use one kind of character. The others include a few characters of another kind.
         let rare = if below(2) == 0 { 0 } else { 1 + below(40) };
         let length = below(360);
         let text: String = (0..length)

@@ -45,7 +45,7 @@ fn shell_and_server_share_one_system_ledger() {
     create_system_folder(&sale);
     type_in_shell(&sale, "system", &["run", "sale.yaml", "--limit", "1"]).exits(0);
     assert!(sale.path("system/ledger.sqlite").exists() && !own_folder(&sale).exists());
-    // As the unit of the server does.
+    // As in the server's systemd unit.
     let server = |arguments: &[&str]| {
         let mut command = in_shell(&sale, "system", arguments);
         command.env("CAMPAIGN_STATE_DIR", sale.path("system"));
@@ -123,7 +123,7 @@ fn run_in_an_earlier_user_ledger_is_not_sent_again() {
     type_in_shell(&sale, "system", &["run", "sale.yaml", "--state-dir", own]).exits(0).says("3 accepted");
     assert_eq!(gateway.phones().len(), 4, "each recipient got one message");
     fs::rename(own, sale.path("earlier")).expect("the folder is renamed");
-    // The results still show that another ledger sent.
+    // The results still show that messages were sent from another ledger.
     type_in_shell(&sale, "system", &["run", "sale.yaml"]).exits(74).says("does not contain all messages");
     assert_eq!(gateway.phones().len(), 4);
 }
@@ -151,7 +151,7 @@ fn group_can_change_everything_in_a_shared_state_folder() {
         create_system_folder(&sale);
         fs::create_dir(sale.path("results")).expect("a folder");
         fs::set_permissions(sale.path("results"), Permissions::from_mode(0o2770)).expect("its mode");
-        // It dies with its log and its index in the ledger's folder.
+        // The process dies and leaves the ledger's log and index in its folder.
         let mut command = sale.command_after(umask, &["run", "sale.yaml", "--limit", "1"]);
         command.env("CAMPAIGN_STATE_DIR", sale.path("system")).env("CAMPAIGN_FAILPOINT", "intent.kept:1");
         Process::start(command).finish();

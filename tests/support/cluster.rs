@@ -88,7 +88,7 @@ impl Cluster {
         let mut server = self.server.lock().expect("the server");
         while since.elapsed() < START_TIMEOUT {
             if server.as_mut().is_none_or(|server| server.shell.try_wait().is_ok_and(|ended| ended.is_some())) {
-                // Files of a killed server can prevent a start for a moment.
+                // Files left by a killed server can briefly prevent a new start.
                 *server = serve((&self.bin, self.folder.path()), (self.data(), self.folder.path()), &self.settings);
             }
             if self.is_ready() {

@@ -1,6 +1,6 @@
 //! Failpoints: places at which a test ends or suspends the process.
 //!
-//! In the released program, [`pass`] does nothing. The tests start a program of their own, which sets an action
+//! In the released program, [`pass`] does nothing. The tests start a separate binary that sets an action
 //! (`tests/failpoints.rs`). An action ends or suspends the process, or does nothing; it must not decide anything else.
 
 use std::sync::OnceLock;

@@ -1,4 +1,4 @@
-//! Catching panics of libraries without output on standard error.
+//! Catching panics in libraries without printing them to standard error.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};

@@ -1,7 +1,7 @@
 //! Private files and folders: only their owner can read them, because they contain numbers and messages.
 //!
-//! A folder that is setgid and that its group can write is shared on purpose: its group can also read and change the
-//! files and folders in it, regardless of the umask. A system without such modes protects them only as well as their
+//! A setgid folder that its group can write to is shared on purpose: the group can also read and change the files and
+//! folders in it, regardless of the umask. On a system without such modes, files are protected only as well as their
 //! folder. Callers decide which files are private; this module must not.
 
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -48,7 +48,7 @@ pub fn create_folder(path: &Path) -> io::Result<()> {
     }
     match create_one_folder(path) {
         Err(error) if !path.is_dir() => Err(error),
-        // An existing folder is synced too: its creator might have been killed before that.
+        // An existing folder is synced too: its creator might have been killed before the sync.
         _ => sync_entry(path),
     }
 }
@@ -62,7 +62,7 @@ fn create_one_folder(path: &Path) -> io::Result<()> {
         if is_shared_folder(folder_of(path)) {
             builder.mode(SHARED_FOLDER_MODE).create(path)?;
             let mut permissions = std::fs::metadata(path)?.permissions();
-            // Only if the umask took rights: a service might not be allowed to set the setgid bit.
+            // Only if the umask removed permissions: a service might not be allowed to set the setgid bit.
             if permissions.mode() & SHARED_FOLDER_MODE != SHARED_FOLDER_MODE {
                 permissions.set_mode(permissions.mode() | SHARED_FOLDER_MODE);
                 std::fs::set_permissions(path, permissions)?;
@@ -104,7 +104,7 @@ pub fn sync_folder(path: &Path) -> io::Result<()> {
         return Ok(());
     }
     let folder = match File::open(path) {
-        // Such as `/home`, which users can pass but not list. Its entries are not ours.
+        // Such as `/home`, which users can traverse but not list. Its entries are not ours.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(()),
         opened => opened?,
     };

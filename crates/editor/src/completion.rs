@@ -86,7 +86,7 @@ pub(crate) fn complete(kind: DocumentKind, text: &str, cursor: usize, names: &Kn
     let items = match (found.slot, place) {
         (YamlSlot::Key, Some(place)) => {
             let mut items = complete_keys(text, &outline, found, place, names);
-            // In an indented line, the value of the key above can begin too.
+            // On an indented line, the value of the key above can also begin.
             if items.is_empty() || matches!(found.path.last(), Some(PathStep::Item(_))) {
                 items.extend(complete_values(found, place, names));
             }

@@ -1,4 +1,4 @@
-//! Findings as diagnostics of the protocol.
+//! Findings as diagnostics of the Language Server Protocol.
 
 use std::path::Path;
 
@@ -89,7 +89,7 @@ pub(crate) fn move_finding(finding: &Finding, new: &SourceText) -> Option<Findin
         _ => return None,
     };
     let place = SourceLocation { first_line: place.first_line, ..SourceLocation::new(new, span) };
-    // The edits of a fix belong to the older text.
+    // The edits of a fix apply only to the older text.
     Some(Finding { place: Some(place), fix: None, ..finding.clone() })
 }
 

@@ -1,4 +1,4 @@
-//! The campaigns around the open documents, with their findings and the checks of their lists.
+//! The campaigns that the open documents belong to, with their findings and the checks of their lists.
 
 use std::collections::BTreeMap;
 use std::fmt;

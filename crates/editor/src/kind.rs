@@ -1,4 +1,4 @@
-//! The kinds of files that the editor support knows.
+//! The kinds of files that the editor support recognizes.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! The names around a campaign that completions offer and explanations describe.
+//! The names that a campaign's documents can use, for completions and explanations.
 
 use campaign_core::domain::variable::is_variable;
 use campaign_manifest::PathStep;

@@ -478,7 +478,7 @@ fn to_item(index: usize, item: Completion, range: lsp_types::Range) -> Completio
         label: item.label,
         kind: Some(kind),
         documentation: Some(Documentation::MarkupContent(markdown(item.doc))),
-        // The order of the tables, not of the alphabet.
+        // Sorted in the order of the tables, not alphabetically.
         sort_text: Some(format!("{index:04}")),
         text_edit: Some(CompletionTextEdit::Edit(TextEdit::new(range, item.insert))),
         ..CompletionItem::default()

@@ -1,4 +1,4 @@
-//! The part of a template that the cursor is in, also if the template is not finished.
+//! The part of a template that the cursor is in, even if the template is unfinished.
 
 use std::ops::Range;
 

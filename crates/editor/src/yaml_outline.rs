@@ -1,4 +1,4 @@
-//! The keys of a YAML text that is being written, and the place of the cursor among them.
+//! The keys of a YAML text that is being written, and the position of the cursor among them.
 //!
 //! A text that is not finished is rarely valid YAML. The outline is therefore made from indentation and brackets, never
 //! fails, and can be wrong about unusual YAML. Findings come from the real parser.
@@ -311,7 +311,7 @@ impl Scanner<'_> {
     }
 
     fn open_item(&mut self, column: usize) {
-        // A list can be in the column of its key.
+        // A list can start in the same column as its key.
         let is_parent =
             |frame: &Frame| frame.column < column || (frame.column == column && matches!(frame.step, PathStep::Key(_)));
         while self.frames.last().is_some_and(|frame| !is_parent(frame)) {

@@ -1,4 +1,4 @@
-//! From a campaign to outcomes and figures.
+//! The engine: from a campaign to its outcomes and figures.
 //!
 //! - [`check`]: the survey before sending
 //! - [`delivery`]: intents, envelopes, rate, circuit breaker, resuming

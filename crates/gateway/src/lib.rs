@@ -121,7 +121,7 @@ impl EncodedOperation {
     /// The operation with the address of its webhook (contract 4.3 `hook`), which is not part of its digest.
     #[must_use]
     pub fn with_hook(mut self, address: &str) -> Self {
-        // An operation is an object with its type at least.
+        // An operation is an object that has at least a type.
         if self.json.pop().is_some() {
             self.json.extend_from_slice(br#","hook":"#);
             serde_json::to_writer(&mut self.json, address).expect("a string is written to memory");

@@ -1,7 +1,7 @@
 //! Webhook URLs: signed addresses for the gateway's webhooks, and a test of the public address.
 //!
-//! The contract's webhook carries neither key nor signature (contract 5.4), so the address itself is the secret.
-//! The test asks the account's own address from outside whether it leads to our endpoint, and changes nothing
+//! The contract's webhook carries neither key nor signature (contract 5.4), so the address itself is the secret. The
+//! test sends a challenge to the account's public address to see whether it leads to our endpoint. It changes nothing
 //! there.
 
 use std::fmt;

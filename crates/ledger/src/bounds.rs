@@ -224,7 +224,7 @@ pub(crate) fn find_capped_rows(
     for sent in rows {
         let times = times.entry(sent.to).or_default();
         match caps_allow(caps, now, times) {
-            // Rows of the same envelope count for later ones.
+            // Earlier rows of the same envelope count for later ones.
             true => times.push(now),
             false => capped.push(sent.row),
         }

@@ -1,4 +1,5 @@
-//! Events: later knowledge and decisions about single rows of settled envelopes, and how they affect a row's attempts.
+//! Events: facts learned later and decisions made about single rows of settled envelopes, and how they affect a row's
+//! attempts.
 
 use std::fmt;
 
@@ -215,7 +216,7 @@ impl RowChange {
         match (self, self.resulting_state(chain)) {
             // A retry is a new message, so final states of the old message permit it.
             (RowChange::Retry { .. }, _) => matches!(state, RowState::Rejected | RowState::NotSent | RowState::Failed),
-            // Proof that it was sent overrides every conclusion.
+            // Proof that a message was sent overrides every conclusion.
             (RowChange::Found { .. }, _) if state == RowState::Planned => true,
             // A message that is being sent is not final, so there is nothing to decide yet.
             (RowChange::NotSent { .. } | RowChange::SendAgain { .. }, _) if state == RowState::Sending => false,

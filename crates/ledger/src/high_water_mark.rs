@@ -1,8 +1,8 @@
 //! The high-water mark: a file that detects a deleted, truncated or restored ledger.
 //!
-//! Such a ledger does not know which recipients have a message by now. The mark records the latest commit before the
-//! commit is acknowledged, and has no fsync. After a killed process, it equals the ledger; after a power loss, it can
-//! be behind; it is never ahead of the ledger's file on disk.
+//! Such a ledger does not know which recipients have been sent a message since. The mark records the latest commit
+//! before the commit is acknowledged, and is not fsynced. After a process is killed, it matches the ledger; after a
+//! power loss, it can be behind; it is never ahead of the ledger's file on disk.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -88,7 +88,7 @@ impl HighWaterMark {
     /// place fails at its next commit.
     pub(crate) fn after_move(self) -> Self {
         let id = Checksum::for_table("moved").with_number(self.id).with_number(self.generation).finish();
-        // The same range as identifiers of new ledgers.
+        // Identifiers of new ledgers have the same range.
         Self { id: id & ((1 << 53) - 1), generation: self.generation + 1 }
     }
 
@@ -148,7 +148,7 @@ fn read_slots(mut file: &File) -> io::Result<[Option<HighWaterMark>; 2]> {
         file.take(SLOT_BYTES as u64).read_to_end(&mut bytes)?;
         *slot = HighWaterMark::parse_slot(&bytes);
         if place == 0 && slot.is_none() {
-            // Later writes beyond it leave zeros in between.
+            // Later writes beyond the text leave zeros in between.
             let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
             *slot = serde_json::from_slice(text).ok();
         }
@@ -266,7 +266,7 @@ fn remove_leftovers(path: &Path) {
     let entries = path.parent().and_then(|folder| std::fs::read_dir(folder).ok());
     for entry in entries.into_iter().flatten().flatten() {
         if entry.file_name().to_str().is_some_and(|name| of_process(name).is_some()) {
-            // They are harmless if they cannot be removed.
+            // Files that cannot be removed are harmless.
             let _ = std::fs::remove_file(entry.path());
         }
     }

@@ -1,7 +1,7 @@
 //! The state of one message, folded from its events and receipts. Pure.
 //!
-//! A delivery on any channel wins over every failure, in any order and with any timestamps, because channels report by
-//! different clocks. A failure is final only if it concerns the whole message (contract 6.2).
+//! A delivery on any channel wins over every failure, in any order and with any timestamps, because channels report
+//! with different clocks. A failure is final only if it concerns the whole message (contract 6.2).
 
 use super::{RowChange, RowState, StoredReceipt};
 use campaign_core::domain::{Chain, DeliveryState, Endpoint, Receipt, ReceiptSource, Status};
@@ -60,7 +60,7 @@ impl MessageState {
         let fits = match (self.state, arrival) {
             // The failure of the old message is the reason for the retry.
             (RowState::Planned, DeliveryState::Pending | DeliveryState::Failed) if self.before_retry.is_some() => false,
-            // Proof that it was sent overrides every conclusion.
+            // Proof that a message was sent overrides every conclusion.
             (RowState::Planned, _) | (RowState::Sending, DeliveryState::Pending) => true,
             (RowState::Queued, DeliveryState::Pending) => false,
             _ => self.state.can_become(next),

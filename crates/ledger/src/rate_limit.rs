@@ -369,7 +369,7 @@ mod tests {
                         let reservation = pace.reserve(real + shift, count, Some(rate));
                         let wait = micros(reservation.wait);
                         let each = slot_length(count, rate * if asked { MIN_SHARE } else { share });
-                        // After each step back of the clock, the remaining part of a wait is unknown.
+                        // Each time the clock is set back, the rest of a wait is unknown.
                         let most = 3 * (1 + back) * each + if asked { MAX_REQUESTED_WAIT } else { 0 };
                         prop_assert!(wait <= most, "waits {wait} of {most}");
                         // A requested wait is respected, unless the clock is set forward.
@@ -382,7 +382,7 @@ mod tests {
             }
             for &(start, _) in &left {
                 let within: u32 = left.iter().filter(|(at, _)| (start..start + SECOND).contains(at)).map(|&(_, n)| n).sum();
-                // A clock that is set forward drops the booked slots, one envelope of each other process.
+                // Setting the clock forward drops the booked slots, one envelope for each other process.
                 let spare = f64::from(count * (3 + 2 * forward)) + 1.0;
                 prop_assert!(f64::from(within) <= rate + spare, "{within} at {rate}/s");
             }

@@ -452,7 +452,7 @@ pub struct ExcludedRows {
 impl ExcludedRows {
     /// Adds a row with its reason.
     pub fn insert(&mut self, row: Row, state: RowState, reason: &str) {
-        // Rows with the same reason often follow each other, so the last reason comes first.
+        // Rows with the same reason often follow each other, so the last reason is tried first.
         let set = match self.sets.last() {
             Some((last, text, _)) if *last == state && text == reason => self.sets.len() - 1,
             _ => *self.index.entry((state, reason.to_owned())).or_insert_with(|| {

@@ -1,4 +1,4 @@
-//! Tests in a campaign file: a recipient, and what must be true for it.
+//! Tests in a campaign file: a recipient, and what must be true for them.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

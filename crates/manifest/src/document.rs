@@ -1,7 +1,7 @@
-//! Reading of YAML files against a table of keys, with all problems as findings.
+//! Reading YAML files against a table of keys, with all problems as findings.
 //!
-//! Campaigns and all other files that people write are read with it: all problems are reported at once, each with its
-//! location and what was probably meant.
+//! It reads campaigns and all other files that people write: all problems are reported at once, each with its location
+//! and what was probably meant.
 
 use std::io::{ErrorKind, Read as _};
 use std::ops::Range;
@@ -46,7 +46,7 @@ pub fn load_path<T>(
         check_root(&root, kind.owner, &mut report);
         resolve(root, &mut report)
     });
-    // After a typing mistake, the rest of the file does not have the meaning that its author intended.
+    // After a typo, the rest of the file does not mean what its author intended.
     let slipped = report.replace_slip_findings(value.is_some());
     LoadedFile::new(value.filter(|_| !slipped), conceal_secrets(&source, report.into_findings()))
 }
@@ -126,7 +126,7 @@ impl FindingCollector {
         let blocks: Vec<_> = slips.iter().map(|(span, _)| self.top_level_span(span.start)).collect();
         self.findings.retain(|finding| {
             let Some(place) = finding.place.as_ref().filter(|_| is_read) else { return false };
-            // The key that is missing at the top level might be the one that the mistake damages.
+            // The key that is missing at the top level might be the one with the mistake.
             !place.span.is_empty() && !blocks.iter().any(|block| block.contains(&place.span.start))
         });
         slips.into_iter().for_each(|(span, finding)| self.add(&span, finding));

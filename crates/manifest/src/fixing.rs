@@ -1,4 +1,4 @@
-//! Fixing of a campaign file: the fixes of its findings, applied until nothing more can be fixed.
+//! Fixing a campaign file: applies the fixes of its findings until nothing more can be fixed.
 
 use std::path::Path;
 
@@ -49,7 +49,7 @@ fn apply_step(path: &Path, text: &str) -> Option<(String, Vec<String>)> {
     let (after, _) = read_file(path, &fixed);
     let is_safe = match (&before, &after) {
         (Some(before), Some(after)) => keeps_values(before, after, &applied),
-        // What YAML could not read before had no values yet.
+        // A file that was not valid YAML before had no values to keep.
         (None, _) => true,
         (Some(_), None) => false,
     };
@@ -78,7 +78,7 @@ fn keeps_values(before: &Node, after: &Node, applied: &[&Fix]) -> bool {
         |node: &Node| edits().any(|edit| edit.span.start <= node.span.end && node.span.start <= edit.span.end);
     let mut left = new.iter();
     let is_kept = |node: &&Node| left.any(|other| same_value(node, other));
-    // A fix can move the value of the key that it splits off, which was part of the key.
+    // A fix can split a key from its value, which was read as part of the key before.
     new.len() <= old.len() + applied.len() && old.iter().filter(|node| !is_touched(node)).all(is_kept)
 }
 

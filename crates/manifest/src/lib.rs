@@ -1,7 +1,7 @@
 //! Campaign files and gateway profiles: YAML becomes [`Campaign`] and [`Profile`].
 //!
-//! It reports all problems that these files and their text files show, each with its location. It reads no recipients,
-//! compiles no templates, and knows neither the network nor the environment.
+//! It reports all problems in these files and their text files, each with its location. It reads no recipients,
+//! compiles no templates, and uses neither the network nor the environment.
 //!
 //! The flow: `document` reads bytes, `yaml` makes a tree with locations, the tables of `keys` check its structure, and
 //! `resolve` and `profile` convert it to typed values.

@@ -131,7 +131,7 @@ impl Percentage {
     /// Whether a number that was drawn evenly from all numbers is within the share.
     #[must_use]
     pub fn includes_draw(self, draw: u64) -> bool {
-        // The upper bits of a product spread the draw over the hundredths of a percent.
+        // The upper bits of the product scale the draw to hundredths of a percent.
         (u128::from(draw) * u128::from(Self::WHOLE.0)) >> 64 < u128::from(self.0)
     }
 

@@ -1,6 +1,6 @@
 //! Host allowlist: requests must name this machine or the published host, and must not come from the internet.
 //!
-//! This prevents DNS rebinding, in which a malicious page lets a browser call an address of this machine under another
+//! This prevents DNS rebinding, in which a malicious page makes a browser call an address of this machine under another
 //! name. It also rejects requests that a misconfigured proxy forwards from the internet.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

@@ -1,4 +1,4 @@
-//! The HTTP client of all modules: TLS by `ring`, no retries, no redirects, no proxy from the environment.
+//! The HTTP client of all modules: TLS with `ring`, no retries, no redirects, no proxy from the environment.
 
 use std::sync::Once;
 

@@ -49,7 +49,7 @@ pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 /// As for [`listen`].
 pub fn bind_socket(address: SocketAddr) -> io::Result<TcpSocket> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-    // On other systems than Unix, this would let others take the port of a listener.
+    // On systems other than Unix, this would let other processes take a listener's port.
     #[cfg(unix)]
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
@@ -168,7 +168,7 @@ impl Connections {
 }
 
 async fn serve_stream_task(stream: TcpStream, app: Router, limits: ConnectionLimits, mut leave: watch::Receiver<()>) {
-    // Responses are small and wanted at once. If the option fails, the socket is only slower.
+    // Responses are small and needed immediately. If setting the option fails, the socket is only slower.
     let _ = stream.set_nodelay(true);
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -326,7 +326,7 @@ mod tests {
 
     #[tokio::test]
     async fn client_that_does_not_read_its_response_is_disconnected() {
-        // More than the buffers of both sides.
+        // More than the buffers on both sides can hold.
         let large = Router::new().route("/", get(|| async { Body::from(vec![b'a'; 64 << 20]) }));
         let limits =
             ConnectionLimits { head: LONG, silence: Some(SHORT), connections: 1, ..ConnectionLimits::default() };

@@ -1,6 +1,6 @@
 //! Gateway accounts: inquiries at the account's rate, new profiles, and templates.
 //!
-//! Inquiries of assistants wait in a short queue; one that would wait too long is refused.
+//! Inquiries from assistants wait in a short queue; one that would wait too long is refused.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -114,7 +114,7 @@ impl Session {
             refuse_other_text(ledger, &sent, inputs, &opened.includes).await?;
         }
         if let Some(replaced) = replaced.as_ref().filter(|_| live) {
-            // In every edition: a message that was sent is not sent again because of another change.
+            // In every edition, so that an unrelated change does not send a message again.
             sent.numbers |= ledger.load_numbers(NumberFilter::Sent(&[replaced.key])).await?;
         }
         let random = rand::random();

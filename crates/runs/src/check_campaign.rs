@@ -59,7 +59,7 @@ pub async fn check_campaign(
             let findings = check_inputs(inputs, Some(&list), start);
             (Some(list), findings)
         }
-        // Problems of the list or the texts do not hide findings that do not depend on them.
+        // Problems in the list or the texts do not hide findings that do not depend on them.
         Err(Error::Findings(found)) => {
             let mut findings = check_inputs(inputs, None, start);
             findings.retain(|finding| !found.contains(finding));

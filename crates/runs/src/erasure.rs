@@ -1,9 +1,10 @@
 //! Erasure of personal data: forgetting a person, and purging old runs.
 //!
-//! The ledger comes first, in one commit that records which rows wait. From then on nothing is sent to a forgotten number. If
-//! a call ends early, the next call or the next start of the campaign continues with the waiting rows.
+//! The ledger is changed first, in one commit that records which rows still wait. From then on, nothing is sent to a
+//! forgotten number. If a call ends early, the next call or the next start of the campaign continues with the waiting
+//! rows.
 //!
-//! Hashes of forgotten numbers are kept outside the ledger, because a backup from before still contains the numbers. A
+//! Hashes of forgotten numbers are kept outside the ledger, because an earlier backup still contains the numbers. A
 //! purged run keeps its figures.
 
 use std::collections::HashSet;
@@ -83,7 +84,7 @@ pub async fn forget_person(adapters: &Adapters, phone: Phone) -> Result<Forgotte
         }
     }
     let opt_out = forgotten_opt_out(phone, (adapters.clock)());
-    // This comes first, because a ledger that is restored from a backup must forget them again.
+    // This comes first, because a ledger that is restored from a backup must forget the number again.
     ForgottenNumbers::add(&adapters.state, phone)
         .map_err(|error| Error::Storage(format!("cannot record the forgotten number in the state folder: {error}")))?;
     ledger.forget_number(ForgetOrder { phone, rows: order, opt_out }).await?;
@@ -457,7 +458,7 @@ async fn purge_run(adapters: &Adapters, run: Run) -> Result<Result<(), PurgeBloc
         Err(Error::BusyRun { .. }) => return Ok(Err(PurgeBlocker::InUse)),
         Err(error) => return Err(error),
     };
-    // Copies and results that still contain a forgotten person could not be found again.
+    // After the purge, copies and results that still contain a forgotten person could not be found.
     finish_forgetting(adapters, &lock).await;
     if ledger.list_rows_to_forget().await?.iter().any(|(waiting, _)| *waiting == run.key) {
         return Ok(Err(PurgeBlocker::Forgetting));

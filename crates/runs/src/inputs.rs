@@ -255,7 +255,7 @@ impl Inputs {
         let surveyed = self
             .survey_through(&mut tee, &excluded, consents.as_ref().map(|read| &read.consents))
             .and_then(|surveyed| Ok((surveyed, tee.finish().map_err(|error| self.unreadable_error(&error))?)));
-        // A failed copy ends the reading too, although the list is intact.
+        // A failed copy also stops the reading, although the list is intact.
         if let Some(error) = tee.copy_failure() {
             return Err(Error::Storage(error.to_string()));
         }
@@ -592,7 +592,7 @@ impl Inputs {
         let (excluded, zones) = (SurveyExclusions::default(), self.campaign.zone_column());
         let by_country = self.campaign.uses_recipient_zones(self.destination.profile());
         let terms = SurveyInputs { brief: &brief, excluded: &excluded, zones, by_country, consents: None };
-        // If the condition is wrong, it is unknown which rows are selected, but a damaged row is damaged.
+        // If the condition is wrong, it is unknown which rows are selected, but damaged rows can still be reported.
         let is_known = brief.condition.is_some() == self.campaign.brief.condition.is_some();
         let surveyed = survey_recipients(&mut prepared, &terms);
         let findings = match surveyed {

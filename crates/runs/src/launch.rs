@@ -128,7 +128,7 @@ impl Launch {
             Some(profile) if inputs.campaign.receipts.takes_webhooks() => load_hook(profile)?,
             _ => None,
         };
-        // A missing place for the results is reported before sending, not after.
+        // If the results file cannot be written, this is reported before sending, not after.
         let target = files.results_target(&inputs.campaign, inputs.campaign.results_file());
         check_target(&target)?;
         Ok(Self { inputs, request, key, hook, target })
@@ -191,7 +191,7 @@ impl Launch {
         self.refuse_ledger(adapters.ledger.as_ref()).await?;
         refuse_lost_ledger(adapters.ledger.as_ref(), &self.inputs).await?;
         let (consent, (_, interrupt)) = (Arc::new(ConsentInAdvance), watch::channel(Interrupt::None));
-        // Without a lock, a preview does not delay or prevent anything that sends.
+        // The preview takes no lock, so it does not delay or prevent anything that sends.
         self.build_session(adapters, consent, interrupt, None).await?.preview_retry(scope).await
     }
 
@@ -258,7 +258,7 @@ impl Session {
         }
         let gateway = &self.inputs().campaign.brief.gateway;
         let lock = lock_campaign(self.adapters.ledger.as_ref(), &run.campaign, gateway, &run.account).await?;
-        // Before this lock, another process could have replaced its copies.
+        // Before this lock was taken, another process could have replaced the run's copies.
         self.known_copies().remove(&run.key);
         Ok(Arc::new(lock))
     }
@@ -313,7 +313,7 @@ impl Session {
         match prepared {
             Preparation::Send(selected) => tokio::select! {
                 ended = self.send_run(*selected) => ended,
-                // The engine stops at once by itself. This covers later work, such as large results.
+                // The engine stops on its own. This covers later work, such as writing large results.
                 signal = self.wait_for_second_signal() => Err(Error::Interrupted { signal, phase: RunPhase::Ending }),
             },
             Preparation::Nothing(outcome) => Ok(outcome),

@@ -411,7 +411,7 @@ type HashedRow = (u32, u64);
 fn read_hashed_rows(records: CampaignRecords<'_, impl Read>) -> Option<(Vec<String>, Vec<HashedRow>)> {
     let CampaignRecords { list, brief } = records;
     let list = BufReader::with_capacity(1 << 16, list.ok()?);
-    // The problems of the list are reported elsewhere.
+    // Problems with the list are reported elsewhere.
     let mut reader = RecipientReader::open(list, Path::new(""), &reader_settings(brief)).ok()?;
     let headers = reader.header().headers().to_vec();
     let (mut records, mut chunk) = (Vec::new(), Chunk::new());

@@ -118,7 +118,7 @@ pub async fn fire_occurrence(
     interrupt: watch::Receiver<Interrupt>,
 ) -> Result<RunOutcome, Error> {
     let inputs = load_occurrence(&adapters.profiles, Path::new(&schedule.file), None, occurrence)?;
-    // The texts were read before, so later changes of the files are not sent.
+    // The texts have already been read, so later changes to the files are not sent.
     if let Some(change) = find_schedule_change(schedule, &inputs) {
         return Err(Error::Schedule(ScheduleRefusal::Changed(change)));
     }

@@ -1,6 +1,6 @@
 //! Opt-outs on the suppression list: adding and removing numbers, and importing files of recipients who opted out.
 //!
-//! The regions of campaigns say how national numbers are read.
+//! The regions of the campaigns determine how national numbers are read.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
@@ -138,7 +138,7 @@ fn read_file(file: &Path, terms: &OptOutTerms, now: Timestamp) -> Result<OptOutF
         opt_outs: Vec::new(),
         wrong: BTreeMap::new(),
     };
-    // A file of numbers alone has a number in place of the header.
+    // In a file that contains only numbers, the header line is a number too.
     if parse_header_number(headers[0], terms.region).is_some() {
         intake.add_row(Row::HEADER, [headers[0], "", "", "", "", ""]);
     }
@@ -239,7 +239,7 @@ impl OptOutReader<'_> {
         let source = match (source, self.is_export) {
             ("", _) => Arc::clone(&self.source),
             (source, true) => self.intern_text(strip_formula_quote(source)),
-            // An undo of the import finds it by this.
+            // Undoing the import finds its entries by this prefix.
             (source, false) => self.intern_text(&format!("{}, {}", self.source, strip_formula_quote(source))),
         };
         Ok(OptOut { who: phone.into(), scope, reach, reason, source, at })

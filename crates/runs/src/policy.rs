@@ -1,6 +1,7 @@
 //! Policies for single messages: sending windows, caps and opt-outs of a profile, and of a campaign under test.
 //!
-//! Lookups and code calls are service: their recipients request them, so only the allowed countries apply.
+//! Lookups and verification calls count as service messages: their recipients request them, so only the allowed
+//! countries apply.
 
 use std::sync::Arc;
 

@@ -176,7 +176,7 @@ impl WebhookReceiver {
             false => {
                 let (campaign, source) =
                     (run.campaign.as_str().into(), format!("{}, row {row}", reply_source(&run.name())));
-                // A clock that is ahead must not end later opt-outs.
+                // A timestamp from a clock that is ahead must not override later opt-outs.
                 let (source, at) = (source.into(), at.min(now));
                 RecipientWish::OptIn(OptIn { who, campaign, purpose, reach, reason, source, at })
             }
@@ -189,7 +189,7 @@ impl WebhookReceiver {
         if let Some(run) = known.filter(|run| run.find_message(id).is_some()) {
             return Ok(Some(run));
         }
-        // It is new, or has new identifiers: a retry, or a block of a shared run.
+        // The run is new, or has new identifiers from a retry or a block of a shared run.
         let found = self.ledger.list_runs(RunFilter::with_id(id)).await?;
         let Some(run) = found.into_iter().find(|run| run.name() == name).map(Arc::new) else { return Ok(None) };
         let mut runs = self.runs.write().unwrap_or_else(PoisonError::into_inner);
@@ -236,7 +236,7 @@ async fn collect_receipts(
     mut deliveries: mpsc::Receiver<QueuedReceipts>,
 ) -> Result<(), LedgerError> {
     let mut waiting: Vec<QueuedReceipts> = Vec::with_capacity(MAX_WAITING);
-    // During a commit, further receipts queue: the more there are, the fewer commits each of them costs.
+    // Receipts that arrive during a commit wait and share the next one: the more arrive, the fewer commits each needs.
     while deliveries.recv_many(&mut waiting, MAX_WAITING).await > 0 {
         match commit_receipts(&receiver, &mut waiting).await {
             // A damaged record affects its own receipts only.
@@ -258,7 +258,7 @@ async fn commit_receipts(receiver: &WebhookReceiver, waiting: &mut Vec<QueuedRec
         Ok(receptions) => {
             let mut receptions = receptions.into_iter();
             for QueuedReceipts { receipts, kept } in waiting.drain(..) {
-                // A webhook that no longer waits is delivered again.
+                // If the webhook handler no longer waits, the gateway delivers the webhook again.
                 let _ = kept.send(receptions.by_ref().take(receipts.len()).collect());
             }
         }

@@ -1,7 +1,7 @@
 //! Consent of recipients: the file of consents, the evidence of a new run, and rows and numbers without consent.
 //!
-//! `engine/check/consent.rs` judges a consent. Here the file is opened, and each way to a recipient asks for the
-//! judgement.
+//! `engine/check/consent.rs` judges a consent. Here the file is opened, and everything that sends to a recipient asks
+//! for the verdict.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -112,11 +112,11 @@ fn read_register(
         Err(PhoneProblem::Empty) => {}
         Err(problem) => read.unread.push((row, problem)),
     };
-    // A file of numbers alone has a number in place of the header.
+    // In a file that contains only numbers, the header line is a number too.
     if let Some(number) = parse_header_number(&phone, region).filter(|_| named.iter().all(Option::is_none)) {
         add_row(Row::HEADER, number, ConsentCells::default());
     }
-    // An absent key reads the numbers again, and its cell is ignored.
+    // For an absent key, the phone column is read again and its cell is ignored.
     let [value, at, from, wording] = named.map(|header| header.unwrap_or(&phone));
     let each = |row: Row, cells: [&str; 5]| {
         let [number, cells @ ..] = cells;
@@ -164,7 +164,7 @@ impl Inputs {
     async fn read_consents_now(self: &Arc<Self>, now: Timestamp) -> Result<Option<Consents>, Error> {
         let inputs = Arc::clone(self);
         let read = run_blocking(move || {
-            // A run that is resumed later has the day on which it began.
+            // A resumed run keeps the day on which it began, so today's date is used if it is later.
             let today = inputs.campaign.today.max(now.to_zoned(inputs.campaign.home_zone()).date());
             read_consents(&inputs.campaign, inputs.destination.profile(), today)
         });
@@ -236,7 +236,7 @@ impl Session {
             Ok::<_, Error>(())
         });
         let ledger = self.adapters.ledger.as_ref();
-        // If it fails, the channel is closed, which ends the reading.
+        // If writing fails, the channel is closed, which ends the reading.
         let writing = async move {
             while let Some(blocks) = receiver.recv().await {
                 if !blocks.is_empty() {

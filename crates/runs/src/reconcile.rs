@@ -164,7 +164,7 @@ impl Session {
                 }
                 asked = async { sleep(*wait).await; reconciler.ask_rows(&mut doubts, deadline).await } => asked?,
             };
-            // How often a message repeats says nothing about how many there are.
+            // Each round asks about the same messages, so these counts are not added up.
             let Reconciliation { blind, unclear, .. } = asked;
             reconciliation = Reconciliation {
                 asked: reconciliation.asked.max(asked.asked),
@@ -286,7 +286,7 @@ pub async fn poll_run(
         let unreported = pending.len();
         pending.retain(|message| message.has_expired(now));
         polled.waiting = (unreported - pending.len()) as u64;
-        // Messages without an answer are removed, so that the others get their turn.
+        // Polling starts at a random message, so that messages without an answer do not hold up the others.
         if !pending.is_empty() {
             let first = rand::random_range(..pending.len());
             pending.rotate_left(first);

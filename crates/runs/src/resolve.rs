@@ -77,7 +77,7 @@ pub struct ResolvedRun {
 pub async fn resolve_doubts(adapters: &Adapters, run: Run, resolution: &Resolution) -> Result<ResolvedRun, Error> {
     let held = HeldRun::take(adapters, run).await?;
     let decided = record_decision(&held, resolution).await;
-    // The run is released even if the inquiry failed.
+    // The run is released even if recording the decision failed.
     let released = held.release().await?;
     Ok(ResolvedRun { rows: decided?, released })
 }

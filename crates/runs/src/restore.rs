@@ -1,8 +1,8 @@
-//! Restoring a ledger from a backup, and refusals to send with one.
+//! Restoring a ledger from a backup, and refusing to send with a backup.
 //!
-//! After a restore, schedules are paused, persons who were forgotten since are forgotten again, and rows that were planned
-//! at the time of the backup are in doubt. They are reconciled, but never sent again automatically. A campaign that might
-//! have begun since the backup begins only after its number of recipients is accepted.
+//! After a restore, schedules are paused, people forgotten since the backup are forgotten again, and rows that were
+//! planned at the time of the backup are in doubt. They are reconciled, but never sent again automatically. A campaign
+//! that might have begun since the backup begins only after its number of recipients is accepted.
 
 use jiff::Timestamp;
 use roaring::RoaringTreemap;
@@ -124,7 +124,7 @@ pub async fn accept_restored_ledger(adapters: &Adapters) -> Result<RestoredLedge
         match record_doubt(adapters, &run, made_at).await {
             Ok(0) => {}
             Ok(rows) => restored.doubtful.push((run.name(), rows)),
-            // It cannot be resumed either.
+            // A run with unreadable copies cannot be resumed either.
             Err(Error::Ledger(error @ LedgerError::CopiesUnreadable { .. })) => {
                 ledger.update_runs(vec![run.key], RunUpdate::Retired).await?;
                 restored.ended.push((run.name(), error.reason()));
@@ -182,7 +182,7 @@ async fn record_doubt(adapters: &Adapters, run: &Run, made_at: Timestamp) -> Res
     let lock = lock_campaign(ledger, &run.campaign, &run.gateway, &run.account).await?;
     ledger.update_runs(vec![run.key], RunUpdate::Stop(StopRequest::Withdraw)).await?;
     let lease = ledger.claim_run(&lock, run.key).await?.lease;
-    // All rows of a shared run are taken, because no other process has any.
+    // Takes all rows of a shared run, because no other process holds any.
     let worker = take_all_shares(ledger, run, lease).await?;
     let by = worker.as_ref().map_or(lease, |worker| worker.lease);
     let left = SendSelection::from_snapshot(&Snapshot::load(ledger, run, false).await?);

@@ -122,8 +122,8 @@ pub(super) async fn refresh_run(adapters: &Adapters, run: &Run) -> Result<Option
         let snapshot = Snapshot::load(ledger, &before, false).await?;
         let unwritten = rewrite_results(adapters, &before, &before).await;
         let now = reload_run(ledger, run.key).await?;
-        // Another process took and released the run in the meantime and wrote newer results, which ours might have
-        // replaced.
+        // If these differ, another process took and released the run in the meantime. Our results might have replaced
+        // its newer ones.
         if (now.ended_at, now.epoch) == (before.ended_at, before.epoch) {
             ledger
                 .update_runs(
@@ -228,7 +228,7 @@ impl Session {
         if let Some(StopKind::Interrupted(signal)) = kind
             && sending > 0
         {
-            // After a second signal, leave at once. Messages in flight are in doubt from the next reading on.
+            // After a second signal, leave at once. Messages in flight will be in doubt when the ledger is next read.
             return Err(Error::Interrupted { signal, phase: RunPhase::Sending(sending) });
         }
         let now = reload_run(self.adapters.ledger.as_ref(), run.key).await?;

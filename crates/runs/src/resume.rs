@@ -63,8 +63,8 @@ impl Session {
                 true => self.survey_rest(&run, |survey| self.choose_open_rows(&open, survey)).await.ok(),
                 false => None,
             };
-            // Recipients might have opted out since the run was interrupted. Without any rows the number stays an upper
-            // limit.
+            // Recipients might have opted out since the run was interrupted. If no rows are found, the earlier number
+            // remains as an upper limit.
             let sent = rest.as_ref().map(|rest| rest.rows.len()).filter(|rows| *rows > 0);
             let number = sent.map_or(number, |rows| rows.min(number));
             let cost = match (&rest, number > 0 && consent.can_confirm()) {

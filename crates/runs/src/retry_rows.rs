@@ -186,7 +186,7 @@ async fn prepare_ordered_retry(
             Some(occurrence) => load_occurrence(profiles, &file, Some(&gateway), occurrence)?,
             None => Inputs::load(&file, Some(&gateway), profiles, CampaignDay::Of(now))?,
         };
-        // Not even for few messages: a click must not replace a second person.
+        // This applies even to a few messages: a click must not replace a second person's approval.
         if inputs.destination.remote_profile().is_some_and(|profile| profile.approval.is_some()) {
             return Err(RetryRefusal::NeedsApproval { run: name, gateway }.into());
         }
@@ -256,7 +256,7 @@ impl Session {
         }
         failpoint::pass("retry.ordered");
         (self.adapters.observer)(RunEvent::Retrying { run: run.name(), rows: number });
-        // With the identifiers that the retry reserved.
+        // Reloaded, because the retry reserved new identifiers.
         let run = reload_run(ledger, scope.run).await?;
         let notes = SelectionNotes { unconfirmed, ..SelectionNotes::default() };
         let limit = self.launch.request.limit;
@@ -386,7 +386,7 @@ impl Session {
                 ConfirmedStatus::Unknown => unconfirmed.push(refused),
             }
         }
-        // A restored ledger needs the accepted number of all rows, including these.
+        // If the ledger was restored, the accepted number covers all rows, including these.
         let numbers = [unconfirmed.len(), rows.len() + unconfirmed.len()].map(|number| Some(number as u64));
         if numbers.contains(&self.launch.request.accept_duplicates) {
             rows.append(&mut unconfirmed);

@@ -72,7 +72,7 @@ impl ScheduleActivation {
         }
         let name = inputs.campaign.brief.name.clone();
         let here = absolute_file_path(file);
-        // A damaged record is replaced, because the activation reviews all of it again.
+        // A damaged record is replaced, because activating the schedule reviews everything again.
         let stored = adapters.ledger.list_schedules().await?;
         let was_active = stored.iter().any(|stored| schedule_name(stored) == name);
         let known = stored.into_iter().flatten().find(|known| known.name == name);

@@ -62,7 +62,8 @@ impl Session {
         )?;
         RunFigures::store_terms(ledger, run.key, self.stored_terms()).await;
         let snapshot = match snapshot {
-            // It was read while the campaign was locked, so rows that the claim made doubtful are in doubt in it.
+            // This snapshot was read while the campaign was locked, so it already contains the rows that the claim put
+            // in doubt.
             Some(snapshot) => snapshot,
             None => Snapshot::load(ledger, &run, false).await?,
         };
@@ -131,7 +132,7 @@ impl Session {
         };
         observer(RunEvent::SendingEnded);
         let mut ending = ended?;
-        // Too many rejections stop what follows. After the last row nothing follows.
+        // Too many rejections stop the remaining messages. After the last row, there is nothing left to stop.
         let stopped = ending.stopped.as_ref().map(|stop| stop.kind);
         let left = [RowState::Planned, RowState::Sending].into_iter().any(|state| ending.counts.get(state) > 0);
         if stopped == Some(StopKind::Breaker) && !left {
@@ -271,7 +272,7 @@ impl RunSender<'_> {
             }
             false => Vec::new(),
         };
-        // A rehearsal without a rate waits for no other day.
+        // A rehearsal that ignores the rate does not wait for another day.
         let per_day = self.terms.per_day.clone().filter(|_| self.keeps_time);
         let countries = self.terms.allowed_countries(brief, self.destination.profile());
         let bounds = Bounds { budget, caps, per_day, countries };
@@ -403,7 +404,7 @@ impl Session {
             ending.stopped = None;
         }
         let is_over = ending.stopped.is_none() && ending.counts.get(RowState::Planned) == 0;
-        // The process that skipped them might have died before it recorded the end.
+        // The process that skipped the expired rows might have died before it recorded the end.
         if is_over && ledger.load_excluded_rows(run.key).await?.sets().any(|(.., reason, _)| reason == EXPIRED) {
             ending.stopped = Some(Stop::new(
                 StopKind::DeadlineReached,

@@ -1,7 +1,8 @@
-//! Single operations that a person or assistant waits for: lookups, code calls, assistant messages and test messages.
+//! Single operations that a person or assistant waits for: lookups, verification calls, assistant messages and test
+//! messages.
 //!
-//! An operation is a row of a run that operations through a profile share. The ledger has it before it is sent, and it
-//! is never repeated automatically.
+//! Single operations through the same profile are rows of a shared run. An operation is in the ledger before it is
+//! sent, and is never repeated automatically.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -294,7 +295,7 @@ impl ConfirmedSingle {
     /// # Errors
     /// If the ledger cannot be written before the operation begins.
     pub async fn send(self, interrupt: watch::Receiver<Interrupt>) -> Result<EndedSingle, Error> {
-        // The confirmation might have taken long.
+        // The confirmation might have taken a long time.
         let leave_by = self.single.check_policy(&self.adapters).await?;
         let (shared, hours) = (self.single.shared_run(&self.adapters), self.single.build_hours(&self.adapters));
         let SingleOperation { operation, content, phone, wanted, destination, key, caps, .. } = self.single;
@@ -302,7 +303,7 @@ impl ConfirmedSingle {
             (SingleKind::Message | SingleKind::Test, Some(profile)) => load_hook(profile)?,
             _ => None,
         };
-        // Held until the end, so that other processes know that it is in progress.
+        // Held until the end, so that other processes know that the operation is in progress.
         let block = match self.adapters.ledger.draw_block(&shared, wanted).await? {
             DrawOutcome::Block(block) => block,
             DrawOutcome::Refused(refusal) => return Err(refusal.into()),
@@ -334,14 +335,14 @@ impl ConfirmedSingle {
         if let Some(sandbox) = connection.into_sandbox() {
             sandbox.stop().await;
         }
-        // The operation is not resumed after any result. A new request is a new operation.
+        // The operation is never resumed, whatever its result. A new request is a new operation.
         let state = if skipped.is_some() {
             RowState::Skipped
         } else {
             RunActivity::Finished.single_attempt_state(outcome.as_ref())
         };
         if let Some(hours) = hours.filter(|_| stop.as_ref().is_some_and(|stop| stop.kind == StopKind::Window)) {
-            // It closed while the message waited for the account's rate.
+            // The window closed while the message waited for the account's rate limit.
             let closes = leave_by.unwrap_or_else(self.adapters.clock);
             refuse_closed_window(&hours, phone, closes.max((self.adapters.clock)()))?;
         }
@@ -360,7 +361,7 @@ impl SingleOperation {
             edition: match operation {
                 SingleKind::Message => today().to_string(),
                 SingleKind::Test => of.clone().unwrap_or_default(),
-                // By month, so that old ones can be purged.
+                // Grouped by month, so that old operations can be purged.
                 _ => today().strftime("%Y-%m").to_string(),
             },
             gateway: destination.gateway_name().to_owned(),

@@ -138,7 +138,7 @@ fn read_file(from: &SuppressionFile, region: Option<Region>) -> Result<FileNumbe
             Err(finding) => return Err(*finding),
         },
     };
-    // A file of numbers alone has a number in place of the header.
+    // In a file that contains only numbers, the header line is a number too.
     match parse_header_number(&header, region) {
         Some(Ok(phone)) => drop(held.numbers.insert(phone.to_u64())),
         Some(Err(problem)) => held.unread.push((Row::HEADER, problem)),

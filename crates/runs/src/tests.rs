@@ -1,4 +1,4 @@
-//! The behaviour of runs that every surface relies on.
+//! Tests of the behaviour of runs that every surface relies on.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -117,7 +117,7 @@ impl Worker {
                 () = tokio::time::sleep(POLL_INTERVAL) => {}
             }
         };
-        // They received the signal too and wait for their messages in flight.
+        // These runs received the signal too and wait for their messages in flight.
         while let Some(ended) = sending.join_next().await {
             self.record_end(ended, &mut known);
         }
@@ -155,7 +155,7 @@ impl Worker {
         match ended {
             Ok((SendEnding { sent, stopped, .. }, drawn)) => {
                 let is_over = stopped.as_ref().is_some_and(|stop| stop.kind == StopKind::Ledger);
-                // A run that is shared again is tried again.
+                // The rest applies only to this sharing: a run that is shared again is tried at once.
                 if drawn != DrawEnd::RunOver {
                     rest();
                 }
@@ -320,7 +320,7 @@ impl ShardSender for RunShardSender<'_> {
                 return Ok(Some(Stop::new(StopKind::Interrupted(signal), "interrupted")));
             }
             Some(Interrupt::None) => {}
-            // Nothing can interrupt any more.
+            // The sender of signals is gone, so nothing can interrupt any more.
             None => tokio::time::sleep(delivery::POLL_INTERVAL).await,
         }
         self.report_progress(run).await.map(|()| None)

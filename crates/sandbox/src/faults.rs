@@ -1,6 +1,6 @@
 //! Faults of a scenario: which ones apply to an envelope, a message or a webhook, and how they change answers.
 //!
-//! Deciding and applying are separate. Faults of the whole answer (an HTTP 429 page, a delay, a cut) and of the
+//! Deciding and applying are separate. Faults of the whole answer (an HTTP 429 page, a delay, a truncation) and of the
 //! connection are only described here; `server` applies them.
 
 use std::time::Duration;
@@ -366,7 +366,8 @@ mod tests {
     #[test]
     fn port_fault_share_is_drawn_per_envelope() {
         let half = ScenarioCondition { share: Some("50%".parse().expect("a share")), ..ScenarioCondition::default() };
-        // The same fault and the same envelope: once as a port fault before it, once as a loss after it.
+        // Both faults use the same draw for the same envelope: one closes the port before it, the other loses its
+        // answer.
         let (closing, losing) =
             (scenario_with([(half.clone(), FaultEffect::Closed)]), scenario_with([(half, FaultEffect::Dropped)]));
         let lost = |number| decide_envelope_faults(&losing, facts(number)).wire.loss.is_some();

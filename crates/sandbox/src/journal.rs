@@ -1,16 +1,16 @@
 //! The journal: every envelope and operation with its results, in order of execution.
 //!
-//! Tests detect duplicate messages in it. An envelope is therefore written before its answer leaves, and survives the
-//! end of the process by a signal. It contains whole phone numbers.
+//! Tests use it to detect duplicate messages. An envelope is therefore written before its answer is sent, and survives
+//! if a signal ends the process. It contains whole phone numbers.
 //!
 //! Each line is a JSON object. `"event":"envelope"` has `at`, `envelope` (its number, from 1), `endpoint`, `remote`,
-//! `operations` (how many), `accepted`, and `error` or `request_id`. After an accepted envelope follows a line
+//! `operations` (how many), `accepted`, and `error` or `request_id`. An accepted envelope is followed by a line
 //! `"event":"operation"` for each recipient of each operation, or for the operation if it has none: `at`, `envelope`,
 //! `index` (in `data`, from 0), `type`, `id` (as sent), `phone` (digits), `msg_id`, `parts`, `success` and `error`.
 //!
 //! `"event":"fault"` has `at`, `envelope` and `fault` (its name in a scenario), and follows the envelope whose answer
-//! it changes. `refused` and `closed` follow the envelope after which the port acts, or have the number 0 if it acts
-//! before the first one. Errors of items and faults of webhooks appear in their own lines.
+//! it changes. `refused` and `closed` follow the envelope after which the port acts, or have envelope number 0 if it
+//! acts before the first one. Errors of items and faults of webhooks appear in their own lines.
 //!
 //! The other events have `at` and `msg_id` and are about one message:
 //!
@@ -22,7 +22,7 @@
 //! - `"event":"webhook"`: `url`, `status`, `attempt` (from 1) and `result`, the receiver's HTTP status or the reason
 //!   why it did not respond.
 //!
-//! Members that do not apply are absent.
+//! Members that do not apply are omitted.
 
 use std::fs::File;
 use std::io::{self, Write};

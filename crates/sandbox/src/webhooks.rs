@@ -1,6 +1,6 @@
 //! Delivery-status webhooks (contract 2.4 and 6): which are due, their payload, and retries.
 //!
-//! Nothing here sends; `server/webhook_client.rs` does.
+//! This module sends nothing; `server/webhook_client.rs` does.
 
 use std::cmp::Reverse;
 use std::collections::hash_map::Entry;

@@ -1,8 +1,8 @@
 //! What `campaign serve` and `campaign connector` run.
 //!
 //! - [`webhook`]: delivery receipts
-//! - [`web`]: the dashboard and the figures of the monitoring
-//! - [`connector`]: the tools of AI assistants (MCP)
+//! - [`web`]: the dashboard and the monitoring metrics
+//! - [`connector`]: the tools for AI assistants (MCP)
 //! - [`scheduler`]: the daemon that fires active schedules
 
 pub mod connector;

@@ -144,7 +144,7 @@ pub(super) fn name_columns(line: &HeaderLine, settings: &ListSettings) -> Column
         .map(|column| match given[column] {
             Some(name) => name.to_owned(),
             None if headers[column].is_empty() => format!("column_{}", column + 1),
-            // The first choice has this name.
+            // The name `phone` is reserved for the preferred phone column.
             None if headers[column] == PHONE && phones.contains(&column) => format!("{PHONE}_{}", column + 1),
             None => headers[column].clone(),
         })

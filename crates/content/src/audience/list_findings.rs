@@ -1,4 +1,4 @@
-//! Findings about recipient lists, with the excerpt that is shown. Nothing is detected here.
+//! Findings about recipient lists, with the excerpts that they show. Other modules detect the problems.
 
 use std::io;
 use std::ops::Range;

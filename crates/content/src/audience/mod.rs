@@ -2,12 +2,12 @@
 //!
 //! [`decode`] converts any list to UTF-8 text: other encodings, compressed files and workbooks. [`decode_table`] does
 //! the same for other tables: opt-outs, purchases, results. A [`RecipientReader`] detects the format, resolves the
-//! columns and returns [`Chunk`]s of records with the row numbers of a spreadsheet. [`parse_phone_number`] turns a cell
-//! into a phone number, [`SeenNumbers`] finds duplicates, and [`suggest_columns`] describes an unknown list.
+//! columns and returns [`Chunk`]s of records, numbered like the rows of a spreadsheet. [`parse_phone_number`] turns a
+//! cell into a phone number, [`SeenNumbers`] finds duplicates, and [`suggest_columns`] describes an unknown list.
 //! [`read_columns`] reads some columns of any other file, and [`write_without_rows`] erases recipients from a list.
 //!
-//! Memory holds one chunk, never the whole list. This module does not decide whether a recipient gets a message: it
-//! does not know templates, channels or the policy for duplicates.
+//! Only one chunk is in memory at a time, never the whole list. This module does not decide whether a recipient gets a
+//! message: it knows nothing about templates, channels or the policy for duplicates.
 
 mod columns;
 mod decoding;

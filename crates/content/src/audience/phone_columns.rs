@@ -1,4 +1,4 @@
-//! Phone columns of a list, and the choice of a number in each row.
+//! Phone columns of a list, and the choice of one number per row.
 
 use super::phones::{PhoneProblem, ValidNumber, parse_number, resembles_number};
 use super::reader::RecordFields;

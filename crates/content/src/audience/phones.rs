@@ -1,8 +1,8 @@
 //! Phone numbers in cells: their digits, parsing, and reasons for rejection that a marketer understands.
 //!
 //! A cell's text is reduced to a plus sign and digits. Then the phone number library decides whether the number exists.
-//! Only this file uses it. For Ukrainian mobile numbers a shortcut gives the same answer about thirty times faster.
-//! Reasons never repeat the number.
+//! Only this file uses that library. For Ukrainian mobile numbers, a shortcut gives the same answer about thirty times
+//! faster. Reasons never repeat the number.
 
 use std::borrow::Cow;
 
@@ -84,7 +84,7 @@ pub(super) fn look_up(number: DialledDigits, region: Option<Region>) -> Result<V
     }
     match (digits.strip_prefix("00"), national) {
         (Some(behind_zeros), None) => parse_international(behind_zeros),
-        // Where another international prefix is used, the zeros can be part of the number, so only this reading is
+        // In countries with another international prefix, the zeros can be part of the number, so only this reading is
         // tried.
         (Some(behind_zeros), Some(problem)) => match parse_international(behind_zeros) {
             Ok(number) if number.phone.to_string() != behind_zeros => problem,
@@ -136,7 +136,7 @@ impl LibraryNumber {
                 }
             })?;
         match number.get_type() {
-            // A number is valid if it is of a type.
+            // A number without a known type is invalid.
             PhoneNumberType::Unknown => Err(explain_invalid(&number)),
             kind => Ok(Self { number, kind }),
         }
@@ -400,7 +400,7 @@ fn digit_value(character: char) -> Option<u64> {
 fn is_decoration(character: char) -> bool {
     match character {
         '-' | '(' | ')' | '.' | '\'' | '"' | '=' | '[' | ']' | '~' | '_' | '`' => true,
-        // dashes, minus, dots and quotation marks of typesetting
+        // typographic dashes, minus signs, dots and quotation marks
         '\u{2010}'..='\u{2015}' | '\u{2043}' | '\u{2212}' | '\u{b7}' | '\u{2022}' => true,
         '\u{2018}'..='\u{201f}' | '\u{2bc}' | '\u{b4}' | '\u{ab}' | '\u{bb}' => true,
         // East Asian keyboards
@@ -639,7 +639,7 @@ mod tests {
             ("15123456789", "DE", Ok(4_915_123_456_789)),
             ("38343412230", "XK", Ok(38_343_412_230)),
             ("3331234567", "IT", Ok(393_331_234_567)),
-            // Emden without its zero, or Dusseldorf with the code of Germany.
+            // Emden without its leading zero, or Düsseldorf with Germany's country code.
             ("492112345678", "DE", Err(PhoneProblem::Ambiguous)),
             ("0492112345678", "DE", Ok(49_492_112_345_678)),
             ("+492112345678", "DE", Ok(492_112_345_678)),
@@ -753,7 +753,7 @@ mod shortcut_tests {
             let code = PHONE_NUMBER_UTIL.get_country_code_for_region(home.to_library_region()).unwrap();
             let begin = ["+", "", "00", "0", "8", "80"][below(6) as usize];
             let code = if begin.len() == 2 || below(2) == 0 { code.to_string() } else { String::new() };
-            // Most begin as a Ukrainian mobile number does.
+            // Most of these are Ukrainian mobile prefixes.
             let prefix = [39, 50, 63, 67, 73, 91, 99, 12, 44, 80][below(10) as usize];
             let text = format!("{begin}{code}{prefix}{:0width$}", below(1_000_000), width = 5 + below(4) as usize);
             for region in [None, Some(home), Some(Region::UKRAINE), COUNTRIES[below(40) as usize].parse().ok()] {

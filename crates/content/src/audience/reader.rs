@@ -1,4 +1,4 @@
-//! Reading of recipient lists and other tables, in chunks of records.
+//! Reading recipient lists and other tables in chunks of records.
 
 use std::fmt;
 use std::io::Read;
@@ -64,7 +64,7 @@ impl<R: Read> RecipientReader<R> {
             }
             Ok(header) => Ok(Self { records, header, ahead: Some((ahead, filled)) }),
             Err(mut findings) => {
-                // If the first row names no columns, they are unknown.
+                // If the first row is not a header, the columns are unknown.
                 let has_header = !findings.iter().any(|finding| *finding.rule == rules::RECIPIENTS_NO_HEADER);
                 let columns = has_header.then(|| named.into_columns(records.header(), settings));
                 findings.extend(filled.err().map(|finding| *finding));

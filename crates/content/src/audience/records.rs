@@ -189,7 +189,7 @@ impl<R: Read> RecordReader<R> {
     /// Reads the next non-blank record.
     fn next_record(&mut self) -> Result<Option<Row>, Box<Finding>> {
         while !self.ended {
-            // Any error below ends the file.
+            // After any error below, no more records are read.
             self.ended = true;
             let read = self.csv.read_record(&mut self.record);
             let end = self.csv.position().byte();
@@ -325,7 +325,7 @@ impl RecordInspection<'_> {
         Err(Box::new(match cell.flaw {
             None => return Ok(()),
             Some(QuoteFlaw::Unclosed) => list_findings::unclosed_quote(spot, start),
-            // The quote that closes a cell in another line was meant to open one.
+            // If the closing quote of a cell is on a later line, it was probably meant to open another cell.
             Some(QuoteFlaw::TextAfterQuote(at)) if count_line_ends(&spot.raw[start..at]) > 0 => {
                 list_findings::unclosed_quote(spot, start)
             }

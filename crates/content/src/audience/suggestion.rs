@@ -331,7 +331,7 @@ impl ListPlace {
     pub fn add_advice(&self, finding: &mut Finding, remedy: &str) {
         let otherwise = self.read_sheet.as_ref().map(|read| format!("; otherwise, the sheet `{read}` is used"));
         let advice = format!("{}: {remedy}{}", self.describe(), otherwise.unwrap_or_default());
-        // Advice about titles stays valid.
+        // Advice about title rows still applies.
         finding.help = Some(match finding.help.take() {
             Some(help) if self.sheet.is_none() && finding.rule == &rules::RECIPIENTS_NO_HEADER => {
                 format!("{advice}; or {help}")

@@ -1,4 +1,4 @@
-//! Compilation of texts, with all their problems.
+//! Compiling texts, and reporting all their problems.
 
 use std::collections::HashMap;
 
@@ -61,7 +61,7 @@ pub fn compile_messages(
 /// All problems of the text.
 pub fn render_constant(text: &NamedTemplate, names: &TemplateNames) -> Result<String, Vec<TextProblem>> {
     let mut load = |_: &str| Err("this value cannot use other templates".to_owned());
-    // Problems of vars are reported with the texts of recipients.
+    // Problems in vars are reported with the recipients' texts.
     let of_text = |problems: Vec<TextProblem>| {
         problems.into_iter().filter(|problem| problem.text == text.name).collect::<Vec<_>>()
     };

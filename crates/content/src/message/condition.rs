@@ -53,7 +53,7 @@ pub fn compile_condition(expression: &NamedTemplate, names: &TemplateNames) -> R
                 (shared_context(names, &compiled.needs), TemplateCells::from_needs(names, &compiled.needs));
             Ok(Condition { compiled, name: name.clone(), context, cells })
         }
-        // Problems of vars are reported with the texts.
+        // Problems in vars are reported with the texts.
         compiled => {
             let problems = compiled.err().unwrap_or_default().into_iter().filter(|problem| problem.text == *name);
             Err(problems

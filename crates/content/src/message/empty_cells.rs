@@ -1,18 +1,18 @@
 //! Empty cells that a message shows, such as "Hello, !".
 //!
-//! A condition protects the uses inside it and no other. Whether it does is not derived from the condition: the
-//! texts of a row with an empty cell are rendered again, by the same engine and with the same control flow, with a
-//! marker where an empty cell is used. A marker in the output is a hole. So branches, loops, `set`, `include`,
-//! `extends`, filters and conditions of any form need no rules of their own, and `default(value='…')` without
-//! `boolean=true`, which keeps an empty cell, shows its hole.
+//! A condition protects only the uses inside it. Whether it does is not derived from the condition: the texts of a row
+//! with an empty cell are rendered again, by the same engine and with the same control flow, with a marker where an
+//! empty cell is used. A marker in the output is a hole. So branches, loops, `set`, `include`, `extends`, filters and
+//! conditions of any form need no rules of their own, and `default(value='…')` without `boolean=true`, which keeps an
+//! empty cell, still produces a hole.
 //!
 //! Every value has two forms: the real one, and a traced one with a marker for each empty cell. Conditions read
 //! real values, tags print traced values, and a variable that a text sets has its traced value in a second
 //! variable.
 //!
-//! A use whose value only decides something (a condition, the key of a table) shows nothing. An author who writes
-//! `{{ a if a else "" }}` or `default(value='', boolean=true)` accepts the gap. A text that cannot be rendered
-//! with markers has no holes; rows without a message are not checked.
+//! A use whose value is not printed (a condition, the key of a table) leaves no marker. An author who writes
+//! `{{ a if a else "" }}` or `default(value='', boolean=true)` accepts the gap. A text that cannot be rendered with
+//! markers counts as having no holes; rows without a message are not checked.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Range;
@@ -112,7 +112,7 @@ impl EmptyCellFinder<'_> {
         for (text, of) in self.messages.texts.iter().enumerate() {
             let MessagePiece::Template { key, segments, .. } = &of.piece else { continue };
             let numbers = filled.entry(key).or_insert_with(|| match segments {
-                // Words and names alone: every name is shown.
+                // The template has only words and names, so every name is shown.
                 Some(_) => (0..self.uses.len()).filter(|&number| self.uses[number].template == *key).collect(),
                 None => {
                     let context = &mut self.context;
@@ -272,7 +272,7 @@ impl Instrument<'_> {
     pub(super) fn add_markers(&mut self, template: &str, source: &str) -> String {
         let tokens = tokenize(source);
         let (mut rest, mut rewritten, mut copied) = (tokens.as_slice(), String::new(), 0);
-        // The variables of open blocks of `set`, with the word of the tag.
+        // The variables of open `set` blocks, each with the keyword of its tag.
         let mut blocks: Vec<(&str, &str)> = Vec::new();
         while let Some(end) = rest.iter().position(|token| matches!(token.kind, TokenKind::End { .. })) {
             let (tag, after) = rest.split_at(end + 1);
@@ -385,7 +385,7 @@ fn trace_expression(source: &str, value: Range<usize>, uses: &[Replacement], lis
     let (one_by_one, together) = uses.split_at(separate);
     let mut forms: Vec<String> = one_by_one.chunks(1).map(with).collect();
     forms.extend((!together.is_empty()).then(|| with(together)));
-    // Each alone may differ from the whole of a list: `[a, b]`.
+    // In a list such as `[a, b]`, each value alone can differ from the whole list.
     forms.extend((uses.len() > 1 && together.is_empty()).then(|| with(uses)));
     format!("(({real}) | {TRACE}(list={list}, forms=[{}]))", forms.join(", "))
 }

@@ -1,8 +1,8 @@
 //! The template engine: tera with our filters and limits, and the filters `money` and `date`.
 //!
-//! Tera has no limits, so a text could loop forever or double a value until memory is full. Here a text has a number of
-//! steps, which count tags instead of time, so that a row has the same result on every machine; `library` inserts the
-//! counting into the source. The engine reads no clock, environment, file or random number.
+//! Tera has no limits, so a text could loop forever or double a value until memory is full. Here each text has a budget
+//! of steps. Steps count tags instead of time, so that a row has the same result on every machine; `library` inserts
+//! the counting into the source. The engine reads no clock, environment, file or random number.
 
 use std::cell::Cell;
 use std::io;
@@ -221,7 +221,7 @@ fn round_filter(number: f64, kwargs: Kwargs, _: &State) -> TeraResult<Value> {
         Some("floor") => (number * scale).floor(),
         Some(_) => return Err(Error::message("Invalid argument for `method`")),
     } / scale;
-    // Up to here, every whole number has an exact value.
+    // Up to 2^53, every integer is exact.
     let is_exact = rounded.abs() <= 9_007_199_254_740_992.0;
     Ok(if precision <= 0 && is_exact { Value::from(rounded as i64) } else { Value::from(rounded) })
 }
@@ -368,7 +368,7 @@ fn are_thousands(groups: &[&str], signs: &[char], fraction: Option<&char>) -> bo
 /// The hundredths of a number that a text calculated.
 fn number_to_hundredths(text: &str) -> Result<i128, &'static str> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    // More digits than three can be no thousands.
+    // A separator before more than three digits cannot be a thousands separator.
     parse_hundredths(&format!("{whole}.{fraction:0<6}"))
 }
 

@@ -1,7 +1,7 @@
 //! Explanations for texts that fail for a row, with a remedy.
 //!
-//! Tera's own messages are written for programmers, and some quote cell contents. These name the column, never the
-//! contents.
+//! Tera's own messages are written for programmers, and some quote cell contents. These explanations name the column,
+//! never the contents.
 
 mod place;
 #[cfg(test)]
@@ -539,7 +539,7 @@ fn to_plain_number(text: &str) -> Option<String> {
         (_, 1) if commas > 0 && plain.rfind(',') < plain.rfind('.') => plain = plain.replace(',', ""),
         (1, _) if points > 0 => plain = plain.replace('.', "").replace(',', "."),
         (1, 0) => {
-            // `1,250` may be a fraction, or a thousand and more.
+            // `1,250` can mean 1.25 or 1250.
             let fraction = plain.len() - plain.find(',')? - 1;
             if fraction == 3 {
                 return None;

@@ -58,7 +58,7 @@ pub(super) fn list_simple_checks(condition: &[TemplateToken<'_>], source: &str) 
     };
     let named = |name: &str| condition.iter().filter(|token| token.kind == TokenKind::Name(name)).count();
     let simple = condition.split(joins).filter_map(|condition| parse_check(condition, source));
-    // An author who also converts the name, as in `points and points | int > 0`, knows what a cell is.
+    // An author who also converts the value, as in `points and points | int > 0`, knows that cells are text.
     simple.filter(|check| check.kind != ConditionKind::IsTruthy || named(&check.name) == 1).collect()
 }
 

@@ -1,8 +1,8 @@
-//! Loading of texts and their includes, and metering of their steps.
+//! Loading texts and their includes, and metering their steps.
 //!
-//! Tera parses every text once separately, so that each reports its own first syntax error. Other modules check names.
-//! For metering, each `{% for … %}` gets a call that spends the steps of a round, and each value that is set passes a
-//! filter that rejects long values. The output stays the same.
+//! Tera first parses every text on its own, so that each reports its own first syntax error. Other modules check names.
+//! For metering, each `{% for … %}` gets a call that spends the steps of an iteration. Each value that is set passes
+//! through a filter that rejects long values. The output stays the same.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -158,7 +158,7 @@ impl<'l> TemplateLibrary<'l> {
         };
         let mut known = Vec::new();
         let mut parent = outline.find_parent();
-        // The limit ends a circle of parents, which is reported elsewhere.
+        // The limit ends a cycle of parents, which is reported elsewhere.
         for _ in 0..MAX_LOADED {
             let Some(analysis) = parent.and_then(|name| self.loaded.get(name)) else { break };
             known.extend(blocks(&analysis.outline));
@@ -187,7 +187,7 @@ impl<'l> TemplateLibrary<'l> {
 fn read_outline(text: &NamedTemplate, names: &TemplateNames) -> Result<Outline, Vec<TextProblem>> {
     let outline = bounded_outline(&text.source)
         .map_err(|message| vec![TextProblem::new(&text.name, &text.source, 0..0, &rules::TEXT_TOO_LONG, message)])?;
-    // Other errors concern names, which are checked with more knowledge than tera has.
+    // Other errors concern names. Our own name check has more information than tera.
     match find_grammar_error(&text.name, &text.source, names) {
         None => Ok(outline),
         Some(wrong) => Err(list_grammar_problems(text, names, wrong)),
@@ -246,7 +246,7 @@ fn list_grammar_problems(text: &NamedTemplate, names: &TemplateNames, first: Gra
             let span = slips.original_offset(wrong.span.start)..slips.original_offset(wrong.span.end);
             GrammarError { span, ..wrong }
         };
-        // Tera parsed the text only up to its first slip, so the size of the rest is not yet checked.
+        // Tera parsed the text only up to the first mistake, so the size of the rest is not checked yet.
         let corrected = slips.apply_corrections(&text.source);
         let wrong = bounded_outline(&corrected).ok().and_then(|_| find_grammar_error(&text.name, &corrected, names));
         wrong.map(place)

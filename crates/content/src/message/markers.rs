@@ -1,13 +1,13 @@
 //! Parts of a message that came from the recipient's row, and the branches that it took.
 //!
-//! A part is marked if an expression printed it that uses a column of the list or the row number: directly, through
-//! a variable that was set from one, or in a loop over one. Constant text stays unmarked, even if a condition on a
-//! column chose it, and so do the campaign's constants.
+//! A part is marked if it was printed by an expression that uses a column of the list or the row number: directly,
+//! through a variable that was set from one, or in a loop over one. Constant text stays unmarked, even if a condition
+//! on a column selected it, and so do the campaign's constants.
 //!
-//! The texts are rendered again, with a filter around each such expression, or with a marker at the beginning of
-//! each branch. If this changes the text (for example, because it counts characters), the parts cannot be told
-//! apart and all of it is marked. Blocks of `set` and `filter` get no branch marker, because texts can compare
-//! their content. This is only for looking at messages; nothing that is sent passes here.
+//! The texts are rendered again, with a filter around each such expression, or with a marker at the beginning of each
+//! branch. If this changes the text (for example, because it counts characters), the parts cannot be told apart and all
+//! of it is marked. Blocks of `set` and `filter` get no branch marker, because texts can compare their content. This is
+//! only for viewing messages; messages to be sent never pass through this module.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
@@ -181,7 +181,7 @@ fn add_marks(source: &str, names: &HashSet<String>) -> String {
 /// The marked text, if rendering with marks gives the same text.
 fn match_marks(again: &str, text: &str) -> Option<MarkedText> {
     let pieces = split_marks(again)?;
-    // Replacements that the author wants happen after rendering.
+    // Replacements that the author requested are made after rendering.
     let forms = [None].into_iter().chain(PlainMode::ALL.map(Some));
     let mut forms = forms.map(|plain| {
         let mut fitted = MarkedText::default();

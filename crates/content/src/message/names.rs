@@ -1,7 +1,7 @@
 //! Names that texts can use, and checks of the names that they do use.
 //!
-//! The order within a text counts: a variable is known after it is set, and a loop variable only inside the loop. An
-//! included text sees the variables at its place.
+//! The order within a text matters: a variable is known after it is set, and a loop variable only inside the loop. An
+//! included text sees the variables that are known where it is included.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
@@ -251,7 +251,7 @@ impl<'j> NameChecker<'j> {
 
     fn check_within(&mut self, analysis: &TemplateAnalysis, known: HashSet<String>, chain: &mut Vec<String>) {
         let mut scopes: Scopes = vec![known, HashSet::new()];
-        // A text that tests whether a name exists can be meant for lists without it.
+        // A text that tests whether a name exists might be meant for lists without that name.
         let asked: HashSet<&str> = analysis.outline.events.iter().filter_map(asked_name).collect();
         for event in &analysis.outline.events {
             match &event.what {
@@ -289,7 +289,7 @@ impl<'j> NameChecker<'j> {
     /// Checks an included text or a parent. Returns the names that it defines.
     fn check_include(&mut self, name: &str, known: HashSet<String>, chain: &mut Vec<String>) -> HashSet<String> {
         let library = self.library;
-        // Circles are reported when texts are loaded.
+        // Cycles are reported when texts are loaded.
         let Some(analysis) = library.loaded.get(name).filter(|_| !chain.iter().any(|open| open == name)) else {
             return HashSet::new();
         };
@@ -356,7 +356,7 @@ impl<'j> NameChecker<'j> {
                 self.needs.all_headers = true;
                 None
             }
-            // Tera would give the child's blocks without the parent around them.
+            // Tera would render the child's blocks without the parent around them.
             OutlineAction::Include(name)
                 if self.library.loaded.get(name).is_some_and(|text| text.outline.find_parent().is_some()) =>
             {

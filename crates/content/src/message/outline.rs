@@ -1,8 +1,8 @@
 //! Outline of a template: the names that it uses and defines, in order.
 //!
 //! It is built from the tokens of a source that tera has already parsed, so syntax is not checked again. An outline
-//! does not know columns; `names` compares it with the available names. The tokens around each name in an expression
-//! show whether it is a variable, a filter, a test, a function, an attribute, an argument or a keyword.
+//! knows nothing about columns; `names` compares it with the available names. The tokens around each name in an
+//! expression show whether it is a variable, a filter, a test, a function, an attribute, an argument or a keyword.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Problems of texts and their places.
+//! Problems in texts, and their locations.
 
 use std::ops::Range;
 
@@ -92,7 +92,7 @@ mod tests {
         assert_eq!(at(16, 20), (2, 4, 2));
         assert_eq!(at(16, source.len()), (2, 4, 7));
         assert_eq!(at(source.len(), source.len()), (3, 2, 1));
-        // Bounds that are off are clamped, never a panic.
+        // Out-of-range bounds are clamped and never panic.
         assert_eq!(at(17, 999), (2, 4, 7));
         assert_eq!(at(999, 5), (3, 2, 1));
     }

@@ -1,4 +1,4 @@
-//! Syntax of other languages in tags: curly quotes of Word, operators of SQL and PHP. Pure.
+//! Foreign syntax in tags: Word's curly quotes, and operators of SQL and PHP. Pure.
 //!
 //! Tera stops at the first error. This module reads on, so that an author can correct all of them at once.
 
@@ -59,7 +59,7 @@ impl SyntaxSlips {
             let begin = start + 2 + usize::from(source[start + 2..].starts_with('-'));
             let Some((pieces, end)) = split_pieces(source, begin, if is_print { "}}" } else { "%}" }) else { break };
             let inner = source[begin..end].trim_end_matches('-').trim();
-            // The headers of columns are handled elsewhere.
+            // Column headers are handled elsewhere.
             if is_variable(inner) || names.help_for_inner(inner).is_none() {
                 reader.check_tag(is_print, &pieces);
             }

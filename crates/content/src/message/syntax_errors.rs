@@ -1,4 +1,4 @@
-//! Explanations of syntax errors for authors: the messages of tera are for programmers.
+//! Explanations of syntax errors for authors, because tera's own messages are written for programmers.
 
 use std::ops::Range;
 

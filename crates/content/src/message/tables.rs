@@ -35,7 +35,7 @@ impl LookupTable {
     /// The table as stored text.
     #[must_use]
     pub fn to_source(&self) -> String {
-        // A map of texts can always be written.
+        // A map of strings can always be serialized.
         serde_json::to_string(self).unwrap_or_default()
     }
 

@@ -1,7 +1,7 @@
 //! Tokens of the tags of a template.
 //!
-//! Tera does not expose its syntax tree and reports one problem at a time, so the uses in a text are read from its
-//! tokens. The lexer follows that of tera but never rejects anything: in a source that tera cannot parse, the
+//! Tera does not expose its syntax tree and reports one problem at a time, so the names that a text uses are read from
+//! its tokens. The lexer follows that of tera but never rejects anything: in a source that tera cannot parse, the
 //! tokens end early and tera reports the error.
 
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! Schedules and sending windows: when a campaign is due in its time zone, and when its messages may leave.
+//! Schedules and sending windows: when a campaign is due in its time zone, and when its messages may be sent.
 //!
 //! Pure: no clock, no file, no ledger. The scheduler decides which occurrences fire.
 

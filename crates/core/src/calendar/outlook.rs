@@ -1,4 +1,4 @@
-//! Forecasts of runs: when messages can leave, given sending windows, the end of the run, the rate and the daily
+//! Forecasts of runs: when messages can be sent, given sending windows, the end of the run, the rate and the daily
 //! limits.
 //!
 //! Only this module combines these limits. The caller chooses the start: the current time for a manual run, or an
@@ -423,7 +423,7 @@ mod tests {
         let per_day = DailyLimits::new(vec![25], kyiv()).unwrap();
         let slow = RunLimits { per_day: Some(&per_day), ..limits(Windows::default(), None) };
         let daily = schedule(Timing::parse_every("day 10:00").unwrap());
-        // 100 messages take four days, and the last ones leave shortly after midnight of the fourth.
+        // 100 messages take four days, and the last ones leave shortly after midnight on the fourth.
         assert_eq!(forecasts(&slow, &daily, "2026-12-01T02:00"), "sbbsbbsbbsbbsb");
         let hourly = schedule(Timing::parse_cron("0 * * * *").unwrap());
         let at_night = limits(window("09:00-12:00", ""), None);

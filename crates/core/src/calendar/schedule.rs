@@ -105,7 +105,7 @@ pub struct Occurrences<'s> {
 
 impl<'s> Occurrences<'s> {
     pub(super) fn new(schedule: &'s Schedule, after: Timestamp) -> Self {
-        // Earlier local times cannot be later moments, because a repeated local time means its first occurrence.
+        // An earlier local time is never a later moment, because a repeated local time means its first occurrence.
         let from = Some(after.to_zoned(schedule.zone.clone()).datetime());
         Self { schedule, after, from }
     }
@@ -131,7 +131,7 @@ impl Iterator for Occurrences<'_> {
                 self.find_from(from)?
             };
             self.from = next_minute(nominal);
-            // All skipped local times share one moment with the first local time after the change.
+            // All skipped local times map to the same moment as the first local time after the change.
             while let Some((later, same, there)) = self.from.filter(|_| !exists).and_then(|from| self.find_from(from))
                 && same == at
             {
@@ -210,7 +210,7 @@ mod tests {
             "2026-03-30 03:30 = 03-30 03:30 +03:00",
         ];
         assert_eq!(list_occurrences(&daily, "2026-03-27T12:00:00Z", 3), days);
-        // Occurrences at the same moment are one; it has the local time that exists.
+        // Occurrences at the same moment are merged into one, with the local time that exists.
         let quarters = cron("Europe/Kyiv", "*/15 3,4 29 3 *");
         assert_eq!(
             list_occurrences(&quarters, "2026-01-01T00:00:00Z", 2),

@@ -74,7 +74,7 @@ impl Timing {
         let has_value = |field: &str| field.split(',').any(|value| !value.is_empty());
         match text.split_whitespace().count() {
             5 if text.split_whitespace().all(has_value) => Self::parse_pattern(text).map_err(no),
-            // The parser would take it for no value, and look for a date until the year 5000.
+            // The parser would treat it as empty and search for a date until the year 5000.
             5 => Err(no("has a field that contains only commas".to_owned())),
             1 => Err(no("is not a cron expression with five fields".to_owned())),
             fields => Err(no(format!("has {fields} fields, but needs five"))),
@@ -96,7 +96,7 @@ impl Timing {
         match &self.0 {
             TimingKind::Once(at) => Some(*at).filter(|at| *at >= from),
             TimingKind::Recurring(cron) => {
-                // Cron works in whole minutes. A minute that has started is over.
+                // Cron works in whole minutes, so a minute that has already started is skipped.
                 let whole = from.date().at(from.hour(), from.minute(), 0, 0);
                 let first = if whole < from { whole.checked_add(1.minute()).ok()? } else { whole };
                 cron.find_next_occurrence(&first, true).ok()

@@ -58,7 +58,7 @@ impl DailyHours {
         let (from, to) = text.split_once('-')?;
         let (from, to) = (parse_minute(from.trim())?, parse_minute(to.trim())?);
         (from != to && from < MINUTES_PER_DAY && to > 0).then_some(Self { from, to }).or_else(|| {
-            // `22:00-00:00` ends with the day.
+            // `22:00-00:00` ends at the end of the day.
             (to == 0 && from > 0 && from < MINUTES_PER_DAY).then_some(Self { from, to: MINUTES_PER_DAY })
         })
     }
@@ -86,7 +86,7 @@ impl Days {
         for part in text.split(',').map(str::trim) {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
             let (mut day, last) = (parse_weekday(first)?, parse_weekday(last)?);
-            // Ranges may span the end of the week: `sat-mon` has three days.
+            // Ranges can span the end of the week: `sat-mon` has three days.
             loop {
                 days[day] = true;
                 if day == last {

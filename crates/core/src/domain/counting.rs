@@ -1,4 +1,4 @@
-//! Counts in words: numbers with separated thousands, singular and plural. English only.
+//! Counts as text: thousands separators, and singular and plural nouns. English only.
 
 /// A number with separated thousands: `1 000 000`.
 #[must_use]

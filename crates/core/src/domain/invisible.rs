@@ -1,4 +1,4 @@
-//! Invisible characters, which texts from messengers, contact lists and assistants contain between visible ones.
+//! Invisible characters that texts copied from messengers, contact lists and assistants can contain.
 
 /// Whether a character is invisible and does not separate words: Unicode's `Default_Ignorable_Code_Point`, and the empty
 /// Braille pattern.

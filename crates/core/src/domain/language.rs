@@ -1,4 +1,4 @@
-//! Languages of messages, with their formats of dates and amounts.
+//! Languages of messages, with their date and amount formats.
 
 use serde::{Deserialize, Serialize};
 

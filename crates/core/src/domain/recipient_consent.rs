@@ -1,4 +1,4 @@
-//! Consent of recipients to marketing: the judgement of one consent by its answer and its date. Pure.
+//! Recipients' consent to marketing: whether a consent is valid, given its answer and its date. Pure.
 
 use std::fmt;
 use std::str::FromStr;
@@ -99,7 +99,8 @@ impl ConsentPeriod {
             PeriodUnit::Years => Span::new().years(count),
         };
         let is_over = |day: &Date| day.checked_add(span).is_ok_and(|end| end < today);
-        // Months have different lengths, so the day that is a period ago is only near the last one.
+        // Months have different lengths, so subtracting the period gives a day that is only close to the last expired
+        // one.
         let mut near = today.checked_sub(span).ok()?;
         while !is_over(&near) {
             near = near.yesterday().ok()?;
@@ -162,7 +163,7 @@ impl ConsentRules {
     #[must_use]
     pub fn is_yes(&self, answer: &str) -> bool {
         let answer = answer.trim();
-        // Most answers are written as the rules write them.
+        // Most answers match a word of the rules exactly.
         self.words.iter().any(|word| word == answer) || self.words.iter().any(|word| is_same_word(word, answer))
     }
 

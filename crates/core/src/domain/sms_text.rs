@@ -1,7 +1,7 @@
 //! Encoding and billed parts of SMS texts (GSM 03.38), and the characters that make a text cost more parts.
 //!
-//! The gateway charges its own figure, `parts` of a send result (contract 2.2); this one is known before sending. An
-//! empty text has no parts.
+//! The gateway charges by its own count, `parts` in a send result (contract 2.2); this count is known before sending.
+//! An empty text has no parts.
 
 use super::transliteration::keyboard_replacement;
 
@@ -214,7 +214,7 @@ pub fn find_costly_characters(text: &str) -> Option<CostlyCharacters> {
         }
         characters.push(c);
     }
-    // Most texts in another alphabet are never measured: they return above, at their second letter.
+    // Most texts in another alphabet are never measured: the loop above returns at their second letter.
     let parts = measure_sms(text).parts;
     if parts < 2 {
         return None;

@@ -1,8 +1,8 @@
-//! Replacement of characters that make an SMS cost more parts: typography by keyboard characters, Cyrillic by Latin
-//! letters.
+//! Replacement of characters that make an SMS cost more parts: typographic characters with keyboard characters, and
+//! Cyrillic letters with Latin ones.
 //!
 //! Transliteration follows the official Ukrainian table (resolution No. 55 of the Cabinet of Ministers, 2010) and four
-//! letters that only Russian has. Letters of other scripts stay.
+//! letters that only Russian has. Letters of other scripts are kept.
 
 use std::borrow::Cow;
 
@@ -96,7 +96,7 @@ fn replace_with_latin(text: &str) -> Option<String> {
         if is_gsm(c) {
             latin.push(c);
         } else {
-            // The output of the transliteration has characters outside the GSM alphabet.
+            // The transliteration can output characters outside the GSM alphabet.
             latin.push_str(&replace_typography(any_ascii_char(c)).replace(|c| !is_gsm(c), ""));
         }
     }
@@ -204,7 +204,7 @@ fn transliterate_word(word: &str, latin: &mut String) {
             None => latin.push(letter),
             Some((small, _)) => {
                 let written = match before {
-                    // `Зг` is not `Zh`, which is `Ж`.
+                    // `Зг` becomes `Zgh`, because `Zh` is `Ж`.
                     Some(('з', _)) if small == 'г' => "gh",
                     _ if begun => find_latin(&LETTERS, small),
                     _ => INITIAL_LETTERS

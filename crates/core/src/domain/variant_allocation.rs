@@ -63,7 +63,7 @@ fn draw_number(salt: &str, phone: Phone, whole: u64) -> u64 {
     let hash = Sha256::new().chain_update(salt).chain_update("\0").chain_update(phone.to_u64().to_string()).finalize();
     let mut first = [0; 8];
     first.copy_from_slice(&hash[..8]);
-    // The upper bits of the product: even to one part in 2^64.
+    // The upper bits of the product are uniform to one part in 2^64.
     let drawn = (u128::from(u64::from_be_bytes(first)) * u128::from(whole)) >> 64;
     u64::try_from(drawn).unwrap_or_default()
 }
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn variant_of_a_number_never_changes() {
-        // Earlier versions divided their recipients by these numbers, so they must never change.
+        // Earlier versions assigned recipients to variants by these numbers, so they must never change.
         let allocation = VariantAllocation::new("sale", &[5_000, 4_000]).with_holdout("autumn", 1_000);
         let parts: String = test_phones()
             .take(24)

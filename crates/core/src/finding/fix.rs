@@ -1,6 +1,7 @@
 //! Fixes: edits of a file that remove a finding.
 //!
-//! Only a unique edit that cannot change who gets what is a fix. All other remedies are words, and a person decides.
+//! Only a unique edit that cannot change who gets what is a fix. All other remedies are only described, and a person
+//! decides.
 
 use std::ops::Range;
 

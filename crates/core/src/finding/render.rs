@@ -136,7 +136,7 @@ fn render_finding(finding: &Finding, renderer: &Renderer, columns: Option<usize>
     }
     let mut text = renderer.render(&[group]);
     if !is_placed {
-        // Without an excerpt, a bar between title and help connects nothing.
+        // Without an excerpt, the bar between title and help has no purpose.
         text = text.lines().filter(|line| strip_colors(line).trim() != "|").collect::<Vec<_>>().join("\n");
     }
     text.push('\n');
@@ -431,7 +431,7 @@ mod tests {
              \x20         read what it prints\n"
         );
         assert!(!render_findings_in_columns(std::slice::from_ref(&finding), false, None).contains("narrow\n"));
-        // No line is wider than prose.
+        // No line is wider than `PROSE_WIDTH`.
         let wide = render_findings_in_columns(&[Finding::new(&REFUSES, message.repeat(3))], false, Some(200));
         assert!(wide.lines().all(|line| line.chars().count() <= PROSE_WIDTH), "{wide}");
     }

@@ -1,6 +1,6 @@
 //! Wording of messages: suggestions, lists of names, shell quoting, and escaping of control characters.
 //!
-//! Escaping protects terminals and readers: foreign text cannot command a terminal, add lines or reorder text. Stored
+//! Escaping protects terminals and readers: untrusted text cannot control a terminal, add lines or reorder text. Stored
 //! and sent data must never be escaped this way.
 
 use std::borrow::Cow;
@@ -80,7 +80,7 @@ pub fn escape_to_one_line(text: &str) -> String {
 /// Equivalent JSON without characters that control a terminal or reorder text.
 #[must_use]
 pub fn escape_json_controls(json: &str) -> Cow<'_, str> {
-    // The library escapes other control characters, and only line breaks are outside texts.
+    // The library escapes other control characters, and outside strings there are only line breaks.
     if !json.contains(|c| c != '\n' && is_harmful(c)) {
         return Cow::Borrowed(json);
     }

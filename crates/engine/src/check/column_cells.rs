@@ -1,5 +1,5 @@
-//! Cells of the list, collected by column during a survey: empty cells in messages, opt-outs, and cells that match
-//! no text.
+//! Cells of the list, collected by column during a survey: empty cells in messages, opt-outs, and cells that select
+//! none of the texts.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -244,7 +244,7 @@ mod tests {
                 (false, true) => EarlierOutcome::Sent,
                 (false, false) => EarlierOutcome::NotSent,
             };
-            // `Z` is a row that was sent, and whose text can no longer be rendered.
+            // `Z` is a sent row whose text can no longer be rendered.
             let text = (letter != 'Z').then(|| text(letter.to_ascii_lowercase()));
             earlier.rows.push(EarlierRow { phone: phone(1), text, outcome: fate });
         }
@@ -301,7 +301,7 @@ mod tests {
             ("A", "!", "?"),
             ("AZ", "ab", "s?"),
             ("AZ", "a!", "s?"),
-            // Cancelled rows stay cancelled, and new rows of their number are sent.
+            // Cancelled rows stay cancelled, and new rows with the same number are sent.
             ("A-b", "abc", "sc+"),
             ("A-b", "ax", "sc"),
             ("-a", "x", "c"),

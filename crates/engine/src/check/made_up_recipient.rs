@@ -1,4 +1,5 @@
-//! A made-up recipient, for tests and previews: its row is its own list, read and composed like any other.
+//! A made-up recipient, for tests and previews: its row is a list of its own, which is read and composed like any
+//! other.
 //!
 //! If the columns of the list are unknown, the names that texts use count as columns.
 
@@ -318,7 +319,7 @@ impl RowColumns {
             _ => cell.as_deref().unwrap_or_default(),
         });
         let mut list = csv::WriterBuilder::new().quote_style(csv::QuoteStyle::Always).from_writer(Vec::new());
-        // Memory accepts every byte, and both records have the same number of cells.
+        // Writing to memory cannot fail, and both records have the same number of cells.
         let written = list.write_record(&self.headers).and_then(|()| list.write_record(cells));
         let bytes = written.ok().and_then(|()| list.into_inner().ok()).unwrap_or_default();
         String::from_utf8(bytes).unwrap_or_default()

@@ -1,7 +1,7 @@
 //! Checks before a run: the survey of its list and texts, the account, and the rules behind the findings.
 //!
-//! Most facts come from files. [`online`] judges answers of the gateway that other modules requested. Checks send
-//! nothing, and write nothing durable except the run's copy of the list.
+//! Most facts come from files. [`online`] judges the gateway's answers to requests of other modules. Checks send
+//! nothing, and store nothing permanently except the run's copy of the list.
 
 mod campaign_tests;
 mod column_cells;

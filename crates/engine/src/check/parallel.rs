@@ -56,7 +56,7 @@ fn process_on_threads<T: Send, U: Send, W>(
     type Piece<T, U> = (T, SyncSender<U>);
     let (pieces, taken) = sync_channel::<Piece<T, U>>(workers * PIECES_PER_CORE);
     let (queue, results) = sync_channel::<Receiver<U>>(workers * PIECES_PER_CORE);
-    // Only the workers own it: when the last of them ends, the sender ends too.
+    // Only the workers own the receiver: when the last of them ends, the sender ends too.
     let taken = Arc::new(Mutex::new(taken));
     scope(|scope| {
         for worker in 0..workers {
@@ -66,7 +66,7 @@ fn process_on_threads<T: Send, U: Send, W>(
                 loop {
                     let piece = taken.lock().ok().and_then(|taken| taken.recv().ok());
                     let Some((piece, done)) = piece else { return };
-                    // After a break, the receiver is gone.
+                    // If the caller has stopped early, the receiver is gone.
                     let _ = done.send(work(&mut own, piece));
                 }
             });

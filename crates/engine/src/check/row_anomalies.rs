@@ -3,8 +3,8 @@
 //! - Anomalies in single messages: placeholder cells, mistyped words, and conditions that do not mean what they say.
 //! - The shapes of messages, for choosing samples, and duplicates whose messages differ.
 //!
-//! Each row is examined once. Everything that all rows have in common is prepared before, so ordinary rows cost little.
-//! Pure.
+//! Each row is examined once. Everything that all rows have in common is prepared beforehand, so ordinary rows cost
+//! little. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{Hash, Hasher};
@@ -212,7 +212,7 @@ impl AnomalyDetector {
                 odd.push((comparison.column, RowAnomaly::NearMatch(index), cell.into()));
             }
         }
-        // The use of an empty cell has a separate finding.
+        // The use of an empty cell is reported as a separate finding.
         if empty && !shows_empty && message_texts(message).any(has_empty_greeting) {
             odd.push((0, RowAnomaly::EmptyGreeting, Box::default()));
         }
@@ -340,7 +340,7 @@ impl MessageShapes {
         for (MessageShape { arm, branches }, _) in &left {
             *any.entry(*arm).or_default() |= branches;
         }
-        // The branches shown of each variant: taken, and not taken.
+        // The branches shown for each variant: taken and not taken.
         let mut shown: BTreeMap<usize, (u64, u64)> = BTreeMap::new();
         let mut samples = Vec::new();
         while samples.len() < most {

@@ -1,5 +1,5 @@
 //! Survey of a list before the first message, in one pass: numbers, duplicates, messages and counts. Also the reader
-//! that hashes a list meanwhile and can copy it.
+//! that hashes the list as it is read, and can copy it.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -424,7 +424,8 @@ impl SurveyTally {
             self.left_out.insert(row, RowState::Skipped, DUPLICATE);
             return None;
         }
-        // The last of all reasons: the holdout group consists of recipients who would have got a message.
+        // This reason is checked last, because the holdout group consists of recipients who would otherwise get a
+        // message.
         if held_out {
             self.left_out.insert(row, RowState::Skipped, HOLDOUT);
             return None;

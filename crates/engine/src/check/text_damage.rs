@@ -36,7 +36,7 @@ pub(super) fn find_damage(text: &str) -> Option<(TextDamage, Range<usize>)> {
         if let Some(at) = text.find('\u{fffd}') {
             return Some((TextDamage::LostLetters, find_word(text, at)));
         }
-        // The letters of a misread text can be control characters, so it comes first.
+        // Misread letters can be control characters, so misread text is checked first.
         if let Some((word, _)) = find_misread_word(text) {
             return Some((TextDamage::MisreadEncoding, word));
         }
@@ -68,7 +68,7 @@ fn is_later_control(c: char) -> bool {
 fn may_be_damaged(bytes: &[u8]) -> bool {
     (0..bytes.len()).any(|at| match &bytes[at..] {
         [0xef, 0xbf, 0xbd, ..] | [0xc2, 0x80..=0x9f, ..] => true,
-        // A Cyrillic letter that is the first byte of a character, and one that is the next byte.
+        // A UTF-8 lead byte misread in Windows-1251 as a Cyrillic letter, followed by a misread continuation byte.
         [0xd0, 0x92..=0xa1 | 0xb1 | 0xb2, next @ ..] | [0xd1, 0x80, next @ ..] => {
             matches!(next, [0xc2 | 0xd2 | 0xe2, ..] | [0xd0, 0x81..=0x8f, ..] | [0xd1, 0x91..=0x9f, ..])
         }
@@ -99,7 +99,7 @@ fn find_lost_letters(text: &str) -> Option<Range<usize>> {
     let lost = words().filter(|word| is_lost(word)).count();
     let has_letters = text.contains(char::is_alphabetic);
     let first = words().next()?;
-    // `Really ???` asks, and `??? Smith` has lost a name.
+    // `Really ???` is a question; `??? Smith` has lost a name.
     let leads = is_lost(first) && first.matches('?').count() >= 3;
     let found = if has_letters {
         leads || lost >= 2 && words().any(|word| word.matches('?').count() >= 3 && is_lost(word))

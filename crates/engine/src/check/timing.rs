@@ -1,5 +1,5 @@
-//! When a campaign's messages can leave: the time zones of recipients, from a column of the list or the country or area
-//! code of their number, and findings judged from the start of the run.
+//! When a campaign's messages can be sent: the time zones of recipients, from a column of the list or the country or
+//! area code of their number, and findings judged from the start of the run.
 //!
 //! [`RunLimits`] calculates the outlook of each run. The rules write the messages.
 
@@ -65,7 +65,7 @@ impl<'c> TimedCampaign<'c> {
         let one = || vec![MessageGroup { windows: campaign.windows_for_all(profile), messages: 1 }];
         let groups = list.map_or_else(one, |(survey, messages)| {
             let (clocks, mut left) = (survey.zones.clocks.iter(), messages);
-            // It is unknown here which of the planned rows a run sends, so the first clocks count.
+            // It is unknown here which of the planned rows a run sends, so those with the first clocks are assumed.
             let by_clocks = clocks.map(|(clocks, of_clocks)| {
                 let messages = left.min(*of_clocks);
                 left -= messages;

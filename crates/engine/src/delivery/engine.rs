@@ -52,7 +52,7 @@ pub async fn send_operations(
         is_proven: options.proven,
         options,
     };
-    // On a worker thread, like its envelopes, so that no wake-up crosses threads.
+    // Runs on a worker thread, like its envelopes, so that no wake-up crosses threads.
     match tokio::spawn(engine.run_to_end()).await {
         Ok(ending) => ending,
         Err(error) => std::panic::resume_unwind(error.into_panic()),
@@ -84,7 +84,7 @@ impl Engine {
     async fn run_to_end(mut self) -> SendEnding {
         let submitter = Arc::clone(&self.submitter);
         let mut look_at = Instant::now() + CHECK_INTERVAL;
-        // The limit holds for the whole run, so a resumed run does not begin beyond it.
+        // The limit applies to the whole run, so it is checked before a resumed run sends anything.
         self.check_opt_outs().await;
         loop {
             self.begin_envelopes();
@@ -181,7 +181,7 @@ impl Engine {
         if opted_out == 0 {
             return Ok(None);
         }
-        // All processes of a shared run count.
+        // The opt-outs and messages of all processes of a shared run count.
         Ok(limits.stop_by_opt_outs(opted_out, ledger.load_sent_rows(self.options.lease.run).await?.len()))
     }
 
@@ -411,7 +411,7 @@ fn not_owner_stop() -> Stop {
 }
 
 fn ledger_stop(error: &LedgerError) -> Stop {
-    // The remedy depends on what was sent, and is added with that.
+    // The remedy depends on what was sent, so it is added with that information.
     Stop::new(StopKind::Ledger, format!("the ledger could not be written: {}", error.reason()))
 }
 
@@ -483,7 +483,7 @@ impl Engine {
                 self.submitter.emit(DeliveryEvent::Waiting { reason, time, next: AfterWait::NEXT });
                 self.wait_until(&passes, at).await;
             }
-            // A person waits for the end of this start.
+            // A person is waiting for this process to end.
             NextCheck::AtClosing(_) if self.options.is_attended => {
                 self.stop_sending(Stop::new(
                     StopKind::Window,
@@ -491,7 +491,7 @@ impl Engine {
                 ));
                 return true;
             }
-            // An operation that its turn would delay too long is waited for like one outside its window.
+            // An operation that the rate limit would delay too long waits like one outside its window.
             NextCheck::AtClosing(at) => self.wait_until(&passes, at).await,
             NextCheck::AtOpening(_) => {}
             NextCheck::Ended => {

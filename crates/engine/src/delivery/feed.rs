@@ -178,7 +178,7 @@ pub fn start_shard_feed<R: Read + Send + 'static>(
                     // If the engine is gone, the error does not matter.
                     return drop(sender.blocking_send(Err(stop)));
                 }
-                // The runtime shuts down, or drawing failed. The end of the thread tells the engine.
+                // The runtime is shutting down, or drawing failed. The engine notices when the thread ends.
                 Err(ended) => std::panic::resume_unwind(Box::new(ended)),
             };
             let drawn = ahead.then(&draw);
@@ -290,7 +290,7 @@ impl<R: Read + Send> Producer<R> {
                 *left -= operations.len() as u64;
                 check_unchanged(&selection.digests, &operations).map(|()| operations)
             });
-            // Rows that could not leave before may leave now, and come before the following rows.
+            // Rows that could not be sent before might be due now, and they come before the following rows.
             let due = selection.hours.as_ref().is_some_and(|hours| hours.is_due());
             over = operations.is_err() || *left == 0 || due;
             if operations.as_ref().is_ok_and(Vec::is_empty) {

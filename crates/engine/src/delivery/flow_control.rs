@@ -1,4 +1,4 @@
-//! Flow control of a run: warm-up, bounds, pauses and stops decide whether and how the next envelope goes. Pure.
+//! Flow control of a run: warm-up, bounds, pauses and stops decide whether and how the next envelope is sent. Pure.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -94,7 +94,7 @@ impl FlowControl {
 
     /// Whether another envelope may begin with this many in flight and being recorded.
     pub(super) fn may_begin(&self, flying: usize, settling: usize) -> bool {
-        // After an outage, one envelope probes for all, as at the start.
+        // After an outage, a single envelope probes the gateway, as at the start.
         let alone = self.warm_up.is_warming_up() || self.retries.has_outage() || self.bounded;
         let most = self.options.in_flight;
         let room = if alone { flying + settling == 0 } else { flying < most && settling <= most };

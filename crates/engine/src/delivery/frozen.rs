@@ -290,7 +290,7 @@ pub fn for_each_text<R: Read + Send>(
 /// The hash of the text of a row. `None` if the row has no message.
 fn hash_text(composer: &mut Composer<'_>, forms: &[OperationForm], record: RecordRef<'_>) -> Option<TextHash> {
     let ComposedMessage { number: ValidNumber { phone, .. }, arm, message } = composer.compose(record).ok()?;
-    // Each run gives a row another identifier, so an unused one replaces it.
+    // Each run gives a row a different identifier, so an unused one is hashed instead.
     let id = MessageId::new(0)?;
     Some(EncodedOperation::from_form(record.row, id, phone, &forms[arm], |place| message.text(place)).digest)
 }

@@ -1,4 +1,4 @@
-//! Inputs of sending: its options, its context, and the events that it emits.
+//! Inputs of the sending engine: options and context; and the events that it emits.
 
 use std::sync::Arc;
 use std::time::Duration;

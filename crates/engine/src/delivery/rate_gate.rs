@@ -1,12 +1,12 @@
-//! Rate limit of a process: the campaign's rate by a monotonic clock, one envelope at a time.
+//! Rate limit of a process: the campaign's rate, measured by a monotonic clock, one envelope at a time.
 //!
-//! An envelope has its turn from before its intent until its first byte goes to the socket. So a process never holds
-//! more than one unused slot of the account's rate, and an envelope that waits here has no intent yet: a crash leaves
-//! no doubt about it. After the start, the gate saves up room for one envelope at most.
+//! An envelope holds its turn from before its intent is recorded until its first byte is written to the socket. So a
+//! process never holds more than one unused slot of the account's rate. An envelope that waits here has no intent yet,
+//! so a crash does not leave it in doubt. After the start, the gate saves up room for one envelope at most.
 //!
-//! The limiter is governor's GCRA with cells of a microsecond: an envelope has a price in time, so a slow-down changes
+//! The limiter is governor's GCRA with one-microsecond cells: an envelope has a price in time, so slowing down changes
 //! prices and never the limiter. But a limiter counts from the time of the request, so an envelope after a late one
-//! would leave too soon. Therefore the credit is reduced whenever an envelope leaves.
+//! would be sent too soon. Therefore the credit is reduced whenever an envelope is sent.
 
 use std::num::NonZeroU32;
 use std::sync::{Mutex, PoisonError};

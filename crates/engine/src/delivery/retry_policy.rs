@@ -161,7 +161,7 @@ fn backoff_delay(attempt: u32, chance: f64) -> Duration {
 pub(super) fn random_share(epoch: Epoch, envelope: u32) -> f64 {
     let mut hasher = FxHasher::default();
     (epoch.0, envelope).hash(&mut hasher);
-    // The upper bits of this hash are the mixed ones; 53 of them fill a float.
+    // The upper bits of this hash are the well-mixed ones; 53 of them fill the mantissa of a float.
     (hasher.finish() >> 11) as f64 / (1_u64 << 53) as f64
 }
 

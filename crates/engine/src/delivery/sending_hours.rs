@@ -1,8 +1,8 @@
-//! Sending windows: when the rows of a run may leave, in the time zones of the campaign or the recipients, and the end
-//! of all sending.
+//! Sending windows: when the rows of a run may be sent, in the time zones of the campaign or the recipients, and the
+//! end of all sending.
 //!
-//! A run sends in passes. Rows that may not leave yet stay planned and are skipped. When no other rows are left, the
-//! run waits until the first of them may leave, and starts another pass.
+//! A run sends in passes. Rows that may not be sent yet stay planned and are passed over. When no other rows are left,
+//! the run waits until the first of them may be sent, and starts another pass.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -241,7 +241,7 @@ impl SendingHours {
     fn window_state(&self, now: Timestamp, zones: RowZones) -> WindowState {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let fresh = |(found, verdict): &(Timestamp, WindowState)| match verdict {
-            // It does not hold for the time before, to which a clock can be set back.
+            // The result does not apply to earlier times, to which the clock can be set back.
             WindowState::Open(turns) | WindowState::Closed(turns) => {
                 *found <= now && turns.is_none_or(|turns| now < turns)
             }

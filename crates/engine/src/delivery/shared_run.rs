@@ -109,7 +109,7 @@ impl<S: ShardSender> Participant<'_, S> {
                 Ownership::Lost => return Ok(None),
             }
             failpoint::pass("run.shared_out");
-            // With the identifiers of its retry orders, and its sharing.
+            // Reloads the run with the identifiers of its retry orders and its sharding.
             let run = self.reload_run(run).await?;
             let (next, drawn) = self.send_shares(&run, Some(lease)).await?;
             ending = ending.merge(next);
@@ -137,7 +137,7 @@ impl<S: ShardSender> Participant<'_, S> {
             return Ok((SendEnding::default(), DrawEnd::RunOver));
         };
         let worker = Arc::new(worker);
-        // Rows that were never drawn are unchanged since the run was shared out.
+        // Rows that were never drawn are unchanged since the run was sharded.
         let mut snapshot = Snapshot::load(ledger.as_ref(), run, true).await?;
         let (mut ending, mut next) = (SendEnding::default(), None);
         loop {

@@ -78,7 +78,7 @@ impl SendOptions {
             batch: 1,
             in_flight: 1,
             timeout,
-            // One answer cannot stop anything else.
+            // The answer to a single message has nothing else to stop.
             proven: false,
             limits: BreakerLimits {
                 doubtful_envelopes: u32::MAX,
@@ -185,7 +185,7 @@ impl SingleKind {
             brief: self.brief(gateway),
             includes: Vec::new(),
             today,
-            // It came from the command line, not from files.
+            // The message came from the command line, not from a file.
             campaign_file: Path::new("").to_owned(),
             list: None,
             recipients_sha256,
@@ -254,7 +254,7 @@ mod tests {
             (&doubt, RowState::InDoubt, stop(StopKind::OffContract), &doubt, false),
             (&not_sent, planned, stop(StopKind::KeyRefused), &not_sent, true),
             (&not_sent, planned, stop(StopKind::OffContract), &not_sent, true),
-            // It was recalled before its intent, or another process took the run.
+            // The message was withdrawn before its intent, or another process took over the run.
             (&None, planned, stop(StopKind::Interrupted(2)), &unsent, true),
             (&None, planned, stop(StopKind::LeaseLost), &unsent, true),
             // Its intent stays without an outcome.

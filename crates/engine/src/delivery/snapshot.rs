@@ -61,7 +61,7 @@ impl Snapshot {
             for (row, receipts) in reported {
                 states.add_receipts(row, &receipts);
                 match states.recorded_state(row) {
-                    // It failed by its receipt, and a retry was ordered.
+                    // A receipt reported the failure, and a retry was ordered.
                     Some(RowState::Planned) => drop(settled.remove(row.get())),
                     // A message that was sent after all is not resent.
                     Some(_) => {

@@ -1,6 +1,6 @@
 //! Status inquiries: polling of messages without a final status, before a retry, and of the first messages of a run.
 //!
-//! The lifetimes of a message's channels say when an answer about it is final.
+//! The lifetimes of a message's channels determine when an answer about it is final.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};

@@ -1,6 +1,6 @@
 //! Submission of an envelope: its turn, the intent, the account's slot, the request, and the outcome.
 //!
-//! The watchdog and the announcements of slow answers belong to it.
+//! The watchdog and the warnings about slow answers are part of it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -165,7 +165,7 @@ impl Submitter {
                 () = tokio::time::sleep(wait.time) => {}
             }
         }
-        // The computer may have slept for long: it may be too late, or another process may have the run.
+        // The computer may have slept for a long time: it may be too late, or another process may own the run.
         let (ledger, lease) = (Arc::clone(ledger), *lease);
         let may_leave: MayLeave = Arc::new(move || late().is_none() && ledger.may_still_send(lease));
         failpoint::pass("envelope.leaves");

@@ -61,7 +61,7 @@ struct ResultCells<'k> {
 
 /// The columns, in order.
 pub(super) const RESULT_COLUMNS: [ResultColumn; 21] = [
-    // The row of the list; its header is row 1.
+    // The row in the list; the header is row 1.
     ResultColumn { name: "row", value: |cells| ColumnValue::Number(Some(cells.row.get().into())) },
     // Our identifier of the last message; empty without a message.
     ResultColumn { name: "id", value: |cells| ColumnValue::Number(cells.id) },
@@ -107,7 +107,7 @@ pub(super) const RESULT_COLUMNS: [ResultColumn; 21] = [
     ResultColumn { name: "run", value: |cells| ColumnValue::Text(cells.run) },
     // How certain `delivered_at` is: exact, at_latest or uncertain.
     ResultColumn { name: "delivered_at_is", value: |cells| ColumnValue::Text(cells.delivered_at_is) },
-    // The channel that reported the reading.
+    // The channel that reported the message as read.
     ResultColumn { name: "read_by", value: |cells| ColumnValue::Text(cells.read_by) },
     // The run whose message has these identifiers, and the state of that message: those of an earlier run if the row was
     // skipped because its recipient has that message.

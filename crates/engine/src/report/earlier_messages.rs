@@ -1,6 +1,6 @@
 //! Messages of earlier runs that rows skipped as `already sent` refer to.
 //!
-//! Rows are looked up in batches, so memory holds the messages of one batch, never those of a whole run.
+//! Rows are looked up in batches, so only the messages of one batch are in memory, never those of a whole run.
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
@@ -155,7 +155,7 @@ impl<'a> EarlierRuns<'a> {
         for (first, last) in steps {
             records.read_through(Row::new(first), Row::new(last)).await?;
             for row in first..=last {
-                // Each record is removed, so that memory does not keep it.
+                // Each record is removed, so that it does not stay in memory.
                 let record = records.take_loaded(Row::new(row));
                 while let Some((_, here)) = pairs.next_if(|(there, _)| *there == row) {
                     found

@@ -1,4 +1,4 @@
-//! Effect of a campaign: purchases of recipients after a message, from a shop's export, compared with a holdout group.
+//! Effect of a campaign: purchases by recipients after a message, from a shop's export, compared with a holdout group.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -464,7 +464,8 @@ mod tests {
 
     #[test]
     fn intervals_match_published_examples() {
-        // Newcombe 1998, Statistics in Medicine 17, pp. 857 and 873: table II and the intervals of Wilson for the same counts.
+        // Newcombe 1998, Statistics in Medicine 17, pp. 857 and 873: table II and the Wilson intervals for the same
+        // counts.
         for (did, people, low, high) in
             [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611), (1, 29, 0.0061, 0.1718)]
         {

@@ -1,6 +1,7 @@
 //! Evidence about a number for an authority: every message with its purpose, consent and approvals, and every opt-out.
 //!
-//! It comes from the records of the runs. No list is read for consents, so a later list cannot change the past.
+//! It comes from the records of the runs. Consents are never read from a list, so a later list cannot change the
+//! evidence.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! Formatting of result rows as CSV lines or JSON objects, and escaping for spreadsheets. Pure.
 //!
-//! It knows cells but not their meaning, which is in `columns`.
+//! It knows nothing about the meaning of cells, which is defined in `columns`.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -139,7 +139,7 @@ impl<'l> RowBuffer<'l> {
         match self {
             Self::Csv(line) => line.push_cell(cell),
             Self::Json { .. } => {
-                // A text can always be encoded as JSON.
+                // A string can always be encoded as JSON.
                 let cell = serde_json::to_string(cell).unwrap_or_default();
                 self.push_value(&cell);
             }

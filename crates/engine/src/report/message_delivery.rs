@@ -1,7 +1,7 @@
 //! The delivery of a message: its channel, its time, and the channel that reported it as read. Pure.
 //!
-//! Times are those of the gateway. A time that is later than the arrival of its own receipt, or earlier than the request, cannot
-//! be right: it is reported as uncertain and excluded from delivery times.
+//! Times are those of the gateway. A time that is later than the arrival of its own receipt, or earlier than the
+//! request, cannot be right. It is reported as uncertain and excluded from delivery times.
 
 use std::time::Duration;
 

@@ -95,7 +95,7 @@ pub async fn write_results_file(
         }
         file.sync_all().map_err(failed)?;
         failpoint::pass("results.written");
-        // Another file can be at this place by now.
+        // Another file might be at this path by now.
         target.resolve_path().map_err(ResultsError::PathBlocked)?;
         fs::rename(&temporary, &path).and_then(|()| private::sync_entry(&path)).map_err(failed)?;
         failpoint::pass("results.renamed");
@@ -147,7 +147,7 @@ fn convert_to_workbook(file: &Path, figures: &[FigureRow]) -> io::Result<()> {
 fn create_temporary_file(path: &Path) -> io::Result<(PathBuf, File)> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let temporary = path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
-    // An earlier process with the same number may have left one. Removing a link does not touch its target.
+    // An earlier process with the same ID may have left such a file. Removing a link does not touch its target.
     match fs::remove_file(&temporary) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}

@@ -184,7 +184,7 @@ impl<'a> RunResults<'a> {
         let (path, folder) = resolve_target(target)?;
         let failed = |error| ResultsError::BackupFailed { path: target.path().to_owned(), error };
         let kept = back_up_results(&path, &run).map_err(failed)?;
-        // The opened path can go through the handle of its folder.
+        // The opened path can lead through the handle of its folder, so the original path is reported.
         let place = match folder {
             Some(_) => target.path().with_file_name(kept.file_name().unwrap_or_default()),
             None => kept,

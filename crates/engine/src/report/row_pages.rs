@@ -204,7 +204,7 @@ pub async fn load_row_summaries(
         let out = out.map(str::to_owned);
         let sent_at = record.as_ref().map(|record| record.begun_at);
         let phone = record.as_ref().and_then(|record| record.phone);
-        // Without an error text, the status of the gateway is the reason, as in the figures.
+        // Without an error text, the gateway's status is the reason, as in the figures.
         let counted = record.as_ref().filter(|_| UNDELIVERED_STATES.contains(&state)).map(count_failure_reason);
         let reason = out.or(reason).or_else(|| counted.filter(|reason| !reason.is_empty()));
         listed.push(RowSummary { row: *row, phone, state, reason, sent_at });

@@ -43,7 +43,7 @@ impl RunStatus {
         match (owned, run.progress, &run.stop_reason) {
             (true, ..) => Self::Sending,
             (false, RunProgress::Open, Some(reason)) => Self::Stopped(reason.clone()),
-            // The counts at the end of a process disappear as soon as another process takes the run.
+            // The counts that a process stores when it ends are cleared as soon as another process takes over the run.
             (false, RunProgress::Open, None) if run.counts.is_some() => Self::Resumable,
             (false, RunProgress::Open, None) => Self::Interrupted,
             (false, RunProgress::Finished, None) => Self::Finished,
@@ -344,7 +344,7 @@ impl RunReport {
 
     async fn load_as(ledger: &dyn Ledger, run: Run, whole: bool) -> Result<Self, LedgerError> {
         let owned = is_owned(ledger, &run).await?;
-        // The sending process can have ended since the run was read, and recorded its end.
+        // The sending process may have ended and recorded its end since the run was read.
         let anew = if owned { None } else { ledger.list_runs(RunFilter::with_key(run.key)).await?.pop() };
         let run = anew.unwrap_or(run);
         let kept = if owned { None } else { RunFigures::load_stored(ledger, &run).await? };
@@ -441,7 +441,7 @@ async fn load_budget_left(ledger: &dyn Ledger, run: &Run, figures: &RunFigures) 
         let kept = if owned { None } else { RunFigures::load_stored(ledger, &other).await? };
         let figures = match kept {
             Some(figures) => figures,
-            // The used budget of a purged run is unknown.
+            // The budget that a purged run used is unknown.
             None if other.purged_at.is_some() => return Ok(None),
             None => RunFigures::load(ledger, &other, owned).await?,
         };

@@ -1,7 +1,7 @@
 //! The results path: which files results can replace, and which they never replace.
 //!
-//! Results replace only results: a file that begins with their header, an empty file, or none. Files are compared by
-//! identity, not by path. Nothing is written or created here.
+//! Results are written only over results (a file that begins with their header), over an empty file, or where no file
+//! exists. Files are compared by identity, not by path. Nothing is written or created here.
 
 use std::fmt::Display;
 use std::fs::{self, Metadata};
@@ -92,7 +92,7 @@ impl ResultsTarget {
                         return Err(format!("`{path}` is a broken link"));
                     }
                     Err(_) if !can_create_folder(&real) => return Err(describe_blocked(&path)),
-                    // Whether it can be created is only known when it is created.
+                    // Whether the file can be created is known only when it is created.
                     Err(_) => None,
                 };
                 (real, found)
@@ -132,7 +132,7 @@ impl ResultsTarget {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 Err(format!("`{path}` cannot be written: {error}"))
             }
-            // No file is there yet.
+            // The file does not exist yet.
             _ => Ok((file.to_owned(), None)),
         }
     }

@@ -4,8 +4,8 @@
 //! documentation) are written. Identifiers and phone numbers are JSON numbers.
 //!
 //! The operations of a campaign differ only in identifier, phone number and some texts, so the rest is encoded once: a
-//! form is made by encoding an operation with holes. It does not know keys or channels; a test compares it with direct
-//! encoding.
+//! form is made by encoding an operation with holes. The form knows nothing about keys or channels; a test compares it
+//! with direct encoding.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -102,7 +102,7 @@ fn write_keys<M: SerializeMap, T: Serialize>(
                 map.serialize_entry(object, &StageObject { object, kind, stage })?;
             }
             WirePlace::Within(..) | WirePlace::Shared(_) | WirePlace::LocalOnly => {}
-            // The manifest rejects it.
+            // The manifest check rejects such a field.
             WirePlace::Nowhere(_) => {}
         }
     }

@@ -88,7 +88,7 @@ impl JsonApi {
         rules: AnswerRules,
     ) -> Result<Self, JsonApiError> {
         let mut headers = HeaderMap::new();
-        // Without it the gateway treats a request as incorrect (contract 4.1).
+        // Without this header, the gateway treats a request as incorrect (contract 4.1).
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let builder = if address.is_plain() { http_client::plain_builder() } else { http_client::builder() };
         let mut builder = builder
@@ -282,7 +282,7 @@ fn connect_timeout(total: Duration) -> Duration {
 
 /// Whether the TLS handshake failed.
 pub(crate) fn is_handshake(error: &reqwest::Error) -> bool {
-    // The connector has three steps: name, TCP connection, handshake.
+    // The connector has three steps: DNS lookup, TCP connection, TLS handshake.
     let reached = !error.is_timeout() && !error.is_dns() && !error_chain(error).any(|step| step == "tcp connect error");
     error.is_connect() && reached && error.url().is_some_and(|url| url.scheme() == "https")
 }

@@ -1,6 +1,6 @@
 //! JSON members of answers: tolerant reading, and removal of secrets from texts.
 //!
-//! Members are kept raw, so that one of a wrong type does not hide the others. The key and phone numbers are removed
+//! Members are kept raw, so that one of the wrong type does not hide the others. The key and phone numbers are removed
 //! from the gateway's texts before they are stored or shown, and long texts are truncated, because a gateway could send
 //! megabytes for each message.
 
@@ -135,7 +135,7 @@ pub(super) fn read_timestamp(raw: Option<&RawValue>) -> Option<Timestamp> {
 
 /// Whether any object in a JSON text, at any depth, has this key.
 pub(super) fn has_key(body: &[u8], key: &str) -> bool {
-    // A body that is nested too deep to be read proves nothing, so it counts as if it had the key.
+    // A body that is nested too deeply to be read proves nothing, so it counts as if it had the key.
     let mut json = serde_json::Deserializer::from_slice(body);
     KeySearch(key).deserialize(&mut json).unwrap_or(true)
 }

@@ -1,4 +1,4 @@
-//! Tests of the proof in an answer, one per rule.
+//! Tests of what an answer proves, one per rule.
 
 use std::time::Duration;
 

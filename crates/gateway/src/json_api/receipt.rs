@@ -1,7 +1,7 @@
 //! Delivery receipts from webhooks (contract 2.4).
 //!
 //! The contract shows one JSON object. Similar gateways also send a list of them, alone or in `data`, or form data with
-//! the same names (`data[0][id]=…`); all of these are read. A member of a wrong type hides no other.
+//! the same names (`data[0][id]=…`); all of these are read. A member of the wrong type does not hide the others.
 
 use std::collections::BTreeMap;
 

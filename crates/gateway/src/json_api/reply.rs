@@ -140,7 +140,7 @@ fn read_rejection(envelope: &Envelope, top: &AnswerBody<'_>, body: &[u8]) -> Gat
 
 /// The asynchronous answer (contract 2.3).
 fn read_queued(count: usize, request_id: Option<&RawValue>) -> GatewayReply {
-    // A string by the contract. A number also identifies a request; other values do not.
+    // The contract requires a string. A number also identifies a request; other values do not.
     let named = request_id.filter(|raw| raw.get().starts_with(|first: char| first == '"' || first.is_ascii_digit()));
     match read_text(named) {
         Some(request_id) => {

@@ -239,7 +239,7 @@ pub(super) async fn opted_out_number_gets_no_single_marketing_message<L: Ledger>
         let block = scene.draw_from(shared, BlockRequest::for_rows(3)).await.into_block().expect("a block");
         let mut refused = Vec::new();
         for last in [2, 3, 4] {
-            // In this test, the envelope's number is the row's.
+            // In this test, each envelope has the same number as its row.
             match scene.begin_row(block.lease, block.lease.rows.first.get() + last - 2).await {
                 Permit::OptedOut(_) => refused.push(last),
                 permit => assert!(matches!(permit, Permit::Granted { .. }), "{permit:?}"),

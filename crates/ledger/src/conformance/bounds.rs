@@ -194,7 +194,7 @@ pub(super) async fn daily_limit_bounds_the_messages_of_an_edition<L: Ledger>(sce
     assert_eq!(scene.ledger.begin_envelope(intent_for_today(&scene, 1, &[6])).await.unwrap(), granted(1));
     let scene = with_second_run(scene, NewRun { edition: "tomorrow".into(), ..new_run(8) }).await;
     assert_eq!(scene.ledger.begin_envelope(intent_for_today(&scene, 1, &[2])).await.unwrap(), granted(1));
-    // The tighter bound applies, and a new day does not extend a used budget.
+    // The tighter bound applies, and a new day does not renew an exhausted budget.
     let per_day = DailyLimits::new(vec![3], TimeZone::UTC);
     let both = |recipients| {
         let budget = Budget { cost: None, recipients: Some(recipients) };

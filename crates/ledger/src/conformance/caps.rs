@@ -98,7 +98,7 @@ pub(super) async fn cap_counts_doubt_but_not_unsent_messages<L: Ledger>(scene: S
     assert_eq!(scene.ledger.begin_envelope(again).await.unwrap(), granted(3), "unsent messages are tried again");
     scene.record_events(scene.mine, vec![event(7, 1, not_sent_after_all())]).await;
     assert_eq!(list_capped_rows(&scene, &once, false).await, [2, 5, 6, 8], "by a person's decision");
-    // The next owner finds doubt.
+    // After a new claim, the open message is in doubt and counts.
     let scene = Scene { mine: scene.claim_again().await, ..scene };
     assert_eq!(begin_capped(&scene, 3, &once).await, capped_permit(&[6]));
 }

@@ -1,4 +1,4 @@
-//! Frozen copies: they read back unchanged, and interrupted starts leave nothing.
+//! Frozen copies: they read back unchanged, and interrupted starts leave nothing behind.
 
 use std::io::Read as _;
 
@@ -9,7 +9,7 @@ use crate::{CampaignLock, Copies, CopiesPurpose, Ledger, LedgerError, Run, RunId
 async fn freeze_copies<L: Ledger>(scene: &Scene<L>, hold: &CampaignLock, run: &Run, [inputs, list]: [&str; 2]) {
     let mut copies = scene.ledger.prepare_copies(CopiesPurpose::NewRun(hold)).await.unwrap();
     let mut writer = copies.list_writer().unwrap();
-    // In pieces, as during the reading of a list.
+    // In pieces, as when a list is read.
     list.as_bytes().chunks(3).for_each(|piece| writer.write_all(piece).unwrap());
     writer.flush().unwrap();
     drop(writer);
@@ -105,7 +105,7 @@ pub(super) async fn stray_copies_are_listed_until_set_aside<L: Ledger>(scene: Sc
 }
 
 pub(super) async fn run_has_its_own_copies_despite_strays_of_its_name<L: Ledger>(scene: Scene<L>) {
-    // A ledger that was lost repeats the names of runs.
+    // After a ledger is lost, the names of runs are repeated.
     for inputs in ["before", "now"] {
         freeze_copies(&scene, &scene.hold, &scene.run, [inputs, "phone\n"]).await;
     }

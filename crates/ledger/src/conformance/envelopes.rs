@@ -1,4 +1,5 @@
-//! Envelopes: numbered by the ledger, begun under a lease, settled by anyone, in doubt after their process ended.
+//! Envelopes: numbered by the ledger, begun under a lease, settled by any process, and in doubt once their process has
+//! ended.
 
 use std::time::Duration;
 
@@ -204,7 +205,7 @@ pub(super) async fn concurrent_envelopes_match_sequential_envelopes<L: Ledger>(s
     // Twice as many are requested at once, and all fit into one batch, so they keep their order.
     const ENVELOPES: u32 = 32;
     let begin = |envelope: u32, lease| scene.ledger.begin_envelope(scene.new_intent(envelope, lease));
-    // A forged lease gets nothing, also between valid ones.
+    // A forged lease gets nothing, even among valid ones.
     let some_without = (1..=ENVELOPES).flat_map(|n| [begin(n, scene.mine), begin(ENVELOPES + n, scene.forged_lease())]);
     let permits = join_all(some_without).await;
     let mut numbers = Vec::new();
@@ -253,7 +254,7 @@ pub(super) async fn concurrent_envelopes_match_sequential_envelopes<L: Ledger>(s
         let expected: Vec<RowState> = outcomes(number)
             .iter()
             .map(|outcome| match RowState::from_outcome(outcome) {
-                // An answer that nothing was sent proves nothing after doubt.
+                // An answer that nothing was sent proves nothing about a message already in doubt.
                 RowState::Planned if late => RowState::InDoubt,
                 state => state,
             })

@@ -1,4 +1,5 @@
-//! Forgetting: the number leaves every record, its hash keeps guard and opt-outs, and other records stay unchanged.
+//! Forgetting: the number is erased from every record, its hash keeps the guard and opt-outs working, and other records
+//! stay unchanged.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -102,7 +103,7 @@ pub(super) async fn forgotten_number_is_guarded_and_suppressed_by_its_hash<L: Le
     let listed = scene.ledger.find_opt_outs(phone(2)).await.unwrap();
     assert_eq!(listed.len(), 1);
     assert!(matches!(listed[0].who, Addressee::Forgotten(_)), "{listed:?}");
-    // A forgotten number is not added twice, and not by its number.
+    // Adding the number again finds the forgotten entry and does not store the number.
     let again = scene.ledger.add_opt_outs(vec![opt_out(phone(2))]).await.unwrap();
     assert_eq!((again.added, again.known), (0, listed.clone()));
     let removal =
@@ -194,7 +195,7 @@ pub(super) async fn purged_run_keeps_its_counts_but_no_rows<L: Ledger>(scene: Sc
     let found = ledger.find_message(id).await.unwrap().expect("an identifier leads to its run");
     assert_eq!((found.run, found.row), (key, Row::new(2)));
     assert!(matches!(ledger.load_copies(&scene.reload_run().await).await, Err(LedgerError::Purged { .. })));
-    // Later receipts are not stored and do not outdate the counts.
+    // Later receipts are not stored, and the counts stay current.
     assert_eq!(ledger.store_receipts(vec![reply_receipt(4, key)]).await.unwrap(), [ReceiptOutcome::Known]);
     assert!(ledger.load_receipts(key, 0..99).await.unwrap().is_empty());
     assert!(scene.reload_run().await.current_counts().is_some());
@@ -210,7 +211,7 @@ pub(super) async fn numbers_of_a_purged_run_stay_guarded_and_capped<L: Ledger>(s
         .await
         .unwrap();
     assert_eq!([2, 3, 4, 5].map(|row| held.contains(phone(row))), [true, false, true, true]);
-    // So are numbers that are forgotten later.
+    // Numbers that are forgotten later stay guarded too.
     forget_row(&scene, 4).await;
     assert_eq!(scene.guarded_rows().await, [2, 4, 5]);
     // The spending of the run still counts.

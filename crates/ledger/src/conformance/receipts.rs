@@ -84,7 +84,7 @@ pub(super) async fn last_answers_and_unknown_channel_names_are_kept<L: Ledger>(s
     };
     scene.ledger.store_receipts(vec![new]).await.unwrap();
     let kept = scene.ledger.load_receipts(scene.run.key, 0..9).await.unwrap().remove(0).1.remove(0).receipt;
-    // The previous version, which shares the tables, would take it for the failure of the message.
+    // The previous version, which shares the tables, would treat this receipt as the failure of the message.
     let shared = Receipt::new(ReceiptSource::Asked, Status::Unknown);
     assert!(kept == last || kept == shared, "{kept:?}");
 }

@@ -1,4 +1,4 @@
-//! Shards: a run that several workers send, and the takeover after one of them ended.
+//! Shards: a run that several workers send, and the takeover when one of them ends.
 
 use futures_util::future::join_all;
 

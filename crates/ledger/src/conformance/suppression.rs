@@ -262,7 +262,7 @@ pub(super) async fn reply_ends_earlier_opt_outs_from_the_message_it_answers<L: L
     let end = OptOutEnd { at: second(20), by, why };
     let ended = scene.ledger.find_ended_opt_outs(phone(2)).await.unwrap();
     assert_eq!(ended, [EndedOptOut { opt_out: imported, end }]);
-    // A repeated webhook ends no later opt-out.
+    // A repeated webhook does not end a later opt-out.
     store(None, Some(start(20, Purpose::Marketing))).await;
     assert_eq!(list_entries(&scene).await, others);
     assert_eq!(scene.ledger.find_ended_opt_outs(phone(3)).await.unwrap(), []);
@@ -319,7 +319,7 @@ pub(super) async fn own_opt_out_replaces_an_imported_one<L: Ledger>(scene: Scene
     let added = scene.ledger.add_opt_outs(news.to_vec()).await.unwrap();
     assert_eq!((added.added, added.already), (2, 2));
     assert_eq!(list_entries(&scene).await, [imported(3, "a.csv"), imported(4, "a.csv"), reply, opt_out(5)]);
-    // The reply is older from here on. An import does not replace it.
+    // From here on, the reply is the older opt-out. An import does not replace it.
     scene.ledger.add_opt_outs(vec![imported(2, "b.csv")]).await.unwrap();
     assert_eq!(suppressed_rows(&scene, "sale", false).await.0, [2, 3, 4, 5]);
 }

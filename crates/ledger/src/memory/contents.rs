@@ -429,7 +429,7 @@ impl LedgerContents {
             false => {
                 let mut times = self.contact_times(run.suppression.loopback);
                 for sent in &intent.rows {
-                    // Messages to a forgotten number count for the number.
+                    // Messages that were sent before the number was forgotten still count.
                     let stays = self.opt_outs.forgotten_form(sent.to).and_then(|stays| times.get(&stays)).cloned();
                     times.entry(sent.to).or_default().extend(stays.into_iter().flatten());
                 }

@@ -73,7 +73,7 @@ impl PostgresAddress {
             options = options.ssl_mode(PgSslMode::VerifyFull);
         }
         let shown = format_address(&options);
-        // Poolers refuse parameters that they do not know.
+        // Connection poolers reject parameters that they do not know.
         let options = options.extra_float_digits(None).application_name("campaign").disable_statement_logging();
         let repeatable = remove_password(&mut parsed);
         Ok(Self { options, display_name: shown, url_without_password: repeatable, reached: Arc::default() })

@@ -59,7 +59,7 @@ impl NewShardedCopies {
     /// answer. Returns false if the copies are gone.
     async fn name_for_run(&self, name: &str, inputs: &[u8]) -> sqlx::Result<bool> {
         let mut transaction = transaction::begin_unordered_write(&self.pool).await?;
-        // Waits for an earlier attempt that the server has not ended yet.
+        // Waits for an earlier attempt that the server has not finished yet.
         let current: Option<String> = scalar("SELECT name FROM copies WHERE key = $1 FOR UPDATE")
             .bind(self.key)
             .fetch_optional(&mut *transaction)
@@ -157,7 +157,7 @@ async fn write_shards_with_retry(
         let written = async {
             let mut transaction = transaction::begin_unordered_write(pool).await?;
             if broke {
-                // The commit of the previous attempt might have lost its answer.
+                // The previous attempt might have been committed without an answer.
                 let again = query("DELETE FROM copy_shards WHERE copies = $1 AND shard >= $2").bind(key).bind(first);
                 again.execute(&mut *transaction).await?;
             }
@@ -384,7 +384,7 @@ impl Write for ShardWriter {
 
 impl Drop for ShardWriter {
     fn drop(&mut self) {
-        // Unflushed rows need not be kept, but usually are wanted.
+        // Unflushed rows need not be kept, but are usually wanted.
         let _ = self.send_shard();
     }
 }

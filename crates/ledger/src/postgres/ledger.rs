@@ -233,7 +233,7 @@ impl PostgresLedger {
             reason: format!("its high-water mark `{}` cannot be opened: {error}", self.mark.display()),
         };
         let seen = self.seen.current_mark();
-        // Done with the turn, so that only one process creates a missing mark.
+        // Done while holding the turn to write, so that only one process creates a missing mark.
         let first = self.retry_while_away(|| async {
             let mut connection = transaction::open_connection(&self.address).await?;
             let turn = transaction::begin_write(&mut connection).await?;
@@ -247,7 +247,7 @@ impl PostgresLedger {
             false => MarkFile::temporary(turn.mark),
         };
         let mark = mark.map_err(unmarked)?;
-        // A broken connection has rolled the transaction back as well.
+        // If the connection broke, the server has rolled the transaction back as well.
         let _ = connection.close().await;
         Ok(WriteConnection::new(
             self.address.clone(),

@@ -1,8 +1,8 @@
 //! Locks with leases, their renewal, and the detection of ended processes on this machine.
 //!
-//! A process measures its leases from before it asked, with its own clocks, and shorter than the database grants them,
-//! so it is the first to know that it lost one. Each process also locks its own file next to the high-water mark.
-//! Other processes on this machine therefore need not wait for the lease of a killed one.
+//! A process times its leases with its own clocks, from before the request, and shorter than the database grants them.
+//! So it is the first to know that it lost one. Each process also locks its own file next to the high-water mark. Other
+//! processes on this machine therefore need not wait for the lease of a killed one.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -106,7 +106,7 @@ impl Locks {
     pub(super) async fn close(&self) {
         self.tasks.close();
         self.tasks.wait().await;
-        // If the database does not know everything, the unlocked file informs other processes of this machine.
+        // If the database is not up to date, the unlocked file informs the other processes on this machine.
         let database_knows = self.leases.list_held().is_empty() && self.leases.list_released().is_empty();
         if let Some(presence) = self.presence.get().filter(|_| database_knows) {
             presence.end();
@@ -130,7 +130,7 @@ impl Drop for Lock {
     fn drop(&mut self) {
         let (name, holder, locks) = (std::mem::take(&mut self.name), self.holder, self.locks.clone());
         locks.leases.record_released(&name, holder);
-        // If this fails, others wait for the end of the lease.
+        // If this fails, other processes wait until the lease expires.
         self.locks.spawn_cleanup(async move {
             let mut transaction = transaction::begin_unordered_write(&locks.pool).await?;
             query("DELETE FROM locks WHERE name = $1 AND holder = $2")
@@ -156,7 +156,7 @@ impl PostgresLedger {
             if let Some(lock) = self.take_lock(&name, Some(runs.clone())).await? {
                 return Ok(Some(lock));
             }
-            // Another process might just be releasing the lock; an owner keeps it.
+            // Another process might be releasing the lock right now; an owner would keep it.
             tokio::time::sleep(RETRY_PAUSE).await;
         }
         Ok(None)
@@ -195,8 +195,7 @@ impl PostgresLedger {
 
     /// Since when a process holds a lock, if any does.
     pub(super) async fn locked_since(&self, name: &str) -> Result<Option<Timestamp>, LedgerError> {
-        // Read before the query, because the database might learn of the release afterwards and still answer from
-        // before.
+        // Read before the query, because the database might learn of the release only after it has answered.
         let let_go = self.locks.leases.list_released();
         let found = read_ledger!(self, find_lock_owner, name)?;
         let found = found.filter(|(holder, process, _)| {

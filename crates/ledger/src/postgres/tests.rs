@@ -149,7 +149,7 @@ async fn commit_with_lost_answer_is_made_once() {
     let mut writer = ledger.open_write_connection().await.unwrap();
     writer.begin_transaction().await.unwrap();
     query(keep).execute(writer.connection_and_time().unwrap().0).await.unwrap();
-    // The server makes the commit, but the answer is lost.
+    // The server commits, but the answer is lost.
     let mark = writer.commit().await.unwrap();
     assert_eq!(writer.resolve_commit(&lost()).await.unwrap(), mark);
     assert!(!writer.roll_back().await);

@@ -351,7 +351,7 @@ impl PostgresLedger {
         let moved = from.load_mark().await?.after_move();
         let begun = match find_existing_mark(address).await? {
             None => false,
-            // The rest of an interrupted restore, with which nothing was sent.
+            // The remains of an interrupted restore; nothing was sent with that ledger.
             Some(there) if there.id == moved.id && is_backup(address).await? => true,
             Some(_) => return Err(LedgerError::Occupied { path: address.display_name().to_owned() }),
         };

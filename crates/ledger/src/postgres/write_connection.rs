@@ -1,10 +1,10 @@
 //! The single PostgreSQL write connection, and the checks that detect an outdated ledger.
 //!
-//! The connection is replaced when it breaks. It refuses a ledger that is older than this process has seen it, or whose
-//! server was replaced without confirmed commits. Each promotion of a replica and each point-in-time recovery starts a
-//! new timeline (PostgreSQL, "Continuous archiving and point-in-time recovery: timelines"). The ledger records its last
-//! timeline and whether a replica had to confirm commits there. If none had to, the last commits might be missing, and
-//! the ledger itself cannot tell.
+//! The connection is replaced when it breaks. It refuses a ledger that is older than the state that this process has
+//! seen, or whose server was replaced without confirmed commits. Each promotion of a replica and each point-in-time
+//! recovery starts a new timeline (PostgreSQL, "Continuous archiving and point-in-time recovery: timelines"). The
+//! ledger records its last timeline and whether a replica had to confirm commits there. If none had to, the last
+//! commits might be missing, and the ledger itself cannot tell.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -155,7 +155,7 @@ impl WriteConnection {
         self.commit_unknown = false;
         if known == Some(self.commits.made) {
             let connection = self.connection.as_mut().ok_or(LedgerError::Closed)?;
-            // The transaction is empty, so its end does not matter.
+            // The transaction is empty, so it does not matter how it ends.
             let _ = raw_sql("ROLLBACK").execute(connection).await;
             return Ok(self.furthest);
         }

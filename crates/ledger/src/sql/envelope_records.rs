@@ -1,5 +1,5 @@
-//! Stored form of envelopes: packed rows and outcomes with the checksums that detect damage; and the recording of pipeline
-//! channels of earlier versions.
+//! Stored form of envelopes: packed rows and outcomes with the checksums that detect damage; and backfilling the
+//! pipeline channels of envelopes from earlier versions.
 
 use sqlx::Row as _;
 

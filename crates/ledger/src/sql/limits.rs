@@ -1,7 +1,7 @@
 //! Limits of intents: budgets, messages per day, frequency caps, and the rate limit of accounts.
 //!
-//! Spending and daily counts are sums per run. They are maintained while intents with limits arrive, and computed again from the
-//! envelopes of the run otherwise.
+//! Spending and daily counts are sums per run. They are updated as intents with limits arrive, and otherwise recomputed
+//! from the envelopes of the run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Maintenance: soundness checks, damaged records, backup state and closing.
+//! Maintenance: integrity checks, damaged records, backup state and closing.
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;

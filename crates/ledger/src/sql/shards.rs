@@ -54,7 +54,7 @@ impl ShardStore for Adapter {
             let draw =
                 ShardRequest { lease: *lease, sharding: *sharding, place: *place, by: by.clone(), rows, vacant, proof };
             self.renew_if_stale(lease.epoch).await?;
-            // Another worker might occupy the place by now; its rows stay its own.
+            // Another worker might occupy the place by now; that worker keeps its rows.
             if !self.holds_lease(lease.epoch) {
                 return Ok(ShardDraw::Ended);
             }
@@ -223,7 +223,7 @@ async fn take_over_rows(
 
 /// Whether another worker holds unfinished rows of the run.
 async fn is_drawn_elsewhere(connection: &mut Connection, run: RunId, place: u32) -> Result<bool, StatementError> {
-    // Two range conditions, so that the index applies on both sides of the own place.
+    // Two range conditions, so that the index applies on both sides of the worker's own place.
     let some = scalar(
         "SELECT EXISTS (SELECT 1 FROM blocks WHERE run = $1 AND place < $2 AND epoch IS NOT NULL)
              OR EXISTS (SELECT 1 FROM blocks WHERE run = $1 AND place > $2 AND epoch IS NOT NULL)",

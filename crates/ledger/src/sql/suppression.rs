@@ -492,7 +492,8 @@ impl<'a> OptOutColumns<'a> {
             .with_text(reason)
             .with_text(source)
             .with_number(at);
-        // An open process of an earlier version would take it for the opt-out from one campaign. It stops instead.
+        // A running process of an earlier version would mistake it for an opt-out from one campaign. The different
+        // checksum makes it stop instead.
         if campaign == ALL_MESSAGES { sum.with_text("all messages") } else { sum }
     }
 }

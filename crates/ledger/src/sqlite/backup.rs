@@ -265,7 +265,7 @@ impl ReadyBackup {
 
 impl Drop for ReadyBackup {
     fn drop(&mut self) {
-        // The next preparation overwrites the rest.
+        // The next preparation overwrites what is left.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
@@ -282,7 +282,8 @@ fn rename_aside(path: &Path) -> io::Result<()> {
     }
     let aside = (1..).map(|number| with(path, &format!(".old-{number}"))).find(|aside| !aside.exists());
     let aside = aside.unwrap_or_default();
-    // The log goes first: without it the file would be an older state, and it must not stay next to the new file.
+    // The log goes first, because it must not stay next to the new file. Without its log, the file is in an older
+    // state.
     for suffix in ["-wal", "-shm", ""] {
         match fs::rename(with(path, suffix), with(&aside, suffix)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -307,7 +308,7 @@ impl SqliteLedger {
         self.ensure_sendable().await?;
         let mut writer = self.open_write_connection().await?;
         writer.begin_transaction().await?;
-        // Checked with the turn to write, so that no process starts in between.
+        // Checked while holding the turn to write, so that no process starts in between.
         let held = locks::is_any_held(&self.path)
             .map_err(|error| locks::lock_error(&self.path.with_file_name("locks"), &error));
         let mark = match held {

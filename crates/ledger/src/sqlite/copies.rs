@@ -119,7 +119,8 @@ impl NewCopies for NewFolder {
 
 impl Drop for NewFolder {
     fn drop(&mut self) {
-        // Already gone if it was named after its run. An unremovable rest is harmless: nothing was sent from it.
+        // Already gone if it was named after its run. Leftover files that cannot be removed are harmless: nothing was
+        // sent from them.
         let _ = fs::remove_dir_all(&self.path);
     }
 }

@@ -74,11 +74,11 @@ fn lock_path(ledger: &Path, name: &str) -> PathBuf {
 
 /// Takes a lock; `None` if another process holds it.
 async fn take_lock(place: &Path) -> io::Result<Option<File>> {
-    // Another process might be looking at the lock, which takes a moment; an owner keeps it.
+    // Another process might be probing the lock, which takes a moment; an owner keeps it longer.
     for _ in 0..MAX_ATTEMPTS {
         if let Some(file) = try_take_lock(place)? {
-            // The modification time tells other processes since when the lock is held.
-            // A lock that another member of the group created can only be changed, not dated.
+            // The modification time tells other processes when the lock was taken. It cannot be set on another group
+            // member's file, but changing the file updates it.
             let _ = file.set_modified(SystemTime::now()).or_else(|_| file.set_len(0));
             return Ok(Some(file));
         }

@@ -1,7 +1,7 @@
 //! Opening the ledger file for reading and writing, and upgrading its schema.
 //!
-//! Reading needs no turn to write, so a process that is suspended within a commit does not block readers. Only an older
-//! schema must be upgraded first.
+//! Reading does not wait for the turn to write, so a process that is suspended during a commit does not block readers.
+//! Only an older schema must be upgraded first.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -75,7 +75,7 @@ pub(super) async fn has_older_tables(path: &Path) -> Result<bool, LedgerError> {
 /// Refuses the upgrade while a process uses the ledger with the older schema.
 async fn refuse_while_in_use(path: &Path) -> Result<(), LedgerError> {
     let held = locks::is_any_held(path).map_err(|error| locks::lock_error(&path.with_file_name("locks"), &error))?;
-    // A process with a lock of a new ledger has created its tables before.
+    // A process creates the tables of a new ledger before it takes a lock.
     if held && matches!(read_schema_age(path).await, Ok(SchemaAge::Older)) {
         let who = "an earlier version of campaign is still sending with this ledger".to_owned();
         return Err(LedgerError::Busy { path: path.display().to_string(), who });
@@ -142,7 +142,8 @@ pub(super) async fn open_write_connection(
         path: path.display().to_string(),
         reason: format!("its high-water mark `{}` cannot be opened: {error}", place.display()),
     };
-    // Only a process with the turn creates the mark; otherwise two processes could create two marks of one ledger.
+    // Only the process that holds the turn to write creates the mark; otherwise two processes could create two marks
+    // for one ledger.
     let first = !place.exists();
     if first {
         write_connection::begin_write(&mut connection, path, patience).await?;
@@ -160,7 +161,7 @@ pub(super) async fn open_write_connection(
 /// Two processes that change the journal mode at once would wait for each other forever. SQLite therefore reports one
 /// of them as busy at once, regardless of its timeout.
 pub(super) async fn connect_for_writing(path: &Path, patience: Patience) -> Result<SqliteConnection, LedgerError> {
-    // SQLite gives its companion files the permissions of the file.
+    // SQLite gives its companion files the permissions of the database file.
     private::open_file(path, ExistingFile::Keep)
         .map_err(|error| LedgerError::Storage { path: path.display().to_string(), reason: error.to_string() })?;
     let options = connect_options(path)

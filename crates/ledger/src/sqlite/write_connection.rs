@@ -1,8 +1,8 @@
 //! The single SQLite write connection, its turn to write, and the high-water mark that follows its commits.
 //!
-//! After the first failure it writes nothing any more: the state after a failed fsync is unknown, and a retry on the
-//! same handle would hide the failure. If another process kept the turn, nothing was begun, so only the waiting changes
-//! fail.
+//! After the first failure it writes nothing more: the state after a failed fsync is unknown, and a retry on the same
+//! handle would hide the failure. If another process held on to the turn, no transaction was begun, so only the waiting
+//! changes fail.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -85,7 +85,7 @@ impl WriteConnection {
 /// thread.
 async fn count_and_commit(connection: &mut SqliteConnection) -> sqlx::Result<HighWaterMark> {
     let counted = sqlx::query("UPDATE identity SET generation = generation + 1 RETURNING id, generation; COMMIT");
-    // `fetch_one` would end at the row and skip the commit.
+    // `fetch_one` would stop after the row and skip the commit.
     let rows = counted.fetch_all(connection).await?;
     let row = rows.first().ok_or(sqlx::Error::RowNotFound)?;
     Ok(HighWaterMark { id: row.try_get(0)?, generation: row.try_get(1)? })

@@ -1,10 +1,10 @@
 //! Paths in campaigns and profiles: the only module that resolves and opens them.
 //!
-//! A path is relative to the file that names it. Its [`PathScope`] limits it: a person's command opens any file, the
-//! connector of assistants only files of its folder. A path that leaves the folder is refused before the file or its
-//! metadata is read, so the refusal is the same whether the file exists or not.
+//! A path is relative to the file that names it. Its [`PathScope`] limits it: a command that a person runs can open any
+//! file, but the assistants' connector only files in its folder. A path that leaves the folder is refused before the
+//! file or its metadata is read, so the refusal is the same whether the file exists or not.
 //!
-//! A hard link and a mounted folder count as files of the folder: anyone who can create one can read the file anyway.
+//! Hard links and mounted folders count as part of the folder: anyone who can create one can read the files anyway.
 
 #[cfg(unix)]
 mod walk;

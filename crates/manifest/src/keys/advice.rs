@@ -1,6 +1,7 @@
 //! Advice about unknown keys and about unknown values of keys that protect recipients.
 //!
-//! Advice follows the meaning of a word first. It never suggests a value that protects less, whatever the spelling.
+//! Advice considers the meaning of a word before its spelling. It never suggests a value that protects less, however
+//! similar the spelling.
 
 use super::{CHANNELS, KeyPresence, KeySpec, ValueShape, find_key, key_names};
 use campaign_core::finding::{did_you_mean, join_alternatives, only_candidate};

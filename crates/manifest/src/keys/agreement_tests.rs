@@ -1,4 +1,4 @@
-//! Agreement of the JSON Schema and the structure check on every value of every key.
+//! Agreement between the JSON Schema and the structure check on every value of every key.
 
 use serde_json::{Map, Value, json};
 

@@ -1,4 +1,5 @@
-//! JSON Schemas of the files that people write, for editors; made from the tables that the files are checked against.
+//! JSON Schemas of the files that people write, for editors; generated from the tables that the files are checked
+//! against.
 
 use serde_json::{Map, Value, json};
 

@@ -80,7 +80,7 @@ fn report_missing_keys(node: &Node, owner: &MapOwner<'_>, keys: &'static [KeySpe
     let Some(entries) = node.as_entries() else { return };
     let is_there = |key: &KeySpec| {
         let slipped = |word: &str| split_stuck_value(word, keys).is_some_and(|(name, _)| name == key.name);
-        // The intended key is reported there, once.
+        // A mistyped key is reported where it is, so the intended key is not reported as missing too.
         let meant = |word: &str| {
             find_key(keys, word).is_none() && (find_meant_key(word, keys) == Some(key.name) || belongs_under(word, key))
         };

@@ -1,6 +1,6 @@
 //! Tables of the keys of campaign files, channels and gateway profiles.
 //!
-//! The keys of channels and prices are made from the channels' own tables in the domain.
+//! The keys of channels and prices are derived from the channels' own tables in the domain.
 
 use super::test_tables::{MAX_TESTS, TEST};
 use super::{KeyPresence, KeySpec, ValueShape};

@@ -1,6 +1,6 @@
-//! Tables of the keys of `tests`: a recipient and what must happen to it.
+//! Tables of the keys of `tests`: a recipient and what must happen to them.
 //!
-//! The keys of the channels are made from the channels' own tables in the domain.
+//! The keys of the channels are derived from the channels' own tables in the domain.
 
 use super::{KeySpec, ValueShape};
 use campaign_core::domain::Channel;

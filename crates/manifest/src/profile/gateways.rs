@@ -1,6 +1,6 @@
-//! Profiles of a gateways.yaml file: usable and invalid ones, where the file is searched, and adding a profile.
+//! Profiles of a gateways.yaml file: usable and invalid ones, where the file is looked for, and adding a profile.
 //!
-//! An invalid profile refuses commands that use it, and is a warning for all others.
+//! An invalid profile is an error for commands that use it, and a warning for all others.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -73,7 +73,7 @@ impl Gateways {
         if let Some((_, findings)) = self.invalid.iter().find(|(refused, _)| refused == name) {
             return Err(findings.clone());
         }
-        // If two names are equally similar, the rehearsal is the safe one.
+        // If two names are equally similar, the sandbox is the safe suggestion.
         let help = match (&self.file, did_you_mean(name, [SANDBOX].into_iter().chain(self.profile_names()))) {
             (_, Some(meant)) => format!("did you mean `{meant}`?"),
             (Some(file), None) => match join_names(self.profile_names()) {

@@ -1,4 +1,4 @@
-//! Reading of gateways.yaml: profiles, their policies, and words in replies.
+//! Reading gateways.yaml: profiles, their policies, and opt-out and opt-in words in replies.
 
 use std::ops::Range;
 
@@ -43,7 +43,7 @@ pub fn load_gateways(search: &GatewaySearch) -> LoadedFile<Gateways> {
 
 pub(super) fn read_profiles(source: &SourceText) -> (Gateways, Vec<Finding>) {
     let mut gateways = Gateways::default();
-    // The tree is made from the typed text; findings show the text without keys.
+    // The tree is built from the original text; findings show the text without keys.
     let mut report = FindingCollector::new(source);
     let tree = yaml::read_tree(&mut report);
     let shown = SourceText::new(source.path(), conceal_keys(source.text()));

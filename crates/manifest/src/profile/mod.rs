@@ -1,6 +1,6 @@
 //! Gateway profiles: address, key, prices and limits of a gateway, and who must approve large runs.
 //!
-//! A profile names where its key is stored. Only [`SecretSource::read_secret`] reads the key, and no finding shows it,
+//! A profile says where its key is stored. Only [`SecretSource::read_secret`] reads the key, and no finding shows it,
 //! even if it is written in the file.
 
 mod gateways;

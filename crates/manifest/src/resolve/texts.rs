@@ -1,5 +1,5 @@
-//! Texts of channels: inline, from a text file or chosen by a column, and mistakes that would send garbage: YAML typed as
-//! something else, and placeholders in the syntax of other programs, `{name}` or `%name%`.
+//! Texts of channels: inline, from a text file or chosen by a column, and mistakes that would send garbage: text that
+//! YAML reads as something else, and placeholders in the syntax of other programs, `{name}` or `%name%`.
 
 use std::ops::Range;
 
@@ -38,7 +38,7 @@ impl Resolver<'_> {
             self.report.add(&entry.key_span, finding);
             return None;
         }
-        // The final line break of a block was not typed to be sent.
+        // The final line break of a block is not meant to be sent.
         let text = if scalar.is_block() { scalar.text.strip_suffix('\n') } else { None }.unwrap_or(&scalar.text);
         let text = text.replace('\r', "");
         if matches!(entry.key.as_str(), "message" | "caption") && is_file_name(&text) {
@@ -188,7 +188,7 @@ impl Resolver<'_> {
                 whole = false;
                 continue;
             };
-            // A future text file is in no folder either.
+            // A text file for a future day does not exist in any folder yet.
             if name == own || self.folders.find_text(&name).is_err() {
                 self.folders.add_inline_text(name.clone(), source);
             }
@@ -288,7 +288,7 @@ const SYNTAXES: [PlaceholderSyntax; 15] = [
     PlaceholderSyntax { open: "[[", close: "]]", is_name: is_words, rule: &rules::FOREIGN_PLACEHOLDER },
     PlaceholderSyntax { open: "{", close: "}", is_name: is_words, rule: &rules::SINGLE_BRACES },
     PlaceholderSyntax { open: "%%", close: "%%", is_name: is_one_word, rule: &rules::FOREIGN_PLACEHOLDER },
-    // Prices, discounts and tags also contain these characters, as can any text.
+    // Prices, discounts, tags and any other text can also contain these characters.
     PlaceholderSyntax { open: "%", close: "%", is_name: is_one_word, rule: &rules::FOREIGN_PLACEHOLDER },
     PlaceholderSyntax { open: "[", close: "]", is_name: is_person_value, rule: &rules::FOREIGN_PLACEHOLDER },
     PlaceholderSyntax { open: "<", close: ">", is_name: is_person_value, rule: &rules::FOREIGN_PLACEHOLDER },

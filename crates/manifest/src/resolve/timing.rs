@@ -321,7 +321,7 @@ mod tests {
     #[test]
     fn zone_advice_for_an_abbreviation_is_a_place_that_uses_it() {
         let year = ["2026-01-15T12:00:00Z", "2026-07-15T12:00:00Z"].map(|at| at.parse::<Timestamp>().unwrap());
-        // Some abbreviations are also names of places in the database.
+        // The database does not use these abbreviations.
         let written_otherwise = ["Z", "MSD", "MEZ", "MESZ", "TRT", "SAMT", "YEKT", "GST", "SGT"];
         for (short, _) in ABBREVIATIONS.iter().filter(|(short, _)| !written_otherwise.contains(short)) {
             for zone in suggested_zone(short) {

@@ -99,7 +99,7 @@ fn escape_quotes(text: &str, at: usize, quote: char, keys: KnownKeys<'_>) -> Opt
     let start = colon + ": ".len() + count_spaces(&text[colon + ": ".len()..line.end]);
     let value = find_text_value(text, start, keys)?;
     let inner = text[value.clone()].strip_prefix(quote)?.strip_suffix(quote)?;
-    // A quote that is escaped already, or that stands beside a closing one, has a second reading.
+    // A quote that is already escaped, or that is next to a closing quote, is ambiguous.
     if inner.contains('\\') || inner.contains([quote; 2].iter().collect::<String>().as_str()) || inner.ends_with(quote)
     {
         return None;
@@ -119,7 +119,7 @@ fn find_text_value(text: &str, start: usize, keys: KnownKeys<'_>) -> Option<Rang
     let column = before.len() - written.len();
     let value = text[start..line.end].trim_end();
     let is_whole = written.ends_with(' ') && (keys.is_text)(key) && !value.is_empty();
-    // A tab or ` #` has a second reading, and a deeper line might continue the text.
+    // A tab or ` #` is ambiguous, and a more deeply indented line might continue the text.
     let is_plain = !value.contains(" #") && !value.contains(|character: char| character.is_control());
     let below = text[line.end..].lines().find(|line| !line.trim().is_empty());
     let continues = below.is_some_and(|below| below.len() - below.trim_start().len() > column);

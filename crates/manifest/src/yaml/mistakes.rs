@@ -2,7 +2,7 @@
 //!
 //! The parser reports where it failed; the mistake itself is guessed from the kind of error and the line. Unrecognized
 //! errors keep the parser's message. Typing mistakes, such as a no-break space, a long dash or a key without a space
-//! after its colon, are searched only in files with errors.
+//! after its colon, are looked for only in files with errors.
 
 use std::ops::Range;
 

@@ -1,5 +1,5 @@
-//! YAML with locations: parsing into a tree whose nodes know their bytes in the file, and findings about YAML features
-//! that campaigns do not allow.
+//! YAML with locations: parsing into a tree whose nodes record their byte ranges in the file, and findings about YAML
+//! features that campaigns do not allow.
 //!
 //! It knows nothing about campaigns. Values stay as typed; only [`node_to_json`] gives them the types of YAML 1.2's
 //! core schema.

@@ -237,7 +237,7 @@ impl DraftList {
         let other_phones = suggestion.other_phones;
         let (path_typed, form_told, region) = (typed.to_owned(), form.clone(), suggestion.region);
         let mut list = Self { path: path_typed, form: form_told, phone, region, columns, other_phones, invalid: None };
-        // Errors of a campaign with these columns are reported now.
+        // Errors that a campaign with these columns would have are reported now.
         let settings = ListSettings { columns: list.renamed_columns(), region: list.region, may_be_empty: false };
         let reader =
             RecipientReader::open(decode_list(path, form)?, path, &settings).map_err(DraftError::ListRefused)?;
@@ -415,7 +415,7 @@ pub fn draft_example(name: &str, example: &ExampleCampaign, now: Timestamp) -> V
 
 /// Replaces `DATE+10`, `DATE-10` and `BIRTHDAY+10` by the dates that are so many days from today.
 fn insert_dates(text: &str, today: Date) -> String {
-    // Descending, because `DATE+1` is also the start of `DATE+10`.
+    // Descending, because `DATE+1` is a prefix of `DATE+10`.
     let distances = (0..=MAX_DAYS).rev().flat_map(|days| [days, -days]);
     distances.fold(text.to_owned(), |text, days| {
         let date = today.saturating_add(days.days());

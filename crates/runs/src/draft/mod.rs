@@ -187,7 +187,7 @@ impl KeyFile {
             return Err(failed(ErrorKind::AlreadyExists.into()));
         }
         let mut file = private::open_file(path, private::ExistingFile::Keep).map_err(failed)?;
-        // Also in a shared folder: a key that a group can read is refused.
+        // Even in a shared folder: a key file that a group can read is rejected.
         private::restrict_to_owner(&file).map_err(failed)?;
         let written = Self { path: path.to_owned(), folder: new.map(Path::to_owned), kept: false };
         let line = [key.expose_secret().as_bytes(), b"\n"];

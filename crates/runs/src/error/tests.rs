@@ -1,4 +1,4 @@
-//! Messages must suit every surface: plain English, without options, commands and Debug forms.
+//! Messages must suit every surface: plain English, without options, commands or `Debug` output.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -175,7 +175,7 @@ fn errors_are_plain_sentences_for_every_surface() {
     for error in run_errors().into_iter().chain(refusal_errors()) {
         let message = error.to_string();
         let first = message.chars().next().unwrap();
-        // The refusal of a prompt is a separate sentence.
+        // The message for a declined prompt is a complete sentence.
         let is_answer = matches!(error, Error::NotConfirmed { refusal: ConsentRefusal::Declined, .. });
         assert_eq!(is_answer, first.is_uppercase() && message.ends_with('.'), "{message}");
         assert!(!message.contains("`--") && !message.contains("`campaign "), "a surface adds what to type: {message}");

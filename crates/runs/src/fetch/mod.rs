@@ -1,4 +1,4 @@
-//! Fetching of lists that are not files: from a URL, program, database or earlier run into a private file.
+//! Fetching lists that are not files: from a URL, program, database or earlier run into a private file.
 //!
 //! Errors contain no secrets, no shell runs a command, and a list is fetched only on request.
 

@@ -3,8 +3,8 @@
 //! Values become text as the database writes them: exact numbers, ISO dates, an empty cell for NULL. Binary columns are
 //! refused.
 //!
-//! The database itself limits the length of rows, because the drivers read a row whole before it can be checked here. MySQL
-//! needs no such limit: no row is longer than its `max_allowed_packet`, 64 MiB by default.
+//! The database itself limits the length of rows, because the drivers read a whole row before it can be checked here.
+//! MySQL needs no such limit: no row is longer than its `max_allowed_packet`, 64 MiB by default.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -132,7 +132,7 @@ async fn query_mysql(
     raw_sql(AssertSqlSafe(format!("PREPARE {QUERY_NAME} FROM @campaign_sql"))).execute(&mut connection).await?;
     let dates = vec!["@campaign_today"; dates].join(", ");
     let using = if dates.is_empty() { String::new() } else { format!(" USING {dates}") };
-    // A prepared query by name returns text, as the server prints it.
+    // A prepared query that is executed by name returns text, as the server prints it.
     let mut rows = raw_sql(AssertSqlSafe(format!("EXECUTE {QUERY_NAME}{using}"))).fetch(&mut connection);
     while let Some(row) = rows.try_next().await? {
         answer.write_record((0..columns.len()).map(|at| read_text(&row, at)))?;
@@ -155,7 +155,7 @@ async fn query_sqlite(
     let columns: Vec<(String, String)> = columns.collect();
     answer.write_header(&columns)?;
     let bounded = bound_sqlite_query(&sql, columns.len());
-    // A query that cannot be nested is sent as it is, and refused there.
+    // A query that cannot be nested is sent as it is, and SQLite rejects it.
     let fits = connection.prepare(AssertSqlSafe(bounded.clone()).into_sql_str()).await.is_ok();
     let mut query = sqlx::query(AssertSqlSafe(if fits { bounded } else { sql }));
     if dates > 0 {
@@ -319,7 +319,7 @@ fn next_token(rest: &str) -> &str {
         [b'\'' | b'"' | b'`', ..] => until(1, &rest[..1]),
         [b'-', b'-', ..] => until(2, "\n"),
         [b'/', b'*', ..] => until(2, "*/"),
-        // A cast of PostgreSQL.
+        // A PostgreSQL cast.
         [b':', b':', ..] => 2,
         [b':', ..] => 1 + rest[1..].find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len() - 1),
         [b'$', ..] => dollar_quoted_length(rest).unwrap_or(1),

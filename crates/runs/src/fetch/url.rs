@@ -194,7 +194,7 @@ pub(super) fn check_headers(version: Version, headers: &HeaderMap) -> Result<(),
         let why = format!("the content encoding `{encoding}` is not supported");
         return Err(FetchError::new(why).with_help("add `Accept-Encoding: identity` under `headers`"));
     }
-    // Without both, the end of the connection is the end of the list, even if the connection breaks.
+    // Without either header, the list ends with the connection, even if the connection breaks.
     let names_its_end = headers.contains_key(CONTENT_LENGTH) || headers.contains_key(TRANSFER_ENCODING);
     if version <= Version::HTTP_11 && !names_its_end {
         let why = "the response has no `Content-Length`, so a truncated list would look complete";

@@ -1,10 +1,10 @@
 //! Notifications about runs: from the notice in the ledger to the webhook or program that delivers it.
 //!
-//! The notifier takes due notifications from the ledger, merges them, delivers them to their targets, webhooks or programs,
-//! and records the results.
+//! The notifier takes due notifications from the ledger, merges them, delivers them to their targets (webhooks or
+//! programs), and records the results.
 //!
-//! The ledger stores a notification in the same transaction as its cause, and it is tried for an hour. A failure
-//! neither fails nor delays the run. The URL is a secret and must not be shown.
+//! The ledger stores a notification in the same transaction as its cause, and its delivery is tried for an hour. A
+//! failure neither fails nor delays the run. The URL is a secret and must not be shown.
 
 mod targets;
 
@@ -36,7 +36,7 @@ pub fn create_notification(notify: &NotifySettings, notice: &Notice) -> Option<N
     if !notify.when.contains(&notice.occasion) {
         return None;
     }
-    // Both types have names as keys, so they always have a JSON form.
+    // Both types have string keys, so serializing them cannot fail.
     let (way, text) = (serde_json::to_string(&notify.method).ok()?, serde_json::to_string(notice).ok()?);
     Some(NewNotification { occasion: notice.occasion, target: way, notice: text })
 }
@@ -184,7 +184,7 @@ pub async fn notify_until_shutdown(
             )
             .await
             {
-                // Another process has the write lock. What is due stays due.
+                // Another process has the write lock. The notifications stay due and are sent later.
                 Err(LedgerError::Busy { .. }) => {}
                 outcome => outcome?,
             }

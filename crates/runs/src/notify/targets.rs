@@ -1,7 +1,7 @@
 //! Targets of notifications: programs and HTTP posts.
 //!
-//! A program runs without a shell, with a minimal environment and a timeout. The URL of a post is a secret: no redirects,
-//! no proxy, nothing of the response but its status, and no private address unless the campaign allows it.
+//! A program runs without a shell, with a minimal environment and a timeout. The URL of a post is a secret: no
+//! redirects, no proxy, no part of the response but its status, and no private address unless the campaign allows it.
 
 use std::net::{IpAddr, SocketAddr};
 use std::process::Stdio;

@@ -1,8 +1,8 @@
 //! Approvals: review and confirmation of plans, standing approvals, approvals of pending single operations and of test
-//! messages, and signatures: those that prove who approved, and those of evidence.
+//! messages, and signatures, both those that prove who approved and those of evidence.
 //!
-//! Test messages are approved like a run, for exactly their recipients. With a signature, the sender of a campaign cannot
-//! approve it.
+//! Test messages are approved like a run, for exactly their recipients. If the profile names approvers, the sender of a
+//! campaign cannot approve it without an approver's key.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -138,7 +138,7 @@ impl PlanReview {
         if let Some(given) = find_usable_approval(&given, (adapters.clock)(), planned.messages) {
             return Err(Error::Plan(PlanRefusal::Approved { digest, by: given.by.clone() }));
         }
-        // Before the list is fetched, which can start a program.
+        // Checked before the list is fetched, because fetching can start a program.
         planned.refuse_other_resources(&digest, &inputs)?;
         if inputs.list.is_unfetched()
             && planned.options.occurrence.is_some()

@@ -1,6 +1,6 @@
 //! Enforcement of plans and approvals before a call sends anything.
 //!
-//! Unapproved messages count over all runs of an edition, so that it cannot be split into several small runs.
+//! Unapproved messages are counted across all runs of an edition, so that it cannot be split into several small runs.
 
 use jiff::Timestamp;
 use roaring::RoaringBitmap;
@@ -227,7 +227,7 @@ impl Session {
             return Ok(None);
         }
         let frozen = &self.load_frozen(run).await?.inputs;
-        // Whether the round is new was only stated when the run began.
+        // Only the request that began the run said whether the round is new, so both options are tried.
         let options = [false, true]
             .map(|again| PlanOptions { again, ..PlanOptions::from_request(&self.launch.request, self.inputs()) });
         self.refuse_other_plan(frozen, &options)?;
@@ -421,7 +421,7 @@ pub(super) async fn count_unapproved(
         let reached = ledger.load_numbers(NumberFilter::Sent(&[run.key])).await?.len();
         sent += match find_approval_time(run, &ledger.list_approvals(ApprovalFilter::Run(run.key)).await?, rule) {
             None => reached,
-            // The envelopes of a purged run are gone. It ended with its approval.
+            // A purged run has no envelopes left to compare. It was approved by its end, so none of its messages count.
             Some(_) if run.purged_at.is_some() => 0,
             Some(since) => reached.min(count_attempted_before(ledger, run.key, since, |_| true).await?),
         };
@@ -432,8 +432,8 @@ pub(super) async fn count_unapproved(
 /// Since when a run has an approval.
 pub(super) fn find_approval_time(run: &Run, approvals: &[StoredApproval], rule: &ApprovalRule) -> Option<Timestamp> {
     let valid = approvals.iter().filter(|kept| is_valid_approval(&kept.approval, Some(rule)));
-    // The ledger has only the last use. A standing approval that another run used since covered this run from its
-    // start.
+    // The ledger records only the last use. If another run has used a standing approval since, that approval covered
+    // this run from its start.
     let own =
         |kept: &StoredApproval| kept.used.filter(|used| used.run == Some(run.key)).map_or(run.began_at, |used| used.at);
     valid.map(own).min()

@@ -452,7 +452,8 @@ pub async fn create_plan(
         return Err(Error::Findings(vec![finding]));
     }
     let now = (adapters.clock)();
-    // An occurrence is planned when it is due. Other plans are of a later run, on the dates of the schedule if there are any.
+    // An occurrence is planned when it is due. Any other plan is for a later run, on the scheduled dates if there are
+    // any.
     let start = match (&request.occurrence, inputs.campaign.next_due_after(now)) {
         (None, Some(_)) => RunStart::Scheduled(now),
         (Some(_), _) | (None, None) => RunStart::At(now),

@@ -1,6 +1,6 @@
 //! Message lifecycles in virtual time: the next state of a message, its time, and the queue of due states. Pure.
 //!
-//! This module must not know money or webhooks.
+//! This module must know nothing about money or webhooks.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,4 +1,4 @@
-//! Messages of the sandbox, their plans of channels, and finding them by their identifiers.
+//! Messages of the sandbox, their channel plans, and lookup by identifier.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -71,7 +71,7 @@ impl MessageStore {
             Some(ClientIdKey::Text(text)) => drop(self.by_text.insert((account, is_message, text), index)),
             None => {}
         }
-        // Messages of a campaign share the hook's allocation.
+        // Consecutive messages with the same hook share its allocation.
         if let Some(last) = self.all.last().filter(|last| last.hook == message.hook) {
             message.hook.clone_from(&last.hook);
         }

@@ -205,7 +205,7 @@ impl GatewayEmulator {
             error: Some(ERROR),
             ..line
         }));
-        // The header has whole seconds in real time.
+        // The `Retry-After` header is in whole seconds of real time.
         let seconds = (wait / self.scenario.speed.max(1)).as_secs_f64().ceil().max(1.0);
         let page = ErrorPage { status: 429, retry_after: Some(Duration::from_secs_f64(seconds)) };
         ResponsePlan {

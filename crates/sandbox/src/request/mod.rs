@@ -1,4 +1,4 @@
-//! Parsing of requests into operations, from the contract and not from the client's encoder.
+//! Parsing requests into operations, written from the contract and not from the client's encoder.
 //!
 //! This module reads the whole request: header, size, JSON and key, and the items of `data` with their types.
 //!

@@ -1,4 +1,4 @@
-//! Behaviour of messages on a channel, and exceptions from it.
+//! Behaviour of messages on a channel, and exceptions to it.
 
 use std::time::Duration;
 

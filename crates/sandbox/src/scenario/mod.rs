@@ -1,7 +1,7 @@
 //! Scenarios: accounts, prices, delivery behaviour and faults of a sandbox, and reading them from a file.
 //!
-//! A scenario is plain data, valid by construction. It makes no decisions and knows no clock: `faults` and `platform`
-//! read it. Random choices depend only on the seed and on what is decided, so a scenario always gives the same
+//! A scenario is plain data, valid by construction. It makes no decisions and has no clock: `faults` and `platform`
+//! read it. Random choices depend only on the seed and on the decision to be made, so a scenario always gives the same
 //! results.
 
 mod behaviour;

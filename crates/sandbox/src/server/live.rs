@@ -1,7 +1,7 @@
 //! The live platform: the emulator with its clock and journal under one lock, and the task that keeps it up to date.
 //!
-//! Requests, due events and webhook results all pass through here. It does not know HTTP; callers decide when to call
-//! it.
+//! Requests, due events and webhook results all pass through here. It knows nothing about HTTP; callers decide when to
+//! call it.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -105,7 +105,7 @@ impl LivePlatform {
 
     /// Records the result of a webhook.
     pub(super) async fn record_post_outcome(&self, webhook: u64, outcome: WebhookOutcome) {
-        // If the journal cannot be written, this is not recorded; every client gets an error for that anyway.
+        // If the journal cannot be written, the outcome is lost. Every client gets an error in that case anyway.
         let _ = self.process_due_events().await;
         let _ =
             self.lock_core().run_journaled(|platform, at, lines| platform.record_outcome(webhook, outcome, at, lines));

@@ -119,7 +119,7 @@ impl Sandbox {
         }));
         let time = live::run_clock(Arc::clone(&live), client);
         let serving = tokio::spawn(async move {
-            // When the server ends, the clock stops and webhooks end.
+            // When the server ends, the clock stops and no more webhooks are sent.
             let mut ticking = JoinSet::new();
             ticking.spawn(time);
             port::serve_connections(port, app, timeouts, (orders, stopped)).await;
@@ -181,7 +181,7 @@ impl Sandbox {
 
     /// Stops listening, waits up to five seconds for open requests, then closes all connections.
     pub async fn stop(self) {
-        // If sending fails, it has stopped already.
+        // If sending fails, the server has already stopped.
         let _ = self.stop.send(());
         if let Err(error) = self.serving.await {
             tracing::error!("the sandbox ended unexpectedly: {error}");

@@ -1,4 +1,4 @@
-//! The port of the sandbox: listening, refusing or closing connections by order of a fault, and serving the others.
+//! The port of the sandbox: listening, refusing or closing connections when a fault says so, and serving the others.
 //!
 //! It must not inspect requests.
 

@@ -1,7 +1,7 @@
 //! HTTP client for webhooks: one attempt at a time, with the exact URL, and only to this machine by default.
 //!
-//! The platform decides about retries (contract 6). A host is local if it is a loopback address, `localhost` or a name
-//! below it, or a name with only loopback addresses. Each name is resolved once.
+//! The platform decides about retries (contract 6). A host is local if it is a loopback address, `localhost` or a
+//! subdomain of it, or a name with only loopback addresses. Each name is resolved once.
 
 use std::collections::{HashMap, HashSet};
 use std::error::Error;
@@ -69,7 +69,7 @@ impl WebhookClient {
 
     /// Creates a client with these host names.
     fn with_names(names: HostNames, hooks: WebhookPolicy, timeout: Duration) -> Self {
-        // No connection reuse: a connection that its receiver has just closed would lose an attempt.
+        // Connections are not reused: an attempt on a connection that the receiver has just closed would be lost.
         let plain = PlainClient::builder(TokioExecutor::new()).pool_max_idle_per_host(0).build_http();
         Self { plain, other: Arc::default(), hooks, names, timeout, receiver: None, warned: Arc::default() }
     }
@@ -265,7 +265,7 @@ impl HostNames {
         if let Ok(address) = bare.parse::<IpAddr>() {
             return Some(address).filter(IpAddr::is_loopback);
         }
-        // These names are this machine, even if they cannot be resolved (RFC 6761, 6.3).
+        // These names refer to this machine, even if they cannot be resolved (RFC 6761, 6.3).
         if is_loopback_host(host) {
             return Some(Ipv4Addr::LOCALHOST.into());
         }

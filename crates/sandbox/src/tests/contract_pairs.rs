@@ -1,4 +1,4 @@
-//! The contract's examples, as pairs of request and answer under `tests/contract`, judge the sandbox.
+//! Tests of the sandbox against the contract's examples: pairs of request and answer in `tests/contract`.
 
 use std::path::PathBuf;
 

@@ -89,7 +89,7 @@ fn message_expires_exactly_at_its_lifetime() {
         let lifecycle = play_lifecycle(&scenario, &[ChannelStage::new(Channel::Viber, 1, lifetime)], 380_501_234_567);
         assert_eq!(lifecycle.last(), Some(&(Channel::Viber, word.to_owned(), millis)), "{lifetime:?}");
     }
-    // With a fallback, the failure is the start of the next channel.
+    // With a fallback, the failure of one channel starts the next.
     let lifecycle = play_lifecycle(
         &scenario,
         &[ChannelStage::new(Channel::Viber, 1, Some(30)), stage(Channel::Sms)],

@@ -1,4 +1,4 @@
-//! A webhook receiver on loopback for tests, with given answers.
+//! A webhook receiver on loopback for tests, with canned answers.
 
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! Access of callers: recently accepted and rejected API keys, a rate limit for unknown ones, and rate limits of callers.
 //!
-//! A key that the gateway rejected is rejected here for some seconds, without a request. All keys that it has not
+//! A key that the gateway rejected is rejected here for a few seconds, without a request. All keys that it has not
 //! accepted yet share one low rate limit, so that invented keys slow down neither messages nor callers with a valid
 //! key.
 
@@ -366,7 +366,7 @@ mod tests {
         }
         let limited = answers.iter().filter(|answer| **answer == "rate_limited").count();
         assert!(limited >= 57 && gateway.count() <= 4, "{answers:?}");
-        // They do not slow down known keys or the profile's key.
+        // Unknown keys do not slow down known keys or the profile's key.
         for _ in 0..5 {
             assert_eq!((gateway.ask_gateway("good").await, gateway.ask_gateway("own").await), ("ok", "ok"));
         }

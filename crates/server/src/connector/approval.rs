@@ -1,6 +1,6 @@
 //! Operator approvals: a confirmed call waits until the operator has seen and approved it in their own terminal.
 //!
-//! Pending calls are only in the memory of this process, and can be viewed through an endpoint on loopback. The ledger
+//! Pending calls exist only in this process's memory, and can be viewed through an endpoint on loopback. The ledger
 //! stores the address of the endpoint and a keyed digest, which reveals nothing about the message.
 
 use std::collections::hash_map::RandomState;

@@ -208,7 +208,7 @@ fn describe_unknown(place: &str, name: &str, properties: Option<&Map<String, Val
     if name.chars().count() > MAX_NAME_LENGTH {
         return format!("{of} has no argument with such a long name; remove it");
     }
-    // A typo must not suggest an argument that allows sending.
+    // The suggestion for a typo must not be an argument that allows sending.
     let names = properties.into_iter().flat_map(Map::keys).map(String::as_str);
     let names = names.filter(|name| !["confirm", "repeat"].contains(name));
     match did_you_mean(name, names) {

@@ -38,7 +38,7 @@ pub(in crate::connector) struct RpcRequest {
 /// The answer to an invalid message.
 pub(in crate::connector) fn read_message(head: Option<RpcHeaders<'_>>, body: &[u8]) -> Result<RpcMessage, RpcReply> {
     let version = head.and_then(|head| head.version);
-    // If the body cannot be read, only the headers tell the era.
+    // If the body cannot be read, only the headers show the protocol era.
     let guessed = if is_legacy(version) { ProtocolEra::Legacy } else { ProtocolEra::Modern };
     let refuse = |id: Option<&Value>, era, fault| error_reply(id, era, &fault);
     let document = read_document(body).map_err(|_| refuse(None, guessed, RpcError::parse_error()))?;

@@ -1,7 +1,8 @@
-//! Sending an assistant's confirmed message: within the operator's limits, as other single messages are sent, and once.
+//! Sending an assistant's confirmed message: within the operator's limits, like other single messages, and only once.
 //!
-//! The same message to the same number is sent once within a minute, across all connectors of a ledger. The ledger stores
-//! a keyed hash of each message. If the ledger has the previous version, this process stores the hash.
+//! The same message to the same number is sent at most once a minute, across all connectors of a ledger. The ledger
+//! stores a keyed hash of each message. If the ledger still has the previous version's tables, this process keeps the
+//! hash.
 
 use std::borrow::Cow;
 use std::collections::hash_map::RandomState;
@@ -129,7 +130,8 @@ impl Caller<'_> {
         self.prove_key().await?;
         let again = arguments.is_set("repeat");
         let refusals = self.collect_refusals(sending, phone, id, Some(&content).filter(|_| !again)).await;
-        // The hourly limit alone refuses nothing here: it applies when the message gets its row, after any approval.
+        // The hourly limit alone is no reason to refuse here: it applies when the message gets its row, after any
+        // approval.
         if refusals.iter().any(|refusal| !refusal.is_rate_limit())
             && let Some(refused) = ToolError::first_of(refusals)
         {

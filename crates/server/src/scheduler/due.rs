@@ -1,4 +1,4 @@
-//! Due and missed occurrences of a schedule, and the daemon's memory of it.
+//! Due and missed occurrences of a schedule, and what the daemon remembers about the schedule.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -185,7 +185,7 @@ impl ListWatch {
             return false;
         };
         match self.0 {
-            // After the clock was set back, the wait restarts.
+            // If the clock was set back, the wait restarts.
             Some((known, since)) if known == stat && since <= now => {
                 now.duration_since(since).unsigned_abs() >= STABLE_TIME
             }

@@ -48,8 +48,8 @@ impl DaemonState {
             Some(memory) => memory,
             None => ScheduleMemory::load(ledger.as_ref(), &active, now).await?,
         };
-        // The schedule was activated again or resumed, or the clock was set back. The ledger has the started
-        // occurrences.
+        // The schedule was activated again or resumed, or the clock was set back. The ledger shows which occurrences
+        // have started.
         if memory.since != active.since || now < self.last_round {
             (memory.handled, memory.since) = (read_handled_until(ledger.as_ref(), &active, now).await?, active.since);
             memory.checked_at = None;
@@ -343,7 +343,8 @@ impl DaemonState {
         let reason = match outcome {
             Ok(RunOutcome::Ended(ended)) => return self.report_sent(active, occurrence, ended).await,
             Ok(RunOutcome::NothingLeft(_)) => SkipReason::NobodyLeft,
-            // The next daemon resumes the run, or starts it unless it is too late. Or another daemon started it.
+            // After an interruption, the next daemon resumes the run, or starts it unless it is too late. If the
+            // occurrence is already recorded, another daemon started it.
             Err(Error::Interrupted { .. } | Error::Schedule(ScheduleRefusal::Recorded { .. })) => return Ok(()),
             Err(Error::Busy { .. }) if resumed => return Ok(()),
             Err(Error::Busy { .. }) => SkipReason::Busy,

@@ -1,4 +1,4 @@
-//! JSON endpoints `/api/runs`, `/api/runs/NAME` and `/api/schedules`, for clients with the token. Read only.
+//! JSON endpoints `/api/runs`, `/api/runs/NAME` and `/api/schedules`, for clients with the token. Read-only.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -108,7 +108,7 @@ async fn get_run(State(run_list): State<Arc<RunListCache>>, Path(name): Path<Str
         let why = format!("the run cannot be read: {}", damaged.error.describe_damage());
         return json_response(StatusCode::SERVICE_UNAVAILABLE, json!({ "error": why }));
     }
-    // The name of a campaign means its latest live run, or its latest rehearsal. The latest run is first.
+    // A campaign name refers to its latest live run or, without one, its latest rehearsal. The latest run comes first.
     let of_campaign = || views.iter().filter(|view| view.run.campaign == name);
     let latest = || of_campaign().find(|view| view.run.live).or_else(|| of_campaign().next());
     match views.iter().find(|view| view.run.name() == name).or_else(latest) {

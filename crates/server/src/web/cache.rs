@@ -79,7 +79,7 @@ where
         });
         match timeout(policy.timeout, loading).await {
             Ok(Ok(loaded)) => loaded.map(Some),
-            // The load panicked, or it takes too long.
+            // The load panicked or took too long.
             Ok(Err(_)) | Err(_) => Ok(None),
         }
     }

@@ -60,13 +60,14 @@ async fn check_host(State(hosts): State<Arc<Hosts>>, request: Request, next: Nex
         false => StatusCode::NOT_FOUND.into_response(),
     };
     let headers = answer.headers_mut();
-    // Content that never changes under its name sets its own header.
+    // Immutable content sets its own header.
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     for (name, value) in [
         (CONTENT_SECURITY_POLICY, POLICY),
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (X_FRAME_OPTIONS, "DENY"),
-        // With `no-referrer`, browsers send `Origin: null` with forms, so that other sites could not be detected.
+        // With `no-referrer`, browsers send `Origin: null` with forms, so requests from other sites could not be
+        // detected.
         (REFERRER_POLICY, "same-origin"),
     ] {
         headers.insert(name, HeaderValue::from_static(value));

@@ -1,6 +1,6 @@
 //! HTTP routes for delivery-receipt webhooks (contract 2.4 and 6): `/h/` for messages and `/n/` for the account.
 //!
-//! Trusted proxies show the address of a sender, and a rate limit applies to senders of forged webhooks.
+//! Trusted proxies supply the address of a sender, and a rate limit applies to senders of forged webhooks.
 //! `polling_rounds` decides when the gateway is asked about messages without a final status.
 //!
 //! The routes decide nothing about messages. `runs` matches a webhook to its message and stores it before the response.
@@ -162,7 +162,7 @@ impl WebhookState {
         let (result, status) = match refused {
             WebhookRefusal::Foreign => (ReceiptResult::Unknown, StatusCode::NOT_FOUND),
             WebhookRefusal::Unreadable => (ReceiptResult::Unreadable, StatusCode::BAD_REQUEST),
-            // A repetition by the gateway would not help.
+            // Sending the webhook again would not help.
             WebhookRefusal::Contradicting => (ReceiptResult::Contradicting, StatusCode::OK),
         };
         self.metrics.count_receipt(result);

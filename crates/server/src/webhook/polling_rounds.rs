@@ -59,7 +59,8 @@ impl PollingRounds {
     /// Whether it is time to poll these messages of a run.
     fn is_due(&mut self, run: &Run, polling: Polling) -> bool {
         let now = Instant::now();
-        // A run is first polled a minute after it was found, and once a day after the lifetimes of all channels.
+        // A run is first polled a minute after it is found. After the lifetimes of all channels, it is polled once a
+        // day.
         let first = match polling {
             Polling::Open => (now + WAIT_RANGE.0, WAIT_RANGE.0),
             Polling::UnreportedFallbacks if self.reported.get(&run.key) == Some(&run.receipts) => return false,
@@ -112,7 +113,7 @@ async fn poll_due_runs(adapters: &Adapters, rounds: &mut PollingRounds) -> Resul
         if !rounds.is_due(run, polling) {
             continue;
         }
-        // A gateway that does not respond must not block the runs of others.
+        // A gateway that does not respond must not block the runs of other gateways.
         let polled = poll_run(adapters, run, polling, MAX_ROUND).await;
         rounds.record_poll(run, polling, polled.as_ref().ok());
         match polled {

@@ -292,7 +292,7 @@ pub(super) enum ZstdError {
 impl ZstdError {
     /// The reason of an error. The library gives the name of the error's code instead of the code; `name` looks up names.
     pub(super) fn from_error_name(error: &str, name: impl Fn(usize) -> &'static str) -> Option<Self> {
-        // The numbers of `ZSTD_ErrorCode` in zstd_errors.h are stable.
+        // The `ZSTD_ErrorCode` values in zstd_errors.h are stable.
         let codes = [(10, Self::NoFrame), (16, Self::Window), (32, Self::Dictionary), (64, Self::Memory)];
         codes.into_iter().find(|(code, _)| error == name(0_usize.wrapping_sub(*code))).map(|(_, refusal)| refusal)
     }

@@ -1,7 +1,7 @@
 //! Decoding of recipient lists: compressed files, other encodings and workbooks become UTF-8 text.
 //!
 //! The output of [`decode`] is CSV with the line and row numbers of the file. Only this output is checked, copied and
-//! hashed. Ordinary CSV in UTF-8 passes unchanged. This module does not know cells or columns.
+//! hashed. Ordinary CSV in UTF-8 passes unchanged. This module knows nothing about cells or columns.
 
 mod formats;
 #[cfg(test)]
@@ -368,7 +368,7 @@ impl DetectedFormat {
         match &self.sheet {
             Some(SheetInfo { name, others: 0, .. }) => parts.push(format!("sheet `{name}`")),
             Some(SheetInfo { name, others, .. }) => parts.push(format!("sheet `{name}`, one of {}", others + 1)),
-            // Half of the world's spreadsheets write semicolons.
+            // In many locales spreadsheets write semicolons, so they need no mention.
             None if delimiter == Delimiter::COMMA.to_byte() || parts.is_empty() && delimiter == b';' => {}
             None => {
                 let name = Delimiter::new(delimiter).unwrap_or(Delimiter::COMMA).name();

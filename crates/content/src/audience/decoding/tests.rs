@@ -114,7 +114,7 @@ fn declared_delimiter_is_kept_with_the_text() {
         "sep=,\nphone^name\n380501234567^a,b\n",
     ] {
         let once = decode_text(text.as_bytes(), &form).unwrap().0;
-        // A copy declares its own delimiter.
+        // The decoded text declares its own delimiter.
         for list in [once.as_bytes(), decode_text(once.as_bytes(), &self::form()).unwrap().0.as_bytes()] {
             let mut reader = RecipientReader::open(list, Path::new("list.csv"), &ListSettings::default()).unwrap();
             let mut chunk = Chunk::new();

@@ -1,8 +1,8 @@
 //! ZIP archive of a workbook, XML events of its parts, and the limits of both.
 //!
 //! The directory is measured before the library reads it. quick-xml keeps a whole event in memory: a comment, a run of
-//! blanks, a tag with its attributes. The reader below it counts the bytes of the current event and fails before they
-//! fill the memory. Both see the same boundaries, because the count restarts with each call of the parser, not at
+//! blanks, a tag with its attributes. The reader underneath counts the bytes of the current event and fails before they
+//! fill memory. Both see the same event boundaries, because the count restarts with each call to the parser, not at
 //! characters that look like a boundary.
 
 use std::collections::HashMap;

@@ -1,7 +1,7 @@
 //! Displayed text of cells: number formats, dates and times (ECMA-376 part 1, 18.8.31).
 //!
-//! Separators are shown as the format writes them, because a workbook does not contain the language of its reader.
-//! A format that would hide digits of a whole number (`3.8E+11`) shows all of them.
+//! Separators are shown as the format writes them, because a workbook does not record its reader's language. If a
+//! format would hide digits of a whole number (`3.8E+11`), all digits are shown.
 
 use std::fmt::Write as _;
 

@@ -1,7 +1,7 @@
 //! Sheets of workbooks as CSV with the sheet's row numbers and the displayed text of cells.
 //!
-//! [`read_workbook`] writes the sheet into a [`SpooledFile`]. Workbooks are untrusted input: every file ends with a
-//! sheet or a finding. Its memory is limited before it is opened, and panics of a library are caught.
+//! [`read_workbook`] writes the sheet into a [`SpooledFile`]. Workbooks are untrusted input: every file results in a
+//! sheet or a finding. Memory use is limited before a file is opened, and panics in libraries are caught.
 
 mod archive;
 mod cell_format;

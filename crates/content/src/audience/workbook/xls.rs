@@ -1,9 +1,9 @@
 //! Sheets of `.xls` workbooks.
 //!
-//! The library loads them whole and trusts the sizes that the file declares, so this module first checks that the
-//! file's chains of sectors end ([MS-CFB]) and that its sheets fit into memory ([MS-XLS]). A record of a few bytes can
-//! need many: a cell that refers to a shared text gets a copy of it, and a sheet becomes a rectangle up to its last
-//! cell. The check follows the records as the library does.
+//! The library loads them whole and trusts the sizes that the file declares. So this module first checks that the
+//! file's sector chains end ([MS-CFB]) and that its sheets fit into memory ([MS-XLS]). A record of a few bytes can need
+//! much more memory: a cell that refers to a shared string gets a copy of it, and a sheet becomes a rectangle up to its
+//! last cell. The check follows the records as the library does.
 
 #[cfg(test)]
 mod tests;
@@ -137,7 +137,7 @@ pub(super) fn check_compound(bytes: &[u8], most: u64) -> Result<bool, XlsFlaw> {
     if entries.len() > MAX_ENTRIES {
         return Err(XlsFlaw::TooLarge);
     }
-    // The library keeps the file and the stream.
+    // The library keeps the file and the stream in memory.
     let most = most.checked_sub(2 * bytes.len() as u64).ok_or(XlsFlaw::TooLarge)?;
     // The library chooses the first entry with that name by its own rules, so every entry that it could choose is
     // checked.
@@ -265,7 +265,7 @@ pub(super) fn check_memory(stream: &[u8], most: u64) -> Result<(), XlsFlaw> {
     if sheets.len() > MAX_SHEETS {
         return Err(XlsFlaw::TooLarge);
     }
-    // Sheets that lie in one another would be read again for each.
+    // Overlapping sheets would be read several times.
     let mut steps = 2 * stream.len();
     let mut largest = 0;
     for start in sheets {
@@ -373,7 +373,7 @@ impl MemoryEstimate {
         }
         parts.skip_bytes(4 * usize::from(runs))?;
         parts.skip_bytes(usize::try_from(extra).ok()?)?;
-        // Room is made for as many bytes as there are characters.
+        // The library reserves at least one byte for each character.
         Some(bytes.max(count as u64))
     }
 
@@ -413,7 +413,7 @@ impl MemoryEstimate {
                     let (new, text) = self.count_cells(kind, data, &mut cells, &mut formulas)?;
                     listed += LISTED * new;
                     kept += text;
-                    // The list lives only as long as the sheet is read.
+                    // The list is kept only while the sheet is read.
                     if listed + kept + CELL * (cells.count_cells() + formulas.count_cells()) > self.left {
                         return Err(XlsFlaw::TooLarge);
                     }
@@ -442,7 +442,7 @@ impl MemoryEstimate {
             return Ok((0, 0));
         }
         let Some((row, column)) = u16_at(data, 0).zip(u16_at(data, 2)) else { return Ok((0, 0)) };
-        // One record may have several cells.
+        // One record can contain several cells.
         let last = match kind {
             0x00bd => u16_at(data, data.len().saturating_sub(2)).unwrap_or(column).max(column),
             _ => column,

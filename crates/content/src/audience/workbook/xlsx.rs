@@ -1,8 +1,8 @@
 //! Sheets of `.xlsx` workbooks, read cell by cell.
 //!
-//! The library finds parts by the statements of the workbook, and reads many that are not needed. Therefore it gets a
-//! copy that contains only checked parts that fit into memory: the cells of one sheet and the shared texts unchanged,
-//! and newly written descriptions.
+//! The library finds parts through the workbook's relationships and reads many that are not needed. Therefore it gets a
+//! copy with only checked parts that fit into memory. The cells of one sheet and the shared strings are unchanged; the
+//! parts that describe them are newly written.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -300,7 +300,7 @@ pub(super) fn check_shared_texts<S: Read + Seek>(
                     budget.reserve(text_size(length), THINGS)?;
                     (count, pieces, length) = (count + 1, 1, 0);
                 }
-                // A text with several pieces grows, so it has spare capacity.
+                // A string that is built from several pieces grows, so it has spare capacity.
                 "r" => pieces = 2,
                 "sst" => {
                     let unique = attribute_value(&element, "uniqueCount");

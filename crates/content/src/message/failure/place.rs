@@ -1,4 +1,4 @@
-//! Place of a failure in its text: its value, its filter, the operands of its operator.
+//! Location of a failure in its text: the value, the filter or the operands that it is about.
 
 use std::ops::Range;
 

@@ -80,7 +80,7 @@ fn each_failure_has_a_message_place_and_remedy() {
         ("{{ code | float }}", "12,5", 4, "contains a number with a comma or spaces", "| float"),
         ("{{ recipient['code'] | int }}", "x", 4, "the cell in `code` is not a number", "in the list"),
         ("{{ [code] | int }}", "x", 4, "is a list, which is not a number", "`| int`"),
-        // Filters and tests with values of another kind.
+        // Filters and tests with values of the wrong type.
         (
             "{{ code | round }}",
             "12.5",

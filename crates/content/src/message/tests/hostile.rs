@@ -1,4 +1,4 @@
-//! Tests with hostile and random texts: none panics, and all of them end.
+//! Tests with hostile and random texts: rendering never panics and always ends.
 
 use proptest::prelude::*;
 
@@ -175,7 +175,7 @@ proptest! {
     #[test]
     fn rendering_never_panics(parts in prop::collection::vec(fragment(), 1..4), code in "[ -~я😀]{0,9}") {
         let parts = parts.concat();
-        // Every name that the fragments use is there.
+        // Every name that the fragments use is defined.
         let source = format!("{{% set x = 1 %}}{{% set c = 'x' %}}{{% for i in 'ab' %}}{parts}{{% endfor %}}");
         if let Some(compiled) = compile_source(&source) {
             let _ = render_sms(&compiled, &["1", "Оля", &code, "n"]);

@@ -1,4 +1,4 @@
-//! Code calls: the last four digits of the calling number are a one-time code.
+//! Verification calls: the last four digits of the caller's number are a one-time code.
 
 use serde::{Deserialize, Serialize};
 

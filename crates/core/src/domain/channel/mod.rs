@@ -1,8 +1,8 @@
 //! Messaging channels: a list, and a file for each channel.
 //!
 //! A channel's file defines its keys and where operations carry them, the limits of its texts, whether it can be
-//! combined with others, and whether a second message does harm. Everything common to all channels is derived from the
-//! list.
+//! combined with others, and whether a duplicate message does harm. Everything common to all channels is derived from
+//! the list.
 
 mod call_otp;
 mod field;

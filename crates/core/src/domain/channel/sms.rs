@@ -1,4 +1,4 @@
-//! SMS.
+//! The SMS channel.
 
 use std::borrow::Cow;
 

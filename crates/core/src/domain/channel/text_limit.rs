@@ -4,8 +4,8 @@
 //! texts before sending, the others row by row. A violation contains neither texts nor numbers, so it can be shown and
 //! stored.
 //!
-//! The contract has no limits (contract 8). These are the platform's, and deliberately the widest known: a Viber button
-//! can have 30 characters although some accounts allow 19.
+//! The contract sets no limits (contract 8). These are the platform's, and deliberately the widest known: a Viber
+//! button label can have 30 characters, although some accounts allow only 19.
 
 use std::fmt;
 
@@ -130,7 +130,7 @@ fn is_web_address(text: &str) -> bool {
     let authority = rest.split(['/', '?', '#']).next().unwrap_or("");
     let host = authority.rsplit('@').next().unwrap_or("");
     let name = host.split(':').next().unwrap_or("");
-    // An IPv6 host begins with a bracket, and a colon can follow at once.
+    // An IPv6 host begins with a bracket, which a colon can follow immediately.
     let named = host.starts_with('[') || name.chars().any(char::is_alphanumeric);
     named && !text.chars().any(|c| c.is_whitespace() || c.is_control())
 }

@@ -1,4 +1,4 @@
-//! Spoken messages.
+//! The voice channel: spoken messages.
 
 use serde::{Deserialize, Serialize};
 

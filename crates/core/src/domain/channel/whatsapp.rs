@@ -1,4 +1,4 @@
-//! WhatsApp: only a stage of a pipeline (contract 1 and 2.1).
+//! The WhatsApp channel, which is available only as a stage of a pipeline (contract 1 and 2.1).
 
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 //! Columns of a list that record opt-outs, such as `status=unsubscribed`, `consent=no` or `отписан=да`. Pure.
 //!
-//! Headers and values are compared with closed tables. An unknown header or value has no state, so that `status=paid`
-//! or `stop_name` means nothing here.
+//! Headers and values are looked up in fixed tables. An unknown header or value has no meaning, so `status=paid` and
+//! `stop_name` are not read as opt-outs.
 
 /// Whether a cell means that its person opted out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

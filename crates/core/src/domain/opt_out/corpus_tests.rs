@@ -1,4 +1,4 @@
-//! The reply reader against the labelled corpus in `tests/opt_outs/replies`.
+//! Tests of the reply reader against the labelled corpus in `tests/opt_outs/replies`.
 
 use sha2::{Digest as _, Sha256};
 

@@ -279,8 +279,8 @@ impl PhraseCover<'_> {
     /// contains one.
     fn find_first_phrase(&self, phrases: usize, about: bool) -> Option<String> {
         let Self { grammar, words } = self;
-        // For each position: whether the words before it are covered without a phrase, and the first phrase of a cover
-        // with one, with its start.
+        // For each position: whether the words before it can be covered without a phrase, and for covers with phrases,
+        // the first phrase and its start.
         let mut plain = vec![false; words.len() + 1];
         let mut with_phrase: Vec<Option<(usize, usize)>> = vec![None; words.len() + 1];
         plain[0] = true;

@@ -1,8 +1,8 @@
 //! Opt-outs and opt-ins in replies of recipients. Pure.
 //!
-//! A built-in opt-out counts only if the reply consists of it, politeness and words about the messages: "Please stop
-//! sending me sms" opts out, "stop by tomorrow" does not. A person must read replies that only look like an opt-out.
-//! An opt-in counts only if it is the whole reply.
+//! A built-in opt-out phrase counts only if the rest of the reply is politeness or words about the messages: "Please
+//! stop sending me sms" opts out, "stop by tomorrow" does not. A person must read replies that only look like an
+//! opt-out. An opt-in counts only if it is the whole reply.
 
 mod column;
 #[cfg(test)]

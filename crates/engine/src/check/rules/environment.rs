@@ -95,7 +95,7 @@ pub(in crate::check) fn check_sender_name(
         return None;
     }
     let Signature { channel, name, place } = signature;
-    // The list can be of SMS names only, so it proves nothing about other channels.
+    // The list might contain only SMS sender names, so it proves nothing about other channels.
     let new = |message: String| match channel {
         Channel::Sms => Finding::new(&SENDER_UNKNOWN, message),
         _ => Finding::new(&SENDER_UNKNOWN, message).as_warning(),

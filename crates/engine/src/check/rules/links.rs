@@ -58,7 +58,7 @@ fn find_broken_links(text: &str) -> Vec<Range<usize>> {
         } else {
             word
         };
-        // Escaped line breaks have a separate finding.
+        // Escaped line breaks are reported as a separate finding.
         let mut word = word;
         while before.get(word..word + 3).is_some_and(is_escaped_blank) {
             word += 3;
@@ -201,7 +201,7 @@ fn find_example_hosts(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let placed = words.scan(0, move |next, word| {
         let start = *next;
         *next += word.len();
-        // Without the separator, and the full stop of a sentence.
+        // Excludes the separator and the full stop that ends a sentence.
         Some((start, word.trim_end_matches(|c| c == '.' || !is_of_host(c))))
     });
     placed.filter(|(start, word)| {

@@ -1,4 +1,5 @@
-//! Rules about the local time of recipients: marketing at night, and windows that follow the campaign's clock instead.
+//! Rules about the local time of recipients: marketing at night, and windows that use the campaign's time zone instead
+//! of the recipient's.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Rules about how recipients can stop messages: whether marketing tells them, and whether they can do it.
+//! Rules about opting out: whether marketing tells recipients how to do it, and whether that way works.
 
 use super::links::reaches_people;
 use crate::check::compiled_campaign::to_finding;

@@ -1,4 +1,4 @@
-//! Agreement of the simulated ledger with the real one: both get the same calls and must return the same.
+//! Agreement of the simulated ledger with the real one: both get the same calls and must return the same results.
 
 use jiff::Timestamp;
 

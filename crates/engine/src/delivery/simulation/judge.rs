@@ -203,7 +203,7 @@ impl PromiseJudge {
 
     /// Counts are shown. The answers in them must be on the disk.
     pub(super) fn check_shown_counts(&self, counts: &StateCounts, kept: &StateCounts) {
-        // Another process may know more about a message by now, but none is forgotten.
+        // Another process may know more about a message by now, but no message is forgotten.
         let answered = [
             RowState::Accepted,
             RowState::Queued,
@@ -249,8 +249,8 @@ impl PromiseJudge {
                 [RowState::Planned, RowState::Skipped, RowState::NotSent, RowState::Rejected, RowState::Failed];
             let says_unsent =
                 unsent.contains(&state) && snapshot.left_out.find_reason(row).is_none_or(|(_, why)| why == OPTED_OUT);
-            // A failure without a channel counts for the whole message, although the platform continues. Only asking
-            // helps.
+            // A failure without a channel counts for the whole message, although the platform continues. Only a status
+            // inquiry corrects this.
             let misled = state == RowState::Failed && plan.omits_failed_channel();
             if says_unsent && got > 0 && !decided && !misled {
                 notes.record_breach(Breach::FalselyNotSent, || format!("row {row} is {state} and went out"));
@@ -408,9 +408,10 @@ impl SimulatedWorld {
         // A suspended process may have had an envelope between its gate and the socket.
         let held = |life: &Arc<ProcessLife>| if life.was_suspended() { 1.0 } else { 0.0 };
         let largest = largest(plan.rate.unwrap_or(f64::INFINITY));
-        // A worker of a shared run has no gate: each of its envelopes can be late on its own, before one in time.
+        // A worker of a shared run has no gate: each of its envelopes can be late independently, before one that is on
+        // time.
         let late = if plan.sharing.is_some() { 1.0 + plan.in_flight as f64 } else { 1.0 };
-        // A clock that is set forward forgets what is booked ahead.
+        // Setting a clock forward drops the slots that were booked ahead.
         let forgotten = if self.clock_set.load(Ordering::Relaxed) { late } else { 0.0 };
         let spare: Vec<f64> = processes.iter().map(|life| (late + held(life) + forgotten) * largest).collect();
         if let Some(rate) = plan.account_rate {

@@ -1,4 +1,4 @@
-//! The simulated ledger of a process: each change takes time, and may or may not be on the disk when the process ends.
+//! The simulated ledger of a process: each change takes time, and might or might not be on disk when the process ends.
 
 use std::ops::{Range, RangeInclusive};
 use std::sync::{Arc, Mutex, MutexGuard};

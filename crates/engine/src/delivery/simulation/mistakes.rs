@@ -1,6 +1,6 @@
 //! Planted mistakes: the judge must find each by the promise that it breaks.
 //!
-//! Mistakes that no port can make are patches in `tests/mistakes`.
+//! Mistakes that cannot be planted behind a port are patches in `tests/mistakes`.
 
 use super::judge::Breach;
 use super::plan::{SharingPlan, WorldFault, WorldPlan};

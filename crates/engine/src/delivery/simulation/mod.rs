@@ -1,9 +1,9 @@
-//! Simulation of whole worlds from a seed: the real engine, the real reading of answers and the ledger's rules, against
-//! a faulty platform and faulty processes, in virtual time.
+//! Simulation of whole worlds from a seed: the real engine, the real answer parsing and the ledger's rules, against a
+//! faulty platform and faulty processes, in virtual time.
 //!
 //! A world begins with faults and ends healthy; then every row must have a true final state. Only the platform knows
-//! the truth; [`judge`] compares it with the ledger. A failing seed is printed; `SIMULATION_SEED=N cargo test --lib
-//! simulation` plays it alone.
+//! the truth; [`judge`] compares it with the ledger. A failing seed is printed;
+//! `SIMULATION_SEED=N cargo test --lib simulation` replays only that seed.
 
 mod agreement;
 mod decisions;

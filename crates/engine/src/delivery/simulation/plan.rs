@@ -1,4 +1,5 @@
-//! Plan of a world, decided by its seed: the campaign, its rates, the possible faults, and the decisions about doubt.
+//! Plan of a world, decided by its seed: the campaign, its rates, the possible faults, and the decisions about rows in
+//! doubt.
 
 use std::time::Duration;
 

@@ -248,7 +248,7 @@ impl PlatformBooks {
             executed_at: elapsed() + late,
             fallback: fallback.clone(),
         });
-        // Without webhooks, nobody receives anything.
+        // Without webhooks, there is no receiver, so the error does not matter.
         let _ = self.executed.send(ExecutedMessage { id: operation.id, late, refused, fallback });
         self.last_msg_id
     }

@@ -120,7 +120,7 @@ impl PacedAccount {
 
 /// The maximum by which a window of at least a second exceeds the rate, in operations.
 pub(super) fn max_excess(log: &[(Duration, usize)], rate: f64) -> f64 {
-    // How far the operations before each envelope are ahead of the rate, and after all.
+    // How far the operations before each envelope, and after the last one, are ahead of the rate.
     let (mut before, mut sum) = (Vec::new(), 0.0);
     for (at, size) in log {
         before.push((at.as_secs_f64(), sum));
@@ -188,7 +188,7 @@ fn assert_rate_holds_in(extent: PaceExtent, trouble: PaceTrouble, full: bool) {
             let account = PacedAccount { own, ..PacedAccount::new(rate, &mut chance, seed) };
             run_processes(&account, trouble, measured, &mut chance).await;
             let suspended = usize::from(trouble.suspension.is_some());
-            // A clock that is set forward forgets what is booked ahead: one slot per process.
+            // Setting a clock forward drops the slots that were booked ahead: one per process.
             let forgotten = if trouble.clock_set.is_some_and(|seconds| seconds > 0) { trouble.processes } else { 0 };
             let envelopes = trouble.processes + usize::from(trouble.restarts) + suspended + forgotten;
             // Without a gate, each envelope in flight can be late on its own.
@@ -332,7 +332,7 @@ async fn take_turns(
 async fn play_turns(rate: f64, seed: u64, trouble: TurnTrouble) {
     begin_world();
     let (mut chance, lasts) = (SimulationRandom::new(seed), world_duration(rate));
-    // An envelope's share of the rate is longer than a commit.
+    // At this rate, an envelope takes longer than a commit.
     let least = (rate * 2.0 * TURN_COMMIT.as_secs_f64()) as u64 + 1;
     let even = least + chance.below(least);
     let (gate, log) = (Arc::new(RateGate::new(Some(rate))), Arc::default());

@@ -104,7 +104,7 @@ impl SimulatedWorld {
                 continue;
             }
             let status = Status::from_name(report.status);
-            // A platform can omit the name of the last channel. It should name any other.
+            // A platform can omit the name of the last channel, but should name all others.
             let nameless = match status.is_failure() && fallback.continues_after(report) {
                 true => self.plan.omits_failed_channel(),
                 false => chance.once_in(4),

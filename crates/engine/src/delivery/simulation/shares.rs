@@ -158,7 +158,7 @@ impl ShardStore for ProcessLedger {
                 return Ok(ShardDraw::Ended);
             }
             self.write(|disk, now| {
-                // It may have slept since it looked.
+                // The process may have slept since it checked.
                 let own = self
                     .leases
                     .find_place(worker.lease.epoch)

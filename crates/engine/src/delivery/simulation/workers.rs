@@ -1,4 +1,4 @@
-//! Shared runs: the first process shares a run out, and workers come, take part, and go.
+//! Shared runs: the first process offers a run in shards, and workers join, take part and leave.
 
 use std::future::Future;
 use std::sync::Arc;

@@ -154,7 +154,7 @@ impl SimulatedWorld {
             self.run_process(ProcessTask::Reconcile, self.immortal_life()).await;
         }
         self.decide_at_end().await;
-        // A start stops at a problem that needs a person, who starts it again.
+        // A run stops at a problem that needs a person, who then starts it again.
         for _ in 0..3 {
             if self.load_snapshot().await.counts.get(RowState::Planned) > 0 {
                 self.run_process(ProcessTask::SendRun, self.immortal_life()).await;
@@ -167,7 +167,7 @@ impl SimulatedWorld {
     pub(super) fn mortal_life(&self) -> Arc<ProcessLife> {
         let (steps, suspension) = self.with_random(|chance| {
             let steps = (!chance.once_in(4)).then(|| 1 + chance.below(120));
-            // In a shared run, a suspended process loses its seat.
+            // In a shared run, a suspended process loses its lease.
             let (often, longest) = if self.plan.sharing.is_some() { (2, 80_000) } else { (6, 40_000) };
             let suspension =
                 chance.once_in(often).then(|| (1 + chance.below(100), Duration::from_millis(chance.below(longest))));
@@ -205,7 +205,7 @@ impl SimulatedWorld {
                 self.judge.record_breach(Breach::Unbounded, "a process did not end");
             },
         }
-        // A task left by a process does nothing more.
+        // A task that a process leaves behind does nothing more.
         life.kill();
         if life.was_suspended() {
             self.record_sighting(Sighting::Suspended, 1);

@@ -1,4 +1,4 @@
-//! Figures of a run by channel: messages by state, readings, delivery times.
+//! Figures of a run by channel: messages by state, read messages and delivery times.
 //!
 //! Times are kept in a histogram, so that ten million rows need no more memory than ten.
 

@@ -1,7 +1,7 @@
-//! Stored figures of a run, so that a view of ten million rows does not read them.
+//! Stored figures of a run, so that viewing a run of ten million rows reads none of them.
 //!
-//! Channels are stored by name and amounts as digits. They contain no personal data: rows in doubt have only their row
-//! number, and phone numbers in gateway texts are masked. So they stay when recipients are erased.
+//! Channels are stored by name and amounts as digits. The figures contain no personal data: rows in doubt are listed by
+//! row number only, and phone numbers in gateway texts are masked. So figures are kept when recipients are erased.
 
 use std::collections::BTreeMap;
 

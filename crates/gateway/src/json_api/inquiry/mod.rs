@@ -1,4 +1,4 @@
-//! Inquiries and orders about the account: each kind has its operation and reads its answer.
+//! Inquiries about the account and changes to it: each kind defines its operation and reads its answer.
 //!
 //! They use the synchronous endpoint, because the asynchronous one returns only a `request_id` (contract 4.2): one
 //! envelope, once, and its answer item by item. Reading is tolerant where the contract is silent, and strict where a

@@ -157,7 +157,7 @@ fn foreign_bodies() -> Vec<String> {
     bodies.push(format!("{whole}{whole}"));
     bodies.push(format!("[{whole}]"));
     bodies.push(format!("\u{feff}{whole}"));
-    // The members of an answer in the order of a record.
+    // The members of an answer as an array, in the order of the record.
     bodies.push(format!("[true,null,{items},\"cf-ray-1\"]"));
     bodies.push(r#"[false,"Access denied",null,null]"#.to_owned());
     bodies

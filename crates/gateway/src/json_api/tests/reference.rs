@@ -1,4 +1,4 @@
-//! The literal, slow implementation of the proof in an answer.
+//! A slow, literal implementation of what an answer proves.
 
 use serde_json::{Map, Value};
 

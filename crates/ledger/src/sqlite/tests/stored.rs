@@ -1,7 +1,7 @@
 //! Stored bytes: data that was written once must keep its meaning forever.
 //!
-//! The bytes are literals, as they are on disks. If the bytes of a line had to change, existing ledgers would be
-//! misread without a checksum error. A new variant gets a new line at the end.
+//! The bytes are literals, exactly as existing ledgers have them on disk. If the bytes of a line had to change,
+//! existing ledgers would be misread without a checksum error. A new variant gets a new line at the end.
 
 use std::fmt::Debug;
 

@@ -1,4 +1,4 @@
-//! The meaning of campaign files.
+//! Tests of the meaning of campaign files.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Whole campaign files.
+//! Tests of whole campaign files.
 
 mod findings;
 mod meaning;

@@ -119,7 +119,7 @@ fn check_agreement(text: &str, context: &str) -> bool {
 
 #[test]
 fn both_parsers_agree_on_the_files_of_the_repository() {
-    // Container files are not campaign files, and contain anchors.
+    // The Compose file is not a campaign file and contains anchors.
     for (path, text) in list_yaml_files().into_iter().filter(|(path, _)| !path.ends_with("deploy/compose.yaml")) {
         // The draft has a placeholder word instead of `recipients`, so it is not YAML yet.
         let draft = path.ends_with("draft/campaign.yaml");

@@ -1,4 +1,4 @@
-//! Mangled files: reading always ends and never panics.
+//! Tests of mangled files: reading always ends and never panics.
 
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;

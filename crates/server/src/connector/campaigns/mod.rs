@@ -3,7 +3,7 @@
 //! - `review_tools`: listing, checking and previewing campaigns, and the status of runs;
 //! - `run_tools`: planning and running a campaign.
 //!
-//! These tools are additional to those of the account. `runs` does the work, as for the command line.
+//! These tools come in addition to those of the account. `runs` does the work, as for the command line.
 
 mod review_tools;
 mod run_tools;

@@ -383,7 +383,7 @@ pub(super) const RUN_STATUS: McpTool = McpTool {
             let folder = caller.open_campaigns()?;
             let file = folder.find_file(&arguments)?;
             let ledger = folder.adapters.ledger.as_ref();
-            // A file that has errors now might have had a run before.
+            // A file that now has errors might have been run before.
             let stem = || file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             let name = folder.read_name(&file).unwrap_or_else(stem);
             let found = match find_latest_of_file(ledger, &name, &file).await {

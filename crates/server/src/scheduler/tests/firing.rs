@@ -1,4 +1,4 @@
-//! Tests of occurrences that fire once, are skipped or wait, also after failures.
+//! Tests of occurrences that fire once, are skipped or wait, even after failures.
 
 use crate::scheduler::tests::*;
 use campaign_core::domain::NotificationEvent;
@@ -33,7 +33,7 @@ async fn restarted_daemon_fires_or_skips_each_occurrence_once() {
     let lives = [3_000, 61, 599, 7_300, 1, 1_800, 601, 86_400, 13, 5_000];
     for (life, death) in lives.into_iter().zip([1, 90, 400, 30, 0, 7_000, 299, 301, 1_000, 2]) {
         let daemon = setup.test_daemon(setup.fake_starter(Duration::from_secs(1)));
-        // The daemon is dropped at any point.
+        // The daemon is dropped at an arbitrary point.
         let _ =
             tokio::time::timeout(Duration::from_secs(life), daemon.run_until_shutdown(std::future::pending())).await;
         tokio::time::sleep(Duration::from_secs(death)).await;
@@ -307,7 +307,8 @@ async fn unapproved_occurrence_waits_a_day_or_until_the_next() {
     let ledger = Arc::clone(&setup.adapters.ledger);
     let daemon = setup.test_daemon(Arc::new(GuardedStarter(setup.fake_starter(Duration::from_secs(1)))));
     let approve = async {
-        // Monday's run is not approved before Tuesday's is due, Tuesday's is after five hours, and Wednesday's never.
+        // Monday's run is not approved before Tuesday's is due. Tuesday's is approved after five hours, and Wednesday's
+        // never.
         tokio::time::sleep(Duration::from_secs(60) + DAY + Duration::from_secs(5 * 3600)).await;
         let digest = "2026-12-08 10:00".to_owned();
         let (token, by, at) = ("t".to_owned(), "olha".to_owned(), now());

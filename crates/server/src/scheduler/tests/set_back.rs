@@ -115,7 +115,7 @@ impl Starter for SlowStarter {
 async fn occurrence_in_preparation_is_not_skipped() {
     for back in BACK_TO {
         set_clock("2026-12-01T09:59:00Z");
-        // The occurrence of 10:01 is due before the first is finished.
+        // The 10:01 occurrence is due before the first one has finished.
         let setup = TestSetup::new("timezone: UTC\nschedule: { cron: \"0,1 10 1 12 *\", ends: 2026-12-31 }");
         setup.activate().await.unwrap();
         run_with_clock_set_back(

@@ -1,4 +1,4 @@
-//! Test of whole years in several time zones against occurrences that `tests/schedules/judge.py` computed.
+//! Tests of whole years in several time zones, against occurrences computed by `tests/schedules/judge.py`.
 
 use std::fmt::Write as _;
 

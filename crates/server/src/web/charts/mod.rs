@@ -1,8 +1,8 @@
 //! Geometry of bar and column charts: numbers become lengths, and a template draws them.
 //!
-//! Charts have no colours or texts. Shapes have classes, which the stylesheet colours for light, dark and paper. Only
-//! lengths are rounded, never numbers that people read. A length is in thousandths of the whole, so a chart fits any
-//! screen without a script.
+//! Charts have no colours or texts. Shapes have classes, which the stylesheet colours for light mode, dark mode and
+//! print. Only lengths are rounded, never numbers that people read. A length is in thousandths of the whole, so a chart
+//! fits any screen without a script.
 
 mod stack;
 

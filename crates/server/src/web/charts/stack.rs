@@ -1,4 +1,4 @@
-//! Stacked charts over time: one layer per kind, and equally wide points.
+//! Stacked charts over time: one layer per kind, and points of equal width.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! Tests of self-contained pages, rendered from sample data for every place of their templates.
+//! Tests of self-contained pages, rendered with sample data for every placeholder of their templates.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;

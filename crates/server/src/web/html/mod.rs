@@ -7,7 +7,7 @@
 //! `number(n=…)`. Every printed value is escaped, including control and bidirectional characters.
 //!
 //! A page loads nothing from other hosts and has no inline script and no `style` attribute. A self-contained file
-//! carries its stylesheet and has no script. Nothing here reads the ledger or makes decisions.
+//! embeds its stylesheet and has no script. Nothing here reads the ledger or makes decisions.
 
 #[cfg(test)]
 mod file_page_tests;
@@ -102,7 +102,7 @@ static COMPILED: LazyLock<[Result<Tera, String>; 2]> = LazyLock::new(|| PageLang
 
 /// The content security policy of a file: only its own stylesheet.
 static POLICY: LazyLock<String> = LazyLock::new(|| {
-    // The exact content of the element.
+    // The digest must cover the exact content of the `style` element.
     let digest = STANDARD.encode(Sha256::digest(STYLE.as_bytes()));
     format!("default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'")
 });
@@ -339,7 +339,7 @@ mod template_tests {
     #[test]
     fn templates_have_no_inline_style_or_script() {
         for (name, source) in TEMPLATES {
-            // Except for the server's own script. A data element is never executed.
+            // The server's own script is allowed, and data elements are never executed.
             let source = source.replace("<script src=\"{{ script }}\" defer></script>", "");
             let source = source.replace("<script type=\"application/json\"", "");
             for forbidden in

@@ -1,7 +1,7 @@
-//! Cached readings of the ledger for pages: runs with open pages, row indexes, stored figures and campaigns.
+//! Cached reads of the ledger for pages: runs with open pages, row indexes, stored figures and campaigns.
 //!
-//! One reader serves all visitors of a run, and only while a page is open. Between two readings it pauses for many
-//! times as long as a reading takes.
+//! One reader serves all visitors of a run, and only while a page is open. Between two reads, it pauses for many times
+//! as long as a read takes.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -304,7 +304,7 @@ mod tests {
         }
         assert_eq!(ledger.take_envelope_reads(), once, "ten pages share one reading");
         drop(open);
-        // The clock of the test passes at once.
+        // The test's clock is paused, so the sleep returns at once.
         sleep(MIN_INTERVAL * 10).await;
         assert!(ledger.take_envelope_reads().is_empty(), "no page is open");
     }

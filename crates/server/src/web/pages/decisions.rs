@@ -198,7 +198,7 @@ pub(super) async fn reconcile_run(
             (found + failed + not_found + unresolved == 0).then_some("the gateway reported nothing new")
         };
         let executed = execute_order(&request, order, reconcile, nothing_to_do);
-        // Many questions take long at a low rate. The action continues, and the page shows its result later.
+        // Many inquiries take a long time at a low rate. The action continues, and the page shows its result later.
         let done = match tokio::time::timeout(RECONCILE_TIMEOUT, executed).await {
             Ok(executed) => executed.map(|_| "reconcile")?,
             Err(_) => "reconciling",
@@ -374,7 +374,7 @@ impl OrderLog {
         let text = String::from_utf8_lossy(&bytes);
         let lines = text.lines().rev().filter_map(|line| serde_json::from_str::<OrderRecord>(line).ok());
         let mut ended = HashSet::new();
-        // The line with the outcome follows the first one.
+        // The line with the outcome comes after the first line of an order, so in reverse order it is found first.
         let orders = lines.filter(|order| order.id.as_ref().is_none_or(|id| ended.insert(id.clone())));
         Ok(orders.take(most).collect())
     }

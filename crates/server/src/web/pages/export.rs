@@ -103,7 +103,7 @@ async fn write_export(
             let folder = tempfile::tempdir()?;
             let path = folder.path().join("rows.xlsx");
             results.write_file(&ResultsTarget::new(CampaignPath::anywhere(path.clone()), Vec::new())).await?;
-            // The open file outlives its name.
+            // The open file remains readable after its folder is deleted.
             Ok(File::open(path)?)
         }
     }

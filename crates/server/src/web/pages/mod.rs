@@ -7,7 +7,7 @@
 //! - `run`, `rows` (with the page of a message), `campaign`: the pages of a run; `export`: downloads of its rows;
 //! - `variants`: the variants of an A/B test;
 //! - `search`: finds runs, messages and campaigns from every page;
-//! - `caches`: cached readings of the ledger;
+//! - `caches`: cached reads of the ledger;
 //! - `confirm`: pages that say what an action does; `decisions`: actions, each by the rules of its command, and their
 //!   log; `retry`: the preview and the order of a retry; `test`: test messages to the numbers of a file.
 //!

@@ -209,7 +209,7 @@ async fn count_opt_outs(ledger: &dyn Ledger, now: Timestamp) -> Result<OptOutDay
 }
 
 async fn read_replies_to_review(ledger: &dyn Ledger, now: Timestamp) -> Result<RepliesToReview, LedgerError> {
-    // A damaged run is shown among the runs; the replies to others are shown nevertheless.
+    // A damaged run is shown on the page of runs; the replies to other runs are still shown here.
     let stored = ledger.list_stored_runs(RunFilter { live: true, ..RunFilter::all() }).await?;
     let mut runs: Vec<Run> = stored.into_iter().filter_map(Result::ok).collect();
     runs.retain(|run| run.receipts > 0 && run.purged_at.is_none() && now.duration_since(run.began_at) < MAX_RUN_AGE);

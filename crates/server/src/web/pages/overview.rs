@@ -1,4 +1,4 @@
-//! The overview: figures of today and of the last days, active runs, problems, and next occurrences.
+//! The overview: figures for today and the last seven days, active runs, problems, and next occurrences.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! Retries of rejected and unsent messages: the page that shows what will be sent, and the order to send it.
 //!
 //! The server sends a retry in the background, as it sends occurrences of schedules. A shutdown lets requests in flight
-//! end; the rest of the messages is then sent when the run is resumed.
+//! finish; the remaining messages are sent when the run is resumed.
 
 use std::sync::Arc;
 use std::time::Duration;

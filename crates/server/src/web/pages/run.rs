@@ -378,7 +378,7 @@ impl LivePage {
         let changed: Map<String, Value> =
             changed.map(|(_, (name, html))| (name.clone(), html.as_str().into())).collect();
         (self.sent, self.id) = (parts, id.clone());
-        // JSON escapes line breaks, so it is one line, as an event requires.
+        // JSON escapes line breaks, so the data is a single line, as an event requires.
         Some(Event::default().event("parts").id(id).retry(RECONNECT_DELAY).data(Value::Object(changed).to_string()))
     }
 }

@@ -136,7 +136,7 @@ fn build_calendar(days: &BTreeMap<Date, DueDay>, now: Timestamp) -> Option<Calen
     let named = |due: &DueEntry| format!("{} {}", due.time, due.name);
     let due: BTreeMap<Date, Vec<String>> =
         days.iter().map(|(date, day)| (*date, day.due.iter().map(named).collect())).collect();
-    // In a time zone behind that of this machine, it may still be yesterday.
+    // In a time zone behind that of this machine, it might still be yesterday.
     let (today, earliest) = (local_date(now), *due.keys().next()?);
     Some(if earliest < today {
         charts::build_calendar(earliest, CALENDAR_DAYS + 1, &due)

@@ -1,4 +1,4 @@
-//! The search of every page: a run, a campaign, a message ID, a phone number, or a row of the current run.
+//! The search box on every page: a run, a campaign, a message ID, a phone number, or a row of the current run.
 //!
 //! The search term is in a form, so that no phone number appears in a URL.
 
@@ -204,7 +204,7 @@ async fn find_phone(request: &PageRequest, list: &RunList, phone: Phone) -> Resu
         let Some(run) = runs.next() else { return Ok(view) };
         match find_phone_in_run(request, run, phone).await {
             Ok(found) => view.runs.extend(found),
-            // The copies of one run cannot be read; the others are searched nevertheless.
+            // The copies of one run cannot be read; the others are still searched.
             Err(_) => view.unsearched += 1,
         }
     }

@@ -1,5 +1,4 @@
-//! Tests of the parts of a run's page: with any text from the gateway, they are sound HTML and their numbers add
-//! up.
+//! Tests of the parts of a run's page: with any text from the gateway, they are valid HTML and their numbers add up.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -98,7 +97,7 @@ proptest! {
             }
             let depth = |depth: u8| view.funnel.iter().filter(move |bar| bar.depth == depth);
             prop_assert_eq!(depth(0).next().map(|bar| bar.value), Some(rows.len() as u64));
-            // The rows below a row, and the row after it, add up to it, down to the messages that arrived.
+            // Down to the delivered messages, each row equals the sum of its sub-rows and the next row.
             let mut rows = view.funnel.iter().peekable();
             while let Some(row) = rows.next() {
                 let mut below = 0;

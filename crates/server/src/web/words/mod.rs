@@ -3,7 +3,7 @@
 //! The texts are in `en.yaml` and `uk.yaml`. A test compares the two with each other, and with the code and the
 //! templates that use them. Times are always in a given time zone.
 //!
-//! Nothing here reads a clock or the environment, or knows HTML. Callers escape the texts.
+//! Nothing here reads a clock or the environment, or knows anything about HTML. Callers escape the texts.
 
 #[cfg(test)]
 mod table_tests;
@@ -94,7 +94,7 @@ impl PageWords {
         match self.messages.get(key) {
             Some(Translation::Text(text)) => text,
             Some(Translation::Counted(forms)) => &forms.other,
-            // A missing key is shown itself; a test finds it earlier.
+            // A missing key is shown as it is; a test detects missing keys earlier.
             None => key,
         }
     }

@@ -1,4 +1,4 @@
-//! Hostile streams of `.xls` workbooks, each of at most some MB.
+//! Hostile streams in `.xls` workbooks, each a few MB at most.
 
 use super::*;
 
@@ -122,7 +122,7 @@ fn sheets_that_share_records_are_rejected() {
     let body = build_stream(&[], &[number_record(0, 0).repeat(10_000)]);
     let start = u32_at(&body, begin_record().len() + 4).unwrap();
     let entry = encode_record(0x0085, &[&start.to_le_bytes()[..], &[0, 0, 1, 0, b's']].concat());
-    // All entries point to the same sheet, after the new entries.
+    // All entries point to the same sheet, which follows the new entries.
     let moved = start + u32::try_from(entry.len() * 3000).unwrap();
     let entry = encode_record(0x0085, &[&moved.to_le_bytes()[..], &[0, 0, 1, 0, b's']].concat());
     let hostile = [begin_record(), entry.repeat(3001), body[begin_record().len() + entry.len()..].to_vec()].concat();
