@@ -3,8 +3,8 @@
 //! `cargo bench --bench timing -- ROWS ROUNDS` measures, as medians of ROUNDS runs (default 5):
 //!
 //! - the time from the start of `campaign run` to the first request, for 10 recipients and for ROWS (default 1,000,000);
-//! - the delay of 1,000 requests against an even schedule, at a rate limit of 100 messages/s and one message per request
-//!   (the schedule has 98 messages/s, the share of the limit that `campaign` uses), and the rate that was reached;
+//! - the delay of 1,000 requests against an even schedule, at a rate limit of 100 messages/s and one message per
+//!   request, and the rate that was reached (the schedule has 98 messages/s, the share of the limit that a run uses);
 //! - the time from the start of `campaign run` to the first new request, after a run to ROWS recipients was killed
 //!   halfway.
 //!

@@ -37,7 +37,7 @@ pub enum ExistingFile {
     CreateNew,
 }
 
-/// Creates a folder with missing parents durably. An existing folder keeps its mode.
+/// Durably creates a folder and its missing parents. An existing folder keeps its mode.
 ///
 /// # Errors
 /// If one of them cannot be created or synced, or another file has its name.
@@ -145,7 +145,8 @@ pub fn open_file(path: &Path, existing: ExistingFile) -> io::Result<File> {
     options.open(path)
 }
 
-/// Gives a temporary file the rights of a file that [`open_file`] creates in the folder that it is moved to.
+/// Gives a temporary file the permissions that [`open_file`] would give a new file in `folder`, to which it will be
+/// moved.
 ///
 /// # Errors
 /// If its mode cannot be read or set.
@@ -158,7 +159,7 @@ pub fn adopt_rights(file: &File, folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Gives the group of a file the rights that the umask took.
+/// Restores the group permissions of a file that the umask removed.
 #[cfg(unix)]
 fn share_with_group(file: &File) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Whether a file could not be opened for lack of a handle.
 static WITHOUT_HANDLE: AtomicBool = AtomicBool::new(false);
 
-/// Whether a file could not be opened since the start of the process because the process or the system had no handle
+/// Whether opening a file has failed, since the process started, because the process or the system had no file handles
 /// left.
 ///
 /// The file is not the cause, even if the finding names it.
@@ -60,7 +60,7 @@ pub fn note_missing_handle(error: io::Error) -> io::Error {
     error
 }
 
-/// A pipe opens without a writer. The flag has no effect on a regular file.
+/// The flags with which a pipe opens without a writer. They have no effect on a regular file.
 #[cfg(unix)]
 fn nonblocking_flags() -> i32 {
     rustix::fs::OFlags::NONBLOCK.bits().cast_signed()

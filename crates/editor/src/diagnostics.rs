@@ -15,19 +15,20 @@ const SOURCE: &str = "campaign";
 /// The endings of files that are no texts: findings about their rows are shown at the key that names them.
 const TABLE_ENDINGS: [&str; 9] = ["csv", "tsv", "xlsx", "xlsm", "xls", "ods", "gz", "zst", "zip"];
 
-/// Whether findings at a place are shown in that file itself.
+/// Whether findings about a file are shown in that file itself.
 pub(crate) fn is_shown_in_file(path: &Path) -> bool {
     let is_table = |ending: &str| TABLE_ENDINGS.contains(&ending.to_ascii_lowercase().as_str());
     path.is_absolute() && !path.extension().and_then(|ending| ending.to_str()).is_some_and(is_table)
 }
 
-/// A finding at its own place, or without a place at the beginning of its file.
+/// A finding at its own place or, if it has none, at the beginning of its file.
 pub(crate) fn to_diagnostic(finding: &Finding, unit: ColumnUnit) -> Diagnostic {
     let range = finding.place.as_ref().map(|place| unit.locate(place)).unwrap_or_default();
     new_diagnostic(finding, range, String::new())
 }
 
-/// A finding that has no place in a text, at another place: the key that names the list, or the beginning of the file.
+/// A finding that cannot be shown at its own place, at another one: the key that names the list, or the beginning of
+/// the file.
 pub(crate) fn to_anchored_diagnostic(
     finding: &Finding,
     anchor: Option<&SourceLocation>,
@@ -69,7 +70,7 @@ fn to_severity(severity: Severity) -> DiagnosticSeverity {
     }
 }
 
-/// A finding about an older text, in the new text. `None` if its lines changed.
+/// Moves a finding about an older text to its place in the new text. `None` if its lines changed.
 pub(crate) fn move_finding(finding: &Finding, new: &SourceText) -> Option<Finding> {
     let place = finding.place.as_ref()?;
     let (old, text) = (place.source.text(), new.text());

@@ -129,7 +129,7 @@ impl CheckedDraft {
         self.checked = Some(CheckedList { key: Some(key), is_current: true, findings, without_list });
     }
 
-    /// Has the list checked again, because files can have changed on the disk. Until then, its findings stay.
+    /// Has the list checked again, because files might have changed on disk. Until then, its findings stay.
     pub(crate) fn forget(&mut self) {
         self.stop();
         if let Some(checked) = &mut self.checked {
@@ -143,7 +143,8 @@ impl CheckedDraft {
         }
     }
 
-    /// All findings. Until the list is checked again, those about the list are the last ones, at their moved places.
+    /// All findings. Until the list is checked again, those about the list are from its last check, at their moved
+    /// places.
     pub(crate) fn findings(&self, texts: &BTreeMap<PathBuf, SourceText>) -> Vec<Finding> {
         let mut findings = self.draft.findings().to_vec();
         let Some(checked) = &self.checked else { return findings };
@@ -166,8 +167,8 @@ impl CheckedDraft {
         self.readable.as_deref()
     }
 
-    /// The columns of the list. A small list is read again if it is another one; of a large list, the last check knows
-    /// them.
+    /// The columns of the list. A small list is read again if it is a different one; the columns of a large list come
+    /// from its last check.
     pub(crate) fn columns(&mut self) -> &[SampledColumn] {
         if let Some(draft) = &self.readable {
             let key = draft.columns_key();

@@ -22,7 +22,8 @@ pub(crate) enum DocumentKind {
 }
 
 impl DocumentKind {
-    /// The kind of a document by its name and its keys. An empty YAML file can become a campaign.
+    /// The kind of a document by its name and its keys. An empty YAML file counts as a campaign, because it might
+    /// become one.
     pub(crate) fn detect(path: &Path, text: &str) -> Self {
         match path.extension().and_then(|ending| ending.to_str()) {
             Some("txt") => return Self::Template,

@@ -67,7 +67,7 @@ impl EditorSession {
         }
     }
 
-    /// Adds a document. Documents that are no files are ignored.
+    /// Adds a document. Documents that are not files are ignored.
     pub fn open(&mut self, params: DidOpenTextDocumentParams) {
         let document = params.text_document;
         let Ok(path) = document.uri.to_file_path() else { return };
@@ -228,7 +228,7 @@ impl EditorSession {
         self.documents.get(path).is_some_and(|document| document.kind == kind)
     }
 
-    /// The findings about a document that is no campaign.
+    /// The findings about a document that is not a campaign.
     fn check_document(&self, path: &Path, document: &OpenDocument) -> Vec<Finding> {
         if document.is_blank() {
             return Vec::new();
@@ -348,7 +348,7 @@ impl EditorSession {
         }
     }
 
-    /// The document at a position, and the byte.
+    /// The document that contains a position, and the byte at that position.
     fn find_cursor(&self, params: &TextDocumentPositionParams) -> Option<(PathBuf, usize)> {
         let path = params.text_document.uri.to_file_path().ok()?;
         let document = self.documents.get(&path)?;

@@ -28,7 +28,7 @@ pub(crate) struct TemplateCursor {
     pub(crate) word: Range<usize>,
 }
 
-/// The cursor in a template; `None` outside of tags, in other texts between quotes and after a dot.
+/// The cursor in a template; `None` outside of tags, in other quoted texts and after a dot.
 pub(crate) fn find_template_cursor(text: &str, cursor: usize) -> Option<TemplateCursor> {
     let cursor = floor_boundary(text, cursor);
     let first = floor_boundary(text, cursor.saturating_sub(MAX_TAG));

@@ -119,7 +119,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Reads a line, and all lines of brackets that begin in it. Returns the beginning of the next line.
+    /// Reads a line, and all lines of a flow collection that begins in it. Returns the beginning of the next line.
     fn scan_line(&mut self, start: usize, end: usize, block: &mut Option<usize>) -> usize {
         let line = &self.text[start..end];
         let mut at = start + indent_of(line);
@@ -181,10 +181,10 @@ impl Scanner<'_> {
         end + 1
     }
 
-    /// Reads brackets that begin at a byte, in the value of a key in this column. Returns the beginning of the line
-    /// after them.
+    /// Reads a flow collection that begins at a byte, in the value of a key in this column. Returns the beginning of
+    /// the line after it.
     ///
-    /// Brackets that are not closed end where the next key of the same or an outer map begins.
+    /// If its brackets are not closed, it ends where the next key of the same or an outer map begins.
     fn scan_flow(&mut self, start: usize, owner: usize) -> usize {
         let (base, bytes) = (self.path(), self.text.as_bytes());
         let mut levels: Vec<FlowLevel> = Vec::new();
@@ -269,7 +269,7 @@ impl Scanner<'_> {
         self.line_end(at.min(bytes.len())) + 1
     }
 
-    /// Whether the line after open brackets is a key outside of them.
+    /// Whether the line after an open flow collection is a key outside of it.
     fn ends_flow(&self, next: usize, owner: usize) -> bool {
         let line = self.text[next..].lines().find(|line| !line.trim().is_empty());
         line.is_some_and(|line| indent_of(line) <= owner && !line.trim_start().starts_with(['}', ']']))
@@ -351,7 +351,7 @@ fn value_length(text: &str) -> usize {
     text.trim_end().len()
 }
 
-/// The length of a key or a value between brackets, on one line.
+/// The length of a key or a value in a flow collection, on one line.
 fn flow_value_length(text: &str) -> usize {
     let spaces = indent_of(text);
     let rest = &text[spaces..];

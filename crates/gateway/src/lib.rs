@@ -43,7 +43,7 @@ pub trait Gateway: Send + Sync {
     /// allowed to leave when its first byte was due; then nothing was sent.
     fn submit<'a>(&'a self, envelope: &'a Envelope, may_leave: MayLeave) -> BoxFuture<'a, Option<GatewayReply>>;
 
-    /// Asks for the status of messages by our identifiers (contract 4.3 `status`), one answer each.
+    /// Asks for the status of messages by our identifiers (contract 4.3 `status`). Returns one answer for each.
     fn ask_statuses<'a>(&'a self, ids: &'a [MessageId]) -> BoxFuture<'a, Vec<StatusAnswer>>;
 }
 
@@ -81,7 +81,7 @@ impl EncodedOperation {
         Self::with_digest(row, *id, *phone, content.kind, content.channel_chain(), json)
     }
 
-    /// Encodes an operation of this form for the recipient in `row`. `text` returns the rendered text at a place.
+    /// Encodes an operation of this form for the recipient in `row`. `text` returns the rendered text at an index.
     #[must_use]
     pub fn from_form<'t>(
         row: Row,
@@ -112,7 +112,7 @@ impl EncodedOperation {
         Self { leave_before: leave_by, ..self }
     }
 
-    /// The operation with the flag for an earlier message of the row.
+    /// The operation, with a flag for whether its row had an earlier message.
     #[must_use]
     pub fn with_repeats(self, repeats: bool) -> Self {
         Self { repeats, ..self }
@@ -254,7 +254,7 @@ impl GatewayReply {
         Self { outcomes, signal, evidence: None, deviations: Vec::new() }
     }
 
-    /// A reply with the same outcome on all `count` operations.
+    /// A reply with the same outcome for all `count` operations.
     #[must_use]
     pub fn for_all(count: usize, outcome: &OperationOutcome, signal: Signal) -> Self {
         Self::new(vec![outcome.clone(); count], signal)

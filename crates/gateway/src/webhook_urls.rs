@@ -78,8 +78,8 @@ impl WebhookSecrets {
         self.verify(NOTICE, mac)
     }
 
-    /// A proof that we know the secret of the account's own address, for the sender of a challenge to it. `None` if the
-    /// MAC is not that of the address.
+    /// A proof, for the sender of a challenge, that we know the secret of the account's own address. `None` if the MAC
+    /// is not that of the address.
     #[must_use]
     pub fn prove(&self, notice: &str, challenge: &str) -> Option<String> {
         let notice = decode_mac(notice)?;

@@ -87,7 +87,8 @@ pub enum PlanRecord {
 
 /// Plans, approvals and the approval rules of accounts in a ledger.
 pub trait PlanStore: Send + Sync {
-    /// Stores a record. Returns `false` if it is an approval whose token is known, which then stays unchanged.
+    /// Stores a record. Returns `false` for an approval whose token is already stored; the stored approval stays
+    /// unchanged.
     fn store_record(&self, record: PlanRecord) -> LedgerFuture<'_, bool>;
 
     /// The plans whose digests begin with this prefix, newest first. Expired plans are omitted. A damaged record does
@@ -113,7 +114,7 @@ pub async fn find_plans(ledger: &(impl PlanStore + ?Sized), digest: &str) -> Res
     ledger.list_plans(digest).await?.into_iter().map(|plan| plan.map_err(|damaged| damaged.error)).collect()
 }
 
-/// The time of the oldest plan that has not expired.
+/// The earliest time at which a plan can have been made without having expired.
 pub(crate) fn oldest_kept_plan_time(now: Timestamp) -> Timestamp {
     let kept = SignedDuration::from_hours(24 * i64::from(Plan::KEPT_DAYS));
     now.checked_sub(kept).unwrap_or(Timestamp::MIN)

@@ -137,7 +137,7 @@ pub(crate) fn intended_spending(rows: usize, costs: &[Amount]) -> Spending {
     (0..rows).map(|row| row_spending(costs, row)).fold(Spending::default(), Spending::add_spending)
 }
 
-/// The spending that an answer returns: rejected and unsent messages cost nothing.
+/// The spending that an answer refunds: rejected and unsent messages cost nothing.
 pub(crate) fn refunded_spending(outcomes: &[OperationOutcome], costs: &[Amount]) -> Spending {
     let back = outcomes.iter().enumerate().filter(|(_, outcome)| !may_have_been_sent(outcome));
     back.map(|(row, _)| row_spending(costs, row)).fold(Spending::default(), Spending::add_spending)

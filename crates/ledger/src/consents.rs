@@ -78,7 +78,7 @@ pub struct ConsentBlockBuilder {
 }
 
 impl ConsentBlockBuilder {
-    /// Adds the evidence of a row that follows the previous ones.
+    /// Adds the evidence of a row, which must come after all rows added before.
     pub fn add_row(&mut self, row: Row, cells: ConsentCells<'_>) {
         let ConsentCells { value, at, source, wording } = cells;
         let places = [value, at, source, wording].map(|text| self.find_place(text));
@@ -95,7 +95,7 @@ impl ConsentBlockBuilder {
         place
     }
 
-    /// Whether the block has the most rows.
+    /// Whether the block has the maximum number of rows.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.block.rows.len() >= ConsentBlock::MAX_ROWS
@@ -107,7 +107,7 @@ impl ConsentBlockBuilder {
         self.block.rows.is_empty()
     }
 
-    /// The block.
+    /// Returns the finished block.
     #[must_use]
     pub fn build(self) -> ConsentBlock {
         self.block
@@ -116,7 +116,7 @@ impl ConsentBlockBuilder {
 
 /// Evidence of consent in a ledger.
 pub trait ConsentStore: Send + Sync {
-    /// Whether the ledger has a place for evidence. Shared tables of the previous version do not.
+    /// Whether the ledger can store evidence. Shared tables of the previous version cannot.
     fn keeps_consents(&self) -> bool;
 
     /// Stores evidence of a run that is not open yet.

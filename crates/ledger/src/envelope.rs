@@ -190,7 +190,8 @@ impl<'a> EnvelopeReader<'a> {
     }
 }
 
-/// Why no intent can be recorded for a run. `None` if one can. `leased` says whether the sender has the rows.
+/// Why no intent can be recorded for a run. `None` if one can. `leased` says whether the sender's lease covers the
+/// rows.
 pub(crate) fn find_refusal(run: &Run, leased: bool) -> Option<Permit> {
     match leased {
         false => Some(Permit::Lost),
@@ -204,7 +205,7 @@ pub(crate) fn takes_slot(account: &Allowance, not_before: i64, now: i64) -> bool
     account.rate.is_some() || not_before > now
 }
 
-/// When an envelope leaves that takes its slot at `now`.
+/// The time at which an envelope leaves if it takes its slot at `now`.
 pub(crate) fn departure_time(intent: &Intent, pace: AccountRateLimit, now: i64) -> Timestamp {
     let account = &intent.account;
     let count = u32::try_from(intent.rows.len()).unwrap_or(u32::MAX);
@@ -239,7 +240,7 @@ pub(crate) fn merge_outcomes(known: Vec<OperationOutcome>, answer: Vec<Operation
 
 /// Whether a later answer proves more than the known outcome.
 ///
-/// Late proof that nothing was sent does not count: the row may have been decided since.
+/// Late proof that nothing was sent does not count: a decision about the row may have been made since.
 fn is_new_proof(known: &OperationOutcome, later: &OperationOutcome) -> bool {
     RowState::from_outcome(later) != RowState::Planned
         && RowState::from_outcome(known).can_become(RowState::from_outcome(later))

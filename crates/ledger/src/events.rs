@@ -315,7 +315,7 @@ pub struct Judgement<'e> {
 }
 
 impl<'e> Judgement<'e> {
-    /// A message in this state, without other knowledge.
+    /// A message in this state, about which nothing else is known.
     fn from_state(state: RowState) -> Self {
         Self {
             state,

@@ -68,7 +68,7 @@ pub(super) fn latest_expiry(now: i64) -> i64 {
     now.saturating_add(WINDOW)
 }
 
-/// Whether an entry is expired. An expiry too far ahead comes from a clock that was set back since.
+/// Whether an entry is expired. An expiry too far ahead comes from a clock that has since been set back.
 pub(super) fn is_expired(until: i64, now: i64) -> bool {
     until <= now || until > latest_expiry(now)
 }
@@ -103,7 +103,7 @@ pub(crate) enum PlaceRelease {
 }
 
 impl RepeatPlace {
-    /// What its release changes, if the entry has this expiry.
+    /// What releasing this place changes, if the entry has this expiry.
     pub(crate) fn release(&self, known: Option<i64>, now: i64) -> PlaceRelease {
         match self.before.filter(|until| !is_expired(*until, now)) {
             _ if known != Some(self.until) => PlaceRelease::Nothing,

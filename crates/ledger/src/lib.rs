@@ -131,7 +131,7 @@ pub trait Ledger:
     fn create_run<'a>(&'a self, new: &'a NewRun) -> LedgerFuture<'a, Run>;
 
     /// Opens a created run, ends the unfinished run that it replaces, and uses the approval with this token for it, in
-    /// one transaction. Does nothing and returns `false` if the approval is not valid any more.
+    /// one transaction. Does nothing and returns `false` if the approval is no longer valid.
     fn open_run<'a>(&'a self, run: RunId, replaced: Option<RunId>, approval: Option<&'a str>)
     -> LedgerFuture<'a, bool>;
 
@@ -179,10 +179,10 @@ pub trait Ledger:
     /// The frozen copies of a run.
     fn load_copies<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, Copies>;
 
-    /// Copies of runs that are missing in the ledger, by run name. They exist if the ledger was lost or restored.
+    /// Copies of runs that are missing from the ledger, by run name. They exist if the ledger was lost or restored.
     fn list_stray_copies(&self) -> LedgerFuture<'_, Vec<StrayCopies>>;
 
-    /// Moves the copies of a run that is missing in the ledger out of the way, and returns their new location.
+    /// Moves the copies of a run that is missing from the ledger out of the way, and returns their new location.
     fn set_copies_aside<'a>(&'a self, run: &'a str) -> LedgerFuture<'a, String>;
 
     /// Claims a run of the locked campaign. The previous owner loses its lease, and its open intents are in doubt.
@@ -190,8 +190,8 @@ pub trait Ledger:
     /// Blocks of a shared run that other processes own stay with them.
     fn claim_run<'a>(&'a self, lock: &'a CampaignLock, run: RunId) -> LedgerFuture<'a, Claim>;
 
-    /// Draws the next rows of a shared run for this process, in a new run if there is none with unused rows. Open
-    /// intents of an ended process at the same place are in doubt now.
+    /// Draws the next rows of a shared run for this process, in a new run if there is none with unused rows. Puts the
+    /// open intents of an ended process at the same place in doubt.
     fn draw_block<'a>(&'a self, shared: &'a SharedRun, wanted: BlockRequest) -> LedgerFuture<'a, DrawOutcome>;
 
     /// All reasons to refuse such a draw now. Draws nothing.
@@ -222,7 +222,7 @@ pub trait Ledger:
     /// skipped. If the envelope exceeds a bound, it records nothing and returns how many rows fit.
     fn begin_envelope(&self, intent: Intent) -> LedgerFuture<'_, Permit>;
 
-    /// Whether an envelope may still be sent under this lease, without asking the storage. Checked again right before
+    /// Whether an envelope may still be sent under this lease, without querying the storage. Checked again right before
     /// the first byte, because the process may have been suspended.
     fn may_still_send(&self, _lease: Lease) -> bool {
         true

@@ -24,7 +24,7 @@ pub trait LedgerMaintenance: Send + Sync {
     /// The rate limits of all accounts, by name.
     fn list_rate_limits(&self) -> LedgerFuture<'_, Vec<(String, AccountRateLimit)>>;
 
-    /// How many replicas could replace the ledger without its latest commits.
+    /// The number of replicas that could take over without the latest commits.
     fn count_unconfirmed_replicas(&self) -> LedgerFuture<'_, u64> {
         Box::pin(async { Ok(0) })
     }
@@ -39,7 +39,8 @@ pub trait LedgerMaintenance: Send + Sync {
         Box::pin(async { Ok(()) })
     }
 
-    /// Rejects further changes, and waits until acknowledged changes are marked and connections are closed.
+    /// Rejects further changes, and waits until acknowledged changes are in the high-water mark and connections are
+    /// closed.
     fn close(&self) -> BoxFuture<'_, ()>;
 }
 

@@ -86,7 +86,8 @@ impl MessageState {
             || self.chain.ends_with(receipt.channel.as_ref())
     }
 
-    /// Whether a queued message is rejected before any channel was tried (contract 6.5), even if it names one.
+    /// Whether the status rejects a queued message before any channel was tried (contract 6.5), even if the report
+    /// names one.
     ///
     /// A message in doubt on the asynchronous endpoint was at most queued. On the synchronous one, a rejection can be
     /// that of the first channel, while the next one is still tried.

@@ -55,7 +55,7 @@ pub trait NotificationQueue: Send + Sync {
     /// Whether a notification is due.
     fn has_due_notifications(&self, apart: Duration) -> LedgerFuture<'_, bool>;
 
-    /// Takes all due groups and reserves them for the time `held`.
+    /// Takes all due groups and reserves them for the duration `held`.
     fn take_notifications(&self, apart: Duration, held: Duration) -> LedgerFuture<'_, Vec<Notification>>;
 
     /// Records the outcome of taken notifications.

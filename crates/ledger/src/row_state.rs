@@ -90,7 +90,7 @@ impl RowActivities {
         self.build_row_attempt(sent.row, envelope.envelope, envelope.chain(sent), outcome)
     }
 
-    /// The same, from the envelope's number and the message's channels.
+    /// Like [`RowActivities::build_attempt`], but from the envelope's number and the message's channels.
     #[must_use]
     pub fn build_row_attempt(
         &self,

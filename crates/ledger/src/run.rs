@@ -418,7 +418,7 @@ pub struct CampaignLock {
 }
 
 impl CampaignLock {
-    /// Creates a lock that lives as long as `kept`.
+    /// Creates a lock that owns `kept`, the resources to release on drop.
     pub fn new(campaign: &str, account: &str, kept: impl Any + Send + Sync) -> Self {
         Self { campaign: campaign.to_owned(), account: account.to_owned(), _kept: Box::new(kept) }
     }

@@ -183,7 +183,7 @@ pub struct RowBlock {
 }
 
 impl RowBlock {
-    /// Creates a block that lives as long as `kept`.
+    /// Creates a block that owns `kept`, the resources to release on drop.
     pub(super) fn new(run: Run, lease: Lease, kept: impl Any + Send + Sync) -> Box<Self> {
         Box::new(Self { run, lease, _kept: Box::new(kept) })
     }
@@ -325,8 +325,8 @@ pub trait ShardStore: Send + Sync {
     /// Registers a worker for a run. `None` if the run is not sharded.
     fn register_worker<'a>(&'a self, run: &'a Run, by: String) -> LedgerFuture<'a, Option<ShardWorker>>;
 
-    /// Draws a shard of at most `rows` rows. With `looks`, it first takes over the shards of ended workers, and their
-    /// open intents are in doubt.
+    /// Draws a shard of at most `rows` rows. With `looks`, it first takes over the shards of ended workers and puts
+    /// their open intents in doubt.
     fn draw_shard<'a>(&'a self, worker: &'a ShardWorker, rows: u32, looks: bool) -> LedgerFuture<'a, ShardDraw>;
 
     /// Records that the shards of a worker are complete and not to be drawn again.
@@ -334,7 +334,7 @@ pub trait ShardStore: Send + Sync {
 }
 
 impl ShardWorker {
-    /// Creates a worker that lives as long as `kept`.
+    /// Creates a worker that owns `kept`, the resources to release on drop.
     pub(super) fn new(lease: Lease, sharding: i64, place: u32, name: String, kept: impl Any + Send + Sync) -> Self {
         Self { lease, sharding, place, name, _kept: Box::new(kept) }
     }

@@ -171,19 +171,19 @@ impl OptOut {
         self.covers(known) && known.is_imported() && !self.is_imported()
     }
 
-    /// Whether this opt-out covers the same as the other, so that one is enough.
+    /// Whether both opt-outs have the same recipient, scope and reach, so that one of them is enough.
     #[must_use]
     pub fn covers(&self, other: &OptOut) -> bool {
         (self.who, &self.scope, self.reach) == (other.who, &other.scope, other.reach)
     }
 
-    /// Whether the opt-out applies to a campaign's marketing through a gateway, on loopback or not.
+    /// Whether the opt-out applies to a campaign's marketing; `loopback` means that the gateway is on loopback.
     #[must_use]
     pub fn applies_to_marketing(&self, campaign: &str, loopback: bool) -> bool {
         self.scope.covers_campaign(campaign, Purpose::Marketing) && self.reaches(loopback)
     }
 
-    /// Whether it applies to a gateway, on loopback or not.
+    /// Whether the opt-out applies to messages through a gateway; `loopback` means that the gateway is on loopback.
     fn reaches(&self, loopback: bool) -> bool {
         loopback || self.reach == OptOutReach::AllGateways
     }
@@ -256,7 +256,7 @@ impl SuppressionPolicy {
     pub const SERVICE: SuppressionPolicy =
         SuppressionPolicy { purpose: Purpose::Service, mandatory: false, loopback: false, version: 0 };
 
-    /// Whether the messages must arrive, so that the list does not apply at all.
+    /// Whether the messages are mandatory service messages, to which the list does not apply.
     #[must_use]
     pub fn ignores_list(&self) -> bool {
         self.mandatory && self.purpose == Purpose::Service
@@ -354,7 +354,7 @@ pub trait SuppressionList: Send + Sync {
         policy: SuppressionPolicy,
     ) -> LedgerFuture<'a, SuppressedNumbers>;
 
-    /// The opt-outs of a number, forgotten or not.
+    /// The opt-outs of a number, even if the number was forgotten.
     fn find_opt_outs(&self, phone: Phone) -> LedgerFuture<'_, Vec<OptOut>>;
 
     /// The opt-outs of a number that are no longer on the list, oldest first.

@@ -186,7 +186,7 @@ pub enum ReceiptMode {
 }
 
 impl ReceiptMode {
-    /// Whether messages get a webhook address, if there is one.
+    /// Whether messages include the webhook address, if one is configured.
     #[must_use]
     pub fn takes_webhooks(self) -> bool {
         matches!(self, ReceiptMode::Auto | ReceiptMode::Webhook)
@@ -248,8 +248,8 @@ pub struct BreakerSettings {
 }
 
 impl BreakerSettings {
-    /// How long an unreachable gateway is retried: not for long on this machine, because a stopped local process does
-    /// not restart on its own.
+    /// How long an unreachable gateway is retried. The default for a local gateway is short, because a stopped local
+    /// process does not restart on its own.
     #[must_use]
     pub fn unreachable(&self, loopback: bool) -> Duration {
         let default = if loopback { Duration::from_secs(10) } else { Duration::from_secs(30 * 60) };
@@ -476,7 +476,7 @@ impl CampaignBrief {
         self.vars.iter().chain(own).map(|(name, _)| name.as_str()).chain(named).collect()
     }
 
-    /// How its recipients are divided.
+    /// How the recipients are allocated to the variants and the holdout group.
     #[must_use]
     pub fn variant_allocation(&self) -> VariantAllocation {
         let shares: Vec<u64> = self.variants.iter().map(|variant| variant.share.hundredths().into()).collect();
@@ -513,7 +513,7 @@ impl Gaps {
         self.any_name || self.names.contains(name)
     }
 
-    /// Collects the names that wrong parts of the file might be meant to define.
+    /// Collects the names that invalid parts of the file might have been meant to define.
     pub(super) fn note_names(&mut self, root: ConfigSection<'_>) {
         let recipients = root.subsection("recipients");
         let variants = root.find_value("variants").and_then(Node::as_entries).unwrap_or_default();

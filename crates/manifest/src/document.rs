@@ -114,7 +114,8 @@ impl FindingCollector {
 
     /// Replaces findings caused by typing mistakes with findings about the mistakes; true if there are any.
     ///
-    /// A mistake changes what its top-level key means. Other top-level keys keep their findings if the file `is_read`.
+    /// A mistake changes what its top-level key means. If `is_read`, which means that the file could be parsed, other
+    /// top-level keys keep their findings.
     pub(crate) fn replace_slip_findings(&mut self, is_read: bool) -> bool {
         if !self.findings.iter().any(Finding::is_error) {
             return false;
@@ -293,7 +294,7 @@ fn split_default_list(list: &'static str) -> Vec<&'static str> {
 /// The maximum size of a campaign file or gateways.yaml, in bytes.
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// The file at `path`, called `what` in findings.
+/// Reads a file, which findings call `what`.
 pub(super) fn read_source(file: &CampaignPath, what: &str) -> Result<SourceText, Box<Finding>> {
     let path = file.path();
     let name = path.display();
@@ -314,7 +315,7 @@ pub(super) fn read_source(file: &CampaignPath, what: &str) -> Result<SourceText,
     decode_source(path, bytes)
 }
 
-/// The existing file that a name without extension probably means.
+/// Suggests the existing YAML file that a name without extension probably means.
 fn add_ending(path: &Path) -> Option<String> {
     let named = ["yaml", "yml"].map(|ending| path.with_added_extension(ending));
     named.iter().find(|path| path.is_file()).map(|path| format!("did you mean `{}`?", path.display()))

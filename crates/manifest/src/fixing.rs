@@ -86,7 +86,7 @@ fn same_value(one: &Node, other: &Node) -> bool {
     one.as_scalar().map(|value| &value.text) == other.as_scalar().map(|value| &value.text)
 }
 
-/// The single values of a tree that are not empty, in the order of the file.
+/// Collects the non-empty scalars of a tree, in the order of the file.
 fn collect_values<'n>(node: &'n Node, found: &mut Vec<&'n Node>) {
     match &node.content {
         NodeContent::Scalar(scalar) if scalar.is_null() => {}

@@ -230,7 +230,7 @@ impl ConsentSource {
         ]
     }
 
-    /// The rules for judging a consent on a day.
+    /// The rules for checking consent on a given day.
     #[must_use]
     pub fn rules_on(&self, today: Date) -> ConsentRules {
         ConsentRules::new(&self.words, self.at.is_some(), self.valid_for, today)

@@ -199,7 +199,7 @@ fn redact_address(written: &str) -> String {
     format!("{}?{}", strip_credentials(before), names.collect::<Vec<_>>().join("&"))
 }
 
-/// An address without a user and a password.
+/// An address without its user name and password.
 fn strip_credentials(written: &str) -> String {
     match Url::parse(written) {
         Ok(mut url) if !url.username().is_empty() || url.password().is_some() => {

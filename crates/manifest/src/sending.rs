@@ -49,7 +49,8 @@ pub struct SharedPolicy {
 }
 
 impl SendingTerms {
-    /// The terms of a campaign through a profile, for a run that ignores rejections or not, and waits for its window or not.
+    /// The terms for sending a campaign through a profile. With `keep_going`, the run ignores rejections; with `waits`,
+    /// it waits for its window.
     #[must_use]
     pub fn from_campaign(campaign: &Campaign, profile: Option<&Profile>, keep_going: bool, waits: bool) -> Self {
         Self {
@@ -142,7 +143,7 @@ impl Destination {
         self.profile().map_or(SANDBOX, |profile| &profile.name)
     }
 
-    /// The account of the rate limit and the guard; the built-in sandbox is one.
+    /// The account to which the rate limit and the guard apply; the built-in sandbox counts as an account.
     #[must_use]
     pub fn account_name(&self) -> &str {
         self.profile().map_or(SANDBOX, |profile| &profile.account)

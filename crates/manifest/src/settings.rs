@@ -121,7 +121,7 @@ impl SettingsCollector<'_> {
         self.put_setting(&path, value, origin);
     }
 
-    /// Adds the profile's settings, where it is stricter or has its own.
+    /// Adds the profile's own settings, and replaces the campaign's rate and batch size if the profile's are stricter.
     fn apply_profile(&mut self, profile: &Profile) {
         let from = || SettingOrigin::Profile(profile.name.clone());
         let asked = &self.campaign.delivery;

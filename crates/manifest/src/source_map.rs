@@ -34,7 +34,7 @@ impl SourceMap {
 
     /// The location of a key by its path, such as `vars.shop` or `channels[0].sms.message`.
     ///
-    /// For a single value it is the value, for a list or a map the key.
+    /// For a scalar, this is the location of the value; for a list or a map, that of the key.
     #[must_use]
     pub fn locate_key(&self, path: &str) -> Option<SourceLocation> {
         let (key_span, node) = find_value(&self.root, path)?;
@@ -156,7 +156,7 @@ impl RawText<'_> {
         }
     }
 
-    /// The next intended character; `None` if an escape means no character.
+    /// The next character that the source encodes; its value is `None` if an escape stands for no character.
     fn next(&mut self) -> Option<(usize, Option<char>)> {
         let (at, c) = self.chars.next()?;
         match (self.style, c) {

@@ -68,7 +68,7 @@ impl FromStr for Rate {
 }
 
 impl fmt::Display for Rate {
-    /// Writes the first of seconds, minutes and hours in which the rate is a whole number.
+    /// Writes the rate per second, minute or hour: the first of these units in which it is a whole number.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Rate::PerSecond(rate) = *self else { return f.write_str("unlimited") };
         let units = [("s", 1.0), ("min", 60.0), ("h", 3_600.0)];
@@ -112,7 +112,7 @@ impl FromStr for Seconds {
 }
 
 impl fmt::Display for Seconds {
-    /// Writes the largest unit that needs no fraction.
+    /// Writes the duration in the largest unit in which it is a whole number.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let fits = |&(_, seconds): &(char, u32)| self.0 > 0 && self.0.is_multiple_of(seconds);
         let (unit, seconds) = UNITS.into_iter().rev().find(fits).unwrap_or(('s', 1));
@@ -128,7 +128,7 @@ impl Percentage {
     /// 100 %.
     pub const WHOLE: Percentage = Percentage(10_000);
 
-    /// Whether a number that was drawn evenly from all numbers is within the share.
+    /// Whether a number drawn uniformly from all `u64` values falls within this percentage.
     #[must_use]
     pub fn includes_draw(self, draw: u64) -> bool {
         // The upper bits of the product scale the draw to hundredths of a percent.
@@ -180,7 +180,7 @@ impl fmt::Display for Percentage {
 /// The maximum number of messages in a cap.
 const MAX_MESSAGES: u32 = 10_000;
 
-/// Parses a cap: messages, a slash, a period of a second to 400 days.
+/// Parses a cap: a number of messages, a slash, and a period from one second to 400 days.
 pub(crate) fn parse_cap(text: &str) -> Result<FrequencyCap, ParseValueError> {
     let (digits, period) = text.split_once('/').ok_or(ParseValueError)?;
     let digits = digits.trim();

@@ -126,7 +126,7 @@ impl Campaign {
         self.until?.to_timestamp(&self.home_zone())
     }
 
-    /// How often the window must open to send for this long. `None` if once is enough. A run with an unknown start
+    /// How many times the window must open to send for this long. `None` if once is enough. A run with an unknown start
     /// counts from the beginning of the campaign's day.
     #[must_use]
     pub fn count_openings(&self, profile: Option<&Profile>, time: Duration, begins: Option<Timestamp>) -> Option<u64> {

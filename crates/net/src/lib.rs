@@ -130,7 +130,7 @@ pub struct Connections {
 }
 
 impl Connections {
-    /// None yet.
+    /// Creates an empty set of connections with these limits.
     pub fn with_limits(limits: ConnectionLimits) -> Self {
         Self { limits, leave: watch::Sender::new(()), open: JoinSet::new() }
     }

@@ -181,7 +181,7 @@ impl GatewayAccount {
         Ok(answer)
     }
 
-    /// Reserves inquiries in the account's rate.
+    /// Reserves rate-limit slots of the account for inquiries.
     async fn reserve_inquiries(&self, allowance: &Allowance, count: u32) -> Result<SlotWait, Error> {
         let Some(queue) = &self.queue else { return Ok(self.ledger.reserve_rate(allowance, count).await?) };
         let mut wait = SlotWait::NONE;
@@ -217,7 +217,8 @@ pub(super) struct InquiryQueue {
 struct QueuePlace<'q>(&'q AtomicU64);
 
 impl InquiryQueue {
-    /// Waits for room for one inquiry, and returns how long it waits for the account's rate after that.
+    /// Waits until one inquiry can be reserved, and returns how long the caller must then wait for the account's rate
+    /// limit.
     ///
     /// # Errors
     /// If it would wait too long, or the ledger cannot be used.
@@ -263,7 +264,8 @@ pub struct NewAccount {
     pub senders: Result<Vec<SenderName>, InquiryFailure>,
 }
 
-/// Asks about the account of a new profile if `ask`, then writes the profile. Its host is trusted from now on.
+/// If `ask` is set, asks the gateway about the account of a new profile. Then writes the profile. Its host is trusted
+/// from now on.
 ///
 /// # Errors
 /// If the account cannot be queried or rejects the key; then nothing is written. Or if the profile cannot be written.
@@ -375,7 +377,7 @@ impl GatewayAccount {
         require_deletion(id, deleted)
     }
 
-    /// Sends a confirmed change. A gateway on this machine needs no confirmation.
+    /// Asks for confirmation of a change, then sends it. A gateway on this machine needs no confirmation.
     async fn order_change<I: Inquiry>(
         &self,
         order: &I,
@@ -396,7 +398,7 @@ impl GatewayAccount {
 
     /// Looks up the text of a template, which its deletion requires in addition to the identifier.
     ///
-    /// Without a possible confirmation, the gateway is not queried.
+    /// If the deletion cannot be confirmed, the gateway is not queried.
     async fn find_viber_text(&self, id: u64, consent: &dyn Consent) -> Result<String, Error> {
         let gateway = || self.profile.name.clone();
         if !self.profile.is_loopback() && !consent.can_confirm() {

@@ -218,7 +218,7 @@ impl Session {
         }
     }
 
-    /// The unfinished one among these runs. For an occurrence, only its own.
+    /// Finds the unfinished run among these. An occurrence considers only its own run.
     pub(super) async fn find_unfinished(&self, runs: &[Run]) -> Result<Option<Run>, Error> {
         let Some(occurrence) = &self.launch.request.occurrence else {
             return Ok(runs.iter().rfind(|run| run.progress == RunProgress::Open).cloned());
@@ -326,7 +326,7 @@ pub(super) fn freeze_inputs(inputs: &Inputs, survey: &ListSurvey) -> FrozenInput
     }
 }
 
-/// Returns why `run` would not send these inputs because of earlier runs.
+/// Refuses inputs that `run` would not send because of earlier runs.
 ///
 /// # Errors
 /// If it would not send, or the ledger or an input cannot be read.

@@ -108,8 +108,8 @@ pub(super) async fn check_ledger_for_run(
     Ok(findings)
 }
 
-/// Findings about a campaign and its list, if it is known: warnings, a missing key, invalid rows, and whether a run
-/// that starts then can send messages.
+/// Findings about a campaign and its list, if it is known. They cover warnings, a missing key, invalid rows, and
+/// whether a run with this start can send messages.
 pub(super) fn check_inputs(inputs: &Inputs, list: Option<&ListSurvey>, start: RunStart) -> Vec<Finding> {
     let profile = inputs.destination.profile();
     let mut findings = inputs.warnings.clone();

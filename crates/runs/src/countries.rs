@@ -16,7 +16,8 @@ pub struct EarlierCountries {
 }
 
 impl ListSurvey {
-    /// The survey with what the ledger knows about the countries outside `home`; `sent` has a message of the edition.
+    /// Adds what the ledger knows about the countries outside `home`; `sent` contains the numbers with a message of the
+    /// edition.
     ///
     /// # Errors
     /// If the ledger cannot be read.
@@ -52,7 +53,7 @@ impl ListSurvey {
     }
 }
 
-/// The number of members outside these countries.
+/// Counts the phone numbers outside these countries.
 async fn count_abroad(numbers: NumberSet, home: CountrySet) -> Result<u64, Error> {
     run_blocking(move || {
         let mut finder = CountryFinder::default();
@@ -61,7 +62,7 @@ async fn count_abroad(numbers: NumberSet, home: CountrySet) -> Result<u64, Error
     .await
 }
 
-/// Those of these countries that no run of the account reached. The latest runs are read first.
+/// Finds which of these countries no run of the account has reached yet. The latest runs are read first.
 async fn find_new_countries(
     ledger: &dyn Ledger,
     inputs: &Inputs,

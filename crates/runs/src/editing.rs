@@ -260,7 +260,8 @@ fn into_findings(error: Error) -> Vec<Finding> {
     }
 }
 
-/// The findings without repeated ones. An editor does not have the environment in which a run reads its API key.
+/// Removes duplicate findings, and those about the API key. An editor does not have the environment in which a run
+/// reads its API key.
 fn remove_duplicates(findings: Vec<Finding>) -> Vec<Finding> {
     let mut kept: Vec<Finding> = Vec::new();
     for finding in findings {

@@ -62,7 +62,7 @@ pub struct ForgottenRows {
 /// Forgets a number: settled rows lose it, planned rows are skipped, and it is added to the suppression list.
 ///
 /// # Errors
-/// If another process has one of its runs, or the ledger cannot be read or written.
+/// If another process holds one of its runs, or the ledger cannot be read or written.
 pub async fn forget_person(adapters: &Adapters, phone: Phone) -> Result<ForgottenPerson, Error> {
     let ledger = adapters.ledger.as_ref();
     let (mut held, mut result) = (Vec::new(), ForgottenPerson::default());
@@ -123,8 +123,8 @@ async fn reload_or_keep(ledger: &dyn Ledger, run: &Run) -> Result<Run, LedgerErr
     Ok(runs.pop().unwrap_or_else(|| run.clone()))
 }
 
-/// Finishes what an earlier call left for the runs of this lock. If a file cannot be written now, the next call tries
-/// again. The start of a run does not report it.
+/// Finishes the erasures that an earlier call left pending in the runs of this lock. If a file cannot be written now,
+/// the next call tries again. A failure is only logged, so that it does not prevent a run from starting.
 pub(super) async fn finish_forgetting(adapters: &Adapters, lock: &Arc<CampaignLock>) {
     let mut result = ForgottenPerson::default();
     if let Err(error) = erase_waiting(adapters, &mut vec![Arc::clone(lock)], Some(lock), &mut result).await {
@@ -135,7 +135,7 @@ pub(super) async fn finish_forgetting(adapters: &Adapters, lock: &Arc<CampaignLo
     }
 }
 
-/// Removes waiting rows from copies and results of all runs, or of one campaign.
+/// Removes the rows that await erasure from copies and results of all runs, or of one campaign.
 async fn erase_waiting(
     adapters: &Adapters,
     held: &mut Vec<Arc<CampaignLock>>,
@@ -218,7 +218,7 @@ impl ReplacedFile {
     }
 }
 
-/// Replaces the copies of a run by ones without these rows.
+/// Replaces the copies of a run with ones that lack these rows.
 async fn replace_copies(ledger: &dyn Ledger, run: &Run, rows: RoaringBitmap) -> Result<(), ResultsError> {
     let mut new = ledger.prepare_copies(CopiesPurpose::Replacement(run)).await?;
     let frozen = FrozenRun::load(ledger, run).await?;
@@ -383,7 +383,7 @@ pub enum PurgeBlocker {
 }
 
 impl OldRuns {
-    /// Finds them, including rehearsals and single messages.
+    /// Finds the runs last used before a time, including rehearsals and single messages.
     ///
     /// # Errors
     /// If the ledger cannot be read.

@@ -14,7 +14,8 @@ use campaign_engine::report::{NextStep, RunView, find_unknown_results_quickly};
 use campaign_ledger::{CampaignLock, Ledger, LedgerError, Run, RunFilter, RunId};
 use campaign_manifest::{CampaignDay, CampaignPath, is_slug, load_campaign};
 
-/// Finds the run of a name: `autumn-sale@3`, or a campaign's name or file (its latest live run, else its latest).
+/// Finds a run by its name, such as `autumn-sale@3`, or by a campaign's name or file (its latest live run, else its
+/// latest).
 ///
 /// A file selects the runs that began from it.
 ///
@@ -43,11 +44,11 @@ pub async fn find_run(ledger: &dyn Ledger, name: &str) -> Result<Run, Error> {
     Err(Error::NoSuchRun { name: name.to_owned(), near })
 }
 
-/// The latest live run of a campaign that began from a file, else its latest. `None` if no run exists. The file is
-/// not opened.
+/// Finds the latest live run of a campaign that began from this file, else its latest run from this file. `None` if no
+/// run exists. The file is not opened.
 ///
 /// # Errors
-/// If they are all of another file, or the ledger cannot be read.
+/// If all runs began from another file, or the ledger cannot be read.
 pub async fn find_latest_of_file(ledger: &dyn Ledger, campaign: &str, file: &Path) -> Result<Option<Run>, Error> {
     let runs = filter_by_file(ledger.list_runs(RunFilter::for_campaign(campaign)).await?, file)?;
     Ok(runs.iter().rfind(|run| run.live).or(runs.last()).cloned())
@@ -68,10 +69,10 @@ pub async fn find_stored_run(ledger: &dyn Ledger, campaign: &str, name: &str) ->
     Ok(None)
 }
 
-/// The runs of a campaign that began from this file. If no run has a known file, all of them.
+/// The runs of a campaign that began from this file. Runs without a known file are included.
 ///
 /// # Errors
-/// If they are all of another file.
+/// If all runs began from another file.
 fn filter_by_file(runs: Vec<Run>, file: &Path) -> Result<Vec<Run>, Error> {
     let here = absolute_file_path(file);
     let elsewhere = runs.iter().rfind(|run| run.file.is_some());
@@ -86,7 +87,7 @@ fn filter_by_file(runs: Vec<Run>, file: &Path) -> Result<Vec<Run>, Error> {
     }
 }
 
-/// Finds the run for a decision: the latest run of a campaign with rows in doubt.
+/// Finds the run that a decision applies to: the named run, or the campaign's latest run with rows in doubt.
 ///
 /// # Errors
 /// If there is none, or the ledger cannot be read.
@@ -118,12 +119,13 @@ pub(super) async fn reload_run(ledger: &dyn Ledger, key: RunId) -> Result<Run, E
     run.ok_or_else(|| Error::Internal("the run is no longer in the ledger".to_owned()))
 }
 
-/// Whether `name` is a file. A valid campaign name is a name, even if there is such a file; `./NAME` is the file.
+/// Whether `name` means a file. A valid campaign name means the campaign, even if a file with this name exists;
+/// `./NAME` means the file.
 fn is_file(name: &str) -> bool {
     !is_slug(name) && Path::new(name).is_file()
 }
 
-/// The name of the campaign in a file. Other names are campaign names already.
+/// Reads the name of the campaign if `name` is a file. Any other name is already the campaign's name.
 fn read_campaign_name(name: &str) -> String {
     if !is_file(name) {
         return name.to_owned();
@@ -136,7 +138,7 @@ fn read_campaign_name(name: &str) -> String {
     }
 }
 
-/// Reports whether the results of a live run contain more than the ledger, from a quick comparison.
+/// Reports whether the results of a live run contain more than the ledger, based on a quick comparison.
 ///
 /// # Errors
 /// If the ledger cannot be read.
@@ -156,7 +158,7 @@ pub async fn report_results_conflict(ledger: &dyn Ledger, run: &Run, observer: &
     Ok(())
 }
 
-/// The path of the results of an unfinished run, as its campaign file has it now.
+/// The path of the results of an unfinished run, according to its current campaign file.
 pub(super) async fn planned_results_path(ledger: &dyn Ledger, run: &Run) -> Option<PathBuf> {
     let today = FrozenInputs::load_for_run(ledger, run).await.ok()?.day();
     let campaign = load_campaign(&find_campaign_file(ledger, run).await?, today).value?;
@@ -178,13 +180,13 @@ pub async fn find_later_run(ledger: &dyn Ledger, run: &Run, results: &str) -> Re
     Ok(latest.filter(|latest| latest.key.0 > run.key.0).map(|latest| latest.name()))
 }
 
-/// The path by which runs know a campaign file: absolute and without symbolic links.
+/// The path under which runs record a campaign file: absolute and without symbolic links.
 pub(super) fn absolute_file_path(file: &Path) -> String {
     let path = file.canonicalize().or_else(|_| std::path::absolute(file)).unwrap_or_else(|_| file.to_owned());
     path.to_string_lossy().into_owned()
 }
 
-/// The campaign file of a run: its known path, else the path when the run began.
+/// The campaign file of a run: its recorded path, else the path from which the run began.
 pub async fn find_campaign_file(ledger: &dyn Ledger, run: &Run) -> Option<PathBuf> {
     match &run.file {
         Some(file) => Some(PathBuf::from(file)),
@@ -212,9 +214,9 @@ pub async fn is_folder_gone(ledger: &dyn Ledger, run: &Run, results: &Path) -> b
     files.filter(within).any(|file| !file.exists())
 }
 
-/// Refuses a campaign whose name was sent from another file, unless both have the same message.
+/// Refuses a campaign if one with the same name was sent from another file, unless both have the same message.
 ///
-/// Runs of earlier versions have no known file. The first file that asks gets them.
+/// Runs of earlier versions have no known file. The first file that is used to send the campaign is recorded for them.
 pub(super) async fn refuse_other_file(
     ledger: &dyn Ledger,
     runs: &[Run],
@@ -241,7 +243,7 @@ pub(super) async fn refuse_other_file(
 /// Takes the lock on a campaign and account.
 ///
 /// # Errors
-/// If another process has it, or that is unknown.
+/// If another process holds the lock, or it is unknown whether one does.
 pub async fn lock_campaign(
     ledger: &dyn Ledger,
     campaign: &str,
@@ -261,8 +263,8 @@ pub async fn lock_campaign(
 /// The largest campaign file, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// The campaign files of a folder by name: YAML files with channels. Symbolic links are followed only within the
-/// folder.
+/// The campaign files in a folder, sorted by name: YAML files with channels. Symbolic links are followed only within
+/// the folder.
 ///
 /// # Errors
 /// If the folder cannot be read.
@@ -281,7 +283,8 @@ pub fn list_campaign_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
 /// The most folders that are searched for campaigns, and the most campaigns of them.
 const MAX_NEIGHBOURS: usize = 200;
 
-/// The campaign files that can use a text file: beside it, in the folder above, and around a folder `templates`.
+/// The campaign files that can use a text file: those in its folder, in the parent folder, and near an enclosing
+/// `templates` folder.
 #[must_use]
 pub fn find_campaigns_near_text(text: &Path) -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = text.ancestors().skip(1).take(2).map(Path::to_owned).collect();

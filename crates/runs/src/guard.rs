@@ -49,7 +49,7 @@ pub struct CancelledRecipients {
 /// The first run that sent to recipients of an edition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EarlierSending {
-    /// The first run that sent to them.
+    /// The first run that sent to these recipients.
     pub run: String,
     /// When it began.
     pub began_at: Timestamp,
@@ -72,7 +72,7 @@ impl SentRecipients {
         &self.runs
     }
 
-    /// The last run that might have sent to them.
+    /// The last run that might have sent to these recipients.
     pub(super) fn last_run(&self) -> Option<&Run> {
         self.runs.last()
     }
@@ -80,7 +80,7 @@ impl SentRecipients {
     /// The recipients whom `stop --for-good` cancelled in runs of the same edition and round.
     ///
     /// # Errors
-    /// As for [`cancelled_in`].
+    /// As for [`find_cancelled_recipients`].
     pub(super) async fn find_cancelled(&self, ledger: &dyn Ledger) -> Result<CancelledRecipients, Error> {
         find_cancelled_recipients(ledger, &self.runs).await
     }
@@ -164,8 +164,8 @@ pub(super) struct StartExclusions {
 }
 
 impl SentRecipients {
-    /// Finds the recipients that a start skips: those with a message, `cancelled`, opted out, over a cap, or excluded.
-    /// `replaced` is the run that the start replaces.
+    /// Finds the recipients that a new run skips: those with a message, `cancelled`, opted out, over a cap, or
+    /// excluded. `replaced` is the run that the new run replaces.
     ///
     /// # Errors
     /// If the ledger or a copy of a list cannot be read, or a run under `recipients.exclude` is missing or unfinished.
@@ -193,8 +193,8 @@ impl SentRecipients {
 
 /// Finds the recipients who opted out of this campaign and gateway.
 ///
-/// A rehearsal plays the live run, so it skips the same recipients. Opt-outs from gateways on loopback do not count for
-/// it.
+/// A rehearsal simulates the live run, so it skips the same recipients. Opt-outs from gateways on loopback do not count
+/// for it.
 ///
 /// # Errors
 /// If the ledger cannot be read.
@@ -220,7 +220,7 @@ fn message_caps(inputs: &Inputs) -> Vec<FrequencyCap> {
     combine_caps(campaign.brief.purpose, campaign.delivery.cap, destination)
 }
 
-/// The caps for a purpose, with its own caps.
+/// The caps for messages with this purpose: the given ones and the profile's.
 pub(super) fn combine_caps(
     purpose: Purpose,
     own: impl IntoIterator<Item = FrequencyCap>,
@@ -232,7 +232,7 @@ pub(super) fn combine_caps(
     own.into_iter().chain(destination.profile().and_then(|profile| profile.cap)).collect()
 }
 
-/// Finds the recipients who have reached a cap. A rehearsal plays the live run, with the campaign's own cap.
+/// Finds the recipients who have reached a cap. A rehearsal simulates the live run, with the campaign's own cap.
 ///
 /// # Errors
 /// If the ledger cannot be read.
@@ -453,8 +453,8 @@ fn read_earlier_rows(copies: &Copies, fates: &RowOutcomes) -> Option<(FrozenInpu
 /// The hash of the text of each row that has a message, in the order of the rows.
 type TextHashes = Vec<(Row, TextHash)>;
 
-/// The texts of an earlier run for each row of the current list, in the order of the rows, and the SHA-256 of the list. No texts
-/// if they do not fit the list.
+/// The hashes of an earlier run's texts for each row of the current list, in row order, and the list's SHA-256. No
+/// hashes if the texts do not fit the list.
 fn hash_listed_texts(inputs: &Inputs, frozen: &FrozenInputs) -> Result<(Option<TextHashes>, String), Error> {
     let mut tee = Tee::new(BufReader::with_capacity(BUFFER_BYTES, inputs.open_list()?), None::<Sink>);
     let texts = match compile_without_condition(frozen, (&mut tee, inputs.list.place())) {
@@ -501,7 +501,7 @@ pub(super) async fn find_excluded(
 }
 
 /// The runs under `exclude`: the named one, or all of the latest edition of a campaign. A live campaign considers live
-/// runs only: a rehearsal or a gateway on this machine reached no recipients.
+/// runs only: a rehearsal, or a run through a gateway on this machine, reached no recipients.
 pub(super) async fn find_excluding_runs(
     ledger: &dyn Ledger,
     past: &PastRecipients,

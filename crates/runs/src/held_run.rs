@@ -53,7 +53,7 @@ impl HeldRun {
     /// Takes the lock on the campaign of a run.
     ///
     /// # Errors
-    /// If another process has it, or that is unknown.
+    /// If another process holds the lock, or it is unknown whether one does.
     pub(super) async fn lock_for_run(adapters: &Adapters, run: &Run) -> Result<Arc<CampaignLock>, Error> {
         let lock = lock_campaign(adapters.ledger.as_ref(), &run.campaign, &run.gateway, &run.account).await;
         lock.map(Arc::new).map_err(|error| match error {
@@ -95,7 +95,7 @@ impl HeldRun {
         self.give_back(None).await
     }
 
-    /// The same for a run that sends nothing more.
+    /// Updates the results and releases the run as cancelled, so that it sends nothing more.
     ///
     /// # Errors
     /// If another process took the run, or the ledger cannot be read or written.
@@ -154,11 +154,11 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(900);
 /// How often the sending process is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Asks the process that sends a run to stop after the messages in flight. Returns whether there is one.
+/// Asks the process that sends a run to stop after the messages in flight. Returns whether there is such a process.
 ///
 /// # Errors
-/// If a process has the campaign without sending this run, because it might be about to; if the run has single
-/// operations, which only their own process stops; or if the ledger cannot be written.
+/// If a process holds the campaign without sending this run, because it might be about to. If the run has single
+/// operations, which only their own process can stop. If the ledger cannot be written.
 pub async fn stop_run(ledger: &dyn Ledger, run: &Run) -> Result<bool, Error> {
     if run.shared && !ledger.load_claimed_rows(run.key).await?.is_empty() {
         return Err(Error::SinglesOnTheirWay { run: run.name() });

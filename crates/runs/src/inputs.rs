@@ -124,7 +124,7 @@ impl Inputs {
         Self::load_with_reach(file, gateway, profiles, day, PathScope::Anywhere)
     }
 
-    /// Loads a file whose paths, like its own, have this reach.
+    /// Loads a campaign file within this scope, which applies to the file's own path and to the paths in it.
     ///
     /// # Errors
     /// If there are errors, with all of them.
@@ -190,7 +190,7 @@ impl Inputs {
         Ok(LoadedInputs { inputs, is_whole, is_unknown })
     }
 
-    /// The finding that the campaign's `until` is over.
+    /// The finding that the campaign's `until` has passed.
     pub(super) fn check_over(&self, day: CampaignDay) -> Option<Finding> {
         match day {
             CampaignDay::Of(now) => check_until_over(&self.campaign, now),
@@ -198,7 +198,7 @@ impl Inputs {
         }
     }
 
-    /// The same inputs, whose list can be read until `stop` is set.
+    /// The same inputs, but reading their list fails once `stop` is set.
     pub(super) fn until_stopped(&self, stop: Arc<AtomicBool>) -> Self {
         Self { decoded: Arc::new(DecodedList::until_stopped(stop)), ..self.clone() }
     }
@@ -275,7 +275,7 @@ impl Inputs {
         Ok(ListSurvey { survey, includes, sha256, form, file_findings: of_files, consents, earlier })
     }
 
-    /// The error that the list changed during reading, so it is unknown which of its rows have a message.
+    /// The error that the list changed while it was being read, so it is unknown which of its rows have a message.
     pub(super) fn changed_error(&self) -> Error {
         Error::Input(format!(
             "the list `{}` changed while it was being read; run the command again",
@@ -283,7 +283,7 @@ impl Inputs {
         ))
     }
 
-    /// Refuses a list with more rows than a worksheet of results holds, before anything is sent.
+    /// Refuses a list with more rows than a worksheet of results can hold, before anything is sent.
     fn refuse_full_sheet(&self, last: Row) -> Result<(), Error> {
         if last.get() <= MAX_SHEET_ROWS || !is_workbook(self.campaign.results_file().path()) {
             return Ok(());
@@ -293,7 +293,7 @@ impl Inputs {
         Err(Error::Findings(vec![finding.at(self.campaign.places.locate_key("results"))]))
     }
 
-    /// The detected form of the list, if it was read and is not CSV in UTF-8.
+    /// The detected format of the list, if it was read and is not CSV in UTF-8.
     #[must_use]
     pub fn list_form(&self) -> Option<String> {
         self.decoded.form()
@@ -307,7 +307,7 @@ impl Inputs {
         Ok((includes, sha256))
     }
 
-    /// The survey of the list, the included texts, and the delimiter between cells.
+    /// Surveys a list from a reader. Returns the survey, the included texts, and the delimiter between cells.
     fn survey_through(
         &self,
         list: impl Read + Send,
@@ -323,7 +323,7 @@ impl Inputs {
         Ok((survey, prepared.recipe.list_includes().to_vec(), prepared.reader.delimiter()))
     }
 
-    /// Places the findings of a survey: if the list lacks the column of time zones or of consents, the campaign file is
+    /// Sets the places of a survey's findings: if the list lacks the time-zone or consent column, the campaign file is
     /// wrong.
     pub(super) fn locate_column_findings(&self, mut findings: Vec<Finding>) -> Vec<Finding> {
         for finding in findings.iter_mut().filter(|finding| finding.place.is_none()) {
@@ -447,7 +447,7 @@ impl Inputs {
     }
 }
 
-/// Whether a row without a number is where the headers of a list can be.
+/// Whether one of the first rows, which might be the list's real header, has no valid number.
 fn has_invalid_row_on_top(survey: &Survey) -> bool {
     let is_on_top = |row: u32| row <= LAST_HEADER_ROW;
     survey.left_out.sets().any(|(state, _, rows)| state == RowState::Invalid && rows.min().is_some_and(is_on_top))
@@ -550,7 +550,7 @@ fn find_key_column(headers: &[String], key: &str) -> Result<usize, Box<Finding>>
 }
 
 impl Inputs {
-    /// The problems of the list, texts and rows of a campaign whose file or profile is refused.
+    /// The problems in the list, texts and rows of a campaign whose file or profile is invalid.
     ///
     /// A list that must be fetched is not checked.
     pub(super) fn find_other_problems(&self, looks_at_list: bool) -> Vec<Finding> {

@@ -102,7 +102,7 @@ pub struct SelectionNotes {
 }
 
 impl RunToSend {
-    /// All rows of a run that are left.
+    /// Selects all remaining rows of a run.
     pub(super) fn new(run: Run, lock: Arc<CampaignLock>) -> Self {
         let (suppressed, notes) = (RoaringTreemap::new(), SelectionNotes::default());
         Self { run, lock, snapshot: None, suppressed, consents: None, limit: None, is_retry: false, notes }
@@ -301,7 +301,7 @@ impl Session {
         }
     }
 
-    /// Sends the selected run. A signal during the preparation ends the call without sending.
+    /// Sends the selected run. If a signal arrives during the preparation, nothing is sent.
     async fn send_prepared(
         &self,
         prepare: impl Future<Output = Result<Preparation, Error>>,
@@ -320,7 +320,7 @@ impl Session {
         }
     }
 
-    /// Waits for a signal, which might have come before.
+    /// Waits for a signal, which might already have arrived.
     pub(super) async fn wait_for_signal(&self) -> u8 {
         let mut interrupt = self.interrupt.clone();
         let signal = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None).await.map(|signal| *signal);
@@ -330,7 +330,7 @@ impl Session {
         }
     }
 
-    /// Waits for a second signal and its grace time.
+    /// Waits for a second signal, and then for the grace period.
     async fn wait_for_second_signal(&self) -> u8 {
         let mut interrupt = self.interrupt.clone();
         let at_once = |interrupt: &Interrupt| matches!(interrupt, Interrupt::Immediate(_));
@@ -411,12 +411,12 @@ pub struct ConfirmedRetry {
 }
 
 impl RunRequest {
-    /// The person who orders a retry.
+    /// The person who requested a retry.
     pub(super) fn retry_author(&self) -> String {
         self.confirmed_retry.as_ref().map_or_else(current_person, |confirmed| confirmed.by.clone())
     }
 
-    /// The rows that a call sends, of those that are left.
+    /// The rows that this invocation sends, out of the remaining ones.
     ///
     /// # Errors
     /// If the list does not have the requested rows.
@@ -471,7 +471,7 @@ pub enum RunOutcome {
 }
 
 impl RunOutcome {
-    /// The outcome of the current edition after a run of an earlier one.
+    /// Adds the ended run of an earlier edition to the outcome of the current one.
     #[must_use]
     pub(super) fn with_earlier(mut self, earlier: Box<EndedRun>) -> Self {
         match &mut self {

@@ -143,7 +143,7 @@ pub(super) async fn refuse_lost_ledger(ledger: &dyn Ledger, inputs: &Inputs) -> 
     refuse_signs(find_loss_signs(ledger, inputs).await?, ledger.properties().location)
 }
 
-/// The same without a ledger, for copies in the place of its runs.
+/// Refuses to send without a ledger if something, such as these stray copies, contradicts its absence.
 ///
 /// # Errors
 /// If there are signs of sent messages.
@@ -158,7 +158,7 @@ fn refuse_signs(signs: Vec<LossSign>, ledger: String) -> Result<(), Error> {
     if signs.is_empty() { Ok(()) } else { Err(Error::LedgerLost { ledger, signs }) }
 }
 
-/// Renames what contradicts the ledger, because the operator accepts the ledger.
+/// Renames the copies and results that contradict the ledger, because the operator accepts the ledger.
 pub(super) async fn move_signs_aside(
     ledger: &dyn Ledger,
     inputs: &Inputs,

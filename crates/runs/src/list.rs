@@ -74,7 +74,7 @@ impl CampaignList {
         Some(opened.and_then(|file| decode(file, place, form, region)))
     }
 
-    /// The probable place of the list in its file, if it differs from the form.
+    /// The probable place of the list in its file, if it differs from the place in `form`.
     pub(super) fn likely_place(&self, form: &ListFormat, region: Option<Region>) -> Option<ListPlace> {
         match self {
             Self::File(file) => find_list(|| file.open_file(), file.path(), form, region),
@@ -139,12 +139,12 @@ impl DecodedList {
         Ok(decoded)
     }
 
-    /// Stores the detected form of the list, which is reported at the end.
+    /// Stores the detected format of the list, which is reported at the end.
     pub(super) fn set_form(&self, form: Option<String>) {
         *self.form.lock().unwrap_or_else(PoisonError::into_inner) = form;
     }
 
-    /// The detected form of the list, if it was read and is not CSV in UTF-8.
+    /// The detected format of the list, if it was read and is not CSV in UTF-8.
     pub(super) fn form(&self) -> Option<String> {
         self.form.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -211,9 +211,8 @@ impl ListSurvey {
         Some(Cost::estimate(profile, &inputs.campaign.brief, &self.survey, rows))
     }
 
-    /// Warnings: cells that might hide a row, landlines, empty values in messages, expensive characters, limits and an
-    /// end before the last message, and misleading names of time zones. A run that can never send is an error among
-    /// them.
+    /// Collects warnings, for example about landlines, empty values, expensive characters, misleading time-zone names,
+    /// and limits that are reached before the last message. If the run can never send, one of them is an error.
     #[must_use]
     pub fn warnings(&self, inputs: &Inputs, start: RunStart) -> Vec<Finding> {
         let mut findings = self.warnings_for_rows(inputs, &self.survey.planned_rows(), start);
@@ -226,7 +225,7 @@ impl ListSurvey {
         findings
     }
 
-    /// The same findings for these rows only.
+    /// Collects the same warnings for messages to these rows only.
     #[must_use]
     pub fn warnings_for_rows(&self, inputs: &Inputs, rows: &RoaringBitmap, start: RunStart) -> Vec<Finding> {
         let mut findings = self.file_findings.clone();
@@ -342,7 +341,8 @@ impl ListSurvey {
 }
 
 impl Session {
-    /// What this call would send of a run, for rows chosen by `choose`. Recipients who opted out are skipped.
+    /// Surveys what this invocation would send of a run, for the rows that `choose` selects. Recipients who opted out
+    /// are skipped.
     pub(super) async fn survey_rest(
         &self,
         run: &Run,

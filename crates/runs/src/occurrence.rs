@@ -39,7 +39,7 @@ pub fn occurrence_key(campaign: &str, occurrence: &Occurrence) -> OccurrenceKey 
     }
 }
 
-/// The schedule as its files say now, or the change since its activation.
+/// The schedule according to its current files, or the change since its activation.
 ///
 /// # Errors
 /// If its files cannot be read.
@@ -79,7 +79,7 @@ pub async fn check_schedule(adapters: &Adapters, schedule: &ActiveSchedule) -> R
     .await
 }
 
-/// Loads a campaign as its occurrence.
+/// Loads a campaign for one of its occurrences.
 ///
 /// # Errors
 /// If the schedule has errors, with all of them.
@@ -140,7 +140,7 @@ pub async fn find_occurrence(ledger: &dyn Ledger, run: RunId) -> Result<Option<O
     Ok(recorded.as_ref().and_then(recorded_occurrence))
 }
 
-/// The unfinished run of a campaign, which `run` resumes. Rehearsals always begin from the start.
+/// The unfinished run of a campaign, which `run` resumes. Rehearsals always start from the beginning.
 ///
 /// # Errors
 /// If the ledger cannot be read.

@@ -57,7 +57,7 @@ pub struct MixedColumn {
 }
 
 impl OptOutFile {
-    /// Reads a list with a column of numbers. The columns of an export count, as do dates in the columns of other
+    /// Reads a list with a column of numbers. It also uses the columns of an export and the date columns of other
     /// programs, but `terms` take precedence.
     ///
     /// # Errors
@@ -67,7 +67,7 @@ impl OptOutFile {
         run_blocking(move || read_file(&path, &terms, now)).await?
     }
 
-    /// Previews adding it to the list, without changes.
+    /// Previews adding these opt-outs to the list, without changing it.
     ///
     /// # Errors
     /// If the ledger cannot be read.
@@ -75,7 +75,7 @@ impl OptOutFile {
         Ok(ledger.preview_additions(&self.opt_outs).await?)
     }
 
-    /// Adds all of them to the list.
+    /// Adds all of these opt-outs to the list.
     ///
     /// # Errors
     /// If the ledger cannot be written.
@@ -346,7 +346,7 @@ pub(super) fn parse_date(cell: &str, zone: &TimeZone, now: Timestamp) -> Option<
     cell.parse().ok().or_else(local).filter(|at| *at <= now)
 }
 
-/// Removes case, spaces, dashes and other signs: `Opt-Out` and `opt_out` become `optout`.
+/// Converts to lower case and removes spaces, dashes and other punctuation: `Opt-Out` and `opt_out` become `optout`.
 pub(super) fn strip_header(text: &str) -> String {
     text.chars().filter(|character| character.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
@@ -374,13 +374,13 @@ impl OptOutTerms {
         self.scope.as_ref().and_then(OptOutScope::campaign)
     }
 
-    /// Whether an entry of the list is meant.
+    /// Whether these terms cover an entry of the list.
     fn includes(&self, entry: &OptOut) -> bool {
         self.scope.as_ref().is_none_or(|scope| *scope == entry.scope)
     }
 }
 
-/// Adds a number to the list. The additions tell since when it was there, if it was.
+/// Adds a number to the list. If it was already there, the additions say since when.
 ///
 /// # Errors
 /// If the ledger cannot be written.
@@ -435,7 +435,7 @@ pub struct ImportedEntries {
 }
 
 impl ImportedEntries {
-    /// Finds them by the path or name of the file, or by the source in the list.
+    /// Finds the entries of an import by the path or name of its file, or by the source in the list.
     ///
     /// # Errors
     /// If the ledger cannot be read.

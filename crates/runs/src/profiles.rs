@@ -79,7 +79,7 @@ impl Profiles {
         }
     }
 
-    /// The profile of a run's account: by the profile's name then, else by its name now.
+    /// The profile of a run's account: by the name that the profile had then, else by the account.
     ///
     /// # Errors
     /// If there is none, or it cannot be used.
@@ -316,10 +316,10 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// A client of it.
+    /// Creates a client for this connection.
     ///
     /// # Errors
-    /// If none can be made.
+    /// If the client cannot be created.
     pub fn create_client(
         &self,
         connect: Connect,

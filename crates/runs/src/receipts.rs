@@ -78,7 +78,7 @@ enum RecipientWish {
 }
 
 impl WebhookReceiver {
-    /// A receiver of webhooks to addresses with a signature by one of these secrets.
+    /// Creates a receiver of webhooks to addresses that are signed with one of these secrets.
     #[must_use]
     pub fn new(ledger: Arc<dyn Ledger>, secrets: WebhookSecrets, clock: fn() -> Timestamp) -> Self {
         Self { ledger, secrets, words: OptOutWords::default(), clock, runs: RwLock::default() }
@@ -104,7 +104,7 @@ impl WebhookReceiver {
         self.secrets.verify_notice(mac)
     }
 
-    /// The proof that the account's own address leads here. `None` for other addresses.
+    /// The answer to a challenge, which proves that the account's own address leads here. `None` for other addresses.
     #[must_use]
     pub fn prove_path(&self, mac: &str, challenge: &str) -> Option<String> {
         self.secrets.prove(mac, challenge)
@@ -336,7 +336,7 @@ async fn handle_webhook(receiver: &WebhookReceiver, collector: &ReceiptCollector
 }
 
 impl Session {
-    /// Starts the receiver of this call: for a rehearsal with a scenario, unless receipts are off.
+    /// Starts the receiver if this is a rehearsal with a scenario, unless receipts are off.
     pub(super) fn start_rehearsed_receipts(&self) -> Result<Option<RehearsedReceipts>, Error> {
         let inputs = self.inputs();
         let plays = !inputs.destination.is_live() && self.launch.request.scenario.is_some();
@@ -388,7 +388,7 @@ impl Session {
         Ok(counts)
     }
 
-    /// Polls the sandbox about messages without a webhook, like a server polls a gateway.
+    /// Polls the sandbox for the statuses of messages without a webhook, as a server polls a gateway.
     async fn poll_unreported(&self, run: &Run, gateway: &dyn Gateway) -> Result<(), Error> {
         let (ledger, destination) = (self.adapters.ledger.as_ref(), &self.inputs().destination);
         let now = reload_run(ledger, run.key).await?;
@@ -407,7 +407,7 @@ impl Session {
     }
 }
 
-/// How many recipients opted out by a reply in a run.
+/// How many recipients of a run opted out by reply.
 async fn count_opt_outs(ledger: &dyn Ledger, run: &Run) -> Result<u64, LedgerError> {
     let (words, mut people) = (OptOutWords::default(), 0);
     let mut receipts = ReceiptReader::new(ledger, run.key, run.last_row());

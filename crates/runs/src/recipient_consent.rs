@@ -332,7 +332,8 @@ fn find_consenting(inputs: &Inputs, consents: &Consents, wanted: &RoaringTreemap
     Ok(consenting)
 }
 
-/// Refuses a marketing message of an assistant through a profile that requires consent: it has no row with one.
+/// Refuses a marketing message of an assistant through a profile that requires consent: no row contains the recipient's
+/// consent.
 pub(super) fn refuse_message_without_consent(profile: &Profile, phone: Phone) -> Result<(), PolicyRefusal> {
     match profile.requires_consent {
         true => Err(PolicyRefusal::NoConsent(vec![HeldRecipient { place: 1, phone }])),

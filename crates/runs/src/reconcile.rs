@@ -37,7 +37,8 @@ struct ReconciliationEnd {
 }
 
 impl ReconciliationEnd {
-    /// Whether the state of a row can have changed. The information before a signal is not known here.
+    /// Whether the state of a row might have changed. After a signal, it is unknown what was learned before, so the
+    /// result is `true`.
     fn has_changes(&self) -> bool {
         let Reconciliation { found, failed, not_found, unresolved, .. } = self.reconciliation;
         self.interrupted.is_some() || found + failed + not_found + unresolved > 0
@@ -101,7 +102,8 @@ impl Session {
         self.ask_until_settled(&reconciler, &snapshot, &[Duration::ZERO], START_TIMEOUT).await.map(drop)
     }
 
-    /// Reconciles at the end of a run. Its rule applies only after all inquiries were asked in time.
+    /// Reconciles at the end of a run. Its rule is applied to rows that are still in doubt, unless a signal interrupts
+    /// the reconciliation.
     pub(super) async fn reconcile_last(
         &self,
         run: &Run,
@@ -197,7 +199,8 @@ impl Session {
         Ok(any)
     }
 
-    /// Whether a row that was not found can be sent again: a second code or call harms, and a queue might only be slow.
+    /// Whether a row that was not found can be sent again. A second code or call does harm, and a queue might only be
+    /// slow.
     fn may_resend(&self, run: &Run) -> bool {
         // A run that was replaced or cancelled is not reopened.
         let open = matches!(run.progress, RunProgress::Open | RunProgress::Finished);
@@ -313,7 +316,7 @@ pub async fn poll_run(
     Ok(polled)
 }
 
-/// Whether receipts of a run are wanted, as its campaign file says now.
+/// Whether receipts of a run are wanted, according to its current campaign file.
 #[must_use]
 pub fn wants_receipts(run: &Run, now: Timestamp) -> bool {
     let campaign = run.file.as_deref().and_then(|file| load_campaign(file.as_ref(), CampaignDay::Of(now)).value);

@@ -132,7 +132,8 @@ impl Resolution {
         Ok(chosen.into_iter().map(event).collect())
     }
 
-    /// A decision that can cause duplicates needs the accepted number of rows. A given number must be right.
+    /// Checks the accepted number of duplicates, which a decision that can cause duplicates requires. If it is given,
+    /// it must equal the number of rows.
     fn check_duplicates(&self, rows: u64) -> Result<(), Error> {
         let none_follow = self.decision == DoubtDecision::Sent && self.duplicates.is_none();
         if none_follow || self.duplicates == Some(rows) {
@@ -151,7 +152,7 @@ impl Resolution {
     }
 }
 
-/// The first named row that allows no decision.
+/// The first named row for which no decision is possible.
 fn find_undecidable_row(named: &RoaringBitmap, chosen: &[&MessageInDoubt]) -> Option<Row> {
     let known: RoaringBitmap = chosen.iter().map(|doubt| doubt.row.get()).collect();
     (named - known).min().map(Row::new)

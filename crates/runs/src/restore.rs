@@ -255,7 +255,8 @@ pub(super) async fn refuse_backup(ledger: &dyn Ledger) -> Result<(), Error> {
 
 impl Session {
     /// Refuses to send to this many recipients after a restore, unless the number was accepted: the ledger might lack
-    /// their messages. It knows runs that began since then, and a person resumed the schedules.
+    /// their messages. This does not apply once the campaign has a run that began after the restore, nor to schedules,
+    /// which a person resumed.
     pub(super) async fn refuse_restored(&self, number: u64) -> Result<(), Error> {
         let (ledger, request) = (self.adapters.ledger.as_ref(), &self.launch.request);
         if !self.inputs().destination.is_live() || request.occurrence.is_some() || number == 0 {
@@ -271,7 +272,7 @@ impl Session {
         }
     }
 
-    /// The same for rows of a run in the backup: they might have been retried since.
+    /// Refuses to retry this many rows of a run in the backup likewise: they might have been retried since.
     pub(super) async fn refuse_restored_retry(&self, run: &Run, number: u64) -> Result<(), Error> {
         let said = self.launch.request.accept_duplicates;
         match self.adapters.ledger.load_backup().await? {

@@ -59,7 +59,8 @@ pub enum StaleResults {
     Failed(Error),
 }
 
-/// Updates the results of a run in the state `now`, unless a later run has their place. Returns why not.
+/// Updates the results of a run in the state `now`, unless a later run wrote its results to the same file. Returns why
+/// they were not updated.
 pub(super) async fn rewrite_results(adapters: &Adapters, run: &Run, now: &Run) -> Option<StaleResults> {
     let (path, ledger) = (run.results.as_ref()?, adapters.ledger.as_ref());
     if is_folder_gone(ledger, run, Path::new(path)).await {
@@ -82,7 +83,7 @@ async fn write_results_to(adapters: &Adapters, now: &Run, path: &Path) -> Result
     Ok(())
 }
 
-/// Updates results that are outdated by receipts, until the shutdown.
+/// Updates results that receipts have made outdated, until the shutdown.
 pub async fn update_results_until(adapters: Adapters, shutdown: impl Future<Output = ()>) {
     let work = async {
         loop {
@@ -96,7 +97,7 @@ pub async fn update_results_until(adapters: Adapters, shutdown: impl Future<Outp
     tokio::select! { () = shutdown => {}, () = work => {} }
 }
 
-/// Updates the results of runs with receipts since their rows were counted, except of runs that are being sent.
+/// Updates the results of runs with receipts since their rows were counted, except those of runs that are being sent.
 async fn update_stale_results(adapters: &Adapters) -> Result<(), Error> {
     let stale = adapters.ledger.list_stored_runs(RunFilter { uncounted: true, ..RunFilter::all() }).await?;
     for run in stale.into_iter().flatten().filter(|run| run.counts.is_some()) {
@@ -107,8 +108,8 @@ async fn update_stale_results(adapters: &Adapters) -> Result<(), Error> {
     Ok(())
 }
 
-/// Counts the rows of a run again and updates its results, unless a later run has their place or a process sends it and
-/// will write them. Returns why results were not written.
+/// Counts the rows of a run again and updates its results. A later run with the same results file, or a process that
+/// sends the run, prevents the update. Returns why results were not written.
 ///
 /// # Errors
 /// If the ledger cannot be read or written.

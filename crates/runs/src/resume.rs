@@ -96,7 +96,8 @@ impl Session {
         Ok(Preparation::Send(Box::new(selected)))
     }
 
-    /// Asks for confirmation of messages to recipients of a run. None is necessary without recipients.
+    /// Asks for confirmation to send messages to recipients of a run. If there are no recipients, no confirmation is
+    /// necessary.
     pub(super) async fn confirm_rest(
         &self,
         (consent, profile): (&dyn Consent, &Profile),
@@ -112,18 +113,18 @@ impl Session {
         confirm(consent, proposal).await
     }
 
-    /// The highest cost of the messages that a call would send of a run.
+    /// The maximum cost of the messages of a run that this invocation would send.
     pub(super) fn compute_rest_cost(&self, profile: &Profile, RestOfRun { survey, rows, .. }: &RestOfRun) -> Cost {
         Cost::estimate(profile, &self.inputs().campaign.brief, &survey.survey, rows)
     }
 
-    /// The unsettled rows that this call chooses.
+    /// Selects the unsettled rows that this invocation sends.
     fn choose_open_rows(&self, open: &RoaringBitmap, survey: &Survey) -> Result<RoaringBitmap, Error> {
         self.launch.request.choose_rows(&(open & survey.planned_rows()), survey.last_row)
     }
 
-    /// Whether this call asks the gateway first. If a necessary confirmation is impossible, the run ends without a
-    /// request.
+    /// Whether this invocation queries the gateway before it sends. If a necessary confirmation is impossible, the run
+    /// ends without a request.
     pub(super) fn asks_first(&self, consent: &dyn Consent) -> bool {
         !self.launch.request.offline && consent.can_confirm()
     }
@@ -142,7 +143,7 @@ impl Session {
         refuse_online(&self.adapters, inputs, profile, cost, is_shown).await
     }
 
-    /// The cost of the unsettled rows that this call chooses.
+    /// The cost of the unsettled rows that this invocation sends.
     async fn compute_open_cost(&self, profile: &Profile, run: &Run, open: &RoaringBitmap) -> Result<Cost, Error> {
         self.compute_chosen_cost(profile, run, |survey| self.choose_open_rows(open, survey)).await
     }

@@ -74,7 +74,7 @@ impl RefusedRow {
         self.state == RowState::Failed && self.attempt.chain.has_fallback() && !self.refused_at_intake
     }
 
-    /// Whether its error contains one of these texts in any case, or there are none.
+    /// Whether its error contains one of these texts, ignoring case, or no texts are given.
     fn has_error(&self, texts: &[String]) -> bool {
         let error = self.error.to_lowercase();
         texts.is_empty() || texts.iter().any(|text| error.contains(&text.to_lowercase()))
@@ -92,7 +92,7 @@ pub struct RetriedError {
     pub rows: u64,
 }
 
-/// The errors of these rows, with their numbers.
+/// The errors of these rows, with the number of rows for each.
 fn count_errors(rows: &[RefusedRow]) -> Vec<RetriedError> {
     let mut counts = BTreeMap::new();
     for row in rows {
@@ -150,8 +150,8 @@ pub async fn preview_retry(adapters: &Adapters, run: &Run) -> Result<RetryPrevie
     launch.preview_retry(adapters.clone(), &scope).await
 }
 
-/// Retries a run's rejected and unsent messages as a person confirmed. It passes every guard of the command, and ends
-/// when all messages are sent.
+/// Retries a run's rejected and unsent messages, as confirmed by a person. It is subject to every guard of the command,
+/// and returns when all messages are sent.
 ///
 /// # Errors
 /// If nothing was sent, or a second signal came.
@@ -329,7 +329,7 @@ impl Session {
         })
     }
 
-    /// Refuses a retry of another number of messages than a person confirmed.
+    /// Refuses a retry of a different number of messages than a person confirmed.
     fn refuse_unconfirmed_number(&self, run: &Run, number: u64) -> Result<(), Error> {
         match &self.launch.request.confirmed_retry {
             Some(confirmed) if confirmed.messages != number => {

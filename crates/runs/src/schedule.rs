@@ -182,7 +182,7 @@ impl fmt::Display for ScheduleChange {
     }
 }
 
-/// Loads a campaign without a date: without the texts of single days, which belong to occurrences.
+/// Loads a campaign without a date: it lacks the texts of individual days, which belong to occurrences.
 ///
 /// # Errors
 /// If the schedule has errors, with all of them.
@@ -192,7 +192,7 @@ pub(super) fn load_timeless(file: &Path) -> Result<Campaign, Error> {
     loaded.value.filter(|_| sound).ok_or(Error::Findings(loaded.findings))
 }
 
-/// The digest of a campaign file and its texts, without those of single days.
+/// The digest of a campaign file and its texts, without those of individual days.
 pub(super) fn campaign_digest(campaign: &Campaign) -> String {
     let mut texts: Vec<(String, String)> =
         campaign.places.file_texts().map(|(name, text)| (name.into(), text.into())).collect();

@@ -145,7 +145,7 @@ impl Session {
         Ok(ending)
     }
 
-    /// The number of planned rows that this call does not send.
+    /// The number of planned rows that this invocation does not send.
     fn count_planned_for_later(&self, run: &Run, snapshot: &Snapshot, limit: Option<u64>) -> u64 {
         let (request, planned) = (&self.launch.request, snapshot.counts.get(RowState::Planned));
         let chosen = match &request.rows {
@@ -157,7 +157,7 @@ impl Session {
         planned.saturating_sub(chosen.min(limit.unwrap_or(u64::MAX)))
     }
 
-    /// The terms of sending by this call.
+    /// The terms under which this invocation sends.
     pub(super) fn sending_terms(&self) -> SendingTerms {
         let (request, inputs) = (&self.launch.request, self.inputs());
         let profile = inputs.destination.profile();
@@ -307,13 +307,13 @@ impl RunSender<'_> {
         }
     }
 
-    /// The number of rows in a draw.
+    /// The number of rows in a shard.
     pub(super) fn shard_size(&self) -> u32 {
         let delivery = self.destination.limit_delivery(self.terms.delivery);
         shard_size(delivery.rate.and_then(Rate::per_second), delivery.batch.get() as usize)
     }
 
-    /// What processes that share a run observe together: the campaign's own rate, if it is below that of the account.
+    /// The rate limit that processes sharing a run observe together: the campaign's own, if it is below the account's.
     fn shared_conditions(&self, run: &Run, rate: Option<f64>) -> SharedPace {
         let of_account = self.destination.account_rate().per_second();
         let own = rate.filter(|rate| of_account.is_none_or(|account| *rate < account));

@@ -116,7 +116,7 @@ impl SingleOperation {
         Ok(Self::from_key(key, operation, phone, destination))
     }
 
-    /// The same with a key from the caller.
+    /// An operation for a number, with a key from the caller.
     #[must_use]
     pub fn from_key(key: SecretString, operation: SingleKind, phone: Phone, destination: Destination) -> Self {
         let (content, wanted) = (operation.content(), BlockRequest::for_message(None, None));
@@ -174,7 +174,7 @@ impl SingleOperation {
         Ok(Self { content, endpoint, purpose, mandatory, of, hours, countries, ..test })
     }
 
-    /// The same without sending hours, because that was confirmed.
+    /// The same operation without sending hours, because sending outside of them was confirmed.
     pub(super) fn at_any_time(self) -> Self {
         Self { hours: None, ..self }
     }
@@ -232,7 +232,7 @@ impl SingleOperation {
         self.hours.clone().map(|keeping| build_hours(keeping, adapters.clock))
     }
 
-    /// Confirms the operation by the operator's order in advance.
+    /// Confirms the operation without asking, because the operator authorized it in advance.
     ///
     /// # Errors
     /// If the host of the gateway changed.

@@ -52,7 +52,7 @@ pub(super) fn read_suppressed_by_profile(
     read_files(profile.suppress.iter(), region, |_| None)
 }
 
-/// Reads files. `place` returns the place of their key.
+/// Reads suppression files. `place` returns the place of a file's key.
 fn read_files<'f>(
     files: impl Iterator<Item = &'f SuppressionFile>,
     region: Option<Region>,

@@ -97,7 +97,7 @@ fn render_row(inputs: &Inputs, rows: &RowSet) -> Result<Option<MessageContent<Co
     Ok(found)
 }
 
-/// The most test recipients of an edition without an approval.
+/// The maximum number of test recipients of an edition without an approval.
 const MAX_TEST_RECIPIENTS: u64 = 10;
 
 /// The lock for counting the recipients of an edition's tests. No campaign has this name.
@@ -228,7 +228,7 @@ pub struct OrderedTest {
     pub recipients: Vec<Phone>,
 }
 
-/// The campaign of a run as its file says now, and the row whose message a test sends.
+/// The campaign of a run according to its current file, and the row whose message a test sends.
 ///
 /// # Errors
 /// If the inputs are wrong, or the row has no message.
@@ -288,7 +288,7 @@ impl Consent for TestsInAdvance {
     }
 }
 
-/// Takes the turn to count test recipients, after processes that are sending some now.
+/// Takes the lock for counting test recipients, after waiting for processes that are sending tests.
 async fn take_turn(ledger: &dyn Ledger, campaign: &str, gateway: &str) -> Result<CampaignLock, Error> {
     let began = Instant::now();
     loop {

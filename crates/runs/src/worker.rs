@@ -124,7 +124,7 @@ impl Worker {
         failed.map_or(Ok(()), Err)
     }
 
-    /// The shared runs that it can send.
+    /// The shared runs that this worker can send.
     async fn list_open_runs(&self, known: &WorkerState) -> Result<Vec<Run>, Error> {
         let open = RunFilter { open: true, live: true, ..RunFilter::all() };
         let mut runs = self.adapters.ledger.list_runs(open).await?;

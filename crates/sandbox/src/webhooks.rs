@@ -77,7 +77,7 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    /// When the next one is due.
+    /// When the next webhook is due.
     pub(crate) fn next_due(&self) -> Option<VirtualTime> {
         self.waiting.peek().map(|Reverse(waiting)| waiting.due)
     }

@@ -50,14 +50,14 @@ impl ListHeader {
         &self.names
     }
 
-    /// The column of this name, or with this header.
+    /// The index of the column with this name or this header.
     #[must_use]
     pub fn find_column(&self, name: &str) -> Option<usize> {
         let place = |names: &[String]| names.iter().position(|known| known == name);
         place(&self.names).or_else(|| place(&self.headers))
     }
 
-    /// The phone column, from 0; the first choice if there are several.
+    /// The index of the phone column, from 0; if there are several, the preferred one.
     #[must_use]
     pub fn phone(&self) -> usize {
         self.phones.first()
@@ -206,7 +206,8 @@ pub(super) fn find_title(line: &HeaderLine, sample: &Chunk) -> Option<Finding> {
     Some(title_finding(line, column))
 }
 
-/// The same for a list without a phone column: the first row is text, and the other rows contain delimiters.
+/// Like [`find_title`], but for a list without a phone column: the first row is text, and the other rows contain
+/// delimiters.
 pub(super) fn find_title_without_phones(line: &HeaderLine, sample: &Chunk) -> Option<Finding> {
     let is_row = |cell: &str| [',', ';', '\t', '|'].into_iter().any(|delimiter| cell.contains(delimiter));
     let are_rows = line.headers.len() == 1 && sample.iter().any(|record| record.fields.iter().any(is_row));
@@ -269,7 +270,7 @@ fn ambiguous_header(line: &HeaderLine, name: &str, header: &str, columns: &[usiz
     finding.help("write the header exactly as in the list")
 }
 
-/// A phone column that is listed twice.
+/// The finding about a phone column that `columns` lists twice.
 fn listed_twice(line: &HeaderLine, column: usize) -> Finding {
     let message = format!("`columns` lists `{}` twice under `{PHONE}`", line.headers[column]);
     Finding::new(&rules::RECIPIENTS_DUPLICATE_COLUMN, message)
@@ -413,7 +414,7 @@ impl<'h> HeaderIndex<'h> {
     }
 }
 
-/// The header without differences in case, width of spaces, form of apostrophes, and invisible characters.
+/// Normalizes the case, white space and apostrophes of a header, and removes invisible characters.
 fn normalize_header(header: &str) -> String {
     let plain = header.chars().filter(|character| !is_invisible(*character)).map(|character| match character {
         '\u{2019}' | '\u{2018}' | '\u{2bc}' | '`' | '\u{b4}' => '\'',

@@ -34,7 +34,7 @@ impl<'a> FileExcerpt<'a> {
         Self { file, line: 1, raw: b"" }
     }
 
-    /// The line of that byte.
+    /// The line that contains the byte at `at`.
     pub(super) fn line_at(self, at: usize) -> u64 {
         self.line + count_line_ends(&self.raw[..self.line_start(at)])
     }
@@ -159,7 +159,7 @@ pub(super) fn text_after_quote(spot: FileExcerpt<'_>, at: usize) -> Finding {
         .help("double the quotes inside a cell: `\"Cafe \"\"Sun\"\"\"`")
 }
 
-/// A number after a name in quotes, in address-book form.
+/// A phone number after a quoted name, in the form that address books use.
 pub(super) fn number_after_name(spot: FileExcerpt<'_>, at: usize, header: &str) -> Finding {
     let message = format!("line {} has a name and a phone number in one cell", spot.line_at(at));
     let column = if header.is_empty() { String::new() } else { format!(" `{header}`") };
@@ -263,7 +263,7 @@ pub(super) fn foreign_format(file: &Path, name: &str, help: Option<&str>) -> Fin
         .help(help.map_or_else(save, str::to_owned))
 }
 
-/// The keys `encoding` and `delimiter` of a workbook.
+/// The key `encoding` or `delimiter` is set for a workbook.
 pub(super) fn text_key_of_workbook(file: &Path, key: &str) -> Finding {
     file_finding(
         &rules::RECIPIENTS_FORM_OF_ANOTHER,
@@ -289,7 +289,7 @@ pub(super) fn wrong_encoding(file: &Path, declared: &str, found: &str) -> Findin
         .help("delete `encoding` under `recipients`; the encoding is detected automatically")
 }
 
-/// `has_keys` is whether a campaign describes the file.
+/// `has_keys` says whether a campaign describes the file.
 pub(super) fn unknown_encoding(file: &Path, has_keys: bool) -> Finding {
     let key = "set the correct encoding under `recipients`, for example `encoding: windows-1251`; or ";
     let key = if has_keys { key } else { "" };
@@ -297,7 +297,7 @@ pub(super) fn unknown_encoding(file: &Path, has_keys: bool) -> Finding {
         .help(format!("{key}save it as CSV in UTF-8: {SAVE_AS}"))
 }
 
-/// `has_keys` is whether a campaign describes the file.
+/// `has_keys` says whether a campaign describes the file.
 pub(super) fn invalid_in_encoding(file: &Path, line: u64, encoding: &str, has_keys: bool) -> Finding {
     let message = format!("line {line} of `{}` is not valid {encoding}", file.display());
     let place = FileExcerpt { file, line, raw: b"" }.place(0..0);

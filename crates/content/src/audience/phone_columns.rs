@@ -23,7 +23,7 @@ impl PhoneColumns {
         Some(Self { first: *first, others: others.to_vec(), header })
     }
 
-    /// The first choice, from 0.
+    /// The index of the preferred phone column, from 0.
     #[must_use]
     pub fn first(&self) -> usize {
         self.first
@@ -35,7 +35,7 @@ impl PhoneColumns {
         self.first == column || self.others.contains(&column)
     }
 
-    /// The number of a row: the first valid number that can be mobile, or else the first valid one.
+    /// The phone number of a row: the first valid number that might be mobile, or else the first valid one.
     ///
     /// # Errors
     ///
@@ -62,7 +62,7 @@ impl PhoneColumns {
         !cell.is_empty() && (cell == header || cell.len() < 100 && cell.to_lowercase() == header.to_lowercase())
     }
 
-    /// The same number without its type.
+    /// Like [`Self::choose_number`], but without the type of the number.
     ///
     /// # Errors
     ///
@@ -197,14 +197,14 @@ fn find_first_best<T, R: PartialOrd>(candidates: impl Iterator<Item = (T, R)>) -
     candidates.reduce(|best, next| if next.1 > best.1 { next } else { best }).map(|(candidate, _)| candidate)
 }
 
-/// Whether a header calls its column a phone number, in Ukrainian, Russian or English, or a mobile one.
+/// Whether a header names a phone number (in Ukrainian, Russian or English) or a mobile number.
 pub(super) fn is_phone_header(header: &str) -> bool {
     const WORDS: [&str; 8] = ["phone", "tel", "viber", "whatsapp", "тел", "номер", "вайбер", "контакт"];
     let lower = header.to_lowercase();
     WORDS.iter().any(|word| lower.contains(word)) || is_mobile_header(header)
 }
 
-/// Whether a header calls its column a mobile number, in a language of Europe.
+/// Whether a header names a mobile number in a European language.
 fn is_mobile_header(header: &str) -> bool {
     const WORDS: [&str; 14] = [
         "mobil",

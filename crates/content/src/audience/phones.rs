@@ -66,7 +66,7 @@ pub(super) fn resembles_number(text: &str) -> bool {
     DialledDigits::parse(text).is_ok_and(DialledDigits::is_long)
 }
 
-/// The number by the library and, for digits without a plus sign, by our own rules.
+/// Interprets a number with the phone library and, if it has no plus sign, with our own rules.
 pub(super) fn look_up(number: DialledDigits, region: Option<Region>) -> Result<ValidNumber, PhoneProblem> {
     let digits = number.format_digits();
     if number.plus {
@@ -96,7 +96,7 @@ pub(super) fn look_up(number: DialledDigits, region: Option<Region>) -> Result<V
     }
 }
 
-/// The number that digits mean in their region, if they can begin with its calling code.
+/// Parses digits as a number of the region, considering that they might begin with its calling code.
 ///
 /// The library removes that code whenever a national number can be that long.
 fn parse_in_region(digits: &str, region: Region) -> Result<ValidNumber, PhoneProblem> {
@@ -125,7 +125,7 @@ struct LibraryNumber {
 }
 
 impl LibraryNumber {
-    /// The valid number that the library finds in digits.
+    /// Parses digits with the library. Only valid numbers are accepted.
     fn parse(digits: &str, region: Option<Region>) -> Result<Self, PhoneProblem> {
         let number =
             PHONE_NUMBER_UTIL.parse(digits, region.map(Region::to_library_region)).map_err(|error| match error {
@@ -181,7 +181,7 @@ const MOBILE: u128 = {
     bits
 };
 
-/// The library's answer for a Ukrainian mobile number. `None` for all other numbers.
+/// The number that the library would return, if it is a Ukrainian mobile number. `None` for all other numbers.
 pub(super) fn parse_ukrainian_mobile(number: DialledDigits, region: Option<Region>) -> Option<Phone> {
     let in_ukraine = region == Some(Region::UKRAINE);
     let possible = match (number.len, number.value / NATIONAL) {
@@ -252,7 +252,8 @@ pub enum PhoneProblem {
 /// The beginning of the reason that names a sign.
 const SIGN: &str = "a character that a phone number cannot contain: ";
 
-/// A sign with its code point, unless it is easy to type. For a sign that cannot be displayed, only the code point.
+/// A character with its code point, unless it is easy to type. For a character that cannot be displayed, only the code
+/// point.
 fn format_sign(sign: char) -> String {
     let (itself, code) = (sign.escape_debug().to_string(), sign.escape_unicode());
     match sign {
@@ -363,7 +364,7 @@ impl DialledDigits {
     }
 }
 
-/// Web pages and address books write `tel:+380501234567`.
+/// Strips the scheme of `tel:+380501234567`, which web pages and address books write.
 fn without_scheme(text: &str) -> &str {
     const SCHEME: &str = "tel:";
     match text.get(..SCHEME.len()) {
@@ -372,7 +373,7 @@ fn without_scheme(text: &str) -> &str {
     }
 }
 
-/// Spreadsheets write a number as `380501234567.0` if they treat it as a quantity.
+/// Strips the decimals of `380501234567.0`, which spreadsheets write if they treat a phone number as a quantity.
 fn without_decimals(text: &str) -> &str {
     let whole = text.trim_end_matches('0');
     match whole.strip_suffix(['.', ',']) {
@@ -396,7 +397,7 @@ fn digit_value(character: char) -> Option<u64> {
     Some(u64::from(u32::from(character) - u32::from(zero)))
 }
 
-/// Characters without meaning that people and programs put into numbers.
+/// Whether a character has no meaning in a phone number, although people and programs write it there.
 fn is_decoration(character: char) -> bool {
     match character {
         '-' | '(' | ')' | '.' | '\'' | '"' | '=' | '[' | ']' | '~' | '_' | '`' => true,

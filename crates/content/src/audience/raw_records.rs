@@ -91,7 +91,7 @@ impl<R: Read> RecordInput<R> {
         self.input
     }
 
-    /// The first block of the file without its byte order mark, before anything is given out.
+    /// Reads the first block of the file without its byte order mark, before any bytes are passed to the parser.
     pub(super) fn read_head(&mut self) -> io::Result<&[u8]> {
         while self.held.len() < BLOCK && !self.ended {
             self.refill()?;
@@ -122,8 +122,8 @@ impl<R: Read> RecordInput<R> {
         RawRecord { blank: self.blank, line: self.line, bytes, plain: false }
     }
 
-    /// Whether the open quoted cell is closed later: by the next single quote, if a cell ends after it. Reads up to
-    /// that quote and keeps nothing.
+    /// Whether the open quoted cell is closed later: by the next quote that is not doubled, if a cell ends after it.
+    /// Reads up to that quote and discards what it has read.
     pub(super) fn closes_later(&mut self, delimiter: u8) -> bool {
         let (mut behind_quote, mut bytes) = (false, self.held.split_off(self.given));
         loop {

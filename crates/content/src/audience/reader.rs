@@ -88,7 +88,7 @@ impl<R: Read> RecipientReader<R> {
         self.records.last_row()
     }
 
-    /// The input, whose returned records have been read completely.
+    /// The input, from which at least the returned records have been read.
     pub fn into_input(self) -> R {
         self.records.into_input()
     }
@@ -303,7 +303,7 @@ pub fn read_columns<R: Read, const N: usize>(
     }
 }
 
-/// A cell without the white space around it. Most cells begin and end with visible ASCII, which is tested faster.
+/// A cell without the white space around it. Most cells begin and end with visible ASCII, which is faster to test.
 #[must_use]
 #[inline]
 pub fn trim_cell(cell: &str) -> &str {

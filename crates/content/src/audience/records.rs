@@ -240,7 +240,7 @@ impl RaggedRows {
         }
     }
 
-    /// One finding for all of them.
+    /// Combines the rows into a single finding.
     fn into_finding(self) -> Box<Finding> {
         let Self { mut first, rows, count } = self;
         if count > 1 {

@@ -73,7 +73,7 @@ pub fn suggest_columns<R: Read>(input: R, file: &Path) -> Result<ColumnSuggestio
     suggest_from_sample(input, file, false)
 }
 
-/// Suggests columns for a file of numbers that can lack a header: then its first number takes the place of the header.
+/// Suggests columns for a file of numbers that might not have a header; its first number is then read as the header.
 ///
 /// # Errors
 ///
@@ -136,7 +136,8 @@ fn suggest_from_sample<R: Read>(
     Ok(ColumnSuggestion { phone, numbers, region, other_phones, problem, columns: named })
 }
 
-/// The number in place of a header, or its problem. `None` if the header does not look like a number.
+/// The phone number that is in place of a header, or the problem with it. `None` if the header does not look like a
+/// number.
 #[must_use]
 pub fn parse_header_number(header: &str, region: Option<Region>) -> Option<Result<Phone, PhoneProblem>> {
     match parse_phone_number(header, region) {
@@ -178,7 +179,7 @@ pub(super) struct TakenNames {
 }
 
 impl TakenNames {
-    /// Takes the name. If it is taken, appends the first number that makes it free.
+    /// Reserves the name. If it is taken, appends the first number that makes it unique.
     pub(super) fn take_free_name(&mut self, name: String) -> String {
         if self.names.insert(name.clone()) {
             return name;
@@ -310,7 +311,7 @@ fn find_header_rows(text: DecodedText, file: &Path, form: &ListFormat) -> Option
 }
 
 impl ListPlace {
-    /// Whether its header names a phone number.
+    /// Whether the header of the list's phone column names a phone number.
     #[must_use]
     pub fn has_phone_header(&self) -> bool {
         is_phone_header(&self.phone)

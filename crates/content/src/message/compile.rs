@@ -159,7 +159,7 @@ pub(super) fn shared_context(names: &TemplateNames, needs: &TemplateNeeds) -> Co
     context
 }
 
-/// The limits of the channels that constant texts break.
+/// The channel limits that constant texts violate.
 pub(super) fn check_constants(content: &MessageContent<NamedTemplate>) -> Vec<TextProblem> {
     let mut problems = Vec::new();
     for stage in &content.stages {
@@ -175,7 +175,7 @@ pub(super) fn check_constants(content: &MessageContent<NamedTemplate>) -> Vec<Te
     problems
 }
 
-/// The remedy for a broken limit. `None` for an empty text.
+/// The remedy for a violated limit. `None` for an empty text.
 fn limit_help(limit: TextLimit, text: &str) -> Option<String> {
     let bare = !text.contains("://") && !text.contains(char::is_whitespace) && text.contains('.');
     match limit {

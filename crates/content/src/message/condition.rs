@@ -145,7 +145,7 @@ fn find_type_mistakes(whole: &NamedTemplate, names: &TemplateNames, is_wrong: bo
     list_simple_checks(expression, &corrected).into_iter().filter(is_column).filter_map(problem).collect()
 }
 
-/// The problem in the words of an expression that has no braces.
+/// Rewords a problem for an expression, which has no braces.
 fn without_braces(problem: TextProblem) -> TextProblem {
     if *problem.rule != rules::TEXT_SYNTAX {
         return problem;

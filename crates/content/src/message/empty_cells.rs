@@ -100,7 +100,7 @@ impl CompiledMessages {
 }
 
 impl EmptyCellFinder<'_> {
-    /// The uses of empty cells that the message of a row shows. `field` returns the cell of a column.
+    /// Finds the uses of empty cells that are visible in the message of a row. `field` returns the cell of a column.
     pub fn find<'f>(&mut self, row: Row, field: impl Fn(usize) -> &'f str) -> Vec<EmptyCellUse> {
         let is_empty = |column: usize| field(column).chars().all(char::is_whitespace);
         if !self.columns.iter().any(|&column| is_empty(column)) {
@@ -161,7 +161,7 @@ fn mark_if_empty(value: &Value, kwargs: Kwargs, _: &State) -> TeraResult<Value> 
     Ok(marker.map_or_else(|| value.clone(), |marker| Value::from(marker.to_string())))
 }
 
-/// The real value with the markers of its traced forms, as far as their text is the same.
+/// Adds to the real value the markers of those traced forms that have the same text.
 fn trace_markers(real: &Value, kwargs: Kwargs, _: &State) -> TeraResult<Value> {
     let forms: &[Value] = kwargs.must_get("forms")?;
     let mut shown = String::new();
@@ -259,7 +259,7 @@ pub(super) struct Instrument<'n> {
 /// A replacement for a use in an expression: bytes of the source, and the new text.
 type Replacement = (Range<usize>, String);
 
-/// The names that a source defines by `set` or `for`.
+/// The names that a source defines with `set` or `for`.
 pub fn find_defined_names(source: &str) -> impl Iterator<Item = String> {
     Outline::from_tokens(&tokenize(source)).events.into_iter().filter_map(|event| match event.what {
         OutlineAction::Define { name, .. } => Some(name),
@@ -366,7 +366,7 @@ impl Instrument<'_> {
     }
 }
 
-/// An expression for the traced value of the bytes `value`; that of a loop stays a list.
+/// An expression that traces the value at the bytes `value`; with `list`, the value stays a list for a loop.
 fn trace_expression(source: &str, value: Range<usize>, uses: &[Replacement], list: bool) -> String {
     let real = &source[value.clone()];
     if uses.is_empty() {

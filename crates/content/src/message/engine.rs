@@ -131,7 +131,7 @@ thread_local! {
     static STEPS: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Resets the steps for the next text on this thread.
+/// Resets this thread's step budget for the next text.
 pub(super) fn reset_steps() {
     STEPS.set(MAX_STEPS);
 }
@@ -314,8 +314,8 @@ pub(super) fn format_money(value: &Value, kwargs: Kwargs, state: &State) -> Tera
 
 /// An amount in hundredths, or the reason why it is not one.
 ///
-/// The same sign separates groups of three digits, and another sign precedes the fraction. A single comma or point
-/// before three digits is ambiguous, so such an amount is rejected.
+/// All groups of three digits must have the same separator, and the decimal separator must be a different one. A single
+/// comma or point before three digits is ambiguous, so such an amount is rejected.
 fn parse_hundredths(text: &str) -> Result<i128, &'static str> {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ").replace('’', "'");
     if text.is_empty() {
@@ -351,8 +351,8 @@ fn parse_hundredths(text: &str) -> Result<i128, &'static str> {
     Ok(if minus { -rounded } else { rounded })
 }
 
-/// Whether groups of digits are thousands: one group, or groups of three after the first, all separated by the same
-/// sign. The fraction has another sign.
+/// Whether groups of digits are thousands: one group, or groups of three after the first, all with the same separator.
+/// The decimal separator must be a different one.
 fn are_thousands(groups: &[&str], signs: &[char], fraction: Option<&char>) -> bool {
     let is_same =
         signs.windows(2).all(|pair| pair[0] == pair[1]) && signs.first().is_none_or(|sign| Some(sign) != fraction);
@@ -365,7 +365,7 @@ fn are_thousands(groups: &[&str], signs: &[char], fraction: Option<&char>) -> bo
     }
 }
 
-/// The hundredths of a number that a text calculated.
+/// Converts a number that a template calculated to hundredths.
 fn number_to_hundredths(text: &str) -> Result<i128, &'static str> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     // A separator before more than three digits cannot be a thousands separator.
@@ -393,7 +393,7 @@ pub(super) fn format_date(value: &Value, kwargs: Kwargs, state: &State) -> TeraR
     }
 }
 
-/// Replaces the specifiers of names (`%B`, `%b`, `%h`, `%A`, `%a`) with the names in `language`, because `strtime` has
+/// Replaces the specifiers for names (`%B`, `%b`, `%h`, `%A`, `%a`) with the names in `language`, because `strtime` has
 /// only English names. `%^B` gives capital letters.
 fn insert_names(format: &str, date: Date, language: Language) -> String {
     let month = usize::try_from(date.month() - 1).unwrap_or_default();

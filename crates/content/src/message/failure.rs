@@ -507,7 +507,7 @@ impl FailurePlace<'_> {
     }
 }
 
-/// The remedy for a number with commas or spaces. It does not quote a number as long as a phone number.
+/// The remedy for a number with commas or spaces. Numbers as long as a phone number are not quoted.
 fn suggest_plain_digits(text: &str, written: &str) -> String {
     const SHOWN: usize = 8;
     let is_short = text.chars().filter(char::is_ascii_digit).count() <= SHOWN;

@@ -163,7 +163,7 @@ pub fn find_filter_calls(text: &NamedTemplate) -> Vec<FilterCall> {
     calls.collect()
 }
 
-/// The names of the arguments in the brackets that some tokens begin with.
+/// The names of the arguments in the brackets at the beginning of `tokens`.
 fn argument_names(tokens: &[TemplateToken<'_>]) -> Vec<(String, Range<usize>)> {
     let (mut depth, mut given) = (0_usize, Vec::new());
     for (at, token) in tokens.iter().enumerate() {

@@ -194,7 +194,7 @@ fn read_outline(text: &NamedTemplate, names: &TemplateNames) -> Result<Outline, 
     }
 }
 
-/// The outline of a source within the limits, or the limit that it exceeds.
+/// Builds the outline of a source, or returns the limit that the source exceeds.
 fn bounded_outline(source: &str) -> Result<Outline, String> {
     if source.len() > MAX_SOURCE_BYTES {
         return Err(format!("the template is {} bytes long, but at most {MAX_SOURCE_BYTES} are allowed", source.len()));
@@ -260,7 +260,7 @@ fn list_grammar_problems(text: &NamedTemplate, names: &TemplateNames, first: Gra
     slips.chain(rest).map(problem).collect()
 }
 
-/// The problem of an event that messages do not support.
+/// Returns a problem if messages do not support the event.
 fn check_supported(text: &NamedTemplate, event: &OutlineEvent) -> Option<TextProblem> {
     let problem = |rule, message| TextProblem::new(&text.name, &text.source, event.span.clone(), rule, message);
     let unknown = |rule, kind: &str, name: &str, known: &[&str]| {
@@ -379,7 +379,7 @@ pub(super) fn template_key(index: usize) -> String {
     format!("\0{index}")
 }
 
-/// The text and the bytes that an error refers to, if it says so.
+/// The text and the bytes that an error refers to, if it names them.
 pub(super) fn error_place<'s>(error: &Error, metered: &'s MeteredTexts) -> Option<(&'s NamedTemplate, Range<usize>)> {
     let (ErrorKind::RenderingError(report) | ErrorKind::SyntaxError(report)) = error.kind() else { return None };
     let text = metered.get(report.filename())?;

@@ -52,7 +52,7 @@ impl MarkedText {
         Self { text: text.to_owned(), from_row: Vec::new() }
     }
 
-    /// A text whose parts cannot be distinguished.
+    /// A text that is marked as a whole, because its parts cannot be distinguished.
     fn from_row_text(text: &str) -> Self {
         let mut all = Self::from_constant("");
         all.push_piece(text, true);

@@ -136,7 +136,7 @@ impl TemplateNames {
         }
     }
 
-    /// The remedy for a header between braces that is not a name.
+    /// The remedy for a header between braces that is not a valid variable name.
     pub(super) fn help_for_inner(&self, inner: &str) -> Option<String> {
         let header = self.headers.iter().find(|header| *header == inner)?;
         Some(format!(

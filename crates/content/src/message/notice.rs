@@ -39,7 +39,7 @@ pub struct Notice {
 }
 
 impl Notice {
-    /// An example to check texts with.
+    /// A sample notice for checking texts.
     #[must_use]
     pub fn sample() -> Self {
         Self {
@@ -57,10 +57,10 @@ impl Notice {
     }
 }
 
-/// Fills an author's text with a notice: its members by name, and `count` notifications combined in it.
+/// Renders an author's text with the members of a notice and with `count`, the number of notifications combined in it.
 ///
 /// # Errors
-/// The problem of the text, in words.
+/// A description of the problem with the text.
 pub fn fill_notice(text: &str, notice: &Notice, count: usize) -> Result<String, String> {
     if let Some(tag) = find_tags(text).find(|tag| !ALLOWED_TAGS.contains(tag)) {
         return Err(format!(
@@ -87,7 +87,7 @@ fn find_tags(text: &str) -> impl Iterator<Item = &str> {
     text.split("{%").skip(1).filter_map(|tag| tag.trim_start_matches('-').split_whitespace().next())
 }
 
-/// An error of tera in one line.
+/// Formats a tera error on one line.
 fn format_error(error: &Error) -> String {
     error.to_string().split_whitespace().collect::<Vec<_>>().join(" ")
 }

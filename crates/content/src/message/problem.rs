@@ -25,7 +25,7 @@ pub struct TextProblem {
 }
 
 impl TextProblem {
-    /// A problem of the bytes `span` of `source`.
+    /// A problem with the bytes `span` of `source`.
     pub(super) fn new(text: &str, source: &str, span: Range<usize>, rule: &'static Rule, message: String) -> Self {
         let start = floor_boundary(source, span.start);
         let meant = &source[start..floor_boundary(source, span.end).max(start)];
@@ -54,7 +54,7 @@ fn floor_boundary(source: &str, at: usize) -> usize {
     (0..=at.min(source.len())).rev().find(|&at| source.is_char_boundary(at)).unwrap_or(0)
 }
 
-/// Problems by text and place, without duplicates. Included texts follow those that include them.
+/// Sorts problems by text and place, and removes duplicates. Included texts follow those that include them.
 pub(super) fn sort_problems(mut problems: Vec<TextProblem>, texts: &[&NamedTemplate]) -> Vec<TextProblem> {
     let position =
         |problem: &TextProblem| texts.iter().position(|text| text.name == problem.text).unwrap_or(texts.len());

@@ -126,7 +126,7 @@ fn render_error(error: &Error, name: &str, messages: &CompiledMessages) -> Rende
     render_error_in(error, name, &messages.metered, &messages.cells)
 }
 
-/// The same for texts with these cells.
+/// Like [`to_render_error`], but for these texts and cells.
 pub(super) fn render_error_in(error: &Error, name: &str, metered: &MeteredTexts, cells: &TemplateCells) -> RenderError {
     if matches!(error.kind(), tera::ErrorKind::Io(_)) {
         return RenderError::TooLong { text: name.to_owned() };
@@ -231,7 +231,7 @@ impl CompiledMessages {
     }
 }
 
-/// The content with places instead of texts, and the texts by place.
+/// Replaces each text in the content with its place. Returns the content, and the texts by place.
 pub(super) fn number_texts(
     content: &MessageContent<NamedTemplate>,
     piece: impl Fn(&NamedTemplate) -> MessagePiece,
@@ -273,7 +273,7 @@ pub(super) struct FilledText {
 }
 
 impl FilledText {
-    /// The final form.
+    /// The text in its final form, after the author's replacements.
     pub(super) fn sent_text(&self) -> &str {
         self.plain.as_deref().unwrap_or(&self.filled)
     }

@@ -131,7 +131,7 @@ impl<'s> SlipFinder<'s> {
         piece.filter(|piece| piece.kind == PieceKind::Word).map(|piece| self.source_of(piece).to_lowercase())
     }
 
-    /// Replaces bytes, with the reason.
+    /// Records a replacement of bytes and the reason for it.
     fn push_edit(&mut self, span: Range<usize>, instead: &str, message: String, help: String) {
         self.found.edits.push((span.clone(), instead.to_owned()));
         self.found.push_slip(span, message, help);
@@ -184,7 +184,7 @@ impl<'s> SlipFinder<'s> {
         self.push_edit(piece.span.clone(), &straight, message, help);
     }
 
-    /// A word with Cyrillic letters that look like Latin ones.
+    /// Corrects a word with Cyrillic letters that look like Latin ones.
     fn check_letters(&mut self, piece: &TagPiece) {
         let written = self.source_of(piece);
         if piece.kind != PieceKind::Word || written.is_ascii() {
@@ -246,7 +246,7 @@ impl<'s> SlipFinder<'s> {
         count
     }
 
-    /// Corrects the operators of an expression; the first `=` of a tag that sets a value is right.
+    /// Corrects the operators of an expression, except for the first `=` of a tag that sets a value.
     fn check_expression(&mut self, pieces: &[TagPiece], mut sets: bool) {
         // For each open bracket, whether it contains arguments.
         let mut brackets: Vec<bool> = Vec::new();
@@ -319,7 +319,7 @@ impl<'s> SlipFinder<'s> {
         count
     }
 
-    /// Corrects an operator that is a sign.
+    /// Corrects an operator that is a symbol.
     fn correct_sign(&mut self, pieces: &[TagPiece], at: usize) {
         let (span, written) = (pieces[at].span.clone(), self.source_of(&pieces[at]));
         if written == "!" {
@@ -459,7 +459,7 @@ fn curly_quote_length(rest: &str, quote: char, end: &str) -> Option<usize> {
     inner.filter(|(_, c)| closing.contains(*c)).map(|(at, c)| at + c.len_utf8()).next()
 }
 
-/// A blank that tera does not skip.
+/// Whether a character is a blank that tera does not skip.
 fn is_blank(c: char) -> bool {
     !c.is_ascii() && c.is_whitespace() || matches!(c, '\u{200b}' | '\u{2060}' | '\u{feff}')
 }

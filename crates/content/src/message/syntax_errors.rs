@@ -86,7 +86,7 @@ pub(super) fn explain_syntax(report: &ReportError, source: &str, names: &Templat
     }
 }
 
-/// The bytes of a syntax error. At an early end, the end of the source.
+/// The bytes of a syntax error. If the source ends too early, the end of the source.
 pub(super) fn error_span(report: &ReportError) -> Range<usize> {
     let Range { start, end } = report.span().range;
     if report.message() == UNEXPECTED_END { end..end } else { start..end }

@@ -26,7 +26,7 @@ impl LookupTable {
         format!("data:{name}")
     }
 
-    /// Whether a text of a campaign is a table.
+    /// Whether a stored text of a campaign with this name is a table.
     #[must_use]
     pub fn is_source(name: &str) -> bool {
         name.starts_with("data:")

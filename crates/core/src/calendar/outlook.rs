@@ -89,7 +89,7 @@ pub enum OccurrenceOutlook {
 }
 
 impl Outlook {
-    /// Whether a message can leave.
+    /// Whether any message can be sent.
     #[must_use]
     pub fn can_send(&self) -> bool {
         self.opens.is_some_and(|opens| self.ends.is_none_or(|ends| opens < ends))
@@ -247,13 +247,13 @@ pub struct DailyLimits {
 }
 
 impl DailyLimits {
-    /// The limits for the days of a zone. `None` without counts.
+    /// The daily limits in a time zone. `None` if `counts` is empty.
     #[must_use]
     pub fn new(counts: Vec<u32>, zone: TimeZone) -> Option<Self> {
         (!counts.is_empty()).then_some(Self { counts, zone })
     }
 
-    /// The limit for a day after `days_before` days with sent messages.
+    /// The limit for a day after `days_before` days on which messages were sent.
     #[must_use]
     pub fn limit(&self, days_before: usize) -> u64 {
         let count = self.counts.get(days_before).or(self.counts.last());
@@ -273,7 +273,7 @@ impl DailyLimits {
         next.unwrap_or_else(|_| Timestamp::MAX.to_zoned(self.zone.clone()))
     }
 
-    /// The number of days needed for `messages`, if none has left before.
+    /// The number of days needed for `messages`, if none were sent before.
     #[must_use]
     pub fn count_days(&self, messages: u64) -> u64 {
         let (mut left, mut days) = (messages, 0);
@@ -471,7 +471,7 @@ mod capacity_tests {
         format!("2026-11-{text}:00Z").parse().unwrap()
     }
 
-    /// How many of `messages` can leave between two moments, if none has left before.
+    /// How many of `messages` can be sent between two moments, if none were sent before.
     fn count_sendable(capacity: Capacity<'_>, messages: u64, from: Timestamp, until: Timestamp) -> u64 {
         messages - capacity.simulate_sending(messages, from, until).left
     }

@@ -186,25 +186,25 @@ impl Windows {
         Self(windows)
     }
 
-    /// Whether messages may leave at a moment.
+    /// Whether messages may be sent at a moment.
     #[must_use]
     pub fn are_open(&self, moment: Timestamp) -> bool {
         self.0.iter().all(|(window, zone)| window.contains(zone.to_datetime(moment)))
     }
 
-    /// The first moment from `moment` on with all windows open. `None` if there is none within a year.
+    /// The first moment, from `moment` on, at which all windows are open. `None` if there is none within a year.
     #[must_use]
     pub fn next_open_from(&self, moment: Timestamp) -> Option<Timestamp> {
         self.find_first(moment, true)
     }
 
-    /// The first moment from `moment` on with a closed window. `None` if there is none within a year.
+    /// The first moment, from `moment` on, at which a window is closed. `None` if there is none within a year.
     #[must_use]
     pub fn next_closed_from(&self, moment: Timestamp) -> Option<Timestamp> {
         if self.0.is_empty() { None } else { self.find_first(moment, false) }
     }
 
-    /// How often the windows open until they were open for `time` in total. `None` if they never open.
+    /// How often the windows open until they have been open for `time` in total. `None` if they never open.
     #[must_use]
     pub fn count_openings(&self, moment: Timestamp, time: Duration) -> Option<u64> {
         let (mut at, mut left, mut openings) = (moment, time, 0);

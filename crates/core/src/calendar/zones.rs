@@ -252,7 +252,7 @@ pub struct InvertedZone {
 }
 
 impl InvertedZone {
-    /// The zone of that name, if its sign is inverted.
+    /// The zone with this name, if the sign in the name is inverted.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         let zone = TimeZone::get(name).ok()?;

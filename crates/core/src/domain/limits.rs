@@ -17,7 +17,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Whether it limits nothing.
+    /// Whether no limit is set.
     #[must_use]
     pub fn is_unlimited(&self) -> bool {
         *self == Self::default()
@@ -35,13 +35,13 @@ pub struct Spending {
 }
 
 impl Spending {
-    /// The sum of both.
+    /// This spending plus `other`.
     #[must_use]
     pub fn add_spending(self, other: Self) -> Self {
         Self { recipients: self.recipients + other.recipients, cost: self.cost.saturating_add(other.cost) }
     }
 
-    /// The difference of both.
+    /// This spending minus `other`.
     #[must_use]
     pub fn subtract_spending(self, other: Self) -> Self {
         Self {
@@ -64,7 +64,7 @@ impl FrequencyCap {
     /// The longest period. Messages sent before it no longer count.
     pub const MAX_PERIOD: Duration = Duration::from_secs(400 * 86_400);
 
-    /// Whether a number that got messages at these times, in microseconds, may get another one now.
+    /// Whether a phone number that received messages at these times, in microseconds, may receive another one now.
     #[must_use]
     pub fn allows_another(&self, now: i64, times: impl Iterator<Item = i64>) -> bool {
         let period = i64::try_from(self.period.as_micros()).unwrap_or(i64::MAX);

@@ -96,7 +96,7 @@ impl From<Row> for RowSet {
 }
 
 impl std::fmt::Display for RowSet {
-    /// Writes the form of the command line: `2-51,60`.
+    /// Formats the rows as on the command line: `2-51,60`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for (index, (first, last)) in self.0.iter().enumerate() {
             let comma = if index > 0 { "," } else { "" };
@@ -169,13 +169,13 @@ impl Delimiter {
         may_be.then_some(Self(byte))
     }
 
-    /// The character.
+    /// The delimiter as a byte.
     #[must_use]
     pub fn to_byte(self) -> u8 {
         self.0
     }
 
-    /// The name that people use.
+    /// The name that messages use, such as `comma`.
     #[must_use]
     pub fn name(self) -> String {
         match self {

@@ -74,7 +74,7 @@ impl IdRange {
         if offset >= self.len { None } else { u32::try_from(offset).ok().map(Row::new) }
     }
 
-    /// Whether both ranges share an identifier. The ledger checks this in its database; tests use this function.
+    /// Whether the two ranges overlap. The ledger checks this in its database; tests use this function.
     #[must_use]
     pub fn overlaps(self, other: Self) -> bool {
         self.first < other.first + other.len && other.first < self.first + self.len
@@ -94,8 +94,7 @@ pub enum GatewayMessageId {
 }
 
 impl GatewayMessageId {
-    /// The identifier as a number, if it is one: webhooks send as text what answers contain as a number (contract 2.4,
-    /// 2.2).
+    /// The identifier as a number, if it is one: webhooks send text where answers contain a number (contract 2.4, 2.2).
     #[must_use]
     pub fn normalize(self) -> Self {
         match self {

@@ -174,7 +174,7 @@ impl<T> MessageContent<T> {
         !self.stages.iter().any(|stage| stage.channel().facts().personal)
     }
 
-    /// The purpose if the campaign defines none: services for a number are requested, other messages are marketing.
+    /// The purpose if the campaign defines none: service for number lookups and call codes, otherwise marketing.
     #[must_use]
     pub fn default_purpose(&self) -> Purpose {
         let service = self.stages.iter().any(|stage| stage.channel().facts().single);

@@ -43,7 +43,7 @@ impl Phone {
         format!("{}…{:02}", &digits[..4], self.0 % 100)
     }
 
-    /// The text with `place` instead of the number, with or without country code and separators.
+    /// Replaces the number in a text with `place`, whether or not it is written with a country code and separators.
     #[must_use]
     pub fn hide_in_text<'t>(self, text: &'t str, place: &str) -> Cow<'t, str> {
         /// The minimum number of digits that identify a number within its country.

@@ -88,7 +88,7 @@ impl ConsentPeriod {
     /// The longest period, in units.
     const MAX: u16 = 9_999;
 
-    /// The latest day whose consents have expired on this day. A consent expires on the day after its period.
+    /// The latest day whose consents have expired by `today`. A consent expires on the day after its period.
     #[must_use]
     pub fn last_expired_day(self, today: Date) -> Option<Date> {
         let count = i64::from(self.count);
@@ -149,7 +149,7 @@ pub struct ConsentRules {
 }
 
 impl ConsentRules {
-    /// The rules for these answers on a day. Without answers, the defaults apply.
+    /// The rules for a day, with the answers that mean consent. Without answers, the defaults apply.
     #[must_use]
     pub fn new(words: &[String], is_dated: bool, valid_for: Option<ConsentPeriod>, today: Date) -> Self {
         let words = match words {
@@ -249,7 +249,7 @@ fn parse_day_digits(text: &[u8]) -> Option<Date> {
     Date::new(number(year)?, i8::try_from(number(month)?).ok()?, i8::try_from(number(day)?).ok()?).ok()
 }
 
-/// Whether an answer is a word in lower case, in any case.
+/// Whether an answer equals a lower-case word, ignoring case.
 fn is_same_word(word: &str, answer: &str) -> bool {
     answer.chars().flat_map(char::to_lowercase).eq(word.chars())
 }

@@ -197,7 +197,7 @@ const MAX_CHARACTERS: usize = 3;
 
 /// The characters that make a text need more parts: a few outside the GSM alphabet, or those that count twice.
 ///
-/// `None` for a text that is written in another alphabet, or that needs no more parts because of them.
+/// `None` for a text that is written in another alphabet, or that does not need more parts because of them.
 #[must_use]
 pub fn find_costly_characters(text: &str) -> Option<CostlyCharacters> {
     let is_gsm = count_gsm_units(text).is_some();

@@ -36,8 +36,8 @@ impl VariantAllocation {
         Self { holdout: None, salt: format!("variant\0{campaign}"), ends: ends.collect() }
     }
 
-    /// The same with this many hundredths of a percent held out. The same recipients are held out if `of`, a campaign
-    /// or a group, is the same.
+    /// Holds out this many hundredths of a percent of the recipients. The same recipients are held out if `of`, a
+    /// campaign or a group, is the same.
     #[must_use]
     pub fn with_holdout(self, of: &str, share: u64) -> Self {
         Self { holdout: Some(HoldoutDraw { salt: format!("holdout\0{of}"), share }), ..self }
@@ -58,7 +58,7 @@ impl VariantAllocation {
     }
 }
 
-/// A number below `whole` that follows evenly from the phone number and the salt.
+/// A uniformly distributed number below `whole` that is derived from the phone number and the salt.
 fn draw_number(salt: &str, phone: Phone, whole: u64) -> u64 {
     let hash = Sha256::new().chain_update(salt).chain_update("\0").chain_update(phone.to_u64().to_string()).finalize();
     let mut first = [0; 8];

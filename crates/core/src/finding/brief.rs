@@ -71,8 +71,8 @@ impl fmt::Display for BriefFinding {
     }
 }
 
-/// The beginning of a text with masked phone numbers, `…` and the last two digits: nine digits or more, with or without spaces,
-/// dashes, dots and brackets between them. Dates stay.
+/// The beginning of a text, with each phone number masked as `…` and its last two digits. A phone number has nine
+/// digits or more, with or without spaces, dashes, dots and brackets between them. Dates are not masked.
 #[must_use]
 pub fn mask_numbers(text: &str) -> String {
     let kept: String = text.chars().take(MAX_CHARACTERS).collect();

@@ -46,7 +46,7 @@ impl Fix {
         (start, end)
     }
 
-    /// Whether all edits are within `text`, on character boundaries, and apart from each other.
+    /// Whether all edits are within `text` and on character boundaries, and do not collide.
     fn fits(&self, text: &str) -> bool {
         let is_inside = |edit: &FixEdit| text.get(edit.span.clone()).is_some();
         let is_apart = |(at, edit): (usize, &FixEdit)| !self.edits[..at].iter().any(|other| collide(edit, other));
@@ -80,8 +80,8 @@ fn collide(one: &FixEdit, other: &FixEdit) -> bool {
 
 /// Applies fixes to a text. Returns the new text and the fixes that it contains, in the order of the text.
 ///
-/// A fix that does not fit, or of which an edit collides with an earlier fix, is left out as a whole. The result does
-/// not depend on the order of the fixes.
+/// A fix that does not fit, or that collides with an earlier fix, is left out as a whole. The result does not depend on
+/// the order of the fixes.
 #[must_use]
 pub fn apply_fixes<'f>(text: &str, fixes: impl IntoIterator<Item = &'f Fix>) -> (String, Vec<&'f Fix>) {
     let mut sorted: Vec<&Fix> = fixes.into_iter().filter(|fix| fix.fits(text)).collect();

@@ -31,7 +31,7 @@ pub fn render_findings(findings: &[Finding], color: bool) -> String {
     render_findings_in_columns(findings, color, None)
 }
 
-/// The same on a terminal of this width, with wrapped text. Without a width, text is not wrapped.
+/// Like [`render_findings`], but with text wrapped to a terminal of this width. Without a width, text is not wrapped.
 #[must_use]
 pub fn render_findings_in_columns(findings: &[Finding], color: bool, columns: Option<usize>) -> String {
     let mut sorted: Vec<&Finding> = findings.iter().collect();

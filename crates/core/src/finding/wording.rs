@@ -17,7 +17,8 @@ pub fn did_you_mean<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -
         .map(|(_, name)| name)
 }
 
-/// The only name that `typed` can be meant to be: at most two letters differ, and two more in every other similar name.
+/// The only name that can be meant by `typed`: at most two letters differ, and at least two more in every other similar
+/// name.
 pub fn only_candidate<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = typed.to_lowercase();
     let similar = names.into_iter().filter(|name| did_you_mean(typed, [*name]).is_some());
@@ -61,7 +62,7 @@ pub fn quote_for_shell(word: impl AsRef<OsStr>) -> String {
     }
 }
 
-/// Escapes control characters in a text of this program that can quote other texts; line breaks stay.
+/// Escapes control characters in a text of this program, which might quote other texts; line breaks are kept.
 #[must_use]
 pub fn escape_controls(text: &str) -> String {
     escape_harmful(text, |c| matches!(c, '\n' | '\t').then_some(c))

@@ -25,7 +25,7 @@ pub struct ListColumn {
     pub is_used: bool,
 }
 
-/// The columns of a list except the phone columns, and whether they are used.
+/// The columns of a list except the phone columns, each with whether it is used.
 pub(super) fn list_columns(header: &ListHeader, used: &BTreeSet<usize>) -> Vec<ListColumn> {
     let columns =
         header.headers().iter().zip(header.names()).enumerate().filter(|(index, _)| !header.phones().contains(*index));
@@ -61,7 +61,7 @@ impl EmptyUses {
         }
     }
 
-    /// The rows by text and column, in the order of the texts; `finders` has an entry for each variant.
+    /// Groups the rows by text and column, in the order of the texts; `finders` has an entry for each variant.
     pub(super) fn group_by_text(&self, finders: &[EmptyCellFinder<'_>]) -> Vec<EmptyCells> {
         let mut cells: Vec<EmptyCells> = Vec::new();
         for ((arm, of), rows) in &self.0 {
@@ -229,12 +229,12 @@ impl UnmatchedCells {
         }
     }
 
-    /// Whether this reason is that no text matches.
+    /// Whether this reason says that no text matches a cell.
     pub(super) fn is_unmatched_reason(&self, reason: &str) -> bool {
         self.columns.iter().any(|column| column.is_unmatched_reason(reason))
     }
 
-    /// The finding about rows with this reason, with the unmatched cells and the remedy.
+    /// Adds help about the unmatched cells to a finding about rows with this reason.
     pub(super) fn with_cells(&self, finding: Finding, reason: &str) -> Finding {
         match self.columns.iter().find(|column| column.is_unmatched_reason(reason)) {
             Some(column) => finding.help(column.format_help()),

@@ -84,7 +84,7 @@ struct CachedTexts {
 }
 
 impl TextCache {
-    /// Opens the list like [`prepare_campaign`], with the cached texts if there are any.
+    /// Opens the list like [`prepare_campaign`], reusing the cached texts if there are any.
     ///
     /// # Errors
     /// Those of [`prepare_campaign`].
@@ -166,7 +166,8 @@ fn compile_for<R: Read>(
 
 /// The comparisons of texts that fail with every row.
 ///
-/// A run that started with such a text is continued: its other rows are sent, and its places are unknown.
+/// Without `places`, as for a run that has already started, there are no findings: such a run continues and sends its
+/// other rows.
 fn find_failing_comparisons(
     brief: &CampaignBrief,
     columns: Option<&NamedColumns>,
@@ -266,7 +267,7 @@ pub fn render_edition(brief: &CampaignBrief, today: &str) -> Option<String> {
     brief.edition.as_ref().and_then(|edition| render_constant(edition, &names).ok())
 }
 
-/// The problems of a campaign's texts if its list cannot be read, with any columns.
+/// The problems of a campaign's texts when its list cannot be read, so that any column name is accepted.
 #[must_use]
 pub fn find_text_problems(brief: &CampaignBrief, texts: TextInputs<'_>, today: &str) -> Vec<Finding> {
     let compiled = compile_texts(brief, None, today, texts.load);
@@ -407,7 +408,8 @@ impl Recipe {
         self.phones.choose_phone(record.fields, self.region).ok()
     }
 
-    /// The texts that were loaded for `include` and `extends`, and the tables as texts: name and source, by name.
+    /// The name and source of each text loaded for `include` and `extends`, and of each table in text form, sorted by
+    /// name.
     #[must_use]
     pub fn list_includes(&self) -> Vec<(String, String)> {
         let tables = self.tables.iter().map(|(name, table)| (LookupTable::source_name(name), table.to_source()));

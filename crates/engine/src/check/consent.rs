@@ -24,7 +24,7 @@ pub struct Consents {
 }
 
 impl Consents {
-    /// Consents under these rules. `register` has those of the source's file.
+    /// Consents under these rules. `register` holds the entries of the source's file.
     #[must_use]
     pub fn new(
         source: ConsentSource,
@@ -125,7 +125,7 @@ struct RegisteredConsent {
 }
 
 impl ConsentRegister {
-    /// Adds a row of the file. Without a column of answers, `is_listed` says that each row is a consent.
+    /// Adds a row of the file. If the file has no answer column, `is_listed` says that each row is a consent.
     ///
     /// The latest entry of a number counts, and a refusal counts before a consent of the same day. A refusal without a
     /// readable date always counts; a consent without one counts only if it is the only entry.

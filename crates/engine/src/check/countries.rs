@@ -35,7 +35,7 @@ impl RecipientCountries {
         self.rows.get(&Some(country))
     }
 
-    /// How many of these rows are in each country that `is_wanted` selects, most first.
+    /// How many of these rows are in each country that `is_wanted` selects, highest count first.
     #[must_use]
     pub fn count_rows(&self, rows: &RoaringBitmap, is_wanted: impl Fn(Option<Region>) -> bool) -> Vec<CountryCount> {
         let wanted = self.rows.iter().filter(|(country, _)| is_wanted(**country));
@@ -48,7 +48,7 @@ impl RecipientCountries {
         counts
     }
 
-    /// How many of these rows are in each country outside `home`, most first.
+    /// How many of these rows are in each country outside `home`, highest count first.
     #[must_use]
     pub fn count_abroad(&self, home: &CountrySet, rows: &RoaringBitmap) -> Vec<CountryCount> {
         self.count_rows(rows, |country| !home.contains(country))
@@ -83,7 +83,8 @@ pub fn describe_countries(counts: &[CountryCount]) -> String {
     }
 }
 
-/// Describes the recipients outside the home countries: `37 outside UA: 30 in PL and 7 in DE`. `None` without any.
+/// Describes the recipients outside the home countries: `37 outside UA: 30 in PL and 7 in DE`. `None` if there are
+/// none.
 #[must_use]
 pub fn describe_abroad(counts: &[CountryCount], home: &CountrySet) -> Option<String> {
     let number = Some(sum_recipients(counts)).filter(|number| *number > 0)?;

@@ -152,7 +152,7 @@ impl SentRows {
         }
     }
 
-    /// Whether a row is cancelled whose number `stop --for-good` cancelled.
+    /// Whether a row is cancelled because `stop --for-good` cancelled its number, or because it was never compared.
     pub(super) fn is_cancelled(&self, row: Row) -> bool {
         self.cancelled.contains(row.get()) || !self.judged.contains(row.get())
     }

@@ -191,7 +191,7 @@ impl MadeUpRecipient {
         rows.iter().map(compose).collect()
     }
 
-    /// The names of the columns, among these, that are not given.
+    /// The names of those of these columns that are not given.
     pub(super) fn missing_columns(&self, used: &BTreeSet<usize>) -> Vec<&str> {
         let is_missing = |column: &&usize| {
             !self.recipe.phones.contains(**column) && self.cells.get(**column).is_none_or(Option::is_none)
@@ -286,7 +286,8 @@ impl RowColumns {
         self.headers.len() - 1
     }
 
-    /// Adds the unknown names in findings as columns. Returns whether there are only such findings.
+    /// Adds the unknown names in findings as columns. Returns whether all findings are of this kind and a column was
+    /// added.
     fn add_unknown(&mut self, findings: &[Finding]) -> bool {
         let of_names = [&rules::UNKNOWN_VARIABLE, &rules::UNKNOWN_COLUMN];
         let mut added = false;
@@ -302,7 +303,7 @@ impl RowColumns {
         added
     }
 
-    /// The campaign whose phone column is the one of the row.
+    /// The campaign with the phone column of this row, and with an empty list allowed.
     fn brief(&self, brief: &CampaignBrief) -> CampaignBrief {
         let mut brief = CampaignBrief { may_be_empty: true, ..brief.clone() };
         let header = &self.headers[self.phone_column];

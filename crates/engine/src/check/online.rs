@@ -83,7 +83,7 @@ impl MessagePrices {
         if missing.is_empty() { Ok(Self(prices)) } else { Err(missing) }
     }
 
-    /// The cost of a message to a number by its most expensive channel.
+    /// The cost of a message to a number on its most expensive channel.
     #[must_use]
     pub fn message_cost(&self, size: MessageSize, phone: Phone) -> Amount {
         let Some(variant) = self.0.get(size.arm) else { return Amount::default() };
@@ -92,14 +92,14 @@ impl MessagePrices {
         variant.for_country(country).max_cost(size)
     }
 
-    /// The cost if each message is delivered by its most expensive channel, which is the amount that the gateway
+    /// The cost if each message is delivered on its most expensive channel, which is the amount that the gateway
     /// reserves (contract 4.3 `pipeline`).
     #[must_use]
     pub fn max_cost(&self, sized: SizedRows<'_>, rows: &RoaringBitmap) -> Amount {
         self.sum_costs(sized, rows, ChannelPrices::max_cost)
     }
 
-    /// The cost if each message is delivered by its first channel.
+    /// The cost if each message is delivered on its first channel.
     #[must_use]
     pub fn likely_cost(&self, sized: SizedRows<'_>, rows: &RoaringBitmap) -> Amount {
         self.sum_costs(sized, rows, ChannelPrices::likely_cost)
@@ -305,7 +305,7 @@ mod tests {
         }
     }
 
-    /// The findings if `Checked` means verified.
+    /// The findings if the status `Checked` marks a sender name as verified.
     fn check(answer: &AccountAnswer, signatures: &[Signature], cost: &Cost) -> Vec<Finding> {
         check_account(answer, signatures, account(&["Checked".to_owned()]), cost)
     }

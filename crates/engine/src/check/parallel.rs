@@ -42,10 +42,10 @@ fn process_sequentially<T, U, W>(
     }
 }
 
-/// [`process_in_order`] with threads; one worker is enough.
+/// [`process_in_order`] with threads, even for a single worker.
 ///
 /// # Errors
-/// If the system cannot start the threads. Nothing was taken from `produce` then.
+/// If the system cannot start the threads. In that case, nothing was taken from `produce`.
 fn process_on_threads<T: Send, U: Send, W>(
     workers: usize,
     produce: &mut (impl FnMut() -> Option<T> + Send),

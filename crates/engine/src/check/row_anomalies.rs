@@ -261,7 +261,8 @@ fn find_cell_anomaly(cell: &str) -> Option<(RowAnomaly, &str)> {
     None
 }
 
-/// Whether the message contains a word of a cell as a separate word. A dash counts only before punctuation.
+/// Whether the message contains a word of a cell as a separate word. A word without letters or digits, such as a dash,
+/// counts only before punctuation or at the end.
 fn is_in_message(message: FilledMessage<'_>, word: &str) -> bool {
     let sign = !word.contains(char::is_alphanumeric);
     let ends = |rest: &str| match rest.chars().next() {

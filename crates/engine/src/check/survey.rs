@@ -104,12 +104,12 @@ pub struct Survey {
 pub struct MessageSize {
     /// The index of the variant; 0 without variants.
     pub arm: usize,
-    /// The number of its SMS parts; 0 without SMS.
+    /// The number of its SMS parts; 0 if it has no SMS.
     pub sms_parts: u32,
 }
 
 impl MessageSize {
-    /// The billed parts: those of its SMS, or one without SMS.
+    /// The billed parts: those of its SMS, or one if there is no SMS.
     #[must_use]
     pub fn billed_parts(self) -> u64 {
         self.sms_parts.max(1).into()
@@ -164,7 +164,7 @@ impl Survey {
         counts
     }
 
-    /// The rows by state, among those that `meant` selects.
+    /// The rows by state, among those for which `is_selected` is true.
     #[must_use]
     pub fn count_matching(&self, is_selected: impl Fn(Row) -> bool) -> StateCounts {
         let rows: RoaringBitmap = self.rows.iter().filter(|row| is_selected(Row::new(*row))).collect();
@@ -518,7 +518,7 @@ impl<R: Read, W: Write> Tee<R, W> {
         Self { input, copy, copy_failure: None, hash: Sha256::new() }
     }
 
-    /// The error of the copy, if it ended the reading.
+    /// Takes the error of the copy, if one stopped the reading.
     pub fn copy_failure(&mut self) -> Option<io::Error> {
         self.copy_failure.take()
     }

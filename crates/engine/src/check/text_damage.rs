@@ -54,12 +54,12 @@ pub(super) fn find_damage(text: &str) -> Option<(TextDamage, Range<usize>)> {
     None
 }
 
-/// An ASCII control character other than white space.
+/// Whether this is an ASCII control character other than white space.
 fn is_early_control(c: char) -> bool {
     c.is_ascii_control() && !matches!(c, '\t' | '\n' | '\r')
 }
 
-/// A control character outside ASCII, which no person types.
+/// Whether this is a control character outside ASCII, which nobody types.
 fn is_later_control(c: char) -> bool {
     ('\u{80}'..='\u{9f}').contains(&c)
 }
@@ -89,7 +89,8 @@ fn find_word(text: &str, at: usize) -> Range<usize> {
     start..end
 }
 
-/// Question marks instead of letters: a word of them before other words, or nothing else.
+/// Question marks in place of letters: a word of them before other words, several such words, or a text without any
+/// letters.
 fn find_lost_letters(text: &str) -> Option<Range<usize>> {
     let is_lost = |word: &str| {
         let marks = word.trim_matches(|c: char| c.is_ascii_punctuation() && c != '?');
@@ -134,7 +135,8 @@ pub(super) fn find_misread_word(text: &str) -> Option<(Range<usize>, String)> {
     None
 }
 
-/// The characters decoded as UTF-8, if their bytes in `encoding` are UTF-8 of letters and signs that people write.
+/// Encodes the characters in `encoding` and decodes the bytes as UTF-8. `None` unless this yields letters and signs
+/// that people write.
 fn decode_again(run: &str, encoding: &'static Encoding, is_beside_letter: bool) -> Option<String> {
     let (bytes, _, unmappable) = encoding.encode(run);
     let Cow::Owned(bytes) = bytes else { return None };
@@ -154,7 +156,7 @@ fn decode_again(run: &str, encoding: &'static Encoding, is_beside_letter: bool) 
     (count > 0 && is_enough && whole.chars().all(is_common_char)).then(|| whole.to_owned())
 }
 
-/// Letters and signs of messages: European alphabets, typographic signs and emoji.
+/// Whether this is a letter or sign that is common in messages: European alphabets, typographic signs and emoji.
 fn is_common_char(c: char) -> bool {
     matches!(c,
         '\u{a0}'..='\u{17f}'
@@ -221,7 +223,7 @@ pub(super) fn decode_entity(entity: &str) -> Option<String> {
     Some(typed.to_owned())
 }
 
-/// The tags of HTML, such as `<br>` and `</b>`.
+/// The HTML tags of a text, such as `<br>` and `</b>`.
 pub(super) fn find_html_tags(text: &str) -> Vec<Range<usize>> {
     const TAGS: [&str; 15] =
         ["a", "b", "br", "div", "em", "font", "h1", "h2", "i", "img", "li", "p", "span", "strong", "ul"];
@@ -257,7 +259,7 @@ pub(super) fn is_escaped_blank(escape: &str) -> bool {
 
 /// Markdown of a text: words in `**` or `__`, which no channel makes bold, and `[words](address)`.
 ///
-/// The address can be a tag of the template language, which is `x` in `masked` and readable in `source`.
+/// The address can be a template tag, which is replaced by `x` in `masked` and readable in `source`.
 pub(super) fn find_markdown(masked: &str, source: &str) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = ["**", "__"].into_iter().flat_map(|marks| find_between(masked, marks)).collect();
     found.extend(masked.match_indices("](").filter_map(|(middle, _)| {

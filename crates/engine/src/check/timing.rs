@@ -173,7 +173,7 @@ impl LocalZones {
         self.rows.values().fold(RoaringBitmap::new(), |all, rows| all | rows)
     }
 
-    /// How many of these rows are in each zone, most first.
+    /// How many of these rows are in each zone, highest count first.
     #[must_use]
     pub fn count_by_zone(&self, rows: &RoaringBitmap) -> Vec<(&'static str, u64)> {
         let mut zones: Vec<_> =
@@ -221,7 +221,7 @@ struct KnownZone {
 }
 
 impl RecipientZones {
-    /// Counts a row by its clocks.
+    /// Counts a row by its time zones: that of its number and that in its cell.
     pub(super) fn count_row(&mut self, country: Option<&'static str>, cell: Option<&str>) {
         let cell = cell.and_then(|cell| self.known.get(cell)).map(|zone| zone.name.clone());
         *self.clocks.entry(RowClocks { country, cell }).or_default() += 1;

@@ -29,7 +29,7 @@ pub struct BreakerLimits {
 }
 
 impl BreakerLimits {
-    /// The stop of a run because of which too many recipients opted out. Few messages show no share.
+    /// A stop if too many recipients opted out because of the run. A run with few messages is not judged by its share.
     pub(super) fn stop_by_opt_outs(&self, opted_out: u64, sent: u64) -> Option<Stop> {
         let share = self.opted_out?;
         (sent >= MIN_ANSWERS && opted_out > 0 && opted_out as f64 >= share * sent as f64).then(|| {

@@ -153,7 +153,7 @@ impl Engine {
         }
     }
 
-    /// Ends an expired pause, and stops the run if requested: an envelope can wait for long.
+    /// Ends an expired pause, and stops the run if requested: an envelope can wait for a long time.
     async fn check_stop_request(&mut self) {
         self.control.expire_pause(self.began.elapsed());
         match self.submitter.context.ledger.is_stop_requested(self.options.lease.run).await {
@@ -243,7 +243,8 @@ impl Engine {
         self.submitter.emit(DeliveryEvent::Settled { counts: self.tally.counts().clone() });
     }
 
-    /// Puts back the operations within the bound and the rest separately. If none is within it, this can be the end.
+    /// Puts back the operations within the bound, and the others separately. If none is within it, the run can pause or
+    /// stop.
     fn cut_to_bound(&mut self, envelope: Envelope, piece: bool, fits: usize, bound: &Bound) {
         let mut operations = envelope.into_operations();
         self.tally.shift_state(RowState::Sending, RowState::Planned, operations.len());
@@ -347,7 +348,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Begins no further envelope.
+    /// Stops sending: no further envelopes begin.
     fn stop_sending(&mut self, stop: Stop) {
         let halt = self.control.record_stop(stop);
         self.recall_waiting(halt);
@@ -376,7 +377,7 @@ impl Engine {
         self.in_flight.abandon();
     }
 
-    /// Abandons what is in flight, because a step took too long.
+    /// Abandons everything in flight, because a step took too long.
     fn abandon_in_flight(&mut self, what: String) {
         self.submitter.emit(DeliveryEvent::Warning(what.clone()));
         self.in_flight.abandon();
@@ -416,8 +417,8 @@ fn ledger_stop(error: &LedgerError) -> Stop {
 }
 
 impl Engine {
-    /// Reports to the other workers that the gateway accepts messages. Stops if the envelopes of all are in doubt one
-    /// after another.
+    /// Reports to the other workers that the gateway accepts messages. Stops the run if too many consecutive envelopes
+    /// of all workers are in doubt.
     async fn share_progress(&mut self, number: u32, reply: &GatewayReply) {
         if let Err(error) = self.update_shared_run(number, reply).await {
             self.stop_sending(ledger_stop(&error));

@@ -102,7 +102,7 @@ pub struct SendSelection {
 }
 
 impl SendSelection {
-    /// All rows that are left of a run in this state.
+    /// All rows of a run in this state that remain to be sent.
     #[must_use]
     pub fn from_snapshot(snapshot: &Snapshot) -> Self {
         let Snapshot { settled, digests, renumbered, .. } = snapshot;
@@ -148,7 +148,7 @@ pub fn start_feed<R: Read + Send + 'static>(
     })
 }
 
-/// Starts a thread that does the same with drawn rows, shard by shard. An empty group ends each shard.
+/// Starts a thread that reads, renders and encodes the drawn rows, shard by shard. An empty group ends each shard.
 pub fn start_shard_feed<R: Read + Send + 'static>(
     prepared: CompiledCampaign<R>,
     ids: IdRange,
@@ -329,7 +329,7 @@ fn encode_record(
     Ok(EncodedOperation::from_form(row, id, phone, &forms[arm], |place| message.text(place)).with_cost(cost))
 }
 
-/// A resent message must equal the one that its first intent recorded.
+/// Checks that each resent message equals the one that its first intent recorded.
 fn check_unchanged(digests: &HashMap<Row, [u8; 8]>, operations: &[EncodedOperation]) -> Result<(), Stop> {
     let changed = operations
         .iter()

@@ -130,8 +130,8 @@ impl FlowControl {
         Halt { reason, first }
     }
 
-    /// Applies a bound that only the first `fits` operations of an envelope keep. `alone` means that no other envelope
-    /// in flight can make room.
+    /// Applies a bound that has room for only the first `fits` operations of an envelope. `alone` means that no other
+    /// envelope in flight can make room.
     pub(super) fn apply_bound(&mut self, fits: usize, alone: bool, bound: &Bound, now: Duration) -> BoundEffect {
         self.bounded = true;
         if fits > 0 || !alone {
@@ -164,7 +164,7 @@ impl FlowControl {
         stop.map(|stop| self.record_stop(stop))
     }
 
-    /// The follow-ups to a stored answer, in order.
+    /// Plans the follow-ups to a stored answer, in order.
     pub(super) fn follow_ups(
         &mut self,
         envelope: Envelope,
@@ -208,7 +208,7 @@ impl FlowControl {
         stop.map(|stop| self.record_stop(stop))
     }
 
-    /// Advances the warm-up after an answer that proves something. Queued messages are asked about, within one deadline
+    /// Advances the warm-up after a conclusive answer. Returns a status inquiry for queued messages, with one deadline
     /// for all first messages.
     fn grow_batch(
         &mut self,

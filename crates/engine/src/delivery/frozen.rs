@@ -170,7 +170,8 @@ pub fn compile_frozen<R: Read>(frozen: &FrozenInputs, list: (R, &Path)) -> Resul
     compile_brief(&frozen.brief, frozen, list)
 }
 
-/// The same for all rows of the list, without `where`, which selects recipients and does not change texts.
+/// Like [`compile_frozen`], but for all rows of the list: without `where`, which selects recipients and does not change
+/// texts.
 ///
 /// # Errors
 /// Those of [`compile_frozen`].

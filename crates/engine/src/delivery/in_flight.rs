@@ -78,7 +78,7 @@ impl InFlight {
         self.feed = Some(feed);
     }
 
-    /// The number of envelopes on their way.
+    /// The number of envelopes in flight.
     pub(super) fn count_flying(&self) -> usize {
         self.flying.len()
     }

@@ -84,7 +84,7 @@ pub struct RunOptOuts {
 }
 
 impl RunOptOuts {
-    /// A run whose rejections mean no opt-outs.
+    /// The settings of a run whose rejections are never opt-outs.
     #[must_use]
     pub fn without_errors(run: String) -> Self {
         let (scope, reach) = (OptOutScope::Marketing, OptOutReach::AllGateways);

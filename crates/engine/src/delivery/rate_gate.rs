@@ -76,7 +76,7 @@ impl RateGate {
         }
     }
 
-    /// Halves the rate. A tenth of the rate comes back each minute.
+    /// Halves the rate. A tenth of the rate is restored each minute.
     pub(super) fn slow_down(&self) {
         let share = halve_share(self.current_share());
         *self.slowed.lock().unwrap_or_else(PoisonError::into_inner) = Slowdown { share, since: Instant::now() };

@@ -107,7 +107,7 @@ impl MessagesInDoubt {
     }
 }
 
-/// The last message of an envelope that the gateway accepted, which it therefore must know.
+/// The last message of an envelope that the gateway accepted, which it must therefore know.
 fn find_reference(run: &Run, states: &RowStates, envelope: &EnvelopeRecord) -> Option<MessageId> {
     let (_, outcomes) = envelope.settled.as_ref()?;
     let took = |outcome: &OperationOutcome| {
@@ -155,7 +155,7 @@ impl Reconciler<'_> {
         StatusInquiry { ledger, gateway, run, allowance, most }
     }
 
-    /// The size of a group, so that little of the rate is reserved in vain before `deadline`.
+    /// The size of a group, chosen so that little of the rate is reserved but unused at `deadline`.
     fn group_size(&self, deadline: Instant) -> usize {
         let seconds = deadline.saturating_duration_since(Instant::now()).as_secs_f64();
         let most = self.allowance.rate.map_or(MAX_INQUIRIES, |rate| (seconds * rate) as usize);
@@ -218,7 +218,7 @@ impl Reconciler<'_> {
 }
 
 impl Reconciliation {
-    /// Counts a change of a row, which is in this state now. Returns whether the row is settled.
+    /// Counts a change of a row whose state is now `state`. Returns whether the row is settled.
     fn count_change(&mut self, change: &RowChange, state: Option<RowState>) -> bool {
         match (change, state) {
             (RowChange::Found { .. }, Some(RowState::Failed)) => self.failed += 1,
@@ -362,7 +362,7 @@ pub(super) fn evaluate_answer(
     (inquiry, change)
 }
 
-/// The record of inquiries with another answer.
+/// The record of inquiries, updated with another answer.
 fn next_inquiry(doubt: &MessageInDoubt, answer: &StatusAnswer, now: Timestamp) -> AskedRow {
     let answer = match answer {
         StatusAnswer::Known { status, .. } => format!("status {status}"),
@@ -385,7 +385,7 @@ fn next_inquiry(doubt: &MessageInDoubt, answer: &StatusAnswer, now: Timestamp) -
     }
 }
 
-/// The time between two instants. Zero if the clock went back.
+/// The time between two instants. Zero if the clock was set back.
 fn elapsed(from: Timestamp, to: Timestamp) -> Duration {
     Duration::try_from(to.duration_since(from)).unwrap_or_default()
 }

@@ -37,8 +37,8 @@ pub(super) struct ResendBatch {
     pub(super) is_piece: bool,
 }
 
-/// The operations of an envelope to resend: those that are proven unsent, and the halves of a spoilt envelope
-/// separately.
+/// The operations of an envelope to resend: those proven unsent. An envelope that must be split is returned as two
+/// halves.
 pub(super) fn resend_batches(envelope: Envelope, piece: bool, reply: &GatewayReply) -> Vec<ResendBatch> {
     let split = matches!(reply.signal, Signal::Split(_));
     let mut operations: Vec<EncodedOperation> = envelope
@@ -53,7 +53,7 @@ pub(super) fn resend_batches(envelope: Envelope, piece: bool, reply: &GatewayRep
     halves.map(|operations| ResendBatch { operations, is_piece: piece || split }).collect()
 }
 
-/// The rejection of a resent message says nothing about the earlier attempt: it stays in doubt.
+/// Puts rejected resends back in doubt, because the rejection says nothing about the earlier attempt.
 pub(super) fn restore_doubt(repeated: &RoaringBitmap, envelope: &Envelope, reply: &mut GatewayReply) {
     if repeated.is_empty() {
         return;
@@ -148,7 +148,7 @@ impl RetryPolicy {
 
 /// The backoff before attempt `attempt` (from 1): a random share of a bound that doubles from 1 to 60 s.
 ///
-/// `chance` is between 0 and 1. Full jitter avoids that many processes return at the same time.
+/// `chance` is between 0 and 1. Full jitter keeps many processes from retrying at the same time.
 fn backoff_delay(attempt: u32, chance: f64) -> Duration {
     let doubled = MIN_BACKOFF.saturating_mul(1_u32.checked_shl(attempt.saturating_sub(1)).unwrap_or(u32::MAX));
     doubled.min(MAX_BACKOFF).mul_f64(chance.clamp(0.0, 1.0))
@@ -156,8 +156,8 @@ fn backoff_delay(attempt: u32, chance: f64) -> Duration {
 
 /// The random share after an envelope, from 0 to 1.
 ///
-/// It derives from the epoch, which is drawn at each start: no two processes wait alike, and a start can be reproduced
-/// exactly.
+/// It is derived from the epoch, which is drawn at each start, so that no two processes wait alike. With the same
+/// epoch, the waits can be reproduced exactly.
 pub(super) fn random_share(epoch: Epoch, envelope: u32) -> f64 {
     let mut hasher = FxHasher::default();
     (epoch.0, envelope).hash(&mut hasher);

@@ -168,7 +168,7 @@ impl SendingHours {
         }
     }
 
-    /// Whether a message to a number may leave at this time. A number has no columns.
+    /// Whether a message to a number may leave at this time. A number alone has no time zone columns.
     #[must_use]
     pub fn check_departure(&self, phone: Phone, at: Timestamp) -> Departure {
         let zones = (self.find_country_zone(phone), Vec::new());

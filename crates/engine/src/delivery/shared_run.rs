@@ -81,8 +81,9 @@ impl<S: ShardSender> Participant<'_, S> {
         Ok((ending, drawn))
     }
 
-    /// Shares a run out on these terms, sends shards of it, and waits until no worker holds any; after a stop, at most
-    /// `longest`. `None` if another process has the run. `proven` means that a first rejection says nothing.
+    /// Divides a run into shards on these terms, sends some of them, and waits until no worker holds any; after a stop,
+    /// at most `longest`. `None` if another process has the run. `proven` means that a first rejection says nothing
+    /// about later messages.
     ///
     /// # Errors
     /// If the work cannot continue.
@@ -129,8 +130,8 @@ impl<S: ShardSender> Participant<'_, S> {
         Ok(Some(ending))
     }
 
-    /// Draws and sends shards of a run, and waits for those of other workers, because some can be left over. `leads` is
-    /// the lease of the leader.
+    /// Draws and sends shards of a run, and waits for those of other workers, because some of those might be left
+    /// unfinished. `leads` is the lease of the leader.
     async fn send_shares(&self, run: &Run, leads: Option<Lease>) -> Result<(SendEnding, DrawEnd), S::Error> {
         let Self { ledger, by, size, sender } = self;
         let Some(worker) = ledger.register_worker(run, by.clone()).await? else {
@@ -304,19 +305,20 @@ impl ShardSource {
         }
     }
 
-    /// The result of the last draw, once. `None` if there was none.
+    /// Takes the result of the last draw. `None` if there was none, or it was already taken.
     #[must_use]
     pub fn take_last_share(&self) -> Option<ShardDraw> {
         self.state().last.take()
     }
 
-    /// Whether its shards have the maximum size: without a rate, or with a high one, they are finished quickly.
+    /// Whether its shards have the maximum size, because they are finished quickly without a rate limit or with a high
+    /// one.
     #[must_use]
     pub fn has_largest_shares(&self) -> bool {
         self.0.size.is_some_and(|size| size >= MAX_SHARE)
     }
 
-    /// Whether dead workers must be looked for.
+    /// Whether it is time to look for dead workers. If it is, starts the next interval.
     fn is_check_due(&self) -> bool {
         let mut state = self.state();
         let is_time = state.checked_at.is_none_or(|looked| looked.elapsed() >= CHECK_INTERVAL);
@@ -361,7 +363,7 @@ pub fn shard_size(rate: Option<f64>, batch: usize) -> u32 {
 /// The number of envelopes before and after one that are checked for consecutive doubt: as many as can be in flight.
 pub(super) const DOUBT_WINDOW: u32 = 256;
 
-/// The number of latest settled envelopes of all workers that are consecutively in doubt.
+/// The number of consecutive settled envelopes of all workers that are in doubt, counted back from the latest.
 pub(super) fn count_doubtful_in_a_row(envelopes: &[EnvelopeRecord]) -> u32 {
     let mut settled: Vec<_> = envelopes
         .iter()

@@ -37,7 +37,8 @@ pub async fn send_single(options: SendOptions, context: SendContext, operation: 
     to_single_ending(send_operations(options, context, Feed::from_groups(vec![vec![operation]]), counts).await)
 }
 
-/// The ending of a single operation. Only an unsent one has a reason other than an interrupt.
+/// The ending of a single operation. If the operation might have been sent, only a stop of this process, such as an
+/// interrupt, is kept.
 fn to_single_ending(SendEnding { outcome, stopped, counts, opted_out, .. }: SendEnding) -> SingleEnding {
     let unsent = || OperationOutcome::NotSent { reason: stopped.as_ref().map_or("", |stop| &stop.reason).into() };
     // Without an intent, or after a withdrawal, nothing was sent.
@@ -124,7 +125,7 @@ impl SingleKind {
         }
     }
 
-    /// The name for people.
+    /// The display name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

@@ -217,7 +217,7 @@ pub(super) struct StatusInquiry<'a> {
 }
 
 impl StatusInquiry<'_> {
-    /// The answers about messages, in order, and their trust. `None` if the time ran out.
+    /// The answers about messages, in order, and how far to trust them. `None` if the time ran out.
     ///
     /// The inquiry also includes a probe, which was never sent, and, if given, a reference, which certainly was.
     pub(super) async fn ask_trusted(
@@ -281,7 +281,7 @@ impl ConfirmedStatus {
 
 impl StatusPoller<'_> {
     /// Asks the gateway about messages before their retry, and stores its answers as receipts. Returns one status per
-    /// message, in order; messages that the deadline leaves unasked are [`ConfirmedStatus::Unknown`].
+    /// message, in order; messages that were not asked about before the deadline are [`ConfirmedStatus::Unknown`].
     ///
     /// # Errors
     /// If the ledger cannot be read or written.
@@ -381,7 +381,7 @@ impl ChainLifetimes {
         frozen.map(|frozen| Self::from_brief(&frozen.brief)).unwrap_or_default()
     }
 
-    /// The lifetimes of a campaign's messages. Of variants with the same channels, the longer one.
+    /// The lifetimes of a campaign's messages. If variants have the same channels, the longest lifetime counts.
     #[must_use]
     pub fn from_brief(brief: &CampaignBrief) -> Self {
         let mut times = HashMap::new();
@@ -392,7 +392,7 @@ impl ChainLifetimes {
         Self(times)
     }
 
-    /// The lifetime of a chain: the sum of its channels, at least four days.
+    /// The lifetime of a chain: the sum of its channels' lifetimes, at least four days.
     #[must_use]
     pub fn for_chain(&self, chain: Chain) -> Duration {
         let channels =

@@ -348,7 +348,7 @@ struct WatchState {
 }
 
 impl WatchState {
-    /// The time awake. A gap since the last check counts as two checks at most.
+    /// Advances and returns the time awake. A gap since the last check counts as at most two check intervals.
     fn advance_clock(&mut self) -> Duration {
         let now = Instant::now();
         self.awake += (now - self.looked_at).min(2 * CHECK_INTERVAL);
@@ -375,7 +375,7 @@ impl Watchdog {
         new
     }
 
-    /// An envelope enters a step.
+    /// Records that an envelope enters a step.
     pub(super) fn enter_step(&self, envelope: WatchedEnvelope, step: WaitStep) {
         let mut steps = self.steps();
         let now = steps.advance_clock();
@@ -479,7 +479,7 @@ mod slow_answers_tests {
 mod watchdog_tests {
     use super::*;
 
-    /// The time until something is overdue, and its description. `None` within a day.
+    /// The time until something is overdue, and its description. `None` if nothing is overdue within a day.
     async fn measure_overdue(watchdog: &Watchdog) -> Option<(u64, String)> {
         let start = Instant::now();
         let overdue = tokio::time::timeout(Duration::from_secs(86_400), watchdog.wait_overdue()).await.ok()?;

@@ -95,7 +95,7 @@ impl RunTally {
         &self.figures.counts
     }
 
-    /// Counts rows that are on their way.
+    /// Counts rows that are now in flight.
     pub(super) fn count_begun(&mut self, rows: usize) {
         self.shift_state(RowState::Planned, RowState::Sending, rows);
         self.figures.outcome = None;
@@ -111,12 +111,12 @@ impl RunTally {
         self.figures.counts.shift(from, to, rows as u64);
     }
 
-    /// Rows on their way.
+    /// The number of rows in flight.
     pub(super) fn count_sending(&self) -> usize {
         usize::try_from(self.figures.counts.get(RowState::Sending)).unwrap_or(usize::MAX)
     }
 
-    /// Counts rows on their way as in doubt.
+    /// Counts rows in flight as in doubt.
     pub(super) fn leave_in_doubt(&mut self) {
         self.shift_state(RowState::Sending, RowState::InDoubt, self.count_sending());
     }
@@ -199,7 +199,7 @@ impl ErrorCounts {
     }
 }
 
-/// The reply with comparable errors, which do not quote their own phone number.
+/// The reply with the recipient's phone number hidden in each error, so that equal errors can be compared.
 pub(super) fn hide_numbers<'r>(envelope: &Envelope, reply: &'r GatewayReply) -> Cow<'r, GatewayReply> {
     let mut hidden = Cow::Borrowed(reply);
     for (index, operation) in envelope.operations().iter().enumerate() {

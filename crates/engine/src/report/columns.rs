@@ -415,7 +415,8 @@ struct OutcomeTexts<'a> {
 }
 
 impl OutcomeTexts<'_> {
-    /// Without reasons that later proof of the state replaced: why the row was in doubt or not sent, and an earlier error.
+    /// Removes texts that later proof of the state replaced: why the row was in doubt or not sent, and an earlier
+    /// error.
     fn for_state(self, state: RowState) -> Self {
         let reason = if state.is_proven() { "" } else { self.reason };
         let error = if state.is_with_gateway() { "" } else { self.error };

@@ -252,7 +252,7 @@ impl EarlierMessages<'_> {
         Ok(())
     }
 
-    /// The message that a row refers to, if it is known. Rows are asked for in ascending order.
+    /// The message that a row refers to, if it is known. Rows must ascend.
     pub(super) fn take_message(&mut self, row: Row) -> Option<EarlierMessage> {
         while self.found.front().is_some_and(|(before, _)| *before < row.get()) {
             self.found.pop_front();

@@ -239,7 +239,7 @@ impl Proportion {
 }
 
 impl Interval {
-    /// Whether no difference is within the interval, so that none is proven.
+    /// Whether the interval contains zero, so that no difference is proven.
     #[must_use]
     pub fn contains_zero(self) -> bool {
         self.low <= 0.0 && self.high >= 0.0

@@ -33,14 +33,14 @@ pub fn format_counts(counts: &StateCounts) -> String {
     format_counts_in_part(counts, 0)
 }
 
-/// The same counts, with the number of messages that were delivered only in part.
+/// The counts on one line, with the number of messages that were delivered only in part.
 #[must_use]
 pub fn format_counts_in_part(counts: &StateCounts, in_part: u64) -> String {
     let parts: Vec<String> = describe_counts(counts, in_part).into_iter().map(|(_, words)| words).collect();
     if parts.is_empty() { "none".to_owned() } else { parts.join(" · ") }
 }
 
-/// The same counts state by state. Delivered messages include those that were read.
+/// The counts as texts, state by state. Delivered messages include those that were read.
 #[must_use]
 pub fn describe_counts(counts: &StateCounts, in_part: u64) -> Vec<(RowState, String)> {
     let part = |(state, count): (RowState, u64)| match state {

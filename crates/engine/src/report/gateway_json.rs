@@ -10,21 +10,21 @@ use campaign_core::domain::GatewayMessageId;
 use campaign_gateway::{AskStatus, InquiryFailure, MessageRecord, SenderName, SmsTemplate, ViberTemplate};
 use campaign_sandbox::{ChannelTally, Counts};
 
-/// A sender name.
+/// A sender name as JSON.
 #[must_use]
 pub fn sender_json(sender: &SenderName) -> Value {
     let SenderName { name, status } = sender;
     json!({ "name": name, "status": status })
 }
 
-/// An SMS template.
+/// An SMS template as JSON.
 #[must_use]
 pub fn sms_template_json(template: &SmsTemplate) -> Value {
     let SmsTemplate { id, name, text, count, created } = template;
     json!({ "id": id_json(id.as_ref()), "name": name, "template": text, "count": count, "datetime": created })
 }
 
-/// A Viber template.
+/// A Viber template as JSON.
 #[must_use]
 pub fn viber_template_json(template: &ViberTemplate) -> Value {
     let ViberTemplate { id, signature, text, status } = template;
@@ -49,7 +49,7 @@ pub fn message_json(asked: &AskStatus, answer: &Result<MessageRecord, InquiryFai
     }
 }
 
-/// An identifier in the form of the gateway: a number, a text or null.
+/// An identifier in the form that the gateway uses: a number, a string or null.
 fn id_json(id: Option<&GatewayMessageId>) -> Value {
     match id {
         Some(GatewayMessageId::Number(number)) => (*number).into(),

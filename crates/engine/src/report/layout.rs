@@ -156,7 +156,7 @@ impl<'l> RowBuffer<'l> {
         }
     }
 
-    /// Appends a text of digits, or an empty cell.
+    /// Appends a number, which is a string in JSON, or an empty cell.
     pub(super) fn push_digits(&mut self, number: Option<u64>) {
         match (&self, number) {
             (Self::Csv(_), number) => self.push_number(number),

@@ -57,7 +57,7 @@ impl<'a> Listing<'a> {
         self.records.as_ref().map_or(RunActivity::Idle, RowRecords::activity)
     }
 
-    /// The writer of its rows.
+    /// The formatter of its rows.
     pub(super) fn row_formatter(&self, layout: Layout, own: &RecipientColumns, header: &ListHeader) -> RowFormatter {
         RowFormatter {
             layout,

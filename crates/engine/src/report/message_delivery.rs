@@ -92,7 +92,7 @@ impl<'r> Evidence<'r> {
         Some(Self { receipt, arrival, certainty })
     }
 
-    /// The order puts better evidence first: times that can be right before others, then earlier times.
+    /// A sort key that puts better evidence first: times that can be right before others, then earlier times.
     fn rank(&self) -> (bool, Timestamp, TimeCertainty) {
         let uncertain = self.certainty == TimeCertainty::Uncertain;
         (uncertain, if uncertain { self.receipt.at } else { self.receipt.reported_at() }, self.certainty)
@@ -150,7 +150,7 @@ impl TimeCertainty {
     }
 }
 
-/// The time from the last request before a delivery; none if the gateway's clock is behind.
+/// The time from the last request before a delivery; zero if the gateway's clock is behind.
 fn time_since(sent: &[Timestamp], delivered: Timestamp) -> Duration {
     let latest = delivered.checked_add(CLOCK_SKEW).unwrap_or(Timestamp::MAX);
     let request = sent.iter().rfind(|sent| **sent <= latest).or(sent.first());

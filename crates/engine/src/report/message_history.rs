@@ -125,7 +125,8 @@ impl MessageHistory {
         Ok(Self { row, phone, state, left_out, entries })
     }
 
-    /// The history of a row's message, read without the rest of the run. Its number is known if it was sent.
+    /// The history of a row's message, read without the rest of the run. The phone number is known only if the message
+    /// was sent.
     ///
     /// # Errors
     /// If the ledger cannot be read.

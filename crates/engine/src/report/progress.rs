@@ -17,7 +17,7 @@ pub struct SendingProgress {
 }
 
 impl SendingProgress {
-    /// The start of a run with this many rows; this command leaves `later` of them planned.
+    /// The progress at the start of a run with this many rows; this command leaves `later` of them planned.
     #[must_use]
     pub fn new(rows: u64, later: u64) -> Self {
         Self { rows, later, counts: StateCounts::default(), speed: Speed::default() }
@@ -29,7 +29,7 @@ impl SendingProgress {
         self.speed.update(now, self.count_done());
     }
 
-    /// Sending pauses. The estimate is unknown until it continues.
+    /// Records that sending pauses. The estimate is unknown until sending continues.
     pub fn pause(&mut self) {
         self.speed.pause();
     }
@@ -47,7 +47,7 @@ impl SendingProgress {
         &self.counts
     }
 
-    /// The messages that are done; 0 before the first report.
+    /// The messages that are done; 0 before the first update.
     #[must_use]
     pub fn count_done(&self) -> u64 {
         if self.counts.total() == 0 {
@@ -106,7 +106,7 @@ impl Speed {
         self.last = Some((now, rows));
     }
 
-    /// Sending pauses. Earlier measurements no longer apply.
+    /// Records that sending pauses. Earlier measurements no longer apply.
     pub(super) fn pause(&mut self) {
         *self = Self::default();
     }

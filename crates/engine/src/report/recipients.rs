@@ -36,7 +36,7 @@ pub struct Recipient {
 /// The recipients with this key in the frozen list, in list order.
 ///
 /// # Errors
-/// If the list cannot be read, or is not what the run began with.
+/// If the list cannot be read, or is not the list with which the run began.
 pub fn find_recipients(
     copies: &Copies,
     frozen: &FrozenInputs,
@@ -51,7 +51,7 @@ pub fn find_recipients(
 /// The recipients in these rows of the frozen list, in list order.
 ///
 /// # Errors
-/// If the list cannot be read, or is not what the run began with.
+/// If the list cannot be read, or is not the list with which the run began.
 pub fn find_recipients_by_row(
     copies: &Copies,
     frozen: &FrozenInputs,
@@ -114,7 +114,7 @@ impl ListColumn {
 /// The numbers in a run's list that match.
 ///
 /// # Errors
-/// If the list cannot be read, or is not what the run began with.
+/// If the list cannot be read, or is not the list with which the run began.
 pub async fn find_numbers(
     ledger: &dyn Ledger,
     run: &Run,
@@ -304,7 +304,8 @@ impl RecipientRecord {
     /// Searches all runs, including rehearsals and single messages, for rows with a number that match this selection.
     ///
     /// # Errors
-    /// If the ledger cannot be read. A run whose own records or copies cannot be is among those that are unread.
+    /// If the ledger cannot be read. A run whose own records or copies cannot be read is returned among the unread
+    /// runs.
     pub async fn find(ledger: &dyn Ledger, phone: Phone, selection: &RowSelection) -> Result<Self, LedgerError> {
         let mut person = Self::default();
         for run in ledger.list_runs(RunFilter::default()).await? {
@@ -328,7 +329,7 @@ impl RecipientRecord {
     }
 }
 
-/// The rows of a run with a number that match this selection. `None` without such rows.
+/// The rows of a run with a number that match this selection. `None` if there are no such rows.
 async fn load_run(
     ledger: &dyn Ledger,
     run: Run,

@@ -54,7 +54,8 @@ impl<'a> RunResults<'a> {
         Ok(Self { ledger, parts, selection: RowSelection::default(), excel: false })
     }
 
-    /// One row per recipient of these runs, from the run that decides it; `runs` starts with the oldest.
+    /// One row per recipient of these runs, from the run that decides the recipient's result; `runs` starts with the
+    /// oldest.
     ///
     /// # Errors
     /// If the ledger or what the runs froze cannot be read.
@@ -249,7 +250,8 @@ impl<'a> RunResults<'a> {
 }
 
 impl<'a> ListedRun<'a> {
-    /// These texts for the rows of its list, or its own texts if they do not fit the list. `None` without texts.
+    /// The hashes of the newest run's texts for the rows of this run's list. If those texts do not fit the list, its
+    /// own. `None` without `newest`.
     async fn choose_texts(&self, newest: Option<&FrozenInputs>) -> Result<RowTextHashes, ResultsError> {
         let Some(newest) = newest.cloned() else { return Ok(None) };
         let (copies, own) = (self.copies.clone(), self.frozen.clone());
@@ -300,8 +302,8 @@ pub(super) type RowTextHashes = Option<Vec<(Row, TextHash)>>;
 
 /// The rows of each listing that represent a recipient, oldest run first.
 ///
-/// The newest run that sent something to a recipient, or is going to, decides. A run that skipped the recipient counts
-/// only if no other run has more. A row without a phone number has no recipient, and appears once, for the newest list.
+/// The newest run that sent something to a recipient, or is going to, decides. A run that skipped the recipient decides
+/// only if there is no such run. A row without a phone number has no recipient, and appears once, for the newest list.
 pub(super) async fn choose_rows(
     listings: Vec<(Listing<'_>, RowTextHashes)>,
 ) -> Result<Vec<RoaringBitmap>, ResultsError> {

@@ -51,7 +51,7 @@ impl RowIndex {
         Ok(Self { sets })
     }
 
-    /// The index of those rows that are in this set.
+    /// The index, restricted to the rows in this set.
     #[must_use]
     pub fn restrict(mut self, rows: &RoaringBitmap) -> Self {
         self.sets.values_mut().for_each(|set| *set &= rows);
@@ -64,8 +64,8 @@ impl RowIndex {
         self.matching_sets(state).fold(RoaringBitmap::new(), |all, set| all | set)
     }
 
-    /// At most `most` rows in a state (or in any), starting with this row. One more row than a page shows that another
-    /// page follows.
+    /// At most `most` rows in a state (or in any), starting with this row. Ask for one more row than a page holds to
+    /// learn whether another page follows.
     #[must_use]
     pub fn rows_from(&self, state: Option<RowState>, from: Row, most: usize) -> Vec<Row> {
         let within = |set: &RoaringBitmap| set.range(from.get()..).take(most).collect::<Vec<u32>>();

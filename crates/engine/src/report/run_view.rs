@@ -132,7 +132,7 @@ impl RunView {
         Ok(Self::from_counts(run, owned, counts, parts.billed))
     }
 
-    /// A view with counts that were just made; `owned` is whether a process is sending it.
+    /// A view with counts that were just calculated; `owned` is whether a process is sending it.
     pub(super) fn from_counts(run: Run, owned: bool, counts: StateCounts, parts: u64) -> Self {
         // Rows of a shared run can be in progress or wait for a retry, and its size is the number of sent rows.
         let under_way = run.shared && counts.get(RowState::Planned) > 0;
@@ -325,8 +325,8 @@ pub struct RunReport {
 }
 
 impl RunReport {
-    /// Loads the run with its stored figures if they are current, or else from its requests. For an ended run without
-    /// receipts, its counts are enough.
+    /// Loads the run with its stored figures if they are current; otherwise, calculates the figures from its requests.
+    /// For an ended run without receipts, its counts are enough.
     ///
     /// # Errors
     /// If the ledger cannot be read.
@@ -384,7 +384,7 @@ impl RunReport {
         self.figures.as_ref().map(|figures| &figures.channels).filter(|_| self.view.run.receipts > 0)
     }
 
-    /// How many messages were delivered only in part, if its figures are known.
+    /// The number of messages that were delivered only in part; 0 if the figures are unknown.
     #[must_use]
     pub fn count_partial(&self) -> u64 {
         self.figures.as_ref().map_or(0, |figures| figures.channels.count_partial())
@@ -426,7 +426,7 @@ impl RunReport {
     }
 }
 
-/// The budget that is left for the runs that share it, if this run is the last of them.
+/// The remaining budget of the runs that share it, if this run is the latest of them.
 async fn load_budget_left(ledger: &dyn Ledger, run: &Run, figures: &RunFigures) -> Result<Option<Amount>, LedgerError> {
     let limit = figures.terms.as_ref().and_then(|terms| terms.budget.cost);
     let Some(limit) = limit else { return Ok(None) };
@@ -450,7 +450,7 @@ async fn load_budget_left(ledger: &dyn Ledger, run: &Run, figures: &RunFigures) 
     Ok(Some(if used.cost < limit { limit.saturating_sub(used.cost) } else { Amount::default() }))
 }
 
-/// The approvals of a run without the operator's confirmation, oldest first.
+/// The approvals of a run, not including the operator's confirmation, oldest first.
 ///
 /// # Errors
 /// If the ledger cannot be read.
@@ -500,7 +500,7 @@ pub fn run_json(view: &RunView) -> Value {
     object
 }
 
-/// The reason why it stopped. `None` while it is sent, or after it finished.
+/// The reason why the run stopped. `None` while it is being sent, or after it finished.
 fn stop_reason(view: &RunView) -> Option<&'static str> {
     view.run.stop.filter(|_| view.status != RunStatus::Sending).map(StopKind::word)
 }

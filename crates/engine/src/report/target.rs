@@ -73,7 +73,7 @@ impl ResultsTarget {
     /// The file to write. A link is followed, so that it stays a link.
     ///
     /// # Errors
-    /// Why nothing may be written there, in words.
+    /// The reason why the file must not be written, as text.
     pub fn resolve_path(&self) -> Result<PathBuf, String> {
         let (file, path) = (self.path(), self.file.display());
         if let Some(why) = self.file.refuse_writing() {
@@ -139,7 +139,7 @@ impl ResultsTarget {
 }
 
 impl ProtectedPath {
-    /// Whether that file is this file, or is in this folder.
+    /// Whether the target is this protected file, or is inside this protected folder.
     fn contains(&self, real_target: &Path, found: Option<&Metadata>) -> bool {
         let itself = fs::metadata(&self.path).ok();
         let identity = |file: Option<&Metadata>| file.and_then(identity);
@@ -182,7 +182,7 @@ fn resolve_links(path: &Path) -> PathBuf {
     real
 }
 
-/// Whether the nearest existing parent is a folder, in which the missing ones can be created.
+/// Whether the nearest existing ancestor is a folder, so that the missing folders can be created in it.
 fn can_create_folder(path: &Path) -> bool {
     let above = path.ancestors().skip(1).find(|above| above.symlink_metadata().is_ok());
     above.is_none_or(Path::is_dir)
@@ -233,7 +233,7 @@ pub(super) fn open_text(path: &CampaignPath) -> io::Result<Box<dyn Read>> {
     })
 }
 
-/// The delimiter of results with this header, also after a spreadsheet saved them. `None` for other files.
+/// The delimiter of results with this header, even if a spreadsheet saved them. `None` for other files.
 pub(super) fn detect_delimiter(head: &[u8]) -> Option<u8> {
     let head = head.strip_prefix("\u{feff}".as_bytes()).unwrap_or(head);
     [b',', b';', b'\t'].into_iter().find(|delimiter| {

@@ -43,7 +43,7 @@ enum SheetCell {
     Time(f64),
 }
 
-/// Writes a CSV with the results header as a workbook. `folder` takes temporary data.
+/// Writes a CSV with the results header as a workbook. Temporary data is written to `folder`.
 ///
 /// # Errors
 /// If it cannot be read or written.
@@ -178,7 +178,7 @@ fn result_cell(column: &str, text: &str) -> SheetCell {
     cell.unwrap_or_else(|| text_cell(text))
 }
 
-/// A whole number, if a spreadsheet keeps each of its digits.
+/// Parses a number. `None` unless a spreadsheet keeps each of its digits.
 fn parse_exact(text: &str) -> Option<f64> {
     let number = text.parse::<f64>().ok()?;
     (text.len() <= 15 && text != "-0" && number.to_string() == text).then_some(number)

@@ -87,7 +87,7 @@ impl<I: Serialize, P: Serialize, T: Serialize> Serialize for WireOperation<'_, I
     }
 }
 
-/// The keys of one stage, wherever an operation of `kind` carries them.
+/// Writes the keys of one stage to the places where an operation of `kind` carries them.
 fn write_keys<M: SerializeMap, T: Serialize>(
     map: &mut M,
     kind: OperationKind,
@@ -109,7 +109,7 @@ fn write_keys<M: SerializeMap, T: Serialize>(
     Ok(())
 }
 
-/// The keys that all channels of an operation share. The first channel with a value provides it.
+/// Writes the keys that all channels of an operation share. The value comes from the first channel that has one.
 fn write_shared_keys<M: SerializeMap, T: Serialize>(
     map: &mut M,
     kind: OperationKind,
@@ -248,7 +248,7 @@ impl OperationForm {
         Self { kind: content.kind, chain: content.channel_chain(), pieces }
     }
 
-    /// The operation with this identifier and phone number. `text` returns the rendered text at a place.
+    /// The operation with this identifier and phone number. `text` returns the rendered text at an index.
     pub(crate) fn encode_operation<'t>(&self, id: MessageId, phone: Phone, text: impl Fn(usize) -> &'t str) -> Vec<u8> {
         let mut json = Vec::with_capacity(self.estimate_length(&text));
         for piece in &self.pieces {
@@ -341,7 +341,7 @@ mod tests {
         (any::<bool>(), prop_oneof!["[ -~я\n\u{fdd0}]{0,12}", Just("0".to_owned()), any::<String>()])
     }
 
-    /// A stage of a channel with some of its keys. Its texts are their numbers.
+    /// A stage of a channel with some of its keys. Each text is represented by its number.
     fn build_stage(channel: Channel, given: u32, next: &mut usize) -> Option<Stage<usize>> {
         let mut text = || {
             *next += 1;

@@ -127,8 +127,8 @@ impl JsonApi {
         }
     }
 
-    /// Asks the host of the endpoint for anything, without the key. Any HTTP answer proves that it can be reached. Returns
-    /// the gateway's time in the answer (RFC 9110, 6.6.1), if there is one.
+    /// Sends a HEAD request without the key to the host of the endpoint. Any HTTP answer proves that it can be reached.
+    /// Returns the gateway's time in the answer (RFC 9110, 6.6.1), if there is one.
     ///
     /// # Errors
     /// The reason for a missing answer, as a fragment in plain words.
@@ -196,7 +196,7 @@ impl JsonApi {
         }
     }
 
-    /// Classifies an error of the HTTP library by its proof.
+    /// Classifies an error of the HTTP library by what it proves about the request.
     fn classify_error(&self, error: &reqwest::Error) -> HttpExchange {
         if !error.is_connect() {
             return if error.is_timeout() {
@@ -245,7 +245,7 @@ impl Gateway for JsonApi {
     }
 }
 
-/// Logs a request in numbers only, without contents.
+/// Logs the size, status and duration of a request, but none of its contents.
 fn log_exchange(exchange: &HttpExchange, bytes: usize, operations: usize, began: Instant) {
     let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
     match exchange {
@@ -270,7 +270,7 @@ fn parse_retry_after(value: &str) -> Option<Duration> {
     Some(Duration::try_from(parse_date(value)?.duration_since(jiff::Timestamp::now())).unwrap_or_default())
 }
 
-/// A date of a header (RFC 9110, 5.6.7), in the form that servers must generate.
+/// A date in a header (RFC 9110, 5.6.7), in the form that servers must generate.
 fn parse_date(value: &str) -> Option<jiff::Timestamp> {
     Some(jiff::fmt::rfc2822::parse(value).ok()?.timestamp())
 }
@@ -302,7 +302,7 @@ fn local_host(url: &reqwest::Url) -> Option<String> {
     is_local.then(|| format!("{host}:{}", url.port_or_known_default().unwrap_or_default()))
 }
 
-/// The innermost reason of an error; the outer ones repeat the address.
+/// The innermost cause of an error; the outer causes repeat the address.
 pub(crate) fn innermost_cause(error: &reqwest::Error) -> String {
     error_chain(error).last().unwrap_or_else(|| error.to_string())
 }

@@ -93,7 +93,7 @@ pub(super) fn read_whole_number(raw: &RawValue) -> Option<u64> {
     ((0.0..9_007_199_254_740_992.0).contains(&float) && float.fract() == 0.0).then_some(float as u64)
 }
 
-/// Whether a member is there and not `null`.
+/// The member, if it is present and not `null`.
 pub(super) fn non_null(raw: Option<&RawValue>) -> Option<&RawValue> {
     raw.filter(|raw| raw.get() != "null")
 }
@@ -120,7 +120,7 @@ pub(super) fn read_text(raw: Option<&RawValue>) -> Option<String> {
     read_whole_text(raw).map(truncate)
 }
 
-/// The same without truncation.
+/// Like [`read_text`], but without truncation.
 pub(super) fn read_whole_text(raw: Option<&RawValue>) -> Option<String> {
     let raw = non_null(raw)?;
     let text = serde_json::from_str::<String>(raw.get()).unwrap_or_else(|_| raw.get().to_owned());
@@ -218,7 +218,7 @@ impl<'k> RedactingReader<'k> {
         Some(text)
     }
 
-    /// The same without truncation, for texts of the user that are never stored.
+    /// Like [`RedactingReader::read_text`], but without truncation, for texts of the user that are never stored.
     pub(super) fn read_whole_text(&self, raw: Option<&RawValue>) -> Option<String> {
         let mut text = read_whole_text(raw)?;
         conceal_text(&mut text, self.key);
@@ -263,7 +263,7 @@ pub(super) fn conceal_key(reply: &mut GatewayReply, key: &str) {
     key_spellings(key).iter().for_each(|key| conceal_spelling(reply, key));
 }
 
-/// Removes the key from one text, under the same condition.
+/// Removes the key from one text, unless it is shorter than eight characters.
 pub(super) fn conceal_text(text: &mut String, key: &str) {
     key_spellings(key).iter().for_each(|key| replace_key(text, key));
 }
@@ -327,7 +327,7 @@ fn conceal_spelling(reply: &mut GatewayReply, key: &str) {
     }
 }
 
-/// The length of the longest incomplete beginning of the key with which a text ends.
+/// The length of the longest incomplete prefix of the key at the end of a text.
 fn count_key_prefix(text: &str, key: &str) -> usize {
     key.char_indices().rev().map(|(at, _)| at).find(|at| text.ends_with(&key[..*at])).unwrap_or(0)
 }

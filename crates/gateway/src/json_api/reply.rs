@@ -107,7 +107,7 @@ fn read_answer(rules: &AnswerRules, endpoint: Endpoint, envelope: &Envelope, bod
     reply
 }
 
-/// A top-level failure. It proves that nothing was sent if it contains an error and no `msg_id` anywhere.
+/// Reads a top-level failure. It proves that nothing was sent if it contains an error and no `msg_id` anywhere.
 fn read_rejection(envelope: &Envelope, top: &AnswerBody<'_>, body: &[u8]) -> GatewayReply {
     let count = envelope.operations().len();
     if has_key(body, "msg_id") {
@@ -138,7 +138,7 @@ fn read_rejection(envelope: &Envelope, top: &AnswerBody<'_>, body: &[u8]) -> Gat
     }
 }
 
-/// The asynchronous answer (contract 2.3).
+/// Reads the asynchronous answer (contract 2.3).
 fn read_queued(count: usize, request_id: Option<&RawValue>) -> GatewayReply {
     // The contract requires a string. A number also identifies a request; other values do not.
     let named = request_id.filter(|raw| raw.get().starts_with(|first: char| first == '"' || first.is_ascii_digit()));
@@ -165,7 +165,7 @@ pub(super) fn all_in_doubt(count: usize, why: &str, signal: Signal) -> GatewayRe
     GatewayReply::for_all(count, &OperationOutcome::InDoubt { reason: Arc::from(why) }, signal)
 }
 
-/// The beginning of a body, as evidence for a person.
+/// The beginning of a body, as evidence for a manual review.
 fn excerpt(body: &[u8]) -> String {
     const LIMIT: usize = 64 * 1024;
     String::from_utf8_lossy(&body[..body.len().min(LIMIT)]).into_owned()
@@ -328,7 +328,7 @@ pub(super) fn read_items(rules: &AnswerRules, envelope: &Envelope, data: Option<
     reply
 }
 
-/// Matches items with operations of the same number.
+/// Matches items to operations, of which there are equally many.
 fn match_items(envelope: &Envelope, results: &[ItemResult<'_>]) -> ItemMatch {
     let operations = envelope.operations();
     let agrees = |(operation, result): (&EncodedOperation, &ItemResult<'_>)| {
@@ -372,8 +372,8 @@ fn index_items(envelope: &Envelope, results: &[ItemResult<'_>]) -> (Vec<Option<u
     (items, foreign)
 }
 
-/// Whether a lookup or verification call matches the phone number, if the item has one (contract 4.3 shows no `id`
-/// there).
+/// Whether the item of a lookup or verification call has the operation's phone number or none (contract 4.3 shows no
+/// `id` there).
 fn phone_agrees(envelope: &Envelope, operation: &EncodedOperation, result: &ItemResult<'_>) -> bool {
     !envelope.kind().is_single() || result.phone.is_none_or(|phone| phone == Some(operation.phone.to_u64()))
 }
@@ -384,7 +384,7 @@ fn outcomes_by_id(envelope: &Envelope, results: &[ItemResult<'_>], items: &[Opti
     items.iter().map(|item| item.map_or_else(unmatched, |item| read_outcome(envelope, &results[item]))).collect()
 }
 
-/// Too few or too many items: only an identified item with a `msg_id` is proven.
+/// Reads an answer with too few or too many items. It only proves that identified items with a `msg_id` were accepted.
 fn read_miscounted(envelope: &Envelope, results: &[ItemResult<'_>]) -> GatewayReply {
     let (items, _) = index_items(envelope, results);
     let outcomes = outcomes_by_id(envelope, results, &items)

@@ -40,7 +40,7 @@ pub(super) async fn copies_can_be_replaced_repeatedly<L: Ledger>(scene: Scene<L>
     assert_eq!(scene.ledger.list_stray_copies().await.unwrap(), []);
 }
 
-/// A run that is missing in the ledger.
+/// A run that is missing from the ledger.
 fn unknown_run<L>(scene: &Scene<L>) -> Run {
     Run { key: RunId(99), number: 99, ..scene.run.clone() }
 }

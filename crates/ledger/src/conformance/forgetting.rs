@@ -163,7 +163,7 @@ fn final_counts() -> StateCounts {
     counts
 }
 
-/// Ends and purges the scene's run, after two envelopes to the rows 2 to 5 with one rejection (row 3).
+/// Ends and purges the scene's run, after two envelopes for rows 2 to 5 with one rejection (row 3).
 async fn purge_run<L: Ledger>(scene: &Scene<L>) -> Run {
     scene.begin_envelope(1, scene.mine).await;
     scene.settle_envelope(1, [accepted(), rejected()]).await;
@@ -272,7 +272,7 @@ pub(super) async fn purged_run_cannot_be_claimed_or_drawn_from<L: Ledger>(scene:
     assert_ne!(drawn().await.key, shared.key);
 }
 
-/// Stores evidence for the rows 2 to 4 and 7, in two blocks. Returns whether the ledger has a place for it.
+/// Stores evidence for rows 2 to 4 and 7, in two blocks. Returns whether the ledger can store it.
 async fn keep_consents<L: Ledger>(scene: &Scene<L>) -> bool {
     // Tables of the previous version have no place for it.
     if !scene.ledger.keeps_consents() {

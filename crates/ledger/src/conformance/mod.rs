@@ -46,7 +46,7 @@ async fn postgres(folder: &TempDir) -> Option<PostgresLedger> {
     Some(PostgresLedger::open(&address, folder.path()).await.expect("a ledger"))
 }
 
-/// The same with the tables of the previous version, as long as some machines still use it.
+/// A new PostgreSQL ledger with the tables of the previous version, which some machines still use.
 async fn postgres_of_the_version_before(folder: &TempDir) -> Option<PostgresLedger> {
     let address = PostgresAddress::parse(&Cluster::shared()?.database()).expect("an address");
     Some(PostgresLedger::open_previous_version(&address, folder.path()).await.expect("a ledger"))

@@ -50,7 +50,7 @@ impl<L: Ledger> Scene<L> {
         Lease { epoch: Epoch(self.mine.epoch.0.wrapping_add(1)), ..self.mine }
     }
 
-    /// Begins an envelope of two rows: the first has the rows 2 and 3, and so on.
+    /// Begins an envelope of two rows: the first has rows 2 and 3, and so on.
     pub(crate) async fn begin_envelope(&self, envelope: u32, lease: Lease) -> Permit {
         self.ledger.begin_envelope(self.new_intent(envelope, lease)).await.unwrap()
     }
@@ -98,7 +98,7 @@ impl<L: Ledger> Scene<L> {
         self.ledger.list_runs(RunFilter::all()).await.unwrap().into_iter().find(|run| run.key == self.run.key).unwrap()
     }
 
-    /// The states of the rows 2 to 5.
+    /// The states of rows 2 to 5.
     pub(crate) async fn row_states(&self) -> Vec<Option<RowState>> {
         let states = self.fold_states().await;
         (2..=5).map(|row| states.recorded_state(Row::new(row))).collect()
@@ -128,7 +128,7 @@ impl<L: Ledger> Scene<L> {
         states
     }
 
-    /// The rows of 2 to 5 with guarded numbers.
+    /// Those of rows 2 to 5 whose numbers are guarded.
     pub(crate) async fn guarded_rows(&self) -> Vec<u32> {
         let numbers = self.ledger.load_numbers(NumberFilter::Sent(&[self.run.key])).await.unwrap();
         (2..=5).filter(|&row| numbers.contains(phone(row))).collect()

@@ -13,7 +13,7 @@ use crate::{
 };
 use campaign_core::domain::{Purpose, Receipt, ReceiptSource, Row, Status};
 
-/// An opt-out from everything.
+/// An opt-out from marketing messages.
 pub(super) fn opt_out(row: u32) -> OptOut {
     OptOut {
         who: phone(row).into(),
@@ -47,12 +47,12 @@ async fn list_entries<L: Ledger>(scene: &Scene<L>) -> Vec<OptOut> {
     scene.ledger.list_opt_outs(None, 100).await.unwrap().entries
 }
 
-/// The suppressed rows of 2 to 5, and the version of the list.
+/// Those of rows 2 to 5 that are suppressed, and the version of the list.
 async fn suppressed_rows<L: Ledger>(scene: &Scene<L>, campaign: &str, loopback: bool) -> (Vec<u32>, u64) {
     rows_suppressed_under(scene, campaign, SuppressionPolicy { loopback, ..SuppressionPolicy::default() }).await
 }
 
-/// The rows of 2 to 5 that are suppressed under a policy, and the version of the list.
+/// Those of rows 2 to 5 that are suppressed under a policy, and the version of the list.
 async fn rows_suppressed_under<L: Ledger>(
     scene: &Scene<L>,
     campaign: &str,

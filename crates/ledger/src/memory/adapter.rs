@@ -52,7 +52,7 @@ impl MemoryLedger {
         std::mem::take(&mut *self.read.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Locks a name. `None` if it is locked.
+    /// Locks a name. `None` if it is already locked.
     fn take_name(&self, name: String) -> Option<HeldName> {
         let free = self.held.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone());
         free.then(|| HeldName { held: Arc::clone(&self.held), name })

@@ -51,7 +51,7 @@ pub struct LedgerContents {
 }
 
 impl LedgerContents {
-    /// Empty contents with this seed of fencing tokens.
+    /// Empty contents with this seed for fencing tokens.
     pub fn seeded(seed: u64) -> Self {
         Self { seed, ..Self::default() }
     }

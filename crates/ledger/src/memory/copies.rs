@@ -42,7 +42,7 @@ impl CopyStore {
         self.with_stored(|stored| stored.iter().filter(|(run, _)| !known.contains(run)).map(stray).collect())
     }
 
-    /// Discards the copies of a run that is missing in the ledger.
+    /// Discards the copies of a run that is missing from the ledger.
     pub(super) fn set_aside(&self, run: &str) -> String {
         self.with_stored(|stored| stored.remove(run));
         "nowhere".to_owned()

@@ -116,7 +116,7 @@ impl StoredRun {
         self.blocks.insert(place, block);
     }
 
-    /// Releases the block of a place that is not in use. Its open intents are in doubt now.
+    /// Releases the block of a place that is not in use. Puts its open intents in doubt.
     pub(super) fn release_block(&mut self, at: Timestamp, place: u32) {
         if let Some(block) = self.blocks.remove(&place) {
             self.mark_in_doubt(at, |rows| owns_rows(block.rows, rows));
@@ -206,7 +206,7 @@ impl StoredRun {
         guard
     }
 
-    /// The used part of the edition's budget.
+    /// The part of the edition's budget that this run used.
     pub(super) fn total_spending(&self) -> Spending {
         let stored = self.retained();
         let events = RowEvents::new(stored.events.clone(), self.run.endpoint);

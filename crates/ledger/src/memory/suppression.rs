@@ -43,7 +43,7 @@ impl OptOutList {
         self.key = Some(key);
     }
 
-    /// Replaces a number by its hash, and adds an opt-out for the hash if there is none.
+    /// Replaces a number with its hash, and adds an opt-out for the hash if there is none.
     pub(super) fn forget_number(&mut self, forgotten: NumberErasure, key: NumberKey, opt_out: OptOut) {
         self.key = Some(key);
         for (known, end) in self.records.iter_mut().filter(|(known, _)| known.who == forgotten.phone.into()) {
@@ -118,7 +118,7 @@ impl OptOutList {
         removed
     }
 
-    /// Ends the opt-outs before these opt-ins.
+    /// Ends the opt-outs that precede these opt-ins.
     pub(super) fn end_opt_outs(&mut self, opted_in: Vec<OptIn>) {
         let mut ended = false;
         for mut opt_in in opted_in {

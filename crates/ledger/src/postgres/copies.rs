@@ -37,7 +37,7 @@ struct NewShardedCopies {
 }
 
 impl NewShardedCopies {
-    /// Removes the rest of an interrupted start under this name, and begins new copies.
+    /// Removes the leftovers of an interrupted start under this name, and begins new copies.
     async fn begin_copies(ledger: &PostgresLedger, name: String, replaces: bool) -> Result<Self, LedgerError> {
         let begin = ledger.write(move |connection, now| {
             let name = name.clone();
@@ -55,8 +55,8 @@ impl NewShardedCopies {
 }
 
 impl NewShardedCopies {
-    /// Names the copies after their run. Can be repeated, because the commit of an earlier attempt might have lost its
-    /// answer. Returns false if the copies are gone.
+    /// Names the copies after their run. Can be repeated, because the answer to an earlier attempt's commit might have
+    /// been lost. Returns false if the copies are gone.
     async fn name_for_run(&self, name: &str, inputs: &[u8]) -> sqlx::Result<bool> {
         let mut transaction = transaction::begin_unordered_write(&self.pool).await?;
         // Waits for an earlier attempt that the server has not finished yet.
@@ -144,7 +144,7 @@ async fn write_shards(pool: &PgPool, place: &Arc<str>, key: i64, shards: &Receiv
     Ok(())
 }
 
-/// Writes shards, and retries while the database is away.
+/// Writes shards, and retries while the database is unavailable.
 async fn write_shards_with_retry(
     pool: &PgPool,
     place: &Arc<str>,
@@ -196,7 +196,7 @@ fn read_shards(pool: PgPool, place: Arc<str>, key: i64, runtime: Handle) -> List
     Box::new(ShardReader::new(coming))
 }
 
-/// Loads a shard, and retries while the database is away.
+/// Loads a shard, and retries while the database is unavailable.
 async fn load_shard_with_retry(
     pool: &PgPool,
     place: &Arc<str>,
@@ -251,7 +251,7 @@ impl PostgresLedger {
         Ok(Copies::new(place, inputs, move || Ok(read_shards(pool.clone(), Arc::clone(&shown), key, runtime.clone()))))
     }
 
-    /// Finds copies of unknown runs: in the database, and in files of this machine, whose former ledger might know of
+    /// Finds copies of unknown runs: in the database, and in files on this machine, whose former ledger might know of
     /// messages that this ledger does not.
     pub(super) async fn find_strays(&self) -> Result<Vec<StrayCopies>, LedgerError> {
         let (known, found) = read_ledger!(self, find_copies_without_runs)?;
@@ -320,7 +320,7 @@ async fn rename_aside(connection: &mut PgConnection, name: &str) -> sqlx::Result
     Ok(aside)
 }
 
-/// Converts an error of the copy. A broken connection keeps its own error and advice.
+/// Converts an error that occurred while copying. A broken connection keeps its own error and advice.
 fn copy_error(error: LedgerError) -> LedgerError {
     match error {
         LedgerError::Unreachable { .. } => error,

@@ -31,7 +31,7 @@ pub(super) fn spawn_writer(writing: impl Future<Output = ()> + Send + 'static) -
     Ok(())
 }
 
-/// Converts foreign text to a form that a column can hold, without the character 0.
+/// Converts foreign text to a form that a column can hold, without NUL characters.
 pub(super) fn to_storable_text(text: &str) -> Cow<'_, str> {
     match text.contains('\0') {
         true => text.replace('\0', "\u{fffd}").into(),
@@ -52,7 +52,8 @@ macro_rules! json_elements {
 }
 pub(super) use json_elements;
 
-/// An error that names the address of the database.
+/// Converts a statement error to a ledger error. An SQL error becomes a storage error that names the address of the
+/// database.
 pub(super) fn to_ledger_error(place: &str, failure: StatementError) -> LedgerError {
     match failure {
         StatementError::Sql(error) => storage_error(place, &error),

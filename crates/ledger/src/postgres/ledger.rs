@@ -72,7 +72,7 @@ impl PostgresLedger {
         }
     }
 
-    /// Opens the ledger at an address and creates missing tables. `marks` is a folder of this machine.
+    /// Opens the ledger at an address and creates missing tables. `marks` is a folder on this machine.
     ///
     /// # Errors
     /// When the connection fails, the tables cannot be created, or they belong to a newer version.
@@ -158,7 +158,7 @@ impl PostgresLedger {
         Self { on_commit, ..self }
     }
 
-    /// Creates no mark on this machine. A command that only asks must not hide that this machine does not know the
+    /// Does not create a mark on this machine. A read-only command must not hide that this machine does not know the
     /// ledger yet.
     #[must_use]
     pub fn without_new_mark(self) -> Self {
@@ -202,7 +202,8 @@ impl PostgresLedger {
         self.place.to_string()
     }
 
-    /// Stops accepting changes and waits until acknowledged changes are marked and released locks are recorded.
+    /// Stops accepting changes and waits until acknowledged changes are in the high-water mark and released locks are
+    /// recorded.
     pub async fn close(&self) {
         self.locks.close().await;
         if let Some(writer) = self.writer.get() {
@@ -218,7 +219,7 @@ impl PostgresLedger {
         )
     }
 
-    /// Retries an operation while the database is away, for a limited time.
+    /// Retries an operation while the database is unavailable, for a limited time.
     pub(super) async fn retry_while_away<T, F>(&self, ask: impl Fn() -> F) -> sqlx::Result<T>
     where
         F: Future<Output = sqlx::Result<T>>,
@@ -294,7 +295,7 @@ async fn select_unconfirmed_replicas(reader: &mut PgConnection) -> Result<u64, S
     Ok(u64::try_from(replicas).unwrap_or(0))
 }
 
-/// The clock of this machine.
+/// The time of this machine's clock, in microseconds since 1970.
 pub(super) fn local_micros() -> i64 {
     Timestamp::now().as_microsecond()
 }

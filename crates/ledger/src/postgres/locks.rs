@@ -113,7 +113,7 @@ impl Locks {
         }
     }
 
-    /// Runs a task that nothing waits for until the ledger is closed.
+    /// Runs a task in the background. Only closing the ledger waits for it.
     pub(super) fn spawn_cleanup(&self, task: impl Future<Output = sqlx::Result<()>> + Send + 'static) {
         let place = Arc::clone(&self.place);
         if tokio::runtime::Handle::try_current().is_ok() {
@@ -193,7 +193,7 @@ impl PostgresLedger {
         Ok(self.locked_since(name).await?.is_some())
     }
 
-    /// Since when a process holds a lock, if any does.
+    /// The time at which the current holder took a lock, if any process holds it.
     pub(super) async fn locked_since(&self, name: &str) -> Result<Option<Timestamp>, LedgerError> {
         // Read before the query, because the database might learn of the release only after it has answered.
         let let_go = self.locks.leases.list_released();
@@ -322,7 +322,8 @@ impl ClockReading {
         Self { steady: Instant::now(), wall: SystemTime::now() }
     }
 
-    /// Whether a lease from this moment is still reliable. A clock that was set back counts as no time.
+    /// Whether a lease from this moment is still reliable. If the wall clock was set back, only the monotonic clock
+    /// counts.
     fn is_within_grant(self, now: Self) -> bool {
         let steady = now.steady.saturating_duration_since(self.steady);
         let wall = now.wall.duration_since(self.wall).unwrap_or_default();
@@ -406,7 +407,7 @@ impl Leases {
         }
     }
 
-    /// Whether messages may be sent under this lease, as far as this process knows without asking.
+    /// Whether messages may be sent under this lease, as far as this process knows without querying the database.
     pub(super) fn is_valid(&self, epoch: Epoch, now: ClockReading) -> bool {
         let known = self.lock_table();
         let Some((name, holder)) = known.epochs.get(&epoch.0) else { return false };

@@ -85,7 +85,7 @@ pub(super) async fn upgrade_tables(address: &PostgresAddress) -> Result<Option<i
 /// Creates or upgrades the tables while no other process writes. Uses its own connection, because a pooler does
 /// not keep prepared statements. Returns the version.
 ///
-/// If the connection breaks, it starts again; a commit that lost its answer is found and not repeated.
+/// If the connection breaks, it starts again; a commit whose answer was lost is found and not repeated.
 pub(super) async fn make_tables(address: &PostgresAddress, version: i64) -> Result<i64, LedgerError> {
     let attempt = || async {
         match try_make_tables(address, version).await {

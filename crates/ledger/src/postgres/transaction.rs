@@ -151,7 +151,7 @@ impl DatabaseWait {
     }
 }
 
-/// Retries an operation while the database is away.
+/// Retries an operation while the database is unavailable.
 pub(super) async fn retry_while_away<T, F>(place: &Arc<str>, ask: impl Fn() -> F) -> sqlx::Result<T>
 where
     F: Future<Output = sqlx::Result<T>>,
@@ -181,7 +181,7 @@ where
     }
 }
 
-/// Whether the network or the server fails, not this process.
+/// Whether the error is a failure of the network or the server, and not of this process.
 fn is_network_error(kind: ErrorKind) -> bool {
     is_broken_connection(kind)
         || matches!(

@@ -158,7 +158,7 @@ fn copy_error(run: &Run, error: &io::Error) -> LedgerError {
     LedgerError::NotCopied { place: "the database".to_owned(), reason: format!("{}: {error}", run.name()) }
 }
 
-/// The tables that a file has too, in the order of their references.
+/// The tables that a file also has. Referenced tables come first.
 pub(super) async fn list_tables(connection: &mut PgConnection) -> sqlx::Result<Vec<String>> {
     let named = "SELECT relname::text FROM pg_class WHERE relnamespace = 'campaign'::regnamespace AND relkind = 'r' ORDER BY oid";
     let names: Vec<String> = scalar(named).fetch_all(connection).await?;
@@ -307,7 +307,7 @@ async fn copy_list(mut transaction: TakeoverTransaction, run: &Run, copies: Copi
 }
 
 impl PostgresLedger {
-    /// Writes a consistent backup to a new or empty folder, also while other processes write.
+    /// Writes a consistent backup to a new or empty folder, even while other processes write.
     ///
     /// # Errors
     /// When the ledger is outdated, or the folder cannot be written.
@@ -340,7 +340,7 @@ impl PostgresLedger {
         new.finish_backup(self, made_at).await
     }
 
-    /// Restores a backup in a database without a ledger. The result sends nothing until
+    /// Restores a backup into a database without a ledger. The result sends nothing until
     /// [`crate::LedgerMaintenance::mark_restored`].
     ///
     /// # Errors

@@ -73,7 +73,7 @@ impl WriteConnection {
         }
     }
 
-    /// Begins a transaction once no other process has the turn, and reconnects while the database is away.
+    /// Begins a transaction once no other process has the turn, and reconnects while the database is unavailable.
     pub(super) async fn begin_transaction(&mut self) -> Result<(), LedgerError> {
         let mut waiting = DatabaseWait::new(Arc::clone(&self.place));
         loop {
@@ -187,7 +187,7 @@ impl WriteConnection {
         })
     }
 
-    /// Whether nothing may be written after this failure: an outdated database stays outdated, and so does a newer
+    /// Whether nothing may be written after this failure, because the database is outdated or its tables have a newer
     /// version.
     pub(super) fn is_fatal(error: &LedgerError) -> bool {
         matches!(error, LedgerError::Outdated { .. } | LedgerError::TooNew { .. })

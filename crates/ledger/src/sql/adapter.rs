@@ -303,7 +303,7 @@ impl Adapter {
         Ok((run, vacant, locks))
     }
 
-    /// Claims a run except for blocks at places that are not locked.
+    /// Claims a run, except for blocks at occupied places. The caller has locked the `vacant` places.
     pub(crate) async fn claim_except_occupied(&self, run: &Run, vacant: Vec<u32>) -> Result<Claim, LedgerError> {
         let lease = Lease { run: run.key, rows: run.row_span(), epoch: Epoch(rand::random()) };
         self.bind_lease(lease.epoch, &run::lock_name(&run.campaign, &run.account));

@@ -227,7 +227,7 @@ fn approval_use_checksum(token: &str, used: ApprovalUse) -> Checksum {
 /// Separator between hosts in their column.
 const HOST_SEPARATOR: &str = " ";
 
-/// Lists each rule with the name of its account, as far as it is readable.
+/// Lists each rule, or the error if it is unreadable, with the name of its account.
 pub(super) async fn list_stored_rules(
     reader: &mut Connection,
 ) -> Result<Vec<(String, Result<StoredApprovalRule, StatementError>)>, StatementError> {

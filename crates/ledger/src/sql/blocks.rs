@@ -144,7 +144,7 @@ pub(super) async fn clear_draw_time(connection: &mut Connection, lease: Lease) -
     Ok(())
 }
 
-/// Takes back the blocks of a place without a process. Their open intents become in doubt.
+/// Takes back the blocks of a place without a process. Puts their open intents in doubt.
 async fn reclaim_blocks(
     connection: &mut Connection,
     now: Now,
@@ -312,7 +312,7 @@ pub(super) struct DrawPlace {
     pub(super) rows: Vec<RowSpan>,
 }
 
-/// The blocks of a run that are not closed, by age.
+/// The open blocks of a run, oldest first.
 pub(super) async fn list_open_blocks(reader: &mut Connection, run: RunId) -> Result<Vec<OwnedBlock>, StatementError> {
     let blocks = query(
         "SELECT place, first_row, last_row, drawn_at, drawn_by FROM blocks
@@ -333,7 +333,7 @@ pub(super) async fn list_open_blocks(reader: &mut Connection, run: RunId) -> Res
     blocks.iter().map(open).collect()
 }
 
-/// The blocks at places that processes occupy. Takes no locks.
+/// Keeps only the blocks whose places are occupied by a process. Takes no locks.
 pub(super) async fn retain_occupied(
     ledger: &Adapter,
     run: &Run,

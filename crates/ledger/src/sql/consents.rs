@@ -121,7 +121,7 @@ pub(super) async fn delete_consents(connection: &mut Connection, run: RunId) -> 
     Ok(())
 }
 
-/// The names of the runs with damaged evidence, each with the first row of the damaged block and the damage.
+/// Describes each damaged block of consent evidence by its run and first row, together with the error.
 pub(super) async fn find_damaged_blocks(
     reader: &mut Connection,
 ) -> Result<Vec<(String, Result<(), StatementError>)>, StatementError> {

@@ -299,7 +299,7 @@ async fn build_index(connection: &mut Connection, now: Now, loopback: bool) -> R
     Ok(())
 }
 
-/// The runs whose messages count.
+/// The runs whose messages count toward frequency caps.
 async fn list_counted_runs(connection: &mut Connection, loopback: bool) -> Result<Vec<RunId>, StatementError> {
     let keys: Vec<i64> = scalar("SELECT key FROM runs WHERE live AND (NOT shared OR campaign = $1) AND loopback = $2")
         .bind(SharedRun::ASSISTANT_MESSAGES)

@@ -35,7 +35,8 @@ pub(super) const SELECT_ENVELOPES: &str =
     "SELECT envelopes.*, (SELECT kind FROM runs WHERE key = run) AS kind_of_run FROM envelopes
      WHERE run = $1 AND envelope BETWEEN $2 AND $3 ORDER BY envelope";
 
-/// Claims a run except for blocks that other processes hold. Open intents of the previous holder become in doubt.
+/// Claims a run except for blocks that other processes hold. Open intents of the previous holder are marked as in
+/// doubt.
 pub(super) async fn claim_run(
     connection: &mut Connection,
     now: Now,
@@ -209,7 +210,7 @@ pub(super) async fn insert_intents(
     inserted.iter().map(said).collect()
 }
 
-/// Records outcomes. If the envelope became in doubt in the meantime, proven outcomes replace the doubt.
+/// Records outcomes. If the envelope was marked as in doubt in the meantime, proven outcomes replace that state.
 pub(super) async fn settle_envelope(
     connection: &mut Connection,
     now: Now,
@@ -519,7 +520,7 @@ struct LastEnvelopes {
 }
 
 impl EnvelopeNumbers {
-    /// Starts caching the last number of a claimed run.
+    /// Starts caching the last envelope number of a claimed run.
     pub(super) async fn track_run(&self, connection: &mut Connection, lease: Lease) -> Result<(), StatementError> {
         let last = load_last_number(connection, lease.run).await?;
         self.lock_numbers().whole.insert((lease.run, lease.epoch), Some(last));
@@ -540,7 +541,7 @@ impl EnvelopeNumbers {
         Ok(last + 1)
     }
 
-    /// Records that a number is used.
+    /// Records the number of a new envelope as the last one of its run.
     pub(super) fn record_number(&self, lease: Lease, envelope: u32) {
         let mut known = self.lock_numbers();
         known.turn.insert(lease.run, envelope);
@@ -549,19 +550,19 @@ impl EnvelopeNumbers {
         }
     }
 
-    /// Clears numbers that another transaction might have changed.
+    /// Clears the numbers of the previous transaction, which another process might have changed since then.
     pub(super) fn start_turn(&self) {
         self.lock_numbers().turn.clear();
     }
 
-    /// Forgets cached numbers after a rollback.
+    /// Discards all cached numbers after a rollback.
     pub(super) fn invalidate(&self) {
         let mut known = self.lock_numbers();
         known.turn.clear();
         known.whole.values_mut().for_each(|last| *last = None);
     }
 
-    /// Stops caching the last number of a run.
+    /// Stops caching the last envelope number of a run.
     pub(super) fn untrack_run(&self, lease: Lease) {
         self.lock_numbers().whole.remove(&(lease.run, lease.epoch));
     }

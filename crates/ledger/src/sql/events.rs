@@ -119,7 +119,7 @@ async fn insert_events(
     runs::update_run(connection, run, |run| run.apply_changes(events.iter().map(|event| &event.change))).await
 }
 
-/// Removes what people wrote about these rows, and the number from stored gateway answers.
+/// Removes the authors' reasons from decisions about these rows, and the number from stored gateway answers.
 pub(super) async fn forget_in_events(
     connection: &mut Connection,
     run: RunId,
@@ -194,7 +194,7 @@ pub(super) async fn load_order_ids(reader: &mut Connection, run: RunId) -> Resul
     Ok(orders)
 }
 
-/// Stores how often rows were asked about.
+/// Stores how often the gateway was asked about each of these rows.
 pub(super) async fn store_inquiries(
     connection: &mut Connection,
     run: RunId,
@@ -223,7 +223,7 @@ pub(super) async fn store_inquiries(
     Ok(())
 }
 
-/// Loads how often the rows of a run were asked about.
+/// Loads how often the gateway was asked about each row of a run.
 pub(super) async fn load_inquiries(reader: &mut Connection, run: RunId) -> Result<Vec<AskedRow>, StatementError> {
     let rows = query(
         "SELECT row, envelope, asked, negatives, first_at, last_at, negative_at, answer FROM questions

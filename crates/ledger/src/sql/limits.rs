@@ -247,7 +247,7 @@ pub(super) async fn check_daily_limit(
     Ok(find_exceeded_day(per_day, &left, timestamp_from_micros(now.0)?, departs_at, rows))
 }
 
-/// Counts messages that are sent today.
+/// Adds messages of a run to its count for today.
 pub(super) async fn count_sent_today(
     connection: &mut Connection,
     now: Now,
@@ -407,7 +407,7 @@ pub(super) async fn reserve_rate(
     Ok(reservation.wait)
 }
 
-/// Reserves a rate-limit slot for an inquiry of an assistant, if there is one in time.
+/// Reserves a rate-limit slot for an assistant's inquiry, if one becomes free in time.
 pub(super) async fn reserve_inquiry(
     connection: &mut Connection,
     now: Now,

@@ -126,7 +126,7 @@ pub(super) async fn find_free_ids(
     Err(LedgerError::Unreadable("no identifiers are left".to_owned()).into())
 }
 
-/// Whether no message has any of these identifiers.
+/// Whether no run or retry order has reserved any of these identifiers.
 pub(super) async fn are_ids_free(connection: &mut Connection, ids: IdRange) -> Result<bool, StatementError> {
     let taken: Option<i64> = scalar(
         "SELECT first_id FROM (SELECT first_id, ids FROM runs UNION ALL SELECT first_id, ids FROM orders) AS ranges
@@ -221,7 +221,7 @@ pub(super) async fn update_run(
     Ok(())
 }
 
-/// Changes the record of a run, or records about its rows.
+/// Applies an update to the record of a run or to stored data about its rows.
 pub(super) async fn apply_update(
     connection: &mut Connection,
     now: Now,
@@ -438,7 +438,7 @@ async fn request_stop(connection: &mut Connection, run: RunId, request: StopRequ
     Ok(())
 }
 
-/// Whether a stop of the run is requested.
+/// Whether a stop was requested for the run.
 pub(super) async fn is_stop_requested(reader: &mut Connection, run: RunId) -> Result<bool, StatementError> {
     let requested = scalar("SELECT stop_requested FROM runs WHERE key = $1").bind(run.0).fetch_one(reader).await?;
     Ok(requested)

@@ -96,7 +96,8 @@ impl Adapter {
     }
 }
 
-/// Shares a run from now on. While workers of an earlier sharing still hold rows, no row is drawn twice.
+/// Starts sharding a run. Blocks are kept while workers of an earlier sharding still hold rows, so that no row is drawn
+/// twice.
 async fn start_sharding(
     connection: &mut Connection,
     lease: Lease,
@@ -171,7 +172,7 @@ struct DrawableRun {
     kept: bool,
 }
 
-/// Loads everything that a draw needs in one message, because other processes wait for the turn meanwhile.
+/// Loads everything that a draw needs in one round trip, because other processes are waiting for the write lock.
 async fn load_drawable_run(
     connection: &mut Connection,
     run: RunId,
@@ -198,7 +199,7 @@ async fn load_drawable_run(
     })
 }
 
-/// Takes over rows of ended workers. Returns how many of their open intents became in doubt.
+/// Takes over rows of ended workers. Returns how many of their open intents were marked as in doubt.
 async fn take_over_rows(
     connection: &mut Connection,
     now: Now,

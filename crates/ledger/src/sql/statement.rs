@@ -38,7 +38,7 @@ pub(super) fn read_lossy(record: &Record, column: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Reads a small whole number; databases only have signed ones.
+/// Reads a `u32` from a signed column, because databases have no unsigned integers.
 pub(super) fn read_u32(record: &Record, column: impl ColumnIndex<Record>) -> Result<u32, StatementError> {
     to_u32(record.try_get(column)?)
 }

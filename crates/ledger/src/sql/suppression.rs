@@ -79,8 +79,8 @@ impl SuppressionList for Adapter {
 }
 
 impl Adapter {
-    /// A policy that every process that uses the tables can read. The previous version ignores the list for all service
-    /// messages.
+    /// Converts a policy to a form that all processes using the tables can read. The previous version ignores the list
+    /// for all service messages.
     pub(super) fn storable_policy(&self, policy: SuppressionPolicy) -> SuppressionPolicy {
         SuppressionPolicy { mandatory: policy.mandatory && self.keeps_scopes(), ..policy }
     }
@@ -142,14 +142,14 @@ impl HashedOptOuts {
         Ok(Some(Self { key, listed: listed.into_iter().map(to_unsigned).collect() }))
     }
 
-    /// The form in which the list knows a recipient: the number or its hash.
+    /// Converts a recipient to the form that the list stores: the number or its hash.
     fn resolve_addressee(&self, who: Addressee) -> Addressee {
         let stays = who.phone().map(|phone| Addressee::Forgotten(self.key.hash_number(phone)));
         stays.filter(|stays| self.listed.contains(&stays.to_u64())).unwrap_or(who)
     }
 }
 
-/// These opt-outs with recipients in the form that the list uses.
+/// Converts the recipients of opt-outs to the form that the list stores.
 pub(super) async fn resolve_opt_outs<'o>(
     connection: &mut Connection,
     opt_outs: &'o [OptOut],
@@ -213,7 +213,7 @@ async fn find_covered(connection: &mut Connection, opt_outs: &[OptOut]) -> Resul
     Ok(known)
 }
 
-/// Removes opt-outs from the list. The records stay, with the name of the remover.
+/// Removes opt-outs from the list. The records stay, with who removed them and why.
 async fn remove_opt_outs(
     connection: &mut Connection,
     now: Now,
@@ -235,7 +235,7 @@ async fn remove_opt_outs(
     Ok(removed)
 }
 
-/// Ends the opt-outs before these opt-ins. The records stay, with the messages that the recipients answered.
+/// Ends the opt-outs that these opt-ins revoke. The records stay, with the messages that the recipients answered.
 pub(super) async fn end_opt_outs(connection: &mut Connection, mut opted_in: Vec<OptIn>) -> Result<(), StatementError> {
     if let Some(forgotten) = HashedOptOuts::load_if_any(connection).await? {
         opted_in.iter_mut().for_each(|opt_in| opt_in.who = forgotten.resolve_addressee(opt_in.who));
@@ -273,7 +273,7 @@ async fn select_of_number(
     Ok(selected)
 }
 
-/// Selects the active records of these entries, as far as they are unchanged.
+/// Selects the active records of those entries that have not changed.
 async fn select_unchanged(
     connection: &mut Connection,
     entries: &[OptOut],
@@ -443,7 +443,7 @@ async fn list_opt_outs(
 /// The scope of all messages in the column `campaign`. No campaign has this name.
 const ALL_MESSAGES: &str = "*";
 
-/// A scope in the column `campaign`: empty for all marketing, as in earlier versions.
+/// The value of the column `campaign` for a scope: empty for all marketing, as in earlier versions.
 fn stored_scope(scope: &OptOutScope) -> &str {
     match scope {
         OptOutScope::Marketing => "",
@@ -452,7 +452,7 @@ fn stored_scope(scope: &OptOutScope) -> &str {
     }
 }
 
-/// The scope in the column `campaign`.
+/// Parses a scope from the value of the column `campaign`.
 fn parse_stored_scope(campaign: &str) -> OptOutScope {
     match campaign {
         "" => OptOutScope::Marketing,

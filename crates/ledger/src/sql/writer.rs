@@ -152,7 +152,8 @@ impl Writer {
         receiver.await.map_err(|_| self.closing_error())?
     }
 
-    /// Why the writer is closed. An outdated ledger or a newer version stays the reason for every caller.
+    /// The error for changes after the writer has closed. If the ledger was outdated or belongs to a newer version,
+    /// every caller gets that error.
     fn closing_error(&self) -> LedgerError {
         let stays = |error: &&LedgerError| matches!(error, LedgerError::Outdated { .. } | LedgerError::TooNew { .. });
         self.failed.get().filter(stays).cloned().unwrap_or(LedgerError::Closed)

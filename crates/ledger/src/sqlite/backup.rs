@@ -28,7 +28,7 @@ pub(crate) struct NewBackup {
 }
 
 impl SqliteLedger {
-    /// Writes a consistent backup to a new or empty folder, also while other processes write.
+    /// Writes a consistent backup to a new or empty folder, even while other processes write to the ledger.
     ///
     /// # Errors
     /// When the ledger is outdated, or the folder cannot be written.
@@ -242,7 +242,7 @@ impl ReadyBackup {
         copies::load_copies(&self.backup, &run.name()).await
     }
 
-    /// Gives the ledger the mark of a moved one, in its file only.
+    /// Writes the mark of a moved ledger to the file; the separate high-water mark does not change.
     async fn mark_as_moved(&self) -> Result<HighWaterMark, LedgerError> {
         let file = self.ledger_file();
         let moved = async {
@@ -354,7 +354,7 @@ impl Handover {
         &mut self.writer.connection
     }
 
-    /// Makes the ledger that took over the valid one.
+    /// Completes the handover, so that the new ledger is the only valid one.
     ///
     /// # Errors
     /// When the mark cannot be written; then this ledger stays valid as well.

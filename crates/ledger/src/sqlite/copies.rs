@@ -17,12 +17,12 @@ const INPUTS_FILE: &str = "frozen.json";
 const LIST_FILE: &str = "recipients.csv";
 
 impl SqliteLedger {
-    /// Begins the copies of a new run of a locked campaign.
+    /// Starts writing the copies of a new run of a locked campaign.
     pub(super) async fn new_copies(&self, hold: &CampaignLock) -> Result<Box<dyn NewCopies>, LedgerError> {
         Ok(Box::new(NewFolder::prepare_for_hold(&self.path, hold)?))
     }
 
-    /// Begins copies that replace those of a run.
+    /// Starts writing copies that replace those of a run.
     pub(super) async fn replacement_copies(&self, run: &Run) -> Result<Box<dyn NewCopies>, LedgerError> {
         Ok(Box::new(ReplacementFolder::prepare_for_run(&self.path, &run.name())?))
     }
@@ -81,7 +81,7 @@ impl NewFolder {
         Ok(Self { path, list })
     }
 
-    /// Writes both files to the disk.
+    /// Writes the inputs file, and syncs it and the list to the disk.
     fn write_inputs(&self, inputs: &[u8]) -> io::Result<()> {
         self.list.sync_all()?;
         let mut file = private::open_file(&self.path.join(INPUTS_FILE), ExistingFile::Truncate)?;
@@ -90,7 +90,7 @@ impl NewFolder {
         private::sync_folder(&self.path)
     }
 
-    /// Writes both files to the disk and names the folder after its run.
+    /// Writes and syncs both files, then renames the folder after its run.
     fn name_for_run(&self, inputs: &[u8], run: &str) -> io::Result<()> {
         self.write_inputs(inputs)?;
         failpoint::pass("run.frozen");
@@ -136,14 +136,14 @@ const PARTIAL_FOLDER: &str = ".next";
 const NEXT_FOLDER: &str = "next";
 
 impl ReplacementFolder {
-    /// Begins replacement copies of a run of a locked campaign.
+    /// Creates the folder for replacement copies of a run of a locked campaign.
     fn prepare_for_run(ledger: &Path, run: &str) -> Result<Self, LedgerError> {
         let folder = copies_folder(ledger).join(run);
         let made = finish_replacement(&folder).and_then(|()| NewFolder::create_empty(folder.join(PARTIAL_FOLDER)));
         made.map(Self).map_err(|error| copy_error(&error))
     }
 
-    /// Makes the new files valid and overwrites the old ones.
+    /// Puts the new files into effect and overwrites the old ones.
     fn replace_files(&self, inputs: &[u8]) -> io::Result<()> {
         let Self(making) = self;
         making.write_inputs(inputs)?;
@@ -201,7 +201,7 @@ fn remove_run_folder(ledger: &Path, run: &str) -> Result<(), LedgerError> {
     })
 }
 
-/// The path of a copy, which is the replacement while there is one.
+/// The path of a copy: that of its replacement, if there is one.
 fn find_file(folder: &Path, name: &str) -> PathBuf {
     let next = folder.join(NEXT_FOLDER).join(name);
     if next.exists() { next } else { folder.join(name) }
@@ -275,7 +275,7 @@ fn are_same_lists(one: ListReader, other: ListReader) -> io::Result<bool> {
     }
 }
 
-/// Loads the copies of a run. Reads on a blocking thread, so that a hanging disk does not delay signals.
+/// Loads the copies of a run. Reads on a blocking thread, so that an unresponsive disk does not delay signal handling.
 pub(super) async fn load_copies(ledger: &Path, run: &str) -> Result<Copies, LedgerError> {
     let folder = copies_folder(ledger).join(run);
     let (named, file) = (folder.display().to_string(), find_file(&folder, INPUTS_FILE));

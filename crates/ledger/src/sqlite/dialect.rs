@@ -50,7 +50,7 @@ pub(super) fn spawn_writer(writing: impl Future<Output = ()> + Send + 'static) -
     thread::Builder::new().name("ledger".to_owned()).spawn(move || runtime.block_on(writing)).map(drop)
 }
 
-/// Converts foreign text to a form that a column can hold.
+/// Converts external text to a form that a column can hold.
 pub(super) fn to_storable_text(text: &str) -> &str {
     text
 }

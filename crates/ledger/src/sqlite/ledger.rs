@@ -41,7 +41,8 @@ pub struct SqliteLedger {
 }
 
 impl SqliteLedger {
-    /// Reports a deleted ledger at `path`: only its high-water mark is left. Opening it would create an empty ledger.
+    /// Returns an error if the ledger at `path` was deleted, so that only its high-water mark is left. Opening it would
+    /// create an empty ledger.
     #[must_use]
     pub fn find_deletion(path: &Path) -> Option<LedgerError> {
         let place = high_water_mark::mark_path(path);
@@ -57,13 +58,13 @@ impl SqliteLedger {
         opening::has_older_tables(path).await
     }
 
-    /// Lists copies of runs at the place of a missing ledger.
+    /// Lists the copies of runs that were left behind when the ledger at `path` was lost.
     #[must_use]
     pub fn list_copies_without_ledger(path: &Path) -> Vec<StrayCopies> {
         copies::list_strays(path, &[])
     }
 
-    /// Renames such copies and returns the new path.
+    /// Renames the leftover copies of a run and returns the new path.
     ///
     /// # Errors
     /// When the folder cannot be renamed.
@@ -87,7 +88,7 @@ impl SqliteLedger {
         Ok(Self { writer, readers, path, place, clock, patience, on_commit, numbers, stale })
     }
 
-    /// Whether the tables have a place for figures of runs.
+    /// Whether the tables can store the figures of runs.
     pub(super) fn keeps_figures(&self) -> bool {
         true
     }
@@ -107,12 +108,12 @@ impl SqliteLedger {
         true
     }
 
-    /// Whether the tables have a place for evidence of consent.
+    /// Whether the tables can store evidence of consent.
     pub(super) fn keeps_consents(&self) -> bool {
         true
     }
 
-    /// Whether every process that uses the tables knows opt-outs from all messages.
+    /// Whether every process that uses the tables supports opt-outs from all messages.
     pub(super) fn keeps_scopes(&self) -> bool {
         true
     }
@@ -155,7 +156,7 @@ impl SqliteLedger {
         self.stale.clone().map_or(Ok(()), Err)
     }
 
-    /// A file without its mark is refused, so this never happens.
+    /// Always `false`: a ledger file without its high-water mark is refused when it is opened.
     #[expect(clippy::unused_self, reason = "other databases may have no mark here")]
     pub(super) fn has_no_mark(&self) -> bool {
         false

@@ -57,7 +57,7 @@ pub(super) enum SchemaAge {
 /// First version with channels of pipelines in envelopes.
 pub(super) const WITH_CHAINS: i64 = 24;
 
-/// The schema version of a database; 0 without tables. Needs no turn to write.
+/// The schema version of a database; 0 without tables. Does not need the write lock.
 pub(super) async fn load_version(connection: &mut SqliteConnection) -> sqlx::Result<i64> {
     let kept: i64 = sqlx::query_scalar("SELECT count(*) FROM sqlite_schema WHERE name = '_sqlx_migrations'")
         .fetch_one(&mut *connection)
@@ -70,7 +70,7 @@ pub(super) async fn load_version(connection: &mut SqliteConnection) -> sqlx::Res
     Ok(last.unwrap_or(0))
 }
 
-/// Compares the schema of a database with the newest one. Needs no turn to write.
+/// Compares the schema of a database with the newest one. Does not need the write lock.
 pub(super) async fn load_schema_age(connection: &mut SqliteConnection) -> sqlx::Result<SchemaAge> {
     let newest = i64::try_from(migrations().len()).unwrap_or(i64::MAX);
     Ok(match load_version(connection).await?.cmp(&newest) {
@@ -82,7 +82,7 @@ pub(super) async fn load_schema_age(connection: &mut SqliteConnection) -> sqlx::
 
 /// Upgrades the database to the newest schema within the caller's transaction.
 ///
-/// The caller already has the turn to write. The second of two processes that open a new ledger waits, and then finds
+/// The caller already holds the write lock. The second of two processes that open a new ledger waits, and then finds
 /// the tables of the first.
 pub(super) async fn run_migrations(connection: &mut SqliteConnection) -> Result<(), MigrateError> {
     Migrator::with_migrations(migrations()).run(connection).await

@@ -27,7 +27,7 @@ pub(super) struct WriteConnection {
 }
 
 impl WriteConnection {
-    /// Begins a transaction once no other process has the turn.
+    /// Begins a transaction once no other process holds the write lock.
     pub(super) async fn begin_transaction(&mut self) -> Result<(), LedgerError> {
         begin_write(&mut self.connection, &self.path, self.patience).await
     }
@@ -39,7 +39,7 @@ impl WriteConnection {
         Ok((&mut self.connection, Now((self.clock)().as_microsecond())))
     }
 
-    /// Counts and makes the commit.
+    /// Increments the generation and commits.
     pub(super) async fn commit(&mut self) -> Result<HighWaterMark, LedgerError> {
         failpoint::pass("commit.before");
         let committed =
@@ -81,8 +81,7 @@ impl WriteConnection {
     }
 }
 
-/// Counts a commit within its transaction and makes it, with two statements in one round trip to the connection's
-/// thread.
+/// Increments the generation within the transaction and commits, in one round trip to the connection's thread.
 async fn count_and_commit(connection: &mut SqliteConnection) -> sqlx::Result<HighWaterMark> {
     let counted = sqlx::query("UPDATE identity SET generation = generation + 1 RETURNING id, generation; COMMIT");
     // `fetch_one` would stop after the row and skip the commit.
@@ -111,7 +110,7 @@ impl Default for Patience {
     }
 }
 
-/// Begins a write transaction once no other process has the turn.
+/// Begins a write transaction once no other process holds the write lock.
 pub(super) async fn begin_write(
     connection: &mut SqliteConnection,
     path: &Path,
@@ -136,7 +135,7 @@ pub(super) struct TurnWait<'a> {
 }
 
 impl<'a> TurnWait<'a> {
-    /// Starts a wait.
+    /// Starts waiting for the write lock.
     pub(super) fn new(path: &'a Path, patience: Patience) -> Self {
         Self { path, patience, since: Instant::now(), warned: false }
     }
@@ -144,7 +143,7 @@ impl<'a> TurnWait<'a> {
     /// Allows another attempt.
     ///
     /// # Errors
-    /// When the wait took too long; the error names the process that has the turn.
+    /// When the wait took too long; the error names the process that holds the write lock.
     pub(super) fn check_timeout(&mut self) -> Result<(), LedgerError> {
         let waited = self.since.elapsed();
         if waited < WARN_AFTER.min(self.patience.working).min(self.patience.suspended) {
@@ -162,7 +161,7 @@ impl<'a> TurnWait<'a> {
     }
 }
 
-/// Describes the process that has the turn.
+/// Describes the process that holds the write lock.
 fn describe_holder(holder: Option<WriteHolder>) -> String {
     match holder {
         Some(WriteHolder { process, suspended: true }) => format!(
@@ -201,7 +200,7 @@ pub(super) struct WriteHolder {
 /// The byte of the ledger's `-shm` file that a writer locks (SQLite, "The WAL-Index Format", 2.3).
 const WRITE_LOCK: u64 = 120;
 
-/// Finds the process that has the turn to write the ledger at `path`, if any and if the system reports it.
+/// Finds the process that holds the write lock of the ledger at `path`, if the system reports one.
 #[cfg(target_os = "linux")]
 pub(super) fn find_write_holder(path: &Path) -> Option<WriteHolder> {
     use std::os::unix::fs::MetadataExt as _;

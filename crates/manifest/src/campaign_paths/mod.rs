@@ -84,7 +84,7 @@ pub struct HeldFolder {
 struct OutsidePathError;
 
 impl PathScope {
-    /// The scope of a folder.
+    /// A scope that is confined to a folder.
     ///
     /// # Errors
     /// When the folder does not exist.
@@ -119,7 +119,7 @@ impl fmt::Debug for UnsavedTexts {
     }
 }
 
-/// The path without links. The file itself need not exist.
+/// The path with all symbolic links resolved. The file itself need not exist.
 fn real_path(path: &Path) -> PathBuf {
     let in_real_folder = || Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
     path.canonicalize().ok().or_else(in_real_folder).unwrap_or_else(|| path.to_owned())
@@ -140,7 +140,7 @@ impl CampaignPaths {
         Self { file: CampaignPath { path: file.to_owned(), scope } }
     }
 
-    /// The file that names them.
+    /// The file that contains these paths.
     #[must_use]
     pub fn file(&self) -> &CampaignPath {
         &self.file
@@ -158,9 +158,9 @@ impl CampaignPaths {
         }
     }
 
-    /// Resolves a program: a path is relative to the file, the system looks up a bare name.
+    /// Resolves a program: a path is relative to the file, and a bare name is looked up by the system.
     ///
-    /// It has no scope: only people start programs, never assistants.
+    /// The program is not confined to the scope, because only people start programs, never assistants.
     pub(super) fn resolve_program(&self, word: &str) -> String {
         if !word.contains('/') {
             return word.to_owned();
@@ -204,13 +204,13 @@ impl CampaignPaths {
 }
 
 impl CampaignPath {
-    /// A path that a person names.
+    /// A path that a person named, which is not confined to a folder.
     #[must_use]
     pub fn anywhere(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), scope: PathScope::Anywhere }
     }
 
-    /// A path that a person names in an editor with these texts.
+    /// A path that a person opened in an editor with these unsaved texts.
     #[must_use]
     pub fn in_editor(path: impl Into<PathBuf>, unsaved: &UnsavedTexts) -> Self {
         Self { path: path.into(), scope: PathScope::Editor(unsaved.clone()) }
@@ -301,7 +301,7 @@ impl CampaignPath {
             .is_err_and(|error| is_outside(&error))
     }
 
-    /// Why an assistant must not write to the path; `None` if a person names it.
+    /// Why an assistant must not write to the path; `None` if writing is allowed or a person named the path.
     #[must_use]
     pub fn refuse_writing(&self) -> Option<&'static str> {
         let PathScope::Within(folder) = &self.scope else { return None };
@@ -318,7 +318,7 @@ impl CampaignPath {
         matches!(self.scope, PathScope::Within(_))
     }
 
-    /// Holds the folder in which a confined file is written, and creates it if requested. `None` if a person named the
+    /// Opens the folder in which a confined file is written, and creates it if requested. `None` if a person named the
     /// path.
     ///
     /// # Errors
@@ -418,7 +418,7 @@ fn outside_path_error() -> io::Error {
     io::Error::new(ErrorKind::PermissionDenied, OutsidePathError)
 }
 
-/// The last part of a path is a link whose target does not exist.
+/// The error for a path whose last part is a link to a missing target.
 fn dangling_link_error() -> io::Error {
     io::Error::new(ErrorKind::InvalidInput, "it is a symbolic link to a file that does not exist")
 }

@@ -41,7 +41,7 @@ pub(super) fn open_below(folder: &Path, below: &Path) -> io::Result<File> {
     walk_path(folder, below, LastLink::Followed, |here, name| openat(here, name, FILE, Mode::empty())).map(File::from)
 }
 
-/// Walks a path without opening its end.
+/// Walks a path without opening its last part.
 pub(super) fn check_path(folder: &Path, below: &Path) -> io::Result<()> {
     walk_path(folder, below, LastLink::Followed, |_, _| Ok(()))
 }
@@ -155,7 +155,7 @@ fn walk_path<T>(
     })
 }
 
-/// Puts the parts of a path before those that remain.
+/// Adds the parts of a path before the remaining parts.
 fn add_parts(path: &Path, ahead: &mut Vec<OsString>) -> io::Result<()> {
     for part in path.components().rev() {
         match part {

@@ -77,7 +77,7 @@ pub(super) fn suggest_key_fix(name: &str, keys: &'static [KeySpec], root: &'stat
     }
 }
 
-/// The key that an unknown one beside it was probably meant to be.
+/// The key of the same map that an unknown key was probably meant to be.
 pub(crate) fn find_meant_key(name: &str, keys: &'static [KeySpec]) -> Option<&'static str> {
     let own = |(channel, rest): (&str, &str)| {
         let is_own = std::ptr::eq(keys, channel_keys(channel));
@@ -86,9 +86,10 @@ pub(crate) fn find_meant_key(name: &str, keys: &'static [KeySpec]) -> Option<&'s
     split_channel_prefix(name).and_then(own).or_else(|| find_synonym(name, keys)).or_else(|| find_near_key(name, keys))
 }
 
-/// The only key that an unknown one beside it can be meant to be, if writing its name cannot change who gets what.
+/// The only key that an unknown key can have been meant to be, if the correction cannot loosen a protection of
+/// recipients.
 ///
-/// A misspelt key stops every run, so the file has sent nothing in this form. Its value stays as the author typed it.
+/// A misspelt key stops every run, so the file has sent nothing in this form. The value stays as the author typed it.
 /// There is none if another key is similar too, if the name is a key elsewhere in the file, or if the key can allow
 /// more than its default: a person decides about these.
 pub(super) fn find_only_key(name: &str, keys: &'static [KeySpec], root: &'static [KeySpec]) -> Option<&'static str> {
@@ -102,7 +103,7 @@ pub(super) fn find_only_key(name: &str, keys: &'static [KeySpec], root: &'static
     (!may_allow).then_some(only)
 }
 
-/// Whether an unknown key belongs under `key`, which is missing there.
+/// Whether an unknown key belongs under the missing key `key`.
 pub(super) fn belongs_under(name: &str, key: &KeySpec) -> bool {
     let needs =
         |keys: &'static [KeySpec]| find_key(keys, name).is_some_and(|key| key.presence != KeyPresence::Optional);
@@ -315,7 +316,8 @@ pub(super) fn is_too_risky(key: &str, typed: &str) -> bool {
     LOOSENING_KEYS.contains(&key) && strsim::damerau_levenshtein(key, &typed.to_lowercase()) > 1
 }
 
-/// A key as advice about its place shows it: a guard keeps the author's value, which may be stricter than any example.
+/// Formats a key for advice to move it. The value of a guard is elided, because the author's value may be stricter than
+/// the example.
 pub(super) fn format_moved_key(key: &KeySpec) -> String {
     if GUARD_KEYS.contains(&key.name) { format!("{}: …", key.name) } else { key.format_example() }
 }
@@ -332,12 +334,12 @@ pub(super) fn advise_missing_value(key: &KeySpec, name: &str) -> String {
 /// Keys whose words say how a request is made or announced, or what a test expects. They do not decide who gets what.
 const HARMLESS_KEYS: [&str; 4] = ["endpoint", "operation", "preset", "skipped"];
 
-/// The only word that the value of a key can be meant to be, if the key does not decide who gets what.
+/// The only allowed word that a value can have been meant to be, if the key does not affect who gets which message.
 pub(super) fn find_only_word(key: &KeySpec, text: &str, words: &[&'static str]) -> Option<&'static str> {
     only_candidate(text.trim(), words.iter().copied()).filter(|_| HARMLESS_KEYS.contains(&key.name))
 }
 
-/// Whether advice may not loosen the key, even in the words of its author.
+/// Whether a fix must not write a value for the key, because the value might loosen a protection.
 pub(super) fn is_loosening(key: &KeySpec) -> bool {
     LOOSENING_KEYS.contains(&key.name)
 }

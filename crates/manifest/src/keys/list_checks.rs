@@ -121,7 +121,8 @@ pub(crate) fn parse_channel_item(item: &Node) -> Option<ChannelItem<'_>> {
 /// The key that names an item in other programs.
 const NAME_KEY: &str = "name";
 
-/// Reports a list whose items have names that must be keys, and keys that no item can have. False if an item has no name.
+/// Reports a list that must be a map keyed by the names of its items, and unknown keys of the items. False if an item
+/// has no name.
 pub(super) fn report_listed_names(
     of: &KeySpec,
     entry: &MapEntry,
@@ -175,7 +176,8 @@ fn format_item(key: &KeySpec, entry: &MapEntry) -> String {
     }
 }
 
-/// Reports a map of texts, such as those of languages, without `texts` and perhaps without `by`. False if it is not one.
+/// Reports a map that contains texts, for example by language, directly instead of under `texts`, with or without `by`.
+/// False if the map contains no such texts.
 pub(super) fn report_bare_texts(entry: &MapEntry, report: &mut FindingCollector) -> bool {
     let Some(texts) = find_bare_texts(&entry.value) else { return false };
     let (owner, by) = (&entry.key, find_column(&entry.value));
@@ -219,7 +221,7 @@ fn find_bare_texts(node: &Node) -> Option<Vec<&MapEntry>> {
     (!texts.is_empty() && texts.iter().all(|entry| is_own(entry) && is_text(&entry.value))).then_some(texts)
 }
 
-/// The column in the map.
+/// The column named by `by` in the map.
 fn find_column(node: &Node) -> Option<&str> {
     let column = node.find_entry("by")?.value.as_scalar()?.text.trim();
     (!column.is_empty()).then_some(column)

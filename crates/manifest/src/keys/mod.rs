@@ -150,7 +150,7 @@ impl KeySpec {
         self
     }
 
-    /// The key, required in its map.
+    /// The key, marked as required in its map.
     pub const fn mark_required(mut self) -> Self {
         self.presence = KeyPresence::Required;
         self

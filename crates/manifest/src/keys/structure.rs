@@ -42,7 +42,7 @@ pub(crate) fn check_map(node: &Node, owner: &str, keys: &'static [KeySpec], repo
     }
 }
 
-/// The fix of a misspelt key that can have only one meaning; see [`find_only_key`]. The map must not contain that key.
+/// The fix for a misspelt key that can have only one meaning; see [`find_only_key`]. The map must not contain that key.
 fn spell_key(
     entry: &MapEntry,
     entries: &[MapEntry],
@@ -57,12 +57,12 @@ fn spell_key(
     Some(fix).filter(|_| is_new && is_as_typed(entry, report))
 }
 
-/// Whether a key is written without quotes, escapes and aliases.
+/// Whether a key is written without quotes, escapes or aliases.
 fn is_as_typed(entry: &MapEntry, report: &FindingCollector) -> bool {
     report.source_slice(&entry.key_span) == entry.key
 }
 
-/// A key with its value directly after the colon, which is one word between braces.
+/// Splits a word between braces, such as `key:value` without a space, into a known key and its value.
 fn split_stuck_value<'w>(word: &'w str, keys: &'static [KeySpec]) -> Option<(&'static str, &'w str)> {
     let (name, value) = word.split_once(':')?;
     find_key(keys, name).filter(|_| !value.is_empty()).map(|key| (key.name, value))
@@ -305,10 +305,10 @@ fn check_scalar(key: &KeySpec, entry: &MapEntry, scalar: &Scalar, report: &mut F
     }
 }
 
-/// The fix of a value that is a number or a word, apart from its spelling.
+/// The fix for a misspelt value of a key that takes a number or a word.
 ///
-/// The value stays the one that the author typed: without quotes around it, as `true` or `false` instead of a YAML 1.1
-/// spelling, or as the only similar word of a key that does not decide who gets what.
+/// The fix keeps the author's value. It removes quotes, or replaces a YAML 1.1 spelling with `true` or `false`. It
+/// writes the only similar word only if the key does not affect who gets which message.
 fn fix_value(key: &KeySpec, entry: &MapEntry, scalar: &Scalar, report: &FindingCollector) -> Option<Fix> {
     let (span, text) = (&entry.value.span, scalar.text.as_str());
     let written = report.source_slice(span);
@@ -333,7 +333,8 @@ fn fix_value(key: &KeySpec, entry: &MapEntry, scalar: &Scalar, report: &FindingC
     Some(Fix::replace(format!("write `{word}`"), span.clone(), word))
 }
 
-/// The fix of typographic quotes around a number or a word, which cannot be part of it. In a text, they might be meant.
+/// The fix that removes typographic quotes around a number or a word, because they cannot be part of the value. In a
+/// text, they might be intended.
 fn strip_quotes(
     key: &KeySpec,
     entry: &MapEntry,
@@ -358,7 +359,7 @@ fn strip_quotes(
     (is_word && is_as_typed).then(|| Fix::new("remove the curly quotes", quotes))
 }
 
-/// The whole number from 0; `Some(None)` if it is larger than any key allows.
+/// The non-negative integer; `Some(None)` if it is larger than any key allows.
 fn parse_integer(scalar: &Scalar) -> Option<Option<u32>> {
     if scalar.is_plain() && is_digits(&scalar.text) {
         return Some(scalar.text.parse().ok());
@@ -493,7 +494,7 @@ fn check_secret(key: &KeySpec, entry: &MapEntry, report: &mut FindingCollector) 
     }
 }
 
-/// Checks texts by names, some of which are secrets that must be stored elsewhere.
+/// Checks HTTP headers. Each value is a text or a reference to a secret that is stored elsewhere.
 fn check_headers(node: &Node, report: &mut FindingCollector) {
     for entry in node.as_entries().unwrap_or_default() {
         match &entry.value.content {

@@ -341,7 +341,7 @@ impl WordFile {
         same.map(str::to_owned)
     }
 
-    /// These words and another one.
+    /// Adds a word to the known words.
     fn add_word(self, known: OptOutWords, word: &str) -> OptOutWords {
         match self {
             WordFile::OptOut => known.with_words([word.to_owned()]),
@@ -350,7 +350,7 @@ impl WordFile {
     }
 }
 
-/// The words in a file of words; empty without one.
+/// The words in a word file; empty if the profile names none.
 fn read_words(
     section: ConfigSection<'_>,
     file: WordFile,
@@ -368,12 +368,13 @@ fn read_words(
     value
 }
 
-/// Whether a word opts out if it answers marketing.
+/// Whether this word might be an opt-out in a reply to marketing.
 fn opts_out(word: &str) -> bool {
     OptOutWords::default().read_reply(word, Purpose::Marketing).may_opt_out()
 }
 
-/// The words in a file: one on each line, or two or three that belong together; lines with `#` are comments.
+/// The words in a file: each line has one word, or two or three that belong together, or is a comment that starts with
+/// `#`.
 fn load_words(path: &CampaignPath, file: WordFile) -> LoadedFile<Vec<String>> {
     let (rule, adjective) = (file.rule(), file.adjective());
     let source = match read_source(path, &format!("the {adjective} words file")) {
@@ -482,7 +483,7 @@ local:
         list_findings(&load_refused(loaded))
     }
 
-    /// The findings when an invalid profile is used, or the file cannot be read.
+    /// The findings about invalid profiles, or about the file if it cannot be read.
     fn load_refused(loaded: LoadedFile<Gateways>) -> Vec<Finding> {
         let Some(gateways) = loaded.value else { return loaded.findings };
         gateways.invalid.into_iter().flat_map(|(_, findings)| findings).collect()

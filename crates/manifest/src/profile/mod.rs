@@ -101,7 +101,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// The price of a message on this channel, of an SMS per part, if the profile defines it.
+    /// The price of a message on this channel (for SMS, per part), if the profile defines one.
     #[must_use]
     pub fn price_per_message(&self, channel: Channel) -> Option<&MessagePrice> {
         self.prices.iter().find(|(priced, _)| *priced == channel).map(|(_, price)| price)
@@ -136,7 +136,7 @@ impl Profile {
         }
     }
 
-    /// The hosts of both endpoints for people, one name if they are the same.
+    /// The hosts of both endpoints for display; only one if they are the same.
     #[must_use]
     pub fn format_hosts(&self) -> String {
         let base = self.base_url.host_and_port();
@@ -223,7 +223,7 @@ pub struct ApprovalRule {
     pub by: Vec<(String, ApproverKey)>,
 }
 
-/// Reads who must approve large runs; an unreadable key belongs to a person who could never approve.
+/// Reads who must approve large runs. An invalid key is reported, because its owner could never approve a run.
 fn read_approval(section: ConfigSection<'_>, report: &mut FindingCollector) -> Option<ApprovalRule> {
     let above = section.parse_value("above")?;
     let by = section.entry("by")?;

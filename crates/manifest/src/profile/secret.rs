@@ -86,7 +86,8 @@ fn read_secret_file(path: &Path, what: &str) -> Result<String, String> {
     Ok(text)
 }
 
-/// Whether other users can read a secret. A group can read a file of the superuser, which a server and people share.
+/// Whether other users can read a secret. A file owned by root may be readable by its group, so that a server and its
+/// operators can share it.
 #[cfg(unix)]
 fn is_open_to_others(metadata: &fs::Metadata) -> bool {
     use std::os::unix::fs::MetadataExt as _;

@@ -192,7 +192,8 @@ impl Resolver<'_> {
 }
 
 impl Resolver<'_> {
-    /// Reports once that the same channels in another order carry these keys. Returns the kind of that order.
+    /// Reports in one finding that these keys are supported if the channels are in another order. Returns the kind of
+    /// that order.
     fn report_order(&mut self, carrier: OperationChoice, slots: &[ChannelEntry<'_>]) -> Option<OperationKind> {
         let OperationChoice { kind: OperationKind::Pipeline, is_explicit: false } = carrier else { return None };
         let channels: Vec<Channel> = slots.iter().map(|slot| slot.channel).collect();
@@ -236,7 +237,7 @@ fn find_reordered_kind(channels: &[Channel]) -> Option<OperationKind> {
     })
 }
 
-/// The properties that an operation already has where the `fields` of this channel are written.
+/// The standard properties of the JSON object to which the `fields` of this channel are added.
 pub(super) fn list_known_properties(kind: OperationKind, channel: Channel) -> Vec<&'static str> {
     let of = |channel: Channel| channel.facts().fields.iter().filter_map(move |field| field.place_in(kind).property());
     match kind {
@@ -467,7 +468,7 @@ impl Resolver<'_> {
 }
 
 impl Resolver<'_> {
-    /// The variants, with reported placeholders for missing or wrong parts.
+    /// The variants. Missing or invalid parts are reported and replaced with placeholders.
     pub(super) fn resolve_variants(
         &mut self,
         root: ConfigSection<'_>,

@@ -41,7 +41,7 @@ const CAMPAIGN_FILE: FileKind = FileKind { file: "the campaign file", owner: "th
 
 /// Reads a campaign file and its text files.
 ///
-/// All problems that these files show are findings; reading does not stop at the first one.
+/// All problems in these files become findings; loading does not stop at the first one.
 #[must_use]
 pub fn load_campaign(path: &Path, day: CampaignDay) -> LoadedFile<Campaign> {
     load_campaign_within(path, day, PathScope::Anywhere)
@@ -88,7 +88,7 @@ struct Resolver<'r> {
 }
 
 impl Resolver<'_> {
-    /// The campaign, with reported placeholders for missing or wrong parts.
+    /// The campaign. Missing or invalid parts are reported and replaced with placeholders.
     fn resolve_campaign(mut self, path: &Path, tree: Node) -> Option<Campaign> {
         let root = ConfigSection::new(Some(&tree), CAMPAIGN);
         let recipients = root.subsection("recipients");
@@ -327,7 +327,7 @@ impl Resolver<'_> {
         self.report.add(span, finding);
     }
 
-    /// Whether the messages must arrive. Marketing never must.
+    /// Whether the messages are mandatory. Mandatory marketing is reported.
     fn resolve_mandatory(&mut self, root: ConfigSection<'_>, content: &MessageContent<NamedTemplate>) -> Option<bool> {
         let mandatory = self.or_default(root, |root| root.parse_value("mandatory"))?;
         if let Some((_, span)) = root.typed_text("mandatory")

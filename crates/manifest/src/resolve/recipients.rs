@@ -72,8 +72,8 @@ impl Resolver<'_> {
         columns
     }
 
-    /// The columns if headers and names are swapped, which is reported once with the lines to write. `None` if they are
-    /// in order.
+    /// The corrected columns, if headers and names are swapped, which is reported once with the lines to write. `None`
+    /// if they are in order.
     fn swap_columns(&mut self, entries: &[MapEntry]) -> Option<Vec<(String, String)>> {
         let is_header =
             |entry: &MapEntry| !is_variable(&entry.key) && !is_built_in(&entry.key) && !is_reserved(&entry.key);
@@ -430,7 +430,7 @@ impl Resolver<'_> {
     }
 }
 
-/// The value of a key; `None` if it is not valid.
+/// The value of an optional key, `Some(None)` if the key is missing; `None` if the value is invalid.
 fn require_valid<T>(key: Option<Option<T>>) -> Option<Option<T>> {
     match key {
         None => Some(None),
@@ -440,7 +440,7 @@ fn require_valid<T>(key: Option<Option<T>>) -> Option<Option<T>> {
 }
 
 impl Resolver<'_> {
-    /// The tables, unread; a wrong one is omitted, which was reported.
+    /// The lookup tables, not read yet. Invalid ones are reported and omitted.
     pub(super) fn resolve_tables(&mut self, root: ConfigSection<'_>, vars: &[(String, String)]) -> Vec<TableFile> {
         let entries = root.find_value("data").and_then(|node| node.as_entries()).unwrap_or_default();
         let columns = self.columns.clone();

@@ -99,8 +99,8 @@ impl Resolver<'_> {
 
     /// Reports an unquoted text that is cut off by ` #`.
     ///
-    /// After a sender name, a comment that is two or more spaces away counts as a comment; after words, a part of the
-    /// text is probably lost.
+    /// After a sender name, ` #` with at least two spaces before it counts as a comment. After other texts, a part of
+    /// the text is probably lost.
     pub(super) fn refuse_cut_text(&mut self, name: &str, node: &Node) {
         if !node.as_scalar().is_some_and(Scalar::is_plain) {
             return;
@@ -243,13 +243,13 @@ fn build_chooser(by: &str, texts: &[(String, String)], other: Option<&str>) -> S
     source
 }
 
-/// The beginning of the reason for a row without a text, by the column that selects it.
+/// The beginning of the skip reason for a row without a text; the column `by` selects the text.
 #[must_use]
 pub fn missing_text_reason(by: &str) -> String {
     format!("there is no text for what stands in {by}")
 }
 
-/// A text in the kind of quotes that it does not contain.
+/// Puts a text in single quotes if it contains double quotes, or else in double quotes.
 fn quote_text(text: &str) -> String {
     let quote = if text.contains('"') { '\'' } else { '"' };
     format!("{quote}{text}{quote}")

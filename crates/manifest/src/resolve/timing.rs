@@ -90,7 +90,7 @@ pub fn suggest_zone(name: &str) -> String {
     }
 }
 
-/// The place that was probably meant. Short names are never guessed: one letter of an abbreviation can mean hours of
+/// The zone that was probably meant. Short names are never guessed: one letter of an abbreviation can mean hours of
 /// difference.
 fn find_meant_zone<'z>(name: &str, zones: &'z [String]) -> Option<&'z str> {
     let typed = name.replace(' ', "_");
@@ -283,7 +283,7 @@ mod tests {
 
     use super::*;
 
-    /// The zones in an advice.
+    /// The zones that a help text suggests.
     fn suggested_zone(name: &str) -> Vec<TimeZone> {
         let advice = suggest_zone(name);
         let Some((zones, _)) = advice.strip_prefix("did you mean ").and_then(|rest| rest.split_once('?')) else {

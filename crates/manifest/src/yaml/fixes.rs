@@ -22,7 +22,7 @@ pub(crate) struct KnownKeys<'k> {
 /// The widths that a tab can have in an editor.
 const TAB_WIDTHS: [usize; 6] = [2, 4, 8, 3, 1, 6];
 
-/// The fix of the syntax error that a finding about `span` explains, if YAML can read more of the file after it.
+/// The fix for the syntax error that a finding about `span` explains, if it lets YAML read more of the file.
 pub(super) fn fix_error(error: &ScanError, text: &str, span: &Range<usize>, keys: KnownKeys<'_>) -> Option<Fix> {
     use ErrorKind as E;
     let fix = match error.kind() {
@@ -47,7 +47,7 @@ pub(super) fn fix_error(error: &ScanError, text: &str, span: &Range<usize>, keys
     fix.filter(|fix| reads_further(text, fix))
 }
 
-/// Whether the first syntax error is gone, or later in the file.
+/// Whether, after the fix, the file has no syntax error, or its first one is later in the file.
 fn reads_further(text: &str, fix: &Fix) -> bool {
     let (fixed, _) = campaign_core::finding::apply_fixes(text, [fix]);
     let grown = fixed.len().saturating_sub(text.len());
@@ -73,7 +73,7 @@ fn read_events(text: &str) -> Result<Vec<Event<'_>>, ScanError> {
 /// Puts the text that begins at `start` in quotes, which keep it as it is typed.
 ///
 /// The text must be the whole value of a known key on one line. It must not contain what might be a comment or another
-/// key, because then it has a second reading.
+/// key, because it would then be ambiguous.
 pub(super) fn quote_value(text: &str, start: usize, keys: KnownKeys<'_>) -> Option<Fix> {
     let value = find_text_value(text, start, keys)?;
     let written = &text[value.clone()];
@@ -126,10 +126,10 @@ fn find_text_value(text: &str, start: usize, keys: KnownKeys<'_>) -> Option<Rang
     (is_whole && is_plain && !continues).then(|| start..start + value.len())
 }
 
-/// Replaces tabs by spaces: the one after a key, or all in the indentation of the file.
+/// Replaces tabs with spaces: the one after a key, or all in the indentation of the file.
 ///
-/// The indentation has no fix if the width of a tab matters: if YAML could read the file in two ways. Of a file with more
-/// errors, the lines above the next error are read, which must contain all these tabs.
+/// The indentation has no fix if the width of a tab matters: if YAML could read the file in two ways. If the file has
+/// further errors, only the lines above the next error are compared; these must contain all the tabs.
 fn replace_tabs(text: &str, span: &Range<usize>) -> Option<Fix> {
     let line = line_around(text, span.start);
     let before = &text[line.start..span.start];
@@ -161,7 +161,7 @@ fn replace_tabs(text: &str, span: &Range<usize>) -> Option<Fix> {
     readings.all(|other| other.is_some_and(|(_, other)| other == reading)).then(|| fix.clone())
 }
 
-/// Replaces each tab in the indentation of the file by spaces.
+/// Replaces each tab in the indentation of the file with spaces.
 fn expand_tabs(text: &str, width: usize) -> Fix {
     let (mut edits, mut start) = (Vec::new(), 0);
     for line in text.split_inclusive('\n') {
@@ -173,7 +173,7 @@ fn expand_tabs(text: &str, width: usize) -> Fix {
     Fix::new("indent with spaces instead of tabs", edits)
 }
 
-/// Replaces no-break spaces in the indentation of a line, which look like spaces, by spaces.
+/// Replaces no-break spaces in the indentation of a line with ordinary spaces, which look the same.
 pub(super) fn replace_spaces(text: &str, line: usize, indentation: &str) -> Option<Fix> {
     // Other kinds of space have other widths.
     let is_same_width = |character: char| matches!(character, ' ' | '\u{a0}' | '\u{202f}');

@@ -288,7 +288,7 @@ impl<'t> ErrorPosition<'t> {
     }
 }
 
-/// The typing mistakes in a file, each with its bytes; `is_key` knows the keys of the file.
+/// The typing mistakes in a file, each with its span; `is_key` tells whether a name is a key of the file.
 pub(crate) fn find_slips(text: &str, is_key: impl Fn(&str) -> bool) -> Vec<(Range<usize>, Finding)> {
     let mut found = Vec::new();
     let (mut start, mut block) = (0, None);
@@ -317,9 +317,9 @@ fn opens_block(line: &str) -> bool {
     end.ends_with(": |") || end.ends_with(": >")
 }
 
-/// The fix of the slip at `span` in the line that begins at `start`.
+/// The fix for the slip at `span` in the line that begins at `start`.
 ///
-/// It keeps the key and its value as they are typed. A line that might continue a text has none.
+/// The fix keeps the key and its value as they are typed. There is no fix for a line that might continue a text.
 fn fix_slip(text: &str, start: usize, line: &str, span: &Range<usize>, is_key: &impl Fn(&str) -> bool) -> Option<Fix> {
     let content = line.trim_start();
     let indentation = &line[..line.len() - content.len()];

@@ -81,7 +81,7 @@ impl Scalar {
 }
 
 impl Node {
-    /// The value, if it is a single value.
+    /// The scalar, if the node is one.
     pub fn as_scalar(&self) -> Option<&Scalar> {
         match &self.content {
             NodeContent::Scalar(scalar) => Some(scalar),
@@ -127,7 +127,7 @@ impl Node {
         }
     }
 
-    /// The bytes of all its keys and values.
+    /// The number of bytes in all its keys and values.
     pub(crate) fn count_bytes(&self) -> usize {
         match &self.content {
             NodeContent::Scalar(scalar) => scalar.text.len(),
@@ -167,7 +167,7 @@ pub(crate) fn node_to_json(node: &Node) -> Value {
     }
 }
 
-/// A single value as JSON.
+/// A scalar as JSON.
 pub(crate) fn scalar_to_json(scalar: &Scalar) -> Value {
     if !scalar.is_plain() {
         return Value::String(scalar.text.clone());
@@ -451,7 +451,8 @@ impl<'s> TreeReader<'s, '_> {
         Err(self.fatal_finding(span, Finding::new(&rules::FILE_TOO_COMPLEX, problem).help(help)))
     }
 
-    /// The tag is not repeated: it might be an API key. Its location shows it if that is allowed.
+    /// Reports a tag without quoting it in the message, because it might be an API key. The excerpt at its location
+    /// shows the tag, if that is allowed.
     fn report_tag(&mut self, span: &Range<usize>) {
         let message = "YAML reads a word that starts with `!` as a tag, and removes it from the value";
         let fix = self.fix_quotes(span.start);
@@ -463,7 +464,7 @@ impl<'s> TreeReader<'s, '_> {
         self.report.with_keys(|source, keys| fixes::quote_value(source.text(), start, keys))
     }
 
-    /// An unused anchor is usually the beginning of a text; it is not repeated either.
+    /// Reports unused anchors, which are usually the beginning of a text, without quoting them in the message.
     fn report_unused_anchors(&mut self) {
         for anchor in self.anchors.values().filter(|anchor| !anchor.used) {
             let message = "YAML reads a word that starts with `&` as an anchor, and removes it from the value";

@@ -130,7 +130,7 @@ struct DraftRecipients<'l> {
     columns: serde_yaml::Mapping,
 }
 
-/// An SMS that greets by a column, and omits the name if the cell is empty.
+/// An SMS that greets the recipient by the name in a column, and omits the name if the cell is empty.
 fn greeting_text(column: Option<&str>) -> String {
     let name = column.map(|column| format!("{{% if {column} %}}, {{{{ {column} }}}}{{% endif %}}"));
     format!("Hello{}! -20% on everything until Sunday: https://shop.example\n", name.unwrap_or_default())
@@ -258,7 +258,7 @@ impl DraftList {
         self.columns.iter().filter(|(name, header)| name == header).map(|(name, _)| name.as_str()).collect()
     }
 
-    /// The column for the greeting, if the list has more columns than the numbers.
+    /// The column for the greeting, if the list has columns besides the phone numbers.
     #[must_use]
     pub fn greeting_column(&self) -> Option<&str> {
         let names = || self.columns.iter().map(|(name, _)| name.as_str());
@@ -413,7 +413,7 @@ pub fn draft_example(name: &str, example: &ExampleCampaign, now: Timestamp) -> V
     drafts.chain([schema_file()]).collect()
 }
 
-/// Replaces `DATE+10`, `DATE-10` and `BIRTHDAY+10` by the dates that are so many days from today.
+/// Replaces `DATE+10`, `DATE-10` and `BIRTHDAY+10` with the dates that are that many days from today.
 fn insert_dates(text: &str, today: Date) -> String {
     // Descending, because `DATE+1` is a prefix of `DATE+10`.
     let distances = (0..=MAX_DAYS).rev().flat_map(|days| [days, -days]);

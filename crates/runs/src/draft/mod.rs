@@ -138,7 +138,7 @@ impl ProfileDraft {
     }
 }
 
-/// Replaces a file by one with these bytes and the same mode.
+/// Replaces a file with one that has these bytes and the same mode.
 fn replace_file(place: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut beside = place.file_name().unwrap_or_default().to_owned();
     beside.push(".new");
@@ -196,7 +196,7 @@ impl KeyFile {
         Ok(written)
     }
 
-    /// Lets the file stay.
+    /// Keeps the file, which would otherwise be removed on drop.
     pub fn keep(mut self) {
         self.kept = true;
     }

@@ -460,12 +460,12 @@ fn describe_unanswered(gateway: &str, key: &str, failure: &InquiryFailure) -> St
     }
 }
 
-/// Names in a sentence.
+/// Joins names as alternatives in a sentence.
 fn list_names(names: &[String]) -> String {
     join_alternatives(names.iter().map(String::as_str))
 }
 
-/// Describes a campaign that another process has. Lookups and code calls are not campaigns.
+/// Describes a campaign that another process holds. Lookups and code calls are not campaigns.
 fn describe_busy(campaign: &str, gateway: &str, since: Option<Timestamp>) -> String {
     let since = since.map(|since| format!(" (started {})", format_local_minute(since))).unwrap_or_default();
     match SingleKind::from_name(campaign) {
@@ -497,7 +497,7 @@ pub fn describe_host(host: &str) -> String {
     }
 }
 
-/// Signs of a lost ledger.
+/// Formats the signs of a lost ledger.
 fn list_signs(signs: &[LossSign]) -> String {
     signs.iter().map(LossSign::to_string).collect::<Vec<_>>().join("; ")
 }

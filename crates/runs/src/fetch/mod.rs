@@ -152,7 +152,7 @@ fn list_secret_variables(inputs: &Inputs, profiles: &Profiles) -> Vec<String> {
     named.collect()
 }
 
-/// Removes a secret from a text of another program.
+/// Redacts a secret in a text from another program.
 fn redact_secret(text: &str, secret: &SecretString) -> String {
     match secret.expose_secret() {
         "" => text.to_owned(),
@@ -176,7 +176,7 @@ struct ListSpool {
 #[derive(Debug)]
 pub struct FetchedList {
     path: PathBuf,
-    /// How findings name it.
+    /// The name of the list in findings.
     place: PathBuf,
     /// Locked while the list is used, so that other processes do not remove it as an orphan.
     _lock: File,
@@ -203,7 +203,7 @@ impl ListSpool {
         self.written == 0
     }
 
-    /// Finishes the list under this name for findings.
+    /// Finishes the list; findings refer to it as `place`.
     fn finish(mut self, place: String) -> io::Result<FetchedList> {
         self.out.flush()?;
         let lock = self.out.get_ref().try_clone()?;
@@ -256,7 +256,7 @@ impl Drop for FetchedList {
 /// How long messages without a final status are polled before their recipients are selected.
 const MAX_WAIT: Duration = Duration::from_secs(60);
 
-/// The recipients of an earlier run, which must have ended.
+/// Fetches the recipients of an earlier run, which must have ended.
 async fn fetch_from_run(
     past: &PastRecipients,
     with: FetchContext<'_>,
@@ -305,7 +305,7 @@ pub(crate) async fn reconcile_past(adapters: &Adapters, inputs: &Inputs) -> Resu
     Ok(())
 }
 
-/// Polls the gateway. If it does not answer, the known statuses are used.
+/// Polls the gateway for the statuses of a run. If it does not answer, the known statuses are used.
 async fn update_statuses(adapters: &Adapters, run: Run) {
     let name = run.name();
     if let Err(error) = poll_run(adapters, &run, Polling::Open, MAX_WAIT).await {

@@ -168,7 +168,7 @@ async fn query_sqlite(
     Ok(())
 }
 
-/// A value of SQLite, whose type can differ in each row.
+/// Reads an SQLite value, whose type can differ from row to row.
 fn read_value(row: &SqliteRow, at: usize, columns: &[(String, String)]) -> Result<String, QueryError> {
     let value = row.try_get_raw(at)?;
     if value.is_null() {
@@ -183,7 +183,7 @@ fn read_value(row: &SqliteRow, at: usize, columns: &[(String, String)]) -> Resul
     }
 }
 
-/// A value that the server sent as text.
+/// Reads a value that the server sent as text.
 fn read_text<R: Row>(row: &R, at: usize) -> Result<String, QueryError>
 where
     usize: sqlx::ColumnIndex<R>,
@@ -236,7 +236,7 @@ impl ListWriter {
     }
 }
 
-/// The query with the database's own parameter for the date.
+/// The query with each `:today` replaced with the database's own parameter, and the number of replacements.
 fn bind_date(wanted: &ListQuery, parameter: &str) -> Result<(String, usize), FetchError> {
     let several =
         || FetchError::new("`sql` contains more than one statement").with_help("write a single `select` statement");
@@ -288,7 +288,7 @@ fn describe_error(error: &sqlx::Error, address: &SecretString) -> String {
 /// The date parameter of a query.
 const DATE_PARAMETER: &str = ":today";
 
-/// Replaces each `:today` by the database's own parameter and returns the number of replacements. `None` if there are
+/// Replaces each `:today` with the database's own parameter and returns the number of replacements. `None` if there are
 /// several queries.
 pub(super) fn replace_date(sql: &str, place: &str) -> Option<(String, usize)> {
     let (mut text, mut dates, mut rest) = (String::with_capacity(sql.len()), 0, sql);
@@ -337,7 +337,7 @@ fn dollar_quoted_length(rest: &str) -> Option<usize> {
     is_tag.then(|| rest[tag.len()..].find(tag).map_or(rest.len(), |at| tag.len() * 2 + at))
 }
 
-/// Whether the rest contains only comments.
+/// Whether the rest contains only comments, whitespace and semicolons.
 fn is_blank(rest: &str) -> bool {
     let mut rest = rest.trim_start();
     while rest.starts_with("--") || rest.starts_with("/*") {
@@ -351,7 +351,7 @@ pub(super) const LONG_ROW: &str = "campaign: a row is too long";
 /// The value that SQLite returns instead of one that is too long.
 pub(super) const LONG_VALUE: &[u8] = b"campaign: too long";
 
-/// The query for PostgreSQL, which fails with [`LONG_ROW`].
+/// Wraps a PostgreSQL query so that it fails with [`LONG_ROW`] if a row is too long.
 ///
 /// `OFFSET 0` keeps the server from evaluating rows that the query itself omits, and from changing their order. As
 /// text, a row has additional quotes, at most as many as it has characters.
@@ -364,7 +364,8 @@ pub(super) fn bound_postgres_query(sql: &str) -> String {
     )
 }
 
-/// The query for SQLite, which returns [`LONG_VALUE`]. It knows the length of a value without reading it.
+/// Wraps an SQLite query so that it returns [`LONG_VALUE`] instead of values that are too long. SQLite knows the length
+/// of a value without reading it.
 pub(super) fn bound_sqlite_query(sql: &str, columns: usize) -> String {
     let mark = LONG_VALUE.iter().fold(String::new(), |mut mark, byte| {
         let _ = write!(mark, "{byte:02x}");

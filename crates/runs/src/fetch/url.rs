@@ -79,7 +79,7 @@ fn redirect_target(from: &Url, answer: &Response) -> Option<Url> {
     from.join(answer.headers().get(LOCATION)?.to_str().ok()?).ok()
 }
 
-/// Returns the target of a redirect if it is allowed: on the same host, or by https without headers.
+/// Returns the target of a redirect if it is allowed: on the same host, or over HTTPS if no headers are sent.
 ///
 /// With `stays_public`, an earlier host is on the internet, so this one must be too.
 fn check_redirect(from: &Url, to: Url, has_headers: bool, stays_public: bool) -> Result<Url, FetchError> {
@@ -218,7 +218,7 @@ pub(super) fn refuse_web_page(headers: &HeaderMap, head: &[u8]) -> Result<(), Fe
     Ok(())
 }
 
-/// A header in lower case. Several with the same name are joined.
+/// The value of a header in lower case. Multiple values are joined with commas.
 fn header_text(headers: &HeaderMap, name: HeaderName) -> String {
     let values = headers.get_all(name).iter().map(|value| String::from_utf8_lossy(value.as_bytes()));
     values.collect::<Vec<_>>().join(", ").trim().to_ascii_lowercase()

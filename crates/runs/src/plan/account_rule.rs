@@ -39,7 +39,7 @@ impl std::fmt::Display for WeakerRule {
     }
 }
 
-/// Requires the trusted host of a profile, and an `approval` as strict as the last one of its account.
+/// Requires the trusted host of a profile, and an `approval` at least as strict as the last one of its account.
 ///
 /// A new or stricter rule is recorded. Gateways on loopback need no approval, so their rules are not compared.
 ///
@@ -73,7 +73,7 @@ pub async fn find_weaker_rules(adapters: &Adapters, profile: &Profile) -> Result
     Ok(changes)
 }
 
-/// Records the current rule of a profile, with the person and the time, if it differs from a kept one.
+/// Records the current rule of a profile, with the person and the time, if it differs from a recorded one.
 ///
 /// # Errors
 /// If the ledger fails.
@@ -105,8 +105,8 @@ async fn store_rule(adapters: &Adapters, profile: &Profile, now: &RecordedRule) 
     Ok(())
 }
 
-/// The kept rules that a profile must not weaken: the latest of its account, the latest of its name, and if its account has
-/// none, the latest of each account on its hosts.
+/// The recorded rules that a profile must not weaken: the latest of its account and the latest of its name. If its
+/// account has none, also the latest of each account on its hosts.
 async fn load_governing_rules(
     adapters: &Adapters,
     profile: &Profile,

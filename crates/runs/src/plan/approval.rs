@@ -42,7 +42,7 @@ pub struct PlanReview {
     pub rows: RoaringBitmap,
 }
 
-/// Reviews the plan whose digest begins like this.
+/// Reviews the plan whose digest has this prefix.
 ///
 /// # Errors
 /// If the plan does not exist, it needs no approval or has one, or the campaign has changed.
@@ -125,7 +125,7 @@ fn find_signer(approving: &PlanReview, profile: &Profile, key: Option<&PrivateKe
     }
 }
 
-/// The token of a typed approval, which only the ledger proves.
+/// Generates the token of a typed approval. It has no signature, so only the ledger proves the approval.
 fn new_token() -> String {
     format!("typed-{:032x}", rand::random::<u128>())
 }
@@ -193,7 +193,7 @@ fn load_planned_inputs(adapters: &Adapters, planned: &PlannedCampaign) -> Result
     crate::load_occurrence(&adapters.profiles, file, gateway, &occurrence)
 }
 
-/// The planned request, as far as it selects rows.
+/// The part of the planned request that selects rows.
 fn planned_request(planned: &PlannedCampaign) -> RunRequest {
     let rows = planned.options.rows.as_ref().and_then(|rows| rows.parse::<RowSet>().ok());
     RunRequest { rows, limit: planned.options.limit, round: Round::Same, ..RunRequest::default() }
@@ -254,8 +254,8 @@ impl TestRecipients {
     }
 }
 
-/// The approval of test messages of a row to these numbers. Otherwise the digest of the plan, which is stored for an
-/// approval.
+/// The approval to send a row's message to these numbers as a test. If there is none, the digest of the plan, which is
+/// stored so that it can be approved.
 pub(crate) async fn find_test_approval(
     adapters: &Adapters,
     inputs: &Inputs,
@@ -312,7 +312,7 @@ pub async fn use_approval(ledger: &dyn Ledger, digest: &str) -> Result<Option<Ap
     Ok(None)
 }
 
-/// Returns an approval whose operation was proven not to happen.
+/// Returns an approval whose operation was proven not to have happened.
 ///
 /// # Errors
 /// If the ledger cannot be written.
@@ -321,8 +321,8 @@ pub async fn return_approval(ledger: &dyn Ledger, used: Approval) -> Result<(), 
     Ok(())
 }
 
-/// Finds a pending operation by the beginning of its digest, with the whole digest. `None` if the plan is of a
-/// campaign.
+/// Finds a pending operation by the prefix of its digest. Returns it with its full digest. `None` if the digest belongs
+/// to the plan of a campaign.
 ///
 /// # Errors
 /// If the digest is unknown.
@@ -428,7 +428,7 @@ impl PrivateKey {
         ApproverKey::from_bytes(self.0.public_key().as_ref())
     }
 
-    /// Signs the digest of evidence. The signature is in Base64 for URLs.
+    /// Signs the digest of evidence. The signature is in URL-safe Base64.
     #[must_use]
     pub fn sign_evidence(&self, digest: &str) -> String {
         URL_SAFE_NO_PAD.encode(self.0.sign(&[EVIDENCE_DOMAIN, digest.as_bytes()].concat()))

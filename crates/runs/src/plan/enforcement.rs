@@ -30,7 +30,7 @@ pub(crate) struct RequiredPlan {
     pub(super) approvals: Vec<StoredApproval>,
 }
 
-/// The plan whose digest begins like this.
+/// Finds the plan whose digest has this prefix.
 pub(super) async fn find_plan(ledger: &dyn Ledger, digest: &str) -> Result<Plan, Error> {
     let mut found = find_plans(ledger, &digest.to_lowercase()).await?;
     let refused = match (found.len(), digest.is_empty()) {
@@ -193,7 +193,7 @@ impl Session {
         }
     }
 
-    /// Refuses to end a run without messages if only an approval will do, and the run used none of its plan.
+    /// Refuses to end a run that has nothing left to send if an approval is required and the run used none of its plan.
     pub(crate) async fn refuse_unapproved_end(&self, run: &Run, number: u64) -> Result<(), Error> {
         let Some(pin) = self.required_plan.as_ref().filter(|_| self.launch.request.approved_only && number == 0) else {
             return Ok(());
@@ -344,7 +344,8 @@ impl Session {
         Ok(own.next())
     }
 
-    /// The approval of an occurrence, or of all occurrences of its schedule. A person names the plan instead.
+    /// The approval of an occurrence, or of all occurrences of its schedule. A person who starts a run names its plan
+    /// instead.
     async fn find_occurrence_approval(
         &self,
         now: &FrozenInputs,
@@ -429,7 +430,7 @@ pub(super) async fn count_unapproved(
     Ok(sent)
 }
 
-/// Since when a run has an approval.
+/// The time since which a run has had an approval.
 pub(super) fn find_approval_time(run: &Run, approvals: &[StoredApproval], rule: &ApprovalRule) -> Option<Timestamp> {
     let valid = approvals.iter().filter(|kept| is_valid_approval(&kept.approval, Some(rule)));
     // The ledger records only the last use. If another run has used a standing approval since, that approval covered

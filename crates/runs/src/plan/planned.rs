@@ -34,7 +34,7 @@ const DIGEST_DOMAIN: &str = "campaign plan 1";
 /// The length of a short digest. Any unique beginning of a digest identifies its plan.
 const SHORT_LENGTH: usize = 16;
 
-/// A digest in its short form for people.
+/// The short form of a digest, for display.
 #[must_use]
 pub fn short_digest(digest: &str) -> &str {
     digest.get(..SHORT_LENGTH).unwrap_or(digest)
@@ -217,7 +217,7 @@ impl PlannedCampaign {
 /// The words for a difference that can be a text.
 const TEXTS_DIFFER: &str = "the channels or their messages";
 
-/// The texts that differ. Empty if more than texts differs.
+/// The texts that differ. Empty if anything else differs too.
 fn list_differing_texts(then: &FrozenInputs, now: &FrozenInputs) -> Vec<String> {
     let texts = |inputs: &FrozenInputs| {
         let mut texts = Vec::new();
@@ -277,7 +277,7 @@ fn hash_resources(inputs: &Inputs) -> BTreeMap<String, String> {
 }
 
 impl PlanOptions {
-    /// The options with the current hours, resources and policy for rows in doubt of the campaign.
+    /// The options with the campaign's current hours, resources and policy for rows in doubt.
     pub(super) fn with_resources_of(self, inputs: &Inputs) -> Self {
         let on_in_doubt = inputs.campaign.delivery.on_in_doubt;
         Self {
@@ -289,7 +289,7 @@ impl PlanOptions {
         }
     }
 
-    /// Whether an earlier version recorded these options. Since then every plan has at least the source of its list.
+    /// Whether an earlier version recorded these options. Newer plans always contain at least the source of their list.
     fn is_of_earlier_version(&self) -> bool {
         self.resources.is_empty()
     }

@@ -107,8 +107,8 @@ impl OperationLimiter {
     /// Takes a number of operations from the limit at `at`.
     ///
     /// # Errors
-    /// The time to wait, if the limit is exhausted; nothing is taken then. A request larger than a burst never fits,
-    /// and gets the time of a whole burst.
+    /// The time to wait, if the limit is exhausted; nothing is taken then. A request larger than a burst never fits;
+    /// its time to wait is that of a whole burst.
     pub(crate) fn take_operations(&mut self, operations: usize, at: Timestamp) -> Result<(), Duration> {
         let since = self.now.map_or(Duration::ZERO, |now| at.duration_since(now).try_into().unwrap_or_default());
         self.limiter.clock().advance(since);
@@ -213,7 +213,7 @@ impl Templates {
     }
 }
 
-/// The review status of a Viber template: submitted after some time, and decided after the same time again.
+/// The review status of a Viber template: submitted after a delay, and decided after the same delay again.
 fn review_status(scenario: &Scenario, created: VirtualTime, now: VirtualTime) -> &'static str {
     let submitted = created.saturating_add(scenario.template_review);
     let decided = submitted.saturating_add(scenario.template_review);

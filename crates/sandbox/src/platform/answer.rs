@@ -150,7 +150,7 @@ impl OperationError {
     /// The account has reached its limit of templates.
     pub(crate) const TOO_MANY_TEMPLATES: OperationError = OperationError(Cow::Borrowed("Too many templates"));
 
-    /// The scenario's own words.
+    /// An error with a text from the scenario.
     pub(crate) fn custom(error: &str) -> Self {
         OperationError(error.to_owned().into())
     }

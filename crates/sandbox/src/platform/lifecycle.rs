@@ -75,7 +75,7 @@ impl Phase {
         }
     }
 
-    /// Whether a webhook reports it (contract 6.2).
+    /// Whether the phase is final, so that a webhook reports it (contract 6.2).
     pub(crate) fn is_final(self) -> bool {
         !matches!(self, Phase::Queued | Phase::Accepted)
     }
@@ -395,7 +395,7 @@ impl VirtualTime {
         Self(timestamp.as_microsecond())
     }
 
-    /// Adds a duration, up to the end of time.
+    /// Adds a duration, saturating at the latest representable time.
     pub(crate) fn saturating_add(self, duration: Duration) -> Self {
         let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
         Self(self.0.saturating_add(micros).min(Timestamp::MAX.as_microsecond()))

@@ -152,7 +152,7 @@ impl ChannelStage {
         Self { dtmf, ..self }
     }
 
-    /// How long the channel tries.
+    /// How long the channel tries to deliver the message.
     pub(crate) fn lifetime(&self) -> Duration {
         Duration::from_secs(self.lifetime.into())
     }
@@ -181,7 +181,7 @@ pub(crate) struct StagePlans {
 }
 
 impl StagePlans {
-    /// The number of the plan with these stages, which is stored once.
+    /// Stores a plan with these stages, unless it is already stored, and returns its number.
     pub(crate) fn intern(&mut self, stages: &[ChannelStage]) -> u32 {
         if let Some(number) = self.numbers.get(stages) {
             return *number;

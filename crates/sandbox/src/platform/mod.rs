@@ -300,7 +300,7 @@ pub(crate) fn format_request_id(number: u32) -> String {
     format!("sandbox-{number:010}")
 }
 
-/// Writes a line for each recipient, or one without recipients, followed by its charge.
+/// Writes a line for each recipient, or a single line if there are none, each followed by its charge.
 fn write_operation_lines(
     lines: &mut JournalLines,
     at: VirtualTime,

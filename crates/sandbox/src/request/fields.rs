@@ -80,7 +80,7 @@ impl<'a> OperationFields<'a> {
         }
     }
 
-    /// An optional text that may be blank.
+    /// Checks an optional text, which may be blank.
     pub(crate) fn check_free_text(&self, key: &str) -> Result<(), OperationError> {
         match self.field(key) {
             None | Some(Value::String(_)) => Ok(()),
@@ -108,12 +108,12 @@ impl<'a> OperationFields<'a> {
         if is_alpha_name(name) { Ok(name) } else { Err(OperationError::ALPHA_NAME) }
     }
 
-    /// A required address.
+    /// Checks a required URL.
     pub(crate) fn check_url(&self, key: &str) -> Result<(), OperationError> {
         if is_url(self.required_text(key)?) { Ok(()) } else { Err(self.invalid_field(key)) }
     }
 
-    /// An optional URL; an empty text counts as missing.
+    /// Checks an optional URL; an empty text counts as missing.
     pub(crate) fn check_optional_url(&self, key: &str) -> Result<(), OperationError> {
         if self.field(key).is_some_and(|value| value != "") { self.check_url(key) } else { Ok(()) }
     }
@@ -178,7 +178,7 @@ impl<'a> OperationFields<'a> {
     }
 }
 
-/// A whole number in any notation: clients that calculate send `86400.0`.
+/// A whole number in any notation: clients that compute the value send `86400.0`.
 fn whole_number(number: &Number) -> Option<u64> {
     // Above this value, a float represents several integers.
     const EXACT: f64 = 9_007_199_254_740_992.0;
@@ -195,7 +195,7 @@ fn phones_from_text(text: &str) -> Option<Vec<Phone>> {
     phones.filter(|phones| phones.len() <= MAX_PHONES)
 }
 
-/// Parses a number of digits that does not start with 0.
+/// Parses a phone number that consists of digits and does not start with 0.
 fn phone_from_text(text: &str) -> Option<Phone> {
     let international = !text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit());
     if international { text.parse().ok().and_then(Phone::new) } else { None }

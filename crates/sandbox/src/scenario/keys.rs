@@ -215,7 +215,7 @@ pub(super) struct ChannelDefaults {
     pub(super) is_spoken: bool,
 }
 
-/// How a channel is played.
+/// The defaults of a channel in a scenario.
 pub(super) const fn channel_defaults(channel: Channel) -> ChannelDefaults {
     match channel {
         Channel::Sms => unread_channel("0.80", "The price of one part of an SMS.", "{ delivered: 97% }", "SMS."),

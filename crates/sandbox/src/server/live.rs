@@ -238,20 +238,20 @@ impl VirtualClock {
         Self { shown, real, speed: speed.max(1) }
     }
 
-    /// The virtual time at a real time, at most the end of time.
+    /// The virtual time at a real time, at most the latest representable time.
     pub(super) fn time_at(&self, real: Instant) -> Timestamp {
         let passed = real.saturating_duration_since(self.real).saturating_mul(self.speed);
         let passed = SignedDuration::try_from(passed).unwrap_or(SignedDuration::MAX);
         self.shown.checked_add(passed).unwrap_or(Timestamp::MAX)
     }
 
-    /// Advances it to at least `shown` at a real time.
+    /// Advances the clock to at least `shown` at a real time.
     pub(super) fn advance_to(&mut self, shown: Timestamp, real: Instant) {
         self.shown = self.time_at(real).max(shown);
         self.real = self.real.max(real);
     }
 
-    /// The real time from `real` until it shows `due`.
+    /// The real time from `real` until the clock shows `due`.
     pub(super) fn real_time_until(&self, due: Timestamp, real: Instant) -> Duration {
         let left = self.time_at(real).duration_until(due);
         Duration::try_from(left).unwrap_or_default() / self.speed

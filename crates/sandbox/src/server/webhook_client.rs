@@ -74,7 +74,8 @@ impl WebhookClient {
         Self { plain, other: Arc::default(), hooks, names, timeout, receiver: None, warned: Arc::default() }
     }
 
-    /// The client for TLS. It encodes some characters of a URL as browsers do.
+    /// The client for URLs that cannot be sent unchanged, for example over TLS. It encodes some characters of a URL as
+    /// browsers do.
     fn other_client(&self) -> Result<&Client, String> {
         let built = self.other.get_or_init(|| {
             let client = http_client::builder().http1_only().pool_max_idle_per_host(0);
@@ -97,7 +98,7 @@ impl WebhookClient {
         if self.receiver.is_some() { MAX_IN_FLIGHT_LOCAL } else { MAX_IN_FLIGHT }
     }
 
-    /// Tries once to send a webhook.
+    /// Makes one attempt to send a webhook.
     pub(super) async fn send(&self, post: WebhookPost) -> WebhookOutcome {
         if let Some(receiver) = &self.receiver {
             return WebhookOutcome::Answered(receiver.receive(post.url, post.body).await);

@@ -78,7 +78,7 @@ impl Approvals {
         Ok(Self(calls))
     }
 
-    /// Uses the operator's approval of a call, or makes the call pending. `shown` is the call as people read it.
+    /// Uses the operator's approval of a call, or makes the call pending. `shown` is the call in human-readable form.
     pub(super) async fn request_approval(
         &self,
         adapters: &Adapters,
@@ -110,7 +110,7 @@ impl Approvals {
 }
 
 impl PendingCalls {
-    /// The number of a caller.
+    /// The random identifier of the caller with this key.
     fn caller_number(&self, key: &SecretString) -> u128 {
         let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
         if callers.len() >= MAX_CALLERS {
@@ -165,7 +165,7 @@ async fn show_pending(
     }
 }
 
-/// Reads a pending call of another process; `None` if it is no longer pending.
+/// Fetches a pending call from another process; `None` if it is no longer pending.
 pub async fn view_pending_call(pending: &PendingRequest, digest: &str) -> Option<String> {
     let client = http_client::builder().timeout(VIEW_TIMEOUT).build().ok()?;
     let asked = client.get(format!("http://{}/waiting/{digest}", pending.address)).bearer_auth(&pending.token);

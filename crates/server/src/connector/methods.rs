@@ -250,7 +250,7 @@ impl Caller<'_> {
         Err(error)
     }
 
-    /// The folder of campaigns, if the caller has the right to it.
+    /// The folder of campaigns, if the caller may use it.
     pub(super) fn open_campaigns(&self) -> Result<OpenFolder<'_>, ToolError> {
         let none = || ToolError::new("internal", "this connector has no campaigns folder");
         self.campaigns.ok_or_else(none)?.open_for(self)

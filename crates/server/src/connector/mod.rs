@@ -91,7 +91,7 @@ impl Connector {
         Self { campaigns: Some(Arc::new(campaigns)), ..self }
     }
 
-    /// Waits until no message is in flight, once no calls are served any more.
+    /// Waits until no message is in flight, after calls are no longer served.
     pub fn wait_until_idle(&self) -> impl Future<Output = ()> + use<> {
         let (sending, runs) =
             (self.sending.clone(), self.campaigns.as_ref().map(|campaigns| campaigns.wait_for_runs()));

@@ -325,7 +325,7 @@ impl RepeatedMembers {
 /// Reads a document.
 ///
 /// # Errors
-/// When it is not JSON.
+/// If the body is not JSON.
 fn read_document(body: &[u8]) -> serde_json::Result<JsonDocument> {
     let mut repeated = RepeatedMembers::default();
     let mut deserializer = serde_json::Deserializer::from_slice(body);

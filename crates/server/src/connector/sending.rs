@@ -68,7 +68,7 @@ impl SendPolicy {
 }
 
 impl Caller<'_> {
-    /// Adds everything that would reject the confirmed call to a preview, without using up any limit.
+    /// Adds to a preview every reason why the confirmed call would be refused, without using up any limit.
     ///
     /// The operator's rules are checked only for keys that the gateway accepts, because they reveal who opted out.
     pub(super) async fn check_preview(&self, mut preview: CallPreview, arguments: &Map<String, Value>) -> CallPreview {
@@ -359,7 +359,7 @@ impl RecentMessages {
         }
     }
 
-    /// Takes a place in this process.
+    /// Reserves the place of a message in this process.
     ///
     /// # Errors
     /// The time since the last sending, if that is less than a minute and the message is not meant to be sent `again`.

@@ -189,7 +189,7 @@ enum StdioLine {
 /// calls are finished.
 ///
 /// # Errors
-/// When the answers cannot be written.
+/// If the answers cannot be written.
 pub async fn serve_stdio(
     connector: Connector,
     key: SecretString,

@@ -105,7 +105,7 @@ pub(super) struct AwaitingList {
 }
 
 impl ScheduleMemory {
-    /// A memory with the records of the ledger.
+    /// Loads the memory of a schedule from the records of the ledger.
     pub(super) async fn load(
         ledger: &dyn Ledger,
         active: &ActiveSchedule,

@@ -482,7 +482,8 @@ impl DaemonState {
         self.skip_occurrence(active, &unapproved.occurrence, 0, SkipReason::Unapproved).await.map(|_| ())
     }
 
-    /// Restores an occurrence that was waiting for an approval when the previous daemon ended. Returns whether it was.
+    /// Restores an occurrence that was waiting for an approval when the previous daemon ended. Returns whether there
+    /// was one.
     pub(super) async fn restore_awaiting(
         &self,
         memory: &mut ScheduleMemory,

@@ -80,7 +80,7 @@ impl ForeignFormat {
         is_tar.then_some(Self("an archive (tar)", ForeignAdvice::Unpack))
     }
 
-    /// Detects text that is not a table, although its name often suggests one.
+    /// Detects text that is not a table, although its file name often suggests one.
     fn detect_text(head: &[u8]) -> Option<Self> {
         let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
         let begins = |with: &str| head.get(..with.len()).is_some_and(|head| head.eq_ignore_ascii_case(with.as_bytes()));
@@ -107,7 +107,7 @@ impl ForeignFormat {
         self.0
     }
 
-    /// What to do. `None` if the file should be saved as a list.
+    /// How to turn the file into a list. `None` if it should be opened in its program and saved as a list.
     pub(super) fn advice(self) -> Option<&'static str> {
         match self.1 {
             ForeignAdvice::SaveAs => None,
@@ -142,8 +142,8 @@ impl Compression {
         }
     }
 
-    /// A reader of the uncompressed content. `head` holds the first bytes of the input. Damaged and truncated files are
-    /// findings.
+    /// A reader of the uncompressed content. `head` holds the first bytes of the input. If the file is damaged or
+    /// truncated, reading fails with a finding.
     pub(super) fn unpack(self, input: Box<dyn Read + Send>, head: &[u8], file: &Path) -> io::Result<UnpackedReader> {
         let input = BufReader::with_capacity(1 << 16, input);
         let input: Box<dyn Read + Send> = match self {
@@ -290,7 +290,8 @@ pub(super) enum ZstdError {
 }
 
 impl ZstdError {
-    /// The reason of an error. The library gives the name of the error's code instead of the code; `name` looks up names.
+    /// The reason for a zstd error. The library returns the name of the error code instead of the code itself; `name`
+    /// looks up the name of a code.
     pub(super) fn from_error_name(error: &str, name: impl Fn(usize) -> &'static str) -> Option<Self> {
         // The `ZSTD_ErrorCode` values in zstd_errors.h are stable.
         let codes = [(10, Self::NoFrame), (16, Self::Window), (32, Self::Dictionary), (64, Self::Memory)];

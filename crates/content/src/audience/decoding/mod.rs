@@ -74,7 +74,7 @@ impl DecodedText {
         &self.format
     }
 
-    /// The same text, whose reading fails once `stop` is set.
+    /// Returns the same text, but reading it fails once `stop` is set.
     #[must_use]
     pub fn until_stopped(self, stop: Arc<AtomicBool>) -> Self {
         Self { input: Box::new(StoppableReader { input: self.input, stop }), ..self }

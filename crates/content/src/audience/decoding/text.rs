@@ -221,14 +221,14 @@ fn is_surely_utf8(head: &[u8]) -> bool {
     damaged == 0 && sound >= SOUND_FOR_DAMAGED
 }
 
-/// Whether text is UTF-8, or UTF-8 with some damage.
+/// Whether text is UTF-8, possibly with some damaged characters.
 fn is_rather_utf8(sample: &[u8], ended: bool) -> bool {
     let (sound, damaged) = count_utf8_characters(sample, ended);
     sound >= damaged * SOUND_FOR_DAMAGED
 }
 
-/// The number of valid non-ASCII characters in UTF-8, and of invalid ones. The last one can be cut, unless the text
-/// ends.
+/// Counts the valid and the invalid non-ASCII characters of UTF-8 text. The last character may be incomplete, unless
+/// the text ends there.
 fn count_utf8_characters(text: &[u8], ended: bool) -> (usize, usize) {
     let (mut sound, mut damaged, mut behind) = (0, 0, 0);
     for chunk in text.utf8_chunks() {
@@ -277,7 +277,7 @@ enum RowPosition {
 }
 
 impl<R: Read> RowBlanker<R> {
-    /// A table whose header is in that row.
+    /// Creates a reader for a table whose header is in row `header`.
     pub(in crate::audience) fn new(input: R, header: u32, file: &Path) -> Self {
         let (above, place) = (header.saturating_sub(1), RowPosition::Beginning);
         Self { input, file: file.to_owned(), header, above, ready: Vec::new(), at: 0, begun: false, place }

@@ -84,8 +84,8 @@ fn normalize_name(name: &str) -> String {
     name.replace('\\', "/").to_ascii_lowercase()
 }
 
-/// Whether the directory fits into memory. The archive's own statement can be wrong, so the entries are counted
-/// wherever they are.
+/// Whether the directory fits into memory. The number of entries that the archive states might be wrong, so all entries
+/// are counted, wherever they are.
 fn is_directory_small(input: &mut impl Read) -> Result<bool, WorkbookError> {
     let mut block = vec![0; 1 << 18];
     let (mut held, mut parts, mut bytes) = (0, 0_u64, 0_u64);
@@ -259,7 +259,7 @@ fn find_attribute(element: &BytesStart<'_>, wanted: impl Fn(&str) -> bool) -> Op
 /// The maximum memory for a workbook in bytes, in addition to the program itself and one row.
 pub(super) const MAX_KEPT: u64 = 192 << 20;
 
-/// The memory of a text: its entry in a list, and its allocation.
+/// The memory that a text uses: its entry in a list, and its allocation.
 pub(super) const fn text_size(bytes: usize) -> usize {
     const SMALLEST: usize = 32;
     let piece = (bytes + size_of::<usize>()).next_multiple_of(16);

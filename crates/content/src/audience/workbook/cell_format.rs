@@ -295,8 +295,8 @@ fn format_general(value: f64) -> String {
     if fraction.is_empty() { whole.to_owned() } else { format!("{whole}.{fraction}") }
 }
 
-/// The digits before and after the decimal point of a number times a power of ten, rounded half up. 0 has no digits
-/// before it.
+/// The digits before and after the decimal point of a number times a power of ten, rounded half up. If the part before
+/// the decimal point is 0, it has no digits.
 ///
 /// A spreadsheet keeps fifteen digits. A whole number with more digits keeps all of them.
 fn round_digits(value: f64, power: i32, decimals: usize) -> (String, String) {
@@ -457,7 +457,7 @@ pub(super) fn format_default(time: &ExcelDateTime) -> String {
     }
 }
 
-/// All hours, minutes or seconds of a duration.
+/// The total hours, minutes or seconds of a duration.
 fn count_elapsed(time: &ExcelDateTime, letter: char) -> f64 {
     let in_a_day = match letter {
         'h' => 24.0,

@@ -209,7 +209,7 @@ impl<'f> SheetRows<'f> {
         list_findings::large_workbook(self.file, &format!("row {} has more than 1 MiB of text", u64::from(row) + 1))
     }
 
-    /// Takes a cell that shows an error.
+    /// Adds a cell that shows an error, and counts it.
     fn put_error_cell(&mut self, row: u32, column: u32, shown: &str) -> Result<(), WorkbookError> {
         if self.errors.0 == 0 {
             shown.clone_into(&mut self.errors.2);
@@ -243,7 +243,7 @@ impl<'f> SheetRows<'f> {
         self.write_row(&cells)
     }
 
-    /// Writes a row; without cells a blank one.
+    /// Writes a row, or a blank row if there are no cells.
     fn write_row(&mut self, cells: &[String]) -> Result<(), WorkbookError> {
         self.size += cells.iter().map(|cell| cell.len() as u64 + 1).sum::<u64>() + 1;
         if self.size > MAX_UNPACKED {
@@ -278,7 +278,7 @@ impl<'f> SheetRows<'f> {
         Ok((self.finish()?, sheet))
     }
 
-    /// All rows, with as many cells each.
+    /// Returns all rows, padded to the same number of cells.
     fn finish(mut self) -> Result<SpooledFile, WorkbookError> {
         self.end_row()?;
         let (header, widest) = self.width;

@@ -102,7 +102,7 @@ pub(super) enum XlsFlaw {
 }
 
 impl XlsFlaw {
-    /// The error for this flaw. `too_large` makes the one for a workbook that does not fit.
+    /// The error for this flaw. `too_large` creates the error for a workbook that does not fit into memory.
     pub(super) fn into_error(self, too_large: impl FnOnce() -> WorkbookError) -> WorkbookError {
         match self {
             Self::Damaged => WorkbookError::Damaged("its internal structure is damaged".to_owned()),
@@ -217,7 +217,7 @@ fn read_chain(sectors: &[u8], size: usize, fat: &[u32], start: u32, length: usiz
     None
 }
 
-/// Whether no chain leads in circles.
+/// Whether no chain is circular.
 fn are_chains_finite(fat: &[u32]) -> bool {
     let mut seen = vec![0_usize; fat.len()];
     for start in 0..fat.len() {
@@ -322,7 +322,7 @@ impl MemoryEstimate {
         Ok(sheets)
     }
 
-    /// Reads the length of each shared text.
+    /// Reads the length of each shared string.
     fn read_shared_texts(&mut self, record: BiffRecord<'_>) -> Result<(), XlsFlaw> {
         let Some(data) = record.data.get(8..) else { return Ok(()) };
         let mut parts = RecordParts { data, more: record.more.into_iter() };
@@ -344,7 +344,7 @@ impl MemoryEstimate {
         Ok(())
     }
 
-    /// The size of the next shared text in UTF-8. `None` if the record is damaged, where the library stops too.
+    /// The size of the next shared string in UTF-8. `None` if the record is damaged; the library stops there, too.
     fn shared_text_size(&self, parts: &mut RecordParts<'_>) -> Option<u64> {
         let (count, flags) = (usize::from(u16_at(parts.data, 0)?), *parts.data.get(2)?);
         let mut behind = 3;
@@ -377,7 +377,7 @@ impl MemoryEstimate {
         Some(bytes.max(count as u64))
     }
 
-    /// The bytes of text as UTF-8.
+    /// The size of a text in UTF-8, in bytes.
     fn utf8_size(&self, text: &[u8], wide: bool) -> u64 {
         if self.code_page != UTF_16 {
             return 3 * text.len() as u64;
@@ -393,7 +393,7 @@ impl MemoryEstimate {
         text.chunks_exact(2).map(unit).sum()
     }
 
-    /// Reads the records of a sheet. Returns their size, and the memory of the cells in the library.
+    /// Reads the records of a sheet. Returns their size, and the memory that the library needs for their cells.
     fn read_sheet(&mut self, stream: &[u8]) -> Result<(usize, u64), XlsFlaw> {
         let (mut cells, mut formulas) = (CellArea::default(), CellArea::default());
         let (mut listed, mut kept, mut begun, mut depth) = (0, 0, false, 0_usize);
@@ -468,7 +468,7 @@ impl MemoryEstimate {
         Ok((u64::from(last - column) + 1, text))
     }
 
-    /// The maximum text size of a formula.
+    /// The maximum size of a formula as text.
     fn formula_size(&self, tokens: &[u8]) -> u64 {
         /// The length of the longest number.
         const NUMBER: u64 = 330;

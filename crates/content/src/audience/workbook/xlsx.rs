@@ -137,7 +137,7 @@ impl WorkbookParts {
         Ok(Self { folder, sheets, is_1904 })
     }
 
-    /// The part with the texts of all cells.
+    /// The part with the shared strings of all cells.
     pub(super) fn texts_part(&self) -> String {
         format!("{}sharedStrings.xml", self.folder)
     }
@@ -283,7 +283,7 @@ impl CellFormats {
     }
 }
 
-/// Rejects shared texts that do not fit into memory. Each text is stored whole.
+/// Rejects shared strings that do not fit into memory. Each string is stored as a whole.
 pub(super) fn check_shared_texts<S: Read + Seek>(
     archive: &mut WorkbookArchive<'_, S>,
     part: &str,

@@ -153,7 +153,7 @@ impl ChannelField {
             .with_stage_place(WirePlace::Under("message"))
     }
 
-    /// The address of the image, under this name; not possible in a pipeline.
+    /// The address of the image, at this place; not possible in a pipeline.
     pub(super) const fn image(flat: WirePlace) -> Self {
         let doc = "The URL of the image.";
         Self::new("image", FieldKind::Template).with_docs("https://cdn.example/autumn.png", doc).with_flat_place(flat)
@@ -176,7 +176,7 @@ impl ChannelField {
             .with_flat_place(flat)
     }
 
-    /// The seconds for which delivery is tried, under this name; not possible in a pipeline.
+    /// The number of seconds for which delivery is attempted, under this name; not possible in a pipeline.
     pub(super) const fn lifetime(flat: &'static str, least: u32, most: u32) -> Self {
         Self::new("lifetime", FieldKind::Seconds { least, most })
             .with_docs("1h", "How long to keep trying to deliver the message on this channel.")
@@ -351,7 +351,7 @@ pub struct StageValues<T> {
 }
 
 impl<T> StageValues<T> {
-    /// Only extra properties, without values.
+    /// Creates values that consist only of extra properties.
     #[must_use]
     pub fn new(fields: ExtraProperties) -> Self {
         Self { values: Vec::new(), fields }

@@ -241,7 +241,7 @@ impl<T> Card<T> {
     /// The keys of a card.
     pub const FIELDS: [ChannelField; 4] = [CAPTION, CARD_IMAGE, CARD_URL, CARD_BUTTON];
 
-    /// The card over borrowed texts.
+    /// The card with borrowed texts.
     fn as_ref(&self) -> Card<&T> {
         Card { caption: self.caption.as_ref(), image: &self.image, url: &self.url, button: &self.button }
     }

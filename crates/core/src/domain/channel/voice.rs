@@ -32,7 +32,7 @@ pub(super) const FACTS: ChannelFacts = ChannelFacts {
     ..ChannelFacts::PLAIN
 };
 
-/// A property of the voice: an object outside a pipeline, a sibling of the text in one.
+/// A property of the voice: in an object outside a pipeline, next to the text in one.
 const fn speaker_field(key: &'static str, kind: FieldKind) -> ChannelField {
     ChannelField::new(key, kind)
         .with_requirement(FieldRequirement::OutsidePipeline("a voice message needs a speaker"))

@@ -154,7 +154,7 @@ impl Grammar {
         }
     }
 
-    /// The built-in one-word opt-out that the text is, if any.
+    /// The built-in one-word opt-out that the text consists of, if any.
     pub(super) fn find_command(&self, text: &str) -> Option<&str> {
         match split_tokens(text, MAX_TOKENS, |_| false).as_slice() {
             [ReplyToken::Word(word)] if self.commands.contains(word) => {
@@ -164,7 +164,7 @@ impl Grammar {
         }
     }
 
-    /// The opt-outs of one word.
+    /// The one-word opt-outs.
     #[cfg(test)]
     pub(super) fn commands(&self) -> impl Iterator<Item = &str> {
         self.commands.iter().map(String::as_str).filter(|word| word.contains(char::is_alphanumeric))
@@ -211,7 +211,7 @@ impl Grammar {
         }
     }
 
-    /// The one-word opt-out that this word is with one typing error, if any.
+    /// The one-word opt-out that this word is a misspelling of, with one typing error, if any.
     fn find_misspelt(&self, word: &str) -> Option<&str> {
         if self.near_misses.contains(word) {
             return None;
@@ -221,7 +221,7 @@ impl Grammar {
         long.next().or_else(|| self.stops.iter().find(|stop| is_swapped(word, stop))).map(String::as_str)
     }
 
-    /// A request without its question mark: "can you stop?".
+    /// Removes the question mark of a request such as "can you stop?".
     fn without_question(&self, words: &[WordId]) -> Vec<WordId> {
         let begin = words.iter().position(|word| !self.is_skipped(*word, false)).unwrap_or(0);
         let is_request = self.requests.iter().any(|phrase| self.find_phrase_ends(phrase, words, begin, false) != 0);
@@ -377,14 +377,14 @@ pub(super) enum ReplyToken {
     Question,
 }
 
-/// The words of a text for a comparison with the words of a file: an apostrophe separates words, a repeated letter
-/// counts.
+/// The words of a text, for comparison with the words of a file: apostrophes separate words, and repeated letters are
+/// kept.
 pub(super) fn split_plain_words(text: &str) -> impl Iterator<Item = String> {
     let words = text.split(|character: char| !character.is_alphanumeric() && !is_ignored_in_word(character));
     words.map(normalize_letters).filter(|word| !word.is_empty())
 }
 
-/// The tokens of a reply. Separate letters (`S T O P`) are one word if `is_word` knows it.
+/// The tokens of a reply. Separate letters (`S T O P`) become one word if `is_word` accepts it.
 pub(super) fn split_tokens(text: &str, most: usize, is_word: impl Fn(&str) -> bool) -> Vec<ReplyToken> {
     let (mut tokens, mut word) = (Vec::new(), String::new());
     let end_word = |tokens: &mut Vec<ReplyToken>, word: &mut String| {
@@ -415,7 +415,7 @@ pub(super) fn split_tokens(text: &str, most: usize, is_word: impl Fn(&str) -> bo
     join_letters(tokens, is_word)
 }
 
-/// A word of a table in the form of words in replies.
+/// Normalizes a word of a table in the same way as the words of replies.
 pub(super) fn normalize_table_word(word: &str) -> String {
     collapse_repeated_letters(&normalize_letters(
         &word.chars().filter(|character| *character != '\'').collect::<String>(),

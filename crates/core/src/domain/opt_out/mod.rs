@@ -72,14 +72,14 @@ fn compare_words(words: impl IntoIterator<Item = String>) -> impl Iterator<Item 
 }
 
 impl OptOutWords {
-    /// The same with these further words; words without a letter or digit are ignored.
+    /// Adds further words that opt out; words without a letter or digit are ignored.
     #[must_use]
     pub fn with_words(mut self, words: impl IntoIterator<Item = String>) -> Self {
         self.further.extend(compare_words(words));
         self
     }
 
-    /// The same with these further words that opt in; words without a letter or digit are ignored.
+    /// Adds further words that opt in; words without a letter or digit are ignored.
     #[must_use]
     pub fn with_opt_in_words(mut self, words: impl IntoIterator<Item = String>) -> Self {
         self.further_opt_ins.extend(compare_words(words));
@@ -111,7 +111,7 @@ impl OptOutWords {
         self.find_opt_in_word(reply).map_or(verdict, |word| ReplyReading::OptIn(word.into()))
     }
 
-    /// The word that opts in and that the reply consists of.
+    /// The opt-in word that the reply consists of, if any.
     #[must_use]
     pub fn find_opt_in_word(&self, reply: &str) -> Option<&str> {
         let reply: Vec<String> = split_plain_words(reply).take(MAX_OPT_OUT_WORDS + 1).collect();
@@ -127,7 +127,7 @@ impl OptOutWords {
         self.find_further_word(word).or_else(|| GRAMMAR.find_command(word))
     }
 
-    /// The further word that a reply is, or begins with if it is short.
+    /// The further word that a reply consists of, or that a short reply begins with.
     fn find_further_word(&self, reply: &str) -> Option<&str> {
         let longest = self.further.iter().map(|(_, words)| words.len()).max()?;
         let reply: Vec<String> = split_plain_words(reply).take(longest.max(MAX_OPT_OUT_WORDS) + 1).collect();

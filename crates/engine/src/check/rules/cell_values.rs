@@ -86,7 +86,7 @@ pub(super) static LEADING_APOSTROPHE: Rule = Rule::warning(
     },
 );
 
-/// A finding about the cells of a column.
+/// A finding about cells of a column that begin with an apostrophe.
 pub(super) fn report_leading_apostrophe(column: &str, example: &str, rows: &str) -> Finding {
     let message =
         format!("in {rows}, the column `{column}` contains a value that starts with an apostrophe: `{example}`");
@@ -221,7 +221,7 @@ pub(super) fn report_empty_greeting_in_message() -> Finding {
     Finding::new(&EMPTY_GREETING, "the message has a gap, as in `Hello , …`").help(help)
 }
 
-/// Whether a message begins with punctuation, or has it after a space.
+/// Whether a message begins with punctuation, or contains punctuation after a space.
 pub(in crate::check) fn has_empty_greeting(message: &str) -> bool {
     let bytes = message.as_bytes();
     if matches!(bytes.first(), Some(b',' | b'!' | b'.' | b';' | b':')) {
@@ -246,7 +246,7 @@ pub(super) static LOOP_OVER_TEXT: Rule = Rule::warning(
     },
 );
 
-/// A finding about cells with a list in a looped column; `example` is the separator of its items.
+/// A finding about a loop over cells that contain a list as text; `example` is the separator of its items.
 pub(super) fn report_loop_over_text(name: &str, example: &str, rows: &str) -> Finding {
     let message = format!(
         "the loop over `{name}` splits the cell into single characters in {rows}, although the cell looks like a list"

@@ -49,13 +49,13 @@ pub(super) static CONTROL_CHARACTER: Rule = Rule::warning(
     },
 );
 
-/// A problem in the constant part of a text.
+/// A control character in the constant part of a text.
 pub(super) fn report_control_character_in_text(text: &NamedTemplate, span: Range<usize>) -> TextProblem {
     let message = format!("this word contains a control character{}", format_code_point(&text.source[span.clone()]));
     problem_at(text, span, &CONTROL_CHARACTER, message, "type the word again")
 }
 
-/// A finding about the cells of a column.
+/// A finding about control characters in the cells of a column.
 pub(super) fn report_control_character(column: &str, example: &str, rows: &str) -> Finding {
     let message = format!("the column `{column}` contains a control character in {rows}{}", format_code_point(example));
     Finding::new(&CONTROL_CHARACTER, message)
@@ -79,13 +79,13 @@ pub(super) static LOST_LETTERS: Rule = Rule::warning(
     },
 );
 
-/// A problem in the constant part of a text.
+/// Lost letters in the constant part of a text.
 pub(super) fn report_lost_letters_in_text(text: &NamedTemplate, span: Range<usize>) -> TextProblem {
     let message = format!("the original characters of `{}` are lost", &text.source[span.clone()]);
     problem_at(text, span, &LOST_LETTERS, message, "type the word again, and save the file as UTF-8")
 }
 
-/// A finding about the cells of a column.
+/// A finding about lost letters in the cells of a column.
 pub(super) fn report_lost_letters(column: &str, example: &str, rows: &str) -> Finding {
     let message = format!("the original characters in the column `{column}` are lost in {rows}: `{example}`");
     Finding::new(&LOST_LETTERS, message)
@@ -102,7 +102,7 @@ pub(super) static MISREAD_ENCODING: Rule = Rule::warning(
     },
 );
 
-/// A problem in the constant part of a text.
+/// Text that was read in the wrong encoding, in the constant part of a text.
 pub(super) fn report_misread_encoding_in_text(text: &NamedTemplate, span: Range<usize>) -> TextProblem {
     let word = &text.source[span.clone()];
     let help = match find_misread_word(word) {
@@ -113,7 +113,7 @@ pub(super) fn report_misread_encoding_in_text(text: &NamedTemplate, span: Range<
     problem_at(text, span, &MISREAD_ENCODING, message, &help)
 }
 
-/// A finding about the cells of a column.
+/// A finding about cells of a column that were read in the wrong encoding.
 pub(super) fn report_misread_encoding(column: &str, example: &str, rows: &str) -> Finding {
     let said = find_misread_word(example).map(|(_, said)| format!(", which should be `{said}`")).unwrap_or_default();
     let message = format!(

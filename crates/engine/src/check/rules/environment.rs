@@ -42,7 +42,7 @@ pub static KEY_REFUSED: Rule = Rule::error(
     },
 );
 
-/// An error that the key was rejected for that reason.
+/// An error that the key was rejected, with the reason.
 pub(in crate::check) fn key_rejected_finding(reason: String, key: &str) -> Finding {
     Finding::new(&KEY_REFUSED, reason).help(format!("check {key}; the profile reads the API key from there"))
 }
@@ -158,7 +158,7 @@ pub(super) static UNFAMILIAR_LEDGER: Rule = Rule::warning(
     },
 );
 
-/// A warning about a ledger with this many live runs, and the latest of them.
+/// A warning about a ledger that this machine has never used, with its number of live runs and the latest one.
 #[must_use]
 pub fn unfamiliar_ledger_finding(place: &str, runs: u64, latest: &str) -> Finding {
     let runs = if runs == 1 {

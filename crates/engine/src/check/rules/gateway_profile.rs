@@ -170,7 +170,7 @@ pub(super) static WHATSAPP_ROUTE: Rule = Rule::note(
     },
 );
 
-/// A note if a channel must first be enabled for the account.
+/// A note if a channel of the campaign must first be enabled for the account.
 pub(super) fn note_whatsapp_route(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
     let stages = campaign.brief.all_contents().flat_map(|content| content.stages.iter().enumerate());
     let mut channels = stages.map(|(index, stage)| (index, stage.channel()));

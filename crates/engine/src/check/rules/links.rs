@@ -127,7 +127,7 @@ pub(super) fn report_insecure_link(column: &str, rows: &str) -> Finding {
         .help("in the list, start these links with `https://`, and check that they open")
 }
 
-/// Whether a cell is such a link.
+/// Whether a cell is an insecure link.
 pub(in crate::check) fn is_insecure_link(cell: &str) -> bool {
     let begins =
         |beginning: &&str| cell.get(..beginning.len()).is_some_and(|start| start.eq_ignore_ascii_case(beginning));

@@ -14,7 +14,7 @@ const MAX_NAMED: usize = 8;
 /// How many characters of a sign are shown.
 const MAX_CHARS: usize = 60;
 
-/// A finding at the first of these signs, which names each sign once. `None` without signs.
+/// A finding at the first of these signs that names each sign once. `None` if there are no signs.
 pub(super) fn markup_finding(
     text: &NamedTemplate,
     spans: &[Range<usize>],
@@ -73,7 +73,7 @@ pub(super) fn check_html_entities(text: &NamedTemplate) -> Option<TextProblem> {
     markup_finding(text, &find_html_entities(&mask_tags(text)), &HTML_ENTITY, help)
 }
 
-/// A finding about the cells of a column.
+/// A finding about HTML entities in the cells of a column.
 pub(super) fn report_html_entity(column: &str, example: &str, rows: &str) -> Finding {
     let meant = decode_entity(example).filter(|character| character != " ");
     let meant = meant.map(|character| format!(" instead of `{character}`"));

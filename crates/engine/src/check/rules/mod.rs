@@ -185,7 +185,7 @@ pub fn all_rules() -> impl Iterator<Item = &'static Rule> {
 
 /// Values of a campaign file that its gateway profile does not allow.
 ///
-/// Defaults are never a finding: they give way to the profile
+/// Defaults never cause a finding, because the profile overrides them
 /// ([`DeliverySettings::limited_by_profile`](campaign_manifest::DeliverySettings::limited_by_profile)).
 #[must_use]
 pub fn check_against_profile(campaign: &Campaign, profile: &Profile) -> Vec<Finding> {

@@ -124,7 +124,7 @@ fn list_zones(campaign: &Campaign, survey: &Survey, rows: &RoaringBitmap) -> Vec
     zones
 }
 
-/// The recipients whose message comes at night if a run begins at a moment and sends evenly for some time.
+/// The recipients whose messages would arrive at night if a run begins at `began` and sends evenly for `lasts`.
 fn find_night(zones: &[ZoneRecipients], began: Timestamp, lasts: Duration) -> Vec<NightRecipients> {
     let moments = (lasts.as_secs().div_ceil(INTERVAL.as_secs()) as u32).clamp(1, MAX_MOMENTS);
     let step = lasts / moments;
@@ -172,7 +172,7 @@ pub(super) static SEVERAL_ZONES: Rule = Rule::note(
     },
 );
 
-/// A note about recipients for whom a window by the number's country follows the campaign's clock.
+/// A note about recipients whose number does not show a time zone, so that their window follows the campaign's clock.
 #[must_use]
 pub fn check_several_zones(
     campaign: &Campaign,

@@ -22,7 +22,7 @@ pub(super) static CHANGED_ROW: Rule = Rule::warning(
     },
 );
 
-/// A warning about skipped rows: their number got a message in a row that is no longer in the list.
+/// A warning about rows that are skipped because their number got a message in a row that is no longer in the list.
 #[must_use]
 pub fn check_changed_rows(survey: &Survey) -> Option<Finding> {
     let mut sets = survey.left_out.sets();
@@ -203,7 +203,7 @@ fn opted_out_finding(cells: &OptedOutCells, condition: Option<&NamedTemplate>) -
     Finding::new(&OPTED_OUT_ROWS, message).help(format!("{help}, or add their numbers to a `suppress` file"))
 }
 
-/// The condition that selects other rows. `None` if there are too many values.
+/// A condition that selects only the rows that have not opted out. `None` if there are too many values.
 ///
 /// A column of dates gets a new date with each opt-out, so the condition names no date.
 fn suggest_condition(OptedOutCells { name, values, has_dates, others, .. }: &OptedOutCells) -> Option<String> {
@@ -245,7 +245,7 @@ pub(super) static LANDLINE: Rule = Rule::warning(
     },
 );
 
-/// A warning about planned rows with landline numbers, with their number and the first.
+/// A warning about planned rows with landline numbers, with a row count and the first row.
 #[must_use]
 pub fn check_landlines(survey: &Survey) -> Option<Finding> {
     let rows = &survey.landlines;
@@ -269,7 +269,7 @@ pub(super) static OVER_LIMITS: Rule = Rule::warning(
     },
 );
 
-/// Findings if messages to these rows alone exceed a limit, without earlier use by the edition.
+/// Findings if messages to these rows alone exceed a limit, ignoring what the edition has already used.
 #[must_use]
 pub fn check_limits(
     campaign: &Campaign,

@@ -109,7 +109,7 @@ pub(in crate::check) fn check_past_run(timed: &TimedCampaign<'_>, date: &Occurre
     (!outlook.can_send()).then(|| date_finding(timed, date, &outlook))
 }
 
-/// An error for a run that begins now, unless a later start could help.
+/// An error for a run that begins now and cannot send any messages, unless a later start could help.
 pub(in crate::check) fn check_run(timed: &TimedCampaign<'_>, outlook: &Outlook) -> Option<Finding> {
     let is_fixed = outlook.opens.is_none() || matches!(timed.limits.end, Some(RunDeadline::At(_)));
     if outlook.can_send() || !is_fixed {
@@ -275,7 +275,7 @@ fn format_span(time: SignedDuration) -> String {
     if units.is_empty() { "less than a minute".to_owned() } else { units.join(" ") }
 }
 
-/// A `wait_for_file` so long that nothing can be sent if the list arrives at its end.
+/// A `wait_for_file` so long that nothing can be sent if the list arrives at the end of the wait.
 pub(in crate::check) fn check_late_list(
     timed: &TimedCampaign<'_>,
     schedule: &Schedule,

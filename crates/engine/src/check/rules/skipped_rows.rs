@@ -170,7 +170,7 @@ const MIN_INVALID_ROWS: u64 = 5;
 /// How many rows are named, with their reasons.
 const MAX_NAMED_ROWS: u64 = 20;
 
-/// Errors if too many rows are invalid for the run to start. Empty if they are few.
+/// Errors if too many rows are invalid for the run to start. Empty if there are few enough.
 pub(in crate::check) fn check_invalid_share(brief: &CampaignBrief, survey: &Survey) -> Vec<Finding> {
     let invalid = survey.left_out.count_rows(RowState::Invalid);
     if invalid < MIN_INVALID_ROWS || !brief.max_invalid.is_exceeded_by(invalid, survey.recipients) {
@@ -335,7 +335,7 @@ pub(super) static NO_TEXT_CHOSEN: Rule = Rule::error(
 );
 
 /// An error that no row has a text. `None` if a row has one, if rows are skipped for another reason, or if the campaign
-/// allows that all rows are invalid.
+/// allows all rows to be invalid.
 pub(in crate::check) fn check_no_text_chosen(
     brief: &CampaignBrief,
     survey: &Survey,

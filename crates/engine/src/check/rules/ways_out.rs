@@ -40,7 +40,7 @@ const REPLY_STEMS: [&str; 12] =
 /// Parts of names in templates whose values tell how to stop messages, or lead to a page.
 const TELLING_NAMES: [&str; 6] = ["link", "url", "stop", "unsub", "opt_out", "optout"];
 
-/// A warning about marketing that tells nobody how to stop it.
+/// A warning about marketing messages that do not tell recipients how to opt out.
 pub(super) fn check_way_out(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
     if !campaign.brief.purpose.is_marketing() || !reaches_people(profile) {
         return None;
@@ -53,7 +53,8 @@ pub(super) fn check_way_out(campaign: &Campaign, profile: &Profile) -> Option<Fi
     Some(Finding::new(&NO_WAY_OUT, message).help(NO_WAY_OUT.text.fix).at(place))
 }
 
-/// Whether one of the messages of a variant tells how to stop them. A text that includes another one might.
+/// Whether a message of a variant tells recipients how to opt out. A text that includes another one is assumed to do
+/// so.
 fn has_way_out(arm: &MessageArm<'_>) -> bool {
     let MessageArm { content, vars, .. } = arm;
     let MessageContent { stages, .. } = *content;
@@ -109,7 +110,7 @@ fn has_link(text: &str) -> bool {
         })
 }
 
-/// The first word of a text that opts out or tells how to, with its position.
+/// The first word about opting out in a text, with its position.
 fn find_opt_out_word(text: &str) -> Option<(usize, &str)> {
     let words = OptOutWords::default();
     split_words(text)
@@ -131,7 +132,7 @@ fn split_words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// A warning about an SMS from a sender name that asks for a reply.
+/// A warning about an SMS that asks for a reply but is sent from a sender name.
 pub(super) fn check_possible_replies(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
     if !reaches_people(profile) {
         return None;

@@ -74,7 +74,7 @@ pub(super) static LATE_START: Rule = Rule::warning(
 /// How long messages can wait without a warning.
 const TOLERATED_WAIT: Duration = Duration::from_secs(3_600);
 
-/// A warning about dates whose messages wait long.
+/// A warning about dates on which messages wait for a long time.
 pub(in crate::check) fn check_late_start(timed: &TimedCampaign<'_>, runs: &[ScheduledRun]) -> Option<Finding> {
     let late: Vec<_> =
         sending_runs(runs).filter(|(_, outlook)| outlook.first_message_wait() > TOLERATED_WAIT).collect();
@@ -119,7 +119,7 @@ pub(in crate::check) fn check_until_near(timed: &TimedCampaign<'_>, outlook: &Ou
     until_near_finding(timed, "", outlook)
 }
 
-/// The same warning for the dates of a schedule.
+/// The warning of [`check_until_near`] for the dates of a schedule.
 pub(in crate::check) fn check_until_near_on_dates(timed: &TimedCampaign<'_>, runs: &[ScheduledRun]) -> Option<Finding> {
     let short: Vec<_> = sending_runs(runs).filter(|(_, outlook)| outlook.unsent > 0).collect();
     let (date, outlook) = short.first()?;
@@ -146,7 +146,7 @@ fn until_near_finding(timed: &TimedCampaign<'_>, date: &str, outlook: &Outlook) 
     Some(Finding::new(&UNTIL_NEAR, message).at(find_key_place(timed, &["delivery.until"])))
 }
 
-/// An error that `until` passed before the run starts, so that all recipients would be skipped.
+/// An error that `until` is over before the run starts, so that all recipients would be skipped.
 #[must_use]
 pub fn check_until_over(campaign: &Campaign, now: Timestamp) -> Option<Finding> {
     let until = campaign.deadline().filter(|until| *until <= now)?;
@@ -172,7 +172,7 @@ pub(super) static FALLBACK_OUTSIDE: Rule = Rule::warning(
 /// The lifetime of a channel without `lifetime`, in seconds.
 const DEFAULT_LIFETIME_SECONDS: u64 = 2 * 86_400;
 
-/// A warning if the last channel, of the campaign or a variant, can follow while the window is closed.
+/// A warning if the last channel of the campaign or a variant might be tried while the window is closed.
 pub(super) fn check_fallback_window(
     campaign: &Campaign,
     profile: Option<&Profile>,

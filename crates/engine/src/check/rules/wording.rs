@@ -32,7 +32,7 @@ pub(super) fn check_mixed_alphabets(text: &NamedTemplate) -> Vec<TextProblem> {
     words.map(|(word, span)| problem_at(text, span, &TWO_SCRIPTS, describe_word(&word), TWO_SCRIPTS_HELP)).collect()
 }
 
-/// A finding about words in cells that messages show.
+/// A finding about words with mixed alphabets in cells that messages show.
 pub(super) fn report_two_scripts(column: &str, example: &str, rows: &str) -> Finding {
     let message = format!("{}, in the column `{column}` of {rows}", describe_word(example));
     Finding::new(&TWO_SCRIPTS, message).help("retype the words in the list, using a single keyboard layout")
@@ -73,7 +73,7 @@ pub(in crate::check) fn find_mixed_word(text: &str) -> Option<Range<usize>> {
     }
 }
 
-/// Whether the letters of one alphabet are in place of lookalikes of the other.
+/// Whether a word has letters of one alphabet in place of their lookalikes from the other.
 ///
 /// A foreign word with a native ending, such as `VIPам` or `SMSу`, is intended.
 fn is_slip(word: &str) -> bool {

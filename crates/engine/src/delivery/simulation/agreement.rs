@@ -98,7 +98,7 @@ struct LedgerPair {
 }
 
 impl LedgerPair {
-    /// Takes the run in both.
+    /// Claims the run in both ledgers.
     async fn claim_both(&mut self) {
         let lock = self.real.acquire_campaign_lock("sale", "account").await.unwrap().expect("nobody has it");
         let real = self.real.claim_run(&lock, self.run).await.unwrap();
@@ -107,7 +107,7 @@ impl LedgerPair {
         self.leases.push((real.lease, model.lease));
     }
 
-    /// Begins an envelope in both. A refused one takes no number.
+    /// Begins an envelope in both ledgers. A refused envelope takes no number.
     async fn begin_both(&mut self, chance: &mut SimulationRandom, leases: (Lease, Lease)) {
         let real = any_intent(chance, leases.0);
         let model = Intent { lease: leases.1, ..real.clone() };
@@ -119,7 +119,7 @@ impl LedgerPair {
         }
     }
 
-    /// Makes one call to both, by a current or former owner. Both must return the same.
+    /// Makes one call to both ledgers, by a current or former owner. Both must return the same.
     async fn call_both(&mut self, chance: &mut SimulationRandom) {
         let leases = self.leases[self.leases.len().saturating_sub(1 + chance.below(2) as usize)];
         match chance.below(9) {
@@ -172,7 +172,7 @@ impl LedgerPair {
         }
     }
 
-    /// Orders a retry, and compares everything that both know.
+    /// Orders a retry, and compares everything that both ledgers store.
     async fn compare_both(mut self, chance: &mut SimulationRandom) {
         self.claim_both().await;
         let (real, model) = self.leases[self.leases.len() - 1];

@@ -60,7 +60,7 @@ impl SimulatedWorld {
         }
     }
 
-    /// A person's final decision about rows in doubt and rejected rows.
+    /// Makes a person's final decision about rows in doubt and rejected rows.
     pub(super) async fn decide_at_end(&self) {
         self.decide_on(self.plan.decision, self.plan.retry_rejected).await;
     }

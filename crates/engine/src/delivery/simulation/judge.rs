@@ -117,29 +117,30 @@ impl PromiseJudge {
         self.0.lock().unwrap().findings.clone()
     }
 
-    /// A person allows this many further messages for a row.
+    /// Allows this many further messages for a row, as a person decided.
     pub(super) fn allow_more(&self, row: Row, more: u64) {
         *self.0.lock().unwrap().accepted.entry(row).or_default() += more;
     }
 
-    /// A person decides the state of a row.
+    /// Records that a person decided the state of a row.
     pub(super) fn note_decision(&self, row: Row) {
         self.0.lock().unwrap().decided.insert(row);
     }
 
-    /// The recipient of a row opts out, after this many intents.
+    /// Records that the recipient of a row opted out, after this many intents.
     pub(super) fn note_opt_out(&self, row: Row, intents: u32) {
         self.0.lock().unwrap().opted_out.insert(row, intents);
     }
 
-    /// A process starts sending. `careless` means that a first rejection says nothing about the messages after it.
+    /// Records that a process starts sending. `careless` means that a first rejection says nothing about the messages
+    /// after it.
     pub(super) fn note_start(&self, process: usize, careless: bool) {
         if !careless {
             self.0.lock().unwrap().canaries.insert(process, Vec::new());
         }
     }
 
-    /// An answer reaches a process.
+    /// Checks an answer that reaches a process.
     pub(super) fn check_answer(&self, process: usize, reply: &GatewayReply) {
         let mut notes = self.0.lock().unwrap();
         match (&reply.outcomes[..], notes.canaries.get_mut(&process)) {
@@ -152,7 +153,7 @@ impl PromiseJudge {
         }
     }
 
-    /// The first byte of an envelope reaches the platform.
+    /// Checks an envelope whose first byte reaches the platform.
     pub(super) fn check_arrival(
         &self,
         (process, life): (usize, &Arc<ProcessLife>),
@@ -201,7 +202,7 @@ impl PromiseJudge {
         }
     }
 
-    /// Counts are shown. The answers in them must be on the disk.
+    /// Checks counts that are shown: the answers in them must be on the disk.
     pub(super) fn check_shown_counts(&self, counts: &StateCounts, kept: &StateCounts) {
         // Another process may know more about a message by now, but no message is forgotten.
         let answered = [
@@ -287,7 +288,7 @@ impl PromiseJudge {
         }
     }
 
-    /// Rows that count as not sent, because a person said so, may get another message.
+    /// Allows one more message for each row that a person decided was not sent.
     pub(super) fn allow_decided_again(&self) {
         let mut notes = self.0.lock().unwrap();
         for row in notes.decided.clone() {
@@ -333,7 +334,7 @@ fn find_row(disk: &SimulatedDisk, id: u64) -> Option<Row> {
     disk.contents.stored_runs().find_map(|book| book.run.find_row(id))
 }
 
-/// Every stored `msg_id` must be the one that the platform gave this row.
+/// Checks that every stored `msg_id` is the one that the platform gave this row.
 fn check_attribution(notes: &mut JudgeNotes, disk: &SimulatedDisk, taken: &[TakenMessage]) {
     let owners: HashMap<u64, u64> = taken.iter().map(|taken| (taken.msg_id, taken.phone)).collect();
     for envelope in disk.contents.stored_runs().flat_map(|book| book.envelopes.values()) {

@@ -44,7 +44,7 @@ impl ProcessLedger {
         self.disk.lock().unwrap()
     }
 
-    /// A change: a process may end before it, and between the commit and its return.
+    /// Makes a change. The process can end before it, and between the commit and the return.
     pub(super) async fn write<T>(
         &self,
         change: impl FnOnce(&mut SimulatedDisk, i64) -> Result<T, LedgerError> + Send,
@@ -63,7 +63,7 @@ impl ProcessLedger {
         Ok(look(&self.disk().contents))
     }
 
-    /// A change that is reported before it is on the disk.
+    /// Makes a change that is reported before it is on the disk.
     pub(super) async fn report_before_commit<T>(
         &self,
         told: T,
@@ -484,7 +484,7 @@ impl ProcessLedger {
         }
     }
 
-    /// Corrupts the rate before a reservation.
+    /// Corrupts the account's rate limit before a reservation.
     pub(super) fn spoil_pace(&self, account: &str, rate: Option<f64>) {
         let mut disk = self.disk();
         if self.mistake == Some(Mistake::BurstingPace)

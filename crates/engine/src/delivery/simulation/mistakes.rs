@@ -9,12 +9,12 @@ use super::play_world;
 /// This many worlds are enough for each mistake to show.
 const WORLDS: u64 = 600;
 
-/// Asserts that the judge names one of these promises in some world.
+/// Asserts that, in some world, the judge reports a breach of one of these promises.
 fn assert_caught(mistake: Mistake, promises: &[Breach]) {
     assert_caught_in(mistake, promises, |plan| WorldPlan { starts: 4, ..plan });
 }
 
-/// The same in changed worlds, in which nothing else hides the mistake.
+/// Like [`assert_caught`], in worlds changed so that nothing else hides the mistake.
 fn assert_caught_in(mistake: Mistake, promises: &[Breach], change: impl Fn(WorldPlan) -> WorldPlan) {
     let plan = |seed| change(WorldPlan::from_seed(seed));
     let seed = (0..WORLDS).find(|seed| {
@@ -26,12 +26,12 @@ fn assert_caught_in(mistake: Mistake, promises: &[Breach], change: impl Fn(World
     assert!(right.is_empty(), "the same world without the mistake, seed {seed}: {right:#?}");
 }
 
-/// Only the account's gate, because the gate of the process would hide most of its mistakes.
+/// The plan with only the account's gate, because the gate of the process would hide most of its mistakes.
 fn account_only(plan: WorldPlan) -> WorldPlan {
     WorldPlan { starts: 4, rate: None, account_rate: Some(10.0), batch: 10, ..plan }
 }
 
-/// Several workers send the run in small shards.
+/// The plan with several workers that send the run in small shards.
 fn share_plan(plan: WorldPlan) -> WorldPlan {
     WorldPlan { starts: 4, ..plan }.with_sharing(SharingPlan { size: 3, workers: 3 })
 }

@@ -222,7 +222,8 @@ impl WorldPlan {
         self.random_for(10).once_in(4)
     }
 
-    /// The same plan, sent by several workers. One that waits for an hour would make all of them wait.
+    /// The same plan, sent by several workers. Long throttling is excluded: a worker that waits for an hour would make
+    /// all of them wait.
     pub(super) fn with_sharing(mut self, sharing: SharingPlan) -> Self {
         self.faults.retain(|fault| *fault != WorldFault::ThrottledLong);
         Self { sharing: Some(sharing), ..self }
@@ -284,7 +285,7 @@ impl SimulationRandom {
         self.next_bits() % end.max(1)
     }
 
-    /// Whether something happens that does so once in `times` times.
+    /// Returns true once in `times` calls, on average.
     pub(super) fn once_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }

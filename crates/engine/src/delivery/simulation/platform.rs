@@ -174,7 +174,7 @@ impl SimulatedPlatform {
 }
 
 impl PlatformBooks {
-    /// The fault of this request, if it has one that shows.
+    /// Chooses the fault of this request, if it has one that affects the answer.
     fn choose_fault(&mut self, plan: &WorldPlan, operations: usize) -> Option<WorldFault> {
         if plan.faults.is_empty() || !self.chance.once_in(plan.fault_every) {
             return None;
@@ -253,7 +253,7 @@ impl PlatformBooks {
         self.last_msg_id
     }
 
-    /// Executes an envelope, and writes an answer with an item for each operation as far as the fault allows.
+    /// Executes an envelope, and builds an answer with an item for each operation, as far as the fault allows.
     fn answer_items(
         &mut self,
         plan: &WorldPlan,
@@ -336,7 +336,7 @@ impl FallbackWay {
     /// A message that arrives at once.
     pub(super) const NONE: Self = Self { steps: Vec::new(), reaches: true };
 
-    /// The way of a message in this plan. One in six reaches nobody.
+    /// A random path of a message through its channels. One in six messages reaches nobody.
     pub(super) fn draw_way(plan: &WorldPlan, chance: &mut SimulationRandom) -> Self {
         let channels = plan.kind.channels();
         // For a queued message, REJECTED means a rejection at intake (contract 6.5), which concerns no channel.
@@ -404,7 +404,7 @@ pub(super) enum IdSpelling {
     None,
 }
 
-/// The items of a synchronous answer.
+/// A synchronous answer with these items.
 pub(super) fn write_items(
     items: &[SimulatedItem],
     ids: IdSpelling,
@@ -518,7 +518,7 @@ impl SimulatedGateway {
         answer.exchange
     }
 
-    /// The result as a wrong client reads it.
+    /// The result as a faulty client would read it.
     fn apply_mistake(&self, exchange: HttpExchange) -> HttpExchange {
         let unsent = HttpExchange::NotConnected("no connection".into());
         match (self.mistake, &exchange) {

@@ -65,7 +65,7 @@ pub(super) struct ProcessLife {
 }
 
 impl ProcessLife {
-    /// A life that ends after this many steps, if ever, and is suspended once, if ever.
+    /// A life that ends after `steps` steps and is suspended once, each only if given.
     pub(super) fn new(steps: Option<u64>, suspension: Option<(u64, Duration)>) -> Self {
         Self {
             lot: Mutex::new(LifeState { steps, suspension, suspended_until: None, dead: false }),
@@ -87,12 +87,12 @@ impl ProcessLife {
         self.end.notify_one();
     }
 
-    /// Waits for its end.
+    /// Waits until the process ends.
     pub(super) async fn wait_end(&self) {
         self.end.notified().await;
     }
 
-    /// One step, in which the process can end or be suspended.
+    /// Takes one step, in which the process can end or be suspended.
     pub(super) async fn take_step(&self) {
         loop {
             match self.next_turn() {
@@ -182,7 +182,7 @@ impl SimulatedDisk {
         *self.seen.entry(what).or_default() += 1;
     }
 
-    /// Begins a run on it; gives its identifier.
+    /// Begins a run on this disk. Returns its identifier.
     pub(super) fn begin_run(&mut self, now: WallMicros, new: &NewRun) -> RunId {
         let run = self.contents.create_run(new).expect("identifiers are left");
         self.contents.open_run(now, run.key, None).expect("it was created");
@@ -205,7 +205,7 @@ impl SimulatedDisk {
         self.row_states(run, RunActivity::Idle).recorded_state(row)
     }
 
-    /// Whether an envelope with a row is not settled yet.
+    /// Whether an envelope that contains this row is still unsettled.
     pub(super) fn is_open(&self, run: RunId, row: Row) -> bool {
         let open = self.book(run).envelopes.values().filter(|envelope| envelope.settled.is_none());
         open.flat_map(|envelope| &envelope.rows).any(|sent| sent.row == row)
@@ -244,7 +244,8 @@ impl SimulatedDisk {
         rows.into_iter().for_each(|row| *self.intents.entry(row).or_default() += 1);
     }
 
-    /// Settles an envelope if it exists. A process without intents settles unknown ones.
+    /// Settles an envelope if it exists. A process that records no intents also settles unknown ones, which has no
+    /// effect.
     pub(super) fn settle(&mut self, now: WallMicros, settlement: Settlement) -> Result<(), LedgerError> {
         match self.book(settlement.run).envelopes.contains_key(&settlement.envelope) {
             true => self.contents.settle_envelope(now, settlement),

@@ -84,7 +84,7 @@ impl PacedAccount {
         Self { rate, size, in_flight, pace: Arc::default(), own: None, log: SendLog::default(), seed }
     }
 
-    /// Starts a process: each of its envelopes has its turn, takes a slot of the account, and leaves.
+    /// Starts a process: each of its envelopes waits for its turn, takes a slot of the account, and leaves.
     fn start_process(&self, process: u64, rate: f64, life: &Arc<ProcessLife>) {
         let gate = Arc::new(RateGate::new(Some(if self.own.is_some() { self.rate } else { rate })));
         let commits = Arc::new(Mutex::new(SimulationRandom::new(self.seed.wrapping_mul(31).wrapping_add(process))));
@@ -287,7 +287,7 @@ const TURN_COMMIT: Duration = Duration::from_millis(15);
 /// Worlds per rate.
 const TURN_WORLDS: u64 = 4;
 
-/// How long a world of this rate lasts: for some 30,000 operations, but a minute at least and ten at most.
+/// How long a world of this rate lasts: for some 30,000 operations, but for at least one minute and at most ten.
 fn world_duration(rate: f64) -> Duration {
     Duration::from_secs_f64((30_000.0 / rate).clamp(60.0, 600.0))
 }

@@ -229,7 +229,7 @@ fn draw_attempts(chance: &mut SimulationRandom) -> Vec<TellAttempt> {
     tries
 }
 
-/// Whether a receipt may move a message so.
+/// Whether a receipt may move a message from `before` to `after`.
 fn is_forward(before: Option<RowState>, after: Option<RowState>) -> bool {
     let (Some(before), Some(after)) = (before, after) else { return before == after };
     before == after
@@ -265,7 +265,7 @@ impl SimulatedWorld {
         }
     }
 
-    /// The opt-out is on the disk at one instant: an intent after it breaks the promise.
+    /// Stores an opt-out on the disk at one instant: any later intent breaks the promise.
     fn opt_out(&self, row: Row) {
         let mut disk = self.disk.lock().unwrap();
         let opt_out = OptOut {

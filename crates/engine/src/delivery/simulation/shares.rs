@@ -26,7 +26,7 @@ impl SimulatedDisk {
         holder.is_some_and(|holder| Arc::ptr_eq(holder, life))
     }
 
-    /// Whether no other live worker has shards of the last run while the gateway's acceptance is unproven.
+    /// Whether acceptance by the gateway is proven, or no other live worker has shards of the last run.
     pub(super) fn is_trying_alone(&self, life: &Arc<ProcessLife>) -> bool {
         let Some(run) = self.contents.stored_runs().last().map(|book| &book.run) else { return true };
         run.sharding.as_ref().is_none_or(|sharing| sharing.proven) || !self.has_others(run.key, life)

@@ -100,7 +100,7 @@ impl SimulatedWorld {
         });
     }
 
-    /// Whether a start shares the run out. Always if it was shared before.
+    /// Whether a start divides the run into shards. In worlds with workers, always if it was divided before.
     pub(super) fn is_sharing(&self, run: &Run) -> bool {
         self.plan.sharing.is_some() && (run.sharding.is_some() || self.with_random(|chance| !chance.once_in(4)))
     }
@@ -188,7 +188,7 @@ impl SimulatedWorld {
         }
     }
 
-    /// Like `run --shared`, after taking the run.
+    /// Like `run --shared`, after claiming the run.
     pub(super) async fn send_together(
         self: &Arc<Self>,
         (process, life): (usize, &Arc<ProcessLife>),

@@ -180,7 +180,7 @@ impl SimulatedWorld {
         Arc::new(ProcessLife::new(None, None))
     }
 
-    /// One process, from its start to its end or until it is killed.
+    /// Runs one process until it ends or is killed.
     pub(super) async fn run_process(self: &Arc<Self>, task: ProcessTask, life: Arc<ProcessLife>) {
         let number = {
             let mut processes = self.processes.lock().unwrap();
@@ -229,7 +229,7 @@ impl SimulatedWorld {
         })
     }
 
-    /// Like `run`: take the run, ask about rows in doubt, send planned rows, end.
+    /// Like `run`: claims the run, asks about rows in doubt, sends planned rows, and ends the run.
     async fn send_run(self: &Arc<Self>, process: usize, life: &Arc<ProcessLife>) {
         let (ledger, line) = (self.process_ledger(life), self.simulated_gateway(process, life));
         self.clear_old_stop(ledger.as_ref()).await;
@@ -258,7 +258,7 @@ impl SimulatedWorld {
         let _ = ledger.end_run(lease, run_end(ending, progress)).await;
     }
 
-    /// Like `reconcile`: take the run, ask, give it back.
+    /// Like `reconcile`: claims the run, asks about rows in doubt, and releases the run.
     async fn ask_rows(&self, process: usize, life: &Arc<ProcessLife>) {
         let (ledger, line) = (self.process_ledger(life), self.simulated_gateway(process, life));
         let Some(lease) = self.take_run(ledger.as_ref()).await else { return };
@@ -395,7 +395,7 @@ fn encode_row(row: Row, id: MessageId, kind: OperationKind) -> EncodedOperation 
 }
 
 impl SimulatedWorld {
-    /// The numbers that a new run would skip.
+    /// Lets the judge check the guard. Returns the numbers that a new run would skip.
     pub(super) async fn check_guard(&self) -> NumberSet {
         let ledger = self.process_ledger(&self.immortal_life());
         let runs: Vec<RunId> = ledger.list_runs(RunFilter::all()).await.unwrap().iter().map(|run| run.key).collect();

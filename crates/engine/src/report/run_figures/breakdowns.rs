@@ -23,7 +23,7 @@ const MAX_REASON_CHARS: usize = 200;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReasonCounts {
     counts: BTreeMap<(RowState, String), u64>,
-    /// Rows with further reasons.
+    /// The number of rows with reasons beyond the maximum.
     others: u64,
 }
 

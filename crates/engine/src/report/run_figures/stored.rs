@@ -154,7 +154,7 @@ impl StoredDeliveries {
         Self { read: *read, in_part: *in_part, at_latest: times.at_latest(), uncertain: times.uncertain() }
     }
 
-    /// The readings of an earlier version, where each counted for the channel of its message.
+    /// The readings of an earlier version, in which each counted for the channel of its message.
     fn from_counts(counts: &StateCounts) -> Self {
         Self { read: counts.get(RowState::Read), ..Self::default() }
     }

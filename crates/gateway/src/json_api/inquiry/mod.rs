@@ -104,7 +104,7 @@ impl JsonApi {
     /// Sends several inquiries of one kind in one envelope. The answers are in the same order.
     ///
     /// # Errors
-    /// Why the envelope as a whole has no good answer.
+    /// Why the envelope as a whole has no valid answer.
     pub async fn ask_all<I: Inquiry>(
         &self,
         inquiries: &[I],
@@ -117,7 +117,7 @@ impl JsonApi {
     /// Sends two inquiries of different kinds in one envelope.
     ///
     /// # Errors
-    /// Why the envelope as a whole has no good answer.
+    /// Why the envelope as a whole has no valid answer.
     pub async fn ask_both<A: Inquiry, B: Inquiry>(
         &self,
         first: &A,
@@ -179,7 +179,7 @@ fn read_exchange(
     }
 }
 
-/// Every HTTP status except 200, the only one in the contract (contract 4.1 and 7).
+/// Reads any HTTP status except 200, the only one in the contract (contract 4.1 and 7).
 fn read_status(status: u16, retry_after: Option<Duration>) -> InquiryFailure {
     match status {
         300..=399 => InquiryFailure::unclear(format!("HTTP {status}: campaign does not follow redirects")),
@@ -267,7 +267,7 @@ mod tests {
         read_exchange(&[429], count, exchange, &RedactingReader::new(KEY))
     }
 
-    /// The answer of an inquiry for a payload, for the tests of each kind.
+    /// Reads a payload as the answer to an inquiry, for the tests of each kind.
     pub(in crate::json_api::inquiry) fn read_payload<I: Inquiry>(
         inquiry: &I,
         payload: &str,

@@ -54,13 +54,13 @@ struct StatusPayload<'a> {
 }
 
 impl AskStatus {
-    /// The inquiry about our identifier in this spelling. `None` if we did not create it.
+    /// An inquiry by our identifier, parsed from text. `None` if the text cannot be one of our identifiers.
     #[must_use]
     pub fn from_own_id(written: &str) -> Option<Self> {
         parse_id(written).map(AskStatus::Id)
     }
 
-    /// The inquiry about the gateway's identifier in this spelling. `None` if it is blank.
+    /// An inquiry by the gateway's identifier, exactly as written. `None` if it is blank.
     #[must_use]
     pub fn from_gateway_id(written: &str) -> Option<Self> {
         // A number with leading zeros is a text, which must stay as it is.
@@ -87,7 +87,7 @@ impl AskStatus {
         }
     }
 
-    /// Whether the record can belong to this message. A record without identifier can.
+    /// Whether the record can belong to this message. A record without an identifier can.
     fn is_about_record(&self, record: &StatusPayload<'_>, words: &RedactingReader<'_>) -> bool {
         match self {
             AskStatus::Id(id) => record.id.is_none_or(|reported| read_whole_number(reported) == Some(id.get())),

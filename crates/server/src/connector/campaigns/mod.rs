@@ -235,8 +235,8 @@ impl OpenFolder<'_> {
         Some(self.load_in_folder(file, CampaignDay::Coming(Date::ZERO)).value?.brief.name)
     }
 
-    /// Loads a campaign for the connector's profile, without its notification program. Otherwise, everyone who can
-    /// write a campaign file could start any program.
+    /// Loads a campaign for the connector's profile, without its notification program. Otherwise, anyone who can write
+    /// a campaign file could start any program.
     async fn load_inputs(&self, file: PathBuf) -> Result<Arc<Inputs>, Error> {
         let (profiles, gateway, reach) =
             (self.adapters.profiles.clone(), self.gateway.to_owned(), self.campaigns.reach.clone());
@@ -258,8 +258,7 @@ impl OpenFolder<'_> {
 
     /// Loads a campaign to send. It must not have a schedule.
     ///
-    /// A list that must be fetched is refused: otherwise, everyone who can write a campaign file could start any
-    /// program.
+    /// A list that must be fetched is refused: otherwise, anyone who can write a campaign file could start any program.
     async fn load_inputs_to_send(&self, file: PathBuf) -> Result<Arc<Inputs>, Error> {
         let inputs = self.load_inputs(file).await?;
         if inputs.list.is_unfetched() {

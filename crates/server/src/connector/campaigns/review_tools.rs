@@ -304,7 +304,7 @@ fn parse_rows(arguments: &ToolArguments) -> Result<Option<RowSet>, ToolError> {
     rows.map(|rows| rows.parse().map_err(wrong)).transpose()
 }
 
-/// The selected rows in list order.
+/// Previews of the selected rows, in list order.
 fn preview_items(
     inputs: &Arc<Inputs>,
     clock: fn() -> Timestamp,

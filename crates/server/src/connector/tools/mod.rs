@@ -79,7 +79,7 @@ fn phone_schema() -> Value {
     })
 }
 
-/// The schema of our identifier of a message.
+/// The schema of a message's own identifier, as opposed to the gateway's.
 fn message_id_schema(description: &str) -> Value {
     json!({ "description": description, "type": "integer", "minimum": 1, "maximum": LARGEST_WHOLE })
 }
@@ -97,7 +97,7 @@ fn gateway_id_json(id: GatewayMessageId) -> Value {
     }
 }
 
-/// An object of the known members.
+/// An object with only the members that have a value.
 pub(super) fn object_without_nulls<const N: usize>(members: [(&str, Option<Value>); N]) -> Value {
     let known = members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
     Value::Object(known.collect::<Map<String, Value>>())
@@ -106,7 +106,7 @@ pub(super) fn object_without_nulls<const N: usize>(members: [(&str, Option<Value
 /// The largest number of templates in one answer.
 const MAX_ITEMS: u64 = 200;
 
-/// The schema of the arguments of a tool that lists.
+/// The schema of the arguments of a tool that lists items.
 fn page_arguments_schema() -> Value {
     object_schema(
         json!({
