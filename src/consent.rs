@@ -335,7 +335,7 @@ impl SendingFacts<'_> {
     /// Estimates the minimum duration. `None` if no rate applies and one day suffices.
     fn estimate_duration(&self) -> Option<String> {
         let (campaign, number) = (&self.inputs.campaign, self.rows.len());
-        let rate = campaign.delivery.limited_by_profile(self.profile).rate;
+        let rate = campaign.delivery.with_profile_limits(self.profile).rate;
         let timed = rate.and_then(|rate| Some((rate, Rate::per_second(rate)?))).map(|(rate, per_second)| {
             let time = Duration::from_secs_f64(number as f64 / per_second);
             let openings = campaign.count_openings(Some(self.profile), time, None);

@@ -527,7 +527,7 @@ impl Context {
 /// # Errors
 /// If the ledger was deleted.
 fn ledger_exists(path: &Path) -> Result<bool, LedgerError> {
-    SqliteLedger::find_deletion(path).map_or(Ok(path.exists()), Err)
+    SqliteLedger::detect_deletion(path).map_or(Ok(path.exists()), Err)
 }
 
 /// Finds a run to recipients in the ledger file at `path`. Only this user and an earlier version of the machine wrote there.

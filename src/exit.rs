@@ -5,7 +5,7 @@ use std::path::Path;
 use super::hint::error_hint;
 use super::suggested::{RepeatedOptions, shell_path};
 use campaign_core::finding::{Finding, quote_for_shell, rules};
-use campaign_core::regular_file::is_out_of_file_handles;
+use campaign_core::regular_file::has_run_out_of_file_handles;
 use campaign_engine::report::{FAILED_STATES, IN_DOUBT_STATES, ResultsError};
 use campaign_gateway::FailureCause;
 use campaign_ledger::{LedgerError, RowState, Run, RunProgress, StateCounts, StopKind};
@@ -274,14 +274,14 @@ impl Explanation {
     }
 
     fn invalid(message: impl Into<String>) -> Self {
-        Self::new(if is_out_of_file_handles() { STORAGE } else { INVALID }, message)
+        Self::new(if has_run_out_of_file_handles() { STORAGE } else { INVALID }, message)
     }
 
     /// Explains an error of `runs`. Suggested commands repeat these options.
     pub(super) fn of_run_error(error: &Error, options: &RepeatedOptions) -> Self {
         // An input that cannot be opened because no file handles are free is not invalid.
         let exit = match exit_code_of_error(error) {
-            INVALID if is_out_of_file_handles() => STORAGE,
+            INVALID if has_run_out_of_file_handles() => STORAGE,
             exit => exit,
         };
         let findings = match error {

@@ -175,7 +175,7 @@ impl LanguageServer {
             }
             GotoDefinition::METHOD => {
                 let params: GotoDefinitionParams = parse(params)?;
-                to_value(session.define(&params.text_document_position_params))
+                to_value(session.find_definition(&params.text_document_position_params))
             }
             other => Err((ErrorCode::MethodNotFound, format!("unknown method `{other}`"))),
         }

@@ -24,7 +24,7 @@ use campaign_runs::{
     Adapters, CreatedPlan, Error, Inputs, PendingRequest, PlanRefusal, PlanReview, PlannedCampaign, PrivateKey, Round,
     RunRequest, StandingApproval, approve_pending, find_pending, review_plan, short_digest,
 };
-use campaign_server::connector::view_pending_call;
+use campaign_server::connector::fetch_pending_call;
 use campaign_server::web::files::{MessageSelection, PlanPage, render_plan_page};
 
 /// The number of messages on the page.
@@ -279,7 +279,7 @@ async fn approve_single_request(
     pending: &PendingRequest,
 ) -> Result<u8, CommandFailure> {
     let gone = || Error::Plan(PlanRefusal::Gone { digest: digest.to_owned() });
-    let shown = view_pending_call(pending, digest).await.ok_or_else(gone)?;
+    let shown = fetch_pending_call(pending, digest).await.ok_or_else(gone)?;
     let consent = consent::consent_for(&context.output, false);
     let approval = approve_pending(adapters, digest, pending, &shown, consent.as_ref()).await?;
     if context.output.json {

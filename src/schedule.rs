@@ -18,7 +18,7 @@ use super::text::{Span, StyledLine, StyledText, TerminalTable, bad, caution, dim
 use super::{consent, exit};
 use campaign_core::calendar::{InvertedZone, Occurrence, Schedule};
 use campaign_core::finding::{BriefFinding, Severity, escape_to_one_line, findings_json};
-use campaign_engine::report::format_counts_in_part;
+use campaign_engine::report::format_counts_with_partial;
 use campaign_manifest::{CampaignDay, load_campaign};
 use campaign_net::metrics::{Metrics, OccurrenceResult};
 use campaign_runs::{
@@ -337,7 +337,7 @@ fn describe_event(event: &ScheduleEvent, options: &RepeatedOptions) -> String {
             format!("{} · waiting for approval: {approve}", of(schedule, occurrence))
         }
         ScheduleEvent::Ended { schedule, occurrence, ended, same_text } => {
-            let (name, counts) = (ended.run.name(), format_counts_in_part(&ended.counts, ended.in_part));
+            let (name, counts) = (ended.run.name(), format_counts_with_partial(&ended.counts, ended.in_part));
             let how = match &ended.stop {
                 Some(stop) => format!("stopped: {}", stop.reason),
                 None => "finished".to_owned(),

@@ -24,7 +24,7 @@ use campaign_core::finding::escape_to_one_line;
 use campaign_engine::delivery::Interrupt;
 use campaign_engine::report::{
     ChannelFigures, NextStep, RunList, RunReport, RunStatus, RunView, SendingProgress, damaged_runs_json,
-    describe_counts, format_count, format_counts_in_part, format_duration, format_local_minute, format_thousands,
+    describe_counts, format_count, format_counts_with_partial, format_duration, format_local_minute, format_thousands,
     is_owned, run_entry_json,
 };
 use campaign_ledger::{Approval, DamagedRun, Ledger, RowState, Run, RunFilter, RunId, ShardHolder, StateCounts};
@@ -320,7 +320,7 @@ impl<'a> WatchScreen<'a> {
                 *rows = draw_text(term, *rows, &text, self.output.out_color());
             }
             WatchDisplay::Lines(last) => {
-                let counts = format_counts_in_part(&report.view.counts, report.count_partial());
+                let counts = format_counts_with_partial(&report.view.counts, report.count_partial());
                 let line = format!("{}: {counts}", escape_to_one_line(&report.view.status.to_string()));
                 if *last != line {
                     self.output.print_result(format!("{}  {line}\n", Zoned::now().strftime("%Y-%m-%d %H:%M:%S")));

@@ -321,7 +321,7 @@ fn describe_scopes(read: &OptOutFile) -> String {
 
 /// The command that undoes only this import, even if another file has the same name. `None` if there is none.
 fn undo_command(context: &Context, read: &OptOutFile) -> Option<String> {
-    let source = read.undoable_source()?;
+    let source = read.undo_source()?;
     Some(context.output.command(format!("suppress remove --source {}", shell_path(Path::new(source)))))
 }
 

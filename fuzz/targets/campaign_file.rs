@@ -34,7 +34,7 @@ pub(super) fn check(data: &[u8]) {
         && let Some(theirs) = super::read_with_libyaml(text)
     {
         let node: LoadedFile<Node> =
-            document::load_path(&CampaignPath::anywhere(&path), ANY_FILE, |root, _| Some(root));
+            document::load_file(&CampaignPath::anywhere(&path), ANY_FILE, |root, _| Some(root));
         let node = node.value.or(node.draft).expect("the tree of an accepted campaign");
         compare_values(&node, &theirs);
         let name = theirs.get("name").and_then(Value::as_str).or(campaign.brief.name.as_str().into());

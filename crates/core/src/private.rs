@@ -150,7 +150,7 @@ pub fn open_file(path: &Path, existing: ExistingFile) -> io::Result<File> {
 ///
 /// # Errors
 /// If its mode cannot be read or set.
-pub fn adopt_rights(file: &File, folder: &Path) -> io::Result<()> {
+pub fn adopt_permissions(file: &File, folder: &Path) -> io::Result<()> {
     #[cfg(unix)]
     if is_shared_folder(folder) {
         return share_with_group(file);
@@ -317,7 +317,7 @@ mod tests {
                 assert_eq!(mode(&path), 0o600, "an existing file keeps its mode");
             }
             let new = tempfile::NamedTempFile::new_in(&runs).unwrap();
-            adopt_rights(new.as_file(), &runs).unwrap();
+            adopt_permissions(new.as_file(), &runs).unwrap();
             assert_eq!(mode(new.path()), file, "{shared:o}");
         }
     }

@@ -15,7 +15,7 @@ static WITHOUT_HANDLE: AtomicBool = AtomicBool::new(false);
 /// left.
 ///
 /// The file is not the cause, even if the finding names it.
-pub fn is_out_of_file_handles() -> bool {
+pub fn has_run_out_of_file_handles() -> bool {
     WITHOUT_HANDLE.load(Ordering::Relaxed)
 }
 
@@ -28,7 +28,7 @@ pub fn open(path: &Path) -> io::Result<File> {
     options.read(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, nonblocking_flags());
-    require_regular(options.open(path).map_err(note_missing_handle)?)
+    require_regular(options.open(path).map_err(record_handle_exhaustion)?)
 }
 
 /// Returns the file if it is regular.
@@ -46,7 +46,7 @@ pub fn require_regular(file: File) -> io::Result<File> {
 }
 
 /// Returns the error. An error about file handles is remembered, and its message says where to see the limit.
-pub fn note_missing_handle(error: io::Error) -> io::Error {
+pub fn record_handle_exhaustion(error: io::Error) -> io::Error {
     #[cfg(unix)]
     {
         use rustix::io::Errno;

@@ -69,7 +69,7 @@ pub(crate) fn complete(kind: DocumentKind, text: &str, cursor: usize, names: &Kn
         && let Some(found) = find_template_cursor(text, cursor)
     {
         let items = match found.slot {
-            TemplateSlot::Expression => template_names(names),
+            TemplateSlot::Expression => complete_template_names(names),
             TemplateSlot::Filter => filters(),
             TemplateSlot::Tag => TAGS.map(|(tag, doc)| Completion::new(tag, CompletionMeaning::Tag, doc)).into(),
             TemplateSlot::Include => Vec::new(),
@@ -80,7 +80,7 @@ pub(crate) fn complete(kind: DocumentKind, text: &str, cursor: usize, names: &Kn
     let outline = YamlOutline::read(text, cursor);
     let found = outline.cursor.as_ref()?;
     if is_condition(&found.path) && found.slot == YamlSlot::Value {
-        return Some(Completions { word: find_word(text, cursor), items: template_names(names) });
+        return Some(Completions { word: find_word(text, cursor), items: complete_template_names(names) });
     }
     let place = top.follow(&found.path);
     let items = match (found.slot, place) {
@@ -189,7 +189,7 @@ fn headers(names: &KnownNames) -> Vec<Completion> {
 }
 
 /// The names that a template can use.
-fn template_names(names: &KnownNames) -> Vec<Completion> {
+fn complete_template_names(names: &KnownNames) -> Vec<Completion> {
     let columns = names.columns.iter().map(|column| Completion {
         insert: column_expression(column),
         ..Completion::new(&column.name, CompletionMeaning::Column, describe_column(column))

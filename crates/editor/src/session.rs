@@ -132,7 +132,7 @@ impl EditorSession {
     /// Checks the open documents, and returns the checks of lists that are needed.
     pub fn refresh(&mut self) -> Vec<ListCheck> {
         let (profiles, now) = (self.current_profiles(), (self.clock)());
-        self.find_users(&profiles, now);
+        self.find_template_campaigns(&profiles, now);
         let open = self.documents.iter().filter(|(_, document)| document.is_written_campaign()).map(|(path, _)| path);
         let wanted: BTreeSet<PathBuf> = open.chain(self.users.values().flatten()).cloned().collect();
         self.drafts.retain(|path, _| wanted.contains(path));
@@ -153,7 +153,7 @@ impl EditorSession {
     }
 
     /// Finds the campaigns that use the open templates.
-    fn find_users(&mut self, profiles: &Profiles, now: Timestamp) {
+    fn find_template_campaigns(&mut self, profiles: &Profiles, now: Timestamp) {
         let is_template = |document: &OpenDocument| document.kind == DocumentKind::Template;
         let open: Vec<PathBuf> = self
             .documents
@@ -320,7 +320,7 @@ impl EditorSession {
 
     /// The place that defines what is at a position: a file, or a profile.
     #[must_use]
-    pub fn define(&mut self, params: &TextDocumentPositionParams) -> Option<Location> {
+    pub fn find_definition(&mut self, params: &TextDocumentPositionParams) -> Option<Location> {
         let (path, cursor) = self.find_cursor(params)?;
         let document = self.documents.get(&path)?;
         if let Some(found) = find_template_cursor(&document.text, cursor) {

@@ -81,7 +81,7 @@ impl WebhookSecrets {
     /// A proof, for the sender of a challenge, that we know the secret of the account's own address. `None` if the MAC
     /// is not that of the address.
     #[must_use]
-    pub fn prove(&self, notice: &str, challenge: &str) -> Option<String> {
+    pub fn answer_challenge(&self, notice: &str, challenge: &str) -> Option<String> {
         let notice = decode_mac(notice)?;
         let signs = |key: &&Hmac<Sha256>| (*key).clone().chain_update(NOTICE).verify_truncated_left(&notice).is_ok();
         self.0.iter().find(signs).map(|key| compute_mac(key, &challenge_text(challenge)))
@@ -325,13 +325,13 @@ mod tests {
         let ours = hook(&["new", "old"]);
         let asked_at = |hook: &WebhookUrls| mac_of(&hook.account_url()).to_owned();
         for known in [&["new", "old"][..], &["old", "new"]] {
-            let proof = secrets(known).prove(&asked_at(&ours), "7").unwrap();
+            let proof = secrets(known).answer_challenge(&asked_at(&ours), "7").unwrap();
             assert!(
                 ours.is_proof("7", &proof) && !ours.is_proof("8", &proof) && !hook(&["other"]).is_proof("7", &proof)
             );
             assert_ne!(proof, asked_at(&ours));
         }
-        assert_eq!(secrets(&["old"]).prove(&asked_at(&ours), "7"), None);
+        assert_eq!(secrets(&["old"]).answer_challenge(&asked_at(&ours), "7"), None);
         assert!(!ours.is_proof("7", "ok") && !ours.is_proof("7", &asked_at(&ours)));
     }
 

@@ -164,7 +164,7 @@ fn is_used(envelope: &EnvelopeRecord, index: usize, events: &RowEvents) -> bool 
     let about = about.iter().filter(|event| event.envelope == envelope.envelope);
     // An open message may have been sent.
     let chain = envelope.rows.get(index).map_or(Chain::UNKNOWN, |sent| envelope.chain(sent));
-    about.fold(outcome.is_none_or(may_have_been_sent), |used, event| uses_after(used, &event.change, chain))
+    about.fold(outcome.is_none_or(may_have_been_sent), |used, event| is_used_after(used, &event.change, chain))
 }
 
 /// Whether a message with this outcome was or may have been sent.
@@ -173,7 +173,7 @@ pub(crate) fn may_have_been_sent(outcome: &OperationOutcome) -> bool {
 }
 
 /// Whether a message counts as spent after a change.
-fn uses_after(used: bool, change: &RowChange, chain: Chain) -> bool {
+fn is_used_after(used: bool, change: &RowChange, chain: Chain) -> bool {
     match change {
         // The gateway queued and then rejected it. The rejection of an earlier channel does not reject the message.
         RowChange::Found { status, channel, .. } => {
@@ -233,7 +233,7 @@ pub(crate) fn find_capped_rows(
 }
 
 /// The rows of an envelope whose numbers are outside the allowed countries.
-pub(crate) fn find_rows_abroad(bounds: Option<&Bounds>, rows: &[SentRow]) -> Vec<Row> {
+pub(crate) fn find_rows_outside_countries(bounds: Option<&Bounds>, rows: &[SentRow]) -> Vec<Row> {
     let Some(countries) = bounds.and_then(|bounds| bounds.countries.as_ref()) else { return Vec::new() };
     let is_abroad = |sent: &&SentRow| !countries.contains(sent.to.phone().and_then(find_country));
     rows.iter().filter(is_abroad).map(|sent| sent.row).collect()
@@ -241,7 +241,7 @@ pub(crate) fn find_rows_abroad(bounds: Option<&Bounds>, rows: &[SentRow]) -> Vec
 
 /// How many messages may still leave today, given the messages of today and earlier days, and the bound that the others
 /// exceed. `None` if all may.
-pub(crate) fn find_exceeded_day(
+pub(crate) fn find_exceeded_daily_limit(
     per_day: &DailyLimits,
     left: &BTreeMap<Date, u64>,
     now: Timestamp,
@@ -279,7 +279,7 @@ mod tests {
         let now: Timestamp = "2026-11-23T18:00:00Z".parse().unwrap();
         let fits = |left: &[(i8, u64)]| {
             let left = left.iter().map(|(day, count)| (jiff::civil::date(2026, 11, *day), *count)).collect();
-            find_exceeded_day(&per_day, &left, now, now, 100).map(|(fits, bound)| {
+            find_exceeded_daily_limit(&per_day, &left, now, now, 100).map(|(fits, bound)| {
                 let Bound::Day { limit, wait, .. } = bound else { panic!("{bound:?}") };
                 assert_eq!(wait, Duration::from_hours(6));
                 (fits, limit)
@@ -290,7 +290,7 @@ mod tests {
         assert_eq!(fits(&[(20, 10), (22, 0), (23, 4)]), Some((26, 30)), "a day without messages does not count");
         assert_eq!(fits(&[(1, 1), (2, 1), (3, 1), (23, 60)]), Some((0, 50)));
         assert_eq!(fits(&[(24, 7)]), Some((10, 10)), "after a clock that was ahead");
-        assert_eq!(find_exceeded_day(&per_day, &BTreeMap::new(), now, now, 10), None);
+        assert_eq!(find_exceeded_daily_limit(&per_day, &BTreeMap::new(), now, now, 10), None);
     }
 
     #[test]
@@ -299,7 +299,7 @@ mod tests {
         let now: Timestamp = "2026-11-23T21:59:50Z".parse().unwrap();
         let fits = |seconds| {
             let leaves = now + Duration::from_secs(seconds);
-            find_exceeded_day(&per_day, &BTreeMap::new(), now, leaves, 1).map(|(fits, _)| fits)
+            find_exceeded_daily_limit(&per_day, &BTreeMap::new(), now, leaves, 1).map(|(fits, _)| fits)
         };
         assert_eq!([0, 9, 10, 600].map(fits), [None, None, Some(0), Some(0)]);
     }

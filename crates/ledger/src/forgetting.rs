@@ -132,7 +132,7 @@ impl NumberErasure {
 }
 
 /// Erases the recipient's replies and the gateway's texts from a receipt.
-pub(crate) fn forget_in_receipt(receipt: &mut Receipt) {
+pub(crate) fn erase_texts_from_receipt(receipt: &mut Receipt) {
     let Receipt {
         source: _,
         status: _,
@@ -149,7 +149,7 @@ pub(crate) fn forget_in_receipt(receipt: &mut Receipt) {
 }
 
 /// Erases the author's text from a decision.
-pub(crate) fn forget_in_change(change: &mut RowChange) {
+pub(crate) fn erase_text_from_change(change: &mut RowChange) {
     match change {
         RowChange::AssumedSent { by: _, why }
         | RowChange::NotSent { by: _, why }

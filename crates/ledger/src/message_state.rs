@@ -31,7 +31,7 @@ impl MessageState {
     /// Adds an event's change. Returns whether it applied.
     pub(super) fn add_change(&mut self, change: &RowChange) -> bool {
         let at_intake = match change {
-            RowChange::Found { status, .. } => self.is_refused_at_intake(&Status::from_name(status)),
+            RowChange::Found { status, .. } => self.is_rejected_at_intake(&Status::from_name(status)),
             _ => false,
         };
         if !change.applies_to(self.state, self.chain) {
@@ -46,8 +46,8 @@ impl MessageState {
 
     /// Adds a receipt. Returns whether it changed the state.
     pub(super) fn add_receipt(&mut self, kept: &StoredReceipt) -> bool {
-        let arrival = self.effective_arrival(&kept.receipt);
-        let at_intake = self.is_refused_at_intake(&kept.receipt.status);
+        let arrival = self.effective_delivery_state(&kept.receipt);
+        let at_intake = self.is_rejected_at_intake(&kept.receipt.status);
         // Another report disproves the rejection: the message was tried after all.
         self.refused_at_intake &= kept.receipt.status == Status::Rejected;
         self.has_receipts = true;
@@ -72,7 +72,7 @@ impl MessageState {
     }
 
     /// The delivery state that a receipt reports for the whole message.
-    fn effective_arrival(&self, receipt: &Receipt) -> DeliveryState {
+    fn effective_delivery_state(&self, receipt: &Receipt) -> DeliveryState {
         match receipt.status.delivery_state() {
             DeliveryState::Failed if !self.is_final_failure(receipt) => DeliveryState::Pending,
             arrival => arrival,
@@ -81,7 +81,7 @@ impl MessageState {
 
     /// Whether a reported failure concerns the whole message, and not a channel with a fallback.
     fn is_final_failure(&self, receipt: &Receipt) -> bool {
-        self.is_refused_at_intake(&receipt.status)
+        self.is_rejected_at_intake(&receipt.status)
             || receipt.source == ReceiptSource::AskedLast
             || self.chain.ends_with(receipt.channel.as_ref())
     }
@@ -91,7 +91,7 @@ impl MessageState {
     ///
     /// A message in doubt on the asynchronous endpoint was at most queued. On the synchronous one, a rejection can be
     /// that of the first channel, while the next one is still tried.
-    fn is_refused_at_intake(&self, status: &Status) -> bool {
+    fn is_rejected_at_intake(&self, status: &Status) -> bool {
         let was_queued = match self.state {
             RowState::Queued => true,
             RowState::Sending

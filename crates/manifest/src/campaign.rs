@@ -307,7 +307,7 @@ impl Campaign {
     /// The effective rate limit: the campaign's, at most that of the account; `None` if neither defines one.
     #[must_use]
     pub fn effective_rate(&self, profile: Option<&Profile>) -> Option<Rate> {
-        profile.map_or(self.delivery.rate, |profile| self.delivery.limited_by_profile(profile).rate)
+        profile.map_or(self.delivery.rate, |profile| self.delivery.with_profile_limits(profile).rate)
     }
 
     /// The time zone of the campaign.
@@ -383,7 +383,7 @@ impl Campaign {
 impl DeliverySettings {
     /// The same settings within the limits of a profile: its rate and envelope size.
     #[must_use]
-    pub fn limited_by_profile(self, profile: &Profile) -> Self {
+    pub fn with_profile_limits(self, profile: &Profile) -> Self {
         let rate = self.rate.map_or(profile.rate, |rate| rate.min_rate(profile.rate));
         Self { rate: Some(rate), batch: self.batch.min(profile.batch_limit), ..self }
     }
@@ -514,7 +514,7 @@ impl Gaps {
     }
 
     /// Collects the names that invalid parts of the file might have been meant to define.
-    pub(super) fn note_names(&mut self, root: ConfigSection<'_>) {
+    pub(super) fn collect_possible_names(&mut self, root: ConfigSection<'_>) {
         let recipients = root.subsection("recipients");
         let variants = root.find_value("variants").and_then(Node::as_entries).unwrap_or_default();
         let variants = variants.iter().map(|entry| ConfigSection::new(Some(&entry.value), VARIANT_KEYS));

@@ -32,7 +32,7 @@ pub struct FileKind {
 }
 
 /// Reads a file of this kind within its scope, checks its structure and converts it to a value.
-pub fn load_path<T>(
+pub fn load_file<T>(
     path: &CampaignPath,
     kind: FileKind,
     resolve: impl FnOnce(Node, &mut FindingCollector) -> Option<T>,
@@ -301,7 +301,7 @@ pub(super) fn read_source(file: &CampaignPath, what: &str) -> Result<SourceText,
     let unreadable = |error: std::io::Error| {
         Box::new(match error.kind() {
             ErrorKind::NotFound => Finding::new(&rules::FILE_MISSING, format!("{what} `{name}` does not exist"))
-                .help(add_ending(path).unwrap_or_else(|| "check the name and the current folder".to_owned())),
+                .help(suggest_extension(path).unwrap_or_else(|| "check the name and the current folder".to_owned())),
             _ => Finding::new(&rules::FILE_UNREADABLE, format!("cannot read {what} `{name}`: {error}"))
                 .help("check the file and its permissions"),
         })
@@ -316,7 +316,7 @@ pub(super) fn read_source(file: &CampaignPath, what: &str) -> Result<SourceText,
 }
 
 /// Suggests the existing YAML file that a name without extension probably means.
-fn add_ending(path: &Path) -> Option<String> {
+fn suggest_extension(path: &Path) -> Option<String> {
     let named = ["yaml", "yml"].map(|ending| path.with_added_extension(ending));
     named.iter().find(|path| path.is_file()).map(|path| format!("did you mean `{}`?", path.display()))
 }
@@ -356,7 +356,7 @@ mod file_tests {
 
     use super::*;
 
-    fn read_refused(bytes: &[u8]) -> Finding {
+    fn expect_read_error(bytes: &[u8]) -> Finding {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.yaml");
         fs::write(&path, bytes).unwrap();
@@ -366,8 +366,8 @@ mod file_tests {
     #[test]
     fn unreadable_campaign_file_is_rejected() {
         let large = vec![b'#'; 1024 * 1024 + 1];
-        assert_eq!(read_refused(&large).rule, "file-too-large");
-        let encoding = read_refused(b"name: x\nvars: { a: \xcf\xf0\xe8 }\n");
+        assert_eq!(expect_read_error(&large).rule, "file-too-large");
+        let encoding = expect_read_error(b"name: x\nvars: { a: \xcf\xf0\xe8 }\n");
         assert_eq!(encoding.rule, "file-encoding");
         let place = encoding.place.unwrap();
         assert_eq!((place.line_number(), place.column_number()), (2, 12));

@@ -164,7 +164,7 @@ impl Destination {
     /// The delivery settings within the limits of the profile.
     #[must_use]
     pub fn limit_delivery(&self, delivery: DeliverySettings) -> DeliverySettings {
-        self.profile().map_or(delivery, |profile| delivery.limited_by_profile(profile))
+        self.profile().map_or(delivery, |profile| delivery.with_profile_limits(profile))
     }
 }
 

@@ -331,7 +331,7 @@ impl GatewayAccount {
         consent: &dyn Consent,
     ) -> Result<SmsTemplate, Error> {
         template.name = require_text("name", &template.name)?;
-        self.order_change(&template, TemplateChange::CreateSms(template.clone()), consent).await
+        self.confirm_and_send_change(&template, TemplateChange::CreateSms(template.clone()), consent).await
     }
 
     /// Deletes an SMS template and returns how many the gateway says it deleted.
@@ -340,7 +340,7 @@ impl GatewayAccount {
     /// If the change is not confirmed, or the gateway does not report success.
     pub async fn delete_sms_template(&self, id: u64, consent: &dyn Consent) -> Result<Option<u64>, Error> {
         let template = DeleteSmsTemplate { id };
-        let deleted = self.order_change(&template, TemplateChange::DeleteSms(template), consent).await?;
+        let deleted = self.confirm_and_send_change(&template, TemplateChange::DeleteSms(template), consent).await?;
         require_deletion(id, deleted)
     }
 
@@ -354,7 +354,7 @@ impl GatewayAccount {
         consent: &dyn Consent,
     ) -> Result<ViberTemplate, Error> {
         template.signature = require_text("signature", &template.signature)?;
-        self.order_change(&template, TemplateChange::CreateViber(template.clone()), consent).await
+        self.confirm_and_send_change(&template, TemplateChange::CreateViber(template.clone()), consent).await
     }
 
     /// Deletes a Viber template and returns how many the gateway says it deleted. Its text is looked up if it is not
@@ -373,12 +373,12 @@ impl GatewayAccount {
             None => self.find_viber_text(id, consent).await?,
         };
         let template = DeleteViberTemplate { id, text };
-        let deleted = self.order_change(&template, TemplateChange::DeleteViber(template.clone()), consent).await?;
+        let deleted = self.confirm_and_send_change(&template, TemplateChange::DeleteViber(template.clone()), consent).await?;
         require_deletion(id, deleted)
     }
 
     /// Asks for confirmation of a change, then sends it. A gateway on this machine needs no confirmation.
-    async fn order_change<I: Inquiry>(
+    async fn confirm_and_send_change<I: Inquiry>(
         &self,
         order: &I,
         change: TemplateChange,

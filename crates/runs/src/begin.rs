@@ -57,7 +57,7 @@ impl Session {
                 Ok(resumed)
             }
             Err(Error::InputsChanged(_)) if self.launch.request.accept_changes => {
-                self.refuse_active_shares(&open).await?;
+                self.refuse_active_shards(&open).await?;
                 let listed = self.fetch_list().await?;
                 self.begin_run(&listed, &TodaysTexts::compile(&listed).await?, Some(open)).await
             }
@@ -66,7 +66,7 @@ impl Session {
     }
 
     /// Refuses to replace a run while workers hold shards of it: they would send the same messages as the new run.
-    async fn refuse_active_shares(&self, run: &Run) -> Result<(), Error> {
+    async fn refuse_active_shards(&self, run: &Run) -> Result<(), Error> {
         if run.sharding.is_none() || self.adapters.ledger.load_claimed_rows(run.key).await?.is_empty() {
             return Ok(());
         }
@@ -156,7 +156,7 @@ impl Session {
             check_profile(&self.adapters, profile).await?;
         }
         let in_edition = |run: &Run| run.edition == edition || replaced.as_ref().is_some_and(|old| old.key == run.key);
-        let approval = self.find_begin_approval(&survey, &chosen, in_edition).await?;
+        let approval = self.find_new_run_approval(&survey, &chosen, in_edition).await?;
         self.refuse_unapproved(approval.is_some(), chosen.len())?;
         let consent: &dyn Consent = if approval.is_some() { &ConsentInAdvance } else { self.consent.as_ref() };
         let asked = inputs.destination.remote_profile().filter(|_| !chosen.is_empty());
@@ -169,7 +169,7 @@ impl Session {
         }
         if let Some(profile) = asked {
             let is_shown = consent.shows_proposals();
-            let balance = match self.asks_first(consent) {
+            let balance = match self.queries_gateway_first(consent) {
                 true => self.check_new_messages(profile, &survey.survey, &chosen, is_shown).await?,
                 false => None,
             };
@@ -252,7 +252,7 @@ impl Session {
             self.launch.request.rows.as_ref().filter(|_| left).is_none_or(|rows| rows.contains(row))
         });
         let open_doubts = find_runs_in_doubt(&list_campaign_runs(ledger, self.inputs()).await?, None);
-        let (before, doubt) = (sent.first_sending(), sent.has_doubt());
+        let (before, doubt) = (sent.first_sending(), sent.has_messages_in_doubt());
         let nothing = NothingLeft { survey, meant, before, cancelled_in, doubt, open_doubts, earlier: None };
         Ok(Preparation::Nothing(RunOutcome::NothingLeft(Box::new(nothing))))
     }

@@ -234,7 +234,7 @@ pub async fn ask_online(
 
 /// Asks the gateway about a campaign and refuses to send if there are errors. Returns the balance, which is reported
 /// unless a prompt shows it.
-pub(super) async fn refuse_online(
+pub(super) async fn check_online(
     adapters: &Adapters,
     inputs: &Inputs,
     profile: &Profile,

@@ -85,7 +85,7 @@ impl DraftCampaign {
         let is_valid = is_whole && !inputs.warnings.iter().any(Finding::is_error);
         let mut findings = match is_valid {
             true => check_inputs(&inputs, None, RunStart::for_campaign(&inputs.campaign, now)),
-            false => [inputs.warnings.clone(), inputs.check_over(day).into_iter().collect()].concat(),
+            false => [inputs.warnings.clone(), inputs.check_until(day).into_iter().collect()].concat(),
         };
         findings.extend(inputs.find_other_problems(false));
         Self { inputs: Some(inputs), is_valid, findings: remove_duplicates(findings), included, unsaved, now }

@@ -66,7 +66,7 @@ pub struct ForgottenRows {
 pub async fn forget_person(adapters: &Adapters, phone: Phone) -> Result<ForgottenPerson, Error> {
     let ledger = adapters.ledger.as_ref();
     let (mut held, mut result) = (Vec::new(), ForgottenPerson::default());
-    erase_waiting(adapters, &mut held, None, &mut result).await?;
+    erase_pending_rows(adapters, &mut held, None, &mut result).await?;
     let person = RecipientRecord::find(ledger, phone, &RowSelection::default()).await?;
     result.unread.extend(person.unreadable);
     for RecipientInRun { run, .. } in &person.runs {
@@ -89,7 +89,7 @@ pub async fn forget_person(adapters: &Adapters, phone: Phone) -> Result<Forgotte
         .map_err(|error| Error::Storage(format!("cannot record the forgotten number in the state folder: {error}")))?;
     ledger.forget_number(ForgetOrder { phone, rows: order, opt_out }).await?;
     failpoint::pass("forget.recorded");
-    erase_waiting(adapters, &mut held, None, &mut result).await?;
+    erase_pending_rows(adapters, &mut held, None, &mut result).await?;
     // A number that is in no run can still be on the suppression list.
     ledger.overwrite_free_space().await?;
     Ok(result)
@@ -127,7 +127,7 @@ async fn reload_or_keep(ledger: &dyn Ledger, run: &Run) -> Result<Run, LedgerErr
 /// the next call tries again. A failure is only logged, so that it does not prevent a run from starting.
 pub(super) async fn finish_forgetting(adapters: &Adapters, lock: &Arc<CampaignLock>) {
     let mut result = ForgottenPerson::default();
-    if let Err(error) = erase_waiting(adapters, &mut vec![Arc::clone(lock)], Some(lock), &mut result).await {
+    if let Err(error) = erase_pending_rows(adapters, &mut vec![Arc::clone(lock)], Some(lock), &mut result).await {
         tracing::warn!("a forgotten number has not been removed from all stored lists and results yet: {error}");
     }
     for UnreadableRun { run, why } in &result.unread {
@@ -136,7 +136,7 @@ pub(super) async fn finish_forgetting(adapters: &Adapters, lock: &Arc<CampaignLo
 }
 
 /// Removes the rows that await erasure from copies and results of all runs, or of one campaign.
-async fn erase_waiting(
+async fn erase_pending_rows(
     adapters: &Adapters,
     held: &mut Vec<Arc<CampaignLock>>,
     only: Option<&Arc<CampaignLock>>,

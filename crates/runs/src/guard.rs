@@ -87,7 +87,7 @@ impl SentRecipients {
 
     /// Whether some of these messages are in doubt.
     #[must_use]
-    pub(super) fn has_doubt(&self) -> bool {
+    pub(super) fn has_messages_in_doubt(&self) -> bool {
         let counts = self.runs.iter().filter_map(|run| run.counts.as_ref());
         counts.into_iter().any(|(counts, _)| IN_DOUBT_STATES.into_iter().any(|state| counts.get(state) > 0))
     }

@@ -92,7 +92,7 @@ impl HeldRun {
     /// # Errors
     /// If another process took the run, or the ledger cannot be read or written.
     pub async fn release(self) -> Result<ReleasedRun, Error> {
-        self.give_back(None).await
+        self.release_with_progress(None).await
     }
 
     /// Updates the results and releases the run as cancelled, so that it sends nothing more.
@@ -105,11 +105,11 @@ impl HeldRun {
             self.run.results = planned.map(|path| path.display().to_string());
         }
         (self.run.stop, self.run.stop_reason) = (None, None);
-        self.give_back(Some(RunProgress::Cancelled)).await
+        self.release_with_progress(Some(RunProgress::Cancelled)).await
     }
 
     /// Releases the run with this progress, or else with its own.
-    async fn give_back(self, progress: Option<RunProgress>) -> Result<ReleasedRun, Error> {
+    async fn release_with_progress(self, progress: Option<RunProgress>) -> Result<ReleasedRun, Error> {
         let ledger = self.adapters.ledger.as_ref();
         let now = reload_run(ledger, self.run.key).await?;
         let now = Run { progress: progress.unwrap_or(now.progress), ..now };

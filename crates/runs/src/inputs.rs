@@ -121,14 +121,14 @@ impl Inputs {
     /// # Errors
     /// If there are errors, with all of them.
     pub fn load(file: &Path, gateway: Option<&str>, profiles: &Profiles, day: CampaignDay) -> Result<Self, Error> {
-        Self::load_with_reach(file, gateway, profiles, day, PathScope::Anywhere)
+        Self::load_with_scope(file, gateway, profiles, day, PathScope::Anywhere)
     }
 
     /// Loads a campaign file within this scope, which applies to the file's own path and to the paths in it.
     ///
     /// # Errors
     /// If there are errors, with all of them.
-    pub fn load_with_reach(
+    pub fn load_with_scope(
         file: &Path,
         gateway: Option<&str>,
         profiles: &Profiles,
@@ -139,7 +139,7 @@ impl Inputs {
         if is_whole && !inputs.warnings.iter().any(Finding::is_error) {
             return Ok(inputs);
         }
-        let over = inputs.check_over(day);
+        let over = inputs.check_until(day);
         let others = inputs.find_other_problems(!matches!(day, CampaignDay::Coming(_)));
         let findings = [inputs.warnings, over.into_iter().collect(), others].concat();
         let (name, file) = (inputs.campaign.brief.gateway, inputs.campaign.file);
@@ -191,7 +191,7 @@ impl Inputs {
     }
 
     /// The finding that the campaign's `until` has passed.
-    pub(super) fn check_over(&self, day: CampaignDay) -> Option<Finding> {
+    pub(super) fn check_until(&self, day: CampaignDay) -> Option<Finding> {
         match day {
             CampaignDay::Of(now) => check_until_over(&self.campaign, now),
             CampaignDay::Is(_) | CampaignDay::Coming(_) => None,
@@ -253,7 +253,7 @@ impl Inputs {
         let written = Arc::clone(list.format());
         let mut tee = Tee::new(BufReader::with_capacity(BUFFER_BYTES, list), copy);
         let surveyed = self
-            .survey_through(&mut tee, &excluded, consents.as_ref().map(|read| &read.consents))
+            .survey_reader(&mut tee, &excluded, consents.as_ref().map(|read| &read.consents))
             .and_then(|surveyed| Ok((surveyed, tee.finish().map_err(|error| self.unreadable_error(&error))?)));
         // A failed copy also stops the reading, although the list is intact.
         if let Some(error) = tee.copy_failure() {
@@ -263,12 +263,12 @@ impl Inputs {
         if excluded.rows.as_ref().is_some_and(|rows| rows.sha256 != sha256) {
             return Err(self.changed_error());
         }
-        self.refuse_full_sheet(survey.last_row)?;
+        self.refuse_too_many_rows(survey.last_row)?;
         let form = written.describe(delimiter);
         self.decoded.set_form(form.clone());
         let mut of_files = [written.warnings(), &warnings].concat();
         of_files.extend(consents.iter().flat_map(|read| read.warnings.iter().cloned()));
-        if has_invalid_row_on_top(&survey) {
+        if has_invalid_row_near_top(&survey) {
             of_files.extend(self.find_title_row(&rules::RECIPIENTS_TITLE));
         }
         let (consents, earlier) = (consents.map(|read| read.consents), EarlierCountries::default());
@@ -284,7 +284,7 @@ impl Inputs {
     }
 
     /// Refuses a list with more rows than a worksheet of results can hold, before anything is sent.
-    fn refuse_full_sheet(&self, last: Row) -> Result<(), Error> {
+    fn refuse_too_many_rows(&self, last: Row) -> Result<(), Error> {
         if last.get() <= MAX_SHEET_ROWS || !is_workbook(self.campaign.results_file().path()) {
             return Ok(());
         }
@@ -308,7 +308,7 @@ impl Inputs {
     }
 
     /// Surveys a list from a reader. Returns the survey, the included texts, and the delimiter between cells.
-    fn survey_through(
+    fn survey_reader(
         &self,
         list: impl Read + Send,
         excluded: &SurveyExclusions,
@@ -448,7 +448,7 @@ impl Inputs {
 }
 
 /// Whether one of the first rows, which might be the list's real header, has no valid number.
-fn has_invalid_row_on_top(survey: &Survey) -> bool {
+fn has_invalid_row_near_top(survey: &Survey) -> bool {
     let is_on_top = |row: u32| row <= LAST_HEADER_ROW;
     survey.left_out.sets().any(|(state, _, rows)| state == RowState::Invalid && rows.min().is_some_and(is_on_top))
 }

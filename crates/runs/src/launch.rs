@@ -292,7 +292,7 @@ impl Session {
             return Ok(RunOutcome::Ended(ended));
         }
         match self.send_prepared(self.prepare_run()).await {
-            Ok(second) => Ok(second.with_earlier(ended)),
+            Ok(second) => Ok(second.with_earlier_run(ended)),
             Err(error) => {
                 // The first run is reported, even if the next edition fails.
                 ended.not_begun_error = Some(Box::new(error));
@@ -473,7 +473,7 @@ pub enum RunOutcome {
 impl RunOutcome {
     /// Adds the ended run of an earlier edition to the outcome of the current one.
     #[must_use]
-    pub(super) fn with_earlier(mut self, earlier: Box<EndedRun>) -> Self {
+    pub(super) fn with_earlier_run(mut self, earlier: Box<EndedRun>) -> Self {
         match &mut self {
             RunOutcome::Ended(ended) => ended.earlier = Some(earlier),
             RunOutcome::NothingLeft(nothing) => nothing.earlier = Some(earlier),

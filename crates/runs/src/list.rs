@@ -220,7 +220,7 @@ impl ListSurvey {
             // Nothing is sent now, so the result of a check must not depend on the hour.
             let is_of_now = |finding: &Finding| *finding.rule == NIGHT;
             findings =
-                findings.into_iter().map(|found| if is_of_now(&found) { found.as_note() } else { found }).collect();
+                findings.into_iter().map(|found| if is_of_now(&found) { found.into_note() } else { found }).collect();
         }
         findings
     }

@@ -318,11 +318,11 @@ async fn check_records(ledger: &dyn Ledger, schedule: &ActiveSchedule, now: Time
     ledger.list_approvals(ApprovalFilter::Digest(&standing_digest(schedule))).await?;
     for stored in ledger.list_plans("").await? {
         match stored {
-            Ok(plan) if plan.at > schedule.since && is_planned_of(&plan, schedule) => {
+            Ok(plan) if plan.at > schedule.since && belongs_to_schedule(&plan, schedule) => {
                 ledger.list_approvals(ApprovalFilter::Digest(&plan.digest)).await?;
             }
             Err(DamagedPlan { record, at, error })
-                if at.is_none_or(|at| at > schedule.since) && may_be_planned_of(&record, schedule) =>
+                if at.is_none_or(|at| at > schedule.since) && may_belong_to_schedule(&record, schedule) =>
             {
                 return Err(error);
             }
@@ -333,18 +333,18 @@ async fn check_records(ledger: &dyn Ledger, schedule: &ActiveSchedule, now: Time
 }
 
 /// Whether a plan belongs to an occurrence of this schedule.
-fn is_planned_of(plan: &Plan, schedule: &ActiveSchedule) -> bool {
+fn belongs_to_schedule(plan: &Plan, schedule: &ActiveSchedule) -> bool {
     record_names_campaign(&plan.record, schedule)
-        && serde_json::from_str(&plan.record).is_ok_and(|of| is_occurrence(&of, schedule))
+        && serde_json::from_str(&plan.record).is_ok_and(|of| is_occurrence_plan(&of, schedule))
 }
 
 /// Whether a damaged plan might belong to an occurrence of this schedule.
-fn may_be_planned_of(record: &str, schedule: &ActiveSchedule) -> bool {
+fn may_belong_to_schedule(record: &str, schedule: &ActiveSchedule) -> bool {
     record_names_campaign(record, schedule)
-        && serde_json::from_str(record).map_or(true, |of| is_occurrence(&of, schedule))
+        && serde_json::from_str(record).map_or(true, |of| is_occurrence_plan(&of, schedule))
 }
 
-fn is_occurrence(of: &PlanContent, schedule: &ActiveSchedule) -> bool {
+fn is_occurrence_plan(of: &PlanContent, schedule: &ActiveSchedule) -> bool {
     match of {
         PlanContent::Campaign(planned) => {
             planned.inputs.brief.name == schedule.name && planned.options.occurrence.is_some()

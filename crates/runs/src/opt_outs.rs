@@ -85,7 +85,7 @@ impl OptOutFile {
 
     /// The source by which an import can be undone. `None` if all rows come from an export with their own sources.
     #[must_use]
-    pub fn undoable_source(&self) -> Option<&str> {
+    pub fn undo_source(&self) -> Option<&str> {
         let is_own = self.opt_outs.iter().any(|opt_out| opt_out.is_from_import(&self.source));
         is_own.then_some(&self.source)
     }

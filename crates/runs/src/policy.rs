@@ -205,7 +205,7 @@ pub(super) async fn refuse_suppressed_by_files(profile: &Profile, phone: Phone) 
 }
 
 /// Refuses to send a run that ignores opt-outs through a profile that forbids it.
-pub(super) fn refuse_mandatory(run: &Run, destination: &Destination) -> Result<(), PolicyRefusal> {
+pub(super) fn refuse_ignored_opt_outs(run: &Run, destination: &Destination) -> Result<(), PolicyRefusal> {
     match destination.profile() {
         Some(profile) if profile.forbids_mandatory && run.suppression.ignores_list() => {
             Err(PolicyRefusal::Mandatory { gateway: profile.name.clone() })

@@ -106,8 +106,8 @@ impl WebhookReceiver {
 
     /// The answer to a challenge, which proves that the account's own address leads here. `None` for other addresses.
     #[must_use]
-    pub fn prove_path(&self, mac: &str, challenge: &str) -> Option<String> {
-        self.secrets.prove(mac, challenge)
+    pub fn answer_challenge(&self, mac: &str, challenge: &str) -> Option<String> {
+        self.secrets.answer_challenge(mac, challenge)
     }
 
     /// Parses the receipts in a webhook to the address of a message.

@@ -59,7 +59,7 @@ impl Session {
             return Ok(false);
         }
         let asked = self
-            .ask_until_settled(&self.build_reconciler(run, lease, gateway), snapshot, &[Duration::ZERO], START_TIMEOUT)
+            .reconcile_until_settled(&self.build_reconciler(run, lease, gateway), snapshot, &[Duration::ZERO], START_TIMEOUT)
             .await?;
         let mut changed = asked.has_changes();
         if self.inputs().campaign.delivery.on_in_doubt == InDoubtPolicy::ResendIfNotFound && self.may_resend(run) {
@@ -99,7 +99,7 @@ impl Session {
             return self.reconcile_first(&held.run, held.lease, gateway, &snapshot).await.map(drop);
         }
         let reconciler = self.build_reconciler(&held.run, held.lease, gateway);
-        self.ask_until_settled(&reconciler, &snapshot, &[Duration::ZERO], START_TIMEOUT).await.map(drop)
+        self.reconcile_until_settled(&reconciler, &snapshot, &[Duration::ZERO], START_TIMEOUT).await.map(drop)
     }
 
     /// Reconciles at the end of a run. Its rule is applied to rows that are still in doubt, unless a signal interrupts
@@ -116,7 +116,7 @@ impl Session {
         // Nothing is in flight any more, so an intent without an outcome is in doubt.
         let mut snapshot = Snapshot::load(self.adapters.ledger.as_ref(), run, false).await?;
         let asked =
-            self.ask_until_settled(&self.build_reconciler(run, lease, gateway), &snapshot, waits, MAX_STAY).await?;
+            self.reconcile_until_settled(&self.build_reconciler(run, lease, gateway), &snapshot, waits, MAX_STAY).await?;
         let mut changed = asked.has_changes();
         if self.inputs().campaign.delivery.on_in_doubt == InDoubtPolicy::AssumeSent && asked.interrupted.is_none() {
             let rows = asked.doubts.rows.iter();
@@ -140,7 +140,7 @@ impl Session {
     }
 
     /// Reconciles after each of these waits, as long as there are rows in doubt.
-    async fn ask_until_settled(
+    async fn reconcile_until_settled(
         &self,
         reconciler: &Reconciler<'_>,
         snapshot: &Snapshot,
@@ -227,13 +227,13 @@ pub struct ReconciledRun {
 /// If another process has the run, the gateway cannot be asked, or the ledger cannot be written.
 pub async fn reconcile_run(adapters: &Adapters, run: Run) -> Result<ReconciledRun, Error> {
     let held = HeldRun::take(adapters, run).await?;
-    let reconciliation = ask_about_doubts(&held).await;
+    let reconciliation = reconcile_doubts(&held).await;
     // The run is released even if the inquiry failed.
     let released = held.release().await?;
     Ok(ReconciledRun { reconciliation: reconciliation?, released })
 }
 
-async fn ask_about_doubts(held: &HeldRun) -> Result<Reconciliation, Error> {
+async fn reconcile_doubts(held: &HeldRun) -> Result<Reconciliation, Error> {
     let HeldRun { adapters, run, lease, .. } = held;
     let (ledger, snapshot) = (adapters.ledger.as_ref(), held.read_snapshot().await?);
     let mut doubts =

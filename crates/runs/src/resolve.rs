@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::held_run::cancelled_error;
 use super::{Adapters, DecisionRefusal, Error, HeldRun, ReleasedRun};
-use campaign_content::audience::{decode_table, expand_power_of_ten, is_shortened, read_columns};
+use campaign_content::audience::{decode_table, expand_scientific_notation, is_shortened, read_columns};
 use campaign_core::domain::{MessageId, Phone, Row, RowSet};
 use campaign_core::regular_file;
 use campaign_engine::delivery::{MessageInDoubt, MessagesInDoubt, SingleKind};
@@ -264,7 +264,7 @@ impl NamedRows {
 
 /// The number in a cell, even in scientific notation if it has all its digits.
 fn parse_number(cell: &str) -> Option<u64> {
-    cell.parse().ok().or_else(|| expand_power_of_ten(cell)?.parse().ok())
+    cell.parse().ok().or_else(|| expand_scientific_notation(cell)?.parse().ok())
 }
 
 /// Adds the rows that were sent to these numbers. Returns the first line whose row was not.

@@ -166,7 +166,7 @@ async fn find_forgotten_numbers(adapters: &Adapters) -> Result<Vec<Phone>, Error
 }
 
 /// Takes all rows of a shared run.
-async fn take_all_shares(ledger: &dyn Ledger, run: &Run, lease: Lease) -> Result<Option<ShardWorker>, Error> {
+async fn take_all_shards(ledger: &dyn Ledger, run: &Run, lease: Lease) -> Result<Option<ShardWorker>, Error> {
     let Some(sharing) = &run.sharding else { return Ok(None) };
     ledger.shard_run(lease, sharing.terms.clone(), true).await?;
     let worker = ledger.register_worker(&reload_run(ledger, run.key).await?, "restore".to_owned()).await?;
@@ -183,7 +183,7 @@ async fn record_doubt(adapters: &Adapters, run: &Run, made_at: Timestamp) -> Res
     ledger.update_runs(vec![run.key], RunUpdate::Stop(StopRequest::Withdraw)).await?;
     let lease = ledger.claim_run(&lock, run.key).await?.lease;
     // Takes all rows of a shared run, because no other process holds any.
-    let worker = take_all_shares(ledger, run, lease).await?;
+    let worker = take_all_shards(ledger, run, lease).await?;
     let by = worker.as_ref().map_or(lease, |worker| worker.lease);
     let left = SendSelection::from_snapshot(&Snapshot::load(ledger, run, false).await?);
     let (_, compiled) = open_copies(ledger, run).await?;

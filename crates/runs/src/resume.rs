@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use roaring::RoaringBitmap;
 
-use super::check_campaign::refuse_online;
+use super::check_campaign::check_online;
 use super::launch::{Preparation, RunToSend, SelectionNotes, Session};
 use super::list::{CampaignRecords, describe_list_changes, is_same_except};
 use super::plan::check_profile;
@@ -72,9 +72,9 @@ impl Session {
                 (None, true) => Some(self.compute_open_cost(profile, &run, &open).await?),
                 (_, false) => None,
             };
-            let balance = match cost.clone().filter(|_| self.asks_first(consent)) {
+            let balance = match cost.clone().filter(|_| self.queries_gateway_first(consent)) {
                 Some(cost) => {
-                    refuse_online(&self.adapters, self.inputs(), profile, cost, consent.shows_proposals()).await?
+                    check_online(&self.adapters, self.inputs(), profile, cost, consent.shows_proposals()).await?
                 }
                 None => None,
             };
@@ -125,7 +125,7 @@ impl Session {
 
     /// Whether this invocation queries the gateway before it sends. If a necessary confirmation is impossible, the run
     /// ends without a request.
-    pub(super) fn asks_first(&self, consent: &dyn Consent) -> bool {
+    pub(super) fn queries_gateway_first(&self, consent: &dyn Consent) -> bool {
         !self.launch.request.offline && consent.can_confirm()
     }
 
@@ -140,7 +140,7 @@ impl Session {
     ) -> Result<Option<Balance>, Error> {
         let inputs = self.inputs();
         let cost = Cost::estimate(profile, &inputs.campaign.brief, survey, rows);
-        refuse_online(&self.adapters, inputs, profile, cost, is_shown).await
+        check_online(&self.adapters, inputs, profile, cost, is_shown).await
     }
 
     /// The cost of the unsettled rows that this invocation sends.

@@ -59,7 +59,7 @@ impl ScheduleActivation {
     pub async fn review(adapters: &Adapters, file: &Path) -> Result<Self, Error> {
         let now = (adapters.clock)();
         let refuse = |refusal| Err(Error::Schedule(refusal));
-        let timeless = load_timeless(file)?;
+        let timeless = load_undated(file)?;
         let Some(schedule) = timeless.schedule.clone() else {
             return refuse(ScheduleRefusal::None { file: file.to_owned() });
         };
@@ -186,7 +186,7 @@ impl fmt::Display for ScheduleChange {
 ///
 /// # Errors
 /// If the schedule has errors, with all of them.
-pub(super) fn load_timeless(file: &Path) -> Result<Campaign, Error> {
+pub(super) fn load_undated(file: &Path) -> Result<Campaign, Error> {
     let loaded = inputs::load_with_tables(file, CampaignDay::Coming(Date::ZERO), PathScope::Anywhere);
     let sound = !loaded.findings.iter().any(Finding::is_error);
     loaded.value.filter(|_| sound).ok_or(Error::Findings(loaded.findings))
@@ -213,7 +213,7 @@ pub(super) fn campaign_digest(campaign: &Campaign) -> String {
 /// Loads the campaign of an active schedule, if its file and texts are unchanged.
 #[must_use]
 pub fn load_active_campaign(active: &ActiveSchedule) -> Option<Campaign> {
-    load_timeless(Path::new(&active.file)).ok().filter(|now| campaign_digest(now) == active.digest)
+    load_undated(Path::new(&active.file)).ok().filter(|now| campaign_digest(now) == active.digest)
 }
 
 /// The active schedule of a campaign, if the file is unchanged. `None` if there is none.
@@ -249,7 +249,7 @@ pub(super) fn format_addresses(destination: &Destination) -> String {
 ///
 /// A new key or rate of the gateway is not a change.
 pub(super) fn find_schedule_change(active: &ActiveSchedule, inputs: &Inputs) -> Option<ScheduleChange> {
-    match load_timeless(Path::new(&active.file)) {
+    match load_undated(Path::new(&active.file)) {
         Err(_) => Some(ScheduleChange::Unreadable),
         Ok(now) if campaign_digest(&now) != active.digest => Some(ScheduleChange::Campaign),
         Ok(_) if inputs.campaign.brief.gateway != active.gateway => Some(ScheduleChange::Addresses),
@@ -404,7 +404,7 @@ mod tests {
         let sms = "channels:\n  - sms: { signature: Olena, message: { file: hello.txt } }\n";
         fs::write(&file, format!("name: sale\n{keys}recipients: {{ file: sale.csv }}\n{sms}")).unwrap();
         fs::write(folder.path().join("hello.txt"), "Hello").unwrap();
-        let digest = campaign_digest(&load_timeless(&file).unwrap());
+        let digest = campaign_digest(&load_undated(&file).unwrap());
         assert_eq!(digest, "479cef6f73aca044db449f54043d72a3c2a48f021be38adbcdbc28034114909d");
         let active = ActiveSchedule {
             name: "sale".to_owned(),

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use super::find::reload_run;
 use super::guard::combine_caps;
 use super::launch::{RunToSend, Session};
-use super::policy::refuse_mandatory;
+use super::policy::refuse_ignored_opt_outs;
 use super::recipient_consent::RowsToJudge;
 use super::results::SentRun;
 use super::resume::list_open_rows;
@@ -230,7 +230,7 @@ impl RunSender<'_> {
         compiled: CompiledCampaign<R>,
     ) -> Result<SendEnding, Error> {
         let SendJob { run, frozen, snapshot, shares, .. } = &job;
-        refuse_mandatory(run, self.destination)?;
+        refuse_ignored_opt_outs(run, self.destination)?;
         let run_observer = Arc::clone(&self.adapters.observer);
         let mut selection = SendSelection {
             rows: job.rows.clone(),
@@ -301,7 +301,7 @@ impl RunSender<'_> {
             limits: breaker_limits(&delivery, destination, self.terms.keep_going),
             proven: proven || self.is_retry || snapshot.has_accepted(),
             first_messages: if destination.is_live() { WARM_UP_TIMEOUT } else { Duration::ZERO },
-            sharing: job.shares.as_ref().map(|_| self.shared_conditions(run, rate)),
+            sharing: job.shares.as_ref().map(|_| self.shared_pace(run, rate)),
             opt_outs: Arc::new(run_opt_outs(run, destination, self.adapters.clock)),
             is_attended: false,
         }
@@ -314,7 +314,7 @@ impl RunSender<'_> {
     }
 
     /// The rate limit that processes sharing a run observe together: the campaign's own, if it is below the account's.
-    fn shared_conditions(&self, run: &Run, rate: Option<f64>) -> SharedPace {
+    fn shared_pace(&self, run: &Run, rate: Option<f64>) -> SharedPace {
         let of_account = self.destination.account_rate().per_second();
         let own = rate.filter(|rate| of_account.is_none_or(|account| *rate < account));
         SharedPace { pace: own.map(|rate| Allowance::new(format!("{} of {}", run.name(), run.account), Some(rate))) }

@@ -175,7 +175,7 @@ impl SingleOperation {
     }
 
     /// The same operation without sending hours, because sending outside of them was confirmed.
-    pub(super) fn at_any_time(self) -> Self {
+    pub(super) fn without_hours(self) -> Self {
         Self { hours: None, ..self }
     }
 
@@ -236,7 +236,7 @@ impl SingleOperation {
     ///
     /// # Errors
     /// If the host of the gateway changed.
-    pub async fn confirm_by_order(self, adapters: Adapters) -> Result<ConfirmedSingle, Error> {
+    pub async fn confirm_in_advance(self, adapters: Adapters) -> Result<ConfirmedSingle, Error> {
         self.refuse_backup(&adapters).await?;
         if let Some(profile) = self.destination.profile() {
             check_profile(&adapters, profile).await?;
@@ -257,7 +257,7 @@ impl SingleOperation {
     ///
     /// # Errors
     /// If the key is missing, or the host of the gateway has changed.
-    pub async fn confirm_each(
+    pub async fn confirm_all(
         singles: Vec<Self>,
         adapters: Adapters,
         consent: &dyn Consent,

@@ -148,9 +148,9 @@ impl TestOrder<'_> {
         refuse_tests_without_consent(inputs, phones, (adapters.clock)()).await?;
         self.find_approval(&adapters).await?;
         if self.confirm_hours(&adapters, outside).await? {
-            singles = singles.into_iter().map(SingleOperation::at_any_time).collect();
+            singles = singles.into_iter().map(SingleOperation::without_hours).collect();
         }
-        let tests = SingleOperation::confirm_each(singles, adapters.clone(), consent).await?;
+        let tests = SingleOperation::confirm_all(singles, adapters.clone(), consent).await?;
         Ok(AdmittedTests { tests, _counted: self.count_recipients(&adapters).await? })
     }
 
@@ -161,7 +161,7 @@ impl TestOrder<'_> {
             return Ok(None);
         }
         let ledger = adapters.ledger.as_ref();
-        let lock = take_turn(ledger, &brief.name, destination.gateway_name()).await?;
+        let lock = lock_recipient_count(ledger, &brief.name, destination.gateway_name()).await?;
         if let Some(approval) = self.find_approval(adapters).await?
             && !ledger.use_approval(&approval.token, None).await?
         {
@@ -289,7 +289,7 @@ impl Consent for TestsInAdvance {
 }
 
 /// Takes the lock for counting test recipients, after waiting for processes that are sending tests.
-async fn take_turn(ledger: &dyn Ledger, campaign: &str, gateway: &str) -> Result<CampaignLock, Error> {
+async fn lock_recipient_count(ledger: &dyn Ledger, campaign: &str, gateway: &str) -> Result<CampaignLock, Error> {
     let began = Instant::now();
     loop {
         if let Some(lock) = ledger.acquire_campaign_lock(COUNT_LOCK, campaign).await? {

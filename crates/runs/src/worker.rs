@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::find::reload_run;
 use super::launch::Session;
 use super::plan::check_profile;
-use super::policy::refuse_mandatory;
+use super::policy::refuse_ignored_opt_outs;
 use super::profiles::refuse_other_reach;
 use super::restore::refuse_backup;
 use super::send::{RunSender, SendJob, open_frozen_list};
@@ -212,7 +212,7 @@ impl Worker {
         refuse_other_secret(ledger, &profile, hook.as_ref()).await?;
         let frozen = FrozenInputs::load_for_run(ledger, run).await?;
         let destination = Destination::Live(Box::new(profile));
-        refuse_mandatory(run, &destination)?;
+        refuse_ignored_opt_outs(run, &destination)?;
         let connection = Connection::open(&destination, key, Arc::default(), None).await?;
         let gateway = connection.create_client(adapters.connect, frozen.brief.endpoint, terms.delivery.timeout)?;
         let hook = hook.map(|hook| hook.for_run(run.name()));
@@ -227,7 +227,7 @@ impl Worker {
             is_retry: false,
         };
         (self.observer)(WorkerEvent::Joined { run: run.name() });
-        RunShardSender::new(sender).participant().take_part(run).await
+        RunShardSender::new(sender).participant().join_run(run).await
     }
 }
 

@@ -226,7 +226,7 @@ pub(crate) fn faults_for_envelope<'a>(
     envelope: &ParsedEnvelope,
     origin: OperationOrigin,
 ) -> EnvelopeFaults<'a> {
-    if scenario.faults.is_empty() || !envelope.holds_sends() {
+    if scenario.faults.is_empty() || !envelope.contains_sends() {
         return EnvelopeFaults::default();
     }
     let phones: Vec<_> = envelope.items.iter().flat_map(|item| item.phones.iter().copied()).collect();

@@ -125,7 +125,7 @@ pub(super) fn name_columns(line: &HeaderLine, settings: &ListSettings) -> Column
             HeaderMatch::Nothing => findings.push(unknown_header(line, name, header)),
             HeaderMatch::Several(columns) => findings.push(ambiguous_header(line, name, header, &columns)),
             HeaderMatch::Column(column) if name == PHONE && phones.contains(&column) => {
-                findings.push(listed_twice(line, column));
+                findings.push(repeated_phone_column(line, column));
             }
             HeaderMatch::Column(column) if name == PHONE && !phones.is_empty() => phones.push(column),
             HeaderMatch::Column(column) => {
@@ -183,7 +183,7 @@ pub(super) fn resolve_columns(
         None if phone_was_named && !findings.is_empty() => {}
         None => findings.push(missing_phone_column(line, sample, region)),
         Some(phone) => {
-            let is_sound = |&other: &usize| PhoneTally::for_column(sample, other, region).has_mostly_phones();
+            let is_sound = |&other: &usize| PhoneTally::for_column(sample, other, region).is_mostly_phones();
             let one_is_sound = phones.iter().skip(1).any(is_sound);
             findings.extend(check_phone_column(line, sample, phone, region).filter(|_| !one_is_sound));
         }
@@ -208,7 +208,7 @@ pub(super) fn find_title(line: &HeaderLine, sample: &Chunk) -> Option<Finding> {
 
 /// Like [`find_title`], but for a list without a phone column: the first row is text, and the other rows contain
 /// delimiters.
-pub(super) fn find_title_without_phones(line: &HeaderLine, sample: &Chunk) -> Option<Finding> {
+pub(super) fn find_title_without_phone_column(line: &HeaderLine, sample: &Chunk) -> Option<Finding> {
     let is_row = |cell: &str| [',', ';', '\t', '|'].into_iter().any(|delimiter| cell.contains(delimiter));
     let are_rows = line.headers.len() == 1 && sample.iter().any(|record| record.fields.iter().any(is_row));
     are_rows.then(|| title_finding(line, 0))
@@ -271,7 +271,7 @@ fn ambiguous_header(line: &HeaderLine, name: &str, header: &str, columns: &[usiz
 }
 
 /// The finding about a phone column that `columns` lists twice.
-fn listed_twice(line: &HeaderLine, column: usize) -> Finding {
+fn repeated_phone_column(line: &HeaderLine, column: usize) -> Finding {
     let message = format!("`columns` lists `{}` twice under `{PHONE}`", line.headers[column]);
     Finding::new(&rules::RECIPIENTS_DUPLICATE_COLUMN, message)
         .at(line.header_place(column))
@@ -340,7 +340,7 @@ fn missing_phone_column(line: &HeaderLine, sample: &Chunk, region: Option<Region
 /// The finding about a phone column whose cells are not numbers, if the intended column is known.
 fn check_phone_column(line: &HeaderLine, sample: &Chunk, phone: usize, region: Option<Region>) -> Option<Finding> {
     let tally = PhoneTally::for_column(sample, phone, region);
-    if tally.filled == 0 || tally.has_mostly_phones() {
+    if tally.filled == 0 || tally.is_mostly_phones() {
         return None;
     }
     let header = &line.headers[phone];

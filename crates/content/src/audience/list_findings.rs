@@ -4,8 +4,8 @@ use std::io;
 use std::ops::Range;
 use std::path::Path;
 
-use super::decoding::find_finding;
-use super::phones::{expand_power_of_ten, is_scientific};
+use super::decoding::extract_finding;
+use super::phones::{expand_scientific_notation, is_scientific};
 use super::raw_records::{count_line_ends, guess_delimiter};
 use campaign_core::domain::{Delimiter, choose_plural, format_count};
 use campaign_core::finding::{Finding, Rule, SourceLocation, SourceText, did_you_mean, join_alternatives, rules};
@@ -97,7 +97,7 @@ fn to_printable(bytes: &[u8]) -> String {
 
 /// The finding about an unreadable file: that of its decoder, or else the system error.
 pub(super) fn unreadable(file: &Path, error: &io::Error) -> Finding {
-    if let Some(finding) = find_finding(error) {
+    if let Some(finding) = extract_finding(error) {
         return finding.clone();
     }
     Finding::new(&rules::RECIPIENTS_UNREADABLE, format!("cannot read `{}`: {error}", file.display()))
@@ -217,7 +217,7 @@ fn has_shortened_number(raw: &[u8], delimiter: Delimiter) -> bool {
     let cells: Vec<&str> = text.split([',', '"']).map(str::trim).collect();
     let joined = |at: usize| format!("{},{}", cells[at - 1], cells[at]);
     let mut scientific = (0..cells.len()).filter(|&at| is_scientific(cells[at]));
-    delimiter == Delimiter::COMMA && scientific.any(|at| at == 0 || expand_power_of_ten(&joined(at)).is_none())
+    delimiter == Delimiter::COMMA && scientific.any(|at| at == 0 || expand_scientific_notation(&joined(at)).is_none())
 }
 
 pub(super) fn large_cell(spot: FileExcerpt<'_>, at: usize) -> Finding {
@@ -264,7 +264,7 @@ pub(super) fn foreign_format(file: &Path, name: &str, help: Option<&str>) -> Fin
 }
 
 /// The key `encoding` or `delimiter` is set for a workbook.
-pub(super) fn text_key_of_workbook(file: &Path, key: &str) -> Finding {
+pub(super) fn text_key_for_workbook(file: &Path, key: &str) -> Finding {
     file_finding(
         &rules::RECIPIENTS_FORM_OF_ANOTHER,
         file,
@@ -273,7 +273,7 @@ pub(super) fn text_key_of_workbook(file: &Path, key: &str) -> Finding {
     .help(format!("delete `{key}` under `recipients`; use `sheet` to select a sheet"))
 }
 
-pub(super) fn sheet_key_of_text(file: &Path, sheet: &str) -> Finding {
+pub(super) fn sheet_key_for_text_file(file: &Path, sheet: &str) -> Finding {
     file_finding(&rules::RECIPIENTS_FORM_OF_ANOTHER, file, &format!("is not a workbook, so it has no sheet `{sheet}`"))
         .help("delete `sheet` under `recipients`, or use a workbook as the list")
 }
@@ -307,12 +307,12 @@ pub(super) fn invalid_in_encoding(file: &Path, line: u64, encoding: &str, has_ke
         .help(format!("{why} save it as CSV in UTF-8: {SAVE_AS}"))
 }
 
-pub(super) fn damaged_pack(file: &Path, packing: &str) -> Finding {
+pub(super) fn damaged_compressed_file(file: &Path, packing: &str) -> Finding {
     file_finding(&rules::RECIPIENTS_UNREADABLE, file, &format!("is a damaged {packing} file"))
         .help("copy or download it again, or compress the list again")
 }
 
-pub(super) fn incomplete_pack(file: &Path, packing: &str) -> Finding {
+pub(super) fn incomplete_compressed_file(file: &Path, packing: &str) -> Finding {
     file_finding(&rules::RECIPIENTS_UNREADABLE, file, &format!("is an incomplete {packing} file"))
         .help("copy or download it again")
 }
@@ -337,7 +337,7 @@ pub(super) fn dictionary_needed(file: &Path) -> Finding {
         .help("compress it again without `-D`")
 }
 
-pub(super) fn no_memory_to_unpack(file: &Path, packing: &str) -> Finding {
+pub(super) fn not_enough_memory_to_unpack(file: &Path, packing: &str) -> Finding {
     file_finding(
         &rules::RECIPIENTS_TOO_LARGE,
         file,
@@ -346,13 +346,13 @@ pub(super) fn no_memory_to_unpack(file: &Path, packing: &str) -> Finding {
     .help("close other programs, or unpack the file first")
 }
 
-pub(super) fn other_bytes_in_pack(file: &Path, packing: &str) -> Finding {
+pub(super) fn extra_data_in_compressed_file(file: &Path, packing: &str) -> Finding {
     let is = format!("is a {packing} file with extra data before or after the compressed part");
     file_finding(&rules::RECIPIENTS_UNREADABLE, file, &is)
         .help("unpack it, check that the list is complete, and compress it again")
 }
 
-pub(super) fn unpacks_too_much(file: &Path) -> Finding {
+pub(super) fn unpacked_file_too_large(file: &Path) -> Finding {
     file_finding(&rules::RECIPIENTS_TOO_LARGE, file, "is larger than 4 GiB when uncompressed")
         .help("check that this is the right file; a list is never that large")
 }

@@ -108,7 +108,7 @@ impl PhoneTally {
     }
 
     /// Whether at least half of the filled cells are phone numbers.
-    pub(super) fn has_mostly_phones(self) -> bool {
+    pub(super) fn is_mostly_phones(self) -> bool {
         self.valid > 0 && self.valid * 2 >= self.filled
     }
 }
@@ -129,7 +129,7 @@ pub(super) fn find_phone_column(sample: &Chunk, headers: &[String], region: Opti
     let best = |tally: &dyn Fn(usize) -> PhoneTally| {
         (0..headers.len())
             .map(|column| (column, tally(column)))
-            .filter(|(_, tally)| tally.has_mostly_phones())
+            .filter(|(_, tally)| tally.is_mostly_phones())
             .max_by_key(|&(column, tally)| rank_column(headers, column, tally))
     };
     let in_region = best(&|column| PhoneTally::for_column(sample, column, region));
@@ -142,7 +142,7 @@ pub(super) fn find_phone_column(sample: &Chunk, headers: &[String], region: Opti
         .into_iter()
         .chain(guessed)
         .map(|(found, tally)| (found, (rank_column(headers, found.column, tally), tally.valid)));
-    find_first_best(ranked)
+    find_highest_ranked(ranked)
 }
 
 /// The other phone columns, valid in the same region as the given one.
@@ -151,7 +151,7 @@ pub(super) fn find_other_phone_columns(sample: &Chunk, columns: usize, found: Ph
         None => PhoneTally::for_column(sample, column, None),
         Some(region) => PhoneTally::for_region(sample, column, region),
     };
-    (0..columns).filter(|&column| column != found.column && tally(column).has_mostly_phones()).collect()
+    (0..columns).filter(|&column| column != found.column && tally(column).is_mostly_phones()).collect()
 }
 
 /// The column whose header suggests phone numbers although it has none, or else a column with text next to its numbers.
@@ -189,11 +189,11 @@ fn rank_column(headers: &[String], column: usize, tally: PhoneTally) -> (bool, b
 pub(super) fn guess_region(sample: &Chunk, column: usize) -> Option<Region> {
     let tallies =
         Region::LIKELY_REGIONS.into_iter().map(|region| (region, PhoneTally::for_region(sample, column, region)));
-    find_first_best(tallies.filter(|(_, tally)| tally.has_mostly_phones()).map(|(region, tally)| (region, tally.valid)))
+    find_highest_ranked(tallies.filter(|(_, tally)| tally.is_mostly_phones()).map(|(region, tally)| (region, tally.valid)))
 }
 
 /// The first candidate with the highest rank.
-fn find_first_best<T, R: PartialOrd>(candidates: impl Iterator<Item = (T, R)>) -> Option<T> {
+fn find_highest_ranked<T, R: PartialOrd>(candidates: impl Iterator<Item = (T, R)>) -> Option<T> {
     candidates.reduce(|best, next| if next.1 > best.1 { next } else { best }).map(|(candidate, _)| candidate)
 }
 

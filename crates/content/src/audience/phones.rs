@@ -222,7 +222,7 @@ pub enum PhoneProblem {
     #[error("characters that a phone number cannot contain")]
     Symbols,
     /// The cell contains this character, which phone numbers cannot have.
-    #[error("{}{}", SIGN, format_sign(*.0))]
+    #[error("{}{}", SIGN, format_character(*.0))]
     Sign(char),
     /// Digits are missing.
     #[error("too short for a phone number")]
@@ -254,7 +254,7 @@ const SIGN: &str = "a character that a phone number cannot contain: ";
 
 /// A character with its code point, unless it is easy to type. For a character that cannot be displayed, only the code
 /// point.
-fn format_sign(sign: char) -> String {
+fn format_character(sign: char) -> String {
     let (itself, code) = (sign.escape_debug().to_string(), sign.escape_unicode());
     match sign {
         _ if sign.is_ascii_graphic() => format!("`{sign}`"),
@@ -314,9 +314,9 @@ impl DialledDigits {
     ///
     /// The cell is empty, contains several numbers, or is not a number.
     pub(super) fn parse(text: &str) -> Result<Self, PhoneProblem> {
-        let text = without_invisible(text);
-        let text = without_decimals(without_scheme(text.trim()));
-        let whole = expand_power_of_ten(text);
+        let text = strip_invisible_characters(text);
+        let text = strip_decimals(strip_scheme(text.trim()));
+        let whole = expand_scientific_notation(text);
         let text = whole.as_deref().unwrap_or(text);
         let mut number = Self { plus: false, len: 0, value: 0 };
         let mut separated = false;
@@ -365,7 +365,7 @@ impl DialledDigits {
 }
 
 /// Strips the scheme of `tel:+380501234567`, which web pages and address books write.
-fn without_scheme(text: &str) -> &str {
+fn strip_scheme(text: &str) -> &str {
     const SCHEME: &str = "tel:";
     match text.get(..SCHEME.len()) {
         Some(scheme) if scheme.eq_ignore_ascii_case(SCHEME) => &text[SCHEME.len()..],
@@ -374,7 +374,7 @@ fn without_scheme(text: &str) -> &str {
 }
 
 /// Strips the decimals of `380501234567.0`, which spreadsheets write if they treat a phone number as a quantity.
-fn without_decimals(text: &str) -> &str {
+fn strip_decimals(text: &str) -> &str {
     let whole = text.trim_end_matches('0');
     match whole.strip_suffix(['.', ',']) {
         Some(digits) if whole.len() < text.len() && digits.len() > SHORT as usize => {
@@ -411,7 +411,7 @@ fn is_decoration(character: char) -> bool {
 }
 
 /// The text without invisible characters, which contact lists and messengers add around numbers.
-fn without_invisible(text: &str) -> Cow<'_, str> {
+fn strip_invisible_characters(text: &str) -> Cow<'_, str> {
     match !text.is_ascii() && text.contains(is_invisible) {
         true => text.chars().filter(|character| !is_invisible(*character)).collect::<String>().into(),
         false => text.into(),
@@ -449,7 +449,7 @@ pub(super) fn is_scientific(text: &str) -> bool {
 
 /// The digits of a number in scientific notation, such as `3.80501234538E+11`. `None` if a digit is missing.
 #[must_use]
-pub fn expand_power_of_ten(text: &str) -> Option<String> {
+pub fn expand_scientific_notation(text: &str) -> Option<String> {
     let PowerOfTen { plus, whole, fraction, exponent } = PowerOfTen::parse(text)?;
     let (shown, rest) = fraction.split_at_checked(exponent.parse().ok()?)?;
     rest.bytes().all(|digit| digit == b'0').then(|| format!("{plus}{whole}{shown}"))
@@ -856,7 +856,7 @@ mod digits_tests {
             ("3.80501234538E+99999999999999999999", None),
             ("E+11", None),
         ] {
-            assert_eq!(expand_power_of_ten(text).as_deref(), digits, "{text}");
+            assert_eq!(expand_scientific_notation(text).as_deref(), digits, "{text}");
         }
     }
 

@@ -124,7 +124,7 @@ impl<R: Read> RecordInput<R> {
 
     /// Whether the open quoted cell is closed later: by the next quote that is not doubled, if a cell ends after it.
     /// Reads up to that quote and discards what it has read.
-    pub(super) fn closes_later(&mut self, delimiter: u8) -> bool {
+    pub(super) fn is_quote_closed_later(&mut self, delimiter: u8) -> bool {
         let (mut behind_quote, mut bytes) = (false, self.held.split_off(self.given));
         loop {
             for &byte in &bytes {

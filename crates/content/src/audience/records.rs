@@ -270,7 +270,7 @@ fn explain_read_error<R: Read>(intake: &mut RecordInput<R>, header: &HeaderLine,
     let delimiter = header.delimiter.to_byte();
     let open =
         split_cells(intake.unfinished_record().bytes, delimiter).find(|cell| cell.flaw == Some(QuoteFlaw::Unclosed));
-    let unclosed = open.filter(|_| !intake.closes_later(delimiter));
+    let unclosed = open.filter(|_| !intake.is_quote_closed_later(delimiter));
     let raw = intake.unfinished_record();
     let spot = FileExcerpt { file: &header.file, line: raw.line, raw: raw.bytes };
     unclosed
@@ -301,7 +301,7 @@ impl RecordInspection<'_> {
             // The start of a cell whose closing quote could open another cell.
             let mut doubtful = None;
             for (column, cell) in split_cells(raw.bytes, delimiter).enumerate() {
-                self.reject_quotes(&cell, column)?;
+                self.reject_quote_flaws(&cell, column)?;
                 if self.could_open_next_cell(&cell) {
                     self.reject_swallowed_row(&cell, column)?;
                     doubtful.get_or_insert(cell.span.start);
@@ -320,7 +320,7 @@ impl RecordInspection<'_> {
         Ok(())
     }
 
-    fn reject_quotes(&self, cell: &RawCell, column: usize) -> Result<(), Box<Finding>> {
+    fn reject_quote_flaws(&self, cell: &RawCell, column: usize) -> Result<(), Box<Finding>> {
         let (spot, start) = (self.spot, cell.span.start);
         Err(Box::new(match cell.flaw {
             None => return Ok(()),

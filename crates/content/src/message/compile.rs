@@ -237,7 +237,7 @@ mod tests {
         }
     }
 
-    fn compile_problems(first: &str, second: &str, names: &TemplateNames) -> Vec<TextProblem> {
+    fn collect_problems(first: &str, second: &str, names: &TemplateNames) -> Vec<TextProblem> {
         let mut load = |name: &str| {
             let found = TEXTS.iter().find(|(text, _)| *text == name);
             found.map(|(_, source)| (*source).to_owned()).ok_or_else(|| "there is no such file".to_owned())
@@ -246,8 +246,8 @@ mod tests {
     }
 
     /// `rule line:column+length message; help` of the only problem.
-    fn only_problem(source: &str) -> String {
-        match compile_problems(source, "x", &names()).as_slice() {
+    fn format_only_problem(source: &str) -> String {
+        match collect_problems(source, "x", &names()).as_slice() {
             [TextProblem { line, column, length, rule, message, help, .. }] => {
                 format!("{rule} {line}:{column}+{length} {message}; {}", help.as_deref().unwrap_or(""))
             }
@@ -306,7 +306,7 @@ mod tests {
             ("{{ code | __kept }}", "unknown-filter 1:11+6"),
         ];
         for (source, expected) in table {
-            let problem = only_problem(source);
+            let problem = format_only_problem(source);
             assert!(problem.contains(expected), "{source}: `{problem}` does not say `{expected}`");
         }
     }
@@ -344,7 +344,7 @@ mod tests {
             ("{% component Card() %}{% endcomponent %}", "unsupported 1:4+"),
         ];
         for (source, expected) in table {
-            let problem = only_problem(source);
+            let problem = format_only_problem(source);
             assert!(problem.contains(expected), "{source}: `{problem}` does not say `{expected}`");
         }
     }
@@ -370,7 +370,7 @@ mod tests {
             ),
         ];
         for (source, expected) in table {
-            let problem = only_problem(source);
+            let problem = format_only_problem(source);
             assert!(problem.contains(expected), "{source}: `{problem}` does not say `{expected}`");
         }
         for source in [
@@ -378,7 +378,7 @@ mod tests {
             "{% for mine in code %}{% include 'local.txt' %}{% endfor %}",
             "{% extends 'base.txt' %}{% block tail %}{{ code }}{% endblock %}",
         ] {
-            assert_eq!(compile_problems(source, "x", &names()), [], "{source}");
+            assert_eq!(collect_problems(source, "x", &names()), [], "{source}");
         }
     }
 
@@ -386,7 +386,7 @@ mod tests {
     fn all_problems_are_reported_at_once_and_in_order() {
         let names = TemplateNames { vars: vec![("code".into(), "x".into()), ("today".into(), "x".into())], ..names() };
         let first = "{{ zz1 }}{{ code | zz2 }}\n{% include 'zz3' %}{{ zz4 }}{% include 'bad.txt' %}";
-        let found = compile_problems(first, "{{ zz5 }}{{ '", &names);
+        let found = collect_problems(first, "{{ zz5 }}{{ '", &names);
         let shown: Vec<_> = found.iter().map(|p| format!("{} {}:{} {}", p.text, p.line, p.column, p.rule)).collect();
         assert_eq!(
             shown,
@@ -414,7 +414,7 @@ mod tests {
         let behind_slip = format!("{{% if\u{a0}code %}}{nested}");
         let sources = [elifs, nested, brackets, sum, blocks, behind_slip];
         for source in sources.into_iter().chain(["x{{ code }}".repeat(7_000), "{{code}}".repeat(8_000)]) {
-            let problem = only_problem(&source);
+            let problem = format_only_problem(&source);
             assert!(problem.starts_with("text-"), "{}: {problem}", &source[..40]);
         }
         let chain = |name: &str| Ok(format!("{{% include '{name}x' %}}"));

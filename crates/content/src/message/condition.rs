@@ -3,11 +3,11 @@
 use tera::Context;
 
 use super::compile::{Compilation, shared_context};
-use super::inspection::{ConditionCheck, ConditionKind, list_simple_checks, number_remedy};
+use super::inspection::{ConditionCheck, ConditionKind, list_simple_checks, suggest_number_comparison};
 use super::library::template_key;
 use super::names::{NameMeaning, NameScope, TemplateNames};
 use super::problem::TextProblem;
-use super::render::{RenderError, TemplateCells, fill_template, render_error_in};
+use super::render::{RenderError, TemplateCells, fill_template, to_render_error_in};
 use super::slips::SyntaxSlips;
 use super::tokens::{TokenKind, tokenize};
 use campaign_core::domain::{NamedTemplate, Row};
@@ -57,7 +57,7 @@ pub fn compile_condition(expression: &NamedTemplate, names: &TemplateNames) -> R
         compiled => {
             let problems = compiled.err().unwrap_or_default().into_iter().filter(|problem| problem.text == *name);
             Err(problems
-                .map(without_braces)
+                .map(reword_without_braces)
                 .chain(type_mistakes)
                 .map(|problem| shift_into_expression(problem, source))
                 .collect())
@@ -91,7 +91,7 @@ impl RowFilter<'_> {
             Ok(answer) if answer == "true" => Ok(true),
             Ok(answer) if answer == "false" => Ok(false),
             Ok(_) => Err(RenderError::NoAnswer { text: name.clone() }),
-            Err(error) => Err(match render_error_in(&error, name, &compiled.metered, cells) {
+            Err(error) => Err(match to_render_error_in(&error, name, &compiled.metered, cells) {
                 RenderError::TemplateFails(mut problem) => {
                     problem.column = shift_column(problem.line, problem.column);
                     RenderError::TemplateFails(problem)
@@ -136,7 +136,7 @@ fn find_type_mistakes(whole: &NamedTemplate, names: &TemplateNames, is_wrong: bo
                 format!("write `{name} == \"{word}\"`, with the value exactly as in the list"),
             ),
             ConditionKind::IsNumber(written) => {
-                (format!("`{name}` is text but is compared with a number"), number_remedy(&name, &written))
+                (format!("`{name}` is text but is compared with a number"), suggest_number_comparison(&name, &written))
             }
         };
         let span = slips.original_offset(span.start)..slips.original_offset(span.end);
@@ -146,7 +146,7 @@ fn find_type_mistakes(whole: &NamedTemplate, names: &TemplateNames, is_wrong: bo
 }
 
 /// Rewords a problem for an expression, which has no braces.
-fn without_braces(problem: TextProblem) -> TextProblem {
+fn reword_without_braces(problem: TextProblem) -> TextProblem {
     if *problem.rule != rules::TEXT_SYNTAX {
         return problem;
     }

@@ -166,7 +166,7 @@ fn trace_markers(real: &Value, kwargs: Kwargs, _: &State) -> TeraResult<Value> {
     let forms: &[Value] = kwargs.must_get("forms")?;
     let mut shown = String::new();
     write_value(real, &mut shown);
-    let real_words = plain_words(&shown);
+    let real_words = remove_markers_and_white_space(&shown);
     let list = kwargs.get("list")?.unwrap_or(false);
     if list && real.as_array().is_none() {
         return Ok(real.clone());
@@ -175,7 +175,7 @@ fn trace_markers(real: &Value, kwargs: Kwargs, _: &State) -> TeraResult<Value> {
     for form in forms {
         let mut shown = String::new();
         write_value(form, &mut shown);
-        if plain_words(&shown) == real_words {
+        if remove_markers_and_white_space(&shown) == real_words {
             let own: BTreeSet<char> = shown.chars().filter(|&character| marker_number(character).is_some()).collect();
             (marked, most) = if own.len() > most { (form, own.len()) } else { (marked, most) };
             markers.extend(own);
@@ -208,7 +208,7 @@ fn write_value(value: &Value, text: &mut String) {
 }
 
 /// The text without markers and white space.
-fn plain_words(text: &str) -> String {
+fn remove_markers_and_white_space(text: &str) -> String {
     text.chars().filter(|character| marker_number(*character).is_none() && !character.is_whitespace()).collect()
 }
 
@@ -486,7 +486,7 @@ mod tests {
     use campaign_core::domain::{ExtraProperties, MessageContent, OperationKind, Stage, Telegram};
 
     /// The uses of empty cells that a message shows: the text, the byte and the name.
-    fn shown_uses(messages: &CompiledMessages, cells: [&str; 4]) -> Vec<(String, usize, String)> {
+    fn find_shown_uses(messages: &CompiledMessages, cells: [&str; 4]) -> Vec<(String, usize, String)> {
         let row = Row::new(7);
         assert!(messages.renderer().render(row, |column| cells[column]).is_ok(), "a row without a message");
         let mut finder = messages.empty_cell_finder();
@@ -499,7 +499,7 @@ mod tests {
     fn check(source: &str, texts: &[(&str, &str)]) {
         let plain = source.replace('^', "");
         let marks = source.match_indices('^').enumerate().map(|(before, (at, _))| at - before);
-        let found = shown_uses(&compile_sms(&plain, texts), CELLS);
+        let found = find_shown_uses(&compile_sms(&plain, texts), CELLS);
         assert_eq!(found.iter().map(|(_, at, _)| *at).collect::<Vec<_>>(), marks.collect::<Vec<_>>(), "{source}");
     }
 
@@ -586,7 +586,7 @@ mod tests {
             check(source, &[]);
         }
         let endless = "x{% set n = Note %}{% for i in range(end=900) %}{% set_global n = n ~ n %}{% endfor %}";
-        assert_eq!(shown_uses(&compile_sms(endless, &[]), CELLS), [], "markers grow no further than values may");
+        assert_eq!(find_shown_uses(&compile_sms(endless, &[]), CELLS), [], "markers grow no further than values may");
     }
 
     #[test]
@@ -605,7 +605,7 @@ mod tests {
             ("{% extends 'base.txt' %}{% block body %}x{% endblock %}", vec![]),
             ("{% extends 'base.txt' %}{% block body %}x{{ super() }}{% endblock %}", vec![("base.txt", 22)]),
         ] {
-            let found = shown_uses(&compile_sms(source, &texts), CELLS);
+            let found = find_shown_uses(&compile_sms(source, &texts), CELLS);
             let found: Vec<(&str, usize)> = found.iter().map(|(text, at, _)| (text.as_str(), *at)).collect();
             assert_eq!(found, expected, "{source}");
         }
@@ -641,8 +641,8 @@ mod tests {
         let blank = [CELLS[0], CELLS[1], CELLS[2], " \t"];
         let filled = [CELLS[0], CELLS[1], CELLS[2], "x"];
         for source in ["Hi {{ Note }}", "Hi {{ Note | upper }}", "{% if Note %}Hi {{ Note }}{% endif %}"] {
-            assert_eq!(shown_uses(&compile_sms(source, &[]), blank).len(), 1, "{source}");
-            assert_eq!(shown_uses(&compile_sms(source, &[]), filled), [], "{source}");
+            assert_eq!(find_shown_uses(&compile_sms(source, &[]), blank).len(), 1, "{source}");
+            assert_eq!(find_shown_uses(&compile_sms(source, &[]), filled), [], "{source}");
         }
     }
 }

@@ -127,7 +127,7 @@ pub fn find_number_comparisons(text: &NamedTemplate) -> Vec<ConditionCheck> {
 
 /// The remedy for a name that is compared with a number. `written` is the correct comparison.
 #[must_use]
-pub fn number_remedy(name: &str, written: &str) -> String {
+pub fn suggest_number_comparison(name: &str, written: &str) -> String {
     format!("write `{written}`, or `{name} != '' and {written}` if some cells are empty")
 }
 
@@ -252,7 +252,7 @@ pub fn mask_tags(text: &NamedTemplate) -> String {
 mod tests {
     use super::*;
 
-    fn check_kinds(source: &str) -> Vec<(String, ConditionKind)> {
+    fn list_check_kinds(source: &str) -> Vec<(String, ConditionKind)> {
         let text = NamedTemplate { name: "t".into(), source: source.into() };
         find_condition_checks(&text).into_iter().map(|check| (check.name, check.kind)).collect()
     }
@@ -269,11 +269,11 @@ mod tests {
         let whether = |name: &str| (name.to_owned(), ConditionKind::IsTruthy);
         let is = |name: &str, text: &str| (name.to_owned(), ConditionKind::IsText(text.to_owned()));
         assert_eq!(
-            check_kinds("{% if vip %}a{% elif not old and plan == \"gold\" %}b{% endif %}"),
+            list_check_kinds("{% if vip %}a{% elif not old and plan == \"gold\" %}b{% endif %}"),
             [whether("vip"), whether("old"), is("plan", "gold"),]
         );
         assert_eq!(
-            check_kinds("{% if 'x' != a or b == true %}{% endif %}"),
+            list_check_kinds("{% if 'x' != a or b == true %}{% endif %}"),
             [is("a", "x"), ("b".to_owned(), ConditionKind::IsBool(true)),]
         );
         for other in [
@@ -284,7 +284,7 @@ mod tests {
             "{% for a in b %}",
             "{% if a and a | int > 0 %}",
         ] {
-            assert_eq!(check_kinds(other), [], "{other}");
+            assert_eq!(list_check_kinds(other), [], "{other}");
         }
     }
 }

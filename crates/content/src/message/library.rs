@@ -102,7 +102,7 @@ impl<'l> TemplateLibrary<'l> {
             }
         };
         self.problems.extend(outline.events.iter().filter_map(|event| check_supported(text, event)));
-        for (name, span) in outline.find_loads() {
+        for (name, span) in outline.find_loaded_texts() {
             if let Err(IncludeError { rule, message }) = self.load_include(name, chain) {
                 self.problems.push(TextProblem::new(&text.name, &text.source, span, rule, message));
             }
@@ -185,7 +185,7 @@ impl<'l> TemplateLibrary<'l> {
 
 /// Parses a single text.
 fn read_outline(text: &NamedTemplate, names: &TemplateNames) -> Result<Outline, Vec<TextProblem>> {
-    let outline = bounded_outline(&text.source)
+    let outline = build_bounded_outline(&text.source)
         .map_err(|message| vec![TextProblem::new(&text.name, &text.source, 0..0, &rules::TEXT_TOO_LONG, message)])?;
     // Other errors concern names. Our own name check has more information than tera.
     match find_grammar_error(&text.name, &text.source, names) {
@@ -195,7 +195,7 @@ fn read_outline(text: &NamedTemplate, names: &TemplateNames) -> Result<Outline, 
 }
 
 /// Builds the outline of a source, or returns the limit that the source exceeds.
-fn bounded_outline(source: &str) -> Result<Outline, String> {
+fn build_bounded_outline(source: &str) -> Result<Outline, String> {
     if source.len() > MAX_SOURCE_BYTES {
         return Err(format!("the template is {} bytes long, but at most {MAX_SOURCE_BYTES} are allowed", source.len()));
     }
@@ -248,7 +248,7 @@ fn list_grammar_problems(text: &NamedTemplate, names: &TemplateNames, first: Gra
         };
         // Tera parsed the text only up to the first mistake, so the size of the rest is not checked yet.
         let corrected = slips.apply_corrections(&text.source);
-        let wrong = bounded_outline(&corrected).ok().and_then(|_| find_grammar_error(&text.name, &corrected, names));
+        let wrong = build_bounded_outline(&corrected).ok().and_then(|_| find_grammar_error(&text.name, &corrected, names));
         wrong.map(place)
     };
     let rest = rest.filter(|wrong| !slips.overlap(&wrong.span));

@@ -35,11 +35,11 @@ pub use empty_cells::{EmptyCellFinder, EmptyCellPlace, EmptyCellUse, find_define
 pub use engine::{FILTERS, filter_arguments};
 pub use inspection::{
     ConditionCheck, ConditionKind, FilterCall, Mentions, constant_parts, find_condition_checks, find_filter_calls,
-    find_looped_names, find_mentions, find_number_comparisons, mask_tags, number_remedy,
+    find_looped_names, find_mentions, find_number_comparisons, mask_tags, suggest_number_comparison,
 };
 pub use markers::{BranchFinder, MarkedText, Marker};
 pub use names::TemplateNames;
-pub use notice::{Notice, fill_notice};
+pub use notice::{Notice, render_notice};
 pub use problem::{TextProblem, problem_at};
 pub use render::{CompiledMessages, FilledMessage, RenderError, Renderer};
 pub use slips::{cyrillic_lookalike, latin_lookalike};

@@ -137,7 +137,7 @@ impl TemplateNames {
     }
 
     /// The remedy for a header between braces that is not a valid variable name.
-    pub(super) fn help_for_inner(&self, inner: &str) -> Option<String> {
+    pub(super) fn help_for_braced_header(&self, inner: &str) -> Option<String> {
         let header = self.headers.iter().find(|header| *header == inner)?;
         Some(format!(
             "write `{{{{ {} }}}}`, because this header is not a valid variable name",
@@ -245,14 +245,14 @@ impl<'j> NameChecker<'j> {
         let unsupported =
             analysis.outline.events.iter().any(|event| matches!(event.what, OutlineAction::Unsupported(_)));
         if analysis.steps <= MAX_STEPS && !unsupported {
-            self.check_within(analysis, HashSet::new(), &mut vec![analysis.text.name.clone()]);
+            self.check_analysis(analysis, HashSet::new(), &mut vec![analysis.text.name.clone()]);
         }
     }
 
-    fn check_within(&mut self, analysis: &TemplateAnalysis, known: HashSet<String>, chain: &mut Vec<String>) {
+    fn check_analysis(&mut self, analysis: &TemplateAnalysis, known: HashSet<String>, chain: &mut Vec<String>) {
         let mut scopes: Scopes = vec![known, HashSet::new()];
         // A text that tests whether a name exists might be meant for lists without that name.
-        let asked: HashSet<&str> = analysis.outline.events.iter().filter_map(asked_name).collect();
+        let asked: HashSet<&str> = analysis.outline.events.iter().filter_map(tested_name).collect();
         for event in &analysis.outline.events {
             match &event.what {
                 OutlineAction::Enter => scopes.push(HashSet::new()),
@@ -294,7 +294,7 @@ impl<'j> NameChecker<'j> {
             return HashSet::new();
         };
         chain.push(name.to_owned());
-        self.check_within(analysis, known, chain);
+        self.check_analysis(analysis, known, chain);
         chain.pop();
         let defined = analysis.outline.events.iter().filter_map(|event| match &event.what {
             OutlineAction::Define { name, .. } => Some(name.clone()),
@@ -489,7 +489,7 @@ fn suggest_quotes(name: &str, help: String) -> String {
     }
 }
 
-fn asked_name(event: &OutlineEvent) -> Option<&str> {
+fn tested_name(event: &OutlineEvent) -> Option<&str> {
     if let OutlineAction::Ask(name) = &event.what { Some(name) } else { None }
 }
 
@@ -542,7 +542,7 @@ mod tests {
         for (help, expected) in table {
             assert!(help.contains(expected), "`{help}` does not say `{expected}`");
         }
-        assert!(names.help_for_inner("Ім'я").is_some_and(|help| help.contains("{{ recipient[\"Ім'я\"] }}")));
+        assert!(names.help_for_braced_header("Ім'я").is_some_and(|help| help.contains("{{ recipient[\"Ім'я\"] }}")));
     }
 
     #[test]

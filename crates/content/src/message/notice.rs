@@ -61,7 +61,7 @@ impl Notice {
 ///
 /// # Errors
 /// A description of the problem with the text.
-pub fn fill_notice(text: &str, notice: &Notice, count: usize) -> Result<String, String> {
+pub fn render_notice(text: &str, notice: &Notice, count: usize) -> Result<String, String> {
     if let Some(tag) = find_tags(text).find(|tag| !ALLOWED_TAGS.contains(tag)) {
         return Err(format!(
             "the tag `{tag}` is not allowed in a notification; the allowed tags are {}",
@@ -106,14 +106,14 @@ mod tests {
             ("{% if count > 1 %}{{ count }} runs{% else %}one{% endif %}", "3 runs"),
             ("{{ counts.in_doubt | default(value=0) }}", "0"),
         ] {
-            assert_eq!(fill_notice(text, &notice, 3).as_deref(), Ok(filled), "{text}");
+            assert_eq!(render_notice(text, &notice, 3).as_deref(), Ok(filled), "{text}");
         }
     }
 
     #[test]
     fn unusable_notice_text_is_rejected() {
         for text in ["{{ phone }}", "{{ text", "{% for a in range(end=9) %}{% endfor %}", "{%- include \"a\" %}"] {
-            assert!(fill_notice(text, &Notice::sample(), 1).is_err(), "{text}");
+            assert!(render_notice(text, &Notice::sample(), 1).is_err(), "{text}");
         }
     }
 }

@@ -130,7 +130,7 @@ impl Outline {
     }
 
     /// Texts that are included or extended, with the place of the name.
-    pub(super) fn find_loads(&self) -> impl Iterator<Item = (&str, Range<usize>)> {
+    pub(super) fn find_loaded_texts(&self) -> impl Iterator<Item = (&str, Range<usize>)> {
         self.events.iter().filter_map(|event| match &event.what {
             OutlineAction::Include(name) | OutlineAction::Extends(name) => Some((name.as_str(), event.span.clone())),
             _ => None,
@@ -295,7 +295,7 @@ impl OutlineReader {
             (Some(TokenKind::Name("is")), _) if name != "not" => {
                 self.push_event(OutlineAction::Test(name.to_owned()), span)
             }
-            (Some(TokenKind::Name("not")), _) if is_not(before) => {
+            (Some(TokenKind::Name("not")), _) if ends_with_is_not(before) => {
                 self.push_event(OutlineAction::Test(name.to_owned()), span)
             }
             (_, Some(TokenKind::Symbol("("))) if !LITERALS.contains(&name) && !OPERATORS.contains(&name) => {
@@ -414,7 +414,7 @@ fn is_tested_for_presence(after: &[TemplateToken<'_>]) -> bool {
 }
 
 /// Whether the tokens end with `is not`.
-fn is_not(tokens: &[TemplateToken<'_>]) -> bool {
+fn ends_with_is_not(tokens: &[TemplateToken<'_>]) -> bool {
     matches!(
         tokens,
         [.., TemplateToken { kind: TokenKind::Name("is"), .. }, TemplateToken { kind: TokenKind::Name("not"), .. }]

@@ -123,11 +123,11 @@ pub(super) fn fill_template(tera: &Tera, key: &str, context: &Context, buffer: &
 
 /// The reason why a row has no message, from a tera error in the text with this name.
 fn render_error(error: &Error, name: &str, messages: &CompiledMessages) -> RenderError {
-    render_error_in(error, name, &messages.metered, &messages.cells)
+    to_render_error_in(error, name, &messages.metered, &messages.cells)
 }
 
 /// Like [`to_render_error`], but for these texts and cells.
-pub(super) fn render_error_in(error: &Error, name: &str, metered: &MeteredTexts, cells: &TemplateCells) -> RenderError {
+pub(super) fn to_render_error_in(error: &Error, name: &str, metered: &MeteredTexts, cells: &TemplateCells) -> RenderError {
     if matches!(error.kind(), tera::ErrorKind::Io(_)) {
         return RenderError::TooLong { text: name.to_owned() };
     }

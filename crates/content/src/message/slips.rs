@@ -60,7 +60,7 @@ impl SyntaxSlips {
             let Some((pieces, end)) = split_pieces(source, begin, if is_print { "}}" } else { "%}" }) else { break };
             let inner = source[begin..end].trim_end_matches('-').trim();
             // Column headers are handled elsewhere.
-            if is_variable(inner) || names.help_for_inner(inner).is_none() {
+            if is_variable(inner) || names.help_for_braced_header(inner).is_none() {
                 reader.check_tag(is_print, &pieces);
             }
             at = end + 2;
@@ -266,7 +266,7 @@ impl<'s> SlipFinder<'s> {
                         ")" | "]" | "}" => drop(brackets.pop()),
                         "=" if sets => sets = false,
                         "=" if brackets.last() == Some(&true) => {}
-                        _ => self.correct_sign(pieces, at),
+                        _ => self.correct_symbol_operator(pieces, at),
                     }
                     1
                 }
@@ -320,7 +320,7 @@ impl<'s> SlipFinder<'s> {
     }
 
     /// Corrects an operator that is a symbol.
-    fn correct_sign(&mut self, pieces: &[TagPiece], at: usize) {
+    fn correct_symbol_operator(&mut self, pieces: &[TagPiece], at: usize) {
         let (span, written) = (pieces[at].span.clone(), self.source_of(&pieces[at]));
         if written == "!" {
             // `{{ name! }}` negates nothing.

@@ -37,7 +37,7 @@ const UNEXPECTED_END: &str = "Unexpected end of input";
 pub(super) fn explain_syntax(report: &ReportError, source: &str, names: &TemplateNames) -> (String, Option<String>) {
     let span = &report.span().range;
     let meant = source.get(span.clone()).unwrap_or("");
-    let header = enclosing_tag(source, span).and_then(|inner| names.help_for_inner(inner));
+    let header = enclosing_tag(source, span).and_then(|inner| names.help_for_braced_header(inner));
     match report.message() {
         UNEXPECTED_END => {
             let Some((opened, closes)) = find_unclosed(source) else {

@@ -324,7 +324,7 @@ mod tests {
     }
 
     /// The forecasts of the next occurrences: `s` for sends, `n` for sends nothing, `b` for busy.
-    fn forecasts(limits: &RunLimits<'_>, schedule: &Schedule, after: &str) -> String {
+    fn format_forecasts(limits: &RunLimits<'_>, schedule: &Schedule, after: &str) -> String {
         let letter = |run: &ScheduledRun| match run.outlook {
             OccurrenceOutlook::Sends(_) => 's',
             OccurrenceOutlook::SendsNothing(_) => 'n',
@@ -406,16 +406,16 @@ mod tests {
         let mut office = limits(window("09:00-20:00", "mon-fri"), Some(RunDeadline::After(12 * HOUR)));
         // The forecast does not depend on the time of the calculation.
         for after in ["2026-12-01T02:00", "2026-12-01T09:59"] {
-            assert_eq!(forecasts(&office, &daily, after), "ssssnnsssssnns", "{after}");
+            assert_eq!(format_forecasts(&office, &daily, after), "ssssnnsssssnns", "{after}");
         }
         // Without a deadline, Saturday's run waits until Monday 9:00 and finishes before Monday's occurrence.
         office.end = None;
-        assert_eq!(forecasts(&office, &daily, "2026-12-01T02:00"), "sssssbssssssbs");
+        assert_eq!(format_forecasts(&office, &daily, "2026-12-01T02:00"), "sssssbssssssbs");
         let sundays = schedule(Timing::parse_every("sun 10:00").unwrap());
         office.end = Some(RunDeadline::After(12 * HOUR));
-        assert_eq!(forecasts(&office, &sundays, "2026-12-01T02:00"), "nnnnnnnnnnnnnn");
+        assert_eq!(format_forecasts(&office, &sundays, "2026-12-01T02:00"), "nnnnnnnnnnnnnn");
         office.end = Some(RunDeadline::At(kyiv_at("2026-12-03T20:00")));
-        assert_eq!(forecasts(&office, &daily, "2026-12-01T02:00"), "sssnnnnnnnnnnn");
+        assert_eq!(format_forecasts(&office, &daily, "2026-12-01T02:00"), "sssnnnnnnnnnnn");
     }
 
     #[test]
@@ -424,10 +424,10 @@ mod tests {
         let slow = RunLimits { per_day: Some(&per_day), ..limits(Windows::default(), None) };
         let daily = schedule(Timing::parse_every("day 10:00").unwrap());
         // 100 messages take four days, and the last ones leave shortly after midnight on the fourth.
-        assert_eq!(forecasts(&slow, &daily, "2026-12-01T02:00"), "sbbsbbsbbsbbsb");
+        assert_eq!(format_forecasts(&slow, &daily, "2026-12-01T02:00"), "sbbsbbsbbsbbsb");
         let hourly = schedule(Timing::parse_cron("0 * * * *").unwrap());
         let at_night = limits(window("09:00-12:00", ""), None);
-        assert_eq!(forecasts(&at_night, &hourly, "2026-12-01T09:30"), "sssbbbbbbbbbbb");
+        assert_eq!(format_forecasts(&at_night, &hourly, "2026-12-01T09:30"), "sssbbbbbbbbbbb");
     }
 
     #[test]
@@ -435,8 +435,8 @@ mod tests {
         // In Kyiv the clocks go from 3:00 to 4:00 on 2027-03-28, and from 4:00 to 3:00 on 2026-10-25.
         let night = limits(window("03:15-03:45", ""), Some(RunDeadline::After(HOUR)));
         let nightly = schedule(Timing::parse_every("day 3:00").unwrap());
-        assert_eq!(forecasts(&night, &nightly, "2027-03-26T12:00")[..3], *"sns");
-        assert_eq!(forecasts(&night, &nightly, "2026-10-23T12:00")[..3], *"sss");
+        assert_eq!(format_forecasts(&night, &nightly, "2027-03-26T12:00")[..3], *"sns");
+        assert_eq!(format_forecasts(&night, &nightly, "2026-10-23T12:00")[..3], *"sss");
     }
 
     #[test]
@@ -444,7 +444,7 @@ mod tests {
         let except = (0..800).map(|day| jiff::civil::date(2026, 1, 1) + day.days()).collect();
         let closed = Window { hours: DailyHours::parse("09:00-20:00").unwrap(), days: Days::ALL, except };
         let never = limits(Windows::new(vec![(closed, kyiv())]), None);
-        assert_eq!(forecasts(&never, &schedule(Timing::parse_every("day 10:00").unwrap()), "2026-02-01T00:00"), "n");
+        assert_eq!(format_forecasts(&never, &schedule(Timing::parse_every("day 10:00").unwrap()), "2026-02-01T00:00"), "n");
     }
 }
 

@@ -111,7 +111,7 @@ impl<'s> Occurrences<'s> {
     }
 
     /// The next local time with its moment, and whether that local time exists.
-    fn find_from(&self, from: DateTime) -> Option<(DateTime, Timestamp, bool)> {
+    fn find_next_time(&self, from: DateTime) -> Option<(DateTime, Timestamp, bool)> {
         let nominal = self.schedule.timing.first_from(from)?;
         if self.schedule.ends.is_some_and(|last| nominal.date() > last) {
             return None;
@@ -128,11 +128,11 @@ impl Iterator for Occurrences<'_> {
         loop {
             let (mut nominal, at, mut exists) = {
                 let from = self.from.take()?;
-                self.find_from(from)?
+                self.find_next_time(from)?
             };
             self.from = next_minute(nominal);
             // All skipped local times map to the same moment as the first local time after the change.
-            while let Some((later, same, there)) = self.from.filter(|_| !exists).and_then(|from| self.find_from(from))
+            while let Some((later, same, there)) = self.from.filter(|_| !exists).and_then(|from| self.find_next_time(from))
                 && same == at
             {
                 self.from = next_minute(later);

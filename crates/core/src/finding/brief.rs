@@ -153,7 +153,7 @@ mod tests {
         let brief = BriefFinding::from(&finding);
         assert_eq!(brief.to_string(), "list.csv:2:1: `…67` is odd [check]");
         assert_eq!(brief.help.as_deref(), Some("call +…67"));
-        let warning = finding.clone().as_warning();
+        let warning = finding.clone().into_warning();
         let all: Vec<Finding> = std::iter::once(warning).chain(vec![finding; 9]).collect();
         assert_eq!(BriefFinding::from_findings(&all).len(), MAX_FINDINGS);
         assert!(BriefFinding::from_findings(&all).iter().all(|brief| brief.severity == "error"));

@@ -62,13 +62,13 @@ impl Finding {
 
     /// The same finding as a warning, if the problem is only likely.
     #[must_use]
-    pub fn as_warning(self) -> Self {
+    pub fn into_warning(self) -> Self {
         Self { severity: Severity::Warning, ..self }
     }
 
     /// The same finding as a note, if nothing has to be done now.
     #[must_use]
-    pub fn as_note(self) -> Self {
+    pub fn into_note(self) -> Self {
         Self { severity: Severity::Note, ..self }
     }
 

@@ -101,7 +101,7 @@ impl Desk {
     /// The file and the line from 1 of a definition.
     fn definition(&mut self, name: &str, text: &str, needle: &str) -> Option<(String, u32)> {
         let params = self.at(name, text, needle);
-        let found = self.session.define(&params)?;
+        let found = self.session.find_definition(&params)?;
         Some((found.uri.path_segments()?.next_back()?.to_owned(), found.range.start.line + 1))
     }
 }

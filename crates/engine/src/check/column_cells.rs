@@ -235,7 +235,7 @@ impl UnmatchedCells {
     }
 
     /// Adds help about the unmatched cells to a finding about rows with this reason.
-    pub(super) fn with_cells(&self, finding: Finding, reason: &str) -> Finding {
+    pub(super) fn add_cells_help(&self, finding: Finding, reason: &str) -> Finding {
         match self.columns.iter().find(|column| column.is_unmatched_reason(reason)) {
             Some(column) => finding.help(column.format_help()),
             None => finding,

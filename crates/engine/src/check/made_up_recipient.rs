@@ -106,7 +106,7 @@ impl MadeUpRecipient {
                 }
                 Err(PrepareError { findings, .. }) => {
                     rounds += 1;
-                    let more = header.is_none() && rounds <= MAX_ROUNDS && columns.add_unknown(&findings);
+                    let more = header.is_none() && rounds <= MAX_ROUNDS && columns.add_unknown_columns(&findings);
                     if !more {
                         return Err(MadeUpError::Texts(findings));
                     }
@@ -288,7 +288,7 @@ impl RowColumns {
 
     /// Adds the unknown names in findings as columns. Returns whether all findings are of this kind and a column was
     /// added.
-    fn add_unknown(&mut self, findings: &[Finding]) -> bool {
+    fn add_unknown_columns(&mut self, findings: &[Finding]) -> bool {
         let of_names = [&rules::UNKNOWN_VARIABLE, &rules::UNKNOWN_COLUMN];
         let mut added = false;
         for finding in findings {

@@ -18,7 +18,7 @@ use rustc_hash::{FxHashMap, FxHasher};
 
 use super::compiled_campaign::Recipe;
 use super::rules::{
-    DatabaseValue, breaks_link, find_database_value, find_mixed_word, has_empty_greeting, is_code_behind_apostrophe,
+    DatabaseValue, breaks_link, find_database_value, find_mixed_word, has_empty_greeting, is_code_after_apostrophe,
     is_insecure_link, may_break_link,
 };
 use super::text_damage::{TextDamage, find_damage};
@@ -249,7 +249,7 @@ fn find_cell_anomaly(cell: &str) -> Option<(RowAnomaly, &str)> {
     if matches!(cell.as_bytes().first(), Some(b'h' | b'H' | b'w' | b'W')) && is_insecure_link(cell) {
         return Some((RowAnomaly::InsecureLink, cell));
     }
-    if is_code_behind_apostrophe(cell) {
+    if is_code_after_apostrophe(cell) {
         return Some((RowAnomaly::Apostrophe, cell));
     }
     if let Some((damage, word)) = find_damage(cell) {

@@ -458,7 +458,7 @@ impl SurveyTally {
         let parts = self.by_size.iter().map(|(size, rows)| size.billed_parts() * rows.len()).sum();
         let Self { unmatched, .. } = self;
         let failing = self.failing.into_iter().map(|(reason, problem)| {
-            let finding = unmatched.with_cells(to_finding(problem, places), &reason);
+            let finding = unmatched.add_cells_help(to_finding(problem, places), &reason);
             (reason, finding)
         });
         let survey = Survey {
@@ -488,7 +488,7 @@ impl SurveyTally {
         };
         let mut findings: Vec<Finding> = rules::check_duplicate_number(brief, self.repeated).into_iter().collect();
         findings.extend(rules::check_invalid_share(brief, &survey));
-        findings.extend(rules::check_nobody_meant(brief, &survey));
+        findings.extend(rules::check_empty_selection(brief, &survey));
         findings.extend(rules::check_no_text_chosen(brief, &survey, &unmatched));
         if findings.is_empty() {
             findings = rules::check_failing_texts(brief, &survey);

@@ -40,9 +40,9 @@ pub(super) fn find_damage(text: &str) -> Option<(TextDamage, Range<usize>)> {
         if let Some((word, _)) = find_misread_word(text) {
             return Some((TextDamage::MisreadEncoding, word));
         }
-        control |= text.contains(is_later_control);
+        control |= text.contains(is_c1_control);
     }
-    if control && let Some(at) = text.find(|c: char| is_later_control(c) || is_early_control(c)) {
+    if control && let Some(at) = text.find(|c: char| is_c1_control(c) || is_non_whitespace_ascii_control(c)) {
         return Some((TextDamage::ControlCharacter, find_word(text, at)));
     }
     if questions && let Some(word) = find_lost_letters(text) {
@@ -55,12 +55,12 @@ pub(super) fn find_damage(text: &str) -> Option<(TextDamage, Range<usize>)> {
 }
 
 /// Whether this is an ASCII control character other than white space.
-fn is_early_control(c: char) -> bool {
+fn is_non_whitespace_ascii_control(c: char) -> bool {
     c.is_ascii_control() && !matches!(c, '\t' | '\n' | '\r')
 }
 
 /// Whether this is a control character outside ASCII, which nobody types.
-fn is_later_control(c: char) -> bool {
+fn is_c1_control(c: char) -> bool {
     ('\u{80}'..='\u{9f}').contains(&c)
 }
 
@@ -123,7 +123,7 @@ pub(super) fn find_misread_word(text: &str) -> Option<(Range<usize>, String)> {
         let run = text[start..end].trim_matches('\u{a0}');
         let run_start = start + (text[start..end].len() - text[start..end].trim_start_matches('\u{a0}').len());
         for encoding in [WINDOWS_1252, WINDOWS_1251] {
-            if let Some(said) = decode_again(run, encoding, is_beside_letter) {
+            if let Some(said) = decode_misread(run, encoding, is_beside_letter) {
                 let word = find_word(text, run_start);
                 let word = word.start..word.end.max(run_start + run.len());
                 let (before, after) = (&text[word.start..run_start], &text[run_start + run.len()..word.end]);
@@ -137,7 +137,7 @@ pub(super) fn find_misread_word(text: &str) -> Option<(Range<usize>, String)> {
 
 /// Encodes the characters in `encoding` and decodes the bytes as UTF-8. `None` unless this yields letters and signs
 /// that people write.
-fn decode_again(run: &str, encoding: &'static Encoding, is_beside_letter: bool) -> Option<String> {
+fn decode_misread(run: &str, encoding: &'static Encoding, is_beside_letter: bool) -> Option<String> {
     let (bytes, _, unmappable) = encoding.encode(run);
     let Cow::Owned(bytes) = bytes else { return None };
     if unmappable {
@@ -242,7 +242,7 @@ pub(super) fn find_html_tags(text: &str) -> Vec<Range<usize>> {
 /// URL-escaped line breaks and spaces outside an address.
 pub(super) fn find_url_escapes(text: &str) -> Vec<Range<usize>> {
     let escape = |(start, _): (usize, &str)| {
-        let escape = text.get(start..start + 3).filter(|escape| is_escaped_blank(escape))?;
+        let escape = text.get(start..start + 3).filter(|escape| is_escaped_whitespace(escape))?;
         let word = &text[find_word(text, start).start..start];
         // `5%20` might be a discount, and a word with a slash or a query before the sign is an address.
         let is_address = word.contains(['/', '?', '=']);
@@ -253,7 +253,7 @@ pub(super) fn find_url_escapes(text: &str) -> Vec<Range<usize>> {
 }
 
 /// Whether three characters are a URL-escaped line break or space.
-pub(super) fn is_escaped_blank(escape: &str) -> bool {
+pub(super) fn is_escaped_whitespace(escape: &str) -> bool {
     ["%0A", "%0D", "%20"].iter().any(|known| known.eq_ignore_ascii_case(escape))
 }
 

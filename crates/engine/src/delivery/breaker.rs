@@ -89,9 +89,9 @@ impl Breaker {
                 OperationOutcome::NotSent { .. } | OperationOutcome::InDoubt { .. } => {}
             }
         }
-        self.stop_by_signal(&reply.signal, first)
-            .or_else(|| self.stop_by_doubt(&reply.signal))
-            .or_else(|| self.stop_by_rejections(warming_up))
+        self.check_signal(&reply.signal, first)
+            .or_else(|| self.check_doubt(&reply.signal))
+            .or_else(|| self.check_rejections(warming_up))
     }
 
     /// Records that `rejected` of `asked` messages were rejected after being queued.
@@ -112,7 +112,7 @@ impl Breaker {
             let reason = format!("the gateway queued the first {messages} messages, then reported them as `REJECTED`");
             return Some(rejections_stop(&reason));
         }
-        self.stop_by_rate()
+        self.check_rejection_rate()
     }
 
     /// Counts an answer that accepts a message, or rejects it with an error.
@@ -133,7 +133,7 @@ impl Breaker {
         }
     }
 
-    fn stop_by_signal(&self, signal: &Signal, first: bool) -> Option<Stop> {
+    fn check_signal(&self, signal: &Signal, first: bool) -> Option<Stop> {
         match signal {
             Signal::Stop(cause, reason) => {
                 let kind = match cause {
@@ -153,7 +153,7 @@ impl Breaker {
         }
     }
 
-    fn stop_by_doubt(&self, signal: &Signal) -> Option<Stop> {
+    fn check_doubt(&self, signal: &Signal) -> Option<Stop> {
         let (Signal::Broken(reason) | Signal::Strange(reason) | Signal::Warn(reason) | Signal::Slow { reason, .. }) =
             signal
         else {
@@ -166,7 +166,7 @@ impl Breaker {
         })
     }
 
-    fn stop_by_rejections(&self, warming_up: bool) -> Option<Stop> {
+    fn check_rejections(&self, warming_up: bool) -> Option<Stop> {
         if self.limits.keep_going {
             return None;
         }
@@ -176,10 +176,10 @@ impl Breaker {
                 "{in_a_row} messages in a row were rejected with `{error}` during the warm-up"
             )));
         }
-        self.stop_by_rate()
+        self.check_rejection_rate()
     }
 
-    fn stop_by_rate(&self) -> Option<Stop> {
+    fn check_rejection_rate(&self) -> Option<Stop> {
         let (error, in_a_row) = &self.same_error;
         if *in_a_row >= self.limits.same_error_in_a_row {
             let in_a_row = u64::from(*in_a_row);

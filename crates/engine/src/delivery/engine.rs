@@ -11,9 +11,9 @@ use super::feed::Feed;
 use super::flow_control::{BoundEffect, FlowControl, FollowUp, Halt, QueuedMessage};
 use super::in_flight::{EnvelopeResult, FlightEvent, InFlight, ReturnedEnvelope};
 use super::options::{AfterWait, DeliveryEvent, Interrupt, SendContext, SendOptions};
-use super::retry_policy::{ResendBatch, RetryMoment, random_share, resend_batches};
+use super::retry_policy::{ResendBatch, RetryMoment, random_share, split_into_resend_batches};
 use super::sending_hours::{NextCheck, SendingPasses};
-use super::shared_run::{DOUBT_WINDOW, count_doubtful_in_a_row};
+use super::shared_run::{DOUBT_WINDOW, count_trailing_doubtful};
 use super::status_poll;
 use super::submission::{SubmissionEnd, Submitter};
 use super::tally::{RunTally, SendEnding, Stop, StopKind};
@@ -120,7 +120,7 @@ impl Engine {
                     let what = "still waiting for the rate limit or for the gateway's response";
                     self.submitter.emit(DeliveryEvent::Warning(what.to_owned()));
                 }
-                what = submitter.watchdog.wait_overdue(), if !self.in_flight.is_empty() => {
+                what = submitter.watchdog.wait_until_overdue(), if !self.in_flight.is_empty() => {
                     self.abandon_in_flight(what);
                     break;
                 }
@@ -137,7 +137,7 @@ impl Engine {
 
     /// Begins as many envelopes as are allowed now.
     fn begin_envelopes(&mut self) {
-        while self.control.may_begin(self.in_flight.count_flying(), self.in_flight.count_settling()) {
+        while self.control.may_begin(self.in_flight.count_in_flight(), self.in_flight.count_settling()) {
             let Some(count) = self.in_flight.begin_envelope(self.control.next_size()) else { return };
             self.tally.count_begun(count);
             self.silent_until = self.options.is_attended.then(|| Instant::now() + SILENCE_LIMIT);
@@ -158,7 +158,7 @@ impl Engine {
         self.control.expire_pause(self.began.elapsed());
         match self.submitter.context.ledger.is_stop_requested(self.options.lease.run).await {
             Ok(false) => self.check_opt_outs().await,
-            Ok(true) => self.stop_sending(asked_stop()),
+            Ok(true) => self.stop_sending(requested_stop()),
             Err(error) => self.stop_sending(ledger_stop(&error)),
         }
     }
@@ -220,10 +220,10 @@ impl Engine {
             ) => {
                 return self.skip_rows(envelope, piece, &rows);
             }
-            Ok(SubmissionEnd::OverBound(fits, bound)) => return self.cut_to_bound(envelope, piece, fits, &bound),
-            Ok(SubmissionEnd::TooLate(at)) => return self.put_back_late(envelope, piece, at),
+            Ok(SubmissionEnd::OverBound(fits, bound)) => return self.split_at_bound(envelope, piece, fits, &bound),
+            Ok(SubmissionEnd::TooLate(at)) => return self.put_back_unexpired(envelope, piece, at),
             Ok(SubmissionEnd::Refused(Permit::Lost)) => not_owner_stop(),
-            Ok(SubmissionEnd::Refused(_)) => asked_stop(),
+            Ok(SubmissionEnd::Refused(_)) => requested_stop(),
             Err(error) => ledger_stop(&error),
         };
         self.put_back(envelope, piece);
@@ -245,7 +245,7 @@ impl Engine {
 
     /// Puts back the operations within the bound, and the others separately. If none is within it, the run can pause or
     /// stop.
-    fn cut_to_bound(&mut self, envelope: Envelope, piece: bool, fits: usize, bound: &Bound) {
+    fn split_at_bound(&mut self, envelope: Envelope, piece: bool, fits: usize, bound: &Bound) {
         let mut operations = envelope.into_operations();
         self.tally.shift_state(RowState::Sending, RowState::Planned, operations.len());
         let rest = operations.split_off(fits.min(operations.len()));
@@ -275,7 +275,7 @@ impl Engine {
         }
         self.tally.count_reply(&envelope, &reply);
         let steps = if held_back {
-            resend_batches(envelope, piece, &reply).into_iter().map(FollowUp::Resend).collect()
+            split_into_resend_batches(envelope, piece, &reply).into_iter().map(FollowUp::Resend).collect()
         } else {
             let moment =
                 RetryMoment { at: self.began.elapsed(), chance: random_share(self.options.lease.epoch, number) };
@@ -356,7 +356,7 @@ impl Engine {
 
     /// Recalls waiting envelopes, and announces what the run still waits for.
     fn recall_waiting(&mut self, Halt { reason, first }: Halt) {
-        if first && self.in_flight.count_flying() > 0 {
+        if first && self.in_flight.count_in_flight() > 0 {
             let (in_flight, at_most) = (self.tally.count_sending(), self.options.timeout);
             self.submitter.emit(DeliveryEvent::Stopping { reason, in_flight, at_most });
         }
@@ -403,7 +403,7 @@ async fn next_interrupt(interrupt: &mut watch::Receiver<Interrupt>) -> Interrupt
     }
 }
 
-fn asked_stop() -> Stop {
+fn requested_stop() -> Stop {
     Stop::new(StopKind::StopRequested, "asked to stop")
 }
 
@@ -436,7 +436,7 @@ impl Engine {
         }
         if reply.is_doubtful() && self.control.stop_reason().is_none() {
             let around = number.saturating_sub(DOUBT_WINDOW).max(1)..=number.saturating_add(DOUBT_WINDOW);
-            let in_a_row = count_doubtful_in_a_row(&ledger.load_envelopes(run, around).await?);
+            let in_a_row = count_trailing_doubtful(&ledger.load_envelopes(run, around).await?);
             if in_a_row >= self.options.limits.doubtful_envelopes {
                 let (requests, are) =
                     (format_count(in_a_row.into(), "request"), choose_plural(in_a_row.into(), "is", "are"));
@@ -450,7 +450,7 @@ impl Engine {
 
 impl Engine {
     /// Puts back the operations that may still leave at this time. The others stay planned for the next pass.
-    fn put_back_late(&mut self, envelope: Envelope, piece: bool, at: Timestamp) {
+    fn put_back_unexpired(&mut self, envelope: Envelope, piece: bool, at: Timestamp) {
         let mut operations = envelope.into_operations();
         self.tally.shift_state(RowState::Sending, RowState::Planned, operations.len());
         let ends = operations.iter().filter_map(|operation| operation.leave_before).filter(|by| *by <= at).min();

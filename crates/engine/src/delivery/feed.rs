@@ -160,7 +160,7 @@ pub fn start_shard_feed<R: Read + Send + 'static>(
         // The next shard is drawn while the current one is rendered, if shards are finished quickly. If rows wait for
         // their window, a pass can end within a shard, so it draws one at a time and the next pass begins with the
         // drawn shards.
-        let ahead = selection.hours.is_none() && shares.has_largest_shares();
+        let ahead = selection.hours.is_none() && shares.has_largest_shards();
         let mut producer = Producer::new(prepared, ids, selection, sender.clone());
         let draw = || {
             runtime.spawn({
@@ -272,7 +272,7 @@ impl<R: Read + Send> Producer<R> {
                 let operation = match &selection.hours {
                     None => operation,
                     // Outside its window a row stays planned.
-                    Some(hours) => match hours.leave_limit(operation.phone, record.fields) {
+                    Some(hours) => match hours.departure_deadline(operation.phone, record.fields) {
                         Some(leave_by) => operation.with_leave_before(leave_by),
                         None => return Ok(None),
                     },

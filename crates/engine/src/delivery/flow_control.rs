@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::breaker::Breaker;
 use super::options::{AfterWait, SendOptions};
-use super::retry_policy::{ResendBatch, RetryMoment, RetryPause, RetryPolicy, resend_batches, restore_doubt};
+use super::retry_policy::{ResendBatch, RetryMoment, RetryPause, RetryPolicy, split_into_resend_batches, restore_doubt};
 use super::sending_hours::format_with_zone;
 use super::tally::{Stop, StopKind, hide_numbers};
 use campaign_core::domain::{MessageId, OperationOutcome, Row, format_count};
@@ -175,9 +175,9 @@ impl FlowControl {
         // A waiting person sees the answer itself.
         let warning = warning_for(reply).filter(|_| !self.options.is_attended);
         let mut steps: Vec<FollowUp> = warning.map(FollowUp::Warn).into_iter().collect();
-        let inquiry = self.grow_batch(&envelope, piece, reply, moment.at);
+        let inquiry = self.advance_warm_up(&envelope, piece, reply, moment.at);
         // Operations are put back before a pause is announced.
-        steps.extend(resend_batches(envelope, piece, reply).into_iter().map(FollowUp::Resend));
+        steps.extend(split_into_resend_batches(envelope, piece, reply).into_iter().map(FollowUp::Resend));
         match self.retries.observe_reply(reply, moment) {
             RetryPause::None => {}
             RetryPause::For(time) => {
@@ -210,7 +210,7 @@ impl FlowControl {
 
     /// Advances the warm-up after a conclusive answer. Returns a status inquiry for queued messages, with one deadline
     /// for all first messages.
-    fn grow_batch(
+    fn advance_warm_up(
         &mut self,
         envelope: &Envelope,
         piece: bool,

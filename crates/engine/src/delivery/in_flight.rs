@@ -79,7 +79,7 @@ impl InFlight {
     }
 
     /// The number of envelopes in flight.
-    pub(super) fn count_flying(&self) -> usize {
+    pub(super) fn count_in_flight(&self) -> usize {
         self.flying.len()
     }
 

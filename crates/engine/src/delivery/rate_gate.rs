@@ -66,7 +66,7 @@ impl RateGate {
     }
 
     /// Waits for the turn of an envelope of `count` operations. Later envelopes wait until it has left.
-    pub(super) async fn wait_turn(&self, count: usize) -> GateTurn<'_> {
+    pub(super) async fn wait_for_turn(&self, count: usize) -> GateTurn<'_> {
         let Some(rate) = self.rate else { return GateTurn(None) };
         let mut credit = self.credit.lock().await;
         loop {
@@ -150,7 +150,7 @@ mod tests {
     async fn measure_seconds(gate: &RateGate, count: usize, size: usize) -> f64 {
         let start = Instant::now();
         for _ in 0..count / size {
-            gate.wait_turn(size).await.mark_left();
+            gate.wait_for_turn(size).await.mark_left();
         }
         start.elapsed().as_secs_f64()
     }
@@ -180,19 +180,19 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn envelope_waits_until_the_previous_one_has_left() {
         let gate = RateGate::new(Some(10.0));
-        let turn = gate.wait_turn(1).await;
+        let turn = gate.wait_for_turn(1).await;
         let hour = Duration::from_secs(3_600);
-        assert!(tokio::time::timeout(hour, gate.wait_turn(1)).await.is_err(), "one has the turn and has not left");
+        assert!(tokio::time::timeout(hour, gate.wait_for_turn(1)).await.is_err(), "one has the turn and has not left");
         turn.mark_left();
         let start = Instant::now();
-        gate.wait_turn(1).await.mark_left();
+        gate.wait_for_turn(1).await.mark_left();
         assert!(start.elapsed() >= Duration::from_millis(80), "the rate counts from when the one before it left");
     }
 
     #[tokio::test(start_paused = true)]
     async fn abandoned_turn_takes_nothing_from_the_rate() {
         let gate = RateGate::new(Some(10.0));
-        drop(gate.wait_turn(10).await);
+        drop(gate.wait_for_turn(10).await);
         assert!(measure_seconds(&gate, 10, 10).await < 0.001);
     }
 
@@ -200,8 +200,8 @@ mod tests {
     async fn abandoned_turn_keeps_what_was_paid() {
         let gate = RateGate::new(Some(1.0 / 60.0));
         let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
-        assert!(tokio::time::timeout(minutes(60), gate.wait_turn(100)).await.is_err(), "it takes 102 minutes");
-        assert!(tokio::time::timeout(minutes(43), gate.wait_turn(100)).await.is_ok(), "an hour of them had passed");
+        assert!(tokio::time::timeout(minutes(60), gate.wait_for_turn(100)).await.is_err(), "it takes 102 minutes");
+        assert!(tokio::time::timeout(minutes(43), gate.wait_for_turn(100)).await.is_ok(), "an hour of them had passed");
     }
 
     #[tokio::test(start_paused = true)]
@@ -217,7 +217,7 @@ mod tests {
     async fn slow_down_applies_to_a_waiting_turn() {
         let gate = RateGate::new(Some(1.0));
         let start = Instant::now();
-        let (turn, ()) = tokio::join!(gate.wait_turn(50), async {
+        let (turn, ()) = tokio::join!(gate.wait_for_turn(50), async {
             sleep(Duration::from_secs(1)).await;
             (0..6).for_each(|_| gate.slow_down());
         });

@@ -135,7 +135,7 @@ impl Reconciler<'_> {
         while rows.peek().is_some() && !reconciliation.lost {
             let mut group: Vec<MessageInDoubt> = rows.by_ref().take(self.group_size(deadline)).collect();
             let ids = group.iter().map(|doubt| doubt.id);
-            let answers = self.status_inquiry().ask_trusted(ids, doubts.reference, deadline).await?;
+            let answers = self.status_inquiry().ask_with_probe(ids, doubts.reference, deadline).await?;
             let in_time = answers.is_some();
             if let Some((trust, answers)) = answers {
                 self.store_answers(&mut group, trust, &answers, &mut reconciliation).await?;

@@ -39,7 +39,7 @@ pub(super) struct ResendBatch {
 
 /// The operations of an envelope to resend: those proven unsent. An envelope that must be split is returned as two
 /// halves.
-pub(super) fn resend_batches(envelope: Envelope, piece: bool, reply: &GatewayReply) -> Vec<ResendBatch> {
+pub(super) fn split_into_resend_batches(envelope: Envelope, piece: bool, reply: &GatewayReply) -> Vec<ResendBatch> {
     let split = matches!(reply.signal, Signal::Split(_));
     let mut operations: Vec<EncodedOperation> = envelope
         .into_operations()
@@ -279,7 +279,7 @@ mod tests {
             let unsent = sent.operations().iter().zip(&outcomes);
             let unsent = unsent.filter(|(_, outcome)| matches!(outcome, OperationOutcome::NotSent { .. }));
             let expected: Vec<EncodedOperation> = unsent.map(|(operation, _)| operation.clone()).collect();
-            let batches = resend_batches(sent, piece, &GatewayReply::new(outcomes, signal));
+            let batches = split_into_resend_batches(sent, piece, &GatewayReply::new(outcomes, signal));
             let most = if split && expected.len() > 1 { 2 } else { 1 };
             prop_assert!(batches.len() <= most);
             prop_assert!(batches.iter().all(|batch| !batch.operations.is_empty() && batch.is_piece == (piece || split)));

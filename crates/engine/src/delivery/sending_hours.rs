@@ -150,7 +150,7 @@ impl SendingHours {
     }
 
     /// The time before which a row must leave, if it may leave now. `None` if it must be checked again later.
-    pub(super) fn leave_limit(&self, phone: Phone, fields: RecordFields<'_>) -> Option<Option<Timestamp>> {
+    pub(super) fn departure_deadline(&self, phone: Phone, fields: RecordFields<'_>) -> Option<Option<Timestamp>> {
         let (now, until) = (self.now(), self.rules.until);
         if until.is_some_and(|until| now >= until) {
             return None;

@@ -73,7 +73,7 @@ impl<S: ShardSender> Participant<'_, S> {
     ///
     /// # Errors
     /// If the work cannot continue.
-    pub async fn take_part(&self, run: &Run) -> Result<(SendEnding, DrawEnd), S::Error> {
+    pub async fn join_run(&self, run: &Run) -> Result<(SendEnding, DrawEnd), S::Error> {
         let (ending, drawn) = self.send_shares(run, None).await?;
         if let Some(stop) = ending.stopped.as_ref().filter(|stop| is_stop_for_all(stop.kind)) {
             self.halt_run(run, stop).await?;
@@ -185,7 +185,7 @@ impl<S: ShardSender> Participant<'_, S> {
                 }
                 return Ok((ending, DrawEnd::Stopped));
             }
-            next = shares.take_last_share();
+            next = shares.take_last_draw();
             if !matches!(next, Some(ShardDraw::NewRows(_) | ShardDraw::TakenOver { .. })) {
                 ledger.finish_shards(&worker).await?;
             }
@@ -307,14 +307,14 @@ impl ShardSource {
 
     /// Takes the result of the last draw. `None` if there was none, or it was already taken.
     #[must_use]
-    pub fn take_last_share(&self) -> Option<ShardDraw> {
+    pub fn take_last_draw(&self) -> Option<ShardDraw> {
         self.state().last.take()
     }
 
     /// Whether its shards have the maximum size, because they are finished quickly without a rate limit or with a high
     /// one.
     #[must_use]
-    pub fn has_largest_shares(&self) -> bool {
+    pub fn has_largest_shards(&self) -> bool {
         self.0.size.is_some_and(|size| size >= MAX_SHARE)
     }
 
@@ -364,7 +364,7 @@ pub fn shard_size(rate: Option<f64>, batch: usize) -> u32 {
 pub(super) const DOUBT_WINDOW: u32 = 256;
 
 /// The number of consecutive settled envelopes of all workers that are in doubt, counted back from the latest.
-pub(super) fn count_doubtful_in_a_row(envelopes: &[EnvelopeRecord]) -> u32 {
+pub(super) fn count_trailing_doubtful(envelopes: &[EnvelopeRecord]) -> u32 {
     let mut settled: Vec<_> = envelopes
         .iter()
         .filter_map(|envelope| envelope.settled.as_ref().map(|(at, outcomes)| (*at, envelope.envelope, outcomes)))
@@ -486,8 +486,8 @@ mod share_size_tests {
             envelope(5, Some(40), held),
             envelope(6, Some(50), doubt()),
         ];
-        assert_eq!(count_doubtful_in_a_row(&records), 2);
-        assert_eq!(count_doubtful_in_a_row(&records[..3]), 1);
-        assert_eq!(count_doubtful_in_a_row(&[envelope(1, Some(1), taken)]), 0);
+        assert_eq!(count_trailing_doubtful(&records), 2);
+        assert_eq!(count_trailing_doubtful(&records[..3]), 1);
+        assert_eq!(count_trailing_doubtful(&[envelope(1, Some(1), taken)]), 0);
     }
 }

@@ -149,7 +149,7 @@ impl StatusPoller<'_> {
         let began = Instant::now();
         // A reference is not needed, because denials do not count here.
         let ids = group.iter().map(|message| message.id);
-        let Some((trust, answers)) = inquiries.ask_trusted(ids, None, deadline).await? else { return Ok(None) };
+        let Some((trust, answers)) = inquiries.ask_with_probe(ids, None, deadline).await? else { return Ok(None) };
         let answered = self.store_answers(group, trust, answers, polled).await?;
         let operations = group.len() as f64 + 1.0;
         let turn = self.allowance.rate.map_or(Duration::ZERO, |rate| {
@@ -220,7 +220,7 @@ impl StatusInquiry<'_> {
     /// The answers about messages, in order, and how far to trust them. `None` if the time ran out.
     ///
     /// The inquiry also includes a probe, which was never sent, and, if given, a reference, which certainly was.
-    pub(super) async fn ask_trusted(
+    pub(super) async fn ask_with_probe(
         &self,
         messages: impl Iterator<Item = MessageId>,
         reference: Option<MessageId>,

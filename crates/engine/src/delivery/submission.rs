@@ -97,7 +97,7 @@ impl Submitter {
         let turn = tokio::select! {
             biased;
             _ = recalls.changed() => return Ok(SubmissionEnd::Recalled),
-            turn = self.gate.wait_turn(envelope.operations().len()) => turn,
+            turn = self.gate.wait_for_turn(envelope.operations().len()) => turn,
         };
         if let Some(pace) = self.options.sharing.as_ref().and_then(|sharing| sharing.pace.as_ref()) {
             let count = u32::try_from(envelope.operations().len()).unwrap_or(u32::MAX);
@@ -174,7 +174,7 @@ impl Submitter {
         let submitted = gateway.submit(envelope, may_leave);
         let reply = self.slow.wait_for(tokio::time::timeout(*timeout + GRACE, submitted)).await;
         failpoint::pass("answer.came");
-        let Some(reply) = reply.unwrap_or_else(|_| Some(self.silence_reply(envelope))) else {
+        let Some(reply) = reply.unwrap_or_else(|_| Some(self.no_answer_reply(envelope))) else {
             return Ok(SubmissionEnd::HeldBack(number, withdrawn_reply(envelope)));
         };
         log_reply(&reply, began);
@@ -236,7 +236,7 @@ impl Submitter {
         self.context.ledger.update_rows(self.options.lease, RowUpdate::Events(events)).await
     }
 
-    fn silence_reply(&self, envelope: &Envelope) -> GatewayReply {
+    fn no_answer_reply(&self, envelope: &Envelope) -> GatewayReply {
         let reason = format!("no answer within {} s", self.options.timeout.as_secs_f64());
         let doubt = OperationOutcome::InDoubt { reason: reason.as_str().into() };
         GatewayReply::for_all(envelope.operations().len(), &doubt, Signal::Broken(reason))
@@ -388,7 +388,7 @@ impl Watchdog {
     }
 
     /// Waits until an envelope has been in one step for too long. Returns a description of all waiting envelopes.
-    pub(super) async fn wait_overdue(&self) -> String {
+    pub(super) async fn wait_until_overdue(&self) -> String {
         loop {
             if let Some(description) = self.describe_overdue() {
                 return description;
@@ -482,7 +482,7 @@ mod watchdog_tests {
     /// The time until something is overdue, and its description. `None` if nothing is overdue within a day.
     async fn measure_overdue(watchdog: &Watchdog) -> Option<(u64, String)> {
         let start = Instant::now();
-        let overdue = tokio::time::timeout(Duration::from_secs(86_400), watchdog.wait_overdue()).await.ok()?;
+        let overdue = tokio::time::timeout(Duration::from_secs(86_400), watchdog.wait_until_overdue()).await.ok()?;
         Some((start.elapsed().as_secs(), overdue))
     }
 
@@ -510,7 +510,7 @@ mod watchdog_tests {
         assert_eq!(measure_overdue(&watchdog).await, None);
         for step in [WaitStep::Intent, WaitStep::Answer, WaitStep::Outcome] {
             watchdog.enter_step(WatchedEnvelope::Envelope(3), step);
-            let soon = tokio::time::timeout(Duration::from_secs(89), watchdog.wait_overdue()).await;
+            let soon = tokio::time::timeout(Duration::from_secs(89), watchdog.wait_until_overdue()).await;
             assert!(soon.is_err(), "each step has its own time");
         }
     }
@@ -520,7 +520,7 @@ mod watchdog_tests {
         let watchdog = Watchdog::new(Duration::from_secs(30));
         watchdog.enter_step(WatchedEnvelope::Envelope(1), WaitStep::Answer);
         for _ in 0..3 {
-            let soon = tokio::time::timeout(Duration::from_secs(20), watchdog.wait_overdue()).await;
+            let soon = tokio::time::timeout(Duration::from_secs(20), watchdog.wait_until_overdue()).await;
             assert!(soon.is_err(), "awake for 20 s");
             tokio::time::advance(Duration::from_secs(3_600)).await;
         }

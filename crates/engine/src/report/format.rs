@@ -30,12 +30,12 @@ pub fn displayed_counts(counts: &StateCounts) -> impl Iterator<Item = (RowState,
 /// The counts on one line, in the order of the states.
 #[must_use]
 pub fn format_counts(counts: &StateCounts) -> String {
-    format_counts_in_part(counts, 0)
+    format_counts_with_partial(counts, 0)
 }
 
 /// The counts on one line, with the number of messages that were delivered only in part.
 #[must_use]
-pub fn format_counts_in_part(counts: &StateCounts, in_part: u64) -> String {
+pub fn format_counts_with_partial(counts: &StateCounts, in_part: u64) -> String {
     let parts: Vec<String> = describe_counts(counts, in_part).into_iter().map(|(_, words)| words).collect();
     if parts.is_empty() { "none".to_owned() } else { parts.join(" · ") }
 }
@@ -126,10 +126,10 @@ mod tests {
         assert_eq!(format_counts(&both), "1 accepted by the gateway · 2 866 delivered (1 248 read) · 2 failed");
         assert_eq!(format_counts(&counts(&[(RowState::Read, 3)])), "3 delivered (3 read)");
         assert_eq!(
-            format_counts_in_part(&both, 7).split(" · ").nth(1),
+            format_counts_with_partial(&both, 7).split(" · ").nth(1),
             Some("2 866 delivered (1 248 read, 7 only in part)")
         );
-        assert_eq!(format_counts_in_part(&counts(&[(RowState::Delivered, 9)]), 7), "9 delivered (7 only in part)");
+        assert_eq!(format_counts_with_partial(&counts(&[(RowState::Delivered, 9)]), 7), "9 delivered (7 only in part)");
         assert_eq!(format_counts(&StateCounts::default()), "none");
         assert!(displayed_counts(&both).eq([
             (RowState::Accepted, 1),

@@ -32,7 +32,7 @@ pub use effect::{ArmFigures, CampaignEffect, EffectVerdict, Interval, Proportion
 pub use evidence::{EVIDENCE_FORMAT, Evidence, load_evidence};
 pub use forecast::{ChannelForecast, Forecast, LeftOutRows};
 pub use format::{
-    counts_json, describe_cost, describe_counts, displayed_counts, format_counts, format_counts_in_part,
+    counts_json, describe_cost, describe_counts, displayed_counts, format_counts, format_counts_with_partial,
     format_duration, format_local_minute, format_local_second,
 };
 pub use gateway_json::{

@@ -165,7 +165,7 @@ impl RowAttempts {
     }
 
     /// The attempt with the identifiers of an order, or else the last attempt.
-    fn select_order(mut self, order: impl Fn(u32) -> bool) -> SentAttempt {
+    fn select_attempt(mut self, order: impl Fn(u32) -> bool) -> SentAttempt {
         let place = (0..self.earlier.len())
             .filter(|place| order(self.earlier[*place].envelope))
             .max_by_key(|place| self.earlier[*place].envelope);
@@ -353,7 +353,7 @@ impl<'a> RowRecords<'a> {
         let mut amendment = concerned.then(|| build_amendment(&self.events, row, &attempts, &judged));
         // The decisive message can be an earlier one.
         let of_order = |envelope| self.events.find_order(row, envelope) == judged.order;
-        let sent = if repeated { attempts.select_order(of_order) } else { attempts.last };
+        let sent = if repeated { attempts.select_attempt(of_order) } else { attempts.last };
         if let (Some(amendment), Some(summary)) = (&mut amendment, &summary) {
             amendment.duplicate |= repeated && summary.names_other_message(&sent, receipts);
         }

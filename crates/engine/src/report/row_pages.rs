@@ -7,7 +7,7 @@ use roaring::RoaringBitmap;
 
 use super::columns::{VariantLookup, reported_error};
 use super::row_outcomes::{RowRecord, RowRecords};
-use super::run_figures::count_failure_reason;
+use super::run_figures::normalize_failure_reason;
 use crate::delivery::Snapshot;
 use campaign_core::domain::{Channel, OperationOutcome, Phone, Row};
 use campaign_ledger::{ENDED_EARLY, Ledger, LedgerError, RowState, Run};
@@ -142,7 +142,7 @@ impl RowFilter {
             let record = records.take_record(Row::new(row)).await?;
             let left_out_reason = || left_out.find_reason(Row::new(row)).map(|(_, why)| why.to_owned());
             let reason = || match &record {
-                Some(record) if record.state != RowState::Skipped => Some(count_failure_reason(record)),
+                Some(record) if record.state != RowState::Skipped => Some(normalize_failure_reason(record)),
                 _ => left_out_reason(),
             };
             let channel = || record.as_ref().and_then(RowRecord::channel);
@@ -205,7 +205,7 @@ pub async fn load_row_summaries(
         let sent_at = record.as_ref().map(|record| record.begun_at);
         let phone = record.as_ref().and_then(|record| record.phone);
         // Without an error text, the gateway's status is the reason, as in the figures.
-        let counted = record.as_ref().filter(|_| UNDELIVERED_STATES.contains(&state)).map(count_failure_reason);
+        let counted = record.as_ref().filter(|_| UNDELIVERED_STATES.contains(&state)).map(normalize_failure_reason);
         let reason = out.or(reason).or_else(|| counted.filter(|reason| !reason.is_empty()));
         listed.push(RowSummary { row: *row, phone, state, reason, sent_at });
     }

@@ -76,10 +76,10 @@ impl ResultsTarget {
     /// The reason why the file must not be written, as text.
     pub fn resolve_path(&self) -> Result<PathBuf, String> {
         let (file, path) = (self.path(), self.file.display());
-        if let Some(why) = self.file.refuse_writing() {
+        if let Some(why) = self.file.find_write_refusal() {
             return Err(format!("`{path}` is {why}"));
         }
-        if let Some(ending) = unsupported_workbook(file) {
+        if let Some(ending) = unsupported_workbook_extension(file) {
             return Err(format!("`{path}` has an unsupported workbook format ({ending}); use `.xlsx` or `.csv`"));
         }
         let (real, found) = match self.file.is_confined() {
@@ -159,7 +159,7 @@ pub fn is_workbook(path: &Path) -> bool {
 }
 
 /// The extension of a workbook format that is not supported. A spreadsheet cannot open CSV with such an extension.
-fn unsupported_workbook(path: &Path) -> Option<&str> {
+fn unsupported_workbook_extension(path: &Path) -> Option<&str> {
     let ending = path.extension()?.to_str()?;
     ["xls", "xlsm", "ods"].iter().any(|book| ending.eq_ignore_ascii_case(book)).then_some(ending)
 }

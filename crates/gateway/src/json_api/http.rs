@@ -16,7 +16,7 @@ use reqwest::header::{CONTENT_TYPE, DATE, HeaderMap, HeaderValue, RETRY_AFTER};
 use secrecy::{ExposeSecret, SecretString};
 
 use super::inquiry::status;
-use super::members::{conceal_key, conceal_numbers};
+use super::members::{redact_key, redact_numbers};
 use super::reply::{AnswerRules, read_reply};
 use super::{RedactingReader, encode};
 use crate::{BoxFuture, Envelope, Gateway, GatewayReply, MayLeave, StatusAnswer};
@@ -229,8 +229,8 @@ impl Gateway for JsonApi {
             };
             let exchange = self.post_envelope(url, envelope, may_leave).await?;
             let mut reply = read_reply(&self.rules, self.endpoint, envelope, &exchange);
-            conceal_key(&mut reply, self.key.expose_secret());
-            conceal_numbers(&mut reply, envelope);
+            redact_key(&mut reply, self.key.expose_secret());
+            redact_numbers(&mut reply, envelope);
             Some(reply)
         })
     }

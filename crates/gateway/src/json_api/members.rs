@@ -214,14 +214,14 @@ impl<'k> RedactingReader<'k> {
     /// A text, truncated if too long. `None` if the member is missing or blank. Other values are kept as JSON.
     pub(super) fn read_text(&self, raw: Option<&RawValue>) -> Option<String> {
         let mut text = read_text(raw)?;
-        conceal_text(&mut text, self.key);
+        redact_text(&mut text, self.key);
         Some(text)
     }
 
     /// Like [`RedactingReader::read_text`], but without truncation, for texts of the user that are never stored.
     pub(super) fn read_whole_text(&self, raw: Option<&RawValue>) -> Option<String> {
         let mut text = read_whole_text(raw)?;
-        conceal_text(&mut text, self.key);
+        redact_text(&mut text, self.key);
         Some(text)
     }
 
@@ -229,7 +229,7 @@ impl<'k> RedactingReader<'k> {
     pub(super) fn read_id(&self, raw: Option<&RawValue>) -> Option<GatewayMessageId> {
         let mut id = read_msg_id(raw)?;
         if let GatewayMessageId::Text(text) = &mut id {
-            conceal_text(text, self.key);
+            redact_text(text, self.key);
         }
         Some(id)
     }
@@ -259,12 +259,12 @@ const CONCEALED: &str = "[key]";
 /// Removes the key from all texts of a reply that can quote the request.
 ///
 /// A key shorter than eight characters is not a secret, and removing it would garble our own words.
-pub(super) fn conceal_key(reply: &mut GatewayReply, key: &str) {
-    key_spellings(key).iter().for_each(|key| conceal_spelling(reply, key));
+pub(super) fn redact_key(reply: &mut GatewayReply, key: &str) {
+    key_spellings(key).iter().for_each(|key| redact_spelling(reply, key));
 }
 
 /// Removes the key from one text, unless it is shorter than eight characters.
-pub(super) fn conceal_text(text: &mut String, key: &str) {
+pub(super) fn redact_text(text: &mut String, key: &str) {
     key_spellings(key).iter().for_each(|key| replace_key(text, key));
 }
 
@@ -280,7 +280,7 @@ fn key_spellings(key: &str) -> Vec<String> {
 }
 
 /// Removes the phone numbers of an envelope from texts for people and the log. Outcomes keep the gateway's text.
-pub(super) fn conceal_numbers(reply: &mut GatewayReply, envelope: &Envelope) {
+pub(super) fn redact_numbers(reply: &mut GatewayReply, envelope: &Envelope) {
     let Some(text) = signal_text(&mut reply.signal) else { return };
     for operation in envelope.operations() {
         if let Cow::Owned(hidden) = operation.phone.hide_in_text(text, &operation.phone.format_hint()) {
@@ -303,7 +303,7 @@ fn signal_text(signal: &mut Signal) -> Option<&mut String> {
     }
 }
 
-fn conceal_spelling(reply: &mut GatewayReply, key: &str) {
+fn redact_spelling(reply: &mut GatewayReply, key: &str) {
     reply.outcomes.iter_mut().for_each(|outcome| match outcome {
         OperationOutcome::Accepted { answer: Some(text), .. } | OperationOutcome::Rejected { error: text } => {
             replace_key(text, key)
@@ -323,12 +323,12 @@ fn conceal_spelling(reply: &mut GatewayReply, key: &str) {
     if let Some(evidence) = &mut reply.evidence {
         replace_key(evidence, key);
         // A long body may have been cut within the key.
-        evidence.truncate(evidence.len() - count_key_prefix(evidence, key));
+        evidence.truncate(evidence.len() - partial_key_length(evidence, key));
     }
 }
 
 /// The length of the longest incomplete prefix of the key at the end of a text.
-fn count_key_prefix(text: &str, key: &str) -> usize {
+fn partial_key_length(text: &str, key: &str) -> usize {
     key.char_indices().rev().map(|(at, _)| at).find(|at| text.ends_with(&key[..*at])).unwrap_or(0)
 }
 
@@ -337,7 +337,7 @@ fn replace_key(text: &mut String, key: &str) {
         *text = text.replace(key, CONCEALED);
     }
     if let Some(end) = find_cut(text) {
-        text.replace_range(end - count_key_prefix(&text[..end], key)..end, "");
+        text.replace_range(end - partial_key_length(&text[..end], key)..end, "");
     }
 }
 
@@ -438,7 +438,7 @@ mod redaction_tests {
                 evidence: Some(body.to_owned()),
                 deviations: Vec::new(),
             };
-            conceal_key(&mut reply, "s3cret/key");
+            redact_key(&mut reply, "s3cret/key");
             assert_eq!(reply.evidence.as_deref(), Some(kept));
         }
     }
@@ -447,7 +447,7 @@ mod redaction_tests {
     fn truncated_text_keeps_no_part_of_the_key() {
         let mut text = truncate(format!("{} s3cret/key", "x".repeat(494)));
         assert!(text.contains("s3cre"), "{text}");
-        conceal_text(&mut text, "s3cret/key");
+        redact_text(&mut text, "s3cret/key");
         assert_eq!(text, format!("{} … (cut, 505 characters)", "x".repeat(494)));
     }
 
@@ -467,7 +467,7 @@ mod redaction_tests {
         ] {
             let mut reply =
                 GatewayReply { outcomes: outcomes.clone(), signal, evidence: Some(quoting()), deviations: Vec::new() };
-            conceal_key(&mut reply, "s3cret/key");
+            redact_key(&mut reply, "s3cret/key");
             let shown = format!("{reply:?}");
             assert!(!shown.contains("s3cret/key"), "{shown}");
             assert_eq!(shown.matches("wrong key `[key]`").count(), 6, "{shown}");

@@ -32,7 +32,7 @@ fn cost_exceeded(fits: usize, limit: &str, used: &str) -> Permit {
     Permit::BoundExceeded { fits, bound: Bound::Cost { limit: parse_amount(limit), used: parse_amount(used) } }
 }
 
-pub(super) async fn intent_over_budget_is_refused_with_what_fits<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn over_budget_intent_is_refused_with_the_number_that_fits<L: Ledger>(scene: Scene<L>) {
     let (few, dear) = (budget(None, Some(3)), budget(Some("5.00"), None));
     let begin = |envelope, costs, bounds| scene.ledger.begin_envelope(intent_within(&scene, envelope, costs, bounds));
     assert_eq!(begin(1, ["0.80", "1.60"], few.clone()).await.unwrap(), granted(1));

@@ -47,7 +47,7 @@ fn reply_receipt(row: u32, run: RunId) -> NewReceipt {
     NewReceipt { run, row: Row::new(row), order: None, receipt, opt_out: None, opt_in: None }
 }
 
-pub(super) async fn forgotten_number_leaves_every_record_and_no_other_does<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn forgetting_erases_only_the_forgotten_number_everywhere<L: Ledger>(scene: Scene<L>) {
     scene.begin_envelope(1, scene.mine).await;
     scene.begin_envelope(2, scene.mine).await;
     let reported = |row: u32| format!("no route to {}", phone(row));

@@ -47,7 +47,7 @@ async fn postgres(folder: &TempDir) -> Option<PostgresLedger> {
 }
 
 /// A new PostgreSQL ledger with the tables of the previous version, which some machines still use.
-async fn postgres_of_the_version_before(folder: &TempDir) -> Option<PostgresLedger> {
+async fn postgres_with_previous_tables(folder: &TempDir) -> Option<PostgresLedger> {
     let address = PostgresAddress::parse(&Cluster::shared()?.database()).expect("an address");
     Some(PostgresLedger::open_previous_version(&address, folder.path()).await.expect("a ledger"))
 }
@@ -58,7 +58,7 @@ macro_rules! promises {
         promises!(@ memory_keeps, memory; $($($file $promise)+)+);
         promises!(@ sqlite_keeps, sqlite; $($($file $promise)+)+);
         promises!(@ postgres_keeps, postgres; $($($file $promise)+)+);
-        promises!(@ postgres_of_the_version_before_keeps, postgres_of_the_version_before; $($($file $promise)+)+);
+        promises!(@ postgres_of_the_version_before_keeps, postgres_with_previous_tables; $($($file $promise)+)+);
     };
     (@ $name:ident, $adapter:ident; $($file:ident $promise:ident)+) => {
         mod $name {
@@ -139,7 +139,7 @@ promises! {
         opt_out_is_recorded_even_if_its_receipt_is_not_stored,
         last_answers_and_unknown_channel_names_are_kept,
         receipt_needs_no_lease_and_outdates_the_counts,
-        figures_of_a_run_are_the_last_ones_kept,
+        run_figures_are_the_last_ones_stored,
         receipt_before_the_answer_overrides_doubt,
         answer_after_the_end_is_counted_with_the_receipts,
         number_with_a_delivery_receipt_is_guarded,
@@ -164,7 +164,7 @@ promises! {
         approval_expires_and_a_standing_one_is_reusable,
         run_is_opened_together_with_its_approval;
     bounds:
-        intent_over_budget_is_refused_with_what_fits,
+        over_budget_intent_is_refused_with_the_number_that_fits,
         budget_refunds_rejected_rows_but_not_doubt,
         runs_of_an_edition_share_one_budget,
         budget_holds_after_a_claim,
@@ -200,7 +200,7 @@ promises! {
         run_with_the_current_list_version_is_not_checked_again,
         opt_out_between_attempts_skips_the_row_and_keeps_doubt;
     forgetting:
-        forgotten_number_leaves_every_record_and_no_other_does,
+        forgetting_erases_only_the_forgotten_number_everywhere,
         forgotten_number_is_guarded_and_suppressed_by_its_hash,
         forgotten_number_stays_on_the_list_by_its_hash,
         planned_rows_of_a_forgotten_number_are_skipped_once,

@@ -147,7 +147,7 @@ pub(super) async fn receipt_needs_no_lease_and_outdates_the_counts<L: Ledger>(sc
     assert_eq!(scene.reload_run().await.counts, None, "the owner counts");
 }
 
-pub(super) async fn figures_of_a_run_are_the_last_ones_kept<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn run_figures_are_the_last_ones_stored<L: Ledger>(scene: Scene<L>) {
     assert_eq!(scene.ledger.load_figures(scene.run.key).await.unwrap(), None);
     for figures in [vec![1, 0, 255], Vec::new(), vec![7; 100_000]] {
         scene.ledger.update_runs(vec![scene.run.key], RunUpdate::Figures(figures.clone())).await.unwrap();

@@ -30,7 +30,7 @@ fn for_campaign(row: u32, campaign: &str) -> OptOut {
 }
 
 /// An opt-out from all messages.
-fn from_all(row: u32) -> OptOut {
+fn for_all_messages(row: u32) -> OptOut {
     OptOut { scope: OptOutScope::All, ..opt_out(row) }
 }
 
@@ -192,7 +192,7 @@ pub(super) async fn run_is_suppressed_only_by_its_policy<L: Ledger>(scene: Scene
 }
 
 pub(super) async fn scope_of_an_opt_out_decides_which_purpose_it_covers<L: Ledger>(scene: Scene<L>) {
-    let listed = vec![opt_out(2), from_all(3), for_campaign(4, "other")];
+    let listed = vec![opt_out(2), for_all_messages(3), for_campaign(4, "other")];
     if let Err(LedgerError::NotUpgraded { .. }) = scene.ledger.add_opt_outs(listed.clone()).await {
         assert_eq!(list_entries(&scene).await, [], "the previous version would ignore one of them");
         return;
@@ -212,7 +212,7 @@ pub(super) async fn scope_of_an_opt_out_decides_which_purpose_it_covers<L: Ledge
     assert_eq!(removed, [], "the opt-out from all messages stays");
     let scene = with_policy(scene, service).await;
     assert_eq!(scene.begin_envelope(1, scene.mine).await, Permit::OptedOut(vec![Row::new(3)]));
-    scene.ledger.add_opt_outs(vec![from_all(4)]).await.unwrap();
+    scene.ledger.add_opt_outs(vec![for_all_messages(4)]).await.unwrap();
     assert_eq!(scene.begin_envelope(2, scene.mine).await, Permit::OptedOut(vec![Row::new(4)]), "since the run began");
     let scene = with_policy(scene, mandatory).await;
     assert_eq!(scene.reload_run().await.suppression, mandatory);
@@ -222,12 +222,12 @@ pub(super) async fn scope_of_an_opt_out_decides_which_purpose_it_covers<L: Ledge
 pub(super) async fn reply_opts_out_of_all_messages_once_all_processes_know<L: Ledger>(scene: Scene<L>) {
     scene.begin_envelope(1, scene.mine).await;
     let receipt = Receipt::new(ReceiptSource::Webhook, Status::Replied);
-    let opt_out = Some(from_all(2));
+    let opt_out = Some(for_all_messages(2));
     let new = NewReceipt { run: scene.run.key, row: Row::new(2), order: None, receipt, opt_out, opt_in: None };
     scene.ledger.store_receipts(vec![new]).await.unwrap();
     let listed = list_entries(&scene).await;
     // The previous version, which shares the tables, knows only opt-outs from marketing.
-    assert!(listed == [from_all(2)] || listed == [super::suppression::opt_out(2)], "{listed:?}");
+    assert!(listed == [for_all_messages(2)] || listed == [super::suppression::opt_out(2)], "{listed:?}");
 }
 
 pub(super) async fn reply_ends_earlier_opt_outs_from_the_message_it_answers<L: Ledger>(scene: Scene<L>) {

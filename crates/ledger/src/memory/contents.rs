@@ -17,7 +17,7 @@ use crate::guards::RepeatHash;
 use crate::rate_limit::{InquiryRateLimit, inquiry_account_name, is_inquiry_account};
 use crate::rules::{
     caps_allow, check_deadline, check_lock, counts_for_caps, departure_time, find_capped_rows, find_exceeded_budget,
-    find_exceeded_day, find_refusal, find_rows_abroad, id_candidates, list_refusals, next_draw_time, next_rows,
+    find_exceeded_daily_limit, find_refusal, find_rows_outside_countries, id_candidates, list_refusals, next_draw_time, next_rows,
     takes_slot, tighter_bound,
 };
 use crate::{
@@ -293,7 +293,7 @@ impl LedgerContents {
         if let Some(late) = check_deadline(&intent, leaves) {
             return Ok(late);
         }
-        let abroad = find_rows_abroad(intent.bounds.as_deref(), &intent.rows);
+        let abroad = find_rows_outside_countries(intent.bounds.as_deref(), &intent.rows);
         if !abroad.is_empty() {
             let stored = self.stored_run_mut(intent.lease.run)?;
             abroad.iter().for_each(|row| stored.excluded.insert(*row, RowState::Skipped, COUNTRY));
@@ -468,7 +468,7 @@ impl LedgerContents {
             let mut left = BTreeMap::new();
             let days = sharing().flat_map(|stored| stored.count_by_day(per_day));
             days.for_each(|(day, count)| *left.entry(day).or_default() += count);
-            over = tighter_bound(over, find_exceeded_day(per_day, &left, parse_instant(now)?, leaves, rows));
+            over = tighter_bound(over, find_exceeded_daily_limit(per_day, &left, parse_instant(now)?, leaves, rows));
         }
         Ok(over.map(|(fits, bound)| Permit::BoundExceeded { fits, bound }))
     }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::{LedgerContents, MemoryLedger};
 use crate::receipts::add_receipt;
-use crate::rules::forget_in_receipt;
+use crate::rules::erase_texts_from_receipt;
 use crate::{LedgerError, LedgerFuture, NewReceipt, ReceiptOutcome, ReceiptStore, RowReceipts, RunId, StoredReceipt};
 use campaign_core::domain::{Addressee, Row};
 
@@ -23,7 +23,7 @@ impl LedgerContents {
                 return Ok(ReceiptOutcome::Known);
             }
             if stored.forgotten.contains(row.get()) {
-                forget_in_receipt(&mut receipt);
+                erase_texts_from_receipt(&mut receipt);
             }
             let reception = add_receipt(stored.receipts.entry(row).or_default(), StoredReceipt { order, at, receipt });
             stored.run.receipts += u64::from(reception == ReceiptOutcome::Stored);

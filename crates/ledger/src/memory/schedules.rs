@@ -130,7 +130,7 @@ pub(super) struct PlanTable {
     approvals: Vec<(Approval, Vec<ApprovalUse>)>,
 }
 
-fn to_kept_approval((approval, uses): &(Approval, Vec<ApprovalUse>)) -> StoredApproval {
+fn to_stored_approval((approval, uses): &(Approval, Vec<ApprovalUse>)) -> StoredApproval {
     StoredApproval { approval: approval.clone(), used: uses.last().copied() }
 }
 
@@ -138,7 +138,7 @@ impl LedgerContents {
     pub(super) fn use_approval(&mut self, now: i64, token: &str, run: Option<RunId>) -> Result<bool, LedgerError> {
         let at = parse_instant(now)?;
         let known = self.plans.approvals.iter_mut().find(|(approval, _)| approval.token == token);
-        let Some(known) = known.filter(|known| to_kept_approval(known).is_valid(at)) else { return Ok(false) };
+        let Some(known) = known.filter(|known| to_stored_approval(known).is_valid(at)) else { return Ok(false) };
         known.1.push(ApprovalUse { at, run });
         Ok(true)
     }
@@ -183,7 +183,7 @@ impl PlanStore for MemoryLedger {
                 ApprovalFilter::Digest(digest) => approval.digest == digest,
                 ApprovalFilter::Run(run) => uses.iter().any(|used| used.run == Some(run)),
             };
-            contents.plans.approvals.iter().filter(matches).map(to_kept_approval).collect()
+            contents.plans.approvals.iter().filter(matches).map(to_stored_approval).collect()
         })
     }
 

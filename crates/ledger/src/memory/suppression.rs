@@ -8,7 +8,7 @@ use roaring::{RoaringBitmap, RoaringTreemap};
 use super::contents::parse_instant;
 use super::{LedgerContents, MemoryLedger};
 use crate::guards::{RepeatKey, is_expired};
-use crate::rules::{NumberErasure, PlaceRelease, check_repeat, forget_in_change, forget_in_receipt, time_since_sent};
+use crate::rules::{NumberErasure, PlaceRelease, check_repeat, erase_text_from_change, erase_texts_from_receipt, time_since_sent};
 use crate::{
     Additions, ConsentBlock, ConsentEvidence, ConsentStore, EndedOptOut, ForgetOrder, Forgetting, LedgerError,
     LedgerFuture, NumberKey, NumberSet, OPTED_OUT, OptIn, OptOut, OptOutEnd, OptOutPage, OptOutRemoval, Ownership,
@@ -229,9 +229,9 @@ impl LedgerContents {
             }
             let about = |row: &Row| rows.contains(row.get());
             let reported = stored.receipts.iter_mut().filter(|(row, _)| about(row));
-            reported.flat_map(|(_, kept)| kept).for_each(|kept| forget_in_receipt(&mut kept.receipt));
+            reported.flat_map(|(_, kept)| kept).for_each(|kept| erase_texts_from_receipt(&mut kept.receipt));
             let decided = stored.events.iter_mut().filter(|event| about(&event.row));
-            decided.for_each(|event| forget_in_change(&mut event.change));
+            decided.for_each(|event| erase_text_from_change(&mut event.change));
             let asked = stored.inquiries.iter_mut().filter(|(row, _)| about(row));
             asked.for_each(|(_, inquiry)| forgotten.erase_from_inquiry(inquiry));
             stored.consents.retain(|row, _| !about(row));

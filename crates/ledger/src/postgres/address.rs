@@ -85,7 +85,7 @@ impl PostgresAddress {
     }
 
     /// Records that a connection succeeded.
-    pub(super) fn record_reached(&self) {
+    pub(super) fn mark_reached(&self) {
         self.reached.store(true, Ordering::Relaxed);
     }
 

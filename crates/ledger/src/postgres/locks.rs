@@ -78,7 +78,7 @@ impl Locks {
 
     /// Renews the leases of this process and records lost ones.
     pub(super) async fn renew_leases(&self) -> sqlx::Result<()> {
-        let held = self.leases.list_held();
+        let held = self.leases.list_held_locks();
         if held.is_empty() {
             return Ok(());
         }
@@ -107,7 +107,7 @@ impl Locks {
         self.tasks.close();
         self.tasks.wait().await;
         // If the database is not up to date, the unlocked file informs the other processes on this machine.
-        let database_knows = self.leases.list_held().is_empty() && self.leases.list_released().is_empty();
+        let database_knows = self.leases.list_held_locks().is_empty() && self.leases.list_released_locks().is_empty();
         if let Some(presence) = self.presence.get().filter(|_| database_knows) {
             presence.end();
         }
@@ -129,7 +129,7 @@ impl Locks {
 impl Drop for Lock {
     fn drop(&mut self) {
         let (name, holder, locks) = (std::mem::take(&mut self.name), self.holder, self.locks.clone());
-        locks.leases.record_released(&name, holder);
+        locks.leases.record_release(&name, holder);
         // If this fails, other processes wait until the lease expires.
         self.locks.spawn_cleanup(async move {
             let mut transaction = transaction::begin_unordered_write(&locks.pool).await?;
@@ -139,7 +139,7 @@ impl Drop for Lock {
                 .execute(&mut *transaction)
                 .await?;
             transaction.commit().await?;
-            locks.leases.forget_released(&name, holder);
+            locks.leases.forget_release(&name, holder);
             Ok(())
         });
     }
@@ -169,18 +169,18 @@ impl PostgresLedger {
 
     async fn take_lock(&self, name: &str, runs: Option<(String, String)>) -> Result<Option<Lock>, LedgerError> {
         let (asked, holder, process) = (ClockReading::now(), rand::random(), self.locks.register_process().await?);
-        let ended = list_ended(&self.locks.mark);
+        let ended = list_ended_processes(&self.locks.mark);
         let wanted = LockRequest { name: name.to_owned(), holder, process, runs };
         let (leases, gone) = (self.locks.leases.clone(), ended.clone());
         let taken = self.write(move |connection, now| {
             let (wanted, leases, gone) = (wanted.clone(), leases.clone(), gone.clone());
             Box::pin(async move {
-                release_ended_processes(&mut *connection, &gone).await?;
+                release_locks_of_ended(&mut *connection, &gone).await?;
                 try_take_lock(connection, now, leases, wanted).await
             })
         });
         let taken = taken.await?;
-        remove_ended(&self.locks.mark, &ended);
+        remove_ended_process_files(&self.locks.mark, &ended);
         if !taken {
             return Ok(None);
         }
@@ -196,10 +196,10 @@ impl PostgresLedger {
     /// The time at which the current holder took a lock, if any process holds it.
     pub(super) async fn locked_since(&self, name: &str) -> Result<Option<Timestamp>, LedgerError> {
         // Read before the query, because the database might learn of the release only after it has answered.
-        let let_go = self.locks.leases.list_released();
+        let let_go = self.locks.leases.list_released_locks();
         let found = read_ledger!(self, find_lock_owner, name)?;
         let found = found.filter(|(holder, process, _)| {
-            !let_go.contains(&(name.to_owned(), *holder)) && !list_ended(&self.locks.mark).contains(process)
+            !let_go.contains(&(name.to_owned(), *holder)) && !list_ended_processes(&self.locks.mark).contains(process)
         });
         Ok(found.and_then(|(.., since)| Timestamp::from_microsecond(since).ok()))
     }
@@ -252,7 +252,7 @@ struct LockRequest {
 }
 
 /// Releases the locks of processes that ended without releasing them.
-async fn release_ended_processes(connection: &mut PgConnection, ended: &[i64]) -> Result<(), StatementError> {
+async fn release_locks_of_ended(connection: &mut PgConnection, ended: &[i64]) -> Result<(), StatementError> {
     for process in ended {
         query("DELETE FROM locks WHERE process = $1").bind(process).execute(&mut *connection).await?;
     }
@@ -272,7 +272,7 @@ async fn try_take_lock(
         .await?;
     if let Some(known) = known {
         let (by, until): (i64, i64) = (known.try_get(0)?, known.try_get(1)?);
-        if until > now.0 && !leases.list_released().contains(&(name.clone(), by)) {
+        if until > now.0 && !leases.list_released_locks().contains(&(name.clone(), by)) {
             return Ok(false);
         }
     }
@@ -372,7 +372,7 @@ impl Leases {
     }
 
     /// Records that a lock was released.
-    pub(super) fn record_released(&self, name: &str, holder: i64) {
+    pub(super) fn record_release(&self, name: &str, holder: i64) {
         let mut known = self.lock_table();
         known.held.retain(|held, by| held != name || by.holder != holder);
         known.epochs.retain(|_, (held, by)| held != name || *by != holder);
@@ -380,17 +380,17 @@ impl Leases {
     }
 
     /// Records that the database knows of the release.
-    pub(super) fn forget_released(&self, name: &str, holder: i64) {
+    pub(super) fn forget_release(&self, name: &str, holder: i64) {
         self.lock_table().released.retain(|(gone, by)| gone != name || *by != holder);
     }
 
     /// Released locks that the database might still consider held.
-    pub(super) fn list_released(&self) -> Vec<(String, i64)> {
+    pub(super) fn list_released_locks(&self) -> Vec<(String, i64)> {
         self.lock_table().released.clone()
     }
 
     /// The held locks.
-    pub(super) fn list_held(&self) -> Vec<(String, i64)> {
+    pub(super) fn list_held_locks(&self) -> Vec<(String, i64)> {
         let known = self.lock_table();
         known
             .held
@@ -455,12 +455,12 @@ impl Presence {
 }
 
 /// The processes of this machine that ended without withdrawing.
-pub(super) fn list_ended(mark: &Path) -> Vec<i64> {
+pub(super) fn list_ended_processes(mark: &Path) -> Vec<i64> {
     list_process_files(mark).into_iter().filter(|(_, path)| is_unlocked(path)).map(|(process, _)| process).collect()
 }
 
 /// Removes the files of ended processes.
-pub(super) fn remove_ended(mark: &Path, ended: &[i64]) {
+pub(super) fn remove_ended_process_files(mark: &Path, ended: &[i64]) {
     for (_, path) in list_process_files(mark).into_iter().filter(|(process, _)| ended.contains(process)) {
         let _ = fs::remove_file(path);
     }
@@ -516,12 +516,12 @@ mod tests {
         let (leases, now) = (Leases::default(), ClockReading::now());
         leases.record_taken("sale", 7, now);
         leases.bind_epoch(Epoch(1), "sale");
-        leases.record_released("sale", 7);
-        assert_eq!(leases.list_released(), [("sale".to_owned(), 7)]);
+        leases.record_release("sale", 7);
+        assert_eq!(leases.list_released_locks(), [("sale".to_owned(), 7)]);
         assert!(!leases.is_valid(Epoch(1), now));
-        assert!(leases.list_held().is_empty());
-        leases.forget_released("sale", 7);
-        assert!(leases.list_released().is_empty());
+        assert!(leases.list_held_locks().is_empty());
+        leases.forget_release("sale", 7);
+        assert!(leases.list_released_locks().is_empty());
     }
 
     #[test]
@@ -530,15 +530,15 @@ mod tests {
         let mark = folder.path().join("shared-1.mark");
         let other = Presence::announce_process(&folder.path().join("shared-2.mark")).unwrap();
         let here = Presence::announce_process(&mark).unwrap();
-        assert!(list_ended(&mark).is_empty());
+        assert!(list_ended_processes(&mark).is_empty());
         let left = mark.with_extension(format!("{EXTENSION_PREFIX}7"));
         fs::write(&left, "").unwrap();
-        assert_eq!(list_ended(&mark), [7]);
-        remove_ended(&mark, &[7]);
+        assert_eq!(list_ended_processes(&mark), [7]);
+        remove_ended_process_files(&mark, &[7]);
         assert!(!left.exists() && here.path.exists() && other.path.exists());
         here.end();
         assert!(!here.path.exists());
         drop(other);
-        assert_eq!(list_ended(&folder.path().join("shared-2.mark")).len(), 1, "it ended without withdrawing");
+        assert_eq!(list_ended_processes(&folder.path().join("shared-2.mark")).len(), 1, "it ended without withdrawing");
     }
 }

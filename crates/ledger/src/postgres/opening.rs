@@ -60,7 +60,7 @@ pub(super) async fn prepare_pool(address: &PostgresAddress) -> Result<(PgPool, i
             check_version(version, address.display_name())?;
             version
         }
-        None => make_tables(address, NEWEST).await?,
+        None => ensure_tables(address, NEWEST).await?,
     };
     let options = PgPoolOptions::new().max_connections(MAX_CONNECTIONS).acquire_timeout(CONNECT_TIMEOUT);
     Ok((options.connect_lazy_with(address.options().clone()), version))
@@ -77,7 +77,7 @@ pub(super) async fn upgrade_tables(address: &PostgresAddress) -> Result<Option<i
     let before = load_version(address).await?;
     if let Some(version) = before {
         check_version(version, address.display_name())?;
-        make_tables(address, NEWEST).await?;
+        ensure_tables(address, NEWEST).await?;
     }
     Ok(before)
 }
@@ -86,9 +86,9 @@ pub(super) async fn upgrade_tables(address: &PostgresAddress) -> Result<Option<i
 /// not keep prepared statements. Returns the version.
 ///
 /// If the connection breaks, it starts again; a commit whose answer was lost is found and not repeated.
-pub(super) async fn make_tables(address: &PostgresAddress, version: i64) -> Result<i64, LedgerError> {
+pub(super) async fn ensure_tables(address: &PostgresAddress, version: i64) -> Result<i64, LedgerError> {
     let attempt = || async {
-        match try_make_tables(address, version).await {
+        match try_ensure_tables(address, version).await {
             Ok(()) => Ok(Ok(())),
             Err(StatementError::Sql(error)) => Err(error),
             Err(StatementError::Ledger(error)) => Ok(Err(error)),
@@ -99,7 +99,7 @@ pub(super) async fn make_tables(address: &PostgresAddress, version: i64) -> Resu
     Ok(version)
 }
 
-async fn try_make_tables(address: &PostgresAddress, version: i64) -> Result<(), StatementError> {
+async fn try_ensure_tables(address: &PostgresAddress, version: i64) -> Result<(), StatementError> {
     let place = address.display_name();
     let mut connection = transaction::open_connection(address).await?;
     let mut transaction = connection.begin().await?;

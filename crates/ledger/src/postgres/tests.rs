@@ -29,7 +29,7 @@ impl PostgresLedger {
 
     /// Creates a ledger with the tables of this version.
     async fn open_of_version(address: &PostgresAddress, marks: &Path, version: i64) -> Result<Self, LedgerError> {
-        opening::make_tables(address, version).await?;
+        opening::ensure_tables(address, version).await?;
         Self::open(address, marks).await
     }
 }

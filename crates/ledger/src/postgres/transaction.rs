@@ -63,7 +63,7 @@ pub(super) struct WriteTurn {
 /// Opens a connection outside the pool.
 pub(super) async fn open_connection(address: &PostgresAddress) -> sqlx::Result<PgConnection> {
     let connection = address.options().connect().await?;
-    address.record_reached();
+    address.mark_reached();
     Ok(connection)
 }
 

@@ -208,7 +208,7 @@ impl Ledger for Adapter {
         let account = account.to_owned();
         Box::pin(
             self.write(move |connection, now| {
-                Box::pin(limits::slow_account_down(connection, now, account.clone(), wait))
+                Box::pin(limits::slow_down_account(connection, now, account.clone(), wait))
             }),
         )
     }

@@ -96,7 +96,7 @@ fn block_checksum(run: i64, first: i64, last: i64, records: &[u8]) -> Checksum {
 }
 
 /// Erases the evidence of these rows.
-pub(super) async fn forget_in_consents(
+pub(super) async fn erase_evidence(
     connection: &mut Connection,
     run: RunId,
     rows: &RoaringBitmap,

@@ -180,7 +180,7 @@ pub(super) async fn refresh_contacts(
 }
 
 /// Replaces a number with its hash in these rows of a run.
-pub(super) async fn forget_in_contacts(
+pub(super) async fn hash_contact_number(
     connection: &mut Connection,
     run: RunId,
     rows: &RoaringBitmap,

@@ -107,7 +107,7 @@ pub(super) async fn begin_envelope(
                 .await?;
             return Ok(Permit::OptedOut(opted_out));
         }
-        let leaves = departure_time(&intent, limits::load_pace(connection, &account.name).await?, now.0);
+        let leaves = departure_time(&intent, limits::load_rate_limit(connection, &account.name).await?, now.0);
         if let Some(late) = check_deadline(&intent, leaves) {
             return Ok(late);
         }
@@ -462,7 +462,7 @@ pub(super) async fn begin_batch(
     intents: &[Arc<Intent>],
 ) -> Result<Vec<Permit>, StatementError> {
     let mut permits = Vec::with_capacity(intents.len());
-    for alike in intents.chunk_by(|one, next| are_alike(one, next)) {
+    for alike in intents.chunk_by(|one, next| can_share_statement(one, next)) {
         let mut begun = match alike {
             [_, _, ..] => begin_in_one_statement(&mut *connection, now, numbers, alike).await?,
             _ => HashMap::new(),
@@ -478,7 +478,7 @@ pub(super) async fn begin_batch(
 }
 
 /// Whether two intents share a lease and account, and neither has bounds or a deadline.
-fn are_alike(one: &Intent, other: &Intent) -> bool {
+fn can_share_statement(one: &Intent, other: &Intent) -> bool {
     let is_free = |intent: &Intent| intent.bounds.is_none() && intent.leave_by.is_none();
     one.lease == other.lease && one.account.name == other.account.name && is_free(one) && is_free(other)
 }
@@ -551,7 +551,7 @@ impl EnvelopeNumbers {
     }
 
     /// Clears the numbers of the previous transaction, which another process might have changed since then.
-    pub(super) fn start_turn(&self) {
+    pub(super) fn start_transaction(&self) {
         self.lock_numbers().turn.clear();
     }
 

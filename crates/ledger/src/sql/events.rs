@@ -9,7 +9,7 @@ use super::statement::{self, Now, StatementError, parse_name, query, read_u32, s
 use super::{blocks, limits};
 use crate::encoding::Checksum;
 use crate::encoding::{pack_set, unpack_set};
-use crate::rules::{NumberErasure, forget_in_change};
+use crate::rules::{NumberErasure, erase_text_from_change};
 use crate::{
     AskedRow, ExcludedRows, Lease, LedgerError, NewRowEvent, Ownership, RetryOrder, RowChange, RowEvent, RowEvents,
     RowSpan, RowState, RowUpdate, RunId,
@@ -120,7 +120,7 @@ async fn insert_events(
 }
 
 /// Removes the authors' reasons from decisions about these rows, and the number from stored gateway answers.
-pub(super) async fn forget_in_events(
+pub(super) async fn redact_events(
     connection: &mut Connection,
     run: RunId,
     rows: &RoaringBitmap,
@@ -136,7 +136,7 @@ pub(super) async fn forget_in_events(
             continue;
         }
         let mut change: RowChange = postcard::from_bytes(record.try_get(4)?).map_err(unreadable_change)?;
-        forget_in_change(&mut change);
+        erase_text_from_change(&mut change);
         let change = postcard::to_stdvec(&change).map_err(unreadable_change)?;
         query("UPDATE events SET change = $1, sum = $2 WHERE key = $3")
             .bind(&change)

@@ -32,7 +32,7 @@ impl Forgetting for Adapter {
     }
 
     fn list_rows_to_forget(&self) -> LedgerFuture<'_, Vec<(RunId, RoaringBitmap)>> {
-        Box::pin(async move { read_ledger!(self, list_waiting_rows) })
+        Box::pin(async move { read_ledger!(self, list_rows_to_erase) })
     }
 
     fn purge_run(&self, counted: Run, counts: StateCounts, parts: u64) -> LedgerFuture<'_, Ownership> {
@@ -84,14 +84,14 @@ async fn forget_recipient(
     let ForgetOrder { phone, rows, opt_out } = order;
     let key = load_or_create_key(connection).await?;
     let forgotten = NumberErasure { phone, stays: key.hash_number(phone) };
-    suppression::forget_in_opt_outs(connection, forgotten, opt_out).await?;
+    suppression::hash_opt_out_number(connection, forgotten, opt_out).await?;
     for (run, rows) in &rows {
-        forget_in_envelopes(connection, *run, rows, forgotten).await?;
-        receipts::forget_in_receipts(connection, *run, rows).await?;
-        contacts::forget_in_contacts(connection, *run, rows, forgotten).await?;
-        events::forget_in_events(connection, *run, rows, forgotten).await?;
+        redact_envelopes(connection, *run, rows, forgotten).await?;
+        receipts::redact_receipts(connection, *run, rows).await?;
+        contacts::hash_contact_number(connection, *run, rows, forgotten).await?;
+        events::redact_events(connection, *run, rows, forgotten).await?;
         if with_consents {
-            consents::forget_in_consents(connection, *run, rows).await?;
+            consents::erase_evidence(connection, *run, rows).await?;
         }
         let out = events::load_skipped_rows(&mut *connection, *run).await?.rows();
         let mut more = ExcludedRows::default();
@@ -109,7 +109,7 @@ async fn forget_recipient(
         }
     }
     for (table, column) in [("runs", "stopped"), ("notifications", "notice")] {
-        forget_in_column(connection, table, column, forgotten).await?;
+        redact_column(connection, table, column, forgotten).await?;
     }
     tracing::debug!(at = now.0, "a number is forgotten");
     Ok(())
@@ -126,7 +126,7 @@ async fn load_or_create_key(connection: &mut Connection) -> Result<NumberKey, St
 }
 
 /// Removes a number from the texts of a column.
-async fn forget_in_column(
+async fn redact_column(
     connection: &mut Connection,
     table: &'static str,
     column: &'static str,
@@ -151,7 +151,7 @@ async fn forget_in_column(
 }
 
 /// The rows that must still be removed from copies and results.
-async fn list_waiting_rows(reader: &mut Connection) -> Result<Vec<(RunId, RoaringBitmap)>, StatementError> {
+async fn list_rows_to_erase(reader: &mut Connection) -> Result<Vec<(RunId, RoaringBitmap)>, StatementError> {
     let found = query("SELECT run, row FROM forgotten_rows WHERE waits ORDER BY run, row").fetch_all(reader);
     let mut waiting: Vec<(RunId, RoaringBitmap)> = Vec::new();
     for record in found.await? {
@@ -165,7 +165,7 @@ async fn list_waiting_rows(reader: &mut Connection) -> Result<Vec<(RunId, Roarin
 }
 
 /// Removes a number from these rows of a run, their outcomes and stored response bodies.
-async fn forget_in_envelopes(
+async fn redact_envelopes(
     connection: &mut Connection,
     run: RunId,
     rows: &RoaringBitmap,

@@ -18,7 +18,7 @@ use super::{contacts, envelopes, events};
 use crate::encoding::{parse_amount, unpack_costs};
 use crate::rate_limit::{InquiryRateLimit, inquiry_account_name, is_inquiry_account};
 use crate::rules::{
-    self, BudgetScope, envelope_spending, find_exceeded_day, intended_spending, may_have_been_sent, refunded_spending,
+    self, BudgetScope, envelope_spending, find_exceeded_daily_limit, intended_spending, may_have_been_sent, refunded_spending,
     tighter_bound,
 };
 use crate::{
@@ -36,7 +36,7 @@ pub(super) async fn apply_bounds(
     intent: &Intent,
     departs_at: Timestamp,
 ) -> Result<Option<Permit>, StatementError> {
-    let abroad = rules::find_rows_abroad(intent.bounds.as_deref(), &intent.rows);
+    let abroad = rules::find_rows_outside_countries(intent.bounds.as_deref(), &intent.rows);
     if !abroad.is_empty() {
         events::insert_skipped_rows(connection, run.key, &ExcludedRows::from_skipped(&abroad, COUNTRY)).await?;
         return Ok(Some(Permit::OutsideCountries(abroad)));
@@ -86,7 +86,7 @@ pub(super) async fn release_after_settlement(
         return Ok(());
     }
     refund_unsent(connection, run, envelope, outcomes).await?;
-    uncount_unsent(connection, run, envelope, outcomes).await?;
+    subtract_unsent(connection, run, envelope, outcomes).await?;
     contacts::refresh_contacts(connection, run, envelope).await
 }
 
@@ -116,7 +116,7 @@ pub(super) async fn reset_after_events(
 /// Discards the totals of a run; the next use computes them again.
 async fn discard_totals(connection: &mut Connection, run: RunId) -> Result<(), StatementError> {
     discard_spending(connection, run).await?;
-    discard_days(connection, run).await
+    discard_daily_counts(connection, run).await
 }
 
 /// Returns the spending of a run and, if the intent exceeds the budget, how many of its messages fit.
@@ -244,7 +244,7 @@ pub(super) async fn check_daily_limit(
     departs_at: Timestamp,
 ) -> Result<Option<(usize, Bound)>, StatementError> {
     let left = load_sent_by_day(connection, run, per_day).await?;
-    Ok(find_exceeded_day(per_day, &left, timestamp_from_micros(now.0)?, departs_at, rows))
+    Ok(find_exceeded_daily_limit(per_day, &left, timestamp_from_micros(now.0)?, departs_at, rows))
 }
 
 /// Adds messages of a run to its count for today.
@@ -275,7 +275,7 @@ pub(super) async fn count_sent_today(
 }
 
 /// Subtracts unsent messages of a settled envelope, if the daily counts of its run are stored.
-pub(super) async fn uncount_unsent(
+pub(super) async fn subtract_unsent(
     connection: &mut Connection,
     run: RunId,
     envelope: u32,
@@ -306,7 +306,7 @@ pub(super) async fn uncount_unsent(
 }
 
 /// Discards the daily counts of a run.
-pub(super) async fn discard_days(connection: &mut Connection, run: RunId) -> Result<(), StatementError> {
+pub(super) async fn discard_daily_counts(connection: &mut Connection, run: RunId) -> Result<(), StatementError> {
     query("DELETE FROM days WHERE run = $1").bind(run.0).execute(connection).await?;
     Ok(())
 }
@@ -337,7 +337,7 @@ async fn load_sent_by_day(
             let counted = count_sent_by_day(connection, key, per_day).await?;
             // Another process with a claimed run stores its own counts, or has no daily limit and stores none.
             if key == run.key || !has_owner {
-                store_days(connection, key, per_day, &counted).await?;
+                store_daily_counts(connection, key, per_day, &counted).await?;
             }
             counted.into_iter().for_each(|(day, sent)| *left.entry(day).or_default() += sent);
             continue;
@@ -370,7 +370,7 @@ async fn count_sent_by_day(
     }
 }
 
-async fn store_days(
+async fn store_daily_counts(
     connection: &mut Connection,
     run: RunId,
     per_day: &DailyLimits,
@@ -399,10 +399,10 @@ pub(super) async fn reserve_rate(
     account: &Allowance,
     count: u32,
 ) -> Result<SlotWait, StatementError> {
-    let before = load_pace(connection, &account.name).await?;
+    let before = load_rate_limit(connection, &account.name).await?;
     let reservation = before.reserve(now.0, count, account.rate);
     if reservation.rate_limit != before {
-        store_pace(connection, &account.name, reservation.rate_limit).await?;
+        store_rate_limit(connection, &account.name, reservation.rate_limit).await?;
     }
     Ok(reservation.wait)
 }
@@ -416,28 +416,28 @@ pub(super) async fn reserve_inquiry(
 ) -> Result<InquiryPermit, StatementError> {
     let inquiries = inquiry_account_name(&account.name);
     let before = InquiryRateLimit {
-        account: load_pace(connection, &account.name).await?,
-        inquiries: load_pace(connection, &inquiries).await?,
+        account: load_rate_limit(connection, &account.name).await?,
+        inquiries: load_rate_limit(connection, &inquiries).await?,
     };
     let (after, turn) = before.reserve_inquiry(now.0, account.rate, longest);
     if after.account != before.account {
-        store_pace(connection, &account.name, after.account).await?;
+        store_rate_limit(connection, &account.name, after.account).await?;
     }
     if after.inquiries != before.inquiries {
-        store_pace(connection, &inquiries, after.inquiries).await?;
+        store_rate_limit(connection, &inquiries, after.inquiries).await?;
     }
     Ok(turn)
 }
 
-pub(super) async fn slow_account_down(
+pub(super) async fn slow_down_account(
     connection: &mut Connection,
     now: Now,
     account: String,
     wait: Option<Duration>,
 ) -> Result<(), StatementError> {
     let wait = wait.and_then(|wait| i64::try_from(wait.as_micros()).ok());
-    let slowed = load_pace(connection, &account).await?.slow_down(now.0, wait);
-    store_pace(connection, &account, slowed).await
+    let slowed = load_rate_limit(connection, &account).await?.slow_down(now.0, wait);
+    store_rate_limit(connection, &account, slowed).await
 }
 
 /// The rate-limit state of every account, by name.
@@ -449,20 +449,20 @@ pub(super) async fn list_paces(reader: &mut Connection) -> Result<Vec<(String, A
     for row in &rows {
         let name: String = row.try_get("name")?;
         if !is_inquiry_account(&name) {
-            paces.push((name, pace_from_row(row)?));
+            paces.push((name, rate_limit_from_row(row)?));
         }
     }
     Ok(paces)
 }
 
 /// Loads the rate-limit state of an account.
-pub(super) async fn load_pace(connection: &mut Connection, account: &str) -> Result<AccountRateLimit, StatementError> {
+pub(super) async fn load_rate_limit(connection: &mut Connection, account: &str) -> Result<AccountRateLimit, StatementError> {
     let one = "SELECT next_free, share, slowed_at, not_before, written_at, rate, taken FROM accounts WHERE name = $1";
     let row = query(one).bind(account).fetch_optional(connection).await?;
-    row.as_ref().map_or_else(|| Ok(AccountRateLimit::default()), pace_from_row)
+    row.as_ref().map_or_else(|| Ok(AccountRateLimit::default()), rate_limit_from_row)
 }
 
-fn pace_from_row(row: &Record) -> Result<AccountRateLimit, StatementError> {
+fn rate_limit_from_row(row: &Record) -> Result<AccountRateLimit, StatementError> {
     Ok(AccountRateLimit {
         next_free: row.try_get(0)?,
         share: row.try_get(1)?,
@@ -474,7 +474,7 @@ fn pace_from_row(row: &Record) -> Result<AccountRateLimit, StatementError> {
     })
 }
 
-async fn store_pace(connection: &mut Connection, account: &str, pace: AccountRateLimit) -> Result<(), StatementError> {
+async fn store_rate_limit(connection: &mut Connection, account: &str, pace: AccountRateLimit) -> Result<(), StatementError> {
     query(
         "INSERT INTO accounts (name, next_free, share, slowed_at, not_before, written_at, rate, taken)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8)

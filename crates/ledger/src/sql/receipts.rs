@@ -17,7 +17,7 @@ use crate::earlier_versions::{rewrite_opt_out, rewrite_receipt};
 use crate::encoding::Checksum;
 use crate::encoding::{pack_list, unpack_list};
 use crate::receipts::add_receipt;
-use crate::rules::forget_in_receipt;
+use crate::rules::erase_texts_from_receipt;
 use crate::{LedgerError, LedgerFuture, NewReceipt, ReceiptOutcome, ReceiptStore, RowReceipts, RunId, StoredReceipt};
 use campaign_core::domain::{
     Addressee, Channel, GatewayMessageId, Media, Receipt, ReceiptSource, RecipientReply, ReportedChannel, Row, Status,
@@ -87,7 +87,7 @@ async fn store_receipts(
             continue;
         }
         if forgotten.contains(&(new.run, new.row)) {
-            forget_in_receipt(&mut new.receipt);
+            erase_texts_from_receipt(&mut new.receipt);
         }
         chunks.entry(chunk_key(new.run, new.row.get())).or_default().push((index, new));
     }
@@ -170,7 +170,7 @@ pub(super) async fn delete_receipts(connection: &mut Connection, run: RunId) -> 
 }
 
 /// Removes replies and other personal data from the receipts of these rows.
-pub(super) async fn forget_in_receipts(
+pub(super) async fn redact_receipts(
     connection: &mut Connection,
     run: RunId,
     rows: &RoaringBitmap,
@@ -180,7 +180,7 @@ pub(super) async fn forget_in_receipts(
     chunks.retain(|chunk| !chunk.rows.is_empty());
     for chunk in &mut chunks {
         let selected = chunk.rows.iter_mut().filter(|(row, _)| rows.contains(row.get()));
-        selected.flat_map(|(_, kept)| kept).for_each(|kept| forget_in_receipt(&mut kept.receipt));
+        selected.flat_map(|(_, kept)| kept).for_each(|kept| erase_texts_from_receipt(&mut kept.receipt));
     }
     for some in chunks.chunks(CHUNKS_PER_STATEMENT) {
         ReceiptChunk::write_chunks(connection, some).await?;

@@ -255,7 +255,7 @@ pub(super) async fn list_runs(
     reader: &mut Connection,
     wanted: RunFilter,
 ) -> Result<Vec<Result<Run, DamagedRun>>, StatementError> {
-    let rows = select_run_rows(&mut *reader, wanted).await?;
+    let rows = select_run_records(&mut *reader, wanted).await?;
     let mut runs = Vec::with_capacity(rows.len());
     for row in rows.iter().rev() {
         let name = || format!("{}@{}", read_lossy(row, "campaign"), read_u32(row, "number").unwrap_or_default());
@@ -265,7 +265,7 @@ pub(super) async fn list_runs(
     Ok(runs)
 }
 
-async fn select_run_rows(reader: &mut Connection, wanted: RunFilter) -> Result<Vec<Record>, StatementError> {
+async fn select_run_records(reader: &mut Connection, wanted: RunFilter) -> Result<Vec<Record>, StatementError> {
     let RunFilter { key, campaign, open, live, results, ids, uncounted, latest } = wanted;
     let mut query = QueryBuilder::<Database>::new("SELECT * FROM runs WHERE progress <> ");
     query.push_bind(PREPARING);
@@ -338,7 +338,7 @@ fn build_run(row: &Record, progress: RunProgress) -> Result<Run, StatementError>
         live: row.try_get("live")?,
         round: read_u32(row, "round")?,
         recipients: to_unsigned(row.try_get("recipients")?),
-        suppression: read_suppression_terms(row)?,
+        suppression: read_suppression_policy(row)?,
         shared: row.try_get("shared")?,
         ids: IdRange { first: to_unsigned(row.try_get("first_id")?), len: to_unsigned(row.try_get("ids")?) },
         file: row.try_get("file")?,
@@ -379,7 +379,7 @@ fn stored_purpose(policy: SuppressionPolicy) -> &'static str {
 }
 
 /// The suppression policy of a run. Earlier versions stored none for campaigns and single messages.
-fn read_suppression_terms(row: &Record) -> Result<SuppressionPolicy, StatementError> {
+fn read_suppression_policy(row: &Record) -> Result<SuppressionPolicy, StatementError> {
     let stored = row.try_get::<Option<&str>, _>("purpose")?;
     let purpose = match stored {
         Some(MANDATORY) => Purpose::Service,

@@ -172,7 +172,7 @@ async fn fire_occurrence(
         return Ok(None);
     }
     let run = runs::insert_run(&mut *connection, new, InitialRunState::Preparing).await?;
-    store_fate(connection, &key, at, &OccurrenceOutcome::Fired(run.key)).await?;
+    store_outcome(connection, &key, at, &OccurrenceOutcome::Fired(run.key)).await?;
     Ok(Some(run))
 }
 
@@ -184,13 +184,13 @@ async fn skip_occurrence(
     let (before, was_opened) = find_fate_and_run_state(&mut *connection, &key).await?;
     let skips = may_skip(condition, before.as_ref(), was_opened);
     if skips {
-        store_fate(connection, &key, at, &outcome).await?;
+        store_outcome(connection, &key, at, &outcome).await?;
     }
     Ok(skips)
 }
 
 /// Stores the outcome of an occurrence, replacing an earlier one.
-async fn store_fate(
+async fn store_outcome(
     connection: &mut Connection,
     key: &OccurrenceKey,
     at: Timestamp,

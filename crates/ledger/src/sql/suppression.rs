@@ -87,7 +87,7 @@ impl Adapter {
 }
 
 /// Replaces a number on the list with its hash, and adds the opt-out if it is missing.
-pub(super) async fn forget_in_opt_outs(
+pub(super) async fn hash_opt_out_number(
     connection: &mut Connection,
     forgotten: NumberErasure,
     opt_out: OptOut,
@@ -221,7 +221,7 @@ async fn remove_opt_outs(
 ) -> Result<Vec<OptOut>, StatementError> {
     let OptOutRemoval { target, by, why } = removal;
     let selected = match target {
-        RemovalTarget::Number { phone, scope } => select_of_number(connection, *phone, scope.as_ref()).await?,
+        RemovalTarget::Number { phone, scope } => select_by_number(connection, *phone, scope.as_ref()).await?,
         RemovalTarget::Entries(entries) => select_unchanged(connection, entries).await?,
     };
     let mut removed = Vec::with_capacity(selected.len());
@@ -255,7 +255,7 @@ pub(super) async fn end_opt_outs(connection: &mut Connection, mut opted_in: Vec<
 }
 
 /// Selects the active records of a number, for one scope or all of them.
-async fn select_of_number(
+async fn select_by_number(
     connection: &mut Connection,
     phone: Phone,
     scope: Option<&OptOutScope>,

@@ -259,7 +259,7 @@ impl CommitTarget {
     async fn try_commit(&mut self, changes: &mut [QueuedChange]) -> Result<HighWaterMark, LedgerError> {
         let Self { connection: writer, numbers, place } = self;
         writer.begin_transaction().await?;
-        numbers.start_turn();
+        numbers.start_transaction();
         // Outcomes come first, so that all other changes see them; intents come last, so that they see all other
         // changes.
         let settled = changes.iter().filter_map(|change| match &change.work {

@@ -44,7 +44,7 @@ impl SqliteLedger {
     /// Returns an error if the ledger at `path` was deleted, so that only its high-water mark is left. Opening it would
     /// create an empty ledger.
     #[must_use]
-    pub fn find_deletion(path: &Path) -> Option<LedgerError> {
+    pub fn detect_deletion(path: &Path) -> Option<LedgerError> {
         let place = high_water_mark::mark_path(path);
         (!path.exists() && place.exists()).then(|| not_newest_error(path, "the ledger was deleted".to_owned()))
     }
@@ -139,7 +139,7 @@ impl SqliteLedger {
     /// As for [`SqliteLedger::open`], and when it is damaged.
     pub async fn open_accepted(path: &Path, clock: TimeSource) -> Result<(Self, Option<LedgerError>), LedgerError> {
         let (known, deleted) =
-            (high_water_mark::read_mark(&high_water_mark::mark_path(path)), Self::find_deletion(path));
+            (high_water_mark::read_mark(&high_water_mark::mark_path(path)), Self::detect_deletion(path));
         let refused = Self::open(path, clock).await?;
         let Some(reason) = deleted.or_else(|| refused.stale.clone()) else { return Ok((refused, None)) };
         check_integrity(&refused.readers, path).await?;
@@ -337,7 +337,7 @@ const RETRY_PAUSE: Duration = Duration::from_millis(20);
 impl SqliteLedger {
     /// Overwrites all freed space in the file and empties the log.
     pub(super) async fn overwrite_deleted(&self) -> Result<(), LedgerError> {
-        if !self.was_swept().await? {
+        if !self.is_free_space_overwritten().await? {
             // Earlier versions did not overwrite freed space.
             self.run_outside_transaction("VACUUM").await?;
             self.write(|connection, _| {
@@ -361,7 +361,7 @@ impl SqliteLedger {
     }
 
     /// Whether all freed space was overwritten.
-    async fn was_swept(&self) -> Result<bool, LedgerError> {
+    async fn is_free_space_overwritten(&self) -> Result<bool, LedgerError> {
         let asked = sqlx::query_scalar("SELECT swept FROM forgetting").fetch_optional(&self.readers).await;
         Ok(asked.map_err(|error| storage_error(&self.path, &error))?.unwrap_or(false))
     }

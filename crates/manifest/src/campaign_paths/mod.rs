@@ -255,7 +255,7 @@ impl CampaignPath {
             PathScope::Anywhere | PathScope::Editor(_) => regular_file::open(&self.path),
             PathScope::Within(folder) => {
                 let file =
-                    walk::open_below(folder, self.relative_path(folder)?).map_err(regular_file::note_missing_handle)?;
+                    walk::open_below(folder, self.relative_path(folder)?).map_err(regular_file::record_handle_exhaustion)?;
                 regular_file::require_regular(file)
             }
         }
@@ -303,7 +303,7 @@ impl CampaignPath {
 
     /// Why an assistant must not write to the path; `None` if writing is allowed or a person named the path.
     #[must_use]
-    pub fn refuse_writing(&self) -> Option<&'static str> {
+    pub fn find_write_refusal(&self) -> Option<&'static str> {
         let PathScope::Within(folder) = &self.scope else { return None };
         if self.leaves_folder() {
             return Some("outside the campaigns folder");

@@ -143,13 +143,13 @@ fn results_written_by_an_assistant_do_not_follow_links() {
     let test = TestFolders::create();
     test.link("list.csv", "same.csv");
     test.link("..", "parent");
-    let why = |name: &str| test.paths.file().join_sibling(name).refuse_writing();
+    let why = |name: &str| test.paths.file().join_sibling(name).find_write_refusal();
     assert_eq!((why("new.csv"), why("new/new.csv"), why("list.csv")), (None, None, None));
     assert!(why("same.csv").unwrap().contains("a symbolic link"));
     for name in ["../new.csv", "parent/new.csv", "parent/secret.csv", "/tmp/new.csv"] {
         assert!(why(name).unwrap().contains("outside"), "{name}");
     }
-    assert_eq!(CampaignPath::anywhere("../new.csv").refuse_writing(), None);
+    assert_eq!(CampaignPath::anywhere("../new.csv").find_write_refusal(), None);
 }
 
 #[cfg(unix)]

@@ -105,7 +105,7 @@ fn walk_path<T>(
     let top = rustix::fs::open(folder, FOLDER, Mode::empty())?;
     let mut folders: Vec<OwnedFd> = Vec::new();
     let mut ahead = Vec::new();
-    add_parts(below, &mut ahead)?;
+    prepend_parts(below, &mut ahead)?;
     let (mut links, mut hangs) = (0, false);
     let missing = |hangs: bool, error: Errno| match error {
         Errno::NOENT if hangs => dangling_link_error(),
@@ -136,7 +136,7 @@ fn walk_path<T>(
                     }
                     false => target,
                 };
-                add_parts(within, &mut ahead)?;
+                prepend_parts(within, &mut ahead)?;
             }
             // This part is not a link.
             Err(Errno::INVAL) if ahead.is_empty() => break part,
@@ -156,7 +156,7 @@ fn walk_path<T>(
 }
 
 /// Adds the parts of a path before the remaining parts.
-fn add_parts(path: &Path, ahead: &mut Vec<OsString>) -> io::Result<()> {
+fn prepend_parts(path: &Path, ahead: &mut Vec<OsString>) -> io::Result<()> {
     for part in path.components().rev() {
         match part {
             Component::Normal(name) => ahead.push(name.to_owned()),

@@ -35,7 +35,7 @@ pub(crate) fn check_map(node: &Node, owner: &str, keys: &'static [KeySpec], repo
             None => {
                 let finding = Finding::new(&rules::UNKNOWN_KEY, format!("unknown key `{}` in {owner}", entry.key));
                 let hint = suggest_key_fix(&entry.key, keys, report.root);
-                let fix = spell_key(entry, entries, keys, report);
+                let fix = fix_key_spelling(entry, entries, keys, report);
                 report.add(&entry.key_span, finding.help(hint).fix(fix));
             }
         }
@@ -43,7 +43,7 @@ pub(crate) fn check_map(node: &Node, owner: &str, keys: &'static [KeySpec], repo
 }
 
 /// The fix for a misspelt key that can have only one meaning; see [`find_only_key`]. The map must not contain that key.
-fn spell_key(
+fn fix_key_spelling(
     entry: &MapEntry,
     entries: &[MapEntry],
     keys: &'static [KeySpec],

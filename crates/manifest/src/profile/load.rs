@@ -412,7 +412,7 @@ fn load_words(path: &CampaignPath, file: WordFile) -> LoadedFile<Vec<String>> {
                     } else {
                         format!("is the same as `{same}`")
                     };
-                    let finding = Finding::new(rule, format!("`{word}` {what}")).as_warning();
+                    let finding = Finding::new(rule, format!("`{word}` {what}")).into_warning();
                     report.add(&span, finding.help("remove this line; case and look-alike letters make no difference"));
                 }
                 None => {
@@ -480,11 +480,11 @@ local:
     fn profile_with(line: &str) -> Vec<(&'static str, usize, usize)> {
         let yaml = format!("a:\n  base_url: https://g.example\n  api_key: {{ env: KEY }}\n  rate: 10/s\n{line}\n");
         let (_folder, loaded) = load_profiles(&yaml);
-        list_findings(&load_refused(loaded))
+        list_findings(&collect_profile_findings(loaded))
     }
 
     /// The findings about invalid profiles, or about the file if it cannot be read.
-    fn load_refused(loaded: LoadedFile<Gateways>) -> Vec<Finding> {
+    fn collect_profile_findings(loaded: LoadedFile<Gateways>) -> Vec<Finding> {
         let Some(gateways) = loaded.value else { return loaded.findings };
         gateways.invalid.into_iter().flat_map(|(_, findings)| findings).collect()
     }
@@ -580,7 +580,7 @@ local:
     #[test]
     fn empty_file_suggests_adding_a_profile() {
         let (_folder, loaded) = load_profiles("\n");
-        let findings = load_refused(loaded);
+        let findings = collect_profile_findings(loaded);
         assert_eq!(findings[0].rule, "file-empty");
         assert!(findings[0].help.as_ref().unwrap().contains("base_url"), "{findings:?}");
     }
@@ -609,7 +609,7 @@ local:
         for key in keys {
             let (_folder, loaded) =
                 load_profiles(&format!("a:\n  base_url: https://g.example\n  rate: 1/s\n  {key}\n"));
-            let findings = load_refused(loaded);
+            let findings = collect_profile_findings(loaded);
             let text = render_findings(&findings, false);
             assert!(findings.iter().any(Finding::is_error), "{key}");
             assert!(!text.contains("s3cret"), "{text}");

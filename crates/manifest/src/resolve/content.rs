@@ -154,7 +154,7 @@ impl Resolver<'_> {
     /// Reports the keys that the operation cannot carry.
     pub(super) fn refuse_uncarried_keys(&mut self, carrier: OperationChoice, slots: &[ChannelEntry<'_>]) {
         let OperationChoice { kind, is_explicit: chosen } = carrier;
-        let better = self.report_order(carrier, slots);
+        let better = self.report_channel_order(carrier, slots);
         let help = match kind {
             OperationKind::Pipeline if chosen => "remove the key, or remove `operation: pipeline`",
             OperationKind::Pipeline => {
@@ -194,7 +194,7 @@ impl Resolver<'_> {
 impl Resolver<'_> {
     /// Reports in one finding that these keys are supported if the channels are in another order. Returns the kind of
     /// that order.
-    fn report_order(&mut self, carrier: OperationChoice, slots: &[ChannelEntry<'_>]) -> Option<OperationKind> {
+    fn report_channel_order(&mut self, carrier: OperationChoice, slots: &[ChannelEntry<'_>]) -> Option<OperationKind> {
         let OperationChoice { kind: OperationKind::Pipeline, is_explicit: false } = carrier else { return None };
         let channels: Vec<Channel> = slots.iter().map(|slot| slot.channel).collect();
         let better = find_reordered_kind(&channels)?;

@@ -56,7 +56,7 @@ pub fn load_campaign_within(path: &Path, day: CampaignDay, scope: PathScope) -> 
         return LoadedFile::new(None, vec![Finding::new(&rules::WRONG_TYPE, message).help(help)]);
     }
     let paths = CampaignPaths::new(path, scope);
-    let mut loaded = document::load_path(paths.file(), CAMPAIGN_FILE, |root, report| {
+    let mut loaded = document::load_file(paths.file(), CAMPAIGN_FILE, |root, report| {
         let folders = TextFolders::from_paths(&paths);
         let (today, columns, files, gaps) = (day.resolve_date(None), Vec::new(), BTreeMap::new(), Gaps::default());
         Resolver { report, paths: paths.clone(), folders, columns, files, day, today, gaps }
@@ -123,7 +123,7 @@ impl Resolver<'_> {
         );
         let notify = read_notify(root, &self.paths, self.report);
         let tests = read_tests(root, self.report);
-        self.gaps.note_names(root);
+        self.gaps.collect_possible_names(root);
         self.gaps.list = source.is_none() || form.is_none();
         self.gaps.recipients = self.has_errors_within(&tree, "recipients");
         let content =
@@ -171,7 +171,7 @@ impl Resolver<'_> {
             notify,
             tests,
             delivery: self.or_default(root.subsection("delivery"), read_delivery)?,
-            limits: read_limits(root.subsection("limits")),
+            limits: read_budget(root.subsection("limits")),
             per_day,
             file: path.to_owned(),
             folders: self.folders,
@@ -228,7 +228,7 @@ impl Resolver<'_> {
             true => self.resolve_file_key(root, "results")?,
             false => default_results_path(self.paths.file(), name?),
         };
-        if let Some(why) = results.refuse_writing() {
+        if let Some(why) = results.find_write_refusal() {
             let span = root.typed_text("results").map_or(&(0..0), |(_, span)| span).clone();
             let message = format!("cannot write results to `{}`, which is {why}", results.display());
             let help = "set `results` to a regular file in the campaigns folder, for example `results: \
@@ -381,7 +381,7 @@ pub fn to_slug(name: &str) -> String {
 }
 
 /// The budget of an edition.
-fn read_limits(section: ConfigSection<'_>) -> Budget {
+fn read_budget(section: ConfigSection<'_>) -> Budget {
     Budget { cost: section.parse_value("cost"), recipients: section.parse_value("recipients") }
 }
 

@@ -53,7 +53,7 @@ impl Resolver<'_> {
     /// Names in templates with the headers of their columns.
     pub(super) fn resolve_columns(&mut self, recipients: ConfigSection<'_>) -> Vec<(String, String)> {
         let entries = recipients.find_value("columns").and_then(|node| node.as_entries()).unwrap_or_default();
-        if let Some(columns) = self.swap_columns(entries) {
+        if let Some(columns) = self.unswap_columns(entries) {
             return columns;
         }
         let mut columns = Vec::new();
@@ -74,7 +74,7 @@ impl Resolver<'_> {
 
     /// The corrected columns, if headers and names are swapped, which is reported once with the lines to write. `None`
     /// if they are in order.
-    fn swap_columns(&mut self, entries: &[MapEntry]) -> Option<Vec<(String, String)>> {
+    fn unswap_columns(&mut self, entries: &[MapEntry]) -> Option<Vec<(String, String)>> {
         let is_header =
             |entry: &MapEntry| !is_variable(&entry.key) && !is_built_in(&entry.key) && !is_reserved(&entry.key);
         let names = entries.iter().map(|entry| entry.value.as_scalar().map(|name| name.text.trim()));

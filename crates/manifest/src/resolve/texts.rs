@@ -54,7 +54,7 @@ impl Resolver<'_> {
             );
             return None;
         }
-        self.warn_of_placeholders(&entry.value, scalar, &text);
+        self.warn_about_placeholders(&entry.value, scalar, &text);
         Some(NamedTemplate { name: path, source: text })
     }
 
@@ -121,7 +121,7 @@ impl Resolver<'_> {
     }
 
     /// Warns about placeholders in the syntax of other programs, each at its location if it is known.
-    fn warn_of_placeholders(&mut self, node: &Node, scalar: &Scalar, text: &str) {
+    fn warn_about_placeholders(&mut self, node: &Node, scalar: &Scalar, text: &str) {
         let found = find_placeholders(text, &self.columns);
         if found.is_empty() {
             return;

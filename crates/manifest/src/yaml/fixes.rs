@@ -174,7 +174,7 @@ fn expand_tabs(text: &str, width: usize) -> Fix {
 }
 
 /// Replaces no-break spaces in the indentation of a line with ordinary spaces, which look the same.
-pub(super) fn replace_spaces(text: &str, line: usize, indentation: &str) -> Option<Fix> {
+pub(super) fn replace_no_break_spaces(text: &str, line: usize, indentation: &str) -> Option<Fix> {
     // Other kinds of space have other widths.
     let is_same_width = |character: char| matches!(character, ' ' | '\u{a0}' | '\u{202f}');
     let is_clear = indentation.chars().all(is_same_width) && !continues_text(text, line, indentation.chars().count());

@@ -32,7 +32,7 @@ fn find_cause(error: &ScanError, spot: &ErrorPosition<'_>) -> (Finding, Range<us
         | E::TabInIndentation
         | E::TabInPlainScalar
         | E::TabAtBlockScalarStart => (
-            Finding::new(&rules::YAML_TAB, "a tab is not allowed here; YAML requires spaces").help(spot.replace_tab()),
+            Finding::new(&rules::YAML_TAB, "a tab is not allowed here; YAML requires spaces").help(spot.suggest_tab_replacement()),
             spot.tab_span(),
         ),
         E::MappingValueNotAllowed | E::InvalidColonPlacement => spot.explain_colon(),
@@ -214,7 +214,7 @@ impl<'t> ErrorPosition<'t> {
     }
 
     /// The remedy for a tab.
-    fn replace_tab(&self) -> String {
+    fn suggest_tab_replacement(&self) -> String {
         if !self.line_text()[..self.tab_span().start - self.line.start].trim().is_empty() {
             return "use a space instead".to_owned();
         }
@@ -329,7 +329,7 @@ fn fix_slip(text: &str, start: usize, line: &str, span: &Range<usize>, is_key: &
             let fix = Fix::replace("add a space after the colon", span.end..span.end, " ");
             Some(fix).filter(|_| !fixes::continues_text(text, start, column))
         }
-        space if space.trim().is_empty() => fixes::replace_spaces(text, start, indentation),
+        space if space.trim().is_empty() => fixes::replace_no_break_spaces(text, start, indentation),
         dash => {
             // A dash can also begin a line of a text.
             let key = content.strip_prefix(dash)?.trim_start().split_once(':')?.0;

@@ -326,7 +326,7 @@ pub enum Error {
     /// Messages were sent that the ledger does not contain.
     #[error(
         "the ledger `{ledger}` does not contain all messages that were sent: {}; nothing was sent",
-        list_signs(.signs)
+        format_signs(.signs)
     )]
     LedgerLost {
         /// The place of the ledger.
@@ -498,7 +498,7 @@ pub fn describe_host(host: &str) -> String {
 }
 
 /// Formats the signs of a lost ledger.
-fn list_signs(signs: &[LossSign]) -> String {
+fn format_signs(signs: &[LossSign]) -> String {
     signs.iter().map(LossSign::to_string).collect::<Vec<_>>().join("; ")
 }
 

@@ -19,7 +19,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use campaign_content::message::Notice;
 use campaign_core::domain::NotificationEvent;
-use campaign_engine::report::{format_count, format_counts_in_part};
+use campaign_engine::report::{format_count, format_counts_with_partial};
 use campaign_ledger::{
     CampaignLock, Ledger, LedgerError, NewNotification, Notification, NotificationOutcome, RowState, Run, StateCounts,
 };
@@ -64,7 +64,7 @@ pub fn run_notice(
         campaign: run.campaign.clone(),
         run: Some(run.name()),
         gateway: run.gateway.clone(),
-        text: format!("{} through {}: {how} · {}", run.name(), run.gateway, format_counts_in_part(counts, in_part)),
+        text: format!("{} through {}: {how} · {}", run.name(), run.gateway, format_counts_with_partial(counts, in_part)),
         rows: run.recipients,
         counts: counts.iter().map(|(state, count)| (state.name().to_owned(), count)).collect(),
         why,

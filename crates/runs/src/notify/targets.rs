@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 
-use campaign_content::message::{Notice, fill_notice};
+use campaign_content::message::{Notice, render_notice};
 use campaign_manifest::NotificationFormat;
 use campaign_net::{http_client, is_public};
 
@@ -139,7 +139,7 @@ pub(super) fn build_post(
             "occasion": notice.occasion, "text": notice.text, "count": all.len(), "notices": all,
         }),
         NotificationFormat::Own(text) => {
-            let body = fill_notice(text, notice, all.len())?;
+            let body = render_notice(text, notice, all.len())?;
             let is_json = serde_json::from_str::<Value>(&body).is_ok_and(|value| value.is_object() || value.is_array());
             let media_type = if is_json { JSON_MEDIA_TYPE } else { "text/plain; charset=utf-8" };
             return Ok(NotificationPost { url, media_type, body });
@@ -198,7 +198,7 @@ pub(super) async fn run_program(
     all: &[Notice],
     patience: Duration,
 ) -> Result<(), String> {
-    let words = words.iter().map(|word| fill_notice(word, notice, all.len())).collect::<Result<Vec<_>, _>>()?;
+    let words = words.iter().map(|word| render_notice(word, notice, all.len())).collect::<Result<Vec<_>, _>>()?;
     let (program, arguments) = words.split_first().ok_or("the command is empty")?;
     let mut command = Command::new(program);
     command.args(arguments).env_clear().kill_on_drop(true);

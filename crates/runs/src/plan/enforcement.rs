@@ -156,7 +156,7 @@ impl Session {
     ///
     /// # Errors
     /// If there are more messages than planned, or they need an approval and have none.
-    pub(crate) async fn find_begin_approval(
+    pub(crate) async fn find_new_run_approval(
         &self,
         survey: &ListSurvey,
         rows: &RoaringBitmap,

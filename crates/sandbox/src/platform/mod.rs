@@ -216,7 +216,7 @@ impl GatewayEmulator {
 
     /// Numbers an envelope.
     fn number_envelope(&mut self, envelope: &ParsedEnvelope, endpoint: Endpoint) -> OperationOrigin {
-        self.sends = self.sends.saturating_add(envelope.holds_sends().into());
+        self.sends = self.sends.saturating_add(envelope.contains_sends().into());
         let request = match endpoint {
             Endpoint::Sync => None,
             Endpoint::Async => {

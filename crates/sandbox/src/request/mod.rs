@@ -79,7 +79,7 @@ pub(crate) struct ParsedEnvelope {
 
 impl ParsedEnvelope {
     /// Whether the envelope contains an operation that reaches a phone; only then do faults count it.
-    pub(crate) fn holds_sends(&self) -> bool {
+    pub(crate) fn contains_sends(&self) -> bool {
         self.items.iter().any(|item| item.kind.reaches_a_phone())
     }
 }

@@ -218,7 +218,7 @@ pub(super) struct ChannelDefaults {
 /// The defaults of a channel in a scenario.
 pub(super) const fn channel_defaults(channel: Channel) -> ChannelDefaults {
     match channel {
-        Channel::Sms => unread_channel("0.80", "The price of one part of an SMS.", "{ delivered: 97% }", "SMS."),
+        Channel::Sms => defaults_without_read_status("0.80", "The price of one part of an SMS.", "{ delivered: 97% }", "SMS."),
         Channel::Viber => {
             read_channel("0.50", "The price of a Viber message.", "{ delivered: 60%, read: 80% }", "Viber.")
         }
@@ -231,20 +231,20 @@ pub(super) const fn channel_defaults(channel: Channel) -> ChannelDefaults {
         ),
         Channel::Voice => {
             let play =
-                unread_channel("1.20", "The price of a spoken message.", "{ delivered: 80%, digit: 1 }", "Voice.");
+                defaults_without_read_status("1.20", "The price of a spoken message.", "{ delivered: 80%, digit: 1 }", "Voice.");
             ChannelDefaults { is_spoken: true, ..play }
         }
         Channel::Whatsapp => {
             read_channel("1.50", "The price of a WhatsApp message.", "{ delivered: 60% }", "WhatsApp.")
         }
-        Channel::Hlr => unread_channel("0.05", "The price of a lookup.", "{ delivered: 95% }", "Lookups."),
+        Channel::Hlr => defaults_without_read_status("0.05", "The price of a lookup.", "{ delivered: 95% }", "Lookups."),
         Channel::CallOtp => {
-            unread_channel("0.25", "The price of a verification call.", "{ delivered: 95% }", "Verification calls.")
+            defaults_without_read_status("0.25", "The price of a verification call.", "{ delivered: 95% }", "Verification calls.")
         }
     }
 }
 
-const fn unread_channel(
+const fn defaults_without_read_status(
     price: &'static str,
     priced: &'static str,
     example: &'static str,
@@ -259,7 +259,7 @@ const fn read_channel(
     example: &'static str,
     doc: &'static str,
 ) -> ChannelDefaults {
-    ChannelDefaults { tells_reading: true, ..unread_channel(price, priced, example, doc) }
+    ChannelDefaults { tells_reading: true, ..defaults_without_read_status(price, priced, example, doc) }
 }
 
 const CHANNEL_COUNT: usize = Channel::ALL.len();

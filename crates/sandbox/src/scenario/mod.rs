@@ -153,7 +153,7 @@ pub fn load_scenario(path: &Path) -> LoadedFile<Scenario> {
 /// Reads a scenario file within its scope.
 #[must_use]
 pub fn load_scenario_within(path: &CampaignPath) -> LoadedFile<Scenario> {
-    let loaded = document::load_path(path, SCENARIO_FILE, |root, report| {
+    let loaded = document::load_file(path, SCENARIO_FILE, |root, report| {
         Some(read_scenario(ConfigSection::new(Some(&root), SCENARIO), report))
     });
     match loaded.findings.as_slice() {

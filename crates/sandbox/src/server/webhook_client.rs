@@ -76,7 +76,7 @@ impl WebhookClient {
 
     /// The client for URLs that cannot be sent unchanged, for example over TLS. It encodes some characters of a URL as
     /// browsers do.
-    fn other_client(&self) -> Result<&Client, String> {
+    fn fallback_client(&self) -> Result<&Client, String> {
         let built = self.other.get_or_init(|| {
             let client = http_client::builder().http1_only().pool_max_idle_per_host(0);
             let client = match self.hooks {
@@ -125,7 +125,7 @@ impl WebhookClient {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(USER_AGENT, HeaderValue::from_static(USER_AGENT_NAME));
         let Some((uri, host)) = verbatim_request_target(&url, at, &written) else {
-            let answer = self.other_client()?.post(url).headers(headers).body(body).send().await;
+            let answer = self.fallback_client()?.post(url).headers(headers).body(body).send().await;
             return answer
                 .map(|answer| answer.status().as_u16())
                 .map_err(|error| describe_send_error(&error, error.is_connect()));

@@ -74,7 +74,7 @@ impl KeyAccess {
         let key_lock = self.lock_for_key(hash);
         let _guard = key_lock.lock().await;
         if !self.is_accepted(hash)? {
-            self.charge_unknown()?;
+            self.charge_unknown_key()?;
         }
         self.await_and_record(hash, inquiry).await
     }
@@ -129,7 +129,7 @@ impl KeyAccess {
         Ok(answer?)
     }
 
-    fn charge_unknown(&self) -> Result<(), ToolError> {
+    fn charge_unknown_key(&self) -> Result<(), ToolError> {
         let wait = |early: governor::NotUntil<_>| early.wait_time_from(DefaultClock::default().now());
         self.unknown.check().map_err(|early| ToolError::rate_limited(Some(wait(early))))
     }

@@ -87,7 +87,7 @@ impl Approvals {
         what: &str,
         shown: String,
     ) -> Result<ApprovalOutcome, ToolError> {
-        let digest = self.0.digest_of(self.0.caller_number(key), gateway, what);
+        let digest = self.0.digest_of(self.0.caller_id(key), gateway, what);
         if let Some(used) = use_approval(adapters.ledger.as_ref(), &digest).await? {
             self.0.lock_waiting().remove(&digest);
             return Ok(ApprovalOutcome::Approved(used));
@@ -111,7 +111,7 @@ impl Approvals {
 
 impl PendingCalls {
     /// The random identifier of the caller with this key.
-    fn caller_number(&self, key: &SecretString) -> u128 {
+    fn caller_id(&self, key: &SecretString) -> u128 {
         let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
         if callers.len() >= MAX_CALLERS {
             callers.clear();
@@ -166,7 +166,7 @@ async fn show_pending(
 }
 
 /// Fetches a pending call from another process; `None` if it is no longer pending.
-pub async fn view_pending_call(pending: &PendingRequest, digest: &str) -> Option<String> {
+pub async fn fetch_pending_call(pending: &PendingRequest, digest: &str) -> Option<String> {
     let client = http_client::builder().timeout(VIEW_TIMEOUT).build().ok()?;
     let asked = client.get(format!("http://{}/waiting/{digest}", pending.address)).bearer_auth(&pending.token);
     let answer = asked.send().await.ok()?.error_for_status().ok()?;

@@ -262,7 +262,7 @@ impl Caller<'_> {
         let destination = Destination::Live(Box::new(self.account.profile.clone()));
         let single = SingleOperation::for_lookup(self.key.clone(), phone, destination, self.lookups_per_hour.get());
         // The operator has already allowed lookups, so no further confirmation is needed.
-        let ordered = single.confirm_by_order(self.adapters.clone()).await?;
+        let ordered = single.confirm_in_advance(self.adapters.clone()).await?;
         let ended = ordered.send(self.interrupt.clone()).await.map_err(|error| match error {
             Error::TooManyThisHour { next } => ToolError::too_many_lookups(next),
             error => error.into(),

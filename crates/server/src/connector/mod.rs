@@ -23,7 +23,7 @@ mod sending;
 mod tools;
 mod transport;
 
-pub use approval::{Approvals, view_pending_call};
+pub use approval::{Approvals, fetch_pending_call};
 pub use campaigns::{Campaigns, SuggestedCommand};
 pub use sending::SendPolicy;
 pub use transport::{AssistantClient, ClientEntry, ConnectorAccess, router, serve_stdio};

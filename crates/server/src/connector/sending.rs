@@ -104,7 +104,7 @@ impl Caller<'_> {
         let destination = Destination::Live(Box::new(profile.clone()));
         let single = SingleOperation::for_message(self.key.clone(), message, destination, sending.per_hour.get());
         let id = id.map(MessageId::get);
-        refusals.extend(single.list_refusals(self.adapters).await.into_iter().map(|error| refuse_message(error, id)));
+        refusals.extend(single.list_refusals(self.adapters).await.into_iter().map(|error| refused_message_error(error, id)));
         if let Some(content) = content {
             let identity = message_identity(phone, content, profile.is_loopback());
             let ago = sending.recent.time_since_sent(self.adapters.ledger.as_ref(), identity).await;
@@ -203,8 +203,8 @@ impl ConfirmedMessage {
                 return Err(error);
             }
         };
-        let sent = async { single.confirm_by_order(adapters).await?.send(interrupt).await };
-        let result = sent.await.map_or_else(|error| Err(refuse_message(error, id)), |ended| render_outcome(&ended));
+        let sent = async { single.confirm_in_advance(adapters).await?.send(interrupt).await };
+        let result = sent.await.map_or_else(|error| Err(refused_message_error(error, id)), |ended| render_outcome(&ended));
         if result.as_ref().is_err_and(|error| !error.may_have_been_sent()) {
             sending.recent.release_place(ledger.as_ref(), place).await;
             if let Some(used) = used {
@@ -216,7 +216,7 @@ impl ConfirmedMessage {
 }
 
 /// The error of a message that was refused before it was sent.
-fn refuse_message(error: Error, id: Option<u64>) -> ToolError {
+fn refused_message_error(error: Error, id: Option<u64>) -> ToolError {
     let refused = match error {
         Error::IdTaken => ToolError::new("id_taken", "an earlier call has already used this `id`").with_how_to(
             "nothing was sent; check the result of the earlier call, or call message_status. Send again without `id` \
@@ -325,7 +325,7 @@ impl RecentMessages {
         Ok(match ledger.take_repeat_place(message.clone(), again).await? {
             RepeatCheck::Taken(place) => Ok(SentPlace::Shared(place)),
             RepeatCheck::Repeated(ago) => Err(ago),
-            RepeatCheck::Unavailable => self.take_own(message, again, Instant::now()).map(SentPlace::Own),
+            RepeatCheck::Unavailable => self.reserve_own_place(message, again, Instant::now()).map(SentPlace::Own),
         })
     }
 
@@ -347,7 +347,7 @@ impl RecentMessages {
     /// Releases the place of a message that certainly was not sent. If that fails, the place expires within a minute.
     async fn release_place(&self, ledger: &dyn Ledger, place: SentPlace) {
         match place {
-            SentPlace::Own(place) => self.release_own(place),
+            SentPlace::Own(place) => self.release_own_place(place),
             SentPlace::Shared(place) => {
                 if let Err(error) = ledger.release_repeat_place(place).await {
                     tracing::warn!(
@@ -363,7 +363,7 @@ impl RecentMessages {
     ///
     /// # Errors
     /// The time since the last sending, if that is less than a minute and the message is not meant to be sent `again`.
-    fn take_own(&self, message: impl Hash, again: bool, now: Instant) -> Result<OwnPlace, Duration> {
+    fn reserve_own_place(&self, message: impl Hash, again: bool, now: Instant) -> Result<OwnPlace, Duration> {
         let message = self.hasher.hash_one(message);
         let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
         sent.retain(|_, at| now.saturating_duration_since(*at) < REPEAT_WINDOW);
@@ -378,7 +378,7 @@ impl RecentMessages {
     }
 
     /// Releases a place in this process.
-    fn release_own(&self, OwnPlace { message, before }: OwnPlace) {
+    fn release_own_place(&self, OwnPlace { message, before }: OwnPlace) {
         let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
         match before {
             Some(at) => sent.insert(message, at),
@@ -396,16 +396,16 @@ mod tests {
     fn message_can_be_repeated_after_a_minute_or_if_not_sent() {
         let (recent, now) = (RecentMessages::default(), Instant::now());
         let later = |seconds| now + Duration::from_secs(seconds);
-        let place = recent.take_own(("Hi", 380), false, now).unwrap();
-        assert_eq!(recent.take_own(("Hi", 380), false, later(59)), Err(Duration::from_secs(59)));
-        assert!(recent.take_own(("Hi", 381), false, now).is_ok() && recent.take_own(("Ho", 380), false, now).is_ok());
+        let place = recent.reserve_own_place(("Hi", 380), false, now).unwrap();
+        assert_eq!(recent.reserve_own_place(("Hi", 380), false, later(59)), Err(Duration::from_secs(59)));
+        assert!(recent.reserve_own_place(("Hi", 381), false, now).is_ok() && recent.reserve_own_place(("Ho", 380), false, now).is_ok());
         // A second message that was not sent does not affect the first.
-        let again = recent.take_own(("Hi", 380), true, later(1)).unwrap();
-        recent.release_own(again);
-        assert_eq!(recent.take_own(("Hi", 380), false, later(2)), Err(Duration::from_secs(2)));
-        recent.release_own(place);
-        assert_eq!(recent.take_own(("Hi", 380), false, later(3)), Ok(place));
-        assert_eq!(recent.take_own(("Hi", 380), false, later(63)), Ok(place));
+        let again = recent.reserve_own_place(("Hi", 380), true, later(1)).unwrap();
+        recent.release_own_place(again);
+        assert_eq!(recent.reserve_own_place(("Hi", 380), false, later(2)), Err(Duration::from_secs(2)));
+        recent.release_own_place(place);
+        assert_eq!(recent.reserve_own_place(("Hi", 380), false, later(3)), Ok(place));
+        assert_eq!(recent.reserve_own_place(("Hi", 380), false, later(63)), Ok(place));
         assert!(recent.sent.lock().unwrap().len() == 1, "older messages are removed");
     }
 

@@ -38,7 +38,7 @@ impl DaemonState {
     }
 
     /// Handles the due occurrences of a schedule. Returns the time until the next one.
-    pub(super) async fn attend_schedule(
+    pub(super) async fn process_schedule(
         &mut self,
         active: ActiveSchedule,
         now: Timestamp,
@@ -90,7 +90,7 @@ impl DaemonState {
         if let Some(missed) = due.missed {
             memory.handled = missed.at;
             let was_missed = !memory.is_in_progress(&missed);
-            if was_missed && (due.begins.is_some() || !self.restore_awaiting(memory, active, &missed, now).await?) {
+            if was_missed && (due.begins.is_some() || !self.restore_awaiting_approval(memory, active, &missed, now).await?) {
                 let damaged = memory.damage.clone().map(SkipReason::Damaged);
                 self.skip_occurrence(active, &missed, due.before, damaged.unwrap_or(SkipReason::Missed)).await?;
             }
@@ -98,7 +98,7 @@ impl DaemonState {
         if let Some(occurrence) = due.begins {
             self.begin_occurrence(memory, active, &schedule, occurrence, now).await?;
         }
-        let waits = self.wait_for_list(memory, active, now).await? | self.poll_approval(memory, active, now).await?;
+        let waits = self.poll_list(memory, active, now).await? | self.poll_approval(memory, active, now).await?;
         let next = due.next.map_or(self.daemon.refresh, |next| lateness(now, next));
         Ok(if waits { next.min(LIST_CHECK_INTERVAL) } else { next })
     }
@@ -265,7 +265,7 @@ impl DaemonState {
     }
 
     /// Starts the occurrence that waits for its list once the list is complete. Returns whether it still waits.
-    async fn wait_for_list(
+    async fn poll_list(
         &mut self,
         memory: &mut ScheduleMemory,
         active: &ActiveSchedule,
@@ -484,7 +484,7 @@ impl DaemonState {
 
     /// Restores an occurrence that was waiting for an approval when the previous daemon ended. Returns whether there
     /// was one.
-    pub(super) async fn restore_awaiting(
+    pub(super) async fn restore_awaiting_approval(
         &self,
         memory: &mut ScheduleMemory,
         active: &ActiveSchedule,

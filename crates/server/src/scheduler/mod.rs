@@ -357,7 +357,7 @@ impl DaemonState {
             if !is_served(&self.daemon.within, Path::new(&active.file)) {
                 continue;
             }
-            match self.attend_schedule(active.clone(), now).await {
+            match self.process_schedule(active.clone(), now).await {
                 // Another process is writing. An occurrence that was not recorded is handled in the next round.
                 Err(LedgerError::Busy { .. }) => {}
                 // A damaged record stops only its own schedule.

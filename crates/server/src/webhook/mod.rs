@@ -119,7 +119,7 @@ async fn post_account_notice(
     }
     if let Some(challenge) = headers.get(WEBHOOK_TEST_HEADER) {
         let challenge = challenge.to_str().ok().filter(|challenge| challenge.len() <= MAX_CHALLENGE_BYTES);
-        let proof = challenge.and_then(|challenge| state.receiver.prove_path(&mac, challenge));
+        let proof = challenge.and_then(|challenge| state.receiver.answer_challenge(&mac, challenge));
         return match proof {
             Some(proof) => (StatusCode::OK, proof).into_response(),
             None => StatusCode::BAD_REQUEST.into_response(),

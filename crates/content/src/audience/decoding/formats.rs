@@ -219,7 +219,7 @@ impl Read for UnpackedReader {
         self.left = self
             .left
             .checked_sub(count as u64)
-            .ok_or_else(|| finding_error(list_findings::unpacks_too_much(&self.file)))?;
+            .ok_or_else(|| finding_error(list_findings::unpacked_file_too_large(&self.file)))?;
         Ok(count)
     }
 }
@@ -228,7 +228,7 @@ impl UnpackedReader {
     fn describe_error(&self, error: &io::Error) -> Finding {
         let name = self.packing.name();
         if error.kind() == ErrorKind::UnexpectedEof {
-            return list_findings::incomplete_pack(&self.file, name);
+            return list_findings::incomplete_compressed_file(&self.file, name);
         }
         let reason = match self.packing {
             Compression::Gzip => (error.kind() == OTHER_BYTES).then_some(ZstdError::NoFrame),
@@ -237,9 +237,9 @@ impl UnpackedReader {
         match reason {
             Some(ZstdError::Window) => list_findings::large_window(&self.file, self.window),
             Some(ZstdError::Dictionary) => list_findings::dictionary_needed(&self.file),
-            Some(ZstdError::Memory) => list_findings::no_memory_to_unpack(&self.file, name),
-            Some(ZstdError::NoFrame) => list_findings::other_bytes_in_pack(&self.file, name),
-            None => list_findings::damaged_pack(&self.file, name),
+            Some(ZstdError::Memory) => list_findings::not_enough_memory_to_unpack(&self.file, name),
+            Some(ZstdError::NoFrame) => list_findings::extra_data_in_compressed_file(&self.file, name),
+            None => list_findings::damaged_compressed_file(&self.file, name),
         }
     }
 }

@@ -207,7 +207,7 @@ fn decode_unpacked<S: Read + Seek + Send + 'static>(
     })?;
     let declared = [("encoding", form.encoding.is_some()), ("delimiter", form.delimiter.is_some())];
     if let Some((key, _)) = declared.into_iter().find(|(_, is_declared)| *is_declared) {
-        return Err(list_findings::text_key_of_workbook(file, key).into());
+        return Err(list_findings::text_key_for_workbook(file, key).into());
     }
     let written =
         DetectedFormat { packed, sheet: Some(sheet), header_row: form.header_row, ..DetectedFormat::default() };
@@ -225,7 +225,7 @@ fn decode_text(
         return Err(list_findings::foreign_format(file, foreign.name(), foreign.advice()).into());
     }
     if let Some(sheet) = &form.sheet {
-        return Err(list_findings::sheet_key_of_text(file, sheet).into());
+        return Err(list_findings::sheet_key_for_text_file(file, sheet).into());
     }
     let written = Arc::new(DetectedFormat { packed, header_row: form.header_row, ..DetectedFormat::default() });
     let text = TextDecoder::new(input, head, source, Arc::clone(&written))?;
@@ -270,7 +270,7 @@ pub(in crate::audience) fn finding_error(finding: Finding) -> io::Error {
 }
 
 /// The finding that an error carries.
-pub(in crate::audience) fn find_finding(error: &io::Error) -> Option<&Finding> {
+pub(in crate::audience) fn extract_finding(error: &io::Error) -> Option<&Finding> {
     let inner: &dyn std::error::Error = error.get_ref()?;
     inner.downcast_ref::<FindingError>().map(|refusal| &refusal.0)
 }

@@ -20,7 +20,7 @@ fn decode_text(bytes: &[u8], form: &ListFormat) -> Result<(String, Option<String
     let mut text = String::new();
     match decoded.read_to_string(&mut text) {
         Ok(_) => Ok((text, decoded.format().describe(b','))),
-        Err(error) => Err(find_finding(&error).cloned().unwrap_or_else(|| panic!("{error}"))),
+        Err(error) => Err(extract_finding(&error).cloned().unwrap_or_else(|| panic!("{error}"))),
     }
 }
 

@@ -84,7 +84,7 @@ impl<R: Read> TextDecoder<R> {
                 );
             }
             (_, Some(marked)) => Some(marked),
-            (Some(declared), None) if declared != UTF_8 && declared.is_single_byte() && is_surely_utf8(head) => {
+            (Some(declared), None) if declared != UTF_8 && declared.is_single_byte() && is_clearly_utf8(head) => {
                 return Err(list_findings::wrong_encoding(file, &encoding_name(declared), &encoding_name(UTF_8)).into());
             }
             (Some(declared), None) => Some(declared),
@@ -104,7 +104,7 @@ impl<R: Read> TextDecoder<R> {
 
     /// Detects the encoding from a sample that starts at the first non-ASCII character.
     fn detect_encoding(&mut self, sample: &[u8], ended: bool) -> io::Result<DecodingStage> {
-        if is_rather_utf8(sample, ended) {
+        if is_mostly_utf8(sample, ended) {
             return Ok(DecodingStage::Utf8);
         }
         let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
@@ -216,13 +216,13 @@ fn detect_utf16_without_bom(head: &[u8]) -> Option<&'static Encoding> {
 }
 
 /// Whether text contains characters that are almost certainly UTF-8.
-fn is_surely_utf8(head: &[u8]) -> bool {
+fn is_clearly_utf8(head: &[u8]) -> bool {
     let (sound, damaged) = count_utf8_characters(head, false);
     damaged == 0 && sound >= SOUND_FOR_DAMAGED
 }
 
 /// Whether text is UTF-8, possibly with some damaged characters.
-fn is_rather_utf8(sample: &[u8], ended: bool) -> bool {
+fn is_mostly_utf8(sample: &[u8], ended: bool) -> bool {
     let (sound, damaged) = count_utf8_characters(sample, ended);
     sound >= damaged * SOUND_FOR_DAMAGED
 }
@@ -352,14 +352,14 @@ impl<R: Read> Read for RowBlanker<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::audience::decoding::find_finding;
+    use crate::audience::decoding::extract_finding;
 
-    fn read_below(text: &str, header: u32) -> Result<String, String> {
+    fn blank_rows_above(text: &str, header: u32) -> Result<String, String> {
         let mut read = String::new();
         let mut rows = RowBlanker::new(text.as_bytes(), header, Path::new("list.csv"));
         match rows.read_to_string(&mut read) {
             Ok(_) => Ok(read),
-            Err(error) => Err(find_finding(&error).unwrap().message.clone()),
+            Err(error) => Err(extract_finding(&error).unwrap().message.clone()),
         }
     }
 
@@ -378,10 +378,10 @@ mod tests {
             ("\u{feff}sep=;\nClients\nphone\n", 2, "\u{feff}sep=;\n\nphone\n"),
             ("Clients\n", 2, "\n"),
         ] {
-            assert_eq!(read_below(text, header).as_deref(), Ok(expected), "{text:?}");
+            assert_eq!(blank_rows_above(text, header).as_deref(), Ok(expected), "{text:?}");
         }
         let long = format!("{}\nphone\n1\n", "x".repeat(3 * HEADER_BLOCK));
-        assert_eq!(read_below(&long, 2).as_deref(), Ok("\nphone\n1\n"));
-        assert!(read_below("a\nb\n", 4).unwrap_err().contains("ends before row 4"));
+        assert_eq!(blank_rows_above(&long, 2).as_deref(), Ok("\nphone\n1\n"));
+        assert!(blank_rows_above("a\nb\n", 4).unwrap_err().contains("ends before row 4"));
     }
 }

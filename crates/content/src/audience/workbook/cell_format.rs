@@ -206,7 +206,7 @@ impl FormatSection {
                 FormatToken::General => shown.push_str(&format_general(value)),
                 FormatToken::Percent => shown.push('%'),
                 FormatToken::Point => shown.push('.'),
-                FormatToken::Digit(kind) if at < point => left.put_place(&mut shown, *kind),
+                FormatToken::Digit(kind) if at < point => left.push_placeholder_digits(&mut shown, *kind),
                 FormatToken::Digit(_) => shown.extend(fraction.next()),
                 FormatToken::Comma
                 | FormatToken::Unsupported
@@ -229,7 +229,7 @@ struct WholeDigits {
 
 impl WholeDigits {
     /// Writes the digits for a placeholder: all surplus digits for the first placeholder, else one digit or none.
-    fn put_place(&mut self, shown: &mut String, kind: char) {
+    fn push_placeholder_digits(&mut self, shown: &mut String, kind: char) {
         let here = self.digits.len().saturating_sub(self.placeholders - 1);
         let digits: Vec<char> = self.digits.drain(..here).collect();
         if digits.is_empty() && kind == '0' {

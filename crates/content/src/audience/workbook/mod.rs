@@ -17,7 +17,7 @@ use std::path::Path;
 use csv::StringRecord;
 use zip::result::ZipError;
 
-use super::decoding::{SheetInfo, SpooledFile, find_finding};
+use super::decoding::{SheetInfo, SpooledFile, extract_finding};
 use super::list_findings;
 use crate::audience::decoding::MAX_UNPACKED;
 use crate::audience::raw_records::RECORD_LIMIT;
@@ -52,7 +52,7 @@ impl From<Finding> for WorkbookError {
 impl WorkbookError {
     /// The finding in an error, or else its message.
     fn from_io(error: &std::io::Error) -> Self {
-        find_finding(error)
+        extract_finding(error)
             .map_or_else(|| Self::Damaged(error.to_string()), |finding| Self::Finding(finding.clone().into()))
     }
 }
@@ -247,7 +247,7 @@ impl<'f> SheetRows<'f> {
     fn write_row(&mut self, cells: &[String]) -> Result<(), WorkbookError> {
         self.size += cells.iter().map(|cell| cell.len() as u64 + 1).sum::<u64>() + 1;
         if self.size > MAX_UNPACKED {
-            return Err(list_findings::unpacks_too_much(self.file).into());
+            return Err(list_findings::unpacked_file_too_large(self.file).into());
         }
         match cells {
             [] => self.out.write_record([""]),
@@ -284,7 +284,7 @@ impl<'f> SheetRows<'f> {
         let (header, widest) = self.width;
         let (rows, cells) = self.filled;
         if self.size + rows * widest as u64 - cells > MAX_UNPACKED {
-            return Err(list_findings::unpacks_too_much(self.file).into());
+            return Err(list_findings::unpacked_file_too_large(self.file).into());
         }
         let spool = spool_file(self.out)?;
         if header == widest {
@@ -319,7 +319,7 @@ mod tests {
     use super::*;
 
     /// The message of an error.
-    fn refusal_text(result: Result<impl Sized, WorkbookError>) -> String {
+    fn error_message(result: Result<impl Sized, WorkbookError>) -> String {
         match result {
             Ok(_) => String::new(),
             Err(WorkbookError::Finding(finding)) => finding.message,
@@ -332,19 +332,19 @@ mod tests {
         let mut rows = SheetRows::new(Path::new("list.xlsx")).unwrap();
         let text = "x".repeat(1 << 19);
         for row in 0..3 {
-            assert_eq!(refusal_text(rows.put_cell(row, 0, &text)), "");
-            assert_eq!(refusal_text(rows.put_cell(row, 1, &text)), "");
+            assert_eq!(error_message(rows.put_cell(row, 0, &text)), "");
+            assert_eq!(error_message(rows.put_cell(row, 1, &text)), "");
         }
-        assert!(refusal_text(rows.put_cell(2, 2, "x")).contains("row 3 has more than 1 MiB of text"));
+        assert!(error_message(rows.put_cell(2, 2, "x")).contains("row 3 has more than 1 MiB of text"));
     }
 
     #[test]
     fn rows_with_too_many_empty_cells_are_rejected() {
         let mut rows = SheetRows::new(Path::new("list.xlsx")).unwrap();
         for row in 0..300_000 {
-            assert_eq!(refusal_text(rows.put_cell(row, 0, "x")), "");
+            assert_eq!(error_message(rows.put_cell(row, 0, "x")), "");
         }
-        assert_eq!(refusal_text(rows.put_cell(300_000, LAST.1, "x")), "");
-        assert!(refusal_text(rows.finish()).contains("larger than 4 GiB"));
+        assert_eq!(error_message(rows.put_cell(300_000, LAST.1, "x")), "");
+        assert!(error_message(rows.finish()).contains("larger than 4 GiB"));
     }
 }

@@ -34,7 +34,7 @@ pub(super) fn read_xls<S: Read + Seek>(
     input.rewind()?;
     let mut bytes = Vec::new();
     input.read_to_end(&mut bytes)?;
-    let locked = check_compound(&bytes, MAX_MEMORY).map_err(|flaw| {
+    let locked = check_compound_file(&bytes, MAX_MEMORY).map_err(|flaw| {
         flaw.into_error(|| list_findings::large_workbook(file, "its sheets need too much memory").into())
     })?;
     drop(bytes);
@@ -113,7 +113,7 @@ impl XlsFlaw {
 
 /// Checks a compound file, and returns whether it is a workbook locked by Excel. Files that are not compound files are
 /// left to the library. `most` limits the memory in bytes.
-pub(super) fn check_compound(bytes: &[u8], most: u64) -> Result<bool, XlsFlaw> {
+pub(super) fn check_compound_file(bytes: &[u8], most: u64) -> Result<bool, XlsFlaw> {
     let size = match u16_at(bytes, 30) {
         Some(9) => 512,
         Some(12) => 4096,
@@ -315,7 +315,7 @@ impl MemoryEstimate {
                     self.longest_name = self.longest_name.max(name);
                     self.reserve(NAMED + 2 * name)?;
                 }
-                0x00fc => self.read_shared_texts(record)?,
+                0x00fc => self.read_shared_strings(record)?,
                 _ => {}
             }
         }
@@ -323,7 +323,7 @@ impl MemoryEstimate {
     }
 
     /// Reads the length of each shared string.
-    fn read_shared_texts(&mut self, record: BiffRecord<'_>) -> Result<(), XlsFlaw> {
+    fn read_shared_strings(&mut self, record: BiffRecord<'_>) -> Result<(), XlsFlaw> {
         let Some(data) = record.data.get(8..) else { return Ok(()) };
         let mut parts = RecordParts { data, more: record.more.into_iter() };
         self.texts.clear();
@@ -332,7 +332,7 @@ impl MemoryEstimate {
                 self.add_text(0)?;
                 continue;
             }
-            let Some(bytes) = self.shared_text_size(&mut parts) else { return Ok(()) };
+            let Some(bytes) = self.shared_string_size(&mut parts) else { return Ok(()) };
             self.add_text(bytes)?;
         }
         Ok(())
@@ -345,7 +345,7 @@ impl MemoryEstimate {
     }
 
     /// The size of the next shared string in UTF-8. `None` if the record is damaged; the library stops there, too.
-    fn shared_text_size(&self, parts: &mut RecordParts<'_>) -> Option<u64> {
+    fn shared_string_size(&self, parts: &mut RecordParts<'_>) -> Option<u64> {
         let (count, flags) = (usize::from(u16_at(parts.data, 0)?), *parts.data.get(2)?);
         let mut behind = 3;
         let mut number = |is_there: bool, width: usize| {

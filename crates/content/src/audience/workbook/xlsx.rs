@@ -42,7 +42,7 @@ pub(super) fn read_xlsx<S: Read + Seek>(
     let chosen = choose_sheet(file, &sheets, wanted)?;
     let name = sheets[chosen].0.clone();
     let formats = CellFormats::read(archive, &parts.styles_part(), &mut budget)?;
-    check_shared_texts(archive, &parts.texts_part(), &mut budget)?;
+    check_shared_strings(archive, &parts.shared_strings_part(), &mut budget)?;
     let hidden = match archive.read_events(&parts.sheets[chosen].part)? {
         Some(events) => find_hidden_rows(events)?,
         None => return Err(WorkbookError::Damaged(format!("the file for the sheet `{name}` is missing"))),
@@ -108,9 +108,9 @@ impl WorkbookParts {
         budget: &mut MemoryBudget<'_>,
     ) -> Result<Self, WorkbookError> {
         let (folder, name) = find_workbook_part(archive)?;
-        let relations = read_relations(archive, &format!("{folder}_rels/{name}.rels"), budget)?;
+        let relations = read_relationships(archive, &format!("{folder}_rels/{name}.rels"), budget)?;
         let (mut sheets, mut is_1904) = (Vec::new(), false);
-        each_element(archive, &format!("{folder}{name}"), |element| {
+        visit_elements(archive, &format!("{folder}{name}"), |element| {
             match element.local_name().as_ref() {
                 "sheet" => {
                     let relation = local_attribute_value(element, "id").and_then(|id| relations.get(&id));
@@ -138,7 +138,7 @@ impl WorkbookParts {
     }
 
     /// The part with the shared strings of all cells.
-    pub(super) fn texts_part(&self) -> String {
+    pub(super) fn shared_strings_part(&self) -> String {
         format!("{}sharedStrings.xml", self.folder)
     }
 
@@ -163,7 +163,7 @@ impl Relation {
 /// The folder and the name of the part with the list of sheets.
 fn find_workbook_part<S: Read + Seek>(archive: &mut WorkbookArchive<'_, S>) -> Result<(String, String), WorkbookError> {
     let mut workbook = None;
-    each_element(archive, "_rels/.rels", |element| {
+    visit_elements(archive, "_rels/.rels", |element| {
         let is_document = |kind: String| kind.ends_with("/relationships/officeDocument");
         if element.local_name().as_ref() == "Relationship" && attribute_value(element, "Type").is_some_and(is_document)
         {
@@ -178,13 +178,13 @@ fn find_workbook_part<S: Read + Seek>(archive: &mut WorkbookArchive<'_, S>) -> R
     Ok((folder, if name.is_empty() { "workbook.xml".to_owned() } else { name.to_owned() }))
 }
 
-fn read_relations<S: Read + Seek>(
+fn read_relationships<S: Read + Seek>(
     archive: &mut WorkbookArchive<'_, S>,
     part: &str,
     budget: &mut MemoryBudget<'_>,
 ) -> Result<HashMap<String, Relation>, WorkbookError> {
     let mut relations = HashMap::new();
-    each_element(archive, part, |element| {
+    visit_elements(archive, part, |element| {
         if element.local_name().as_ref() == "Relationship"
             && let Some(id) = attribute_value(element, "Id")
         {
@@ -202,7 +202,7 @@ fn read_relations<S: Read + Seek>(
 }
 
 /// Calls `visit` for each element of a part.
-fn each_element<S: Read + Seek>(
+fn visit_elements<S: Read + Seek>(
     archive: &mut WorkbookArchive<'_, S>,
     part: &str,
     mut visit: impl FnMut(&BytesStart<'_>) -> Result<(), WorkbookError>,
@@ -243,7 +243,7 @@ impl CellFormats {
                 Event::End(element) if element.local_name().as_ref() == section => section.clear(),
                 Event::Start(element) | Event::Empty(element) => {
                     match (section.as_str(), element.local_name().as_ref()) {
-                        ("numFmts", "numFmt") => formats.add_code(&element, budget, file)?,
+                        ("numFmts", "numFmt") => formats.add_format_code(&element, budget, file)?,
                         ("cellXfs", "xf") => formats.add_style(&element, budget)?,
                         _ => {}
                     }
@@ -254,7 +254,7 @@ impl CellFormats {
         }
     }
 
-    fn add_code(
+    fn add_format_code(
         &mut self,
         element: &BytesStart<'_>,
         budget: &mut MemoryBudget<'_>,
@@ -284,7 +284,7 @@ impl CellFormats {
 }
 
 /// Rejects shared strings that do not fit into memory. Each string is stored as a whole.
-pub(super) fn check_shared_texts<S: Read + Seek>(
+pub(super) fn check_shared_strings<S: Read + Seek>(
     archive: &mut WorkbookArchive<'_, S>,
     part: &str,
     budget: &mut MemoryBudget<'_>,
@@ -363,15 +363,15 @@ pub(super) fn copy_sheet<S: Read + Seek>(
 ) -> Result<File, WorkbookError> {
     let mut copy = ZipWriter::new(BufWriter::new(tempfile::tempfile()?));
     for (part, text) in [
-        ("_rels/.rels", relations_xml("officeDocument", "xl/workbook.xml")),
-        ("xl/_rels/workbook.xml.rels", relations_xml("worksheet", "sheet.xml")),
+        ("_rels/.rels", relationships_xml("officeDocument", "xl/workbook.xml")),
+        ("xl/_rels/workbook.xml.rels", relationships_xml("worksheet", "sheet.xml")),
         ("xl/workbook.xml", workbook_xml(parts.is_1904)),
         ("xl/styles.xml", styles_xml(formats)),
     ] {
         copy.start_file(part, SimpleFileOptions::default().compression_method(CompressionMethod::Stored))?;
         copy.write_all(text.as_bytes())?;
     }
-    for (from, to) in [(&parts.sheets[chosen].part, "xl/sheet.xml"), (&parts.texts_part(), "xl/sharedStrings.xml")] {
+    for (from, to) in [(&parts.sheets[chosen].part, "xl/sheet.xml"), (&parts.shared_strings_part(), "xl/sharedStrings.xml")] {
         if let Some(part) = archive.open_part(from)? {
             copy.raw_copy_file_rename(part, to)?;
         }
@@ -384,7 +384,7 @@ pub(super) fn copy_sheet<S: Read + Seek>(
 /// The name of the sheet in the copy.
 pub(super) const SHEET: &str = "sheet";
 
-fn relations_xml(kind: &str, target: &str) -> String {
+fn relationships_xml(kind: &str, target: &str) -> String {
     format!("<Relationships><Relationship Id=\"r\" Type=\"{RELATIONS}/{kind}\" Target=\"{target}\"/></Relationships>")
 }
 

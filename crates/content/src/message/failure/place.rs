@@ -28,7 +28,7 @@ fn number_filter(other: &str) -> &'static str {
 }
 
 /// The first token of the value that ends before the token `end`: a name with its parts and calls, brackets, or one token.
-fn find_operand(tokens: &[TemplateToken<'_>], end: usize) -> usize {
+fn find_operand_start(tokens: &[TemplateToken<'_>], end: usize) -> usize {
     let symbol =
         |at: usize, symbols: &[&str]| matches!(&tokens[at].kind, TokenKind::Symbol(symbol) if symbols.contains(symbol));
     let mut at = end;
@@ -62,7 +62,7 @@ fn find_chain_start(tokens: &[TemplateToken<'_>], at: usize) -> Option<usize> {
             TokenKind::Name("not") if joint > 0 && tokens[joint - 1].kind == TokenKind::Name("is") => joint - 1,
             _ => break,
         };
-        first = find_operand(tokens, joint);
+        first = find_operand_start(tokens, joint);
     }
     (first < at).then_some(first)
 }

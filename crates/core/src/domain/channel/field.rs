@@ -247,7 +247,7 @@ impl ChannelField {
     }
 
     /// Sets the operations outside a pipeline that cannot carry the key, and why.
-    pub(super) const fn with_no_place_in(mut self, kinds: &'static [(OperationKind, &'static str)]) -> Self {
+    pub(super) const fn with_unsupported_kinds(mut self, kinds: &'static [(OperationKind, &'static str)]) -> Self {
         self.nowhere = kinds;
         self
     }

@@ -11,7 +11,7 @@ use crate::domain::{ExtraProperties, OperationKind, PlainMode};
 const SIGNATURE: ChannelField = ChannelField::signature("sms_signature").with_limit(TextLimit::AlphaName);
 const MESSAGE: ChannelField = ChannelField::message("sms_message").required().with_limit(TextLimit::Parts);
 const NO_LIFETIME: &str = "it has no field for the SMS lifetime";
-const LIFETIME: ChannelField = ChannelField::lifetime("sms_lifetime", 3_600, 259_200).with_no_place_in(&[
+const LIFETIME: ChannelField = ChannelField::lifetime("sms_lifetime", 3_600, 259_200).with_unsupported_kinds(&[
     (OperationKind::ViberSms, NO_LIFETIME),
     (OperationKind::RcsSms, NO_LIFETIME),
     (OperationKind::RcsViberSms, NO_LIFETIME),
@@ -25,7 +25,7 @@ const UNSUBSCRIBE_LINK: ChannelField = ChannelField::new("unsubscribe_link", Fie
     )
     .with_flat_place(WirePlace::Under("unsubscribe_link"))
     .with_stage_place(WirePlace::Nowhere(NO_UNSUBSCRIBE_LINK))
-    .with_no_place_in(&[
+    .with_unsupported_kinds(&[
         (OperationKind::ViberSms, NO_UNSUBSCRIBE_LINK),
         (OperationKind::RcsSms, NO_UNSUBSCRIBE_LINK),
         (OperationKind::RcsViberSms, NO_UNSUBSCRIBE_LINK),

@@ -126,7 +126,7 @@ fn check_address(text: &str) -> Option<ViolationReason> {
 }
 
 fn is_web_address(text: &str) -> bool {
-    let Some(rest) = after_scheme(text) else { return false };
+    let Some(rest) = strip_web_scheme(text) else { return false };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or("");
     let host = authority.rsplit('@').next().unwrap_or("");
     let name = host.split(':').next().unwrap_or("");
@@ -135,14 +135,14 @@ fn is_web_address(text: &str) -> bool {
     named && !text.chars().any(|c| c.is_whitespace() || c.is_control())
 }
 
-fn after_scheme(text: &str) -> Option<&str> {
+fn strip_web_scheme(text: &str) -> Option<&str> {
     let (scheme, rest) = text.split_once("://")?;
     (scheme.eq_ignore_ascii_case("https") || scheme.eq_ignore_ascii_case("http")).then_some(rest)
 }
 
 /// Checks the format by the extension in the path; an address without one can be any image.
 fn check_image(address: &str, formats: &'static [&'static str]) -> Option<ViolationReason> {
-    let path = after_scheme(address)?.split(['?', '#']).next()?.split_once('/')?.1;
+    let path = strip_web_scheme(address)?.split(['?', '#']).next()?.split_once('/')?.1;
     let (_, extension) = path.rsplit('/').next()?.rsplit_once('.')?;
     let known = formats.iter().any(|format| extension.eq_ignore_ascii_case(format));
     (!known).then_some(ViolationReason::ImageFormat(formats))

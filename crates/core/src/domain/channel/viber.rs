@@ -40,13 +40,13 @@ const CAROUSEL: ChannelField = ChannelField::new("carousel", FieldKind::Cards { 
     .with_docs("[ { image: …, url: …, button: … }, … ]", "The 2 to 5 cards of a carousel.")
     .with_flat_place(WirePlace::Under("viber_carousel"))
     .with_stage_place(WirePlace::Nowhere(TEXT_ALONE))
-    .with_no_place_in(&[
+    .with_unsupported_kinds(&[
         (OperationKind::ViberSms, NO_CARDS),
         (OperationKind::RcsSms, NO_CARDS),
         (OperationKind::RcsViberSms, NO_CARDS),
     ]);
 const LIFETIME: ChannelField = ChannelField::lifetime("viber_lifetime", 60, TWO_DAYS)
-    .with_no_place_in(&[(OperationKind::RcsViberSms, "it has no field for the Viber lifetime")]);
+    .with_unsupported_kinds(&[(OperationKind::RcsViberSms, "it has no field for the Viber lifetime")]);
 const SHORT_LINK: ChannelField = ChannelField::short_link();
 
 const CAPTION: ChannelField = ChannelField::new("caption", FieldKind::Message)

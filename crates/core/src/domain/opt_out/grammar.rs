@@ -171,7 +171,7 @@ impl Grammar {
     }
 
     /// Classifies a reply.
-    pub(super) fn judge_reply(&self, reply: &str) -> ReplyVerdict {
+    pub(super) fn classify_reply(&self, reply: &str) -> ReplyVerdict {
         let tokens = split_tokens(reply, MAX_TOKENS, |word| self.commands.contains(word) || self.has_stem(word));
         let words: Vec<WordId> = tokens.iter().map(|token| self.read_token(token)).collect();
         let is_exception = || {
@@ -179,7 +179,7 @@ impl Grammar {
             self.exceptions.iter().any(|phrase| self.contains_phrase(phrase, &ended, false))
         };
         if words.len() <= MAX_TOKENS && !is_exception() {
-            let words = self.without_question(&words);
+            let words = self.strip_question_mark(&words);
             let cover = PhraseCover { grammar: self, words: &words };
             if let Some(phrase) = cover.find_first_phrase(self.clear, true) {
                 return ReplyVerdict::OptOut(phrase);
@@ -222,7 +222,7 @@ impl Grammar {
     }
 
     /// Removes the question mark of a request such as "can you stop?".
-    fn without_question(&self, words: &[WordId]) -> Vec<WordId> {
+    fn strip_question_mark(&self, words: &[WordId]) -> Vec<WordId> {
         let begin = words.iter().position(|word| !self.is_skipped(*word, false)).unwrap_or(0);
         let is_request = self.requests.iter().any(|phrase| self.find_phrase_ends(phrase, words, begin, false) != 0);
         words.iter().copied().filter(|word| !is_request || *word != QUESTION).collect()
@@ -257,7 +257,7 @@ impl Grammar {
     }
 
     /// The words in `words` that match a phrase, spelled as in the tables.
-    fn write_phrase(&self, phrase: &Phrase, words: &[WordId]) -> String {
+    fn format_phrase(&self, phrase: &Phrase, words: &[WordId]) -> String {
         let mut rest = words.iter();
         let found = phrase.0.iter().filter_map(|alternatives| rest.find(|word| alternatives.contains(word)));
         found.map(|word| self.written[usize::from(*word)].as_str()).collect::<Vec<_>>().join(" ")
@@ -294,22 +294,22 @@ impl PhraseCover<'_> {
             if grammar.is_skipped(words[index], about) {
                 skipped |= 1 << (index + 1);
             }
-            for end in set_bits(skipped) {
+            for end in iter_set_bits(skipped) {
                 plain[end] |= covered;
                 with_phrase[end] = with_phrase[end].or(found);
             }
             for (number, phrase) in grammar.phrases[..phrases].iter().enumerate() {
-                for end in set_bits(grammar.find_phrase_ends(phrase, words, index, about)) {
+                for end in iter_set_bits(grammar.find_phrase_ends(phrase, words, index, about)) {
                     with_phrase[end] = with_phrase[end].or(found).or(Some((number, index)));
                 }
             }
         }
-        with_phrase[words.len()].map(|(number, begin)| grammar.write_phrase(&grammar.phrases[number], &words[begin..]))
+        with_phrase[words.len()].map(|(number, begin)| grammar.format_phrase(&grammar.phrases[number], &words[begin..]))
     }
 }
 
 /// The positions of the set bits.
-fn set_bits(bits: u64) -> impl Iterator<Item = usize> {
+fn iter_set_bits(bits: u64) -> impl Iterator<Item = usize> {
     (0..64).filter(move |place| bits & (1 << place) != 0)
 }
 

@@ -66,7 +66,7 @@ impl<'w> ReplyReading<'w> {
 }
 
 /// The words in the form in which they are compared; words without a letter or digit are ignored.
-fn compare_words(words: impl IntoIterator<Item = String>) -> impl Iterator<Item = ComparedWord> {
+fn prepare_compared_words(words: impl IntoIterator<Item = String>) -> impl Iterator<Item = ComparedWord> {
     let compared = words.into_iter().map(|word| (split_plain_words(&word).collect::<Vec<_>>(), word));
     compared.filter(|(words, _)| !words.is_empty()).map(|(words, word)| (word, words))
 }
@@ -75,14 +75,14 @@ impl OptOutWords {
     /// Adds further words that opt out; words without a letter or digit are ignored.
     #[must_use]
     pub fn with_words(mut self, words: impl IntoIterator<Item = String>) -> Self {
-        self.further.extend(compare_words(words));
+        self.further.extend(prepare_compared_words(words));
         self
     }
 
     /// Adds further words that opt in; words without a letter or digit are ignored.
     #[must_use]
     pub fn with_opt_in_words(mut self, words: impl IntoIterator<Item = String>) -> Self {
-        self.further_opt_ins.extend(compare_words(words));
+        self.further_opt_ins.extend(prepare_compared_words(words));
         self
     }
 
@@ -100,7 +100,7 @@ impl OptOutWords {
         if let Some(word) = self.find_further_word(reply) {
             return ReplyReading::OptOut(word.into());
         }
-        let verdict = match GRAMMAR.judge_reply(reply) {
+        let verdict = match GRAMMAR.classify_reply(reply) {
             ReplyVerdict::OptOut(phrase) => return ReplyReading::OptOut(phrase.into()),
             ReplyVerdict::MarketingOptOut(phrase) if purpose.is_marketing() => {
                 return ReplyReading::OptOut(phrase.into());
@@ -270,7 +270,7 @@ mod tests {
     }
 
     /// A letter unchanged, in the other case, or as a homoglyph.
-    fn disguise_word(letter: char) -> Vec<char> {
+    fn disguise_letter(letter: char) -> Vec<char> {
         let same = (' '..='\u{52f}')
             .filter(|other| latin_lookalike(*other) == latin_lookalike(letter) && other.is_alphabetic());
         let same: Vec<char> = same.chain([letter]).collect();
@@ -287,7 +287,7 @@ mod tests {
         ) {
             let all: Vec<&str> = GRAMMAR.commands().collect();
             let word = chosen.get(&all);
-            let written: String = word.chars().zip(&picks).map(|(letter, pick)| *pick.get(&disguise_word(letter))).collect();
+            let written: String = word.chars().zip(&picks).map(|(letter, pick)| *pick.get(&disguise_letter(letter))).collect();
             let reply = format!("{before}{written}{behind}");
             prop_assert!(is_opt_out(&reply), "{:?} for {}", reply, word);
         }

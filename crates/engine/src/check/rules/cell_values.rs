@@ -29,7 +29,7 @@ pub fn check_row_anomalies(survey: &Survey) -> Vec<Finding> {
                 let name = of(column).map_or("", |column| column.name.as_str());
                 Some(links::report_cell_in_link(name, example, &place))
             }
-            RowAnomaly::MixedAlphabets => Some(wording::report_two_scripts(header, example, &place)),
+            RowAnomaly::MixedAlphabets => Some(wording::report_mixed_alphabets(header, example, &place)),
             RowAnomaly::Apostrophe => Some(report_leading_apostrophe(header, example, &place)),
             RowAnomaly::InsecureLink => Some(links::report_insecure_link(header, &place)),
             RowAnomaly::EmptyGreeting => report_empty_greeting(rows),
@@ -94,7 +94,7 @@ pub(super) fn report_leading_apostrophe(column: &str, example: &str, rows: &str)
 }
 
 /// Whether a cell is a number or a code after an apostrophe. A year or a decade such as `'90s` is not a code.
-pub(in crate::check) fn is_code_behind_apostrophe(cell: &str) -> bool {
+pub(in crate::check) fn is_code_after_apostrophe(cell: &str) -> bool {
     let Some(code) = cell.strip_prefix('\'') else { return false };
     let is_code = |byte: u8| byte.is_ascii_digit() || byte.is_ascii_uppercase() || b"+-./= ".contains(&byte);
     let begins = code.starts_with(|first: char| first.is_ascii_digit() || matches!(first, '+' | '-' | '='));
@@ -261,12 +261,12 @@ mod tests {
     #[test]
     fn codes_are_distinguished_from_words_and_years() {
         for cell in ["'00123", "'0007", "'+380501234567", "'=1+1", "'-12", "'1/2", "'12-AB"] {
-            assert!(is_code_behind_apostrophe(cell), "{cell}");
+            assert!(is_code_after_apostrophe(cell), "{cell}");
         }
         for cell in
             ["", "'", "'90", "'90s", "'1990s", "'n'", "'tis", "00123", "O'Neil", "''00123", "'00123'", "'Акція 20"]
         {
-            assert!(!is_code_behind_apostrophe(cell), "{cell}");
+            assert!(!is_code_after_apostrophe(cell), "{cell}");
         }
     }
 

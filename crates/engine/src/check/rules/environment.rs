@@ -98,7 +98,7 @@ pub(in crate::check) fn check_sender_name(
     // The list might contain only SMS sender names, so it proves nothing about other channels.
     let new = |message: String| match channel {
         Channel::Sms => Finding::new(&SENDER_UNKNOWN, message),
-        _ => Finding::new(&SENDER_UNKNOWN, message).as_warning(),
+        _ => Finding::new(&SENDER_UNKNOWN, message).into_warning(),
     };
     let known = || senders.iter().map(|sender| sender.name.as_str());
     let finding = match senders.iter().find(|sender| sender.name == *name).map(|sender| sender.status.as_str()) {
@@ -111,7 +111,7 @@ pub(in crate::check) fn check_sender_name(
             &SENDER_UNKNOWN,
             format!("the sender name `{name}` has the status `{status}`, which might mean that it cannot be used"),
         )
-        .as_warning()
+        .into_warning()
         .help("ask the gateway's support team what this status means"),
         None => new(format!("the account has no sender name `{name}`")).help(match did_you_mean(name, known()) {
             Some(meant) if meant.eq_ignore_ascii_case(name) => {

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use campaign_content::message::{
     ConditionCheck, ConditionKind, FilterCall, Mentions, TextProblem, find_condition_checks, find_defined_names,
-    find_filter_calls, find_mentions, find_number_comparisons, number_remedy, problem_at,
+    find_filter_calls, find_mentions, find_number_comparisons, suggest_number_comparison, problem_at,
 };
 use campaign_core::domain::variable::{CAMPAIGN_VARIABLES, ROW_VARIABLES, is_reserved};
 use campaign_core::domain::{NamedTemplate, Stage};
@@ -38,7 +38,7 @@ pub(super) fn check_comparisons(text: &NamedTemplate, is_column: impl Fn(&str) -
                 format!("write `{name} == '{word}'`, using the exact text from the list"),
             ),
             ConditionKind::IsNumber(written) => {
-                (format!("`{name}` is never a number, because cells are always text"), number_remedy(name, &written))
+                (format!("`{name}` is never a number, because cells are always text"), suggest_number_comparison(name, &written))
             }
             ConditionKind::IsTruthy | ConditionKind::IsText(_) => return None,
         };
@@ -74,7 +74,7 @@ pub(in crate::check) fn find_failing_comparisons(
                 continue;
             }
             let message = format!("`{name}` is text but is compared with a number");
-            let help = number_remedy(&name, &written);
+            let help = suggest_number_comparison(&name, &written);
             let problem = problem_at(&text, span, &rules::TEXT_FAILS, message, &help);
             if !problems.contains(&problem) {
                 problems.push(problem);

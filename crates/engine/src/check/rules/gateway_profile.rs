@@ -1,7 +1,7 @@
 //! Rules about a campaign and its gateway profile: limits, endpoints, webhooks, prices and notices.
 
 use crate::check::online::MessagePrices;
-use campaign_content::message::{Notice, fill_notice};
+use campaign_content::message::{Notice, render_notice};
 use campaign_core::domain::{Endpoint, OperationKind};
 use campaign_core::finding::{Finding, Rule, RuleText, join_alternatives, quote_for_shell, rules};
 use campaign_manifest::{Campaign, Profile, Rate, ReceiptMode};
@@ -141,7 +141,7 @@ pub(super) static NOTIFY_TEXT: Rule = Rule::error(
 #[must_use]
 pub fn check_campaign_notices(campaign: &Campaign) -> Option<Finding> {
     let way = &campaign.notify.as_ref()?.method;
-    let wrong = way.templates().find_map(|text| fill_notice(text, &Notice::sample(), 1).err())?;
+    let wrong = way.templates().find_map(|text| render_notice(text, &Notice::sample(), 1).err())?;
     let place = ["notify.body", "notify.command"].into_iter().find_map(|key| campaign.places.locate_key(key));
     let finding = Finding::new(&NOTIFY_TEXT, format!("the `notify` template cannot be rendered: {wrong}"));
     Some(match place {
@@ -153,7 +153,7 @@ pub fn check_campaign_notices(campaign: &Campaign) -> Option<Finding> {
 /// The first text of a profile's `policy.notify` that cannot be rendered.
 pub(super) fn check_profile_notices(_: &Campaign, profile: &Profile) -> Option<Finding> {
     let way = &profile.notify.as_ref()?.method;
-    let wrong = way.templates().find_map(|text| fill_notice(text, &Notice::sample(), 1).err())?;
+    let wrong = way.templates().find_map(|text| render_notice(text, &Notice::sample(), 1).err())?;
     let name = &profile.name;
     Some(Finding::new(
         &NOTIFY_TEXT,

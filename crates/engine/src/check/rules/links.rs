@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::collect_texts;
 use crate::check::Survey;
 use crate::check::compiled_campaign::to_finding;
-use crate::check::text_damage::is_escaped_blank;
+use crate::check::text_damage::is_escaped_whitespace;
 use campaign_content::message::{TextProblem, constant_parts, problem_at};
 use campaign_core::domain::NamedTemplate;
 use campaign_core::finding::{Finding, Rule, RuleText, join_names};
@@ -60,7 +60,7 @@ fn find_broken_links(text: &str) -> Vec<Range<usize>> {
         };
         // Escaped line breaks are reported as a separate finding.
         let mut word = word;
-        while before.get(word..word + 3).is_some_and(is_escaped_blank) {
+        while before.get(word..word + 3).is_some_and(is_escaped_whitespace) {
             word += 3;
         }
         let scheme = &before[word..];
@@ -205,19 +205,19 @@ fn find_example_hosts(text: &str) -> impl Iterator<Item = (usize, &str)> {
         Some((start, word.trim_end_matches(|c| c == '.' || !is_of_host(c))))
     });
     placed.filter(|(start, word)| {
-        let is_link = text[..*start].ends_with("://") || is_under(word, "example") || word.starts_with("www.");
+        let is_link = text[..*start].ends_with("://") || is_subdomain(word, "example") || word.starts_with("www.");
         is_link && is_reserved(word)
     })
 }
 
 /// Whether this host cannot be registered.
 fn is_reserved(host: &str) -> bool {
-    let is_one = |domain: &&str| host.eq_ignore_ascii_case(domain) || is_under(host, domain);
-    TOP_LEVEL.iter().any(|domain| is_under(host, domain)) || DOMAINS.iter().any(is_one)
+    let is_one = |domain: &&str| host.eq_ignore_ascii_case(domain) || is_subdomain(host, domain);
+    TOP_LEVEL.iter().any(|domain| is_subdomain(host, domain)) || DOMAINS.iter().any(is_one)
 }
 
 /// Whether a host is a subdomain of a domain.
-fn is_under(host: &str, domain: &str) -> bool {
+fn is_subdomain(host: &str, domain: &str) -> bool {
     let lower = host.to_ascii_lowercase();
     lower.strip_suffix(domain).is_some_and(|rest| rest.len() > 1 && rest.ends_with('.'))
 }

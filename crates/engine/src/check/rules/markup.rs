@@ -145,7 +145,7 @@ pub(super) fn check_url_escapes(text: &NamedTemplate) -> Vec<TextProblem> {
             (true, false) => "write a space".to_owned(),
             (false, _) => format!("write {line_break}"),
         };
-        match has_plus_for_blank(&masked) {
+        match has_plus_for_space(&masked) {
             true => format!("{help}; a `+` between words also stands for a space"),
             false => help,
         }
@@ -153,7 +153,7 @@ pub(super) fn check_url_escapes(text: &NamedTemplate) -> Vec<TextProblem> {
     markup_finding(text, &find_url_escapes(&masked), &URL_ESCAPE, help).into_iter().collect()
 }
 
-fn has_plus_for_blank(text: &str) -> bool {
+fn has_plus_for_space(text: &str) -> bool {
     text.match_indices('+')
         .any(|(at, _)| text[..at].ends_with(char::is_alphabetic) && text[at + 1..].starts_with(char::is_alphabetic))
 }

@@ -34,7 +34,7 @@ use campaign_manifest::{Campaign, MessageVariant, Profile};
 
 pub(super) use campaign_tests::{TEST_FAILED, TEST_NOT_RUN};
 pub use cell_values::{DatabaseValue, check_empty_cells, check_row_anomalies};
-pub(super) use cell_values::{find_database_value, has_empty_greeting, is_code_behind_apostrophe};
+pub(super) use cell_values::{find_database_value, has_empty_greeting, is_code_after_apostrophe};
 pub use countries::{ABROAD_LIMIT, check_abroad_limit, check_new_countries};
 pub use environment::{KEY_REFUSED, ONLINE_UNKNOWN, SENDER_UNKNOWN, check_replicas, unfamiliar_ledger_finding};
 pub(super) use environment::{check_balance, check_sender_name, key_rejected_finding, online_unknown_finding};
@@ -52,7 +52,7 @@ pub use schedule::NEVER_SENDS;
 pub(super) use schedule::{
     check_late_list, check_past_run, check_run, check_schedule, check_skipped_occurrences, schedule_over_finding,
 };
-pub(super) use skipped_rows::{check_failing_texts, check_invalid_share, check_no_text_chosen, check_nobody_meant};
+pub(super) use skipped_rows::{check_failing_texts, check_invalid_share, check_no_text_chosen, check_empty_selection};
 pub use skipped_rows::{check_invalid_rows, check_no_messages};
 pub use window::check_until_over;
 pub(super) use window::{check_late_start, check_until_near, check_until_near_on_dates};
@@ -186,7 +186,7 @@ pub fn all_rules() -> impl Iterator<Item = &'static Rule> {
 /// Values of a campaign file that its gateway profile does not allow.
 ///
 /// Defaults never cause a finding, because the profile overrides them
-/// ([`DeliverySettings::limited_by_profile`](campaign_manifest::DeliverySettings::limited_by_profile)).
+/// ([`DeliverySettings::with_profile_limits`](campaign_manifest::DeliverySettings::with_profile_limits)).
 #[must_use]
 pub fn check_against_profile(campaign: &Campaign, profile: &Profile) -> Vec<Finding> {
     let rules: [fn(&Campaign, &Profile) -> Option<Finding>; 11] = [
@@ -199,8 +199,8 @@ pub fn check_against_profile(campaign: &Campaign, profile: &Profile) -> Vec<Find
         window::check_window,
         gateway_profile::check_profile_notices,
         links::check_example_links,
-        ways_out::check_way_out,
-        ways_out::check_possible_replies,
+        ways_out::check_opt_out_instructions,
+        ways_out::check_impossible_replies,
     ];
     rules.into_iter().filter_map(|judge| judge(campaign, profile)).collect()
 }
@@ -369,7 +369,7 @@ local:
             let findings = check_against_profile(&campaign, gateways.find_profile("production").unwrap());
             assert_eq!(findings.iter().map(|finding| finding.rule.id).collect::<Vec<_>>(), rules);
             let local = gateways.find_profile("local").unwrap();
-            assert!(campaign.delivery.limited_by_profile(local).batch <= local.batch_limit);
+            assert!(campaign.delivery.with_profile_limits(local).batch <= local.batch_limit);
         }
     }
 

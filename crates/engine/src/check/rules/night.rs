@@ -69,11 +69,11 @@ pub fn check_night(
     let profile = profile?;
     let per_second = campaign.effective_rate(Some(profile)).and_then(|rate| rate.per_second());
     let lasts = per_second.map_or(Duration::ZERO, |rate| Duration::from_secs_f64(rows.len() as f64 / rate));
-    let zones = list_zones(campaign, survey, rows);
+    let zones = group_by_zone(campaign, survey, rows);
     let (night, when, more) = match (start, &campaign.schedule) {
         (RunStart::Scheduled(now), Some(schedule)) => {
             let dates = schedule.occurrences_after(now).take(MAX_DATES);
-            let mut nights = dates.map(|date| (find_night(&zones, date.at, lasts), date.at));
+            let mut nights = dates.map(|date| (find_night_recipients(&zones, date.at, lasts), date.at));
             let (night, at) = nights.find(|(night, _)| !night.is_empty())?;
             let others = nights.filter(|(night, _)| !night.is_empty()).count();
             let at = at.to_zoned(campaign.home_zone()).strftime("%a %Y-%m-%d %H:%M").to_string();
@@ -87,7 +87,7 @@ pub fn check_night(
         // Recipients of a gateway on this machine are not real.
         (RunStart::At(_) | RunStart::Scheduled(_), _) if profile.is_loopback() => return None,
         (RunStart::At(now) | RunStart::Scheduled(now), _) => {
-            (find_night(&zones, now, lasts), "messages sent now".to_owned(), String::new())
+            (find_night_recipients(&zones, now, lasts), "messages sent now".to_owned(), String::new())
         }
     };
     let number = Some(night.iter().map(|zone| zone.recipients).sum()).filter(|number| *number > 0)?;
@@ -103,7 +103,7 @@ pub fn check_night(
 }
 
 /// The recipients by time zone. Those whose number does not show it have the campaign's time zone, if it has one.
-fn list_zones(campaign: &Campaign, survey: &Survey, rows: &RoaringBitmap) -> Vec<ZoneRecipients> {
+fn group_by_zone(campaign: &Campaign, survey: &Survey, rows: &RoaringBitmap) -> Vec<ZoneRecipients> {
     let mut named = survey.local_zones.count_by_zone(rows);
     let unknown = rows.len().saturating_sub(named.iter().map(|(_, recipients)| recipients).sum());
     let home = campaign.brief.timezone.as_deref().filter(|_| unknown > 0);
@@ -125,7 +125,7 @@ fn list_zones(campaign: &Campaign, survey: &Survey, rows: &RoaringBitmap) -> Vec
 }
 
 /// The recipients whose messages would arrive at night if a run begins at `began` and sends evenly for `lasts`.
-fn find_night(zones: &[ZoneRecipients], began: Timestamp, lasts: Duration) -> Vec<NightRecipients> {
+fn find_night_recipients(zones: &[ZoneRecipients], began: Timestamp, lasts: Duration) -> Vec<NightRecipients> {
     let moments = (lasts.as_secs().div_ceil(INTERVAL.as_secs()) as u32).clamp(1, MAX_MOMENTS);
     let step = lasts / moments;
     let mut night = Vec::new();
@@ -208,7 +208,7 @@ mod tests {
     fn night_sending_is_checked_in_each_zone_for_the_whole_run() {
         let zones = [zone("Europe/Kyiv", 1_000), zone("Europe/London", 200)];
         let text = |began: &str, hours: u64| {
-            describe_night(&find_night(&zones, began.parse().unwrap(), Duration::from_hours(hours)))
+            describe_night(&find_night_recipients(&zones, began.parse().unwrap(), Duration::from_hours(hours)))
         };
         assert_eq!(text("2026-11-26T12:00:00Z", 0), "");
         assert_eq!(text("2026-11-26T18:59:00Z", 0), "", "20:59 in Kyiv");

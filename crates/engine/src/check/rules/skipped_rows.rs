@@ -307,7 +307,7 @@ pub(super) static NOBODY_MEANT: Rule = Rule::error(
 );
 
 /// An error that `recipients.where` selects no rows. `None` if it selects some, or if that is allowed.
-pub(in crate::check) fn check_nobody_meant(brief: &CampaignBrief, survey: &Survey) -> Option<Finding> {
+pub(in crate::check) fn check_empty_selection(brief: &CampaignBrief, survey: &Survey) -> Option<Finding> {
     let condition = brief.condition.as_ref()?;
     let mut skipped =
         survey.left_out.sets().filter(|(state, reason, _)| (*state, *reason) == (RowState::Skipped, FILTERED));
@@ -367,7 +367,7 @@ mod tests {
     use super::*;
 
     /// Invalid rows with their reasons.
-    fn left_out_invalid(rows: &[(u32, &str)]) -> ExcludedRows {
+    fn build_invalid_rows(rows: &[(u32, &str)]) -> ExcludedRows {
         let mut left_out = ExcludedRows::default();
         for (row, reason) in rows {
             left_out.insert(campaign_core::domain::Row::new(*row), RowState::Invalid, reason);
@@ -376,7 +376,7 @@ mod tests {
     }
 
     fn finding_messages(rows: &[(u32, &str)]) -> Vec<String> {
-        invalid_row_findings(&left_out_invalid(rows), &BTreeMap::new())
+        invalid_row_findings(&build_invalid_rows(rows), &BTreeMap::new())
             .into_iter()
             .map(|finding| finding.message)
             .collect()
@@ -397,7 +397,7 @@ mod tests {
         );
         assert_eq!(messages[1], "row 200 is invalid: b");
         assert_eq!(
-            invalid_row_findings(&left_out_invalid(&many), &BTreeMap::new()).last().unwrap().help.as_deref(),
+            invalid_row_findings(&build_invalid_rows(&many), &BTreeMap::new()).last().unwrap().help.as_deref(),
             Some(ALL_ROWS_HINT)
         );
         let reasons: Vec<String> = (0..50).map(|number| format!("reason {number}")).collect();
@@ -412,7 +412,7 @@ mod tests {
         let rounded = PhoneProblem::Rounded.to_string();
         let long = |characters: u32| format!("4 parts exceed `max_parts: 3`: the SMS text has {characters} characters");
         let advice = |rows: &[(u32, &str)], region| {
-            format_advice(&group_by_reason(&left_out_invalid(rows), RowState::Invalid), region)
+            format_advice(&group_by_reason(&build_invalid_rows(rows), RowState::Invalid), region)
         };
         assert!(advice(&[(2, &national), (3, &national), (4, &rounded)], false).contains("`region: UA`"));
         assert!(advice(&[(2, &national), (3, &rounded), (4, &rounded)], false).contains("format the column as text"));

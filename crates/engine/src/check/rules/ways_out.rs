@@ -41,11 +41,11 @@ const REPLY_STEMS: [&str; 12] =
 const TELLING_NAMES: [&str; 6] = ["link", "url", "stop", "unsub", "opt_out", "optout"];
 
 /// A warning about marketing messages that do not tell recipients how to opt out.
-pub(super) fn check_way_out(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
+pub(super) fn check_opt_out_instructions(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
     if !campaign.brief.purpose.is_marketing() || !reaches_people(profile) {
         return None;
     }
-    let arm = campaign.brief.list_arms().into_iter().find(|arm| !has_way_out(arm))?;
+    let arm = campaign.brief.list_arms().into_iter().find(|arm| !has_opt_out_instructions(arm))?;
     let which = arm.name.map(|name| format!(" of the variant `{name}`")).unwrap_or_default();
     let message = format!("the marketing messages{which} do not tell recipients how to opt out");
     let key = arm.name.map(|name| format!("variants.{name}"));
@@ -55,7 +55,7 @@ pub(super) fn check_way_out(campaign: &Campaign, profile: &Profile) -> Option<Fi
 
 /// Whether a message of a variant tells recipients how to opt out. A text that includes another one is assumed to do
 /// so.
-fn has_way_out(arm: &MessageArm<'_>) -> bool {
+fn has_opt_out_instructions(arm: &MessageArm<'_>) -> bool {
     let MessageArm { content, vars, .. } = arm;
     let MessageContent { stages, .. } = *content;
     stages.iter().any(|stage| {
@@ -66,13 +66,13 @@ fn has_way_out(arm: &MessageArm<'_>) -> bool {
         by_gateway
             || stage.texts().any(|(field, text)| match field.key {
                 "link" | "url" => true,
-                "message" | "caption" | "button" => tells_way_out(text, vars),
+                "message" | "caption" | "button" => tells_how_to_opt_out(text, vars),
                 _ => false,
             })
     })
 }
 
-fn tells_way_out(text: &NamedTemplate, vars: &[(String, String)]) -> bool {
+fn tells_how_to_opt_out(text: &NamedTemplate, vars: &[(String, String)]) -> bool {
     if constant_parts(text).any(|(part, _)| has_link(part) || find_opt_out_word(part).is_some()) {
         return true;
     }
@@ -133,7 +133,7 @@ fn split_words(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 /// A warning about an SMS that asks for a reply but is sent from a sender name.
-pub(super) fn check_possible_replies(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
+pub(super) fn check_impossible_replies(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
     if !reaches_people(profile) {
         return None;
     }
@@ -185,7 +185,7 @@ mod tests {
             ("Unsubscribe: 0 800", true),
             ("{% include \"footer.txt\" %} Sale", true),
         ] {
-            assert_eq!(tells_way_out(&text(source), &vars), tells, "{source}");
+            assert_eq!(tells_how_to_opt_out(&text(source), &vars), tells, "{source}");
         }
     }
 

@@ -33,7 +33,7 @@ pub(super) fn check_mixed_alphabets(text: &NamedTemplate) -> Vec<TextProblem> {
 }
 
 /// A finding about words with mixed alphabets in cells that messages show.
-pub(super) fn report_two_scripts(column: &str, example: &str, rows: &str) -> Finding {
+pub(super) fn report_mixed_alphabets(column: &str, example: &str, rows: &str) -> Finding {
     let message = format!("{}, in the column `{column}` of {rows}", describe_word(example));
     Finding::new(&TWO_SCRIPTS, message).help("retype the words in the list, using a single keyboard layout")
 }
@@ -66,7 +66,7 @@ pub(in crate::check) fn find_mixed_word(text: &str) -> Option<Range<usize>> {
         let start = text.len() - rest.len() + rest.find(char::is_alphabetic)?;
         let word = &text[start..];
         let word = &word[..word.find(|c: char| !c.is_alphabetic()).unwrap_or(word.len())];
-        if is_slip(word) {
+        if has_wrong_alphabet_letters(word) {
             return Some(start..start + word.len());
         }
         rest = &text[start + word.len()..];
@@ -76,7 +76,7 @@ pub(in crate::check) fn find_mixed_word(text: &str) -> Option<Range<usize>> {
 /// Whether a word has letters of one alphabet in place of their lookalikes from the other.
 ///
 /// A foreign word with a native ending, such as `VIPам` or `SMSу`, is intended.
-fn is_slip(word: &str) -> bool {
+fn has_wrong_alphabet_letters(word: &str) -> bool {
     let letters = |of: fn(char) -> bool| word.chars().filter(move |c| of(*c));
     let (latin, cyrillic) = (letters(|c| c.is_ascii_alphabetic()), letters(is_cyrillic));
     if latin.clone().next().is_none() || cyrillic.clone().next().is_none() {

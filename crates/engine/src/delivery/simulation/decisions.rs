@@ -33,7 +33,7 @@ impl SimulatedWorld {
         let began = wall_now();
         let Some((run, snapshot)) = load_run(ledger, false).await else { return };
         let Ok(mut doubts) = MessagesInDoubt::load(ledger, &run, &snapshot.states, wanted).await else { return };
-        self.check_nothing_proven_is_asked(began, run.key, &doubts);
+        self.check_no_proven_is_asked(began, run.key, &doubts);
         if doubts.rows.is_empty() {
             return;
         }

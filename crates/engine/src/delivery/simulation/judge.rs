@@ -289,7 +289,7 @@ impl PromiseJudge {
     }
 
     /// Allows one more message for each row that a person decided was not sent.
-    pub(super) fn allow_decided_again(&self) {
+    pub(super) fn allow_resend_of_decided(&self) {
         let mut notes = self.0.lock().unwrap();
         for row in notes.decided.clone() {
             *notes.accepted.entry(row).or_default() += 1;

@@ -174,7 +174,7 @@ impl Ledger for ProcessLedger {
                 let halts = matches!(update, RunUpdate::Stop(StopRequest::Halt { .. }));
                 for run in runs {
                     let changes = disk.contents.update_run(now, run, update.clone())?;
-                    if changes && halts && disk.has_others(run, &self.life) {
+                    if changes && halts && disk.has_other_workers(run, &self.life) {
                         disk.record_sighting(Sighting::HaltedForAll);
                     }
                 }
@@ -225,7 +225,7 @@ impl Ledger for ProcessLedger {
                     let book = disk.contents.stored_run_mut(run)?;
                     book.envelopes.retain(|_, envelope| envelope.settled.is_some());
                 }
-                let left = disk.abandoned_places(run, None);
+                let left = disk.abandoned_seats(run, None);
                 disk.places.release_all(&left);
                 let places = &disk.places;
                 disk.contents.claim_run(now, hold, run, |place| places.is_occupied(place))
@@ -256,7 +256,7 @@ impl Ledger for ProcessLedger {
     }
 
     fn begin_envelope(&self, intent: Intent) -> LedgerFuture<'_, Permit> {
-        self.spoil_pace(&intent.account.name, intent.account.rate);
+        self.corrupt_rate_limit(&intent.account.name, intent.account.rate);
         Box::pin(async move {
             let wrong = self.mistake == Some(Mistake::ShareEpochIgnored);
             match self.renew_if_lost(intent.lease.epoch).await? || wrong {
@@ -485,7 +485,7 @@ impl ProcessLedger {
     }
 
     /// Corrupts the account's rate limit before a reservation.
-    pub(super) fn spoil_pace(&self, account: &str, rate: Option<f64>) {
+    pub(super) fn corrupt_rate_limit(&self, account: &str, rate: Option<f64>) {
         let mut disk = self.disk();
         if self.mistake == Some(Mistake::BurstingPace)
             && let (Some(pace), Some(rate)) = (disk.contents.paces.get_mut(account), rate)

@@ -27,35 +27,35 @@ fn assert_caught_in(mistake: Mistake, promises: &[Breach], change: impl Fn(World
 }
 
 /// The plan with only the account's gate, because the gate of the process would hide most of its mistakes.
-fn account_only(plan: WorldPlan) -> WorldPlan {
+fn with_account_gate_only(plan: WorldPlan) -> WorldPlan {
     WorldPlan { starts: 4, rate: None, account_rate: Some(10.0), batch: 10, ..plan }
 }
 
 /// The plan with several workers that send the run in small shards.
-fn share_plan(plan: WorldPlan) -> WorldPlan {
+fn with_workers(plan: WorldPlan) -> WorldPlan {
     WorldPlan { starts: 4, ..plan }.with_sharing(SharingPlan { size: 3, workers: 3 })
 }
 
 #[test]
 fn intent_for_a_lost_shard_is_caught() {
     // Such operations never leave and are retried again and again, so the test needs a slow rate.
-    let slow = |plan| WorldPlan { rate: Some(1.0), account_rate: Some(1.0), ..share_plan(plan) };
+    let slow = |plan| WorldPlan { rate: Some(1.0), account_rate: Some(1.0), ..with_workers(plan) };
     assert_caught_in(Mistake::ShareEpochIgnored, &[Breach::Duplicated], slow);
 }
 
 #[test]
 fn envelope_of_a_lost_shard_is_caught() {
-    assert_caught_in(Mistake::ShareLeaseIgnored, &[Breach::AfterRunWasLost, Breach::NotOfItsShare], share_plan);
+    assert_caught_in(Mistake::ShareLeaseIgnored, &[Breach::AfterRunWasLost, Breach::NotOfItsShare], with_workers);
 }
 
 #[test]
 fn shard_taken_over_without_marking_doubt_is_caught() {
-    assert_caught_in(Mistake::ShareWithoutDoubt, &[Breach::Duplicated], share_plan);
+    assert_caught_in(Mistake::ShareWithoutDoubt, &[Breach::Duplicated], with_workers);
 }
 
 #[test]
 fn rows_drawn_under_an_earlier_sharding_are_caught() {
-    assert_caught_in(Mistake::SharingUnnumbered, &[Breach::Duplicated], share_plan);
+    assert_caught_in(Mistake::SharingUnnumbered, &[Breach::Duplicated], with_workers);
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn trusting_a_blind_gateway_is_caught() {
 
 #[test]
 fn rate_limit_that_bursts_is_caught() {
-    assert_caught_in(Mistake::BurstingPace, &[Breach::Pace], account_only);
+    assert_caught_in(Mistake::BurstingPace, &[Breach::Pace], with_account_gate_only);
 }
 
 #[test]

@@ -136,7 +136,7 @@ impl SimulatedPlatform {
             return answer(answer_body(r#"{"success":false,"error":"Operator not supported"}"#));
         }
         answer(match self.plan.endpoint {
-            Endpoint::Sync => books.answer_items(&self.plan, fault, arrived, self.mistake),
+            Endpoint::Sync => books.execute_envelope(&self.plan, fault, arrived, self.mistake),
             Endpoint::Async => books.answer_queued(&self.plan, fault, arrived),
         })
     }
@@ -169,7 +169,7 @@ impl SimulatedPlatform {
                 StatusOracle::DeniesAll => (id, None),
             })
             .collect();
-        TimedAnswer { exchange: write_statuses(&answers), after }
+        TimedAnswer { exchange: build_statuses_answer(&answers), after }
     }
 }
 
@@ -180,7 +180,7 @@ impl PlatformBooks {
             return None;
         }
         let fault = self.chance.pick(&plan.faults);
-        let of_items = broken_answer(fault, Duration::ZERO, 0, 0).is_none();
+        let of_items = build_broken_answer(fault, Duration::ZERO, 0, 0).is_none();
         let code_call = plan.kind == OperationKind::CallOtp;
         let shows = match fault {
             WorldFault::SomeRejected => true,
@@ -208,7 +208,7 @@ impl PlatformBooks {
             WorldFault::Unavailable => plan.trust_status.contains(&503),
             _ => false,
         };
-        let exchange = broken_answer(fault, plan.timeout, pick, self.last_msg_id + 1)?;
+        let exchange = build_broken_answer(fault, plan.timeout, pick, self.last_msg_id + 1)?;
         let late =
             if matches!(fault, WorldFault::Late | WorldFault::Silence | WorldFault::TimedOut) { 15_000 } else { 1 };
         let proven = matches!(
@@ -254,7 +254,7 @@ impl PlatformBooks {
     }
 
     /// Executes an envelope, and builds an answer with an item for each operation, as far as the fault allows.
-    fn answer_items(
+    fn execute_envelope(
         &mut self,
         plan: &WorldPlan,
         fault: Option<WorldFault>,
@@ -433,7 +433,7 @@ pub(super) fn write_items(
 }
 
 /// The answer with a fault that concerns all of it. `None` for a fault of single items.
-pub(super) fn broken_answer(fault: WorldFault, timeout: Duration, pick: u64, msg_id: u64) -> Option<HttpExchange> {
+pub(super) fn build_broken_answer(fault: WorldFault, timeout: Duration, pick: u64, msg_id: u64) -> Option<HttpExchange> {
     let status = |status, retry_after, body: &str| {
         Some(HttpExchange::Answer { status, retry_after, body: body.as_bytes().to_vec() })
     };
@@ -479,7 +479,7 @@ pub(super) fn broken_answer(fault: WorldFault, timeout: Duration, pick: u64, msg
 }
 
 /// The answers to inquiries about messages.
-pub(super) fn write_statuses(answers: &[(u64, Option<(u64, ChannelReport)>)]) -> HttpExchange {
+pub(super) fn build_statuses_answer(answers: &[(u64, Option<(u64, ChannelReport)>)]) -> HttpExchange {
     let written: Vec<String> = answers
         .iter()
         .map(|(id, known)| match known {

@@ -104,7 +104,7 @@ impl ProcessLife {
     }
 
     /// Waits until the process is not suspended, or forever if it has ended. Not a step.
-    pub(super) async fn wait_awake(&self) {
+    pub(super) async fn wait_until_awake(&self) {
         loop {
             let until = {
                 let lot = self.lot.lock().unwrap();

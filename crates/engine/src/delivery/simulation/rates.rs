@@ -95,7 +95,7 @@ impl PacedAccount {
             let (own_rate, rate) = (self.rate, if own.is_some() { 2.0 * self.rate } else { self.rate });
             tokio::spawn(async move {
                 loop {
-                    let turn = gate.wait_turn(size).await;
+                    let turn = gate.wait_for_turn(size).await;
                     if let Some(own) = &own {
                         sleep(reserve_room(own, size, own_rate)).await;
                     }
@@ -317,9 +317,9 @@ async fn take_turns(
         let size = size();
         if trouble.given_up && chance.once_in(20) {
             let patience = Duration::from_millis(chance.below(3_000));
-            drop(timeout(patience, gate.wait_turn(size)).await);
+            drop(timeout(patience, gate.wait_for_turn(size)).await);
         }
-        let turn = gate.wait_turn(size).await;
+        let turn = gate.wait_for_turn(size).await;
         let late = if trouble.late && chance.once_in(10) { Duration::from_secs(2) } else { TURN_COMMIT };
         sleep(Duration::from_micros(chance.below(late.as_micros() as u64))).await;
         turn.mark_left();

@@ -187,7 +187,7 @@ impl SimulatedWorld {
     }
 
     /// Checks that no row to be asked about was proven before `since`, unless it was resent later.
-    pub(super) fn check_nothing_proven_is_asked(&self, since: Timestamp, run: RunId, doubts: &MessagesInDoubt) {
+    pub(super) fn check_no_proven_is_asked(&self, since: Timestamp, run: RunId, doubts: &MessagesInDoubt) {
         let disk = self.disk.lock().unwrap();
         for stored in self.acknowledged.0.lock().unwrap().iter().filter(|stored| stored.run == run && stored.at < since)
         {

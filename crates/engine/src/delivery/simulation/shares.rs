@@ -29,11 +29,11 @@ impl SimulatedDisk {
     /// Whether acceptance by the gateway is proven, or no other live worker has shards of the last run.
     pub(super) fn is_trying_alone(&self, life: &Arc<ProcessLife>) -> bool {
         let Some(run) = self.contents.stored_runs().last().map(|book| &book.run) else { return true };
-        run.sharding.as_ref().is_none_or(|sharing| sharing.proven) || !self.has_others(run.key, life)
+        run.sharding.as_ref().is_none_or(|sharing| sharing.proven) || !self.has_other_workers(run.key, life)
     }
 
     /// Whether another live worker has shards of a run.
-    pub(super) fn has_others(&self, run: RunId, life: &Arc<ProcessLife>) -> bool {
+    pub(super) fn has_other_workers(&self, run: RunId, life: &Arc<ProcessLife>) -> bool {
         let others = self.seats.iter().filter(|(_, other)| !Arc::ptr_eq(other, life) && !other.is_over());
         let mut had = others.map(|(epoch, _)| self.book(run).has_shards(*epoch));
         had.any(|has| has)
@@ -45,7 +45,7 @@ impl SimulatedDisk {
     }
 
     /// The seats with shards of a run and no live worker, except this one.
-    pub(super) fn abandoned_places(&self, run: RunId, but: Option<u32>) -> Vec<u32> {
+    pub(super) fn abandoned_seats(&self, run: RunId, but: Option<u32>) -> Vec<u32> {
         let is_left = |place: &u32| Some(*place) != but && !self.places.is_occupied(*place);
         let mut left: Vec<u32> = self.book(run).list_shard_places().filter(is_left).collect();
         left.sort_unstable();
@@ -96,16 +96,16 @@ impl ProcessLedger {
     /// Takes the abandoned seats of a run, except this one, until the returned guards are dropped.
     async fn take_abandoned(&self, worker: &ShardWorker) -> Result<(Vec<u32>, Vec<SeatGuard>), LedgerError> {
         self.life.take_step().await;
-        if self.disk().abandoned_places(worker.lease.run, Some(worker.place)).is_empty() {
+        if self.disk().abandoned_seats(worker.lease.run, Some(worker.place)).is_empty() {
             return Ok(<_>::default());
         }
         let shut = |disk: &mut SimulatedDisk, _| {
-            let left = disk.abandoned_places(worker.lease.run, Some(worker.place));
-            if disk.places.has_sleeper_at(&left) {
+            let left = disk.abandoned_seats(worker.lease.run, Some(worker.place));
+            if disk.places.has_stalled_holder(&left) {
                 disk.record_sighting(Sighting::SuspendedPastItsLease);
             }
             let take = |place: &u32| {
-                SeatGuard::unrenewed((*place, disk.places.take_seat(*place, &self.life)), &self.disk, &self.leases)
+                SeatGuard::without_renewal((*place, disk.places.take_seat(*place, &self.life)), &self.disk, &self.leases)
             };
             let taken = left.iter().map(take).collect();
             Ok((left, taken))
@@ -135,11 +135,11 @@ impl ShardStore for ProcessLedger {
             }
             self.write(|disk, _| {
                 let place = disk.places.find_free();
-                if disk.places.has_sleeper_at(&[place]) {
+                if disk.places.has_stalled_holder(&[place]) {
                     disk.record_sighting(Sighting::SuspendedPastItsLease);
                 }
                 let holder = disk.places.take_seat(place, &self.life);
-                let sitting = SeatGuard::unrenewed((place, holder), &self.disk, &self.leases).with_renewal(&self.life);
+                let sitting = SeatGuard::without_renewal((place, holder), &self.disk, &self.leases).with_renewal(&self.life);
                 let worker = disk.contents.register_worker(run, (place, by), sitting);
                 if let Some(worker) = &worker {
                     self.leases.record_taken(worker.lease.epoch, place, holder);
@@ -224,7 +224,7 @@ impl SeatLocks {
     }
 
     /// Whether a live process held one of these seats and stopped its heartbeat.
-    pub(super) fn has_sleeper_at(&self, places: &[u32]) -> bool {
+    pub(super) fn has_stalled_holder(&self, places: &[u32]) -> bool {
         places.iter().any(|place| self.locks.get(place).is_some_and(|lock| !lock.life.is_over() && !lock.is_held()))
     }
 
@@ -307,7 +307,7 @@ pub(super) struct SeatGuard {
 
 impl SeatGuard {
     /// A seat that is held briefly, without heartbeat.
-    pub(super) fn unrenewed(
+    pub(super) fn without_renewal(
         (place, holder): (u32, u64),
         disk: &Arc<Mutex<SimulatedDisk>>,
         leases: &Arc<HeldSeats>,
@@ -326,7 +326,7 @@ impl SeatGuard {
         let renewals = tokio::spawn(async move {
             loop {
                 sleep(RENEWAL_INTERVAL).await;
-                life.wait_awake().await;
+                life.wait_until_awake().await;
                 leases.renew_all(&mut disk.lock().unwrap().places);
             }
         });

@@ -101,7 +101,7 @@ impl SimulatedWorld {
     }
 
     /// Whether a start divides the run into shards. In worlds with workers, always if it was divided before.
-    pub(super) fn is_sharing(&self, run: &Run) -> bool {
+    pub(super) fn shares_run(&self, run: &Run) -> bool {
         self.plan.sharing.is_some() && (run.sharding.is_some() || self.with_random(|chance| !chance.once_in(4)))
     }
 
@@ -177,7 +177,7 @@ impl SimulatedWorld {
             });
             if let Some(run) = runs.pop() {
                 let hand = self.worker_sender((process, life), (ledger.clone(), line.clone()), interrupt.clone());
-                let Ok((_, drawn)) = hand.participant(process, &self.plan.sharing).take_part(&run).await else {
+                let Ok((_, drawn)) = hand.participant(process, &self.plan.sharing).join_run(&run).await else {
                     return;
                 };
                 if drawn != DrawEnd::RunOver {

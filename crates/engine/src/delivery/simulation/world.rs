@@ -237,7 +237,7 @@ impl SimulatedWorld {
         self.reconcile(ledger.as_ref(), &line, lease, &[RowState::InDoubt]).await;
         let began = wall_now();
         let Some((run, snapshot)) = load_run(ledger.as_ref(), true).await else { return };
-        if self.is_sharing(&run) {
+        if self.shares_run(&run) {
             return self.send_together((process, life), (ledger, line), (&run, lease)).await;
         }
         let rendered = self.rendered_operations(&run, &snapshot);
@@ -414,7 +414,7 @@ impl SimulatedWorld {
         if excluded.count_rows(RowState::Skipped) == u64::from(self.plan.rows) {
             return;
         }
-        self.judge.allow_decided_again();
+        self.judge.allow_resend_of_decided();
         let new = self.plan.new_run(self.with_random(SimulationRandom::next_bits), excluded);
         let run = self.disk.lock().unwrap().begin_run(wall_now().as_microsecond(), &new);
         *self.run.lock().unwrap() = run;

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::report::message_delivery::{MessageDelivery, TimeCertainty};
 use crate::report::row_outcomes::RowRecord;
-use crate::report::{counts_json, format_count, format_counts_in_part, format_duration, format_thousands};
+use crate::report::{counts_json, format_count, format_counts_with_partial, format_duration, format_thousands};
 use campaign_core::domain::Channel;
 use campaign_ledger::{RowState, StateCounts};
 
@@ -223,7 +223,7 @@ impl ChannelFigures {
             let ChannelFigure { counts, read, in_part, times } = figure;
             let mut parts = Vec::new();
             if counts.total() > 0 {
-                parts.push(format_counts_in_part(counts, *in_part));
+                parts.push(format_counts_with_partial(counts, *in_part));
             }
             let elsewhere = read.saturating_sub(counts.get(RowState::Read));
             if elsewhere > 0 {

@@ -171,7 +171,7 @@ impl<'f> Fold<'f> {
                 self.figures.left_out.add_rows(RowState::Skipped, why, 1);
             }
             RowState::Rejected | RowState::Failed | RowState::NotSent => {
-                self.figures.failures.add_rows(record.state, &count_failure_reason(record), 1);
+                self.figures.failures.add_rows(record.state, &normalize_failure_reason(record), 1);
             }
             _ => {}
         }
@@ -214,7 +214,7 @@ impl<'f> Fold<'f> {
 }
 
 /// The reason why a row was rejected or failed, as figures count it: short, and with a masked phone number.
-pub(in crate::report) fn count_failure_reason(record: &RowRecord) -> String {
+pub(in crate::report) fn normalize_failure_reason(record: &RowRecord) -> String {
     let words = find_failure_reason(record);
     let words = record.phone.map_or(words.into(), |phone| phone.hide_in_text(words, &phone.format_masked()));
     breakdowns::shorten_reason(&words)
@@ -248,7 +248,7 @@ impl RunFigures {
             "counts": counts_json(&self.counts),
             "left_out": reasons_json(&self.left_out),
             "failures": reasons_json(&self.failures),
-            "ways": self.chains.iter().map(|(way, figure)| way_json(way, figure)).collect::<Vec<_>>(),
+            "ways": self.chains.iter().map(|(way, figure)| fallback_chain_json(way, figure)).collect::<Vec<_>>(),
             "arrived": { "seconds": self.arrivals.point_seconds(), "points": self.arrivals_json() },
             "delivery_times": self.channels.iter().map(|(channel, figure)| (channel_name(channel).to_owned(), spans_json(&figure.times)))
                 .collect::<Map<_, _>>(),
@@ -285,7 +285,7 @@ fn reasons_json(reasons: &ReasonCounts) -> Value {
     json!({ "by": reasons.most_frequent().iter().map(reason).collect::<Vec<_>>(), "others": reasons.others(), "rows": reasons.count_rows() })
 }
 
-fn way_json(way: &FallbackChain, figure: &FallbackChainFigure) -> Value {
+fn fallback_chain_json(way: &FallbackChain, figure: &FallbackChainFigure) -> Value {
     let place = |(place, channel): (u8, &Channel)| {
         let ended = figure.places.get(&Some(place)).map(counts_json);
         json!({ "channel": channel.name(), "reached": figure.count_reached(place), "ended": ended })

@@ -88,7 +88,7 @@ impl AskStatus {
     }
 
     /// Whether the record can belong to this message. A record without an identifier can.
-    fn is_about_record(&self, record: &StatusPayload<'_>, words: &RedactingReader<'_>) -> bool {
+    fn matches_record(&self, record: &StatusPayload<'_>, words: &RedactingReader<'_>) -> bool {
         match self {
             AskStatus::Id(id) => record.id.is_none_or(|reported| read_whole_number(reported) == Some(id.get())),
             AskStatus::MsgId(asked) => {
@@ -121,7 +121,7 @@ impl Inquiry for AskStatus {
         words: &RedactingReader<'_>,
     ) -> Result<MessageRecord, &'static str> {
         let record: StatusPayload<'_> = read_record(payload)?;
-        if !self.is_about_record(&record, words) {
+        if !self.matches_record(&record, words) {
             return Err("is for a different message");
         }
         let status = words.read_text(record.status).ok_or("has no status")?;

@@ -242,7 +242,7 @@ impl OpenFolder<'_> {
             (self.adapters.profiles.clone(), self.gateway.to_owned(), self.campaigns.reach.clone());
         let day = CampaignDay::Of((self.adapters.clock)());
         run_blocking(move || {
-            let inputs = Inputs::load_with_reach(&file, Some(&gateway), &profiles, day, reach)?;
+            let inputs = Inputs::load_with_scope(&file, Some(&gateway), &profiles, day, reach)?;
             let Campaign { brief, .. } = &inputs.campaign;
             if inputs.campaign.has_gateway_key() && inputs.own_gateway != gateway {
                 return Err(Error::Input(format!(
@@ -298,7 +298,7 @@ impl OpenFolder<'_> {
 }
 
 /// The tool error for an error about a campaign.
-fn refuse_campaign(error: Error) -> ToolError {
+fn campaign_error(error: Error) -> ToolError {
     match error {
         Error::Unanswered { .. } | Error::HostChanged { .. } => error.into(),
         Error::Busy { .. } | Error::BusyRun { .. } => ToolError::new("busy", describe_error(&error)),

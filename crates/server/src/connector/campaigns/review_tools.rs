@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{
     LOCAL, OpenFolder, abroad_schema, campaign_arguments_schema, counts_schema, file_name, number_schema,
-    refuse_campaign, remove_nulls, run_property_schemas,
+    campaign_error, remove_nulls, run_property_schemas,
 };
 use crate::connector::arguments::{ROWS, ToolArguments, mask_phone};
 use crate::connector::error::ToolError;
@@ -81,7 +81,7 @@ async fn campaign_item(folder: &OpenFolder<'_>, file: &Path) -> Result<Value, To
         Ok(latest) => (latest, None),
         // A damaged record of one campaign must not hide the others.
         Err(Error::Ledger(error)) if error.concerns_records() => (None, Some(error.describe_damage())),
-        Err(error) => return Err(refuse_campaign(error)),
+        Err(error) => return Err(campaign_error(error)),
     };
     Ok(object_without_nulls([
         ("file", Some(json!(file_name(file)))),
@@ -142,7 +142,7 @@ pub(super) const CHECK_CAMPAIGN: McpTool = McpTool {
                     let findings = checked.findings.clone();
                     (Some(checked), findings)
                 }
-                Err(Error::Input(why)) => return Err(refuse_campaign(Error::Input(why))),
+                Err(Error::Input(why)) => return Err(campaign_error(Error::Input(why))),
                 Err(error) => (None, error_findings(&error)),
             };
             let ok = !findings.iter().any(Finding::is_error);
@@ -270,15 +270,15 @@ pub(super) const PREVIEW_CAMPAIGN: McpTool = McpTool {
             let folder = caller.open_campaigns()?;
             let file = folder.find_file(&arguments)?;
             let (rows, most) = (parse_rows(&arguments)?, arguments.number("limit").unwrap_or(DEFAULT_ROWS));
-            let inputs = folder.load_inputs(file).await.map_err(refuse_campaign)?;
+            let inputs = folder.load_inputs(file).await.map_err(campaign_error)?;
             let _permit = folder.acquire_list_permit().await;
             let (ledger, observer) = (folder.adapters.ledger.as_ref(), &folder.adapters.observer);
-            let surveyed = survey_list(&inputs, Some(ledger), observer).await.map_err(refuse_campaign)?;
+            let surveyed = survey_list(&inputs, Some(ledger), observer).await.map_err(campaign_error)?;
             let total = surveyed.survey.recipients;
             let clock = folder.adapters.clock;
             let shown = run_blocking(move || preview_items(&inputs, clock, &surveyed, rows.as_ref(), most)).await;
             let shown = shown.and_then(|shown| shown);
-            Ok(json!({ "items": shown.map_err(refuse_campaign)?, "total": total }))
+            Ok(json!({ "items": shown.map_err(campaign_error)?, "total": total }))
         })
     },
 };
@@ -388,12 +388,12 @@ pub(super) const RUN_STATUS: McpTool = McpTool {
             let name = folder.read_name(&file).unwrap_or_else(stem);
             let found = match find_latest_of_file(ledger, &name, &file).await {
                 Err(Error::RunsElsewhere { .. }) => None,
-                found => found.map_err(refuse_campaign)?,
+                found => found.map_err(campaign_error)?,
             };
             let Some(run) = found else {
                 return Err(ToolError::new("no_run", "this campaign has no runs yet"));
             };
-            let run_report = RunReport::load(ledger, run).await.map_err(|error| refuse_campaign(error.into()))?;
+            let run_report = RunReport::load(ledger, run).await.map_err(|error| campaign_error(error.into()))?;
             Ok(remove_nulls(run_report.to_json()))
         })
     },

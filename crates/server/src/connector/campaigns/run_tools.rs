@@ -7,7 +7,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::watch;
 
 use super::{
-    OpenFolder, abroad_schema, campaign_arguments_schema, counts_schema, describe_error, number_schema, refuse_campaign,
+    OpenFolder, abroad_schema, campaign_arguments_schema, counts_schema, describe_error, number_schema, campaign_error,
 };
 use crate::connector::arguments::DIGEST;
 use crate::connector::error::ToolError;
@@ -64,10 +64,10 @@ pub(super) const PLAN_CAMPAIGN: McpTool = McpTool {
         Box::pin(async move {
             let folder = caller.open_campaigns()?;
             let file = folder.find_file(&arguments)?;
-            let inputs = folder.load_inputs_to_send(file).await.map_err(refuse_campaign)?;
+            let inputs = folder.load_inputs_to_send(file).await.map_err(campaign_error)?;
             let _permit = folder.acquire_list_permit().await;
             let plan = campaign_runs::create_plan(folder.adapters, &inputs, &RunRequest::default()).await;
-            let plan = plan.map_err(refuse_campaign)?;
+            let plan = plan.map_err(campaign_error)?;
             let mut result = plan_json(&plan, folder.gateway, &next_step(&folder, &inputs, &plan))?;
             if let Some(note) = super::notify_command_note(&inputs) {
                 result["notes"] = json!([note]);
@@ -145,7 +145,7 @@ pub(super) const RUN_CAMPAIGN: McpTool = McpTool {
             let folder = caller.open_campaigns()?;
             let file = folder.find_file(&arguments)?;
             let digest = arguments.text("digest");
-            let inputs = folder.load_inputs_to_send(file).await.map_err(refuse_campaign)?;
+            let inputs = folder.load_inputs_to_send(file).await.map_err(campaign_error)?;
             start_run(caller, &folder, inputs, digest).await
         })
     },
@@ -178,7 +178,7 @@ async fn start_run(
     );
     let request = RunRequest { plan: Some(digest), approved_only: true, ..RunRequest::default() };
     let files = ProtectedFiles { state: &folder.adapters.state, profiles: &folder.adapters.profiles };
-    let launch = Launch::prepare(inputs, request, files).map_err(refuse_campaign)?;
+    let launch = Launch::prepare(inputs, request, files).map_err(campaign_error)?;
     let (adapters, mut beginning) = observe_start(folder.adapters);
     let task = send_run(launch, adapters, caller.interrupt.clone(), programs);
     // The caller might disconnect.
@@ -197,7 +197,7 @@ async fn start_run(
             Error::NotConfirmed { what: ProposalKind::Run(messages), .. }
             | Error::Plan(PlanRefusal::Unapproved { number: messages, .. }),
         )) => Ok(json!({ "started": false, "pending": true, "messages": messages, "how_to": how_to_approve })),
-        Ok(Err(error)) => Err(refuse_campaign(error)),
+        Ok(Err(error)) => Err(campaign_error(error)),
         Err(_) => Err(ToolError::new("internal", "the run stopped because the connector failed; call run_status")),
     }
 }

@@ -310,7 +310,7 @@ impl Visitors {
         let changed = change(&mut sign_ins);
         let folder = self.file.parent().unwrap_or(Path::new("."));
         let mut new = tempfile::Builder::new().prefix(".visitors-").tempfile_in(folder)?;
-        private::adopt_rights(new.as_file(), folder)?;
+        private::adopt_permissions(new.as_file(), folder)?;
         new.write_all(&serde_json::to_vec_pretty(&sign_ins)?)?;
         new.as_file().sync_all()?;
         new.persist(&self.file).map_err(|error| error.error)?;

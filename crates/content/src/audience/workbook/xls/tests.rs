@@ -96,7 +96,7 @@ fn continued_text_is_measured_across_records() {
     let rest = [vec![1], b"\x18\x04".repeat(1000), 5_u16.to_le_bytes().to_vec(), vec![0], b"abcde".to_vec()].concat();
     let stream = [encode_record(0x00fc, &head), encode_record(0x003c, &rest)].concat();
     let mut room = MemoryEstimate { left: MOST, code_page: UTF_16, ..MemoryEstimate::default() };
-    room.read_shared_texts(BiffRecords(&stream).next_record().unwrap_or(None).unwrap()).unwrap_or(());
+    room.read_shared_strings(BiffRecords(&stream).next_record().unwrap_or(None).unwrap()).unwrap_or(());
     assert_eq!(room.texts, [8000 + 2 * 1000, 5]);
 }
 
