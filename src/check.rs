@@ -256,7 +256,7 @@ async fn check_file(context: &Context, args: &CheckArgs, file: &Path) -> Result<
     Ok(FileCheck { findings, list, cost, currency, variants, forecast, tests, samples, inputs, online })
 }
 
-/// The total cost of several campaigns. `None` if one cost is unknown or in another currency.
+/// The total cost of several campaigns. `None` if any cost is unknown or in another currency.
 fn sum_costs(costing: &[(Option<Cost>, Option<String>)]) -> (Option<Amount>, Option<String>) {
     let Some((_, currency)) = costing.first() else { return (None, None) };
     let each = costing.iter().map(|(cost, of)| match cost {
@@ -287,7 +287,8 @@ async fn fetch_online_costs(
     Ok(online)
 }
 
-/// The first line: whether the campaign can be sent. `is_strict` means that only `--strict` makes the findings errors.
+/// The first line about a campaign that is not ready, with the reason. `is_strict` means that only `--strict` makes the
+/// findings errors.
 fn ready_line(file: &Path, findings: &[Finding], is_strict: bool) -> StyledLine {
     let errors = findings.iter().filter(|finding| finding.is_error()).count() as u64;
     let name = strong(file.display().to_string());
@@ -305,8 +306,8 @@ fn ready_line(file: &Path, findings: &[Finding], is_strict: bool) -> StyledLine 
     }
 }
 
-/// The report about one campaign. `is_ready` means that there are no errors except those of `--strict`. At a terminal, which
-/// has `columns`, the report includes warnings and notes.
+/// The report about one campaign. `is_ready` means that there are no errors except those of `--strict`. At a terminal,
+/// whose width is `columns`, the report includes warnings and notes.
 fn render_report(file: &Path, checked: &FileCheck, is_ready: bool, columns: Option<usize>) -> StyledText {
     let FileCheck { findings, cost, forecast, samples, inputs, variants, online, .. } = checked;
     let warnings = findings.iter().filter(|finding| finding.severity == Severity::Warning).count() as u64;

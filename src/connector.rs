@@ -60,7 +60,7 @@ pub(super) async fn run_connector(context: &Context, args: ConnectorArgs) -> Res
     exit
 }
 
-/// The permission to send messages. `None` without `--allow-send`.
+/// Builds the permission to send messages. `None` without `--allow-send`.
 async fn sending_permission(
     profile: &Profile,
     adapters: &Adapters,
@@ -97,7 +97,7 @@ fn load_profile(context: &Context, args: &ConnectorArgs) -> Result<Profile, Comm
     Ok(context.profiles().find_for_inquiry(args.through.gateway.as_deref(), &context.observer)?)
 }
 
-/// The campaigns of a folder. They require the API key of the profile.
+/// Loads the campaigns of a folder. They require the API key of the profile.
 fn folder_campaigns(context: &Context, folder: &Path, profile: &Profile) -> Result<Campaigns, CommandFailure> {
     read_api_key(profile)?;
     let output = context.output.clone();
@@ -208,7 +208,7 @@ fn print_config(context: &Context, args: &ConnectorArgs) -> Result<u8, CommandFa
     Ok(exit::SUCCESS)
 }
 
-/// The entry that starts the connector. It names the gateways file, because the client runs in another folder.
+/// Builds the entry that starts the connector. It names the gateways file, because the client runs in another folder.
 fn client_entry(context: &Context, args: &ConnectorArgs) -> Result<ClientEntry, CommandFailure> {
     let profile = load_profile(context, args)?;
     let program = std::env::current_exe().map_err(|error| CommandFailure::new(exit::BUG, error.to_string()))?;

@@ -480,7 +480,7 @@ fn add_local_time(prompt: &mut ConfirmationPrompt, inputs: &Inputs, survey: &Sur
     }
 }
 
-/// The city of a time zone: `New York` of `America/New_York`.
+/// The city of a time zone: `New York` for `America/New_York`.
 fn format_zone_city(zone: &str) -> String {
     zone.rsplit('/').next().unwrap_or(zone).replace('_', " ")
 }

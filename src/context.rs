@@ -70,7 +70,7 @@ impl Context {
         })
     }
 
-    /// Refuses to use a second ledger of this machine, in which messages that the first one sent are missing.
+    /// Refuses to use a second ledger on this machine, which does not contain the messages sent with the first one.
     ///
     /// # Errors
     /// If the operator named no ledger, and another one is relevant for the purpose.
@@ -92,7 +92,7 @@ impl Context {
         }
     }
 
-    /// Adds to an answer from the user's own ledger that the system ledger might have another.
+    /// Notes that this is the user's own ledger, and that the machine also has a system ledger.
     pub(super) fn note_system_ledger(&self) -> Result<(), CommandFailure> {
         if let LedgerTarget::File(_) = self.ledger_target()?
             && let StateFolder::BesideSystem { own, system } = self.choose_state_folder()?
@@ -530,7 +530,8 @@ fn ledger_exists(path: &Path) -> Result<bool, LedgerError> {
     SqliteLedger::detect_deletion(path).map_or(Ok(path.exists()), Err)
 }
 
-/// Finds a run to recipients in the ledger file at `path`. Only this user and an earlier version of the machine wrote there.
+/// Finds the latest live run in the ledger file at `path`, other than single operations. Only this user and an earlier
+/// version of the machine wrote there.
 async fn find_live_run(path: &Path) -> Result<Option<String>, CommandFailure> {
     if !ledger_exists(path)? {
         return Ok(None);
@@ -623,7 +624,7 @@ impl ExposureWarnings {
         }
     }
 
-    /// The access to a file or folder, if it requires a warning that was not printed yet.
+    /// The access to a file or folder, if it requires a warning that has not been printed yet.
     fn first_access(&self, path: &Path, is_open: impl Fn(FileAccess) -> bool) -> Option<FileAccess> {
         if self.muted.load(Ordering::Relaxed) {
             return None;

@@ -91,7 +91,7 @@ pub(super) async fn show_evidence(context: &Context, phone: Phone, args: &Eviden
     Ok(code)
 }
 
-/// The form of a file by its ending, if the file can be written.
+/// Chooses the format of a file by its extension, if the file can be written.
 fn choose_form(path: &Path) -> Result<EvidenceForm, CommandFailure> {
     match path.extension().and_then(|ending| ending.to_str()) {
         Some("html" | "htm") => page_file::check_place(path).map(|()| EvidenceForm::Page),
@@ -127,7 +127,7 @@ fn describe_messages(phone: Phone, signed: &SignedEvidence, person: &RecipientRe
     text
 }
 
-/// Describes what is missing, the digest and the signature.
+/// Describes the missing runs, the digest and the signature.
 fn describe_seal(signed: &SignedEvidence, person: &RecipientRecord) -> StyledText {
     let mut text = StyledText::new();
     for UnreadableRun { run, why } in &person.unreadable {

@@ -110,12 +110,13 @@ fn fix_file(path: &Path, is_campaign: bool, findings: &[Finding]) -> Option<Fixe
     (after != before).then(|| FixedFile { path: path.to_owned(), before, after, titles })
 }
 
-/// Whether a finding shows this text. In the shown text, the bytes of secrets are replaced by asterisks.
+/// Whether the source that a finding shows is this text. In the shown text, the bytes of secrets are replaced by
+/// asterisks.
 fn is_source(shown: &str, text: &str) -> bool {
     shown.len() == text.len() && shown.bytes().zip(text.bytes()).all(|(shown, byte)| shown == byte || shown == b'*')
 }
 
-/// Writes a fixed file in one step. Permissions, owner and symbolic links stay.
+/// Replaces a file atomically with its fixed version. Permissions, owner and symbolic links are preserved.
 fn replace_file(file: &FixedFile) -> io::Result<()> {
     let target = fs::canonicalize(&file.path)?;
     let metadata = fs::metadata(&target)?;
@@ -156,7 +157,7 @@ fn unwritten(path: &Path, error: &io::Error) -> CommandFailure {
         .with_help("check the file and its permissions; nothing was written to it")
 }
 
-/// The differences of all files, without secrets.
+/// Renders the diffs of all files, without secrets.
 fn render_differences(files: &[FixedFile]) -> StyledText {
     let mut text = StyledText::new();
     for file in files {
@@ -170,7 +171,7 @@ fn render_differences(files: &[FixedFile]) -> StyledText {
     text
 }
 
-/// Adds the changed lines with some lines around them. The changed words of a line are coloured.
+/// Adds the changed lines with some lines of context. The changed words of a line are coloured.
 fn add_difference(text: &mut StyledText, before: &str, after: &str) {
     let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
     for group in group_diff_ops(capture_diff_slices(Algorithm::Myers, &old, &new), CONTEXT_LINES) {
@@ -205,7 +206,7 @@ fn add_operation(text: &mut StyledText, operation: &DiffOp, old: &[&str], new: &
     }
 }
 
-/// The parts of a line, and whether each is missing in the other line.
+/// Splits a line into parts, each with whether it is missing from the other line.
 fn changed_words(line: &str, other: &str) -> Vec<(bool, String)> {
     let (words, others) = (split_words(line), split_words(other));
     let mut parts: Vec<(bool, String)> = Vec::new();
@@ -218,7 +219,7 @@ fn changed_words(line: &str, other: &str) -> Vec<(bool, String)> {
     parts
 }
 
-/// The words of a line, and each other character by itself.
+/// Splits a line into words; each other character is a part of its own.
 fn split_words(line: &str) -> Vec<&str> {
     let (mut words, mut rest) = (Vec::new(), line);
     while let Some(first) = rest.chars().next() {

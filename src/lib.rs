@@ -117,7 +117,7 @@ pub fn main_with_system_folder(arguments: impl IntoIterator<Item = OsString>, sy
     }
 }
 
-/// Adds `--help` if the arguments are empty, and replaces a single `help` by it.
+/// Adds `--help` if the arguments are empty, and replaces a single `help` with it.
 fn with_help(mut arguments: Vec<OsString>) -> Vec<OsString> {
     match &arguments[..] {
         [] => arguments.push("campaign".into()),

@@ -299,12 +299,12 @@ fn to_response(id: RequestId, answer: Answer) -> Response {
     }
 }
 
-/// Writes a message. If the editor no longer reads, the end of its messages ends the server.
+/// Writes a message. Errors are ignored: if the editor has exited, its messages end too, which ends the server.
 fn write_message(message: Message) {
     let _ = message.write(&mut io::stdout().lock());
 }
 
-/// Writes the error about a message whose id is unknown.
+/// Writes a parse error for a message whose ID is unknown.
 fn write_parse_error() {
     use std::io::Write as _;
 
@@ -332,7 +332,7 @@ fn read_messages(events: &Sender<Event>) {
     }
 }
 
-/// Reads one message: `None` at the end of the stream, an error as data if only its content is wrong.
+/// Reads one message: `None` at the end of the stream, and an inner error if only the content is invalid.
 fn read_message(input: &mut impl BufRead) -> io::Result<Option<Result<Message, String>>> {
     let invalid = |why: &str| io::Error::new(ErrorKind::InvalidData, why.to_owned());
     let mut length = None;
@@ -382,7 +382,7 @@ fn check_lists(waiting: &Receiver<ListCheck>, events: &Sender<Event>) {
 mod tests {
     use super::*;
 
-    /// The methods of the messages in a stream, and how it ends.
+    /// The methods of the messages in a stream, and whether it ended cleanly.
     fn read_all(mut stream: &[u8]) -> (Vec<String>, bool) {
         let mut read = Vec::new();
         loop {

@@ -57,7 +57,7 @@ pub(super) fn write_pages(context: &Context, folder: &Path) -> Result<u8, Comman
     Ok(exit::SUCCESS)
 }
 
-/// The file names and texts of the pages of a command and of all commands below it.
+/// Renders the pages of a command and all its subcommands, with their file names.
 fn list_pages(command: &Command) -> Vec<(String, Vec<u8>)> {
     let name = page_name(command);
     let mut page = Vec::new();

@@ -48,12 +48,12 @@ pub(super) struct Output {
 
 /// Replaces success by a storage failure, for a command whose result could not be written.
 ///
-/// Other codes stay, because the code of a run reports how its messages ended.
+/// Other codes are kept, because the code of a run reports the outcome of its messages.
 fn code_if_unwritten(code: u8) -> u8 {
     if code == exit::SUCCESS { exit::STORAGE } else { code }
 }
 
-/// Reports an error of writing a result, and returns whether there was one. A closed reader is ignored.
+/// Reports an error in writing a result, and returns whether there was one. A closed pipe is ignored.
 pub(super) fn report_unwritten(written: io::Result<()>) -> bool {
     match written {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
@@ -106,7 +106,7 @@ impl Output {
         self.print_text(&format!("{}\n", escape_json_controls(&with_json_version(&json))));
     }
 
-    /// Prints a document in a format that others define, as one line of JSON.
+    /// Prints a document in another program's format as one line of JSON.
     pub(super) fn print_foreign_json(&self, document: &Value) {
         self.print_text(&format!("{}\n", escape_json_controls(&document.to_string())));
     }
@@ -143,7 +143,7 @@ impl Output {
         }
     }
 
-    /// Prints a text of this program unchanged.
+    /// Prints this program's own text unchanged.
     pub(super) fn print_verbatim(&self, text: &str) {
         self.print_text(text);
     }
@@ -157,7 +157,7 @@ impl Output {
         }
     }
 
-    /// Prints a warning, also if the command is quiet.
+    /// Prints a warning, even if the command is quiet.
     pub(super) fn print_warning(&self, line: &str) {
         match self.progress {
             _ if self.json => {}
@@ -241,7 +241,7 @@ impl Output {
         Explanation::of_run_error(error, &self.options)
     }
 
-    /// Adds the remedy to the finding that `run` would refuse a campaign.
+    /// Adds the remedy to the finding that says why `run` would refuse the campaign.
     pub(super) fn add_hint(&self, checked: &mut CheckedCampaign) {
         let Some(help) = checked.refused.as_ref().and_then(|refused| error_hint(refused, &self.options)) else {
             return;

@@ -23,7 +23,7 @@ const OPENER_TIMEOUT: Duration = Duration::from_secs(2);
 /// Checks that a page can be written to a path.
 ///
 /// # Errors
-/// If another file is in its place.
+/// If the path is `-`, a folder, or a file that must not be replaced.
 pub(super) fn check_place(path: &Path) -> Result<(), CommandFailure> {
     check_place_of(path, GENERATOR_TAG, "a page written by campaign")
 }
@@ -31,7 +31,7 @@ pub(super) fn check_place(path: &Path) -> Result<(), CommandFailure> {
 /// Checks that a file with this tag near its beginning can be written to a path.
 ///
 /// # Errors
-/// If another file is in its place.
+/// If the path is `-`, a folder, or a file that must not be replaced.
 pub(super) fn check_place_of(path: &Path, tag: &str, what: &str) -> Result<(), CommandFailure> {
     if path.as_os_str() == "-" {
         return Err(CommandFailure::invalid(
@@ -49,7 +49,7 @@ pub(super) fn check_place_of(path: &Path, tag: &str, what: &str) -> Result<(), C
     }
 }
 
-/// Whether a file may be written to a path: nothing exists there, or a file with this tag.
+/// Whether a path can be written: nothing exists there, or an empty file, or a file with this tag.
 fn is_replaceable(path: &Path, tag: &str) -> io::Result<bool> {
     let mut beginning = Vec::new();
     match regular_file::open(path) {

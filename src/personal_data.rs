@@ -179,7 +179,7 @@ pub(super) async fn forget_recipient(context: &Context, args: &ForgetArgs) -> Re
     Ok(code)
 }
 
-/// Shows the data that will be erased, and asks for a confirmation.
+/// Shows the data that will be erased, and asks for confirmation.
 async fn confirm_forgetting(context: &Context, phone: Phone, person: &RecipientRecord) -> Result<(), CommandFailure> {
     let (rows, runs) = (format_count(person.count_rows(), "row"), format_count(person.runs.len() as u64, "run"));
     let prompt = ConfirmationPrompt::new(format!("Forget +{phone} for good?"), ExpectedAnswer::Yes, "forget it")
@@ -262,7 +262,7 @@ pub(super) async fn purge_runs(context: &Context, args: &PurgeArgs) -> Result<u8
     report_purge(context, before, &old)
 }
 
-/// Shows the runs whose recipients will be erased, and asks for a confirmation.
+/// Shows the runs whose recipients will be erased, and asks for confirmation.
 async fn confirm_purge(context: &Context, before: Timestamp, old: &OldRuns) -> Result<(), CommandFailure> {
     let runs = format_count(old.purgeable.len() as u64, "run");
     let title = format!("Purge {runs} from before {}?", format_day(before));

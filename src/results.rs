@@ -72,7 +72,7 @@ pub(super) async fn write_results(context: &Context, args: ResultsArgs) -> Resul
 }
 
 impl ResultsArgs {
-    /// Whether they are printed.
+    /// Whether the results are printed.
     fn is_printed(&self, run: &Run) -> bool {
         // Selected rows, and the row of a lookup or a code call, are printed and do not replace a file.
         let some = self.out.is_none() && (!self.selection.is_empty() || SingleKind::from_run(run).is_some());
@@ -110,7 +110,7 @@ impl ResultsArgs {
     }
 }
 
-/// Prints one object with all rows, without loading them into memory together.
+/// Prints one object with all rows, without loading them all into memory.
 async fn print_json(output: &Output, run: &Run, results: &RunResults<'_>) -> Result<u8, CommandFailure> {
     let mut out = BufWriter::new(RowOutput::stdout(RowSyntax::Json));
     let unwritten = |error| ResultsError::Write { path: PathBuf::from("standard output"), error };

@@ -285,7 +285,7 @@ pub(super) fn activation_command(campaign: &std::path::Path, options: &RepeatedO
     options.command(format!("schedule add {}", shell_path(campaign)))
 }
 
-/// Logs and counts events.
+/// Creates an observer that logs and counts events.
 pub(super) fn schedule_observer(output: &Output, metrics: Arc<Metrics>) -> ScheduleObserver {
     let output = output.clone();
     Arc::new(move |event| {

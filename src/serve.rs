@@ -122,7 +122,7 @@ async fn run_server(context: &Context, args: ServeArgs) -> Result<u8, CommandFai
     Ok(exit::SUCCESS)
 }
 
-/// A task that logs and retries its own failures.
+/// Runs a task that logs and retries its own failures.
 async fn run_retrying(task: impl Future<Output = ()>) -> Result<(), LedgerError> {
     task.await;
     Ok(())
@@ -183,8 +183,8 @@ async fn read_test_numbers(file: &Path) -> Result<TestNumbers, CommandFailure> {
 
 /// Creates a view-only sign-in link for the operator who starts the server.
 ///
-/// Other people can read the start-up output, so the link allows decisions only if an option says so. If sign-in is
-/// impossible, the server logs the reason and starts everything else, because receipts must not wait for the dashboard.
+/// Other people can read the start-up output, so this link does not allow decisions. If sign-in is impossible, the
+/// server logs the reason and starts everything else, because receipts must not wait for the dashboard.
 fn create_first_link(
     context: &Context,
     address: SocketAddr,
@@ -258,7 +258,7 @@ impl Default for ServerTasks {
 }
 
 impl ServerTasks {
-    /// Spawns a task, which gets the shutdown.
+    /// Spawns a task and passes it a future that completes at the shutdown.
     pub(super) fn spawn<T>(&mut self, task: impl FnOnce(Shutdown) -> T)
     where
         T: Future<Output = Result<(), LedgerError>> + Send + 'static,
@@ -337,7 +337,7 @@ async fn open_webhook_endpoint(
     Ok(Some(WebhookEndpoint { address, listener, receiver, proxies: TrustedProxies::new(args.trusted_proxy.clone()) }))
 }
 
-/// The path that profiles are searched from, for a campaign file or a folder of campaigns.
+/// The path from which profiles are searched for, given a campaign file or a folder of campaigns.
 fn campaign_path_in(path: PathBuf) -> PathBuf {
     if path.is_dir() { path.join("campaign.yaml") } else { path }
 }

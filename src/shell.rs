@@ -50,7 +50,7 @@ pub(super) fn with_chosen_colors(command: Command, arguments: &[OsString]) -> Co
     with_color(command, color_of_help(arguments))
 }
 
-/// Sets the choice for each command, because the command line is already built.
+/// Sets the color choice for each subcommand too, because the command line is already built.
 fn with_color(command: Command, choice: ColorChoice) -> Command {
     command.color(choice).mut_subcommands(|inner| with_color(inner, choice))
 }
@@ -237,7 +237,8 @@ fn fish_script() -> String {
     lines + "complete -c campaign -l gateway -r -f -a \"(campaign completions --names gateways 2>/dev/null)\"\n"
 }
 
-/// Adds names to the zsh script, in which the text after the last colon names the completion of an argument.
+/// Adds the completion of names to the zsh script, in which the text after the last colon names an argument's
+/// completion.
 fn complete_zsh_script(script: &str) -> String {
     let mut text = String::new();
     for line in script.lines() {

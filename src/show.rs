@@ -228,7 +228,7 @@ fn describe_history(context: &Context, run: &Run, history: &MessageHistory) -> S
     text
 }
 
-/// The entries of a message's history for which `is_shown` is true.
+/// Renders the history of a message, with the entries for which `is_shown` is true.
 fn history_entries(run: &Run, history: &MessageHistory, is_shown: impl Fn(&HistoryEvent) -> bool) -> StyledText {
     let MessageHistory { row, phone, state, left_out, entries } = history;
     let to = phone.map(|phone| format!(" to +{phone}")).unwrap_or_default();

@@ -207,7 +207,7 @@ fn accepted_identifier(outcome: Option<&OperationOutcome>) -> Option<(&'static s
     }
 }
 
-/// Describes why the answer is missing. `None` if it came.
+/// Describes why the answer is missing. `None` if it arrived.
 fn describe_error(operation: SingleKind, ended: &EndedSingle) -> Option<String> {
     let stopped = ended.stop.as_ref().map(ToString::to_string);
     let name = operation.name();
@@ -237,7 +237,7 @@ fn describe_error(operation: SingleKind, ended: &EndedSingle) -> Option<String> 
     }
 }
 
-/// The next command.
+/// Suggests the next command.
 fn next_command(context: &Context, ended: &EndedSingle, exit: u8, repeat: String) -> String {
     let EndedSingle { run, row, state, .. } = ended;
     let suggest = &context.output;

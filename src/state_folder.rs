@@ -116,7 +116,7 @@ fn can_change(_: &Path) -> bool {
     false
 }
 
-/// The refusal to use another ledger than the system's, with both ways out.
+/// The refusal to use a ledger other than the system's, with both alternatives.
 pub(super) fn second_ledger_failure(system: &Path) -> CommandFailure {
     let system = system.display();
     CommandFailure::invalid(format!(
@@ -129,7 +129,7 @@ pub(super) fn second_ledger_failure(system: &Path) -> CommandFailure {
     )
 }
 
-/// The refusal to continue in the system ledger what this user began in another, with both ways out.
+/// The refusal to continue in the system ledger what this user began in another, with both alternatives.
 pub(super) fn earlier_ledger_failure(system: &Path, own: &Path, run: &str) -> CommandFailure {
     let (system, own, name) = (system.display(), own.display(), quote_for_shell(own));
     CommandFailure::invalid(format!(

@@ -55,13 +55,13 @@ async fn reload_report(ledger: &dyn Ledger, run: RunId) -> Result<RunReport, Com
     Ok(RunReport::load(ledger, run).await?)
 }
 
-/// The exit code of `run`.
+/// The exit code of `run` for the state in this report.
 pub(super) fn report_exit_code(report: &RunReport) -> u8 {
     let RunView { run, status, counts, .. } = &report.view;
     exit::exit_code_of_run(run, counts, *status == RunStatus::Sending)
 }
 
-/// The run for a person.
+/// Formats a run for people to read.
 pub(super) async fn format_report(report: &RunReport, context: &Context, ledger: &dyn Ledger) -> StyledText {
     let RunView { run, status, counts, .. } = &report.view;
     let (name, output) = (run.name(), &context.output);
@@ -151,8 +151,8 @@ async fn list_runs(context: &Context, all: bool) -> Result<u8, CommandFailure> {
     Ok(code)
 }
 
-/// Warns if results contain messages that are not in the ledger: those of each campaign's latest live run, which the next
-/// run replaces.
+/// Warns if the results of a campaign's latest live run, which the next run replaces, contain messages that are not in
+/// the ledger.
 async fn judge_latest(context: &Context, ledger: &dyn Ledger, views: &[RunView]) -> Result<(), CommandFailure> {
     let mut judged = HashSet::new();
     for RunView { run, .. } in views.iter().filter(|view| view.run.live) {
@@ -199,7 +199,7 @@ fn run_json(view: &RunView) -> Value {
     entry
 }
 
-/// The next command.
+/// Suggests the next command.
 async fn next_command(context: &Context, ledger: &dyn Ledger, view: &RunView) -> String {
     let (run, output) = (&view.run, &context.output);
     match view.next_step() {
@@ -337,7 +337,7 @@ impl<'a> WatchScreen<'a> {
         }
     }
 
-    /// The bar, the speed as a small chart and the time that is left; nothing unless the run is being sent.
+    /// The progress bar, a sparkline of the speed and the time left; `None` unless the run is being sent.
     fn progress_text(&mut self, report: &RunReport) -> Option<StyledText> {
         let view = &report.view;
         if view.status != RunStatus::Sending {
@@ -383,7 +383,7 @@ impl<'a> WatchScreen<'a> {
         }
     }
 
-    /// Ends because of a signal; the exit code.
+    /// Ends the display because of a signal, and returns the exit code.
     fn exit_on_signal(self, signal: u8) -> u8 {
         let code = exit::SIGNAL.saturating_add(signal);
         if let WatchDisplay::Objects(last) = self.form {

@@ -31,7 +31,7 @@ pub(super) async fn stop_run(context: &Context, args: StopArgs) -> Result<u8, Co
     Ok(report_stop_request(context, &run, stopping))
 }
 
-/// Shows the rows that will be cancelled, and asks for a confirmation.
+/// Shows the rows that will be cancelled, and asks for confirmation.
 async fn confirm_cancellation(context: &Context, run: &Run, cancellation: &Cancellation) -> Result<(), CommandFailure> {
     let (name, rows) = (run.name(), format_count(cancellation.count_rows(), "row"));
     let through = if run.live { format!("through {}", run.gateway) } else { "a rehearsal".to_owned() };
@@ -75,7 +75,7 @@ fn report_stop_request(context: &Context, run: &Run, stopping: bool) -> u8 {
     exit::SUCCESS
 }
 
-/// Describes that the schedule of the campaign stays active.
+/// Explains that the schedule of the campaign stays active.
 fn describe_active_schedule(schedule: &str) -> String {
     format!("The schedule `{schedule}` remains active and sends messages at its next scheduled time.")
 }

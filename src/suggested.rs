@@ -26,7 +26,7 @@ pub(super) const LIVE_GATEWAY: &str = "production";
 pub(super) struct RepeatedOptions(String);
 
 impl RepeatedOptions {
-    /// The typed options. The next command gets the others from the environment, too.
+    /// The options that the user typed. The next command also gets the other options from the environment.
     pub(super) fn from_matches(global: &GlobalOptions, matches: &ArgMatches) -> Self {
         let path = |path: &Option<PathBuf>| path.as_ref().map(quote_for_shell);
         let ledger = || quote_for_shell(global.ledger.as_ref()?.without_password()?).into();
@@ -50,7 +50,7 @@ impl Display for RepeatedOptions {
 impl RepeatedOptions {
     /// A suggested command; `arguments` begin with the subcommand.
     ///
-    /// The only place that writes one: `tests/house.rs` finds any other.
+    /// No other code may write such a command; `tests/house.rs` checks this.
     pub(super) fn command(&self, arguments: impl Display) -> String {
         format!("campaign {arguments}{self}")
     }
@@ -109,7 +109,7 @@ pub(super) fn send_arguments(campaign: &Campaign, gateway: Option<&str>) -> Stri
 }
 
 impl Output {
-    /// How to retry rejected or undelivered messages of a run; nothing if there are none, or none can be sent again.
+    /// How to retry rejected or undelivered messages of a run; `None` if there are none, or the run cannot be retried.
     pub(super) fn suggest_retry(&self, run: &Run, counts: &StateCounts) -> Option<String> {
         let any = |states: &[RowState]| states.iter().any(|state| counts.get(*state) > 0);
         let (what, which) = match () {
@@ -131,8 +131,8 @@ impl Output {
         self.command(with_gateway(format!("run {file}"), Some(&run.gateway)))
     }
 
-    /// The command that repeats a lookup, a code call or a test, or shows the messages of assistants. It has no phone number,
-    /// because people might keep it.
+    /// The command that repeats a lookup, a code call or a test, or shows the messages of assistants. It contains no
+    /// phone number, because people might save the command.
     pub(super) fn repeat_command(&self, single: SingleKind, run: &Run) -> String {
         let command = match single {
             SingleKind::Lookup => "lookup",

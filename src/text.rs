@@ -198,7 +198,7 @@ impl StyledLine {
         Self { indent: self.indent + indent, ..self }
     }
 
-    /// Sets the additional indent of the rest if the line is wrapped.
+    /// Sets the additional indent of continuation lines.
     pub(super) fn with_hang(self, hang: usize) -> Self {
         Self { hang, ..self }
     }
@@ -515,7 +515,7 @@ pub(super) fn draw_bar(done: u64, total: u64, cells: usize) -> (String, String) 
     ("█".repeat(filled), "░".repeat(cells - filled))
 }
 
-/// Draws a sparkline: one sign for each number, in their order.
+/// Draws a sparkline: one character for each number, in order.
 pub(super) fn draw_sparkline(numbers: &[u64]) -> String {
     let most = numbers.iter().copied().max().unwrap_or_default();
     let height = |number: u64| {

@@ -235,7 +235,7 @@ impl ConnectorArgs {
     }
 }
 
-/// The names of the clients, which shells complete.
+/// A parser for the names of the clients, which shells can complete.
 fn client_parser() -> impl TypedValueParser<Value = AssistantClient> {
     PossibleValuesParser::new(AssistantClient::ALL.map(AssistantClient::name))
         .try_map(|name| AssistantClient::from_name(&name).ok_or("unknown client"))

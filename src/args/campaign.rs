@@ -33,7 +33,7 @@ pub(crate) struct InitArgs {
     pub(crate) example: Option<&'static ExampleCampaign>,
 }
 
-/// The names of the examples, which shells complete.
+/// A parser for the names of the examples, which shells can complete.
 fn example_parser() -> impl TypedValueParser<Value = &'static ExampleCampaign> {
     PossibleValuesParser::new(EXAMPLES.iter().map(|example| PossibleValue::new(example.name).help(example.summary)))
         .try_map(|name| find_example(&name).ok_or("unknown example"))
@@ -156,7 +156,7 @@ pub(crate) struct PreviewedRows {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PreviewedCells(pub(crate) Vec<(String, String)>);
 
-/// Parses `NAME=CELL,NAME=CELL`. A part without `=` belongs to the cell before it, with its comma.
+/// Parses `NAME=CELL,NAME=CELL`. A part without `=` continues the cell before it, including the comma.
 fn parse_given_cells(text: &str) -> Result<PreviewedCells, String> {
     let mut cells: Vec<(String, String)> = Vec::new();
     for part in text.split(',') {

@@ -36,7 +36,7 @@ fn with_long_help(command: Command) -> Command {
     command.arg(help).mut_subcommands(with_long_help)
 }
 
-/// The template of the help, which adds the groups to clap's own.
+/// The help template: clap's own, with the command groups added.
 fn help_template(command: &Command) -> StyledStr {
     let (header, literal) = (STYLES.get_header(), STYLES.get_literal());
     let width = command.get_subcommands().map(|below| below.get_name().len()).max().unwrap_or_default();
@@ -186,7 +186,7 @@ pub(crate) fn build_command() -> Command {
     finish_command(CliArguments::command())
 }
 
-/// Builds the same command line without options from the environment.
+/// Builds the same command line, but does not read options from the environment.
 pub(crate) fn build_command_without_environment() -> Command {
     let options = ["ledger", "state_dir", "gateways"];
     let typed = |option: Arg| option.env(None::<&'static str>);
@@ -273,7 +273,7 @@ mod tests {
         assert_eq!(help("-h"), help("--help"));
     }
 
-    /// The paths of all commands that do something.
+    /// The paths of all commands except `help`.
     fn command_paths(command: &Command, path: &str) -> Vec<String> {
         let own = command.get_subcommands().filter(|below| below.get_name() != "help");
         own.flat_map(|below| {

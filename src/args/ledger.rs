@@ -50,7 +50,7 @@ pub(crate) enum LedgerCommand {
 pub(crate) struct LedgerUrl(String);
 
 impl LedgerUrl {
-    /// The URL without its password, for commands that are suggested. `None` if it is not a URL.
+    /// The URL without its password, for suggested commands. `None` if it is not a URL.
     pub(crate) fn without_password(&self) -> Option<String> {
         Some(PostgresAddress::parse(self.url()?).ok()?.url_without_password().to_owned())
     }

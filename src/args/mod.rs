@@ -167,12 +167,12 @@ pub(super) enum ProgressForm {
 }
 
 impl Command {
-    /// Whether it prints one JSON object although `--json` was not typed.
+    /// Whether the command prints one JSON object even without `--json`.
     pub(super) fn prints_json(&self) -> bool {
         matches!(self, Command::Check(CheckArgs { format: Some(Format::Json), .. }))
     }
 
-    /// How its progress is shown.
+    /// How the progress of the command is shown.
     pub(super) fn progress_form(&self) -> ProgressForm {
         match self {
             Command::Run(args) => args.progress,

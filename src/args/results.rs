@@ -188,13 +188,13 @@ pub(crate) fn parse_phone(typed: &SecretString, region: Option<Region>) -> Resul
     })
 }
 
-/// The names of the states, which shells complete.
+/// A parser for the names of the states, which shells can complete.
 fn state_parser() -> impl TypedValueParser<Value = RowState> {
     PossibleValuesParser::new(RowState::ALL.map(RowState::name))
         .try_map(|name| RowState::from_name(&name).ok_or("unknown state"))
 }
 
-/// The names of the channels, which shells complete.
+/// A parser for the names of the channels, which shells can complete.
 fn channel_parser() -> impl TypedValueParser<Value = Channel> {
     PossibleValuesParser::new(Channel::ALL.map(Channel::name))
         .try_map(|name| Channel::ALL.into_iter().find(|channel| channel.name() == name).ok_or("unknown channel"))

@@ -233,7 +233,7 @@ impl From<DecisionArg> for campaign_runs::DoubtDecision {
 }
 
 impl DecisionArg {
-    /// The word of the option.
+    /// The value of the option for this decision.
     pub(crate) fn name(self) -> &'static str {
         match self {
             DecisionArg::Sent => "sent",

@@ -170,7 +170,7 @@ const RISKY_OPTIONS: [&str; 15] = [
 /// Values of options that send messages again. An error never suggests them.
 const RISKY_VALUES: [(&str, &str); 3] = [("--as", "send-again"), ("--as", "not-sent"), ("--state", "failed")];
 
-/// Removes options from the environment from the usage of an error, which would show them as required.
+/// Removes options that are set in the environment from the usage of an error, which would show them as required.
 pub(crate) fn hide_environment_options(error: Error, arguments: &[OsString]) -> Error {
     if !error.use_stderr() {
         return error;
@@ -180,7 +180,8 @@ pub(crate) fn hide_environment_options(error: Error, arguments: &[OsString]) -> 
     command.try_get_matches_from(arguments).err().unwrap_or(error)
 }
 
-/// Removes suggestions that protect recipients less. The usage is removed too, because it repeats the option.
+/// Removes suggestions that would weaken the protection of recipients. The usage is removed too, because it repeats the
+/// option.
 pub(crate) fn remove_risky_advice(mut error: Error) -> Error {
     let text = |kind: ContextKind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
@@ -259,7 +260,7 @@ mod tests {
         }
     }
 
-    /// Every command with the words that call it.
+    /// Collects every command with the words that call it.
     fn collect_commands(command: &Command, words: &[String], found: &mut Vec<Vec<String>>) {
         found.push(words.to_vec());
         for inner in command.get_subcommands() {

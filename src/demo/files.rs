@@ -109,7 +109,7 @@ impl DemoFolder {
         self.write_new(GATEWAYS_FILE, &GATEWAYS.replace("BASE_URL", base_url))
     }
 
-    /// Corrects the mistakes, as a person does in an editor.
+    /// Corrects the mistakes, as a person would in an editor.
     pub(super) fn correct_mistakes(&self) -> Result<(), CommandFailure> {
         fs::write(self.file(CAMPAIGN_FILE), CAMPAIGN).map_err(|error| unwritable(CAMPAIGN_FILE, &error))
     }
@@ -125,7 +125,7 @@ fn unwritable(name: &str, error: &io::Error) -> CommandFailure {
     CommandFailure::storage_failure(format!("cannot write `{name}` to the demo folder: {error}"))
 }
 
-/// The first of `campaign-demo`, `campaign-demo-2`, … that is not there.
+/// The first of `campaign-demo`, `campaign-demo-2`, … that does not exist yet.
 fn free_name(within: &Path) -> PathBuf {
     let named = (2..).map(|number| format!("{DEFAULT_FOLDER}-{number}"));
     let mut names = std::iter::once(DEFAULT_FOLDER.to_owned()).chain(named);
@@ -133,7 +133,7 @@ fn free_name(within: &Path) -> PathBuf {
     free.unwrap_or_default().into()
 }
 
-/// The list: numbers that belong to nobody, with names and cities.
+/// Builds the list: fictitious numbers with names and cities.
 fn list_text() -> String {
     const NAMES: [&str; 20] = [
         "Olena", "Ivan", "Maria", "Taras", "Oksana", "Andriy", "Iryna", "Petro", "Sofia", "Bohdan", "Natalia", "Oleh",

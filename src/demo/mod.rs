@@ -89,7 +89,8 @@ async fn start_sandbox(folder: &DemoFolder) -> Result<Sandbox, CommandFailure> {
     Ok(sandbox)
 }
 
-/// Delays an answer. The process is killed while it waits, so it does not know whether these messages were sent.
+/// Delays an answer. The process is killed while it waits for this answer, so it does not know whether these messages
+/// were sent.
 fn delay_answer(scenario: &mut Scenario) {
     let when = ScenarioCondition { envelope: Some(UNANSWERED_REQUEST), ..ScenarioCondition::default() };
     scenario.faults.push(ScenarioFault { when, effect: FaultEffect::Delay(ANSWER_DELAY) });
@@ -284,7 +285,7 @@ impl Demo {
         Ok(self.sandbox.counts().messages)
     }
 
-    /// Waits for something, unless a signal stops the demo.
+    /// Waits for a future, unless a signal stops the demo.
     async fn or_interrupt<T>(&self, waiting: impl Future<Output = T>) -> Result<T, CommandFailure> {
         let mut interrupt = self.interrupt.clone();
         tokio::select! {
@@ -318,7 +319,7 @@ fn unexpected_end(arguments: &[&str], code: Option<i32>) -> CommandFailure {
     CommandFailure::new(exit::BUG, format!("the demo's command `{command}` {how}; the demo's files were kept"))
 }
 
-/// The gateway's messages, as the last line of a proof.
+/// Describes the messages that the gateway received, as the last line of a proof.
 fn describe_received(ReceivedMessages { sent, duplicates }: ReceivedMessages) -> StyledLine {
     let figures = strong(format!("{} sent, {} duplicates", format_thousands(sent), format_thousands(duplicates)));
     match (sent, duplicates) {

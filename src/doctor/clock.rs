@@ -32,7 +32,7 @@ pub(super) struct GatewayTime {
 }
 
 impl GatewayTime {
-    /// The time in an answer that arrived between two moments.
+    /// Estimates the offset of a gateway's clock from the date in its answer.
     pub(super) fn from_answer(gateway: &str, date: Timestamp, asked: Timestamp, answered: Timestamp) -> Self {
         let half = answered.duration_since(asked) / 2;
         // The date has no fraction, so on average it is half a second old.
@@ -67,7 +67,7 @@ impl ClockWatch {
     }
 }
 
-/// Judges the clock. `jump` is how far the time was moved while the gateways were asked.
+/// Evaluates the clock. `jump` is how far the clock was changed while the gateways were queried.
 fn judge_clock(
     now: Timestamp,
     jump: SignedDuration,
@@ -103,7 +103,7 @@ fn judge_clock(
     }
 }
 
-/// The size of a difference.
+/// Formats the size of an offset.
 fn describe(offset: SignedDuration) -> String {
     format_duration(offset.unsigned_abs())
 }

@@ -81,7 +81,7 @@ impl ProfileChecks {
     }
 }
 
-/// The first of the findings about gateways.yaml.
+/// Reports the first finding about gateways.yaml as a failed check.
 fn describe_findings(findings: &[Finding]) -> CheckResult {
     let first = BriefFinding::from_findings(findings).into_iter().next();
     let message = first.as_ref().map_or_else(|| "gateways.yaml cannot be read".to_owned(), ToString::to_string);
@@ -161,7 +161,7 @@ async fn check_key(context: &Context, profile: &Profile, ledger: &Arc<dyn Ledger
     }
 }
 
-/// An error about the account of a profile.
+/// The result of a check that failed with an error about the account of a profile.
 fn of_error(context: &Context, check: &'static str, profile: &Profile, error: &Error) -> CheckResult {
     let failure = context.output.explain_error(error);
     let refused_question = failure.exit == exit::REJECTIONS;

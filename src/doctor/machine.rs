@@ -46,7 +46,7 @@ fn nearest_folder(path: &Path) -> PathBuf {
     whole.ancestors().find(|above| above.is_dir()).map_or_else(|| PathBuf::from("."), Path::to_owned)
 }
 
-/// Whether this process can create files in a folder, found without creating one.
+/// Whether this process can create files in a folder, checked without creating one.
 fn is_writable(folder: &Path) -> bool {
     #[cfg(unix)]
     {
@@ -75,7 +75,7 @@ pub(super) fn check_disk(state: &Path) -> CheckResult {
     }
 }
 
-/// Writes and syncs a file without a name, which the system removes.
+/// Writes and syncs an unnamed temporary file, which the system removes.
 fn write_test_file(folder: &Path) -> io::Result<()> {
     let mut file = tempfile::tempfile_in(folder)?;
     file.write_all(&[0; TEST_BYTES])?;
@@ -167,7 +167,7 @@ pub(super) fn check_permissions(context: &Context, state: &Path) -> CheckResult 
     CheckResult::new(CHECK, status, messages.join("; ")).with_help(repairs.join("; "))
 }
 
-/// How to take the access from others.
+/// The remedy that revokes the access of other users.
 fn repair_command(path: &Path, access: FileAccess, is_private: bool) -> String {
     let name = quote_for_shell(path);
     match access {

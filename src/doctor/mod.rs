@@ -69,7 +69,7 @@ impl CheckResult {
         Self::new(check, CheckStatus::Failed(code), message).with_help(help)
     }
 
-    /// A failure of the program. `otherwise` is the remedy if the failure has none.
+    /// A failed check with the message and remedy of a failure. `otherwise` is the remedy if the failure has none.
     fn of_failure(check: &'static str, failure: Explanation, otherwise: impl Into<String>) -> Self {
         let Explanation { exit, message, help, .. } = failure;
         let (message, remedy) = split_remedy(&message.replace("; nothing was sent", ""));

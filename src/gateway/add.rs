@@ -247,7 +247,7 @@ impl ProfilePrompts<'_> {
     }
 }
 
-/// The countries in a text. `None` without any.
+/// Parses the countries in a text. `None` if it contains none.
 fn parse_countries(text: &str) -> Result<Option<CountrySet>, String> {
     let codes = text.split([',', ' ']).filter(|code| !code.is_empty());
     let countries = codes.map(|code| code.parse::<Region>().map_err(|error| error.to_string()));
@@ -339,7 +339,8 @@ pub(super) struct LiveCampaign {
     pub(super) names_gateway: bool,
 }
 
-/// Offers to write `gateway: NAME` into the campaign of `--for`, otherwise into the only campaign of the current folder.
+/// Offers to write `gateway: NAME` into the campaign of `--for`, otherwise into the only campaign in the current
+/// folder.
 ///
 /// Without a terminal, this uses `--for` and does not prompt.
 async fn offer_live_campaign(
@@ -367,7 +368,7 @@ async fn offer_live_campaign(
     Ok(Some(LiveCampaign { file: campaign, names_gateway }))
 }
 
-/// The campaign of the current folder, if there is exactly one.
+/// Finds the campaign in the current folder, if there is exactly one.
 fn only_campaign() -> Option<PathBuf> {
     let mut campaigns = find_campaigns(Path::new("."));
     let campaign = campaigns.pop().filter(|_| campaigns.is_empty())?;

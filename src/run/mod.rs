@@ -231,7 +231,7 @@ async fn find_unfinished_occurrence(
     }
 }
 
-/// Waits until a campaign is due, with a countdown. An interrupt sends nothing.
+/// Waits until a campaign is due, with a countdown. If it is interrupted, nothing is sent.
 ///
 /// An occurrence that the machine slept through is skipped if it is late by more than `grace`.
 async fn wait_until_due(context: &Context, args: &RunArgs, schedule: &Schedule) -> Result<Occurrence, CommandFailure> {

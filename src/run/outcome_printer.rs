@@ -166,7 +166,7 @@ impl OutcomePrinter<'_> {
         (code, summary)
     }
 
-    /// Describes the messages that a retry skipped.
+    /// Describes the messages that a retry skipped because the gateway did not confirm that they failed.
     fn describe_unconfirmed(&self, EndedRun { run, notes, .. }: &EndedRun) -> String {
         let retry = self.output.command(format!("retry {} --state failed", run.name()));
         format!(
@@ -355,7 +355,7 @@ impl OutcomePrinter<'_> {
         }
     }
 
-    /// The next command.
+    /// Suggests the next command.
     fn next_command(&self, run: &Run, code: u8, counts: &StateCounts) -> String {
         let (path, name, output) = (&self.inputs.campaign.file, run.name(), self.output);
         let resume = output.command(with_gateway(format_args!("run {}", shell_path(path)), self.gateway));
@@ -375,7 +375,7 @@ impl OutcomePrinter<'_> {
     }
 }
 
-/// Whether a run sent nothing and has no planned rows left.
+/// Whether all rows of a run are skipped or invalid.
 fn reaches_nobody(counts: &StateCounts) -> bool {
     counts.get(RowState::Skipped) + counts.get(RowState::Invalid) == counts.total()
 }
@@ -401,7 +401,7 @@ fn describe_cancelled_runs(runs: &[String]) -> Option<String> {
     ))
 }
 
-/// Describes a deviation of answers that are accepted nevertheless.
+/// Describes how accepted answers deviate from the contract.
 fn describe_oddity(oddity: ContractDeviation, count: u64) -> String {
     let what = match oddity {
         ContractDeviation::UntrustedStatus(status) => return describe_untrusted(status, count),
@@ -443,7 +443,8 @@ fn status_source(inputs: &Inputs, run: &Run, counts: &StateCounts) -> Option<Sta
     Some(if has_hook && receipts.takes_webhooks() { StatusSource::Webhook } else { StatusSource::Polling })
 }
 
-/// The note about open messages below the counts. `None` if receipts are off.
+/// The note below the counts on how the delivery statuses of open messages arrive. `None` in a rehearsal, without open
+/// messages, or if receipts are off.
 fn status_note(output: &Output, inputs: &Inputs, run: &Run, counts: &StateCounts) -> Option<String> {
     Some(match status_source(inputs, run, counts)? {
         StatusSource::Webhook => {

@@ -28,7 +28,7 @@ pub enum RowCase {
     Sent(OperationOutcome, Vec<(Option<Channel>, Status, Option<String>)>),
 }
 
-/// Any outcome, with these words as texts.
+/// Generates any outcome, with these words as texts.
 pub fn row_case(words: impl Strategy<Value = String> + Clone + 'static) -> impl Strategy<Value = RowCase> {
     let outcome = prop_oneof![
         4 => (0..3_u32).prop_map(|parts| OperationOutcome::Accepted { msg_id: None, parts: Some(parts), answer: None }),
@@ -67,7 +67,7 @@ pub fn new_run(kind: OperationKind, recipients: u64, last_row: Row) -> NewRun {
     }
 }
 
-/// A ledger with a run of these rows, one request for each.
+/// Builds a ledger with a run of these rows, one request for each.
 pub async fn build_run(cases: &[RowCase]) -> (MemoryLedger, Run) {
     let ledger = MemoryLedger::new(LedgerContents::default(), || Timestamp::UNIX_EPOCH);
     let rows = || (Row::FIRST.get()..).map(Row::new).zip(cases);

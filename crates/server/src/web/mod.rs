@@ -47,7 +47,7 @@ use campaign_net::Hosts;
 const POLICY: &str =
     "default-src 'self'; base-uri 'none'; object-src 'none'; form-action 'self'; frame-ancestors 'none'";
 
-/// The dashboard's router, behind the host allowlist.
+/// Puts the dashboard's router behind the host allowlist.
 pub fn dashboard_router(behind: Router, hosts: Hosts) -> Router {
     let hosts = Arc::new(hosts);
     behind.fallback(|| async { StatusCode::NOT_FOUND }).layer(middleware::from_fn_with_state(hosts, check_host))

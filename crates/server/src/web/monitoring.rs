@@ -31,7 +31,7 @@ pub struct Health {
 }
 
 impl Health {
-    /// The health of a process with this ledger.
+    /// Creates the health state of a process with this ledger.
     pub fn new(ledger: Arc<dyn Ledger>) -> Self {
         Self { ledger, last: Mutex::default(), failed: watch::Sender::new(None) }
     }

@@ -146,7 +146,7 @@ async fn read_body(body: Body) -> Result<Vec<u8>, Response> {
 }
 
 impl WebhookState {
-    /// Answers a request with a forged address: 404, or 429 if the sender tries too many.
+    /// Answers a request with a forged address: 404, or 429 if the sender sends too many.
     fn reject_forged(&self, peer: SocketAddr, headers: &HeaderMap) -> Response {
         let is_within_limit = self.forgeries.charge_sender(self.proxies.sender_of(peer, headers));
         let (result, status) = match is_within_limit {
@@ -218,7 +218,7 @@ impl TrustedProxies {
     }
 }
 
-/// An address with or without a port.
+/// Parses an address with or without a port.
 fn parse_address(hop: &str) -> Option<IpAddr> {
     let with_port = hop.parse::<SocketAddr>().ok().map(|address| address.ip());
     let bare = hop.trim_start_matches('[').trim_end_matches(']');

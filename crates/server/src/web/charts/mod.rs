@@ -26,7 +26,7 @@ impl Serialize for Length {
 }
 
 impl Length {
-    /// A share of a whole, rounded; a share above zero is at least a thousandth.
+    /// The share of `part` in `whole`, rounded; a share above zero is at least a thousandth.
     fn from_share(part: u64, whole: u64) -> Self {
         if part == 0 || whole == 0 {
             return Self(0);
@@ -35,7 +35,7 @@ impl Length {
         Self(u32::try_from(share).unwrap_or(1_000).max(1))
     }
 
-    /// The start and the length of a range within 0 to 1; the length is at least a thousandth.
+    /// The start and the length of a range between 0 and 1; the length is at least a thousandth.
     #[must_use]
     pub fn from_range(low: f64, high: f64) -> (Self, Self) {
         let thousandths = |share: f64| (share.clamp(0.0, 1.0) * 1_000.0).round() as u32;
@@ -81,7 +81,7 @@ pub struct BarSegment {
 }
 
 impl Bar {
-    /// A bar for a number.
+    /// Creates a bar for a number; [`scale_bars`] sets its length.
     #[must_use]
     pub fn new(label: impl Into<String>, value: u64, class: &'static str) -> Self {
         Self {
@@ -121,7 +121,7 @@ impl Bar {
     }
 }
 
-/// Scales bars to the length of the chart, which represents `whole` or the longest bar.
+/// Scales bars so that `whole`, or else the largest value, is as long as the chart.
 #[must_use]
 pub fn scale_bars(bars: Vec<Bar>, whole: Option<u64>) -> Vec<Bar> {
     let whole = whole.or(bars.iter().map(|bar| bar.value).max()).unwrap_or_default();
@@ -205,7 +205,7 @@ pub struct CalendarDay {
     pub due: Vec<String>,
 }
 
-/// A calendar of this many days; `due` has the occurrences of each.
+/// Builds a calendar of this many days from `from`; `due` has the occurrences of each day.
 #[must_use]
 pub fn build_calendar(from: Date, days: u16, due: &BTreeMap<Date, Vec<String>>) -> CalendarView {
     let blank = usize::try_from(from.weekday().since(Weekday::Monday)).unwrap_or_default();

@@ -177,7 +177,7 @@ impl Tick {
     }
 }
 
-/// The highest number of an axis for values up to `most`, and the marks of its round numbers.
+/// The top of an axis for values up to `most`, and its ticks at round numbers.
 pub(super) fn number_axis(most: u64, write: impl Fn(u64) -> String) -> (u64, Vec<Tick>) {
     let step = round_step(most.max(1).div_ceil(4));
     let top = most.max(1).div_ceil(step).saturating_mul(step);
@@ -223,7 +223,7 @@ const STEPS: [(i64, i64, Unit); 17] = [
 /// The largest number of marks whose labels do not overlap on a small screen.
 const MAX_MARKS: i64 = 5;
 
-/// The marks of round local times between two moments.
+/// The ticks at round local times between two moments.
 pub(super) fn time_axis(from: Timestamp, to: Timestamp, zone: &TimeZone) -> Vec<Tick> {
     let seconds = to.as_second().saturating_sub(from.as_second()).max(1);
     let fitting = STEPS.into_iter().find(|(step, ..)| seconds / step < MAX_MARKS);
@@ -248,7 +248,7 @@ pub(super) fn time_axis(from: Timestamp, to: Timestamp, zone: &TimeZone) -> Vec<
     marks
 }
 
-/// The last round time at or before a moment; for days it is a midnight.
+/// Rounds a time down to a multiple of the step; for days, to midnight.
 fn first_mark(at: Zoned, count: i64, unit: Unit) -> Option<Zoned> {
     if unit == Unit::Day {
         return at.start_of_day().ok();

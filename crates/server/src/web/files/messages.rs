@@ -60,7 +60,7 @@ impl MessageView {
         Self { row: row.get(), to: String::new(), variant: None, phones: Vec::new(), skipped: None }
     }
 
-    /// Adds a message and the name of its variant, if any. Numbers in it are masked unless they were requested.
+    /// Sets the message and the name of its variant, if any. The recipient's number is masked unless `unmasked` is set.
     fn set_message(&mut self, message: &MarkedMessage, arms: &[MessageArm<'_>], unmasked: bool) {
         let MarkedMessage { phone, arm, content } = message;
         self.to = format_number(*phone, unmasked);
@@ -138,7 +138,7 @@ pub(super) fn collect_messages(
     })
 }
 
-/// Adds the messages of skipped rows, if all rows are skipped.
+/// Adds the messages of the skipped rows, for a list whose shown rows are all skipped.
 fn fill_without_exclusions(
     inputs: &Inputs,
     views: &mut [MessageView],

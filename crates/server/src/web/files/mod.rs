@@ -118,7 +118,7 @@ fn describe_problems(words: &PageWords, skipped: &SkippedRowsTable, findings: &[
     (!texts.is_empty()).then(|| texts.join(" · "))
 }
 
-/// A number in words; `None` for 0.
+/// Describes a number; `None` for 0.
 fn some_of(count: u64, in_words: impl FnOnce(u64) -> String) -> Option<String> {
     (count > 0).then(|| in_words(count))
 }

@@ -150,7 +150,7 @@ fn render_with(
     tera.render(template, &context).map_err(|error| failed(describe_error(&error)))
 }
 
-/// A value as JSON inside a page. Nothing in it can close the element around it.
+/// Escapes a value as JSON for embedding in a page. Nothing in it can close the surrounding element.
 #[must_use]
 pub fn embed_json(value: &serde_json::Value) -> String {
     let escaped = |c: char| match c {
@@ -204,7 +204,7 @@ fn render_count(words: &PageWords, values: &Kwargs) -> TeraResult<String> {
     Ok(words.count(values.must_get("key")?, values.must_get("n")?, &placeholders))
 }
 
-/// An error of Tera with its causes, on one line.
+/// Describes a Tera error with its causes, on one line.
 fn describe_error(error: &(dyn std::error::Error + 'static)) -> String {
     struct Causes<'e>(&'e (dyn std::error::Error + 'static));
     impl fmt::Display for Causes<'_> {
@@ -216,7 +216,7 @@ fn describe_error(error: &(dyn std::error::Error + 'static)) -> String {
     Causes(error).to_string().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Writes a value into a page, between tags or between the quotes of an attribute, escaped.
+/// Writes an escaped value into a page, either between tags or inside a quoted attribute.
 fn write_escaped(value: &str, out: &mut dyn Write) -> io::Result<()> {
     let mut text = String::with_capacity(value.len());
     for c in escape_controls(value).chars() {

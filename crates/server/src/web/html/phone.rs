@@ -68,7 +68,7 @@ struct SmsSizeView {
 pub type Fallbacks = Vec<PhoneView>;
 
 impl PhoneView {
-    /// A message on all its channels; `hide` is the recipient's number, if that is masked.
+    /// Builds the views of a message on all its channels; `hide` is the recipient's number if it must be masked.
     #[must_use]
     pub fn from_content(content: &MessageContent<MarkedText>, hide: Option<Phone>) -> Fallbacks {
         let (stages, of) = (content.stages.iter().enumerate(), content.stages.len());
@@ -121,7 +121,7 @@ impl PhoneView {
 }
 
 impl Attachments {
-    /// Stores an attached text; returns it if the key is not one of an attachment.
+    /// Stores the text of an attachment; returns it if the key does not name an attachment.
     fn set_text(&mut self, key: &str, text: TextView) -> Option<TextView> {
         match key {
             "image" => self.image = Some(text),
@@ -151,7 +151,7 @@ impl SmsSizeView {
     }
 }
 
-/// The ends of the parts of an SMS, without the last.
+/// The byte offsets at which the parts of an SMS end, except for the last part.
 fn part_ends(text: &str) -> Vec<usize> {
     let mut ends: Vec<usize> = split_sms(text)
         .into_iter()
@@ -205,7 +205,7 @@ pub(super) fn split_pieces(text: &MarkedText, parts: &[usize], hide: Option<Phon
     pieces
 }
 
-/// The links of a text, without trailing punctuation.
+/// Finds the byte ranges of the links in a text, without trailing punctuation.
 fn find_links(text: &str) -> Vec<Range<usize>> {
     let (mut links, mut from) = (Vec::new(), 0);
     while let Some(start) = ["https://", "http://"].iter().filter_map(|scheme| text[from..].find(scheme)).min() {
@@ -220,7 +220,7 @@ fn find_links(text: &str) -> Vec<Range<usize>> {
     links
 }
 
-/// A finding. Its text is English in every language.
+/// Builds the view of a finding. Its text is English in every language.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FindingView {
     severity: &'static str,
@@ -250,7 +250,7 @@ fn split_code(message: &str) -> Vec<FindingFragment> {
 const ROW_RULES: [&str; 1] = ["invalid-row"];
 
 impl FindingView {
-    /// Whether it has this severity and is not about single rows.
+    /// Whether the finding has this severity and does not concern single rows.
     pub(in crate::web) fn has_severity(&self, severity: &str) -> bool {
         self.severity == severity && !ROW_RULES.contains(&self.rule)
     }

@@ -82,7 +82,7 @@ pub(super) struct RecentActivity {
 }
 
 impl RecentActivity {
-    /// The activity of the last days; `None` while counting takes long.
+    /// The activity of the last days; `None` while it is still being counted.
     ///
     /// # Errors
     /// If the ledger cannot be read.
@@ -104,7 +104,7 @@ impl RecentActivity {
         Ok(request.pages.activity.0.get_or_load(key, (), load).await?)
     }
 
-    /// The activity of these runs, which come latest first.
+    /// Summarizes the activity of these runs, given latest first.
     fn from_figures(runs: &[(Run, Option<Arc<ListedFigures>>)], zone: &TimeZone, now: Timestamp) -> Self {
         let today = now.to_zoned(zone.clone()).date();
         let first = today.saturating_sub(i64::from(SHOWN_DAYS - 1).days());
@@ -130,7 +130,7 @@ impl RecentActivity {
         Self { money, uncounted, budgets: find_tight_budgets(runs), days }
     }
 
-    /// The budgets that are nearly used.
+    /// The budgets that are nearly used up.
     pub(super) fn tight_budgets(&self) -> &[TightBudget] {
         &self.budgets
     }
@@ -167,7 +167,8 @@ impl RecentActivity {
     }
 }
 
-/// The budgets of the latest runs that are nearly used, counting all runs of the edition whose figures are known.
+/// Finds the budgets of the latest runs that are nearly used up, counting all runs that share them and have known
+/// figures.
 fn find_tight_budgets(runs: &[(Run, Option<Arc<ListedFigures>>)]) -> Vec<TightBudget> {
     let mut budgets: Vec<TightBudget> = Vec::new();
     for (place, (run, figures)) in runs.iter().enumerate() {
@@ -211,7 +212,7 @@ pub(super) struct MoneySums {
 }
 
 impl MoneySums {
-    /// The sums of these runs.
+    /// Sums up the costs of these runs by currency.
     pub(super) fn of_runs(activity: &RecentActivity, runs: impl Iterator<Item = RunId>) -> Self {
         let mut money = Self::default();
         for run in runs {
@@ -225,7 +226,7 @@ impl MoneySums {
         money
     }
 
-    /// The sums in words, with a note about runs that are missing; `None` if no run has prices.
+    /// Formats the sums, with a note about runs that are not yet counted; `None` if no run has prices.
     pub(super) fn format(&self, words: &PageWords) -> Option<(String, Option<String>)> {
         if self.sums.is_empty() {
             return None;

@@ -62,7 +62,7 @@ impl RunWatcher {
         Self { ledger, runs: Mutex::default() }
     }
 
-    /// Follows a run: the last reading now, and new ones as long as the receiver lives.
+    /// Subscribes to a run: the last reading now, and new ones as long as the receiver lives.
     pub(super) fn follow_run(self: &Arc<Self>, run: RunId) -> watch::Receiver<LastReading> {
         let mut runs = self.lock_runs();
         if runs.len() > MAX_CACHED {
@@ -171,7 +171,8 @@ impl RowIndexCache {
     /// The index of the rows of a run that match a filter.
     ///
     /// # Errors
-    /// If the ledger cannot be read, or if building the index takes too long. A later request will then get it.
+    /// If the ledger cannot be read, or if building the index takes too long. A later request can then use the finished
+    /// index.
     pub(super) async fn get_index(
         &self,
         ledger: &Arc<dyn Ledger>,
@@ -259,7 +260,7 @@ type FiguresVersion = (u64, Option<(StateCounts, u64)>);
 pub(super) struct ListedFiguresCache(Mutex<HashMap<RunId, (FiguresVersion, Arc<ListedFigures>)>>);
 
 impl ListedFiguresCache {
-    /// The stored figures of a run. `None` while it is sent, and until its latest receipts are counted.
+    /// The stored figures of a run. `None` while the run is being sent, and until its latest receipts are counted.
     ///
     /// # Errors
     /// If the ledger cannot be read.

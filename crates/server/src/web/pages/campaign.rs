@@ -100,7 +100,7 @@ async fn read_text(file: PathBuf) -> Result<Option<String>, PageError> {
     Ok(run_blocking(read).await?)
 }
 
-/// The findings of a campaign, and whether the check takes too long.
+/// Checks a campaign, and returns its findings and whether the check took too long.
 async fn find_problems(request: &PageRequest, file: &FilePath) -> (Vec<Finding>, bool) {
     match check_campaign_file(request, file, None).await {
         Some(Ok((_, checked))) => (checked.findings, false),
@@ -110,8 +110,8 @@ async fn find_problems(request: &PageRequest, file: &FilePath) -> (Vec<Finding>,
     }
 }
 
-/// Checks a campaign with its whole list, as `check` does; `None` if that takes too long. A schedule is checked as its
-/// next occurrence would send it.
+/// Checks a campaign with its whole list, as `check` does; `None` if that takes too long. The campaign of a schedule is
+/// checked as its next occurrence would send it.
 ///
 /// Campaigns are checked one at a time. A list that is not a file is not fetched.
 pub(super) async fn check_campaign_file(

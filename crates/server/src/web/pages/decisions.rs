@@ -222,7 +222,7 @@ pub(super) fn typed_count(fields: &FormFields) -> Option<u64> {
     fields.get("count").and_then(|count| count.replace([' ', '\u{a0}', '\u{202f}'], "").parse().ok())
 }
 
-/// The record of a new order by the visitor.
+/// Creates the record of a new order by the visitor.
 pub(super) fn begin_order(request: &PageRequest, order: &str, of: String) -> OrderRecord {
     OrderRecord::new(request.pages.now(), request.visitor.name.clone(), order, of)
 }
@@ -313,7 +313,7 @@ pub(super) enum OrderOutcome {
 }
 
 impl OrderOutcome {
-    /// The outcome's word in the file and in the tables of words.
+    /// The name of the outcome in the log and in the translations.
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Begun => "begun",
@@ -326,7 +326,7 @@ impl OrderOutcome {
 }
 
 impl OrderRecord {
-    /// An order that is about to be executed.
+    /// Creates the record of an order that is about to be executed.
     pub(super) fn new(at: Timestamp, by: String, order: &str, of: String) -> Self {
         let (id, outcome) = (Some(format!("{:016x}", rand::random::<u64>())), Some(OrderOutcome::Begun));
         Self { at, by, order: order.to_owned(), of, id, outcome, reason: None }
@@ -362,7 +362,7 @@ impl OrderLog {
         file.sync_all()
     }
 
-    /// The latest orders, the last first, each with its outcome if that is known. Unreadable lines are skipped.
+    /// Reads the latest orders, newest first, each with its outcome if that is known. Unreadable lines are skipped.
     ///
     /// # Errors
     /// When the file cannot be read.

@@ -44,7 +44,7 @@ impl ExportFormat {
     }
 }
 
-/// Sends exactly the rows that the page of rows shows with the same filters.
+/// Exports exactly the rows that the rows page shows with the same filters.
 pub(super) async fn export_rows(mut request: PageRequest, Path(name): Path<String>) -> Response {
     match open_export(&mut request, &name).await {
         Ok(response) => response,
@@ -81,7 +81,7 @@ async fn open_export(request: &mut PageRequest, name: &str) -> Result<Response, 
     Ok((headers, Body::from_stream(read_pieces(file))).into_response())
 }
 
-/// Writes rows to a temporary file without a name, which is at its start.
+/// Writes rows to an unnamed temporary file, and returns it rewound to its start.
 async fn write_export(
     request: &PageRequest,
     run: &Run,
@@ -109,7 +109,7 @@ async fn write_export(
     }
 }
 
-/// The content of a file, a piece at a time.
+/// Streams the content of a file in chunks.
 fn read_pieces(file: File) -> impl Stream<Item = io::Result<Bytes>> {
     unfold(Some(file), |file| async move {
         let mut file = file?;

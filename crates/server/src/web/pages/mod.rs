@@ -92,7 +92,7 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// Pages for a server; `published` is its origin behind a proxy.
+    /// Creates the pages of a server; `published` is its public origin if it is behind a proxy.
     #[must_use]
     pub fn new(
         adapters: Adapters,
@@ -131,7 +131,7 @@ impl Pages {
     }
 }
 
-/// The routes of the pages, all behind the sign-in.
+/// The routes of the pages. All require a session, except sign-in, the choice of a language, and assets.
 pub fn routes(pages: Arc<Pages>) -> Router {
     let files = Router::new().route("/static/{name}", get(get_asset));
     Router::new()
@@ -170,7 +170,7 @@ pub fn routes(pages: Arc<Pages>) -> Router {
         .merge(files)
 }
 
-/// The page of a path that does not exist. Requests without a session never get this page.
+/// The page for a path that does not exist. Requests without a session never get this page.
 async fn show_missing_page(request: Result<PageRequest, Response>) -> Response {
     request.map_or_else(|_| StatusCode::NOT_FOUND.into_response(), |request| request.respond_not_found())
 }

@@ -154,7 +154,7 @@ pub(super) struct ReplyToReview {
 }
 
 impl OptOutCache {
-    /// The opt-outs by day; `None` while counting takes long.
+    /// The opt-outs by day; `None` while they are still being counted.
     ///
     /// # Errors
     /// When the ledger cannot be read.
@@ -167,7 +167,7 @@ impl OptOutCache {
         self.days.get_or_load((), (), async move { count_opt_outs(ledger.as_ref(), now).await }).await
     }
 
-    /// The replies to review; `None` while reading them takes long.
+    /// The replies to review; `None` while they are still being read.
     ///
     /// # Errors
     /// When the ledger cannot be read.

@@ -174,7 +174,7 @@ async fn build_view(request: &mut PageRequest) -> Result<OverviewPageView, PageE
     })
 }
 
-/// The figures of the regular runs that started on these days.
+/// The figures of the regular runs that started in the last `days` days.
 fn period_view(
     request: &PageRequest,
     list: &RunList,
@@ -240,7 +240,7 @@ async fn sending_views(request: &PageRequest, list: &RunList) -> Vec<SendingView
     sending
 }
 
-/// What needs attention about runs, schedules and budgets.
+/// Finds what needs attention in runs, schedules and budgets.
 async fn find_matters(
     request: &PageRequest,
     list: &RunList,
@@ -277,7 +277,7 @@ fn replies_matter(request: &PageRequest, replies: usize) -> Option<Matter> {
     (replies > 0).then(|| Matter { class: "warn", text, english: None, path: "/replies".to_owned() })
 }
 
-/// The damage of the suppression list.
+/// Reports a damaged suppression list.
 ///
 /// # Errors
 /// If the ledger cannot be read at all.

@@ -69,14 +69,14 @@ pub(super) struct ErrorMessage {
 }
 
 impl PageError {
-    /// The refusal of an error, and its reason in English.
+    /// Converts an error, and returns it with its reason in English.
     pub(super) fn with_reason(error: Error) -> (Self, String) {
         let reason =
             translate_error(PageWords::in_language(PageLanguage::English), &error).unwrap_or_else(|| error.to_string());
         (error.into(), reason)
     }
 
-    /// The HTTP status and the text.
+    /// Converts the error into an HTTP status and a text.
     pub(super) fn into_message(self, words: &PageWords) -> ErrorMessage {
         let with_status =
             |status, message: &str| ErrorMessage { status, message: Some(message.to_owned()), english: None };

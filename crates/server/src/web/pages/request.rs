@@ -158,7 +158,7 @@ impl FromRequestParts<Arc<Pages>> for PageRequest {
 }
 
 impl Pages {
-    /// The name of the cookie. Over TLS, its prefix prevents other hosts from setting it.
+    /// The name of the session cookie. Over TLS, its prefix prevents other hosts from setting it.
     pub(super) fn cookie_name(&self) -> &'static str {
         if self.is_secure() { "__Host-campaign" } else { "campaign" }
     }
@@ -168,7 +168,7 @@ impl Pages {
         self.published.as_deref().is_some_and(|origin| origin.starts_with("https:"))
     }
 
-    /// The secret of the session that a request presents in a cookie. `None` without that cookie.
+    /// The session secret in the cookie of a request. `None` without that cookie.
     fn session_from_headers(&self, headers: &HeaderMap) -> Option<String> {
         find_cookie(headers, self.cookie_name()).map(str::to_owned)
     }
@@ -179,7 +179,7 @@ impl Pages {
         Ok(run_blocking(move || visitors.find_session(&session, now)).await??)
     }
 
-    /// Fails if the record of sign-ins cannot be read.
+    /// Fails if the sign-in file cannot be read.
     async fn check_sign_ins_readable(&self) -> Result<(), String> {
         let visitors = self.visitors.clone();
         let readable = run_blocking(move || visitors.prove_readable()).await;
@@ -208,7 +208,7 @@ const LANGUAGE_COOKIE: &str = "campaign-language";
 /// How long the choice of a language is kept, in seconds: a year.
 const LANGUAGE_LIFETIME: u32 = 31_536_000;
 
-/// Keeps the choice of a language in a cookie, and returns to the page that the user came from.
+/// Stores the chosen language in a cookie, and redirects to the page that the user came from.
 pub(super) async fn choose_language(
     State(pages): State<Arc<Pages>>,
     Path(code): Path<String>,
@@ -224,7 +224,7 @@ pub(super) async fn choose_language(
     ([(SET_COOKIE, cookie)], Redirect::to(&page_before(&headers))).into_response()
 }
 
-/// The path and query of the page of this server from which a request comes; `/` without one.
+/// The path and query of the page on this server that a request comes from; otherwise `/`.
 fn page_before(headers: &HeaderMap) -> String {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok());
     let before = headers.get(REFERER).and_then(|referer| referer.to_str().ok()?.parse::<Uri>().ok());
@@ -259,7 +259,7 @@ pub(super) fn closed_response(language: PageLanguage, why: &str) -> Response {
     (StatusCode::SERVICE_UNAVAILABLE, page.map(Html).map_err(|error| error.to_string())).into_response()
 }
 
-/// An error response for visitors without a session.
+/// An error response without a page, for visitors without a session.
 fn bare_refusal(refusal: PageError) -> Response {
     refusal.into_message(PageWords::in_language(PageLanguage::English)).status.into_response()
 }
@@ -278,7 +278,7 @@ impl PageRequest {
         self.words().format_moment(&at.to_zoned(self.zone.clone()))
     }
 
-    /// A time with seconds in the time zone of the page, for events that are close to each other.
+    /// A time with seconds in the time zone of the page, for events that are close together.
     pub(super) fn format_second(&self, at: Timestamp) -> String {
         self.words().format_second(&at.to_zoned(self.zone.clone()))
     }
@@ -291,7 +291,7 @@ impl PageRequest {
         self.words().format_moment_in_zone(&at.to_zoned(zone.clone()))
     }
 
-    /// Whether phone numbers are shown in full: only to visitors who may decide, and only on request.
+    /// Whether phone numbers are shown in full: only to visitors who may make decisions, and only on request.
     pub(super) fn shows_numbers(&self) -> bool {
         self.visitor.decides && self.query.get("numbers") == Some("shown")
     }
@@ -301,7 +301,7 @@ impl PageRequest {
         if self.shows_numbers() { format!("+{phone}") } else { phone.format_masked() }
     }
 
-    /// A text that is not ours, in which a phone number is masked unless numbers are shown.
+    /// Masks the recipient's number in a text from another source, unless numbers are shown.
     pub(super) fn mask_text(&self, text: &str, of: Option<Phone>) -> String {
         match of.filter(|_| !self.shows_numbers()) {
             Some(phone) => phone.hide_in_text(text, &phone.format_masked()).into_owned(),
@@ -319,7 +319,7 @@ impl PageRequest {
         Ok(run)
     }
 
-    /// Fails unless the visitor may decide.
+    /// Fails unless the visitor may make decisions.
     pub(super) fn require_decider(&self) -> Result<(), PageError> {
         if self.visitor.decides { Ok(()) } else { Err(PageError::NoPermission) }
     }
@@ -378,7 +378,7 @@ impl PageRequest {
         }
     }
 
-    /// The page of a path that does not exist.
+    /// The page for a path that does not exist.
     pub(super) fn respond_not_found(&self) -> Response {
         self.render_refusal(self.words().say("pages.not-found"), PageError::Unknown)
     }
@@ -442,7 +442,7 @@ impl FromRequest<Arc<Pages>> for DecisionForm {
     }
 }
 
-/// Whether a request comes from this server's pages: from the named host or the published origin.
+/// Whether a request comes from this server's pages: its origin is the requested host or the published origin.
 fn is_same_origin(headers: &HeaderMap, published: Option<&str>) -> bool {
     let mut origins = headers.get_all(ORIGIN).into_iter();
     let (Some(origin), None) = (origins.next().and_then(|origin| origin.to_str().ok()), origins.next()) else {
@@ -457,7 +457,7 @@ fn is_same_origin(headers: &HeaderMap, published: Option<&str>) -> bool {
 pub(super) struct FormFields(Vec<(String, String)>);
 
 impl FormFields {
-    /// Parses the encoding of forms.
+    /// Parses a URL-encoded form.
     pub(super) fn parse(text: &[u8]) -> Self {
         Self(form_urlencoded::parse(text).into_owned().collect())
     }

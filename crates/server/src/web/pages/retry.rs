@@ -106,7 +106,7 @@ fn build_view(words: &PageWords, run: &Run, preview: RetryPreview, samples: Opti
     }
 }
 
-/// The channels of a campaign in their order, for each variant with another order.
+/// The channels of a campaign in the order in which they are tried; each distinct order of its variants appears once.
 fn describe_channels(words: &PageWords, campaign: &Campaign) -> String {
     let mut orders: Vec<String> = Vec::new();
     for arm in campaign.brief.list_arms() {
@@ -161,7 +161,7 @@ pub(super) async fn retry_run(
     request.respond_to_order(done)
 }
 
-/// The run to retry. Rehearsals are retried with the command only.
+/// Finds the run to retry. Rehearsals can only be retried with the command.
 async fn find_retried_run(request: &mut PageRequest, name: &str) -> Result<Run, PageError> {
     let run = request.find_run(name).await?;
     LedgerError::refuse_purged(&run)?;

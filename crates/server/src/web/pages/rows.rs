@@ -124,7 +124,7 @@ pub(super) struct NumbersLink {
 }
 
 impl NumbersLink {
-    /// The link for a page at this path, which may have a query.
+    /// The link for a page at this path, which can have a query.
     pub(super) fn for_page(request: &PageRequest, path: &str) -> Option<Self> {
         let shown = request.shows_numbers();
         let sign = if path.contains('?') { '&' } else { '?' };
@@ -263,7 +263,7 @@ async fn build_view(request: &mut PageRequest, name: &str) -> Result<RowsPageVie
 /// The number of digits from which a cell might contain a phone number.
 const MIN_PHONE_DIGITS: usize = 7;
 
-/// A cell of the list. A cell that might contain a phone number is masked unless numbers are shown.
+/// Masks a cell that might contain a phone number, unless numbers are shown.
 fn mask_cell(request: &PageRequest, cell: &str) -> String {
     let digits: Vec<char> = cell.chars().filter(|sign| sign.is_numeric()).collect();
     if request.shows_numbers() || digits.len() < MIN_PHONE_DIGITS {
@@ -309,7 +309,8 @@ struct ListChoices {
     cells: BTreeMap<Row, String>,
 }
 
-/// Loads what the copies of a run offer. Rows are listed even if the copies cannot be read.
+/// Loads the columns, cells and variants that the copies of a run provide. Rows are listed even if the copies cannot be
+/// read.
 async fn load_choices(request: &PageRequest, run: &Run, query: &RowQuery, rows: &[Row]) -> ListChoices {
     if run.shared {
         return ListChoices::default();

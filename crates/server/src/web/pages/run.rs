@@ -246,7 +246,7 @@ pub(super) fn done_message(request: &PageRequest) -> Option<String> {
     request.words().kind("confirmation", word).map(str::to_owned)
 }
 
-/// The states with rows, each with the link to them. Delivered messages include read ones.
+/// The states that have rows, each with a link to these rows. Delivered messages include read ones.
 pub(super) fn state_counts(path: &str, counts: &StateCounts) -> Vec<StateCountView> {
     let count = |(state, rows): (RowState, u64)| {
         let state = state.name();
@@ -357,7 +357,7 @@ impl LivePage {
         visitor.is_ok_and(|visitor| visitor.as_ref() == Some(&self.request.visitor))
     }
 
-    /// The parts that changed since the last event; `None` if there are none.
+    /// Renders the parts, and returns an event with those that changed; `None` if none changed.
     fn changed_parts(&mut self) -> Option<Event> {
         let reading = match self.readings.borrow_and_update().as_ref()? {
             Ok(reading) => Arc::clone(reading),

@@ -325,14 +325,14 @@ impl RunQuery {
         self.sort.is_none() && self.campaign.is_none()
     }
 
-    /// Whether a run matches the filters, tests and rehearsals aside.
+    /// Whether a run matches the filters, except those for tests and rehearsals.
     fn matches(&self, view: &RunView, since: Option<Timestamp>) -> bool {
         self.campaign.as_ref().is_none_or(|campaign| view.run.campaign == *campaign)
             && self.state.is_none_or(|state| view.status.as_str() == state)
             && since.is_none_or(|since| view.run.began_at >= since)
     }
 
-    /// The link that sorts by a column: by numbers and times in descending order first.
+    /// The link that sorts by a column; numbers and times are first sorted in descending order.
     fn sorted_by(&self, key: SortKey) -> String {
         let ascending = match self.sort {
             Some((current, ascending)) if current == key => !ascending,
@@ -357,7 +357,7 @@ impl RunQuery {
     }
 }
 
-/// The start of the day this many days ago, by the clock of the page; 1 is today.
+/// The start of the period of this many days that ends today, in this time zone; 1 is today.
 pub(super) fn start_of_days(zone: &TimeZone, now: Timestamp, days: u32) -> Timestamp {
     let before = i64::from(days.saturating_sub(1));
     let first = now.to_zoned(zone.clone()).date().saturating_sub(before.days());
@@ -422,8 +422,8 @@ async fn build_view(request: &mut PageRequest) -> Result<RunsPageView, PageError
     })
 }
 
-/// Arranges runs, which come latest first: campaigns with their latest runs and the number of others, or each run alone
-/// in the order of the query.
+/// Arranges runs, given latest first: grouped by campaign, with the number of further runs, or one by one in the order
+/// of the query.
 fn arrange_runs<'v>(query: &RunQuery, mut runs: Vec<&'v RunView>) -> Vec<(Vec<&'v RunView>, u64)> {
     if !query.is_grouped() {
         if let Some((key, ascending)) = query.sort {

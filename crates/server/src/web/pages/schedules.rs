@@ -88,7 +88,7 @@ pub(super) struct NextOccurrence {
     path: String,
 }
 
-/// The next occurrences of all active schedules, in their order.
+/// The next occurrences of all active schedules, in chronological order.
 pub(super) fn next_occurrences(request: &PageRequest, schedules: &[ScheduleView], most: usize) -> Vec<NextOccurrence> {
     let now = request.pages.now();
     let mut due = Vec::new();

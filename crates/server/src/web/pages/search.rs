@@ -195,7 +195,7 @@ async fn view_of_phone(request: &PageRequest, phone: Phone) -> Result<SearchPage
     })
 }
 
-/// Finds the messages to a phone number in the lists of all runs, the latest first, until the time is over.
+/// Finds the messages to a phone number in the lists of all runs, the latest first, until the time limit.
 async fn find_phone(request: &PageRequest, list: &RunList, phone: Phone) -> Result<SearchPageView, PageError> {
     let mut view = view_of_phone(request, phone).await?;
     let until = Instant::now() + SEARCH_TIMEOUT;

@@ -31,8 +31,8 @@ use campaign_runs::run_blocking;
 /// The headers with which browsers mark speculative requests.
 const PURPOSES: [HeaderName; 2] = [HeaderName::from_static("sec-purpose"), HeaderName::from_static("purpose")];
 
-/// Signs a visitor in by a link. The response is a page that loads the next one, not a redirect: after a redirect, the
-/// browser would not send the `SameSite=Strict` cookie, because the request came from the site with the link.
+/// Signs a visitor in with a link. The response is a page that loads the next one, not a redirect: after a redirect,
+/// the browser would not send the `SameSite=Strict` cookie, because the request came from the site with the link.
 pub(super) async fn sign_in(
     State(pages): State<Arc<Pages>>,
     UrlPath(link): UrlPath<String>,
@@ -232,7 +232,7 @@ impl Visitors {
         self.update_file(now, |sign_ins| sign_ins.sessions.retain(|pass| !has_secret(pass, secret)))
     }
 
-    /// Everyone with access, by name.
+    /// Lists everyone with access, grouped by name.
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -301,7 +301,7 @@ impl Visitors {
         }
     }
 
-    /// Changes the file under a lock. Readers see it before or after the change.
+    /// Changes the file under a lock. Readers see the file either before or after the change.
     fn update_file<T>(&self, now: Timestamp, change: impl FnOnce(&mut SignInFile) -> T) -> io::Result<T> {
         let lock: File = private::open_file(&self.lock, ExistingFile::Keep)?;
         lock.lock()?;

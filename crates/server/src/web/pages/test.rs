@@ -31,13 +31,13 @@ const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct TestNumbers(BTreeSet<Phone>);
 
 impl TestNumbers {
-    /// These numbers. Without any, no page offers a test.
+    /// Allows tests to these numbers. Without numbers, no page offers a test.
     #[must_use]
     pub fn new(numbers: BTreeSet<Phone>) -> Self {
         Self(numbers)
     }
 
-    /// The name of a number in the forms of a session, which reveals nothing about it.
+    /// The form field for a number in a session, whose name does not reveal the number.
     fn field_name(csrf_token: &str, phone: Phone) -> String {
         let hash = Sha256::new().chain_update("a test to ").chain_update(csrf_token).chain_update(phone.to_string());
         format!("to-{}", URL_SAFE_NO_PAD.encode(&hash.finalize()[..12]))
@@ -135,7 +135,7 @@ pub(super) async fn send_test(
     request.respond_to_order(done)
 }
 
-/// The run whose campaign is tested. `None` without numbers.
+/// Finds the run whose campaign is tested. Fails if the server has no test numbers.
 async fn find_tested_run(request: &mut PageRequest, name: &str) -> Result<Run, PageError> {
     if request.pages.test_numbers.0.is_empty() {
         return Err(PageError::Unknown);

@@ -314,7 +314,7 @@ impl RunPage<'_> {
         }
     }
 
-    /// The planned messages, and those that are processed.
+    /// The numbers of planned and of processed messages.
     fn count_processed(&self) -> (u64, u64) {
         let waiting = self.sum_states(&[RowState::Planned, RowState::Sending]);
         let planned = self.run().recipients.saturating_sub(self.sum_states(&[RowState::Skipped, RowState::Invalid]));

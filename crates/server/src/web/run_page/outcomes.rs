@@ -72,14 +72,14 @@ impl RunPage<'_> {
         (rows > 0).then(|| Bar::new(words.say("run.no-status"), rows, state_class(RowState::Accepted)).with_depth(1))
     }
 
-    /// Bars for those of the states that occur.
+    /// Bars for those of these states that have rows.
     fn state_bars(&self, words: &PageWords, states: &[RowState]) -> Vec<Bar> {
         let there = states.iter().map(|state| (*state, self.counts().get(*state))).filter(|(_, rows)| *rows > 0);
         let word = |state: RowState| words.kind("state", state.name()).unwrap_or_default().to_owned();
         there.map(|(state, rows)| Bar::new(word(state), rows, state_class(state)).with_depth(1)).collect()
     }
 
-    /// Skipped rows by reason; rows without a listed reason are others.
+    /// Bars for the skipped rows by reason; rows without a listed reason are counted as others.
     fn skipped_bars(&self, words: &PageWords, all: u64) -> Vec<Bar> {
         if all == 0 {
             return Vec::new();
@@ -99,7 +99,7 @@ impl RunPage<'_> {
     }
 }
 
-/// The class of a state.
+/// The CSS class of a state.
 pub(super) fn state_class(state: RowState) -> &'static str {
     match state {
         RowState::Planned | RowState::Sending | RowState::Accepted | RowState::Queued => "waiting",
@@ -188,7 +188,7 @@ pub(super) struct DoubtView {
     named: Vec<DoubtfulRowView>,
     /// The number of further rows.
     others: u64,
-    /// The commands that resolve them. Empty on a served page, which has buttons.
+    /// The commands that resolve the rows in doubt. Empty on a served page, which has buttons.
     commands: Vec<CommandView>,
 }
 

@@ -59,7 +59,7 @@ struct TimesView {
     bars: Vec<Bar>,
 }
 
-/// The name of a channel, or of an unknown channel.
+/// The name of a channel, or the term for an unknown channel.
 fn channel_name(words: &PageWords, channel: Option<Channel>) -> String {
     match channel {
         Some(channel) => words.kind("channel", channel.name()).unwrap_or_default().to_owned(),
@@ -67,7 +67,7 @@ fn channel_name(words: &PageWords, channel: Option<Channel>) -> String {
     }
 }
 
-/// The class of a channel, as a first choice or as a fallback.
+/// The CSS class of a channel, as a first choice or as a fallback.
 fn channel_class(arrived: ArrivalKind) -> String {
     let channel = arrived.channel.map_or_else(|| "none".to_owned(), |channel| channel.name().replace('/', "-"));
     let fallback = if arrived.first == Some(false) { " fallback" } else { "" };
@@ -288,7 +288,7 @@ pub(super) fn money_view(words: &PageWords, figures: &RunFigures, left: Option<A
     })
 }
 
-/// The time that a point of a chart covers, after "messages per".
+/// Formats the time that a point of a chart covers, to follow "messages per".
 fn format_step(words: &PageWords, seconds: u64) -> String {
     match seconds {
         1 => words.say("unit.second").to_owned(),

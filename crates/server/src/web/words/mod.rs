@@ -88,7 +88,7 @@ impl PageWords {
         self.language
     }
 
-    /// The message of a key.
+    /// The text for a key.
     #[must_use]
     pub fn say<'w>(&'w self, key: &'w str) -> &'w str {
         match self.messages.get(key) {
@@ -99,13 +99,13 @@ impl PageWords {
         }
     }
 
-    /// The message of a key with these values in its placeholders: `{name}`.
+    /// The text for a key, with these values in its placeholders, such as `{name}`.
     #[must_use]
     pub fn say_with(&self, key: &str, values: &[(&str, &str)]) -> String {
         fill_placeholders(self.say(key), values)
     }
 
-    /// The text of a key for a number, which fills `{count}`, with these values for the other placeholders.
+    /// The text for a key in the plural form of `count`, which fills `{count}`; `values` fill the other placeholders.
     #[must_use]
     pub fn count(&self, key: &str, count: u64, values: &[(&str, &str)]) -> String {
         let text = match self.messages.get(key) {
@@ -118,7 +118,7 @@ impl PageWords {
         fill_placeholders(text, &[&[("count", number.as_str())], values].concat())
     }
 
-    /// The name of an item, such as `kind("state", "in_doubt")`; `None` if it has no name here.
+    /// The translated name of an item, such as `item_name("state", "in_doubt")`; `None` if it has none.
     #[must_use]
     pub fn kind(&self, kind: &str, word: &str) -> Option<&str> {
         match self.messages.get(&format!("{kind}.{word}")) {
@@ -307,7 +307,7 @@ impl PageWords {
         }
     }
 
-    /// The highest cost of messages, or the channels without a price.
+    /// The maximum cost of messages, or the channels without a price.
     #[must_use]
     pub fn format_cost(&self, cost: &Cost, currency: Option<&str>) -> String {
         match cost {
