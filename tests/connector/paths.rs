@@ -105,10 +105,11 @@ fn calls() -> [(&'static str, Value); 5] {
     ]
 }
 
-/// Fails unless every key and every way to name a path is refused in the same words for all entries outside.
-fn assert_all_refused(campaigns: &Path, mut call: impl FnMut(&str, &Value) -> Value) {
+/// Fails unless each `step`-th combination of a key and a way to name a path is refused in the same words for all entries
+/// outside.
+fn assert_all_refused(campaigns: &Path, step: usize, mut call: impl FnMut(&str, &Value) -> Value) {
     let root = campaigns.parent().expect("a folder").canonicalize().expect("a folder").display().to_string();
-    for ((key, yaml), way) in KEYS.into_iter().flat_map(|key| WAYS.map(|way| (key, way))) {
+    for ((key, yaml), way) in KEYS.into_iter().flat_map(|key| WAYS.map(|way| (key, way))).step_by(step) {
         let mut refusals: Vec<Vec<String>> = Vec::new();
         for name in OUTSIDE {
             let path = way.replace("OUT", name).replace("ROOT", &root);
@@ -160,7 +161,8 @@ fn assert_refused((tool, key, path): (&str, &str, &str), result: &Value) {
 #[test]
 fn no_campaign_key_reads_a_file_outside_the_folder_over_http() {
     let connector = Connector::start_in(folder_with_entries_outside(), &["--campaigns", "campaigns", "--allow-send"]);
-    assert_all_refused(&connector.folder.path("campaigns"), |tool, arguments| connector.call(tool, arguments));
+    // Both transports call the same tools, so this one takes samples. Five has no factor in common with the six ways.
+    assert_all_refused(&connector.folder.path("campaigns"), 5, |tool, arguments| connector.call(tool, arguments));
 }
 
 #[test]
@@ -168,7 +170,7 @@ fn no_campaign_key_reads_a_file_outside_the_folder_over_stdio() {
     let folder = folder_with_entries_outside();
     let campaigns = folder.path("campaigns");
     let mut client = Conversation::start_in(folder, &["--campaigns", "campaigns", "--allow-send"]);
-    assert_all_refused(&campaigns, |tool, arguments| {
+    assert_all_refused(&campaigns, 1, |tool, arguments| {
         let params = json!({ "name": tool, "arguments": arguments });
         let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
         client.ask(&call)["result"].clone()

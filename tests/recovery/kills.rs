@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use super::witness::{Tally, Witness};
 use crate::support::{Chance, Folder, campaign, phone, until};
 
-/// Kills in each story; the six stories kill 300 times.
-const KILLS: u64 = 50;
+/// Kills in each story; the six stories kill 180 times.
+const KILLS: u64 = 30;
 /// The most kills of one campaign; after that it may end.
 const KILLS_OF_ONE: u64 = 10;
 /// Envelopes in flight: the most that a kill can leave open.

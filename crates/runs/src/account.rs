@@ -373,7 +373,8 @@ impl GatewayAccount {
             None => self.find_viber_text(id, consent).await?,
         };
         let template = DeleteViberTemplate { id, text };
-        let deleted = self.confirm_and_send_change(&template, TemplateChange::DeleteViber(template.clone()), consent).await?;
+        let deleted =
+            self.confirm_and_send_change(&template, TemplateChange::DeleteViber(template.clone()), consent).await?;
         require_deletion(id, deleted)
     }
 

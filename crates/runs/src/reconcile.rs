@@ -59,7 +59,12 @@ impl Session {
             return Ok(false);
         }
         let asked = self
-            .reconcile_until_settled(&self.build_reconciler(run, lease, gateway), snapshot, &[Duration::ZERO], START_TIMEOUT)
+            .reconcile_until_settled(
+                &self.build_reconciler(run, lease, gateway),
+                snapshot,
+                &[Duration::ZERO],
+                START_TIMEOUT,
+            )
             .await?;
         let mut changed = asked.has_changes();
         if self.inputs().campaign.delivery.on_in_doubt == InDoubtPolicy::ResendIfNotFound && self.may_resend(run) {
@@ -115,8 +120,9 @@ impl Session {
         let waits: &[Duration] = if at_once { &[Duration::ZERO] } else { &RECONCILE_WAITS };
         // Nothing is in flight any more, so an intent without an outcome is in doubt.
         let mut snapshot = Snapshot::load(self.adapters.ledger.as_ref(), run, false).await?;
-        let asked =
-            self.reconcile_until_settled(&self.build_reconciler(run, lease, gateway), &snapshot, waits, MAX_STAY).await?;
+        let asked = self
+            .reconcile_until_settled(&self.build_reconciler(run, lease, gateway), &snapshot, waits, MAX_STAY)
+            .await?;
         let mut changed = asked.has_changes();
         if self.inputs().campaign.delivery.on_in_doubt == InDoubtPolicy::AssumeSent && asked.interrupted.is_none() {
             let rows = asked.doubts.rows.iter();

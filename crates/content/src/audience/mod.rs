@@ -23,7 +23,9 @@ mod workbook;
 pub use columns::{ListHeader, ListSettings, NamedColumns};
 pub use decoding::{DecodedText, DetectedFormat, SheetInfo, SpoolReader, SpooledFile, decode, decode_table};
 pub use phone_columns::PhoneColumns;
-pub use phones::{PhoneProblem, ValidNumber, example_mobiles, expand_scientific_notation, parse_number, parse_phone_number};
+pub use phones::{
+    PhoneProblem, ValidNumber, example_mobiles, expand_scientific_notation, parse_number, parse_phone_number,
+};
 pub use raw_records::RECORD_LIMIT;
 pub use reader::{
     Chunk, RecipientReader, RecordFields, RecordRef, RejectedList, SeenNumbers, clean_cell, is_shortened, read_columns,

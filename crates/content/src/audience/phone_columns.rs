@@ -189,7 +189,9 @@ fn rank_column(headers: &[String], column: usize, tally: PhoneTally) -> (bool, b
 pub(super) fn guess_region(sample: &Chunk, column: usize) -> Option<Region> {
     let tallies =
         Region::LIKELY_REGIONS.into_iter().map(|region| (region, PhoneTally::for_region(sample, column, region)));
-    find_highest_ranked(tallies.filter(|(_, tally)| tally.is_mostly_phones()).map(|(region, tally)| (region, tally.valid)))
+    find_highest_ranked(
+        tallies.filter(|(_, tally)| tally.is_mostly_phones()).map(|(region, tally)| (region, tally.valid)),
+    )
 }
 
 /// The first candidate with the highest rank.

@@ -111,7 +111,8 @@ fn suggest_from_sample<R: Read>(
     if let Some(quoted) = find_quoted_lines(records.header(), &sample).filter(|_| found.is_none()) {
         return Err(quoted.into());
     }
-    if let Some(title) = columns::find_title_without_phone_column(records.header(), &sample).filter(|_| found.is_none()) {
+    if let Some(title) = columns::find_title_without_phone_column(records.header(), &sample).filter(|_| found.is_none())
+    {
         return Err(title.into());
     }
     let mut names = TakenNames::default();

@@ -248,7 +248,8 @@ fn list_grammar_problems(text: &NamedTemplate, names: &TemplateNames, first: Gra
         };
         // Tera parsed the text only up to the first mistake, so the size of the rest is not checked yet.
         let corrected = slips.apply_corrections(&text.source);
-        let wrong = build_bounded_outline(&corrected).ok().and_then(|_| find_grammar_error(&text.name, &corrected, names));
+        let wrong =
+            build_bounded_outline(&corrected).ok().and_then(|_| find_grammar_error(&text.name, &corrected, names));
         wrong.map(place)
     };
     let rest = rest.filter(|wrong| !slips.overlap(&wrong.span));

@@ -127,7 +127,12 @@ fn render_error(error: &Error, name: &str, messages: &CompiledMessages) -> Rende
 }
 
 /// Like [`to_render_error`], but for these texts and cells.
-pub(super) fn to_render_error_in(error: &Error, name: &str, metered: &MeteredTexts, cells: &TemplateCells) -> RenderError {
+pub(super) fn to_render_error_in(
+    error: &Error,
+    name: &str,
+    metered: &MeteredTexts,
+    cells: &TemplateCells,
+) -> RenderError {
     if matches!(error.kind(), tera::ErrorKind::Io(_)) {
         return RenderError::TooLong { text: name.to_owned() };
     }

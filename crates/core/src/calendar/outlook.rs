@@ -444,7 +444,10 @@ mod tests {
         let except = (0..800).map(|day| jiff::civil::date(2026, 1, 1) + day.days()).collect();
         let closed = Window { hours: DailyHours::parse("09:00-20:00").unwrap(), days: Days::ALL, except };
         let never = limits(Windows::new(vec![(closed, kyiv())]), None);
-        assert_eq!(format_forecasts(&never, &schedule(Timing::parse_every("day 10:00").unwrap()), "2026-02-01T00:00"), "n");
+        assert_eq!(
+            format_forecasts(&never, &schedule(Timing::parse_every("day 10:00").unwrap()), "2026-02-01T00:00"),
+            "n"
+        );
     }
 }
 

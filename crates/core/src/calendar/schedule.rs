@@ -132,7 +132,8 @@ impl Iterator for Occurrences<'_> {
             };
             self.from = next_minute(nominal);
             // All skipped local times map to the same moment as the first local time after the change.
-            while let Some((later, same, there)) = self.from.filter(|_| !exists).and_then(|from| self.find_next_time(from))
+            while let Some((later, same, there)) =
+                self.from.filter(|_| !exists).and_then(|from| self.find_next_time(from))
                 && same == at
             {
                 self.from = next_minute(later);

@@ -7,7 +7,9 @@ use jiff::Timestamp;
 
 use super::breaker::Breaker;
 use super::options::{AfterWait, SendOptions};
-use super::retry_policy::{ResendBatch, RetryMoment, RetryPause, RetryPolicy, split_into_resend_batches, restore_doubt};
+use super::retry_policy::{
+    ResendBatch, RetryMoment, RetryPause, RetryPolicy, restore_doubt, split_into_resend_batches,
+};
 use super::sending_hours::format_with_zone;
 use super::tally::{Stop, StopKind, hide_numbers};
 use campaign_core::domain::{MessageId, OperationOutcome, Row, format_count};

@@ -17,8 +17,8 @@ use crate::guards::RepeatHash;
 use crate::rate_limit::{InquiryRateLimit, inquiry_account_name, is_inquiry_account};
 use crate::rules::{
     caps_allow, check_deadline, check_lock, counts_for_caps, departure_time, find_capped_rows, find_exceeded_budget,
-    find_exceeded_daily_limit, find_refusal, find_rows_outside_countries, id_candidates, list_refusals, next_draw_time, next_rows,
-    takes_slot, tighter_bound,
+    find_exceeded_daily_limit, find_refusal, find_rows_outside_countries, id_candidates, list_refusals, next_draw_time,
+    next_rows, takes_slot, tighter_bound,
 };
 use crate::{
     AccountRateLimit, Allowance, BlockIds, BlockRequest, CAPPED, COUNTRY, CampaignLock, CapQuery, Claim, DrawRefusal,

@@ -8,7 +8,9 @@ use roaring::{RoaringBitmap, RoaringTreemap};
 use super::contents::parse_instant;
 use super::{LedgerContents, MemoryLedger};
 use crate::guards::{RepeatKey, is_expired};
-use crate::rules::{NumberErasure, PlaceRelease, check_repeat, erase_text_from_change, erase_texts_from_receipt, time_since_sent};
+use crate::rules::{
+    NumberErasure, PlaceRelease, check_repeat, erase_text_from_change, erase_texts_from_receipt, time_since_sent,
+};
 use crate::{
     Additions, ConsentBlock, ConsentEvidence, ConsentStore, EndedOptOut, ForgetOrder, Forgetting, LedgerError,
     LedgerFuture, NumberKey, NumberSet, OPTED_OUT, OptIn, OptOut, OptOutEnd, OptOutPage, OptOutRemoval, Ownership,

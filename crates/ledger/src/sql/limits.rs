@@ -18,8 +18,8 @@ use super::{contacts, envelopes, events};
 use crate::encoding::{parse_amount, unpack_costs};
 use crate::rate_limit::{InquiryRateLimit, inquiry_account_name, is_inquiry_account};
 use crate::rules::{
-    self, BudgetScope, envelope_spending, find_exceeded_daily_limit, intended_spending, may_have_been_sent, refunded_spending,
-    tighter_bound,
+    self, BudgetScope, envelope_spending, find_exceeded_daily_limit, intended_spending, may_have_been_sent,
+    refunded_spending, tighter_bound,
 };
 use crate::{
     AccountRateLimit, Allowance, Bound, CAPPED, COUNTRY, ExcludedRows, InquiryPermit, Intent, LedgerError, NewRowEvent,
@@ -456,7 +456,10 @@ pub(super) async fn list_paces(reader: &mut Connection) -> Result<Vec<(String, A
 }
 
 /// Loads the rate-limit state of an account.
-pub(super) async fn load_rate_limit(connection: &mut Connection, account: &str) -> Result<AccountRateLimit, StatementError> {
+pub(super) async fn load_rate_limit(
+    connection: &mut Connection,
+    account: &str,
+) -> Result<AccountRateLimit, StatementError> {
     let one = "SELECT next_free, share, slowed_at, not_before, written_at, rate, taken FROM accounts WHERE name = $1";
     let row = query(one).bind(account).fetch_optional(connection).await?;
     row.as_ref().map_or_else(|| Ok(AccountRateLimit::default()), rate_limit_from_row)
@@ -474,7 +477,11 @@ fn rate_limit_from_row(row: &Record) -> Result<AccountRateLimit, StatementError>
     })
 }
 
-async fn store_rate_limit(connection: &mut Connection, account: &str, pace: AccountRateLimit) -> Result<(), StatementError> {
+async fn store_rate_limit(
+    connection: &mut Connection,
+    account: &str,
+    pace: AccountRateLimit,
+) -> Result<(), StatementError> {
     query(
         "INSERT INTO accounts (name, next_free, share, slowed_at, not_before, written_at, rate, taken)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8)

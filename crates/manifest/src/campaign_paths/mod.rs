@@ -254,8 +254,8 @@ impl CampaignPath {
         match &self.scope {
             PathScope::Anywhere | PathScope::Editor(_) => regular_file::open(&self.path),
             PathScope::Within(folder) => {
-                let file =
-                    walk::open_below(folder, self.relative_path(folder)?).map_err(regular_file::record_handle_exhaustion)?;
+                let file = walk::open_below(folder, self.relative_path(folder)?)
+                    .map_err(regular_file::record_handle_exhaustion)?;
                 regular_file::require_regular(file)
             }
         }

@@ -32,7 +32,8 @@ fn find_cause(error: &ScanError, spot: &ErrorPosition<'_>) -> (Finding, Range<us
         | E::TabInIndentation
         | E::TabInPlainScalar
         | E::TabAtBlockScalarStart => (
-            Finding::new(&rules::YAML_TAB, "a tab is not allowed here; YAML requires spaces").help(spot.suggest_tab_replacement()),
+            Finding::new(&rules::YAML_TAB, "a tab is not allowed here; YAML requires spaces")
+                .help(spot.suggest_tab_replacement()),
             spot.tab_span(),
         ),
         E::MappingValueNotAllowed | E::InvalidColonPlacement => spot.explain_colon(),

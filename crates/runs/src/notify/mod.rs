@@ -64,7 +64,12 @@ pub fn run_notice(
         campaign: run.campaign.clone(),
         run: Some(run.name()),
         gateway: run.gateway.clone(),
-        text: format!("{} through {}: {how} · {}", run.name(), run.gateway, format_counts_with_partial(counts, in_part)),
+        text: format!(
+            "{} through {}: {how} · {}",
+            run.name(),
+            run.gateway,
+            format_counts_with_partial(counts, in_part)
+        ),
         rows: run.recipients,
         counts: counts.iter().map(|(state, count)| (state.name().to_owned(), count)).collect(),
         why,

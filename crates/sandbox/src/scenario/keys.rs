@@ -218,7 +218,9 @@ pub(super) struct ChannelDefaults {
 /// The defaults of a channel in a scenario.
 pub(super) const fn channel_defaults(channel: Channel) -> ChannelDefaults {
     match channel {
-        Channel::Sms => defaults_without_read_status("0.80", "The price of one part of an SMS.", "{ delivered: 97% }", "SMS."),
+        Channel::Sms => {
+            defaults_without_read_status("0.80", "The price of one part of an SMS.", "{ delivered: 97% }", "SMS.")
+        }
         Channel::Viber => {
             read_channel("0.50", "The price of a Viber message.", "{ delivered: 60%, read: 80% }", "Viber.")
         }
@@ -230,17 +232,26 @@ pub(super) const fn channel_defaults(channel: Channel) -> ChannelDefaults {
             "Telegram.",
         ),
         Channel::Voice => {
-            let play =
-                defaults_without_read_status("1.20", "The price of a spoken message.", "{ delivered: 80%, digit: 1 }", "Voice.");
+            let play = defaults_without_read_status(
+                "1.20",
+                "The price of a spoken message.",
+                "{ delivered: 80%, digit: 1 }",
+                "Voice.",
+            );
             ChannelDefaults { is_spoken: true, ..play }
         }
         Channel::Whatsapp => {
             read_channel("1.50", "The price of a WhatsApp message.", "{ delivered: 60% }", "WhatsApp.")
         }
-        Channel::Hlr => defaults_without_read_status("0.05", "The price of a lookup.", "{ delivered: 95% }", "Lookups."),
-        Channel::CallOtp => {
-            defaults_without_read_status("0.25", "The price of a verification call.", "{ delivered: 95% }", "Verification calls.")
+        Channel::Hlr => {
+            defaults_without_read_status("0.05", "The price of a lookup.", "{ delivered: 95% }", "Lookups.")
         }
+        Channel::CallOtp => defaults_without_read_status(
+            "0.25",
+            "The price of a verification call.",
+            "{ delivered: 95% }",
+            "Verification calls.",
+        ),
     }
 }
 

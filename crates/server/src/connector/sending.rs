@@ -104,7 +104,9 @@ impl Caller<'_> {
         let destination = Destination::Live(Box::new(profile.clone()));
         let single = SingleOperation::for_message(self.key.clone(), message, destination, sending.per_hour.get());
         let id = id.map(MessageId::get);
-        refusals.extend(single.list_refusals(self.adapters).await.into_iter().map(|error| refused_message_error(error, id)));
+        refusals.extend(
+            single.list_refusals(self.adapters).await.into_iter().map(|error| refused_message_error(error, id)),
+        );
         if let Some(content) = content {
             let identity = message_identity(phone, content, profile.is_loopback());
             let ago = sending.recent.time_since_sent(self.adapters.ledger.as_ref(), identity).await;
@@ -204,7 +206,8 @@ impl ConfirmedMessage {
             }
         };
         let sent = async { single.confirm_in_advance(adapters).await?.send(interrupt).await };
-        let result = sent.await.map_or_else(|error| Err(refused_message_error(error, id)), |ended| render_outcome(&ended));
+        let result =
+            sent.await.map_or_else(|error| Err(refused_message_error(error, id)), |ended| render_outcome(&ended));
         if result.as_ref().is_err_and(|error| !error.may_have_been_sent()) {
             sending.recent.release_place(ledger.as_ref(), place).await;
             if let Some(used) = used {
@@ -398,7 +401,10 @@ mod tests {
         let later = |seconds| now + Duration::from_secs(seconds);
         let place = recent.reserve_own_place(("Hi", 380), false, now).unwrap();
         assert_eq!(recent.reserve_own_place(("Hi", 380), false, later(59)), Err(Duration::from_secs(59)));
-        assert!(recent.reserve_own_place(("Hi", 381), false, now).is_ok() && recent.reserve_own_place(("Ho", 380), false, now).is_ok());
+        assert!(
+            recent.reserve_own_place(("Hi", 381), false, now).is_ok()
+                && recent.reserve_own_place(("Ho", 380), false, now).is_ok()
+        );
         // A second message that was not sent does not affect the first.
         let again = recent.reserve_own_place(("Hi", 380), true, later(1)).unwrap();
         recent.release_own_place(again);

@@ -90,7 +90,9 @@ impl DaemonState {
         if let Some(missed) = due.missed {
             memory.handled = missed.at;
             let was_missed = !memory.is_in_progress(&missed);
-            if was_missed && (due.begins.is_some() || !self.restore_awaiting_approval(memory, active, &missed, now).await?) {
+            if was_missed
+                && (due.begins.is_some() || !self.restore_awaiting_approval(memory, active, &missed, now).await?)
+            {
                 let damaged = memory.damage.clone().map(SkipReason::Damaged);
                 self.skip_occurrence(active, &missed, due.before, damaged.unwrap_or(SkipReason::Missed)).await?;
             }

@@ -371,7 +371,9 @@ pub(super) fn copy_sheet<S: Read + Seek>(
         copy.start_file(part, SimpleFileOptions::default().compression_method(CompressionMethod::Stored))?;
         copy.write_all(text.as_bytes())?;
     }
-    for (from, to) in [(&parts.sheets[chosen].part, "xl/sheet.xml"), (&parts.shared_strings_part(), "xl/sharedStrings.xml")] {
+    for (from, to) in
+        [(&parts.sheets[chosen].part, "xl/sheet.xml"), (&parts.shared_strings_part(), "xl/sharedStrings.xml")]
+    {
         if let Some(part) = archive.open_part(from)? {
             copy.raw_copy_file_rename(part, to)?;
         }

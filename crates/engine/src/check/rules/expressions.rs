@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use campaign_content::message::{
     ConditionCheck, ConditionKind, FilterCall, Mentions, TextProblem, find_condition_checks, find_defined_names,
-    find_filter_calls, find_mentions, find_number_comparisons, suggest_number_comparison, problem_at,
+    find_filter_calls, find_mentions, find_number_comparisons, problem_at, suggest_number_comparison,
 };
 use campaign_core::domain::variable::{CAMPAIGN_VARIABLES, ROW_VARIABLES, is_reserved};
 use campaign_core::domain::{NamedTemplate, Stage};
@@ -37,9 +37,10 @@ pub(super) fn check_comparisons(text: &NamedTemplate, is_column: impl Fn(&str) -
                 format!("`{name}` is never `{word}`, because cells are always text"),
                 format!("write `{name} == '{word}'`, using the exact text from the list"),
             ),
-            ConditionKind::IsNumber(written) => {
-                (format!("`{name}` is never a number, because cells are always text"), suggest_number_comparison(name, &written))
-            }
+            ConditionKind::IsNumber(written) => (
+                format!("`{name}` is never a number, because cells are always text"),
+                suggest_number_comparison(name, &written),
+            ),
             ConditionKind::IsTruthy | ConditionKind::IsText(_) => return None,
         };
         Some(problem_at(text, check.span, &CELL_IS_TEXT, message, &help))

@@ -52,7 +52,7 @@ pub use schedule::NEVER_SENDS;
 pub(super) use schedule::{
     check_late_list, check_past_run, check_run, check_schedule, check_skipped_occurrences, schedule_over_finding,
 };
-pub(super) use skipped_rows::{check_failing_texts, check_invalid_share, check_no_text_chosen, check_empty_selection};
+pub(super) use skipped_rows::{check_empty_selection, check_failing_texts, check_invalid_share, check_no_text_chosen};
 pub use skipped_rows::{check_invalid_rows, check_no_messages};
 pub use window::check_until_over;
 pub(super) use window::{check_late_start, check_until_near, check_until_near_on_dates};

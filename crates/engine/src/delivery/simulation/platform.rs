@@ -433,7 +433,12 @@ pub(super) fn write_items(
 }
 
 /// The answer with a fault that concerns all of it. `None` for a fault of single items.
-pub(super) fn build_broken_answer(fault: WorldFault, timeout: Duration, pick: u64, msg_id: u64) -> Option<HttpExchange> {
+pub(super) fn build_broken_answer(
+    fault: WorldFault,
+    timeout: Duration,
+    pick: u64,
+    msg_id: u64,
+) -> Option<HttpExchange> {
     let status = |status, retry_after, body: &str| {
         Some(HttpExchange::Answer { status, retry_after, body: body.as_bytes().to_vec() })
     };

@@ -105,7 +105,11 @@ impl ProcessLedger {
                 disk.record_sighting(Sighting::SuspendedPastItsLease);
             }
             let take = |place: &u32| {
-                SeatGuard::without_renewal((*place, disk.places.take_seat(*place, &self.life)), &self.disk, &self.leases)
+                SeatGuard::without_renewal(
+                    (*place, disk.places.take_seat(*place, &self.life)),
+                    &self.disk,
+                    &self.leases,
+                )
             };
             let taken = left.iter().map(take).collect();
             Ok((left, taken))
@@ -139,7 +143,8 @@ impl ShardStore for ProcessLedger {
                     disk.record_sighting(Sighting::SuspendedPastItsLease);
                 }
                 let holder = disk.places.take_seat(place, &self.life);
-                let sitting = SeatGuard::without_renewal((place, holder), &self.disk, &self.leases).with_renewal(&self.life);
+                let sitting =
+                    SeatGuard::without_renewal((place, holder), &self.disk, &self.leases).with_renewal(&self.life);
                 let worker = disk.contents.register_worker(run, (place, by), sitting);
                 if let Some(worker) = &worker {
                     self.leases.record_taken(worker.lease.epoch, place, holder);

@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{
-    LOCAL, OpenFolder, abroad_schema, campaign_arguments_schema, counts_schema, file_name, number_schema,
-    campaign_error, remove_nulls, run_property_schemas,
+    LOCAL, OpenFolder, abroad_schema, campaign_arguments_schema, campaign_error, counts_schema, file_name,
+    number_schema, remove_nulls, run_property_schemas,
 };
 use crate::connector::arguments::{ROWS, ToolArguments, mask_phone};
 use crate::connector::error::ToolError;

@@ -7,7 +7,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::watch;
 
 use super::{
-    OpenFolder, abroad_schema, campaign_arguments_schema, counts_schema, describe_error, number_schema, campaign_error,
+    OpenFolder, abroad_schema, campaign_arguments_schema, campaign_error, counts_schema, describe_error, number_schema,
 };
 use crate::connector::arguments::DIGEST;
 use crate::connector::error::ToolError;
