@@ -82,7 +82,7 @@ pub(super) async fn check_campaigns(context: &Context, args: CheckArgs) -> Resul
                     let tests = test_file(context, &args, file).await.unwrap_or_default();
                     tested.push(TestedFile::new(file, tests, &found));
                 }
-                text.push(ready_line(file, &found, false));
+                text.push(not_ready_line(file, &found, false));
                 findings.extend(found.into_iter().map(|finding| (file.as_path(), finding)));
             }
         }
@@ -280,7 +280,7 @@ async fn fetch_online_costs(
         return Ok(OnlineCost { balance: None, cost: Cost::Unknown(Vec::new()), figures: CostFigures::default() });
     };
     let cost = Cost::estimate(profile, &inputs.campaign.brief, survey, &survey.planned_rows());
-    let adapters = context.adapters(context.open_ledger_to_ask().await?)?;
+    let adapters = context.adapters(context.open_ledger_for_inquiry().await?)?;
     let answer = ask_online(&adapters, inputs, profile, cost).await?;
     let online = OnlineCost::from_answer(&answer);
     findings.extend(answer.findings);
@@ -289,7 +289,7 @@ async fn fetch_online_costs(
 
 /// The first line about a campaign that is not ready, with the reason. `is_strict` means that only `--strict` makes the
 /// findings errors.
-fn ready_line(file: &Path, findings: &[Finding], is_strict: bool) -> StyledLine {
+fn not_ready_line(file: &Path, findings: &[Finding], is_strict: bool) -> StyledLine {
     let errors = findings.iter().filter(|finding| finding.is_error()).count() as u64;
     let name = strong(file.display().to_string());
     // A list that only `run` fetches has no rows to report.
@@ -312,7 +312,7 @@ fn render_report(file: &Path, checked: &FileCheck, is_ready: bool, columns: Opti
     let FileCheck { findings, cost, forecast, samples, inputs, variants, online, .. } = checked;
     let warnings = findings.iter().filter(|finding| finding.severity == Severity::Warning).count() as u64;
     let mut text = match findings.iter().any(Finding::is_error) {
-        true => StyledText::from(ready_line(file, findings, is_ready)),
+        true => StyledText::from(not_ready_line(file, findings, is_ready)),
         false if forecast.messages == 0 => {
             let none = format!(" has no messages to send: 0 of {}", format_count(forecast.rows, "recipient"));
             StyledText::from(StyledLine::new([caution("! "), strong(file.display().to_string()), plain(none)]))

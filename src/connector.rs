@@ -41,10 +41,10 @@ pub(super) async fn run_connector(context: &Context, args: ConnectorArgs) -> Res
     // Campaigns use the same profile, even if their folder has another gateways.yaml.
     adapters.profiles.explicit = Some(adapters.profiles.new_profile_path(None));
     let account = KeylessAccount::open(&adapters, &profile, ANSWER_TIMEOUT).await?;
-    let sending = sending_permission(&profile, &adapters, &args, interrupt.clone()).await?;
+    let sending = build_send_policy(&profile, &adapters, &args, interrupt.clone()).await?;
     let connector = Connector::new(account, adapters, args.max_lookups_per_hour, sending, interrupt.clone());
     let connector = match &args.campaigns {
-        Some(folder) => connector.with_campaigns(folder_campaigns(context, folder, &profile)?),
+        Some(folder) => connector.with_campaigns(load_folder_campaigns(context, folder, &profile)?),
         None => connector,
     };
     let at_rest = connector.wait_until_idle();
@@ -61,7 +61,7 @@ pub(super) async fn run_connector(context: &Context, args: ConnectorArgs) -> Res
 }
 
 /// Builds the permission to send messages. `None` without `--allow-send`.
-async fn sending_permission(
+async fn build_send_policy(
     profile: &Profile,
     adapters: &Adapters,
     args: &ConnectorArgs,
@@ -98,7 +98,7 @@ fn load_profile(context: &Context, args: &ConnectorArgs) -> Result<Profile, Comm
 }
 
 /// Loads the campaigns of a folder. They require the API key of the profile.
-fn folder_campaigns(context: &Context, folder: &Path, profile: &Profile) -> Result<Campaigns, CommandFailure> {
+fn load_folder_campaigns(context: &Context, folder: &Path, profile: &Profile) -> Result<Campaigns, CommandFailure> {
     read_api_key(profile)?;
     let output = context.output.clone();
     Campaigns::from_folder(folder, Box::new(move |arguments| output.command(arguments))).map_err(|error| {
@@ -127,7 +127,7 @@ async fn serve_http(
         context.output.print_result(format!(
             "listening on {url}/mcp\n  gateway `{}`; clients send the API key as `Authorization: Bearer`\n  {}\n",
             profile.name,
-            describe_locks(args)
+            describe_permissions(args)
         ));
     }
     // Slow requests get progress messages, so silence needs no timeout.
@@ -137,7 +137,7 @@ async fn serve_http(
 }
 
 /// Describes what an assistant may do, and what requires an approval.
-fn describe_locks(args: &ConnectorArgs) -> String {
+fn describe_permissions(args: &ConnectorArgs) -> String {
     let lookups = format_count(args.max_lookups_per_hour.get().into(), "number");
     if !args.allow_send {
         return format!("sending is disabled (enable it with --allow-send); lookups are limited to {lookups} an hour");
@@ -157,7 +157,7 @@ async fn run_over_stdio(
     interrupt: watch::Receiver<Interrupt>,
 ) -> Result<u8, CommandFailure> {
     let key = read_api_key(profile)?;
-    let (name, locks) = (&profile.name, describe_locks(args));
+    let (name, locks) = (&profile.name, describe_permissions(args));
     context.output.print_note(&format!(
         "serving on standard input and output; calls go through the gateway `{name}` with the key in its profile; \
          {locks}"
@@ -192,7 +192,7 @@ async fn wait_for_second_interrupt(mut interrupt: watch::Receiver<Interrupt>) {
 /// Prints the entry for a client's configuration file that starts the connector with these arguments.
 fn print_config(context: &Context, args: &ConnectorArgs) -> Result<u8, CommandFailure> {
     let entry = match &args.origin {
-        _ if args.stdio => client_entry(context, args)?,
+        _ if args.stdio => build_client_entry(context, args)?,
         Some(origin) => ClientEntry::Http(format!("{}/mcp", origin.origin().ascii_serialization())),
         None if args.listen.port() == 0 => {
             return Err(CommandFailure::invalid("clients need a fixed port; set one with `--listen`"));
@@ -209,7 +209,7 @@ fn print_config(context: &Context, args: &ConnectorArgs) -> Result<u8, CommandFa
 }
 
 /// Builds the entry that starts the connector. It names the gateways file, because the client runs in another folder.
-fn client_entry(context: &Context, args: &ConnectorArgs) -> Result<ClientEntry, CommandFailure> {
+fn build_client_entry(context: &Context, args: &ConnectorArgs) -> Result<ClientEntry, CommandFailure> {
     let profile = load_profile(context, args)?;
     let program = std::env::current_exe().map_err(|error| CommandFailure::new(exit::BUG, error.to_string()))?;
     let variable = match profile.api_key {

@@ -124,7 +124,7 @@ fn proposal_prompt(proposal: &Proposal<'_>) -> ConfirmationPrompt {
             }
             add_cost(&mut prompt, cost.as_ref(), profile.currency.as_deref(), *balance);
             if let Some(rest) = rest {
-                add_abroad(&mut prompt, &rest.inputs.campaign, profile, &rest.survey.survey, &rest.rows);
+                add_recipients_abroad(&mut prompt, &rest.inputs.campaign, profile, &rest.survey.survey, &rest.rows);
                 add_local_time(&mut prompt, &rest.inputs, &rest.survey.survey, &rest.rows);
                 add_samples(&mut prompt, &rest.samples);
             }
@@ -179,7 +179,7 @@ fn activation_prompt(arming: &ScheduleActivation, profile: &Profile, samples: &[
         None => ConfirmationPrompt::new(format!("Activate {name} {through}?"), ExpectedAnswer::Yes, "activate")
             .with_fact("list", format!("{}, which does not exist yet", inputs.campaign.recipients)),
     };
-    add_uses(&mut prompt, inputs, profile);
+    add_resources(&mut prompt, inputs, profile);
     for (index, next) in arming.next.iter().enumerate() {
         prompt.add_fact(if index == 0 { "next runs" } else { "" }, [format_occurrence(next).into()]);
     }
@@ -217,7 +217,7 @@ fn approval_prompt(
     let start = if standing.is_some() { RunStart::for_campaign(&inputs.campaign, now) } else { RunStart::At(now) };
     let sending = SendingFacts { inputs, profile, survey, rows, start: Some(start), balance: None, samples };
     sending.add_to(&mut prompt);
-    add_uses(&mut prompt, inputs, profile);
+    add_resources(&mut prompt, inputs, profile);
     if planned.options.again {
         prompt.add_note(AGAIN_WARNING);
     }
@@ -283,7 +283,7 @@ impl SendingFacts<'_> {
         if campaign.brief.mandatory {
             prompt.add_fact("opt-outs", [caution(MANDATORY_FACT)]);
         }
-        add_abroad(prompt, campaign, profile, survey, rows);
+        add_recipients_abroad(prompt, campaign, profile, survey, rows);
         let parts = survey.count_parts(rows);
         if parts > rows.len() {
             prompt.add_fact("length", [format_count(parts, "part").into()]);
@@ -429,7 +429,7 @@ fn add_cost(prompt: &mut ConfirmationPrompt, cost: Option<&Cost>, currency: Opti
 }
 
 /// Adds the recipients outside the home countries of the profile, unless the countries are limited.
-fn add_abroad(
+fn add_recipients_abroad(
     prompt: &mut ConfirmationPrompt,
     campaign: &Campaign,
     profile: &Profile,
@@ -509,7 +509,7 @@ fn add_samples(prompt: &mut ConfirmationPrompt, samples: &[Sample]) {
 }
 
 /// Adds the programs, addresses and sources that a campaign uses, and its policy for rows in doubt unless it is `hold`.
-fn add_uses(prompt: &mut ConfirmationPrompt, inputs: &Inputs, profile: &Profile) {
+fn add_resources(prompt: &mut ConfirmationPrompt, inputs: &Inputs, profile: &Profile) {
     let resources = inputs.campaign.list_resources(Some(profile));
     for (index, resource) in resources.iter().enumerate() {
         prompt.add_fact(if index == 0 { "uses" } else { "" }, [describe_resource(resource).into()]);

@@ -259,7 +259,7 @@ impl Context {
         match self.ledger_target()? {
             LedgerTarget::File(path) if ledger_exists(&path)? => Ok(SqliteLedger::open(&path, Timestamp::now).await?),
             LedgerTarget::File(_) => {
-                Err(CommandFailure::invalid(format!("no ledger yet in `{}`", self.ledger_place()?)))
+                Err(CommandFailure::invalid(format!("no ledger yet in `{}`", self.ledger_location()?)))
             }
             LedgerTarget::Shared(_) => {
                 Err(CommandFailure::invalid("only a ledger in a state folder can be copied; remove `--ledger`"))
@@ -269,7 +269,7 @@ impl Context {
 
     /// Creates a backup of the ledger.
     pub(super) async fn back_up_ledger(&self, folder: &Path) -> Result<CopiedLedger, CommandFailure> {
-        let none = || Err(CommandFailure::invalid(format!("no ledger yet in `{}`", self.ledger_place()?)));
+        let none = || Err(CommandFailure::invalid(format!("no ledger yet in `{}`", self.ledger_location()?)));
         Ok(match self.ledger_target()? {
             LedgerTarget::File(path) if !ledger_exists(&path)? => return none(),
             LedgerTarget::File(path) => {
@@ -308,12 +308,12 @@ impl Context {
             LedgerTarget::Shared(address) => PostgresLedger::upgrade_tables(&address).await?,
         };
         upgraded.ok_or_else(|| {
-            CommandFailure::invalid(format!("no ledger yet in `{}`", self.ledger_place().unwrap_or_default()))
+            CommandFailure::invalid(format!("no ledger yet in `{}`", self.ledger_location().unwrap_or_default()))
         })
     }
 
     /// The location of the ledger, which might not exist yet.
-    pub(super) fn ledger_place(&self) -> Result<String, CommandFailure> {
+    pub(super) fn ledger_location(&self) -> Result<String, CommandFailure> {
         Ok(match self.ledger_target()? {
             LedgerTarget::File(_) => self.state_folder()?.display().to_string(),
             LedgerTarget::Shared(address) => address.display_name().to_owned(),
@@ -324,7 +324,7 @@ impl Context {
     ///
     /// # Errors
     /// If it was deleted, cannot be opened, is not the newest, or belongs to a newer version.
-    pub(super) async fn find_unchanged_ledger(&self) -> Result<FoundLedger, CommandFailure> {
+    pub(super) async fn open_ledger_unchanged(&self) -> Result<FoundLedger, CommandFailure> {
         match self.ledger_target()? {
             LedgerTarget::File(path) if !ledger_exists(&path)? => Ok(FoundLedger::Missing),
             LedgerTarget::File(path) if SqliteLedger::has_older_tables(&path).await? => Ok(FoundLedger::Older),
@@ -395,7 +395,7 @@ impl Context {
     /// Opens the ledger for a command that only asks the gateway, which uses the rate limit of the account.
     ///
     /// This does not create a high-water mark on this machine, so that `check` can still warn about a missing one.
-    pub(super) async fn open_ledger_to_ask(&self) -> Result<Arc<dyn Ledger>, CommandFailure> {
+    pub(super) async fn open_ledger_for_inquiry(&self) -> Result<Arc<dyn Ledger>, CommandFailure> {
         let LedgerTarget::Shared(address) = self.ledger_target()? else {
             return self.open_ledger(LedgerPurpose::SharedRecords).await;
         };
@@ -409,7 +409,7 @@ impl Context {
         let purpose = LedgerPurpose::of_destination(launch.destination());
         self.refuse_second_ledger(purpose).await?;
         if launch.accepts_any_ledger() {
-            return self.accept_ledger().await;
+            return self.open_accepted_ledger().await;
         }
         if let LedgerTarget::File(path) = self.ledger_target()?
             && !ledger_exists(&path)?
@@ -420,7 +420,7 @@ impl Context {
     }
 
     /// Opens a ledger that the operator accepted although its high-water mark does not match.
-    async fn accept_ledger(&self) -> Result<Arc<dyn Ledger>, CommandFailure> {
+    async fn open_accepted_ledger(&self) -> Result<Arc<dyn Ledger>, CommandFailure> {
         let state = self.create_state_folder()?;
         let (ledger, refused) = match self.ledger_target()? {
             LedgerTarget::File(path) => {
@@ -461,7 +461,7 @@ impl Context {
             },
         };
         if let Some(reason) = distrusted {
-            self.output.warn_distrust(&self.output.explain_error(&reason.into()).to_single_line());
+            self.output.warn_untrusted_ledger(&self.output.explain_error(&reason.into()).to_single_line());
         }
         if let Some(sign) = find_stray_runs(copies).into_iter().next() {
             (self.observer)(RunEvent::Contradicted(sign));
@@ -593,7 +593,7 @@ impl ExposureWarnings {
 
     /// Warns if everyone can list or change the contents of the state folder.
     fn check_state_folder(&self, folder: &Path) {
-        let Some(access) = self.first_access(folder, |access| access.everyone_reads || access.everyone_writes) else {
+        let Some(access) = self.find_new_exposure(folder, |access| access.everyone_reads || access.everyone_writes) else {
             return;
         };
         let name = quote_for_shell(folder);
@@ -609,7 +609,7 @@ impl ExposureWarnings {
     /// Warns if everyone can read or change the ledger file.
     pub(super) fn check_ledger(&self, file: &Path) {
         let is_open = |access: FileAccess| access.everyone_reads || access.everyone_writes;
-        let Some(access) = self.first_access(file, is_open) else { return };
+        let Some(access) = self.find_new_exposure(file, is_open) else { return };
         // SQLite gives its other files the same mode.
         let beside = ["-wal", "-shm"].map(|end| PathBuf::from(format!("{}{end}", file.display())));
         let files = std::iter::once(file).chain(beside.iter().map(PathBuf::as_path).filter(|path| path.exists()));
@@ -619,13 +619,13 @@ impl ExposureWarnings {
 
     /// Warns if everyone can change the gateways file and redirect messages. It contains no secrets, so it can be readable.
     fn check_gateways(&self, file: &Path) {
-        if let Some(access) = self.first_access(file, |access| access.everyone_writes) {
+        if let Some(access) = self.find_new_exposure(file, |access| access.everyone_writes) {
             warn_about("the gateways file", file, access, &format!("run `chmod o-w {}`", quote_for_shell(file)));
         }
     }
 
     /// The access to a file or folder, if it requires a warning that has not been printed yet.
-    fn first_access(&self, path: &Path, is_open: impl Fn(FileAccess) -> bool) -> Option<FileAccess> {
+    fn find_new_exposure(&self, path: &Path, is_open: impl Fn(FileAccess) -> bool) -> Option<FileAccess> {
         if self.muted.load(Ordering::Relaxed) {
             return None;
         }

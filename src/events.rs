@@ -64,7 +64,7 @@ fn show_event(output: &Output, event: RunEvent) {
             output.print_note(&format!("receipts for the profile `{profile}` are not accepted: {reason}"));
         }
         RunEvent::Contradicted(sign) => {
-            output.warn_distrust(&format!("the ledger does not contain all messages that were sent: {sign}"));
+            output.warn_untrusted_ledger(&format!("the ledger does not contain all messages that were sent: {sign}"));
         }
         RunEvent::Fetching { what } => output.print_note(&format!("fetching the list: {what}")),
         RunEvent::NotFinal { run, messages } => {

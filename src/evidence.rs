@@ -79,7 +79,7 @@ pub(super) async fn show_evidence(context: &Context, phone: Phone, args: &Eviden
     } else {
         let mut text = describe_messages(phone, &signed, &person);
         suppress::add_opt_out_history(&mut text, &opt_outs);
-        text.extend(describe_seal(&signed, &person));
+        text.extend(describe_proof(&signed, &person));
         match &args.out {
             Some(path) => text.push(StyledLine::new([plain(format!("evidence: {}", path.display()))]).unbroken()),
             None => text.push(StyledLine::next_step(
@@ -94,10 +94,10 @@ pub(super) async fn show_evidence(context: &Context, phone: Phone, args: &Eviden
 /// Chooses the format of a file by its extension, if the file can be written.
 fn choose_form(path: &Path) -> Result<EvidenceForm, CommandFailure> {
     match path.extension().and_then(|ending| ending.to_str()) {
-        Some("html" | "htm") => page_file::check_place(path).map(|()| EvidenceForm::Page),
+        Some("html" | "htm") => page_file::check_page_path(path).map(|()| EvidenceForm::Page),
         Some("json") => {
             let what = "evidence written by campaign";
-            page_file::check_place_of(path, EVIDENCE_FORMAT, what).map(|()| EvidenceForm::Json)
+            page_file::check_output_path(path, EVIDENCE_FORMAT, what).map(|()| EvidenceForm::Json)
         }
         _ => Err(CommandFailure::invalid(format!("`{}` must end in `.html` or `.json`", path.display()))),
     }
@@ -128,7 +128,7 @@ fn describe_messages(phone: Phone, signed: &SignedEvidence, person: &RecipientRe
 }
 
 /// Describes the missing runs, the digest and the signature.
-fn describe_seal(signed: &SignedEvidence, person: &RecipientRecord) -> StyledText {
+fn describe_proof(signed: &SignedEvidence, person: &RecipientRecord) -> StyledText {
     let mut text = StyledText::new();
     for UnreadableRun { run, why } in &person.unreadable {
         text.add_line(0, [bad(format!("cannot search {run}: ")), plain(why.as_str())]);
@@ -154,7 +154,7 @@ fn add_message(text: &mut StyledText, message: &Value) {
     }
     let times = [("sent", "sent_at"), ("delivered", "delivered_at")];
     for (what, name) in times.into_iter().filter(|(_, name)| !cell(name).is_empty()) {
-        parts.push(format!("{what} {}", output::format_program_time(cell(name))));
+        parts.push(format!("{what} {}", output::format_timestamp(cell(name))));
     }
     parts.extend(["reason", "error"].map(cell).into_iter().filter(|why| !why.is_empty()).map(str::to_owned));
     text.add_line(2, [strong(cell("run").to_owned()), plain(format!(" {}", parts.join(" · ")))]);
@@ -169,6 +169,6 @@ fn add_message(text: &mut StyledText, message: &Value) {
     for approval in message["approvals"].as_array().into_iter().flatten() {
         let (by, at) = (approval["by"].as_str().unwrap_or_default(), approval["at"].as_str().unwrap_or_default());
         let by = escape_to_one_line(by);
-        text.add_line(4, [plain(format!("approved by {by}, {}", output::format_program_time(at)))]);
+        text.add_line(4, [plain(format!("approved by {by}, {}", output::format_timestamp(at)))]);
     }
 }

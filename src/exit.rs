@@ -285,7 +285,7 @@ impl Explanation {
             exit => exit,
         };
         let findings = match error {
-            Error::UnknownGateway { name, file, findings } => with_gateway_to_add(name, file, findings, options),
+            Error::UnknownGateway { name, file, findings } => with_add_gateway_help(name, file, findings, options),
             error => error.findings().to_vec(),
         };
         Self { exit, message: error.to_string(), findings, help: error_hint(error, options) }
@@ -301,7 +301,7 @@ impl Explanation {
 }
 
 /// Adds the command that creates an unknown gateway, unless its name is probably misspelt.
-fn with_gateway_to_add(name: &str, campaign: &Path, findings: &[Finding], options: &RepeatedOptions) -> Vec<Finding> {
+fn with_add_gateway_help(name: &str, campaign: &Path, findings: &[Finding], options: &RepeatedOptions) -> Vec<Finding> {
     let add = options.command(format!("gateway add {} --for {}", quote_for_shell(name), shell_path(campaign)));
     let mut findings = findings.to_vec();
     let unknown = findings.iter_mut().filter(|finding| *finding.rule == rules::UNKNOWN_GATEWAY);

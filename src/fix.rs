@@ -193,7 +193,7 @@ fn add_operation(text: &mut StyledText, operation: &DiffOp, old: &[&str], new: &
         return removed.iter().for_each(|line| push(vec![plain(format!(" {line}"))]));
     }
     let emphasize = |mark: &str, line: &str, other: Option<&&str>, style: fn(String) -> Span| -> Vec<Span> {
-        let words = other.map_or_else(|| vec![(true, line.to_owned())], |other| changed_words(line, other));
+        let words = other.map_or_else(|| vec![(true, line.to_owned())], |other| diff_words(line, other));
         let spans = words.into_iter().map(|(is_changed, word)| if is_changed { style(word) } else { plain(word) });
         std::iter::once(style(mark.to_owned())).chain(spans).collect()
     };
@@ -207,7 +207,7 @@ fn add_operation(text: &mut StyledText, operation: &DiffOp, old: &[&str], new: &
 }
 
 /// Splits a line into parts, each with whether it is missing from the other line.
-fn changed_words(line: &str, other: &str) -> Vec<(bool, String)> {
+fn diff_words(line: &str, other: &str) -> Vec<(bool, String)> {
     let (words, others) = (split_words(line), split_words(other));
     let mut parts: Vec<(bool, String)> = Vec::new();
     for operation in capture_diff_slices(Algorithm::Myers, &others, &words) {
@@ -255,7 +255,7 @@ mod tests {
     #[test]
     fn only_changed_words_are_coloured() {
         let marked = |line: &str, other: &str| {
-            let parts = changed_words(line, other).into_iter();
+            let parts = diff_words(line, other).into_iter();
             parts.map(|(is_changed, part)| if is_changed { format!("<{part}>") } else { part }).collect::<String>()
         };
         assert_eq!(marked("recipents: а б", "recipients: а б"), "<recipents>: а б");

@@ -28,7 +28,7 @@ pub(super) async fn run_ledger_command(context: &Context, command: LedgerCommand
 
 /// Upgrades the tables of a database to this version. The first command that writes to a file upgrades it.
 async fn upgrade_tables(context: &Context) -> Result<u8, CommandFailure> {
-    let (place, upgraded) = (context.ledger_place()?, context.upgrade_ledger().await?);
+    let (place, upgraded) = (context.ledger_location()?, context.upgrade_ledger().await?);
     if context.output.json {
         context.output.print_object(&json!({ "ledger": place, "upgraded": upgraded, "exit": exit::SUCCESS }));
         return Ok(exit::SUCCESS);
@@ -48,7 +48,7 @@ async fn upgrade_tables(context: &Context) -> Result<u8, CommandFailure> {
 async fn copy_to_database(context: &Context, to: &LedgerUrl) -> Result<u8, CommandFailure> {
     let wrong = |error: PostgresAddressError| CommandFailure::invalid(error.to_string());
     let address = PostgresAddress::parse(to.url().unwrap_or_default()).map_err(wrong)?;
-    let (from, place) = (context.open_file_ledger().await?, context.ledger_place()?);
+    let (from, place) = (context.open_file_ledger().await?, context.ledger_location()?);
     let copied = PostgresLedger::take_over(&address, &from).await;
     from.close().await;
     let next =
@@ -61,7 +61,7 @@ async fn copy_to_database(context: &Context, to: &LedgerUrl) -> Result<u8, Comma
 }
 
 async fn report_ledger_check(context: &Context) -> Result<u8, CommandFailure> {
-    let place = context.ledger_place()?;
+    let place = context.ledger_location()?;
     let Some(ledger) = context.open_existing_ledger().await? else {
         match context.output.json {
             true => {
@@ -187,7 +187,7 @@ fn report_copy(
 ) -> Result<u8, CommandFailure> {
     if context.output.json {
         context.output.print_object(&json!({
-            "from": context.ledger_place()?, "to": to, "runs": runs, "rows": rows, "without_copies": without_copies,
+            "from": context.ledger_location()?, "to": to, "runs": runs, "rows": rows, "without_copies": without_copies,
             "exit": exit::SUCCESS,
         }));
         return Ok(exit::SUCCESS);
@@ -229,7 +229,7 @@ fn restored_json(
 ) -> Result<Value, CommandFailure> {
     let RestoredLedger { made_at, runs, rows, doubtful, ended, paused, forgotten, not_forgotten } = restored;
     Ok(json!({
-        "from": folder.display().to_string(), "to": context.ledger_place()?, "made_at": made_at.to_string(),
+        "from": folder.display().to_string(), "to": context.ledger_location()?, "made_at": made_at.to_string(),
         "runs": runs, "rows": rows,
         "in_doubt": doubtful.iter().map(|(run, rows)| json!({ "run": run, "rows": rows })).collect::<Vec<_>>(),
         "ended": ended.iter().map(|(run, why)| json!({ "run": run, "why": why })).collect::<Vec<_>>(),
@@ -242,7 +242,7 @@ fn describe_restored(context: &Context, restored: &RestoredLedger) -> Result<Str
     let command = |arguments: String| context.output.command(arguments);
     let content = format!("{} with {}", format_count(*runs, "run"), format_count(*rows, "row"));
     let made_at = format_local_minute(*made_at);
-    let mut text = format!("restored the backup from {made_at} to `{}`: {content}\n", context.ledger_place()?);
+    let mut text = format!("restored the backup from {made_at} to `{}`: {content}\n", context.ledger_location()?);
     for (run, rows) in doubtful {
         let rows = format_count(*rows, "row");
         text += &format!(

@@ -40,7 +40,7 @@ const FILES: [(&str, &str); 4] = [
 
 /// Writes the manual pages of all commands to a folder.
 pub(super) fn write_pages(context: &Context, folder: &Path) -> Result<u8, CommandFailure> {
-    let pages = list_pages(&build_command());
+    let pages = render_pages(&build_command());
     let written = fs::create_dir_all(folder)
         .and_then(|()| pages.iter().try_for_each(|(name, page)| fs::write(folder.join(name), page)));
     written.map_err(|error| {
@@ -58,11 +58,11 @@ pub(super) fn write_pages(context: &Context, folder: &Path) -> Result<u8, Comman
 }
 
 /// Renders the pages of a command and all its subcommands, with their file names.
-fn list_pages(command: &Command) -> Vec<(String, Vec<u8>)> {
+fn render_pages(command: &Command) -> Vec<(String, Vec<u8>)> {
     let name = page_name(command);
     let mut page = Vec::new();
     render_page(command, &mut page).expect("a vector takes every byte");
-    let below = visible_commands(command).flat_map(list_pages);
+    let below = visible_commands(command).flat_map(render_pages);
     std::iter::once((format!("{name}.1"), page)).chain(below).collect()
 }
 
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     fn pages() -> Vec<(String, String)> {
-        let pages = list_pages(&build_command()).into_iter();
+        let pages = render_pages(&build_command()).into_iter();
         pages.map(|(name, page)| (name, String::from_utf8(page).expect("UTF-8"))).collect()
     }
 

@@ -112,7 +112,7 @@ impl Output {
     }
 
     /// Warns that the ledger cannot be trusted. The command continues and exits with 74.
-    pub(super) fn warn_distrust(&self, reason: &str) {
+    pub(super) fn warn_untrusted_ledger(&self, reason: &str) {
         if self.distrusted.set(reason.to_owned()).is_ok() && !self.json {
             self.print_labelled("warning", SpanMeaning::Caution, &format!("this output might be wrong: {reason}"));
         }
@@ -388,7 +388,7 @@ impl<W: Write> Write for RowOutput<W> {
 }
 
 /// Formats a timestamp as local time to the second. Returns other texts unchanged.
-pub(super) fn format_program_time(text: &str) -> String {
+pub(super) fn format_timestamp(text: &str) -> String {
     text.parse().map_or_else(|_| text.to_owned(), format_local_second)
 }
 
@@ -419,8 +419,8 @@ mod tests {
 
     #[test]
     fn machine_timestamp_is_made_readable_and_other_text_is_kept() {
-        let time = format_program_time("2026-11-26T17:02:31.123Z");
+        let time = format_timestamp("2026-11-26T17:02:31.123Z");
         assert!(time.len() == "2026-11-26 17:02:31".len() && !time.contains(['T', 'Z', '.']), "{time}");
-        assert_eq!(format_program_time("soon"), "soon");
+        assert_eq!(format_timestamp("soon"), "soon");
     }
 }

@@ -24,15 +24,15 @@ const OPENER_TIMEOUT: Duration = Duration::from_secs(2);
 ///
 /// # Errors
 /// If the path is `-`, a folder, or a file that must not be replaced.
-pub(super) fn check_place(path: &Path) -> Result<(), CommandFailure> {
-    check_place_of(path, GENERATOR_TAG, "a page written by campaign")
+pub(super) fn check_page_path(path: &Path) -> Result<(), CommandFailure> {
+    check_output_path(path, GENERATOR_TAG, "a page written by campaign")
 }
 
 /// Checks that a file with this tag near its beginning can be written to a path.
 ///
 /// # Errors
 /// If the path is `-`, a folder, or a file that must not be replaced.
-pub(super) fn check_place_of(path: &Path, tag: &str, what: &str) -> Result<(), CommandFailure> {
+pub(super) fn check_output_path(path: &Path, tag: &str, what: &str) -> Result<(), CommandFailure> {
     if path.as_os_str() == "-" {
         return Err(CommandFailure::invalid(
             "a page cannot be written to standard output; specify a file, for example `preview.html`",

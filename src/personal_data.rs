@@ -140,7 +140,7 @@ fn message_spans(row: &Value, live: bool) -> Vec<Span> {
     };
     for (name, what) in [("submitted_at", "sent"), ("delivered_at", delivered), ("updated_at", "last update")] {
         if !cell(name).is_empty() {
-            parts.push(vec![dim(format!("{what} {}", output::format_program_time(cell(name)))).unbroken()]);
+            parts.push(vec![dim(format!("{what} {}", output::format_timestamp(cell(name)))).unbroken()]);
         }
     }
     let reasons = ["reason", "error"].map(cell).into_iter().filter(|text| !text.is_empty());

@@ -32,7 +32,7 @@ const PAGE_SAMPLES: usize = 5;
 
 pub(super) async fn make_plan(context: &Context, args: &PlanArgs) -> Result<u8, CommandFailure> {
     if let Some(path) = &args.out {
-        page_file::check_place(path)?;
+        page_file::check_page_path(path)?;
     }
     let inputs = context.load_campaign(&args.file, args.gateway.as_deref())?;
     let request = RunRequest {

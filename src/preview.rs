@@ -11,7 +11,7 @@ use super::context::Context;
 use super::exit;
 use super::exit::CommandFailure;
 use super::output::Output;
-use super::page_file::{check_place, open_page, write_page};
+use super::page_file::{check_page_path, open_page, write_page};
 use super::suggested::send_arguments;
 use campaign_core::domain::{Row, RowSet};
 use campaign_core::finding::{escape_to_one_line, join_names};
@@ -38,7 +38,7 @@ pub(super) async fn preview_messages(context: &Context, args: PreviewArgs) -> Re
     let inputs = context.load_campaign(&args.file, args.gateway.as_deref())?;
     if let Some(PreviewedCells(cells)) = args.which.given {
         let composed = run_blocking(move || compose_made_up(&inputs, &cells)).await??;
-        show_made_up(&context.output, &composed);
+        show_made_up_messages(&context.output, &composed);
         return Ok(exit::SUCCESS);
     }
     let ledger = context.open_existing_ledger().await?;
@@ -58,7 +58,7 @@ pub(super) async fn preview_messages(context: &Context, args: PreviewArgs) -> Re
 
 /// Writes the first messages and the findings of `check` as a page.
 async fn write_preview_page(context: &Context, args: PreviewArgs, path: PathBuf) -> Result<u8, CommandFailure> {
-    check_place(&path)?;
+    check_page_path(&path)?;
     let inputs = context.load_campaign(&args.file, args.gateway.as_deref())?;
     let ledger = context.open_existing_ledger().await?;
     let inputs = context.fetch_list(inputs, args.list.fetch, ledger.as_deref()).await?;
@@ -136,7 +136,7 @@ fn show_rows(
 }
 
 /// Prints the messages of a made-up recipient, one for each variant.
-fn show_made_up(output: &Output, composed: &[MadeUpMessage]) {
+fn show_made_up_messages(output: &Output, composed: &[MadeUpMessage]) {
     let missing: BTreeSet<&str> = composed.iter().flat_map(|message| &message.missing).map(String::as_str).collect();
     if !missing.is_empty() {
         let missing = join_names(missing);

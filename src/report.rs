@@ -9,7 +9,7 @@ use super::args::ReportArgs;
 use super::context::Context;
 use super::exit;
 use super::exit::CommandFailure;
-use super::page_file::{check_place, open_page, write_page};
+use super::page_file::{check_page_path, open_page, write_page};
 use super::text::{StyledLine, StyledText, copyable, plain};
 use campaign_engine::delivery::FrozenInputs;
 use campaign_engine::report::{RunReport, load_display_zone};
@@ -23,7 +23,7 @@ const PAGE_SAMPLES: usize = 5;
 
 pub(super) async fn write_report(context: &Context, args: ReportArgs) -> Result<u8, CommandFailure> {
     if let Some(out) = &args.out {
-        check_place(out)?;
+        check_page_path(out)?;
     }
     let (ledger, run) = context.find_run(&args.run).await?;
     let out = match args.out {
@@ -84,7 +84,7 @@ async fn load_title(ledger: &dyn Ledger, run: &Run) -> Option<String> {
 async fn default_report_path(ledger: &dyn Ledger, run: &Run) -> Result<PathBuf, CommandFailure> {
     let Some(results) = &run.results else {
         let place = PathBuf::from(format!("{}.report.html", run.name()));
-        return check_place(&place).map(|()| place);
+        return check_page_path(&place).map(|()| place);
     };
     let path = Path::new(results);
     if campaign_runs::is_folder_gone(ledger, run, path).await {
@@ -96,7 +96,7 @@ async fn default_report_path(ledger: &dyn Ledger, run: &Run) -> Result<PathBuf, 
         None => path.with_extension("report.html"),
         Some(_) => path.with_file_name(format!("{}.report.html", run.name())),
     };
-    check_place(&place)?;
+    check_page_path(&place)?;
     Ok(place)
 }
 

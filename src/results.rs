@@ -143,7 +143,7 @@ fn ignore_closed_reader(written: Result<(), ResultsError>) -> Result<(), Results
 pub(super) async fn show_replies(context: &Context, args: RepliesArgs) -> Result<u8, CommandFailure> {
     let (ledger, run) = context.find_run(&args.run).await?;
     if args.review {
-        return review_opt_outs(context, ledger.as_ref(), &run).await;
+        return print_unclear_replies(context, ledger.as_ref(), &run).await;
     }
     let Some(path) = args.out.filter(|out| out.as_os_str() != "-") else {
         let out = BufWriter::new(RowOutput::stdout(RowSyntax::Csv));
@@ -178,7 +178,7 @@ pub(super) async fn show_replies(context: &Context, args: RepliesArgs) -> Result
 }
 
 /// Prints the replies that look like an opt-out, each with the command that records it.
-async fn review_opt_outs(context: &Context, ledger: &dyn Ledger, run: &Run) -> Result<u8, CommandFailure> {
+async fn print_unclear_replies(context: &Context, ledger: &dyn Ledger, run: &Run) -> Result<u8, CommandFailure> {
     let replies = find_unclear_replies(ledger, run).await.map_err(Error::from)?;
     // An opt-out in reply to a service message covers service messages too.
     let scope = if run.suppression.purpose == Purpose::Service { " --scope all" } else { "" };

@@ -135,7 +135,7 @@ async fn list_schedules(context: &Context) -> Result<u8, CommandFailure> {
     let next = match changed {
         _ if damaged => context.output.command("ledger check"),
         Some(changed) => activation_command(changed.file.as_ref(), &context.output.options),
-        None => match find_paused_schedule(&views) {
+        None => match first_if_all_paused(&views) {
             Some(name) => context.output.command(format!("schedule resume {name}")),
             None => context.output.command("serve"),
         },
@@ -149,7 +149,7 @@ async fn list_schedules(context: &Context) -> Result<u8, CommandFailure> {
 }
 
 /// The name of the first schedule if all schedules are paused.
-fn find_paused_schedule(views: &[ScheduleView]) -> Option<&str> {
+fn first_if_all_paused(views: &[ScheduleView]) -> Option<&str> {
     let is_paused = |view: &ScheduleView| matches!(view.state, ScheduleStatus::Paused);
     views.first().filter(|_| views.iter().all(is_paused)).map(|view| view.name.as_str())
 }

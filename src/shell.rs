@@ -130,7 +130,7 @@ pub(super) fn print_completions(context: &Context, shell: Shell) -> u8 {
     context.output.print_verbatim(&match shell {
         Shell::Bash => format!("{script}\n{}", bash_script()),
         Shell::Fish => format!("{script}{}", fish_script()),
-        Shell::Zsh => complete_zsh_script(&script),
+        Shell::Zsh => add_names_to_zsh_script(&script),
         _ => script.into_owned(),
     });
     exit::SUCCESS
@@ -239,7 +239,7 @@ fn fish_script() -> String {
 
 /// Adds the completion of names to the zsh script, in which the text after the last colon names an argument's
 /// completion.
-fn complete_zsh_script(script: &str) -> String {
+fn add_names_to_zsh_script(script: &str) -> String {
     let mut text = String::new();
     for line in script.lines() {
         let kind = match line {
@@ -286,7 +286,7 @@ mod tests {
         assert_eq!(commands_with("gateways"), ["gateway hook", "gateway trust"]);
         let mut script = Vec::new();
         clap_complete::generate(Shell::Zsh, &mut build_command(), "campaign", &mut script);
-        let script = complete_zsh_script(&String::from_utf8(script).unwrap());
+        let script = add_names_to_zsh_script(&String::from_utf8(script).unwrap());
         assert_eq!(script.matches(":_campaign_runs'").count(), 10, "{script}");
         assert!(script.matches(":_campaign_gateways'").count() > 10, "{script}");
     }

@@ -73,7 +73,7 @@ fn show_all(context: &Context, run: &Run, histories: &[MessageHistory], more: u6
     let mut text = StyledText::new();
     for history in histories {
         // Only the history of a single message includes answer bodies.
-        text.extend(history_entries(run, history, |event| !matches!(event, HistoryEvent::Answer { .. })));
+        text.extend(render_history(run, history, |event| !matches!(event, HistoryEvent::Answer { .. })));
         text.add_blank();
     }
     let shown = histories.len() as u64;
@@ -222,14 +222,14 @@ fn change_json(change: &RowChange) -> Value {
 
 /// Describes the history of a message, with the gateway's answer and the next step.
 fn describe_history(context: &Context, run: &Run, history: &MessageHistory) -> StyledText {
-    let mut text = history_entries(run, history, |_| true);
+    let mut text = render_history(run, history, |_| true);
     text.extend(history.find_answer().map(format_answer_members).unwrap_or_default());
     text.push(StyledLine::next_step(next_command(context, run, history)));
     text
 }
 
 /// Renders the history of a message, with the entries for which `is_shown` is true.
-fn history_entries(run: &Run, history: &MessageHistory, is_shown: impl Fn(&HistoryEvent) -> bool) -> StyledText {
+fn render_history(run: &Run, history: &MessageHistory, is_shown: impl Fn(&HistoryEvent) -> bool) -> StyledText {
     let MessageHistory { row, phone, state, left_out, entries } = history;
     let to = phone.map(|phone| format!(" to +{phone}")).unwrap_or_default();
     let mut heading = status::run_heading(&run.name(), [format!("row {row}{to}").as_str()]);

@@ -61,7 +61,7 @@ impl StateFolder {
             return Some(Self::Named(named));
         }
         let system = system.to_owned();
-        match find_system_folder(&system) {
+        match examine_system_folder(&system) {
             SystemFolder::Missing => own.map(Self::Own),
             SystemFolder::Usable => Some(Self::System { system, own }),
             SystemFolder::Closed => own.map(|own| Self::BesideSystem { own, system }),
@@ -94,7 +94,7 @@ enum SystemFolder {
 
 /// Examines the folder and not the ledger in it: a package creates the folder before the first command writes a ledger,
 /// and other users cannot look into the folder.
-fn find_system_folder(folder: &Path) -> SystemFolder {
+fn examine_system_folder(folder: &Path) -> SystemFolder {
     match std::fs::metadata(folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => SystemFolder::Missing,
         Ok(found) if !found.is_dir() => SystemFolder::Missing,

@@ -106,12 +106,12 @@ pub(super) async fn format_report(report: &RunReport, context: &Context, ledger:
 
 /// Lists all runs.
 async fn list_runs(context: &Context, all: bool) -> Result<u8, CommandFailure> {
-    let place = context.ledger_place()?;
+    let place = context.ledger_location()?;
     context.note_system_ledger()?;
     let RunList { views, damaged } = match context.open_existing_ledger().await? {
         Some(ledger) => {
             let list = RunList::load(ledger.as_ref()).await?;
-            judge_latest(context, ledger.as_ref(), &list.views).await?;
+            check_latest_results(context, ledger.as_ref(), &list.views).await?;
             list
         }
         None => RunList::default(),
@@ -153,7 +153,7 @@ async fn list_runs(context: &Context, all: bool) -> Result<u8, CommandFailure> {
 
 /// Warns if the results of a campaign's latest live run, which the next run replaces, contain messages that are not in
 /// the ledger.
-async fn judge_latest(context: &Context, ledger: &dyn Ledger, views: &[RunView]) -> Result<(), CommandFailure> {
+async fn check_latest_results(context: &Context, ledger: &dyn Ledger, views: &[RunView]) -> Result<(), CommandFailure> {
     let mut judged = HashSet::new();
     for RunView { run, .. } in views.iter().filter(|view| view.run.live) {
         if judged.insert(&run.campaign) {

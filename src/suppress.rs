@@ -40,7 +40,7 @@ pub(super) async fn run_suppress_command(context: &Context, command: SuppressCom
 }
 
 async fn add_opt_out(context: &Context, args: &NumberArgs) -> Result<(), CommandFailure> {
-    let terms = opt_out_terms(&args.terms)?;
+    let terms = parse_opt_out_terms(&args.terms)?;
     let phone =
         parse_number_of_campaigns(context, &args.phone, args.terms.region.as_deref(), args.terms.campaign.as_deref())
             .await?;
@@ -81,7 +81,7 @@ async fn print_opt_outs(context: &Context, args: &SuppressListArgs) -> Result<()
     let out = BufWriter::new(RowOutput::stdout(RowSyntax::Csv));
     match context.open_existing_ledger().await? {
         Some(ledger) => {
-            warn_unknown(context, ledger.as_ref(), args).await?;
+            warn_about_unknown_campaign(context, ledger.as_ref(), args).await?;
             ignore_closed_pipe(export_opt_outs(ledger.as_ref(), args.campaign.as_deref(), out).await).map(|_| ())
         }
         None => Err(CommandFailure::invalid("the suppression list is empty: there is no ledger yet")),
@@ -91,7 +91,7 @@ async fn print_opt_outs(context: &Context, args: &SuppressListArgs) -> Result<()
 async fn list_opt_outs(context: &Context, args: &SuppressListArgs) -> Result<(), CommandFailure> {
     let (ledger, json) = (context.open_existing_ledger().await?, context.output.json);
     if let Some(ledger) = &ledger {
-        warn_unknown(context, ledger.as_ref(), args).await?;
+        warn_about_unknown_campaign(context, ledger.as_ref(), args).await?;
     }
     let mut out = BufWriter::new(RowOutput::stdout(if json { RowSyntax::Json } else { RowSyntax::Csv }));
     let (mut first, columns) = (true, context.output.terminal_width());
@@ -186,7 +186,7 @@ fn ignore_closed_pipe<T>(result: Result<T, OptOutExportError>) -> Result<Option<
 }
 
 /// Warns if the ledger does not know the requested campaign.
-async fn warn_unknown(context: &Context, ledger: &dyn Ledger, args: &SuppressListArgs) -> Result<(), CommandFailure> {
+async fn warn_about_unknown_campaign(context: &Context, ledger: &dyn Ledger, args: &SuppressListArgs) -> Result<(), CommandFailure> {
     if let Some(warning) = describe_unknown_campaign(ledger, args.campaign.as_deref()).await? {
         context.output.print_warning(&warning);
     }
@@ -211,7 +211,7 @@ async fn describe_unknown_campaign(ledger: &dyn Ledger, name: Option<&str>) -> R
     Ok(Some(format!("the ledger has no run or schedule for a campaign named `{}`{near}", escape_to_one_line(name))))
 }
 
-fn opt_out_terms(args: &TermsArgs) -> Result<OptOutTerms, CommandFailure> {
+fn parse_opt_out_terms(args: &TermsArgs) -> Result<OptOutTerms, CommandFailure> {
     let TermsArgs { scope, campaign, reason, region } = args;
     if let Some(name) = campaign.as_deref().filter(|name| !is_slug(name)) {
         let help = "use 1 to 64 characters from a-z, 0-9 and `-`";
@@ -237,7 +237,7 @@ const MAX_CAMPAIGNS: usize = 10;
 async fn import_opt_outs(context: &Context, args: &ImportArgs) -> Result<(), CommandFailure> {
     let (typed, campaign) = (args.terms.region.as_deref(), args.terms.campaign.as_deref());
     let region = choose_region_of_file(context, typed, campaign).await?;
-    let terms = OptOutTerms { region, ..opt_out_terms(&args.terms)? };
+    let terms = OptOutTerms { region, ..parse_opt_out_terms(&args.terms)? };
     let read = OptOutFile::read(&args.file, &terms, Timestamp::now()).await.map_err(import_failure)?;
     let ledger = context.open_ledger(LedgerPurpose::SharedRecords).await?;
     let mut warnings = list_warnings(&read);
@@ -366,7 +366,7 @@ fn describe_mixed_column(MixedColumn { header, opted_out, reachable, example }: 
 const MAX_SHOWN_IMPORTS: usize = 8;
 
 async fn remove_opt_outs(context: &Context, args: &RemoveArgs) -> Result<(), CommandFailure> {
-    let terms = opt_out_terms(&args.terms)?;
+    let terms = parse_opt_out_terms(&args.terms)?;
     match (&args.phone, &args.source) {
         (Some(phone), _) => remove_number(context, args, phone, &terms).await,
         (None, Some(source)) => remove_import(context, args, source, &terms).await,

@@ -57,7 +57,7 @@ pub(super) async fn run_worker(context: &Context, args: WorkerArgs) -> Result<u8
 
 /// Prints the first line: the name of the worker and its ledger.
 fn report_start(context: &Context, process: &str, metrics: Option<SocketAddr>) -> Result<(), CommandFailure> {
-    let place = context.ledger_place()?;
+    let place = context.ledger_location()?;
     let metrics = metrics.map(|address| format!("http://{}/metrics", connectable_address(address)));
     if context.output.json {
         context.output.print_object(&json!({ "worker": process, "ledger": place, "metrics": metrics }));

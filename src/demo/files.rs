@@ -111,17 +111,17 @@ impl DemoFolder {
 
     /// Corrects the mistakes, as a person would in an editor.
     pub(super) fn correct_mistakes(&self) -> Result<(), CommandFailure> {
-        fs::write(self.file(CAMPAIGN_FILE), CAMPAIGN).map_err(|error| unwritable(CAMPAIGN_FILE, &error))
+        fs::write(self.file(CAMPAIGN_FILE), CAMPAIGN).map_err(|error| unwritable_file(CAMPAIGN_FILE, &error))
     }
 
     fn write_new(&self, name: &str, text: &str) -> Result<(), CommandFailure> {
         let written = private::open_file(&self.file(name), ExistingFile::CreateNew)
             .and_then(|mut file| file.write_all(text.as_bytes()));
-        written.map_err(|error| unwritable(name, &error))
+        written.map_err(|error| unwritable_file(name, &error))
     }
 }
 
-fn unwritable(name: &str, error: &io::Error) -> CommandFailure {
+fn unwritable_file(name: &str, error: &io::Error) -> CommandFailure {
     CommandFailure::storage_failure(format!("cannot write `{name}` to the demo folder: {error}"))
 }
 

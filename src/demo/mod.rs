@@ -181,7 +181,7 @@ impl Demo {
     async fn begin(&self, number: &str, title: &str) -> Result<(), CommandFailure> {
         if self.is_paced && number != "1" {
             let typed = read_typed_line("\nPress Enter to continue, or Ctrl-C to stop: ".to_owned());
-            self.or_interrupt(typed).await?.map_err(CommandFailure::from)?;
+            self.wait_or_interrupt(typed).await?.map_err(CommandFailure::from)?;
         }
         self.check_interrupt()?;
         let title = StyledLine::new([strong(format!("{number}. {title}"))]);
@@ -250,7 +250,7 @@ impl Demo {
     /// If it exits with another code than expected, or a signal stops the demo.
     async fn run_command(&self, arguments: &[&str], expected: u8) -> Result<(), CommandFailure> {
         let mut child = self.start_command(arguments)?;
-        let status = self.or_interrupt(child.wait()).await?;
+        let status = self.wait_or_interrupt(child.wait()).await?;
         match status.ok().and_then(|status| status.code()) {
             Some(code) if code == i32::from(expected) => Ok(()),
             code => Err(unexpected_end(arguments, code)),
@@ -265,7 +265,7 @@ impl Demo {
                 tokio::time::sleep(POLL_INTERVAL).await;
             }
         };
-        let ended = self.or_interrupt(async {
+        let ended = self.wait_or_interrupt(async {
             tokio::select! {
                 () = half => None,
                 () = tokio::time::sleep(SENDING_TIMEOUT) => Some(None),
@@ -286,7 +286,7 @@ impl Demo {
     }
 
     /// Waits for a future, unless a signal stops the demo.
-    async fn or_interrupt<T>(&self, waiting: impl Future<Output = T>) -> Result<T, CommandFailure> {
+    async fn wait_or_interrupt<T>(&self, waiting: impl Future<Output = T>) -> Result<T, CommandFailure> {
         let mut interrupt = self.interrupt.clone();
         tokio::select! {
             done = waiting => Ok(done),

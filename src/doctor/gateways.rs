@@ -92,7 +92,7 @@ fn describe_findings(findings: &[Finding]) -> CheckResult {
 async fn check_profile(context: &Context, profile: &Profile, access: &LedgerAccess) -> GatewayChecks {
     let (reached, times) = check_host(profile).await;
     let key = match (read_api_key(profile), access) {
-        (Err(error), _) => of_error(context, "key", profile, &error),
+        (Err(error), _) => result_from_error(context, "key", profile, &error),
         (Ok(_), _) if reached.status != CheckStatus::Ok => {
             CheckResult::skipped("key", "not tested, because the gateway could not be reached")
         }
@@ -153,25 +153,25 @@ async fn check_key(context: &Context, profile: &Profile, ledger: &Arc<dyn Ledger
     };
     match asked.await {
         Ok(()) => CheckResult::ok("key", format!("accepted ({})", profile.api_key)),
-        Err(CommandFailure::Run(error)) => of_error(context, "key", profile, &error),
+        Err(CommandFailure::Run(error)) => result_from_error(context, "key", profile, &error),
         Err(failure) => {
             let failure = failure.into_explanation(&context.output.options);
-            CheckResult::of_failure("key", failure, ask_balance(context, profile))
+            CheckResult::of_failure("key", failure, balance_help(context, profile))
         }
     }
 }
 
 /// The result of a check that failed with an error about the account of a profile.
-fn of_error(context: &Context, check: &'static str, profile: &Profile, error: &Error) -> CheckResult {
+fn result_from_error(context: &Context, check: &'static str, profile: &Profile, error: &Error) -> CheckResult {
     let failure = context.output.explain_error(error);
     let refused_question = failure.exit == exit::REJECTIONS;
-    let result = CheckResult::of_failure(check, failure, ask_balance(context, profile));
+    let result = CheckResult::of_failure(check, failure, balance_help(context, profile));
     // The gateway rejected the query, not the key.
     if refused_question { CheckResult { status: CheckStatus::Warning, ..result } } else { result }
 }
 
 /// The remedy that shows the whole answer of the gateway.
-fn ask_balance(context: &Context, profile: &Profile) -> String {
+fn balance_help(context: &Context, profile: &Profile) -> String {
     let balance = format!("gateway balance --gateway {}", quote_for_shell(&profile.name));
     format!("ask for the balance: {}", context.output.command(balance))
 }
@@ -187,7 +187,7 @@ async fn check_webhook(context: &Context, profile: &Profile, access: &LedgerAcce
                 "the profile has no `hook`, so delivery statuses are requested from the gateway",
             );
         }
-        Err(error) => return of_error(context, CHECK, profile, &error),
+        Err(error) => return result_from_error(context, CHECK, profile, &error),
     };
     let public = hook.public_url();
     let answer = test_webhook(&hook, &format!("{:032x}", rand::random::<u128>())).await;

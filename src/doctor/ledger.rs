@@ -33,11 +33,11 @@ pub(super) struct LedgerCheck {
 
 /// Checks the ledger. Does not create or upgrade it.
 pub(super) async fn check_ledger(context: &Context) -> LedgerCheck {
-    let place = match context.ledger_place() {
+    let place = match context.ledger_location() {
         Ok(place) => place,
         Err(failure) => return closed(explain(context, failure)),
     };
-    match context.find_unchanged_ledger().await {
+    match context.open_ledger_unchanged().await {
         Err(failure) => closed(explain(context, failure)),
         Ok(FoundLedger::Older) => closed(CheckResult::warning(
             CHECK,

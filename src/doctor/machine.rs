@@ -155,7 +155,7 @@ pub(super) fn check_permissions(context: &Context, state: &Path) -> CheckResult 
         };
         let status = if access.everyone_writes { CheckStatus::Failed(exit::INVALID) } else { CheckStatus::Warning };
         let message = format!("everyone on this machine can {can} `{}` (mode {:04o})", path.display(), access.mode);
-        found.push((status, message, repair_command(path, access, is_private)));
+        found.push((status, message, access_remedy(path, access, is_private)));
     }
     let is_failure = |status: &CheckStatus| *status != CheckStatus::Warning;
     let statuses = || found.iter().map(|(status, ..)| *status);
@@ -168,7 +168,7 @@ pub(super) fn check_permissions(context: &Context, state: &Path) -> CheckResult 
 }
 
 /// The remedy that revokes the access of other users.
-fn repair_command(path: &Path, access: FileAccess, is_private: bool) -> String {
+fn access_remedy(path: &Path, access: FileAccess, is_private: bool) -> String {
     let name = quote_for_shell(path);
     match access {
         FileAccess { is_shared_temporary: true, .. } => "choose your own folder with `--state-dir DIR`".to_owned(),

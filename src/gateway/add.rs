@@ -28,7 +28,7 @@ const MAX_KEY_BYTES: u64 = 4096;
 
 pub(super) async fn add_profile(context: &Context, args: AddArgs) -> Result<u8, CommandFailure> {
     let place = context.profiles().new_profile_path(args.campaign.as_deref());
-    refuse_name(context, &args.name, &place)?;
+    check_profile_name(context, &args.name, &place)?;
     let prompts = ProfilePrompts { output: &context.output, can_ask: context.output.can_ask() };
     let base_url = prompts.ask_base_url(args.base_url).await?;
     let async_url = prompts.ask_async_url(args.async_url).await?;
@@ -63,7 +63,7 @@ pub(super) async fn add_profile(context: &Context, args: AddArgs) -> Result<u8, 
             Err(error) => return Err(explain_refusal(context, error)),
         }
     };
-    let campaign = offer_live_campaign(context, args.campaign.as_deref(), &new.name).await?;
+    let campaign = offer_to_set_gateway(context, args.campaign.as_deref(), &new.name).await?;
     report_profile(context, &new, &place, &key, account, campaign);
     Ok(exit::SUCCESS)
 }
@@ -85,7 +85,7 @@ fn explain_refusal(context: &Context, error: Error) -> CommandFailure {
 }
 
 /// Refuses an invalid or existing profile name before the first prompt.
-fn refuse_name(context: &Context, name: &str, place: &Path) -> Result<(), CommandFailure> {
+fn check_profile_name(context: &Context, name: &str, place: &Path) -> Result<(), CommandFailure> {
     if !is_slug(name) {
         let help = "use 1 to 64 characters from a-z, 0-9 and `-`, for example `production`";
         return Err(CommandFailure::invalid(format!("`{name}` is not a valid profile name; {help}")));
@@ -343,13 +343,13 @@ pub(super) struct LiveCampaign {
 /// folder.
 ///
 /// Without a terminal, this uses `--for` and does not prompt.
-async fn offer_live_campaign(
+async fn offer_to_set_gateway(
     context: &Context,
     given: Option<&Path>,
     gateway: &str,
 ) -> Result<Option<LiveCampaign>, CommandFailure> {
     let can_ask = context.output.can_ask();
-    let Some(campaign) = given.map(Path::to_owned).or_else(|| only_campaign().filter(|_| can_ask)) else {
+    let Some(campaign) = given.map(Path::to_owned).or_else(|| find_only_campaign().filter(|_| can_ask)) else {
         return Ok(None);
     };
     let mut names_gateway = false;
@@ -369,7 +369,7 @@ async fn offer_live_campaign(
 }
 
 /// Finds the campaign in the current folder, if there is exactly one.
-fn only_campaign() -> Option<PathBuf> {
+fn find_only_campaign() -> Option<PathBuf> {
     let mut campaigns = find_campaigns(Path::new("."));
     let campaign = campaigns.pop().filter(|_| campaigns.is_empty())?;
     Some(campaign.strip_prefix(".").map_or_else(|_| campaign.clone(), Path::to_owned))

@@ -318,7 +318,7 @@ async fn confirm_weaker_approval(context: &Context, changes: &[WeakerRule]) -> R
 
 /// Formats a time of the gateway (ISO 8601 with offset) as local time. Returns other texts unchanged.
 fn format_time(text: Option<&str>) -> String {
-    output::format_program_time(text.unwrap_or_default())
+    output::format_timestamp(text.unwrap_or_default())
 }
 
 /// Formats an identifier. Empty without one.

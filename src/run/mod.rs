@@ -1,6 +1,6 @@
 //! `campaign run`: sends a campaign, resumes an unfinished run, waits for a schedule, or rehearses with `--dry-run`.
 
-mod outcome_printer;
+mod build_outcome_printer;
 mod summary;
 
 use std::io::IsTerminal as _;
@@ -30,7 +30,7 @@ use campaign_runs::{
     find_unfinished_run, load_occurrence,
 };
 use campaign_server::scheduler::{find_due, lateness};
-use outcome_printer::OutcomePrinter;
+use build_outcome_printer::OutcomePrinter;
 use summary::{RunSummary, Tone, print_run_summary};
 
 pub(super) async fn run_campaign(context: &Context, args: RunArgs) -> Result<u8, CommandFailure> {
@@ -99,7 +99,7 @@ pub(super) async fn run_campaign(context: &Context, args: RunArgs) -> Result<u8,
     let waiting = context.output.show_spinner("Preparing the run…");
     let outcome = launch.run(adapters, consent::consent_for(&context.output, yes), context.watch_signals()?).await?;
     drop(waiting);
-    let code = outcome_printer(context, &inputs, gateway.as_deref()).print_outcome(outcome, args.real_time);
+    let code = build_outcome_printer(context, &inputs, gateway.as_deref()).print_outcome(outcome, args.real_time);
     send_notifications(context, ledger.as_ref()).await?;
     Ok(code)
 }
@@ -125,7 +125,7 @@ pub(super) async fn retry_rows(
     let outcome =
         launch.retry(adapters, consent::consent_for(&context.output, yes), context.watch_signals()?, scope).await?;
     drop(waiting);
-    let code = outcome_printer(context, &inputs, Some(gateway)).print_outcome(outcome, false);
+    let code = build_outcome_printer(context, &inputs, Some(gateway)).print_outcome(outcome, false);
     send_notifications(context, ledger.as_ref()).await?;
     Ok(code)
 }
@@ -144,7 +144,7 @@ async fn send_notifications(context: &Context, ledger: &dyn Ledger) -> Result<()
     Ok(())
 }
 
-fn outcome_printer<'a>(context: &'a Context, inputs: &'a Inputs, gateway: Option<&'a str>) -> OutcomePrinter<'a> {
+fn build_outcome_printer<'a>(context: &'a Context, inputs: &'a Inputs, gateway: Option<&'a str>) -> OutcomePrinter<'a> {
     let profiles = context.profiles().load(Some(&inputs.campaign.file));
     // A loopback gateway reaches no recipients, unless it stands in for the live one.
     let live = |profile: &&Profile| !profile.is_loopback() || profile.name == suggested::LIVE_GATEWAY;
@@ -335,14 +335,14 @@ async fn rehearse_without_sending(
         later: serde_json::Value::Null,
         rehearsal: false,
         notes,
-        next: context.output.command(tried_command(campaign, args)),
+        next: context.output.command(run_arguments(campaign, args)),
     };
     print_run_summary(&context.output, &summary, exit);
     Ok(exit)
 }
 
 /// The arguments of `run` for the rehearsed campaign.
-fn tried_command(campaign: &Campaign, args: &RunArgs) -> String {
+fn run_arguments(campaign: &Campaign, args: &RunArgs) -> String {
     let RunArgs { gateway, accept_changes, moved, no_wait, up_to, up_to_abroad, .. } = args;
     let mut command = suggested::send_arguments(campaign, gateway.as_deref());
     let options = [(*accept_changes, "--accept-changes"), (*moved, "--moved"), (*no_wait, "--no-wait")];

@@ -261,7 +261,7 @@ impl OutcomePrinter<'_> {
                 false => format!("{recipients} opted out; in a live run, they would get no more marketing messages"),
             });
         }
-        notes.extend(ended.oddities.counts().map(|(oddity, count)| describe_oddity(oddity, count)));
+        notes.extend(ended.oddities.counts().map(|(oddity, count)| describe_deviation(oddity, count)));
         let (name, doubt) = (run.name(), counts.get(RowState::InDoubt));
         let resolve = output.suggest_for_run(&name, &NextStep::Decide);
         if doubt > 0 {
@@ -320,7 +320,7 @@ impl OutcomePrinter<'_> {
     fn describe_follow_up(&self, EndedRun { run, counts, kind, .. }: &EndedRun, code: u8) -> Option<String> {
         match code {
             exit::REJECTIONS | exit::IN_DOUBT if kind.is_some() => None,
-            exit::REJECTIONS | exit::IN_DOUBT if !run.live && reaches_nobody(counts) => None,
+            exit::REJECTIONS | exit::IN_DOUBT if !run.live && skips_all_rows(counts) => None,
             exit::REJECTIONS | exit::IN_DOUBT if !run.live => {
                 Some(format!("to send it live: {}", self.describe_going_live()))
             }
@@ -360,7 +360,7 @@ impl OutcomePrinter<'_> {
         let (path, name, output) = (&self.inputs.campaign.file, run.name(), self.output);
         let resume = output.command(with_gateway(format_args!("run {}", shell_path(path)), self.gateway));
         match code {
-            exit::SUCCESS if reaches_nobody(counts) => output.command(format!("check {}", shell_path(path))),
+            exit::SUCCESS if skips_all_rows(counts) => output.command(format!("check {}", shell_path(path))),
             exit::SUCCESS if !run.live => self.describe_going_live(),
             _ if counts.get(RowState::Planned) > 0 && !matches!(code, exit::REFUSED_KEY | exit::STORAGE) => resume,
             exit::SUCCESS => status_command(output, self.inputs, run, counts),
@@ -376,7 +376,7 @@ impl OutcomePrinter<'_> {
 }
 
 /// Whether all rows of a run are skipped or invalid.
-fn reaches_nobody(counts: &StateCounts) -> bool {
+fn skips_all_rows(counts: &StateCounts) -> bool {
     counts.get(RowState::Skipped) + counts.get(RowState::Invalid) == counts.total()
 }
 
@@ -402,7 +402,7 @@ fn describe_cancelled_runs(runs: &[String]) -> Option<String> {
 }
 
 /// Describes how accepted answers deviate from the contract.
-fn describe_oddity(oddity: ContractDeviation, count: u64) -> String {
+fn describe_deviation(oddity: ContractDeviation, count: u64) -> String {
     let what = match oddity {
         ContractDeviation::UntrustedStatus(status) => return describe_untrusted(status, count),
         ContractDeviation::NumericRequestId => "a numeric `request_id` instead of a string",

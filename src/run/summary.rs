@@ -100,7 +100,7 @@ impl RunSummary {
         let place = if self.rehearsal { "rehearsal on the built-in sandbox" } else { &self.gateway };
         let how = self.tone.tone_span(self.how);
         let mut text = StyledText::from(StyledLine::new([
-            self.tone.marked_sign(),
+            self.tone.mark_span(),
             strong(name),
             plain(" "),
             how,
@@ -141,7 +141,7 @@ impl Tone {
         }
     }
 
-    fn marked_sign(self) -> Span {
+    fn mark_span(self) -> Span {
         match self {
             Self::Good => good("✓ "),
             Self::Caution => caution("! "),

@@ -89,7 +89,7 @@ async fn post_message_receipt(
         Ok(Err(refused)) => return state.reject_receipt(refused),
         Err(error) => {
             tracing::error!("cannot store a receipt: {error}");
-            return state.not_stored();
+            return state.respond_not_stored();
         }
     };
     match state.collector.store_receipts(receipts).await {
@@ -102,7 +102,7 @@ async fn post_message_receipt(
             }
             (StatusCode::OK, "ok\n").into_response()
         }
-        None => state.not_stored(),
+        None => state.respond_not_stored(),
     }
 }
 
@@ -148,7 +148,7 @@ async fn read_body(body: Body) -> Result<Vec<u8>, Response> {
 impl WebhookState {
     /// Answers a request with a forged address: 404, or 429 if the sender sends too many.
     fn reject_forged(&self, peer: SocketAddr, headers: &HeaderMap) -> Response {
-        let is_within_limit = self.forgeries.charge_sender(self.proxies.sender_of(peer, headers));
+        let is_within_limit = self.forgeries.charge_sender(self.proxies.client_address(peer, headers));
         let (result, status) = match is_within_limit {
             true => (ReceiptResult::Forged, StatusCode::NOT_FOUND),
             false => (ReceiptResult::Slowed, StatusCode::TOO_MANY_REQUESTS),
@@ -170,7 +170,7 @@ impl WebhookState {
     }
 
     /// The response if a receipt was not stored, so that the gateway sends it again.
-    fn not_stored(&self) -> Response {
+    fn respond_not_stored(&self) -> Response {
         self.metrics.count_receipt(ReceiptResult::NotStored);
         StatusCode::SERVICE_UNAVAILABLE.into_response()
     }
@@ -191,7 +191,7 @@ impl TrustedProxies {
     ///
     /// Each proxy appends the address of its client. The last address that is not a trusted proxy counts, because
     /// anyone can write the addresses before it.
-    fn sender_of(&self, peer: SocketAddr, headers: &HeaderMap) -> IpAddr {
+    fn client_address(&self, peer: SocketAddr, headers: &HeaderMap) -> IpAddr {
         let peer = peer.ip().to_canonical();
         if !self.is_trusted(peer) {
             return peer;
@@ -288,7 +288,7 @@ mod tests {
         ] {
             let mut headers = HeaderMap::new();
             headers.insert("x-forwarded-for", HeaderValue::from_str(forwarded).unwrap());
-            let sender = proxies.sender_of(peer.parse().unwrap(), &headers);
+            let sender = proxies.client_address(peer.parse().unwrap(), &headers);
             assert_eq!(sender, expected.parse::<IpAddr>().unwrap(), "{peer} {forwarded}");
         }
     }

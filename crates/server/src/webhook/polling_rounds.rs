@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn run_is_polled_until_no_fallback_is_unreported() {
+    async fn run_is_polled_until_all_fallbacks_are_reported() {
         let (run, mut rounds) = (test_run().await, PollingRounds::default());
         assert!(rounds.is_due(&run, FALLBACKS), "at once");
         rounds.record_poll(&run, FALLBACKS, Some(&PollCounts { asked: 9, left: 5, ..PollCounts::default() }));

@@ -236,7 +236,7 @@ pub(super) fn time_axis(from: Timestamp, to: Timestamp, zone: &TimeZone) -> Vec<
     } else {
         "%H:%M"
     };
-    let (mut marks, mut next) = (Vec::new(), first_mark(from.to_zoned(zone.clone()), count, unit));
+    let (mut marks, mut next) = (Vec::new(), round_down_to_step(from.to_zoned(zone.clone()), count, unit));
     while let Some(mark) = next.filter(|mark| mark.timestamp() <= to && marks.len() < 12) {
         let after = mark.timestamp().as_second() - from.as_second();
         if after >= 0 {
@@ -249,7 +249,7 @@ pub(super) fn time_axis(from: Timestamp, to: Timestamp, zone: &TimeZone) -> Vec<
 }
 
 /// Rounds a time down to a multiple of the step; for days, to midnight.
-fn first_mark(at: Zoned, count: i64, unit: Unit) -> Option<Zoned> {
+fn round_down_to_step(at: Zoned, count: i64, unit: Unit) -> Option<Zoned> {
     if unit == Unit::Day {
         return at.start_of_day().ok();
     }

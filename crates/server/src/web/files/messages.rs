@@ -130,7 +130,7 @@ pub(super) fn collect_messages(
     let read = preview_marked_rows(&mut inputs.compile_campaign()?, excluded, shown.rows, shown.most, show);
     read.map_err(|finding| Error::Findings(vec![*finding]))?;
     if shown.rows.is_none() && views.iter().all(|view| view.phones.is_empty()) {
-        fill_without_exclusions(inputs, &mut views, shown)?;
+        add_messages_of_skipped_rows(inputs, &mut views, shown)?;
     }
     Ok(CampaignMessages {
         shown: views,
@@ -139,7 +139,7 @@ pub(super) fn collect_messages(
 }
 
 /// Adds the messages of the skipped rows, for a list whose shown rows are all skipped.
-fn fill_without_exclusions(
+fn add_messages_of_skipped_rows(
     inputs: &Inputs,
     views: &mut [MessageView],
     shown: MessageSelection<'_>,

@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::caches::ListedFigures;
 use super::page_error::PageError;
 use super::request::PageRequest;
-use super::runs::{is_regular, start_of_days};
+use super::runs::{is_regular, start_of_period};
 use crate::web::cache::{CachePolicy, SingleFlightCache};
 use crate::web::charts::{ColumnChart, ColumnInput, draw_columns};
 use crate::web::words::{PageWords, zone_name};
@@ -88,7 +88,7 @@ impl RecentActivity {
     /// If the ledger cannot be read.
     pub(super) async fn load(request: &PageRequest, list: &RunList) -> Result<Option<Arc<Self>>, PageError> {
         let (now, zone) = (request.pages.now(), request.zone.clone());
-        let since = start_of_days(&zone, now, SHOWN_DAYS + DELIVERY_DAYS);
+        let since = start_of_period(&zone, now, SHOWN_DAYS + DELIVERY_DAYS);
         let is_recent = |run: &&Run| is_regular(run) && run.began_at >= since;
         let runs: Vec<Run> = list.views.iter().map(|view| &view.run).filter(is_recent).cloned().collect();
         let key = (zone_name(&zone).to_owned(), now.to_zoned(zone.clone()).date());

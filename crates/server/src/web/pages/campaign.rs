@@ -275,12 +275,12 @@ async fn build_list_view(request: &mut PageRequest) -> Result<CampaignsPageView,
     request.use_common_zone(&zones);
     let mut campaigns = Vec::with_capacity(known.len());
     for (name, campaign) in known {
-        campaigns.push(campaign_line(request, name, &campaign).await?);
+        campaigns.push(build_campaign_line(request, name, &campaign).await?);
     }
     Ok(CampaignsPageView { reading, campaigns })
 }
 
-async fn campaign_line(
+async fn build_campaign_line(
     request: &PageRequest,
     name: &str,
     known: &KnownCampaign<'_>,

@@ -209,7 +209,7 @@ async fn confirm_schedule_order(
 
 /// Asks for confirmation before a number is added to the suppression list. The number is in the form, and not in the
 /// URL.
-pub(super) async fn confirm_suppress(DecisionForm(VerifiedForm { request, fields }): DecisionForm) -> Response {
+pub(super) async fn confirm_suppression(DecisionForm(VerifiedForm { request, fields }): DecisionForm) -> Response {
     let view = async {
         let phone = parse_phone(fields.get("phone").unwrap_or_default())?;
         let words = request.words();

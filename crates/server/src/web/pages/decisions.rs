@@ -40,7 +40,7 @@ pub(super) async fn stop_run(
 ) -> Response {
     let done = async {
         let run = request.find_run(&name).await?;
-        let (order, ledger) = (begin_order(&request, "stop", run.name()), request.pages.adapters.ledger.clone());
+        let (order, ledger) = (new_order_record(&request, "stop", run.name()), request.pages.adapters.ledger.clone());
         let nothing_to_do = |stopping: &bool| (!stopping).then_some("the run is not being sent");
         let stop = async move { campaign_runs::stop_run(ledger.as_ref(), &run).await };
         let stopping = execute_order(&request, order, stop, nothing_to_do).await?;
@@ -71,7 +71,7 @@ pub(super) async fn resolve_rows(
         check_typed_count(&request, &run, &rows, typed).await?;
         let why = fields.get("why").map(|why| why.chars().take(MAX_REASON_LENGTH).collect());
         let by = request.visitor.name.clone();
-        let order = begin_order(&request, fields.get("decision").unwrap_or_default(), run.name());
+        let order = new_order_record(&request, fields.get("decision").unwrap_or_default(), run.name());
         let resolution = Resolution { rows, decision, by, why, duplicates: typed };
         let (adapters, key) = (request.pages.adapters.clone(), run.key);
         let resolve = async move { campaign_runs::resolve_doubts(&adapters, run, &resolution).await };
@@ -136,7 +136,7 @@ async fn order_schedule(
     find_schedule(request.ledger(), name).await?.ok_or(PageError::Unknown)?;
     let (ledger, schedule) = (request.pages.adapters.ledger.clone(), name.to_owned());
     let change = async move { apply_schedule_order(ledger.as_ref(), &schedule, order).await };
-    execute_order(request, begin_order(request, word, name.to_owned()), change, |()| None).await?;
+    execute_order(request, new_order_record(request, word, name.to_owned()), change, |()| None).await?;
     Ok(format!("/schedules?done={word}"))
 }
 
@@ -145,7 +145,7 @@ pub(super) async fn suppress_number(DecisionForm(VerifiedForm { request, fields 
     let done = async {
         let phone = parse_phone(fields.get("phone").unwrap_or_default())?;
         let reason = fields.get("why").map(|why| why.chars().take(MAX_REASON_LENGTH).collect());
-        let order = begin_order(&request, "suppress", phone.format_masked());
+        let order = new_order_record(&request, "suppress", phone.format_masked());
         let terms = OptOutTerms { reason, by: Some(request.visitor.name.clone()), ..OptOutTerms::default() };
         let (ledger, now) = (request.pages.adapters.ledger.clone(), request.pages.now());
         let suppress = async move { campaign_runs::add_opt_out(ledger.as_ref(), phone, &terms, now).await };
@@ -170,7 +170,7 @@ pub(super) async fn remove_opt_out(DecisionForm(VerifiedForm { request, fields }
         if entries > 0 && typed_count(&fields) != Some(entries) {
             return Err(PageError::InvalidInput(InvalidInput::Entries { entries }));
         }
-        let order = begin_order(&request, "unsuppress", phone.format_masked());
+        let order = new_order_record(&request, "unsuppress", phone.format_masked());
         let ledger = request.pages.adapters.ledger.clone();
         let remove = async move { remove_opt_outs(ledger.as_ref(), phone, &terms).await };
         let nothing_to_do = |removed: &Vec<OptOut>| removed.is_empty().then_some("the number is not on the list");
@@ -191,7 +191,7 @@ pub(super) async fn reconcile_run(
         let run = request.find_run(&name).await?;
         LedgerError::refuse_purged(&run)?;
         let (order, adapters, key) =
-            (begin_order(&request, "reconcile", run.name()), request.pages.adapters.clone(), run.key);
+            (new_order_record(&request, "reconcile", run.name()), request.pages.adapters.clone(), run.key);
         let reconcile = async move { campaign_runs::reconcile_run(&adapters, run).await };
         let nothing_to_do = |ended: &ReconciledRun| {
             let Reconciliation { found, failed, not_found, unresolved, .. } = ended.reconciliation;
@@ -223,7 +223,7 @@ pub(super) fn typed_count(fields: &FormFields) -> Option<u64> {
 }
 
 /// Creates the record of a new order by the visitor.
-pub(super) fn begin_order(request: &PageRequest, order: &str, of: String) -> OrderRecord {
+pub(super) fn new_order_record(request: &PageRequest, order: &str, of: String) -> OrderRecord {
     OrderRecord::new(request.pages.now(), request.visitor.name.clone(), order, of)
 }
 
@@ -249,7 +249,7 @@ pub(super) async fn execute_order<T: Send + 'static>(
             }
             Err(error) => {
                 let outcome = if is_failure(&error) { OrderOutcome::Failed } else { OrderOutcome::Refused };
-                let (refusal, reason) = PageError::with_reason(error);
+                let (refusal, reason) = PageError::from_error_with_reason(error);
                 (Err(refusal), order.with_outcome(outcome, Some(&reason)))
             }
         };

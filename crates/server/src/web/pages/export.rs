@@ -78,7 +78,7 @@ async fn open_export(request: &mut PageRequest, name: &str) -> Result<Response, 
         (CONTENT_TYPE, format.media_type().to_owned()),
         (CONTENT_DISPOSITION, format!("attachment; filename=\"{file_name}\"")),
     ];
-    Ok((headers, Body::from_stream(read_pieces(file))).into_response())
+    Ok((headers, Body::from_stream(stream_file(file))).into_response())
 }
 
 /// Writes rows to an unnamed temporary file, and returns it rewound to its start.
@@ -110,7 +110,7 @@ async fn write_export(
 }
 
 /// Streams the content of a file in chunks.
-fn read_pieces(file: File) -> impl Stream<Item = io::Result<Bytes>> {
+fn stream_file(file: File) -> impl Stream<Item = io::Result<Bytes>> {
     unfold(Some(file), |file| async move {
         let mut file = file?;
         let read = run_blocking(move || {

@@ -160,7 +160,7 @@ pub fn routes(pages: Arc<Pages>) -> Router {
         .route("/schedules/{name}/pause", get(confirm::confirm_pause).post(decisions::pause_schedule))
         .route("/schedules/{name}/resume", get(confirm::confirm_resume).post(decisions::resume_schedule))
         .route("/opt-outs", get(opt_outs::show_opt_outs).post(decisions::suppress_number))
-        .route("/opt-outs/add", post(confirm::confirm_suppress))
+        .route("/opt-outs/add", post(confirm::confirm_suppression))
         .route("/opt-outs/remove", post(confirm::confirm_removal))
         .route("/opt-outs/removed", post(decisions::remove_opt_out))
         .route("/replies", get(opt_outs::show_replies))

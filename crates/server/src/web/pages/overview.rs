@@ -12,7 +12,7 @@ use super::decisions::OrderOutcome;
 use super::page_error::PageError;
 use super::request::PageRequest;
 use super::run::done_message;
-use super::runs::{DamagedLine, MessageSums, RunLine, is_regular, run_path, start_of_days};
+use super::runs::{DamagedLine, MessageSums, RunLine, is_regular, run_path, start_of_period};
 use super::schedules::{NextOccurrence, next_occurrences, schedule_zones};
 use crate::web::charts::{Bar, Length, scale_bars};
 use crate::web::run_page::format_share;
@@ -155,7 +155,7 @@ async fn build_view(request: &mut PageRequest) -> Result<OverviewPageView, PageE
         periods: [("today", 1), ("week", 7)]
             .map(|(name, days)| period_view(request, &list, activity.as_deref(), name, days))
             .into(),
-        sending: sending_views(request, &list).await,
+        sending: load_sending_views(request, &list).await,
         matters,
         more_matters,
         next: next_occurrences(request, &schedules, SHOWN_OCCURRENCES),
@@ -182,7 +182,7 @@ fn period_view(
     name: &'static str,
     days: u32,
 ) -> PeriodView {
-    let since = start_of_days(&request.zone, request.pages.now(), days);
+    let since = start_of_period(&request.zone, request.pages.now(), days);
     let started = || list.views.iter().filter(|view| is_regular(&view.run) && view.run.began_at >= since);
     let sums = started().fold(MessageSums::default(), |sums, view| sums.plus(MessageSums::from_counts(&view.counts)));
     let words = request.words();
@@ -208,7 +208,7 @@ fn period_view(
 }
 
 /// The runs that are being sent, with their progress.
-async fn sending_views(request: &PageRequest, list: &RunList) -> Vec<SendingView> {
+async fn load_sending_views(request: &PageRequest, list: &RunList) -> Vec<SendingView> {
     let mut sending = Vec::new();
     let running = list.views.iter().filter(|view| view.status == RunStatus::Sending);
     for view in running.take(SHOWN_SENDING) {
@@ -265,7 +265,7 @@ async fn find_matters(
             matters.push(Matter { class: "warn", text, english: None, path: run_path(&budget.run) });
         }
     }
-    for view in runs_without_receipts(list, now).await? {
+    for view in find_runs_without_receipts(list, now).await? {
         let text = words.say_with("matter.receipts", &[("name", &view.run.name())]);
         matters.push(Matter { class: "warn", text, english: None, path: run_path(&view.run.name()) });
     }
@@ -338,7 +338,7 @@ fn schedule_matter(request: &PageRequest, schedule: &ScheduleView) -> Option<Mat
 }
 
 /// The live runs that want receipts but have had none for a while.
-async fn runs_without_receipts(list: &RunList, now: Timestamp) -> Result<Vec<&RunView>, PageError> {
+async fn find_runs_without_receipts(list: &RunList, now: Timestamp) -> Result<Vec<&RunView>, PageError> {
     let is_silent = |view: &&RunView| {
         let age = now.duration_since(view.run.began_at);
         let waiting = [RowState::Accepted, RowState::Queued].map(|state| view.counts.get(state)).iter().sum::<u64>();

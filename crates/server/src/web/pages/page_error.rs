@@ -70,7 +70,7 @@ pub(super) struct ErrorMessage {
 
 impl PageError {
     /// Converts an error, and returns it with its reason in English.
-    pub(super) fn with_reason(error: Error) -> (Self, String) {
+    pub(super) fn from_error_with_reason(error: Error) -> (Self, String) {
         let reason =
             translate_error(PageWords::in_language(PageLanguage::English), &error).unwrap_or_else(|| error.to_string());
         (error.into(), reason)

@@ -126,12 +126,12 @@ impl FromRequestParts<Arc<Pages>> for PageRequest {
         let Some(session) = pages.session_from_headers(&parts.headers) else {
             return Err(match pages.check_sign_ins_readable().await {
                 Ok(()) => no_session_response(language),
-                Err(why) => closed_response(language, &why),
+                Err(why) => sign_in_unavailable_response(language, &why),
             });
         };
         let visitor = pages.find_visitor(&session).await;
         if let Err(PageError::Failed(why)) = &visitor {
-            return Err(closed_response(language, why));
+            return Err(sign_in_unavailable_response(language, why));
         }
         match visitor {
             Ok(Some(visitor)) => Ok(Self {
@@ -152,7 +152,7 @@ impl FromRequestParts<Arc<Pages>> for PageRequest {
                 Err(no_session_response(language))
             }
             Ok(None) => Err(StatusCode::FORBIDDEN.into_response()),
-            Err(refusal) => Err(bare_refusal(refusal)),
+            Err(refusal) => Err(status_only_response(refusal)),
         }
     }
 }
@@ -182,7 +182,7 @@ impl Pages {
     /// Fails if the sign-in file cannot be read.
     async fn check_sign_ins_readable(&self) -> Result<(), String> {
         let visitors = self.visitors.clone();
-        let readable = run_blocking(move || visitors.prove_readable()).await;
+        let readable = run_blocking(move || visitors.check_readable()).await;
         readable.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
     }
 
@@ -221,11 +221,11 @@ pub(super) async fn choose_language(
     let code = language.code();
     let cookie =
         format!("{LANGUAGE_COOKIE}={code}; Path=/; Max-Age={LANGUAGE_LIFETIME}; HttpOnly; SameSite=Strict{secure}");
-    ([(SET_COOKIE, cookie)], Redirect::to(&page_before(&headers))).into_response()
+    ([(SET_COOKIE, cookie)], Redirect::to(&referring_path(&headers))).into_response()
 }
 
 /// The path and query of the page on this server that a request comes from; otherwise `/`.
-fn page_before(headers: &HeaderMap) -> String {
+fn referring_path(headers: &HeaderMap) -> String {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok());
     let before = headers.get(REFERER).and_then(|referer| referer.to_str().ok()?.parse::<Uri>().ok());
     let before = before.filter(|before| before.authority().map(Authority::as_str) == host && host.is_some());
@@ -253,14 +253,14 @@ pub(super) fn no_session_response(language: PageLanguage) -> Response {
 }
 
 /// The response if the sign-in file cannot be read. It does not reveal any path of this machine.
-pub(super) fn closed_response(language: PageLanguage, why: &str) -> Response {
+pub(super) fn sign_in_unavailable_response(language: PageLanguage, why: &str) -> Response {
     tracing::error!("the dashboard is unavailable: cannot read the sign-in file: {why}");
     let page = render(language, PageFormat::Served, "pages/sign_in_unavailable.html", &serde_json::json!({}));
     (StatusCode::SERVICE_UNAVAILABLE, page.map(Html).map_err(|error| error.to_string())).into_response()
 }
 
 /// An error response without a page, for visitors without a session.
-fn bare_refusal(refusal: PageError) -> Response {
+fn status_only_response(refusal: PageError) -> Response {
     refusal.into_message(PageWords::in_language(PageLanguage::English)).status.into_response()
 }
 

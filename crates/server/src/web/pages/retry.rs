@@ -11,7 +11,7 @@ use axum::response::Response;
 use serde::Serialize;
 use tokio::sync::Notify;
 
-use super::decisions::{begin_order, execute_order, typed_count};
+use super::decisions::{new_order_record, execute_order, typed_count};
 use super::page_error::{InvalidInput, PageError};
 use super::request::{DecisionForm, PageRequest, VerifiedForm, encode_path_segment};
 use super::runs::run_path;
@@ -70,7 +70,7 @@ pub(super) fn count_retriable(view: &RunView) -> Option<u64> {
 pub(super) async fn confirm_retry(mut request: PageRequest, Path(name): Path<String>) -> Response {
     let view = async {
         request.require_decider()?;
-        let run = find_retried_run(&mut request, &name).await?;
+        let run = find_run_to_retry(&mut request, &name).await?;
         let preview = async {
             let _lock = request.pages.checking.lock().await;
             campaign_runs::preview_retry(&request.pages.adapters, &run).await
@@ -134,10 +134,10 @@ pub(super) async fn retry_run(
     DecisionForm(VerifiedForm { mut request, fields }): DecisionForm,
 ) -> Response {
     let done = async {
-        let run = find_retried_run(&mut request, &name).await?;
+        let run = find_run_to_retry(&mut request, &name).await?;
         let messages = typed_count(&fields).ok_or(PageError::InvalidInput(InvalidInput::Messages))?;
         let confirmed = ConfirmedRetry { messages, by: request.visitor.name.clone() };
-        let order = begin_order(&request, "retry", run.name());
+        let order = new_order_record(&request, "retry", run.name());
         let (begun, key) = (Arc::new(Notify::new()), run.key);
         let begins = Arc::clone(&begun);
         let observer = move |event| {
@@ -162,7 +162,7 @@ pub(super) async fn retry_run(
 }
 
 /// Finds the run to retry. Rehearsals can only be retried with the command.
-async fn find_retried_run(request: &mut PageRequest, name: &str) -> Result<Run, PageError> {
+async fn find_run_to_retry(request: &mut PageRequest, name: &str) -> Result<Run, PageError> {
     let run = request.find_run(name).await?;
     LedgerError::refuse_purged(&run)?;
     if run.live { Ok(run) } else { Err(PageError::Unknown) }

@@ -533,9 +533,9 @@ fn describe_change(words: &PageWords, change: &RowChange) -> (String, Option<Str
     };
     let what = words.kind("change", word).unwrap_or_default();
     let author = by.filter(|by| is_known_author(by));
-    (author.map_or_else(|| what.to_owned(), |by: &Author| with_author(words, what, by)), text)
+    (author.map_or_else(|| what.to_owned(), |by: &Author| add_author(words, what, by)), text)
 }
 
-fn with_author(words: &PageWords, what: &str, by: &Author) -> String {
+fn add_author(words: &PageWords, what: &str, by: &Author) -> String {
     words.say_with("pages.changed-by", &[("what", what), ("who", &by.to_string())])
 }

@@ -225,7 +225,7 @@ fn run_summary(request: &PageRequest, reading: &RunReading) -> RunSummaryView {
         rows: by_state.total(),
         parts: *parts,
         parts_at_least: reading.report.has_unreported_parts(),
-        doubt: count_doubtful(by_state),
+        doubt: count_rows_in_doubt(by_state),
         retriable: count_retriable(&reading.report.view),
         doubtful: state_counts(&path, by_state).into_iter().filter(StateCountView::is_doubtful).collect(),
         counts: state_counts(&path, by_state),
@@ -256,7 +256,7 @@ pub(super) fn state_counts(path: &str, counts: &StateCounts) -> Vec<StateCountVi
 }
 
 /// The number of rows that wait for a decision.
-fn count_doubtful(counts: &StateCounts) -> u64 {
+fn count_rows_in_doubt(counts: &StateCounts) -> u64 {
     IN_DOUBT_STATES.into_iter().map(|state| counts.get(state)).sum()
 }
 
@@ -333,7 +333,7 @@ impl LivePage {
                     return Some(Event::default().event("gone").data("gone"));
                 }
                 LivePageEvent::Reading => {
-                    if let Some(event) = self.changed_parts() {
+                    if let Some(event) = self.take_changed_parts() {
                         return Some(event);
                     }
                 }
@@ -358,7 +358,7 @@ impl LivePage {
     }
 
     /// Renders the parts, and returns an event with those that changed; `None` if none changed.
-    fn changed_parts(&mut self) -> Option<Event> {
+    fn take_changed_parts(&mut self) -> Option<Event> {
         let reading = match self.readings.borrow_and_update().as_ref()? {
             Ok(reading) => Arc::clone(reading),
             Err(error) => {

@@ -333,7 +333,7 @@ impl RunQuery {
     }
 
     /// The link that sorts by a column; numbers and times are first sorted in descending order.
-    fn sorted_by(&self, key: SortKey) -> String {
+    fn sort_path(&self, key: SortKey) -> String {
         let ascending = match self.sort {
             Some((current, ascending)) if current == key => !ascending,
             _ => matches!(key, SortKey::Campaign | SortKey::State),
@@ -344,7 +344,7 @@ impl RunQuery {
     fn columns(&self) -> Vec<ColumnLink> {
         let column = |key: SortKey| ColumnLink {
             name: key.name(),
-            path: Some(self.sorted_by(key)),
+            path: Some(self.sort_path(key)),
             sorted: match self.sort {
                 Some((current, true)) if current == key => "ascending",
                 Some((current, false)) if current == key => "descending",
@@ -358,7 +358,7 @@ impl RunQuery {
 }
 
 /// The start of the period of this many days that ends today, in this time zone; 1 is today.
-pub(super) fn start_of_days(zone: &TimeZone, now: Timestamp, days: u32) -> Timestamp {
+pub(super) fn start_of_period(zone: &TimeZone, now: Timestamp, days: u32) -> Timestamp {
     let before = i64::from(days.saturating_sub(1));
     let first = now.to_zoned(zone.clone()).date().saturating_sub(before.days());
     first.to_zoned(zone.clone()).map_or(now, |start| start.timestamp())
@@ -374,7 +374,7 @@ async fn build_view(request: &mut PageRequest) -> Result<RunsPageView, PageError
     let read = request.pages.run_list.read_latest().await?;
     let reading = read.is_none();
     let list = read.unwrap_or_default();
-    let since = query.days.map(|days| start_of_days(&request.zone, request.pages.now(), days));
+    let since = query.days.map(|days| start_of_period(&request.zone, request.pages.now(), days));
     let mut found: Vec<&RunView> = list.views.iter().filter(|view| query.matches(view, since)).collect();
     let hidden = found.iter().filter(|view| !is_regular(&view.run)).count() as u64;
     found.retain(|view| query.everything || is_regular(&view.run));
@@ -453,8 +453,8 @@ mod tests {
         let fields = "campaign=autumn-sale&state=finished&days=7&everything=1&sort=read&order=ascending&page=3";
         let query = RunQuery::from_fields(&FormFields::parse(fields.as_bytes()));
         assert_eq!(query.path(), format!("/runs?{fields}"));
-        assert!(query.sorted_by(SortKey::Read).ends_with("everything=1&sort=read"), "the order is reversed");
-        assert!(query.sorted_by(SortKey::Campaign).ends_with("sort=campaign&order=ascending"));
+        assert!(query.sort_path(SortKey::Read).ends_with("everything=1&sort=read"), "the order is reversed");
+        assert!(query.sort_path(SortKey::Campaign).ends_with("sort=campaign&order=ascending"));
         let unknown = FormFields::parse(b"state=none&days=8&sort=cost&page=x");
         assert_eq!(RunQuery::from_fields(&unknown), RunQuery::default());
         assert_eq!(RunQuery::default().path(), "/runs");
@@ -463,7 +463,7 @@ mod tests {
     #[test]
     fn days_begin_at_midnight_in_the_zone_of_the_page() {
         let zone = TimeZone::get("Europe/Kyiv").unwrap();
-        let start = |days| start_of_days(&zone, "2026-06-15T21:30:00Z".parse().unwrap(), days).to_string();
+        let start = |days| start_of_period(&zone, "2026-06-15T21:30:00Z".parse().unwrap(), days).to_string();
         assert_eq!(start(1), "2026-06-15T21:00:00Z");
         assert_eq!(start(7), "2026-06-09T21:00:00Z");
     }

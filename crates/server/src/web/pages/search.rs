@@ -118,7 +118,7 @@ async fn find_in_run(request: &mut PageRequest, name: &str, wanted: &str) -> Res
     let Ok(phone) = parse_phone_number(wanted, region).or_else(|_| parse_international(wanted)) else {
         return find_anywhere(request, wanted).await;
     };
-    let mut view = view_of_phone(request, phone).await?;
+    let mut view = load_phone_view(request, phone).await?;
     view.runs.extend(find_phone_in_run(request, &run, phone).await?);
     Ok(SearchOutcome::Results(view))
 }
@@ -161,10 +161,10 @@ fn find_page(list: &RunList, wanted: &str) -> Option<String> {
     if wanted.contains('@') {
         return runs.find(|run| run.name() == wanted).map(|run| run_path(&run.name()));
     }
-    runs.find(|run| run.campaign == wanted).map(|run| runs_of_campaign(&run.campaign))
+    runs.find(|run| run.campaign == wanted).map(|run| campaign_runs_path(&run.campaign))
 }
 
-fn runs_of_campaign(campaign: &str) -> String {
+fn campaign_runs_path(campaign: &str) -> String {
     format!("/runs?campaign={}&everything=1", encode_path_segment(campaign))
 }
 
@@ -176,12 +176,12 @@ fn find_campaigns(list: &RunList, wanted: &str) -> Vec<FoundCampaign> {
     names.sort_unstable();
     names.dedup();
     let found = names.into_iter().filter(|name| !words.is_empty() && words.iter().all(|word| name.contains(word)));
-    let campaign = |name: &str| FoundCampaign { name: name.to_owned(), path: runs_of_campaign(name) };
+    let campaign = |name: &str| FoundCampaign { name: name.to_owned(), path: campaign_runs_path(name) };
     found.take(MAX_FOUND).map(campaign).collect()
 }
 
 /// The facts about a phone number, without its messages.
-async fn view_of_phone(request: &PageRequest, phone: Phone) -> Result<SearchPageView, PageError> {
+async fn load_phone_view(request: &PageRequest, phone: Phone) -> Result<SearchPageView, PageError> {
     let entries = list_opt_outs(request.ledger(), phone, &OptOutTerms::default()).await?;
     let opt_out = |entry: &campaign_ledger::OptOut| FoundOptOut {
         at: request.format_moment(entry.at),
@@ -197,7 +197,7 @@ async fn view_of_phone(request: &PageRequest, phone: Phone) -> Result<SearchPage
 
 /// Finds the messages to a phone number in the lists of all runs, the latest first, until the time limit.
 async fn find_phone(request: &PageRequest, list: &RunList, phone: Phone) -> Result<SearchPageView, PageError> {
-    let mut view = view_of_phone(request, phone).await?;
+    let mut view = load_phone_view(request, phone).await?;
     let until = Instant::now() + SEARCH_TIMEOUT;
     let mut runs = list.views.iter().map(|view| &view.run).filter(|run| run.purged_at.is_none());
     while view.runs.len() < MAX_FOUND && Instant::now() < until {

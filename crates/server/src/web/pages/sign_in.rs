@@ -23,7 +23,7 @@ use subtle::ConstantTimeEq as _;
 
 use super::Pages;
 use super::page_error::PageError;
-use super::request::{VerifiedForm, closed_response, no_session_response, preferred_language};
+use super::request::{VerifiedForm, sign_in_unavailable_response, no_session_response, preferred_language};
 use crate::web::html::{PageFormat, render};
 use campaign_core::private::{self, ExistingFile};
 use campaign_runs::run_blocking;
@@ -49,20 +49,20 @@ pub(super) async fn sign_in(
         Ok(Some(signed_in)) => signed_in,
         Ok(None) => return no_session_response(language),
         Err(refusal) => {
-            return closed_response(language, &refusal.to_string());
+            return sign_in_unavailable_response(language, &refusal.to_string());
         }
     };
     tracing::info!("{} signed in to the dashboard", visitor.name);
     let page = render(language, PageFormat::Served, "pages/signed_in.html", &json!({ "name": visitor.name }));
     let Ok(page) = page else { return StatusCode::INTERNAL_SERVER_ERROR.into_response() };
-    with_cookie(&pages, Html(page).into_response(), &session, SESSION_LIFETIME.as_secs())
+    with_session_cookie(&pages, Html(page).into_response(), &session, SESSION_LIFETIME.as_secs())
 }
 
 /// Ends the session.
 pub(super) async fn sign_out(State(pages): State<Arc<Pages>>, form: VerifiedForm) -> Response {
     let (visitors, now, session) = (pages.visitors.clone(), pages.now(), form.request.session.clone());
     match run_blocking(move || visitors.end_session(&session, now)).await {
-        Ok(Ok(())) => with_cookie(&pages, no_session_response(form.request.language), "", 0),
+        Ok(Ok(())) => with_session_cookie(&pages, no_session_response(form.request.language), "", 0),
         _ => StatusCode::SERVICE_UNAVAILABLE.into_response(),
     }
 }
@@ -73,7 +73,7 @@ fn is_prefetch(headers: &HeaderMap) -> bool {
     PURPOSES.iter().filter_map(|name| headers.get(name)).any(says)
 }
 
-fn with_cookie(pages: &Pages, mut answer: Response, session: &str, seconds: i64) -> Response {
+fn with_session_cookie(pages: &Pages, mut answer: Response, session: &str, seconds: i64) -> Response {
     let secure = if pages.is_secure() { "; Secure" } else { "" };
     let name = pages.cookie_name();
     let cookie = format!("{name}={session}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}{secure}");
@@ -280,7 +280,7 @@ impl Visitors {
     ///
     /// # Errors
     /// If it cannot be read.
-    pub fn prove_readable(&self) -> io::Result<()> {
+    pub fn check_readable(&self) -> io::Result<()> {
         self.read_file().map(drop)
     }
 

@@ -10,7 +10,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
-use super::decisions::{begin_order, execute_order};
+use super::decisions::{new_order_record, execute_order};
 use super::page_error::{InvalidInput, PageError};
 use super::request::{DecisionForm, PageRequest, VerifiedForm, encode_path_segment};
 use super::rows::NumbersLink;
@@ -77,7 +77,7 @@ pub(super) async fn confirm_test(mut request: PageRequest, Path(name): Path<Stri
 
 async fn build_view(request: &mut PageRequest, name: &str) -> Result<TestPageView, PageError> {
     request.require_decider()?;
-    let run = find_tested_run(request, name).await?;
+    let run = find_run_to_test(request, name).await?;
     let row = parse_row(request.query.get("row"))?;
     let preview = async {
         let _lock = request.pages.checking.lock().await;
@@ -111,7 +111,7 @@ pub(super) async fn send_test(
     DecisionForm(VerifiedForm { mut request, fields }): DecisionForm,
 ) -> Response {
     let done = async {
-        let run = find_tested_run(&mut request, &name).await?;
+        let run = find_run_to_test(&mut request, &name).await?;
         let row = parse_row(fields.get("row"))?;
         let is_chosen = |phone: &&Phone| fields.get(&TestNumbers::field_name(&request.csrf_token, **phone)).is_some();
         let recipients: Vec<Phone> = request.pages.test_numbers.0.iter().filter(is_chosen).copied().collect();
@@ -119,7 +119,7 @@ pub(super) async fn send_test(
             return Err(PageError::InvalidInput(InvalidInput::Recipients));
         }
         let (adapters, interrupt) = (request.pages.adapters.clone(), request.pages.sending.subscribe());
-        let (order, ordered) = (begin_order(&request, "test", run.name()), OrderedTest { row, recipients });
+        let (order, ordered) = (new_order_record(&request, "test", run.name()), OrderedTest { row, recipients });
         let send = async move { campaign_runs::send_ordered_test(adapters, &run, ordered, interrupt).await };
         let sent = execute_order(&request, order, send, |_: &Vec<EndedSingle>| None);
         // The order continues after the response; its outcome is in the action log.
@@ -136,7 +136,7 @@ pub(super) async fn send_test(
 }
 
 /// Finds the run whose campaign is tested. Fails if the server has no test numbers.
-async fn find_tested_run(request: &mut PageRequest, name: &str) -> Result<Run, PageError> {
+async fn find_run_to_test(request: &mut PageRequest, name: &str) -> Result<Run, PageError> {
     if request.pages.test_numbers.0.is_empty() {
         return Err(PageError::Unknown);
     }

@@ -315,7 +315,7 @@ impl RunPage<'_> {
     }
 
     /// The numbers of planned and of processed messages.
-    fn count_processed(&self) -> (u64, u64) {
+    fn count_planned_and_processed(&self) -> (u64, u64) {
         let waiting = self.sum_states(&[RowState::Planned, RowState::Sending]);
         let planned = self.run().recipients.saturating_sub(self.sum_states(&[RowState::Skipped, RowState::Invalid]));
         (planned, planned.saturating_sub(waiting))
@@ -325,7 +325,7 @@ impl RunPage<'_> {
         if self.report.view.status != RunStatus::Sending {
             return None;
         }
-        let (planned, processed) = self.count_processed();
+        let (planned, processed) = self.count_planned_and_processed();
         let bar = scale_bars(vec![Bar::new("", processed, "whole")], Some(planned)).pop()?;
         let rate = self.figures().and_then(latest_rate);
         Some(ProgressBar {
@@ -338,14 +338,14 @@ impl RunPage<'_> {
     /// The progress, and the remaining time or the estimated end.
     #[must_use]
     pub fn describe_progress(&self, words: &PageWords) -> String {
-        let (planned, processed) = self.count_processed();
+        let (planned, processed) = self.count_planned_and_processed();
         let waiting = planned.saturating_sub(processed);
         let processed = words.format_number(processed);
         let progress = words.count("run.processed", planned, &[("processed", &processed)]);
         if self.report.view.status != RunStatus::Sending {
             return progress;
         }
-        match self.left.or_else(|| estimate_left(self.figures()?, waiting)) {
+        match self.left.or_else(|| estimate_time_left(self.figures()?, waiting)) {
             Some(left) if left < SHORT_REST => {
                 let left = words.format_duration(round_duration(left));
                 words.say_with("run.time-left", &[("progress", &progress), ("time", &left)])
@@ -378,7 +378,7 @@ fn latest_rate(figures: &RunFigures) -> Option<f64> {
 }
 
 /// Estimates the time for this many rows from the latest throughput; `None` if nothing was sent recently.
-fn estimate_left(figures: &RunFigures, waiting: u64) -> Option<Duration> {
+fn estimate_time_left(figures: &RunFigures, waiting: u64) -> Option<Duration> {
     let latest = figures.requests.sent.latest_counts(LATEST_POINTS);
     let (sent, points) = (latest.iter().sum::<u64>(), u64::try_from(latest.len()).ok()?);
     if sent == 0 || waiting == 0 {
