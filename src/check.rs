@@ -202,7 +202,7 @@ struct CheckReport {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tests: Vec<Value>,
     /// The gateway's figures: one object for one file, otherwise an array in the order of the files.
-    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "one_or_each")]
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "serialize_one_or_all")]
     online: Vec<CostFigures>,
     /// The fixes that `--fix` wrote, by file.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -210,7 +210,7 @@ struct CheckReport {
     exit: u8,
 }
 
-fn one_or_each<S: Serializer>(figures: &Vec<CostFigures>, serializer: S) -> Result<S::Ok, S::Error> {
+fn serialize_one_or_all<S: Serializer>(figures: &Vec<CostFigures>, serializer: S) -> Result<S::Ok, S::Error> {
     match figures.as_slice() {
         [one] => one.serialize(serializer),
         each => each.serialize(serializer),

@@ -159,9 +159,9 @@ impl Context {
     }
 
     /// Like `find_run`, but the name of a campaign means its latest run with rows in doubt, if there is one.
-    pub(super) async fn find_doubtful_run(&self, name: &str) -> Result<(Arc<dyn Ledger>, Run), CommandFailure> {
+    pub(super) async fn find_run_in_doubt(&self, name: &str) -> Result<(Arc<dyn Ledger>, Run), CommandFailure> {
         let ledger = self.find_ledger_of_run(name).await?;
-        let run = campaign_runs::find_doubtful_run(ledger.as_ref(), name).await?;
+        let run = campaign_runs::find_run_in_doubt(ledger.as_ref(), name).await?;
         Ok((ledger, run))
     }
 
@@ -504,7 +504,7 @@ impl Context {
         };
         tokio::select! {
             () = closing => {}
-            () = self.wait_if_hurried() => {}
+            () = self.wait_for_second_signal() => {}
             () = tokio::time::sleep(CLOSE_TIMEOUT) => {
                 tracing::warn!("the ledger was not closed within {} s; no records are lost", CLOSE_TIMEOUT.as_secs());
             }
@@ -512,7 +512,7 @@ impl Context {
     }
 
     /// Waits for a second signal, and then for a short time.
-    async fn wait_if_hurried(&self) {
+    async fn wait_for_second_signal(&self) {
         if let Some(mut interrupt) = self.interrupt.get().cloned()
             && interrupt.wait_for(|interrupt| matches!(interrupt, Interrupt::Immediate(_))).await.is_ok()
         {
@@ -593,7 +593,8 @@ impl ExposureWarnings {
 
     /// Warns if everyone can list or change the contents of the state folder.
     fn check_state_folder(&self, folder: &Path) {
-        let Some(access) = self.find_new_exposure(folder, |access| access.everyone_reads || access.everyone_writes) else {
+        let Some(access) = self.find_new_exposure(folder, |access| access.everyone_reads || access.everyone_writes)
+        else {
             return;
         };
         let name = quote_for_shell(folder);

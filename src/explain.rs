@@ -25,7 +25,7 @@ pub(super) fn explain_rule(context: &Context, args: &ExplainArgs) -> Result<u8, 
         }
         return Ok(exit::SUCCESS);
     };
-    let id = rule_id(typed);
+    let id = parse_rule_id(typed);
     let found =
         rule_groups().into_iter().find_map(|group| Some((*group.rules.iter().find(|rule| rule.id == id)?, group)));
     let Some((rule, group)) = found else {
@@ -42,7 +42,7 @@ pub(super) fn explain_rule(context: &Context, args: &ExplainArgs) -> Result<u8, 
 }
 
 /// Extracts the rule id from the argument, which might be copied from a finding: `warning[empty-cell]:`.
-fn rule_id(typed: &str) -> String {
+fn parse_rule_id(typed: &str) -> String {
     typed.split_once('[').map_or(typed, |(_, rest)| rest).trim_end_matches([']', ':']).to_lowercase()
 }
 
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn rule_id_is_parsed_from_a_finding() {
         for typed in ["empty-cell", "warning[empty-cell]", "warning[empty-cell]:", "Empty-Cell"] {
-            assert_eq!(rule_id(typed), "empty-cell");
+            assert_eq!(parse_rule_id(typed), "empty-cell");
         }
     }
 }

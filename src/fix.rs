@@ -58,7 +58,7 @@ pub(super) async fn fix_campaigns(context: &Context, args: &CheckArgs) -> Result
             require_confirmation(&context.output, prompt, &change, unchanged).await?;
         }
         for file in files {
-            replace_file(&file).map_err(|error| unwritten(&file.path, &error))?;
+            replace_file(&file).map_err(|error| write_failure(&file.path, &error))?;
             fixed.entry(file.path).or_default().extend(file.titles);
         }
     }
@@ -152,7 +152,7 @@ fn keep_owner(_: &Path, _: &fs::Metadata) -> io::Result<()> {
     Ok(())
 }
 
-fn unwritten(path: &Path, error: &io::Error) -> CommandFailure {
+fn write_failure(path: &Path, error: &io::Error) -> CommandFailure {
     CommandFailure::invalid(format!("cannot write the corrections to `{}`: {error}", path.display()))
         .with_help("check the file and its permissions; nothing was written to it")
 }

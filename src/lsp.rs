@@ -171,7 +171,7 @@ impl LanguageServer {
             }
             CodeActionRequest::METHOD => {
                 let params: CodeActionParams = parse(params)?;
-                to_value(session.fixes(&params))
+                to_value(session.collect_fixes(&params))
             }
             GotoDefinition::METHOD => {
                 let params: GotoDefinitionParams = parse(params)?;

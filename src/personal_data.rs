@@ -31,7 +31,7 @@ pub(super) async fn find_messages(context: &Context, args: &FindArgs) -> Result<
     args.selection.refuse_contradiction()?;
     let selection = args.selection.rows_without_number();
     if args.evidence.evidence {
-        if !selection.is_everything() {
+        if !selection.is_unfiltered() {
             return Err(CommandFailure::invalid(
                 "`--evidence` covers all messages, so it cannot be limited to some of them",
             ));
@@ -50,7 +50,7 @@ pub(super) async fn find_messages(context: &Context, args: &FindArgs) -> Result<
     match context.output.json {
         true => context.output.print_object(&messages_json(phone, &person, &opt_outs, code)),
         false => {
-            context.output.print_result(messages_text(context, phone, !selection.is_everything(), &person, &opt_outs))
+            context.output.print_result(messages_text(context, phone, !selection.is_unfiltered(), &person, &opt_outs))
         }
     }
     Ok(code)

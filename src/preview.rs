@@ -68,7 +68,7 @@ async fn write_preview_page(context: &Context, args: PreviewArgs, path: PathBuf)
     let mut checked = check_campaign(&inputs, ledger.as_deref(), files, &context.observer, now).await?;
     drop(waiting);
     context.output.add_hint(&mut checked);
-    let rows = selected_rows(&args.which, &checked.list)?;
+    let rows = select_rows(&args.which, &checked.list)?;
     let (opens, place) = (args.page.open, path.clone());
     let next = context.output.command(send_arguments(&inputs.campaign, args.gateway.as_deref()));
     let shown = run_blocking(move || {
@@ -96,7 +96,7 @@ async fn write_preview_page(context: &Context, args: PreviewArgs, path: PathBuf)
 ///
 /// # Errors
 /// If the list has no such rows.
-fn selected_rows(which: &PreviewedRows, list: &ListSurvey) -> Result<Option<RowSet>, CommandFailure> {
+fn select_rows(which: &PreviewedRows, list: &ListSurvey) -> Result<Option<RowSet>, CommandFailure> {
     if let Some(first) = which.first {
         let planned = list.survey.planned_rows();
         return Ok(Some(planned.iter().take(first as usize).collect()));
@@ -115,7 +115,7 @@ fn show_rows(
     surveyed: &ListSurvey,
     args: &PreviewArgs,
 ) -> Result<(), CommandFailure> {
-    let rows = selected_rows(&args.which, surveyed)?;
+    let rows = select_rows(&args.which, surveyed)?;
     let most = if rows.is_none() && !output.json { DEFAULT_SAMPLES } else { usize::MAX };
     let show = |row, preview: RowPreview<'_>| match output.json {
         true => output.print_object(&preview_json(row, preview)),

@@ -26,7 +26,7 @@ const ALL_TIMEOUT: Duration = Duration::from_secs(24 * 3_600);
 pub(super) async fn reconcile_run(context: &Context, args: ReconcileArgs) -> Result<u8, CommandFailure> {
     let (ledger, run) = match args.all {
         true => context.find_run(&args.run).await?,
-        false => context.find_doubtful_run(&args.run).await?,
+        false => context.find_run_in_doubt(&args.run).await?,
     };
     let adapters = context.adapters(Arc::clone(&ledger))?;
     let mut polled_messages = 0;
@@ -130,7 +130,7 @@ fn describe_polled(polled: &PollCounts) -> String {
 }
 
 pub(super) async fn resolve_doubt(context: &Context, args: ResolveArgs) -> Result<u8, CommandFailure> {
-    let (ledger, run) = context.find_doubtful_run(&args.run).await?;
+    let (ledger, run) = context.find_run_in_doubt(&args.run).await?;
     let ResolveArgs { rows, file, decision, why, i_accept_duplicates: duplicates, .. } = args;
     let rows = match (rows, file) {
         (Some(rows), _) => RowChoice::Rows(rows),

@@ -223,7 +223,7 @@ async fn watch_run(context: &Context, name: Option<&str>) -> Result<u8, CommandF
     let mut interrupt = context.watch_signals()?;
     let found = match name {
         Some(name) => Some(context.find_run(name).await?),
-        None => find_latest_run(context).await?,
+        None => find_run_to_watch(context).await?,
     };
     let Some((ledger, run)) = found else { return list_runs(context, false).await };
     campaign_runs::report_results_conflict(ledger.as_ref(), &run, &context.observer).await?;
@@ -256,7 +256,7 @@ fn pause_after(took: Duration) -> Duration {
 }
 
 /// Finds the run to follow if the user names none. `None` without runs.
-async fn find_latest_run(context: &Context) -> Result<Option<(Arc<dyn Ledger>, Run)>, CommandFailure> {
+async fn find_run_to_watch(context: &Context) -> Result<Option<(Arc<dyn Ledger>, Run)>, CommandFailure> {
     let Some(ledger) = context.open_existing_ledger().await? else { return Ok(None) };
     let mut runs: Vec<Run> = ledger.list_stored_runs(RunFilter::all()).await?.into_iter().flatten().collect();
     let mut sending = None;

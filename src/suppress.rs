@@ -186,7 +186,11 @@ fn ignore_closed_pipe<T>(result: Result<T, OptOutExportError>) -> Result<Option<
 }
 
 /// Warns if the ledger does not know the requested campaign.
-async fn warn_about_unknown_campaign(context: &Context, ledger: &dyn Ledger, args: &SuppressListArgs) -> Result<(), CommandFailure> {
+async fn warn_about_unknown_campaign(
+    context: &Context,
+    ledger: &dyn Ledger,
+    args: &SuppressListArgs,
+) -> Result<(), CommandFailure> {
     if let Some(warning) = describe_unknown_campaign(ledger, args.campaign.as_deref()).await? {
         context.output.print_warning(&warning);
     }

@@ -123,7 +123,7 @@ impl Demo {
         let check = ["check", CAMPAIGN_FILE, "--gateway", "demo"];
 
         self.begin("1", "A campaign").await?;
-        self.tell(&format!(
+        self.print_prose(&format!(
             "`{}` has a campaign for {recipients} made-up recipients: `{CAMPAIGN_FILE}` and `{LIST_FILE}`. \
              {CHANNELS} The gateway is a sandbox in this process, so no recipient gets a message. The demo has its \
              own ledger in `{STATE_FOLDER}` and does not use yours.",
@@ -143,7 +143,7 @@ impl Demo {
 
         self.begin("5", "Send, and kill the sending process halfway").await?;
         let sent_before_kill = self.run_until_killed(&send).await?;
-        self.add_lines([StyledLine::failure([
+        self.print_lines([StyledLine::failure([
             bad("killed"),
             plain(format!(
                 " (with SIGKILL, to simulate a power failure): the gateway has {} of {recipients} messages, and the \
@@ -153,11 +153,11 @@ impl Demo {
         ])]);
 
         self.begin("6", "Run the same command again").await?;
-        self.tell("It asks the gateway about the unanswered request, and sends only what is missing.");
+        self.print_prose("It asks the gateway about the unanswered request, and sends only what is missing.");
         self.run_command(&send, exit::SUCCESS).await?;
 
         self.begin("7", "And once more").await?;
-        self.tell("All recipients already have this message, so there is nothing to send.");
+        self.print_prose("All recipients already have this message, so there is nothing to send.");
         self.run_command(&send, exit::SUCCESS).await?;
 
         self.begin("8", "Count what the gateway received").await?;
@@ -168,8 +168,8 @@ impl Demo {
         let received = received.map_err(|error| {
             CommandFailure::storage_failure(format!("cannot read the journal `{}`: {error}", journal.display()))
         })?;
-        self.tell(&format!("The sandbox logs every message that arrives in `{JOURNAL_FILE}`."));
-        self.add_lines([describe_received(received)]);
+        self.print_prose(&format!("The sandbox logs every message that arrives in `{JOURNAL_FILE}`."));
+        self.print_lines([describe_received(received)]);
 
         self.begin("9", "See the report").await?;
         self.run_command(&["reconcile", NAME, "--all"], exit::SUCCESS).await?;
@@ -185,15 +185,15 @@ impl Demo {
         }
         self.check_interrupt()?;
         let title = StyledLine::new([strong(format!("{number}. {title}"))]);
-        self.add_lines([StyledLine::new([]), title]);
+        self.print_lines([StyledLine::new([]), title]);
         Ok(())
     }
 
-    fn tell(&self, text: &str) {
-        self.add_lines([StyledLine::from_prose(text).with_hang(0)]);
+    fn print_prose(&self, text: &str) {
+        self.print_lines([StyledLine::from_prose(text).with_hang(0)]);
     }
 
-    fn add_lines<const N: usize>(&self, lines: [StyledLine; N]) {
+    fn print_lines<const N: usize>(&self, lines: [StyledLine; N]) {
         if self.is_silent() {
             return;
         }
@@ -208,7 +208,7 @@ impl Demo {
 
     fn show_corrections(&self) {
         for PlantedMistake { wrong, right } in &MISTAKES {
-            self.add_lines([
+            self.print_lines([
                 StyledLine::new([bad(format!("- {}", wrong.trim_start()))]).unbroken(),
                 StyledLine::new([good(format!("+ {}", right.trim_start()))]).unbroken(),
             ]);
@@ -218,7 +218,7 @@ impl Demo {
     /// Starts this program in the demo's folder, with its own ledger and gateways.
     fn start_command(&self, arguments: &[&str]) -> Result<Child, CommandFailure> {
         let arguments = [arguments, &["--state-dir", STATE_FOLDER]].concat();
-        self.add_lines([StyledLine::new([
+        self.print_lines([StyledLine::new([
             span(SpanMeaning::Next, "$"),
             plain(" "),
             strong(format!("campaign {}", arguments.join(" "))),

@@ -86,7 +86,7 @@ fn judge_clock(
         ));
     }
     if jump.abs() > LARGE_JUMP {
-        let message = format!("the clock jumped by {} during this check", describe(jump));
+        let message = format!("the clock jumped by {} during this check", format_offset(jump));
         return CheckResult::warning(CHECK, message, "wait until the clock is synchronized, then run the check again");
     }
     // One gateway with a wrong clock must not make ours look wrong.
@@ -95,7 +95,7 @@ fn judge_clock(
     };
     // The gateway's clock is ahead if ours is behind.
     let side = if offset.is_positive() { "behind" } else { "ahead of" };
-    let differs = format!("the clock is {} {side} the clock of {gateway}", describe(*offset));
+    let differs = format!("the clock is {} {side} the clock of {gateway}", format_offset(*offset));
     match offset.abs() {
         offset if offset > LARGE_OFFSET => wrong(differs),
         offset if offset > SMALL_OFFSET => CheckResult::warning(CHECK, differs, SET_CLOCK),
@@ -104,7 +104,7 @@ fn judge_clock(
 }
 
 /// Formats the size of an offset.
-fn describe(offset: SignedDuration) -> String {
+fn format_offset(offset: SignedDuration) -> String {
     format_duration(offset.unsigned_abs())
 }
 

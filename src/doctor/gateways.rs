@@ -58,7 +58,7 @@ impl ProfileChecks {
         for name in gateways.profile_names() {
             match gateways.find_profile(name) {
                 Ok(profile) => profiles.push(profile.clone()),
-                Err(findings) => results.push(describe_findings(&findings).about(name)),
+                Err(findings) => results.push(describe_findings(&findings).with_gateway(name)),
             }
         }
         if profiles.is_empty() && results.is_empty() {
@@ -103,7 +103,7 @@ async fn check_profile(context: &Context, profile: &Profile, access: &LedgerAcce
         (Ok(_), LedgerAccess::Open(ledger)) => check_key(context, profile, ledger).await,
     };
     let results = [reached, key, check_webhook(context, profile, access).await];
-    GatewayChecks { results: results.into_iter().map(|result| result.about(&profile.name)).collect(), times }
+    GatewayChecks { results: results.into_iter().map(|result| result.with_gateway(&profile.name)).collect(), times }
 }
 
 /// Whether the hosts of both endpoints can be reached. Sends no key.

@@ -80,7 +80,7 @@ impl CheckResult {
         Self { help: Some(help.into()), ..self }
     }
 
-    fn about(self, gateway: &str) -> Self {
+    fn with_gateway(self, gateway: &str) -> Self {
         Self { gateway: Some(gateway.to_owned()), ..self }
     }
 

@@ -1,6 +1,6 @@
 //! `campaign run`: sends a campaign, resumes an unfinished run, waits for a schedule, or rehearses with `--dry-run`.
 
-mod build_outcome_printer;
+mod outcome_printer;
 mod summary;
 
 use std::io::IsTerminal as _;
@@ -30,7 +30,7 @@ use campaign_runs::{
     find_unfinished_run, load_occurrence,
 };
 use campaign_server::scheduler::{find_due, lateness};
-use build_outcome_printer::OutcomePrinter;
+use outcome_printer::OutcomePrinter;
 use summary::{RunSummary, Tone, print_run_summary};
 
 pub(super) async fn run_campaign(context: &Context, args: RunArgs) -> Result<u8, CommandFailure> {

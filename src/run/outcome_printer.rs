@@ -155,7 +155,7 @@ impl OutcomePrinter<'_> {
                 Some(StopKind::Limit) => "sent the requested messages",
                 _ => "stopped",
             },
-            stopped: kind.map(StopKind::word),
+            stopped: kind.map(StopKind::json_name),
             why: stop.as_ref().map(ToString::to_string),
             results,
             rehearsal: !run.live,
@@ -440,7 +440,7 @@ fn status_source(inputs: &Inputs, run: &Run, counts: &StateCounts) -> Option<Sta
         return None;
     }
     let has_hook = inputs.destination.profile().is_some_and(|profile| profile.hook.is_some());
-    Some(if has_hook && receipts.takes_webhooks() { StatusSource::Webhook } else { StatusSource::Polling })
+    Some(if has_hook && receipts.uses_webhooks() { StatusSource::Webhook } else { StatusSource::Polling })
 }
 
 /// The note below the counts on how the delivery statuses of open messages arrive. `None` in a rehearsal, without open

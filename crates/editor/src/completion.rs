@@ -70,7 +70,7 @@ pub(crate) fn complete(kind: DocumentKind, text: &str, cursor: usize, names: &Kn
     {
         let items = match found.slot {
             TemplateSlot::Expression => complete_template_names(names),
-            TemplateSlot::Filter => filters(),
+            TemplateSlot::Filter => complete_filters(),
             TemplateSlot::Tag => TAGS.map(|(tag, doc)| Completion::new(tag, CompletionMeaning::Tag, doc)).into(),
             TemplateSlot::Include => Vec::new(),
         };
@@ -158,8 +158,8 @@ fn complete_values(found: &YamlCursor, place: KeyPlace, names: &KnownNames) -> V
         [.., "signature"] => {
             items.extend(names.senders.iter().map(|name| value(name, "A sender name of this or a neighbouring file.")));
         }
-        ["recipients", "columns", _] => items.extend(headers(names)),
-        ["recipients", "consent", key] if HEADER_KEYS.contains(key) => items.extend(headers(names)),
+        ["recipients", "columns", _] => items.extend(complete_headers(names)),
+        ["recipients", "consent", key] if HEADER_KEYS.contains(key) => items.extend(complete_headers(names)),
         [.., "by"] | ["delivery", "window", "zone"] => {
             let columns = names.columns.iter();
             items.extend(
@@ -179,7 +179,7 @@ fn key_name(step: &PathStep) -> Option<&str> {
 }
 
 /// The headers of the list, quoted where YAML needs it.
-fn headers(names: &KnownNames) -> Vec<Completion> {
+fn complete_headers(names: &KnownNames) -> Vec<Completion> {
     let with_header = names.columns.iter().filter(|column| !column.header.is_empty());
     let items = with_header.map(|column| Completion {
         insert: format!("\"{}\"", column.header.replace('\\', "\\\\").replace('"', "\\\"")),
@@ -204,7 +204,7 @@ fn complete_template_names(names: &KnownNames) -> Vec<Completion> {
     columns.chain(constants).chain(tables).chain(built_in).collect()
 }
 
-fn filters() -> Vec<Completion> {
+fn complete_filters() -> Vec<Completion> {
     let with_doc = FILTERS.into_iter().map(|filter| {
         let (required, optional) = filter_arguments(filter);
         let arguments = required.iter().map(|name| (*name).to_owned());

@@ -130,7 +130,7 @@ impl CheckedDraft {
     }
 
     /// Has the list checked again, because files might have changed on disk. Until then, its findings stay.
-    pub(crate) fn forget(&mut self) {
+    pub(crate) fn invalidate_list(&mut self) {
         self.stop();
         if let Some(checked) = &mut self.checked {
             checked.key = None;

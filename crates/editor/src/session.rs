@@ -103,7 +103,7 @@ impl EditorSession {
 
     /// Forgets what is known about files on the disk, after some of them changed.
     pub fn forget_files(&mut self) {
-        self.drafts.values_mut().for_each(CheckedDraft::forget);
+        self.drafts.values_mut().for_each(CheckedDraft::invalidate_list);
         self.users.clear();
     }
 
@@ -284,7 +284,7 @@ impl EditorSession {
 
     /// The fixes of the findings in a range. They belong to the text of the last [`Self::refresh`].
     #[must_use]
-    pub fn fixes(&self, params: &CodeActionParams) -> Vec<CodeAction> {
+    pub fn collect_fixes(&self, params: &CodeActionParams) -> Vec<CodeAction> {
         let uri = &params.text_document.uri;
         let Ok(path) = uri.to_file_path() else { return Vec::new() };
         let Some(document) = self.documents.get(&path) else { return Vec::new() };

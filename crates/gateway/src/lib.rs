@@ -282,7 +282,7 @@ impl GatewayReply {
 
     /// Whether no outcome is proven.
     #[must_use]
-    pub fn is_doubtful(&self) -> bool {
+    pub fn is_in_doubt(&self) -> bool {
         self.outcomes.iter().all(|outcome| matches!(outcome, OperationOutcome::InDoubt { .. }))
     }
 }

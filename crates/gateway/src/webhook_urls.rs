@@ -243,7 +243,7 @@ pub async fn test_webhook(hook: &WebhookUrls, challenge: &str) -> WebhookTestAns
     };
     match client.post(hook.account_url()).header(WEBHOOK_TEST_HEADER, challenge).send().await {
         Ok(response) => read_answer(hook, challenge, response).await,
-        Err(error) => explain_failure(&error),
+        Err(error) => classify_failure(&error),
     }
 }
 
@@ -254,7 +254,7 @@ async fn read_answer(hook: &WebhookUrls, challenge: &str, mut response: reqwest:
         match response.chunk().await {
             Ok(Some(chunk)) => body.extend_from_slice(&chunk),
             Ok(None) => break,
-            Err(error) => return explain_failure(&error),
+            Err(error) => return classify_failure(&error),
         }
     }
     match std::str::from_utf8(&body) {
@@ -263,7 +263,7 @@ async fn read_answer(hook: &WebhookUrls, challenge: &str, mut response: reqwest:
     }
 }
 
-fn explain_failure(error: &reqwest::Error) -> WebhookTestAnswer {
+fn classify_failure(error: &reqwest::Error) -> WebhookTestAnswer {
     let cause = innermost_cause(error);
     match () {
         () if error.is_dns() => WebhookTestAnswer::NoName(cause),

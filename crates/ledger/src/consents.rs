@@ -81,11 +81,11 @@ impl ConsentBlockBuilder {
     /// Adds the evidence of a row, which must come after all rows added before.
     pub fn add_row(&mut self, row: Row, cells: ConsentCells<'_>) {
         let ConsentCells { value, at, source, wording } = cells;
-        let places = [value, at, source, wording].map(|text| self.find_place(text));
+        let places = [value, at, source, wording].map(|text| self.intern_text(text));
         self.block.rows.push((row, places));
     }
 
-    fn find_place(&mut self, text: &str) -> u32 {
+    fn intern_text(&mut self, text: &str) -> u32 {
         if let Some(place) = self.places.get(text) {
             return *place;
         }
@@ -117,10 +117,10 @@ impl ConsentBlockBuilder {
 /// Evidence of consent in a ledger.
 pub trait ConsentStore: Send + Sync {
     /// Whether the ledger can store evidence. Shared tables of the previous version cannot.
-    fn keeps_consents(&self) -> bool;
+    fn supports_consents(&self) -> bool;
 
     /// Stores evidence of a run that is not open yet.
-    fn keep_consents(&self, run: RunId, blocks: Vec<ConsentBlock>) -> LedgerFuture<'_, ()>;
+    fn store_consents(&self, run: RunId, blocks: Vec<ConsentBlock>) -> LedgerFuture<'_, ()>;
 
     /// The evidence of these rows, in ascending order. Rows without evidence are missing.
     fn load_consents(&self, run: RunId, rows: RowSpan) -> LedgerFuture<'_, Vec<ConsentEvidence>>;

@@ -104,7 +104,7 @@ pub(crate) enum PlaceRelease {
 
 impl RepeatPlace {
     /// What releasing this place changes, if the entry has this expiry.
-    pub(crate) fn release(&self, known: Option<i64>, now: i64) -> PlaceRelease {
+    pub(crate) fn plan_release(&self, known: Option<i64>, now: i64) -> PlaceRelease {
         match self.before.filter(|until| !is_expired(*until, now)) {
             _ if known != Some(self.until) => PlaceRelease::Nothing,
             Some(before) => PlaceRelease::Restore(before),
@@ -119,7 +119,7 @@ pub trait RepeatGuard: Send + Sync {
     /// set.
     ///
     /// Also deletes expired entries.
-    fn take_repeat_place(&self, message: Vec<u8>, again: bool) -> LedgerFuture<'_, RepeatCheck> {
+    fn reserve_repeat_place(&self, message: Vec<u8>, again: bool) -> LedgerFuture<'_, RepeatCheck> {
         let _ = (message, again);
         Box::pin(async { Ok(RepeatCheck::Unavailable) })
     }
@@ -222,14 +222,16 @@ mod tests {
         };
         assert!(matches!(check_repeat([7; 32], Some(5 + WINDOW), false, 9), RepeatCheck::Repeated(_)));
         let (first, second) = (again(None), again(Some(5 + WINDOW)));
-        assert!(matches!(first.release(Some(first.until), 10), PlaceRelease::Delete));
-        assert!(matches!(second.release(Some(second.until), 10), PlaceRelease::Restore(until) if until == 5 + WINDOW));
+        assert!(matches!(first.plan_release(Some(first.until), 10), PlaceRelease::Delete));
         assert!(
-            matches!(second.release(Some(second.until), 5 + WINDOW), PlaceRelease::Delete),
+            matches!(second.plan_release(Some(second.until), 10), PlaceRelease::Restore(until) if until == 5 + WINDOW)
+        );
+        assert!(
+            matches!(second.plan_release(Some(second.until), 5 + WINDOW), PlaceRelease::Delete),
             "the earlier one expired"
         );
         for known in [None, Some(second.until + 1)] {
-            assert!(matches!(second.release(known, 10), PlaceRelease::Nothing), "{known:?}");
+            assert!(matches!(second.plan_release(known, 10), PlaceRelease::Nothing), "{known:?}");
         }
     }
 

@@ -245,7 +245,7 @@ pub trait Ledger:
     fn reserve_inquiry<'a>(&'a self, account: &'a Allowance, longest: Duration) -> LedgerFuture<'a, InquiryPermit>;
 
     /// Excludes a drawn block from the hourly count, because the gateway rejected the key.
-    fn uncount_block(&self, lease: Lease) -> LedgerFuture<'_, ()>;
+    fn exclude_from_hourly_count(&self, lease: Lease) -> LedgerFuture<'_, ()>;
 
     /// The row ranges of the envelopes of a run, ordered by number.
     fn list_envelope_summaries(&self, run: RunId) -> LedgerFuture<'_, Vec<EnvelopeSummary>>;

@@ -153,7 +153,7 @@ mod tests {
         StoredReceipt { order: None, at, receipt }
     }
 
-    fn by(channel: &str, kept: StoredReceipt) -> StoredReceipt {
+    fn with_channel(channel: &str, kept: StoredReceipt) -> StoredReceipt {
         let channel = ReportedChannel::parse(channel);
         StoredReceipt { receipt: Receipt { channel, ..kept.receipt }, ..kept }
     }
@@ -174,10 +174,10 @@ mod tests {
         let all: Vec<ReceiptOutcome> =
             (1..200).map(|second| add_receipt(&mut kept, receipt(Status::Routing, second))).collect();
         assert_eq!(all.iter().filter(|reception| **reception == ReceiptOutcome::Stored).count(), MAX_RECEIPTS);
-        let expired = |second| by("viber", receipt(Status::Expired, second));
+        let expired = |second| with_channel("viber", receipt(Status::Expired, second));
         assert_eq!(add_receipt(&mut kept, expired(200)), ReceiptOutcome::Stored, "the first failure of a channel");
         assert_eq!(
-            add_receipt(&mut kept, by("sms", expired(201))),
+            add_receipt(&mut kept, with_channel("sms", expired(201))),
             ReceiptOutcome::Stored,
             "the first failure of another channel"
         );
@@ -186,8 +186,8 @@ mod tests {
         last.receipt.source = ReceiptSource::AskedLast;
         assert_eq!(add_receipt(&mut kept, last), ReceiptOutcome::Stored, "the answer to the last inquiry");
         assert_eq!(add_receipt(&mut kept, receipt(Status::Read, 204)), ReceiptOutcome::Stored);
-        let words =
-            (0..99).filter(|n| add_receipt(&mut kept, by(&format!("w{n}"), expired(300))) == ReceiptOutcome::Stored);
+        let words = (0..99)
+            .filter(|n| add_receipt(&mut kept, with_channel(&format!("w{n}"), expired(300))) == ReceiptOutcome::Stored);
         assert_eq!(words.count(), 1, "unknown channel names count as one channel");
         assert_eq!(
             add_receipt(&mut kept, receipt(Status::Expired, 301)),

@@ -589,7 +589,7 @@ mod tests {
         })
     }
 
-    fn everything(check: impl Fn(&[Option<OperationOutcome>], &[RowEvent], [RowState; 4])) {
+    fn check_all_cases(check: impl Fn(&[Option<OperationOutcome>], &[RowEvent], [RowState; 4])) {
         let (attempts, events) = (attempts(), events());
         assert!(attempts.len() * events.len() > 9_000, "too few cases");
         for events in &events {
@@ -621,7 +621,7 @@ mod tests {
 
     #[test]
     fn open_intent_is_sending_until_there_is_proof() {
-        everything(|attempts, events, [sending, idle, ..]| {
+        check_all_cases(|attempts, events, [sending, idle, ..]| {
             if attempts.last() != Some(&None) {
                 assert_eq!(sending, idle, "{attempts:?} {events:?}: only open intents depend on the owner");
                 return;
@@ -637,7 +637,7 @@ mod tests {
 
     #[test]
     fn planned_rows_become_not_sent_or_skipped_when_a_run_ends() {
-        everything(|attempts, events, [_, idle, over, cancelled]| {
+        check_all_cases(|attempts, events, [_, idle, over, cancelled]| {
             let planned = idle == RowState::Planned;
             let expected = if planned { [RowState::NotSent, RowState::Skipped] } else { [idle; 2] };
             assert_eq!([over, cancelled], expected, "{attempts:?} {events:?}");
@@ -657,7 +657,7 @@ mod tests {
 
     #[test]
     fn events_about_an_earlier_attempt_keep_the_state() {
-        everything(|attempts, events, reported| {
+        check_all_cases(|attempts, events, reported| {
             let last = attempts.len();
             let about: Vec<RowEvent> = events.iter().filter(|event| event.envelope as usize == last).cloned().collect();
             assert_eq!(states(attempts, &RowEvents::new(about, Endpoint::Sync)), reported, "{attempts:?} {events:?}");
@@ -666,7 +666,7 @@ mod tests {
 
     #[test]
     fn row_state_with_a_message_implies_the_guard() {
-        everything(|attempts, events, reported| {
+        check_all_cases(|attempts, events, reported| {
             let folded = RowEvents::new(events.to_vec(), Endpoint::Sync);
             let all: Vec<Attempt> = (1..)
                 .zip(attempts)
@@ -715,7 +715,7 @@ mod tests {
 
     #[test]
     fn run_counts_match_the_states_of_its_rows() {
-        everything(|attempts, events, reported| {
+        check_all_cases(|attempts, events, reported| {
             for (activity, reported) in ACTIVITIES.into_iter().zip(reported) {
                 let mut states = RowStates::new(activity, RowEvents::new(events.to_vec(), Endpoint::Sync));
                 for (envelope, outcome) in (1..).zip(attempts) {

@@ -173,7 +173,7 @@ impl Run {
     /// Whether an opt-out suppresses its messages.
     #[must_use]
     pub fn is_suppressed_by(&self, opt_out: &OptOut) -> bool {
-        self.suppression.covers_kind(self.kind) && self.suppression.is_suppressed_by(&self.campaign, opt_out)
+        self.suppression.covers_kind(self.kind) && self.suppression.applies_opt_out(&self.campaign, opt_out)
     }
 
     /// The last row with a recipient.

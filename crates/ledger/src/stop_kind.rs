@@ -87,7 +87,7 @@ impl StopKind {
 
     /// The name in JSON output.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn json_name(self) -> &'static str {
         match self {
             StopKind::Interrupted(_) => "signal",
             StopKind::Ledger | StopKind::ResultsUnwritten | StopKind::Inconsistent => "ledger",

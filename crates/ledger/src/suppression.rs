@@ -271,7 +271,7 @@ impl SuppressionPolicy {
 
     /// Whether an opt-out suppresses messages of a campaign under this policy.
     #[must_use]
-    pub fn is_suppressed_by(&self, campaign: &str, opt_out: &OptOut) -> bool {
+    pub fn applies_opt_out(&self, campaign: &str, opt_out: &OptOut) -> bool {
         let covered = opt_out.scope.covers_campaign(campaign, self.purpose) && opt_out.reaches(self.loopback);
         covered && !self.ignores_list()
     }

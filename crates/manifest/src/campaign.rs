@@ -188,7 +188,7 @@ pub enum ReceiptMode {
 impl ReceiptMode {
     /// Whether messages include the webhook address, if one is configured.
     #[must_use]
-    pub fn takes_webhooks(self) -> bool {
+    pub fn uses_webhooks(self) -> bool {
         matches!(self, ReceiptMode::Auto | ReceiptMode::Webhook)
     }
 }
@@ -251,7 +251,7 @@ impl BreakerSettings {
     /// How long an unreachable gateway is retried. The default for a local gateway is short, because a stopped local
     /// process does not restart on its own.
     #[must_use]
-    pub fn unreachable(&self, loopback: bool) -> Duration {
+    pub fn unreachable_timeout(&self, loopback: bool) -> Duration {
         let default = if loopback { Duration::from_secs(10) } else { Duration::from_secs(30 * 60) };
         self.unreachable.unwrap_or(default)
     }

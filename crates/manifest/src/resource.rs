@@ -101,7 +101,7 @@ impl Campaign {
         }));
         resources.extend(find_value(root, "notify").and_then(|notify| notification_resource(notify, "notify")));
         let of_profile = profile.map(|profile| profile.resources.as_slice()).unwrap_or_default();
-        let takes_webhooks = self.receipts.takes_webhooks();
+        let takes_webhooks = self.receipts.uses_webhooks();
         resources.extend(of_profile.iter().filter(|resource| resource.key != WEBHOOKS || takes_webhooks).cloned());
         resources
     }

@@ -59,7 +59,7 @@ impl SendingTerms {
             per_day: campaign.per_day.clone(),
             window: campaign.window.clone(),
             until: campaign.until,
-            webhooks: campaign.receipts.takes_webhooks(),
+            webhooks: campaign.receipts.uses_webhooks(),
             keep_going,
             waits,
             policy: SharedPolicy { needs_consent: campaign.needs_consent(profile), ..SharedPolicy::default() },
@@ -157,7 +157,7 @@ impl Destination {
 
     /// The maximum number of operations in an envelope.
     #[must_use]
-    pub fn largest_envelope(&self) -> usize {
+    pub fn max_envelope_size(&self) -> usize {
         self.profile().map_or(usize::MAX, Profile::max_envelope_size)
     }
 

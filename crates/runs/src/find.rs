@@ -91,7 +91,7 @@ fn filter_by_file(runs: Vec<Run>, file: &Path) -> Result<Vec<Run>, Error> {
 ///
 /// # Errors
 /// If there is none, or the ledger cannot be read.
-pub async fn find_doubtful_run(ledger: &dyn Ledger, name: &str) -> Result<Run, Error> {
+pub async fn find_run_in_doubt(ledger: &dyn Ledger, name: &str) -> Result<Run, Error> {
     let found = find_run(ledger, name).await?;
     if found.name() == name {
         return Ok(found);

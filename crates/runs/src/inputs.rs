@@ -256,7 +256,7 @@ impl Inputs {
             .survey_reader(&mut tee, &excluded, consents.as_ref().map(|read| &read.consents))
             .and_then(|surveyed| Ok((surveyed, tee.finish().map_err(|error| self.unreadable_error(&error))?)));
         // A failed copy also stops the reading, although the list is intact.
-        if let Some(error) = tee.copy_failure() {
+        if let Some(error) = tee.take_copy_failure() {
             return Err(Error::Storage(error.to_string()));
         }
         let ((survey, includes, delimiter), sha256) = surveyed?;

@@ -125,7 +125,7 @@ impl Launch {
     pub fn prepare(inputs: Arc<Inputs>, request: RunRequest, files: ProtectedFiles<'_>) -> Result<Self, Error> {
         let key = read_destination_key(&inputs.destination)?;
         let hook = match inputs.destination.profile() {
-            Some(profile) if inputs.campaign.receipts.takes_webhooks() => load_hook(profile)?,
+            Some(profile) if inputs.campaign.receipts.uses_webhooks() => load_hook(profile)?,
             _ => None,
         };
         // If the results file cannot be written, this is reported before sending, not after.

@@ -59,7 +59,7 @@ pub use error::{
 };
 pub use fetch::{FetchContext, FetchedList, fetch_list};
 pub use find::{
-    find_campaign_file, find_campaigns_near_text, find_doubtful_run, find_later_run, find_latest_of_file, find_run,
+    find_campaign_file, find_campaigns_near_text, find_later_run, find_latest_of_file, find_run, find_run_in_doubt,
     find_stored_run, is_folder_gone, list_campaign_files, lock_campaign, report_results_conflict,
 };
 pub use guard::{

@@ -122,7 +122,7 @@ impl DecodedList {
     pub(super) fn open(&self, list: &CampaignList, campaign: &Campaign) -> Result<DecodedText, Finding> {
         let opened = self.open_sheet(list, campaign)?;
         Ok(match &self.stop {
-            Some(stop) => opened.until_stopped(Arc::clone(stop)),
+            Some(stop) => opened.with_stop_flag(Arc::clone(stop)),
             None => opened,
         })
     }

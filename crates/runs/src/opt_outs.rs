@@ -122,7 +122,7 @@ fn read_file(file: &Path, terms: &OptOutTerms, now: Timestamp) -> Result<OptOutF
     let [phone, columns @ ..] = OPT_OUT_COLUMNS;
     let suggestion = suggest_for_number_file(open()?, file).map_err(refused)?;
     let others: Vec<&str> = suggestion.columns.iter().map(|(_, header)| header.as_str()).collect();
-    let has = |column: &str| others.iter().any(|header| strip_header(header) == column);
+    let has = |column: &str| others.iter().any(|header| normalize_header(header) == column);
     let date = find_date_header(others.iter().copied()).filter(|_| !has("at"));
     let [scope, reason, source, at, gateways] = columns;
     let at = date.unwrap_or(at);
@@ -331,7 +331,7 @@ const DATE_FORMATS: &[&str] = &["%d.%m.%Y", "%Y/%m/%d"];
 
 /// Finds the header of the date column among these.
 pub(super) fn find_date_header<'h>(headers: impl Iterator<Item = &'h str> + Clone) -> Option<&'h str> {
-    DATE_HEADERS.iter().find_map(|known| headers.clone().find(|header| strip_header(header) == *known))
+    DATE_HEADERS.iter().find_map(|known| headers.clone().find(|header| normalize_header(header) == *known))
 }
 
 /// Parses a time. One without an offset is in this time zone. `None` if it is invalid or in the future.
@@ -347,7 +347,7 @@ pub(super) fn parse_date(cell: &str, zone: &TimeZone, now: Timestamp) -> Option<
 }
 
 /// Converts to lower case and removes spaces, dashes and other punctuation: `Opt-Out` and `opt_out` become `optout`.
-pub(super) fn strip_header(text: &str) -> String {
+pub(super) fn normalize_header(text: &str) -> String {
     text.chars().filter(|character| character.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 

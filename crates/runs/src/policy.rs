@@ -217,7 +217,7 @@ pub(super) fn refuse_ignored_opt_outs(run: &Run, destination: &Destination) -> R
 /// Refuses a message of a run to a number that opted out in the ledger.
 pub(super) async fn refuse_opted_out(ledger: &dyn Ledger, of: SharedRun, phone: Phone) -> Result<(), Error> {
     let opt_outs = ledger.find_opt_outs(phone).await?;
-    match opt_outs.iter().any(|out| of.suppression.is_suppressed_by(&of.campaign, out)) {
+    match opt_outs.iter().any(|out| of.suppression.applies_opt_out(&of.campaign, out)) {
         true => {
             let held = vec![HeldRecipient { place: 1, phone }];
             Err(PolicyRefusal::Suppressed(held, of.suppression.purpose).into())
@@ -240,7 +240,7 @@ pub(super) async fn find_suppressed(
     let mut held = Vec::new();
     for (place, phone) in (1..).zip(phones.iter().copied()) {
         let opt_outs = ledger.find_opt_outs(phone).await?;
-        if in_files.contains(phone.to_u64()) || opt_outs.iter().any(|out| heed.is_suppressed_by(&brief.name, out)) {
+        if in_files.contains(phone.to_u64()) || opt_outs.iter().any(|out| heed.applies_opt_out(&brief.name, out)) {
             held.push(HeldRecipient { place, phone });
         }
     }

@@ -395,7 +395,7 @@ impl Session {
         let times = ChainLifetimes::load_for_run(ledger, &now).await;
         let pending = load_pending(ledger, &now, &Snapshot::load(ledger, &now, false).await?, &times).await?;
         let allowance = Allowance::new(destination.account_name(), None);
-        let (most, clock) = (destination.largest_envelope(), self.adapters.clock);
+        let (most, clock) = (destination.max_envelope_size(), self.adapters.clock);
         let poller = StatusPoller { ledger, gateway, run: &now, allowance, most, clock };
         let (deadline, mut polled) = (Instant::now() + POLLING_LIMIT, PollCounts::default());
         for group in pending.chunks(poller.group_size()) {

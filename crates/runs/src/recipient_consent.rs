@@ -195,7 +195,7 @@ impl Session {
 
     /// Refuses a run whose evidence of consent the ledger cannot keep.
     pub(super) fn refuse_lost_evidence(&self, survey: &ListSurvey) -> Result<(), Error> {
-        if survey.consents.is_none() || self.adapters.ledger.keeps_consents() {
+        if survey.consents.is_none() || self.adapters.ledger.supports_consents() {
             return Ok(());
         }
         Err(Error::Input(
@@ -240,7 +240,7 @@ impl Session {
         let writing = async move {
             while let Some(blocks) = receiver.recv().await {
                 if !blocks.is_empty() {
-                    ledger.keep_consents(run.key, blocks).await?;
+                    ledger.store_consents(run.key, blocks).await?;
                 }
             }
             Ok::<_, Error>(())

@@ -141,7 +141,7 @@ impl Session {
     fn build_reconciler<'i>(&'i self, run: &'i Run, lease: Lease, gateway: &'i dyn Gateway) -> Reconciler<'i> {
         let (destination, ledger) = (&self.inputs().destination, self.adapters.ledger.as_ref());
         let allowance = run.allowance(destination.account_rate().per_second());
-        let most = destination.largest_envelope();
+        let most = destination.max_envelope_size();
         Reconciler { ledger, gateway, run, lease, allowance, most, clock: self.adapters.clock }
     }
 

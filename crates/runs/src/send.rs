@@ -92,7 +92,7 @@ impl Session {
             interrupt: &self.interrupt,
             terms: &terms,
             destination: &inputs.destination,
-            keeps_time: self.keeps_time(),
+            keeps_time: self.is_paced(),
             gateway: Arc::clone(&gateway),
             hook,
             is_retry,
@@ -168,13 +168,13 @@ impl Session {
     pub(super) fn stored_terms(&self) -> RunTerms {
         let (terms, destination) = (self.sending_terms(), &self.inputs().destination);
         let rate =
-            destination.limit_delivery(terms.delivery).rate.filter(|_| self.keeps_time()).and_then(Rate::per_second);
+            destination.limit_delivery(terms.delivery).rate.filter(|_| self.is_paced()).and_then(Rate::per_second);
         let currency = destination.profile().and_then(|profile| profile.currency.clone());
         RunTerms { rate, budget: terms.limits, currency }
     }
 
     /// Whether rate and hours are observed: always, except in a rehearsal.
-    fn keeps_time(&self) -> bool {
+    fn is_paced(&self) -> bool {
         self.inputs().destination.is_live() || self.launch.request.real_time
     }
 }
@@ -339,7 +339,7 @@ fn breaker_limits(delivery: &DeliverySettings, destination: &Destination, keep_g
         same_error_in_a_row: stop_after.same_error_in_a_row.get(),
         rejected: stop_after.rejected.to_fraction(),
         opted_out: stop_after.opted_out.map(Percentage::to_fraction),
-        unreachable: stop_after.unreachable(destination.profile().is_none_or(Profile::is_loopback)),
+        unreachable: stop_after.unreachable_timeout(destination.profile().is_none_or(Profile::is_loopback)),
         keep_going,
     }
 }

@@ -330,7 +330,7 @@ impl ConfirmedSingle {
         tracing::info!(run = run.name(), row = row.get(), "asked");
         if stop.as_ref().is_some_and(|stop| stop.kind == StopKind::KeyRefused) {
             // The row stays, but a rejected key does not use up the hourly limit.
-            self.adapters.ledger.uncount_block(lease).await?;
+            self.adapters.ledger.exclude_from_hourly_count(lease).await?;
         }
         if let Some(sandbox) = connection.into_sandbox() {
             sandbox.stop().await;

@@ -102,7 +102,7 @@ impl Worker {
                 known.sending.insert(run.key);
                 let worker = self.clone();
                 sending.spawn(async move {
-                    let ended = worker.send_shares(&run).await;
+                    let ended = worker.send_shards(&run).await;
                     (run, ended)
                 });
             }
@@ -173,7 +173,7 @@ impl Worker {
     }
 
     /// Takes shards of a run until none is left. Stops the run for all workers if continuing would do harm.
-    async fn send_shares(&self, run: &Run) -> Result<(SendEnding, DrawEnd), Error> {
+    async fn send_shards(&self, run: &Run) -> Result<(SendEnding, DrawEnd), Error> {
         let ledger = self.adapters.ledger.as_ref();
         let terms = run.sharding.as_ref().map_or("", |sharing| &sharing.terms);
         let terms: SendingTerms = serde_json::from_str(terms).map_err(|_| {

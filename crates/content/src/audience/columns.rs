@@ -249,7 +249,9 @@ fn unknown_header(line: &HeaderLine, name: &str, header: &str) -> Finding {
         }
         None => format!("use one of the headers of this list in the campaign: {}", join_names(known)),
     };
-    Finding::new(&rules::RECIPIENTS_UNKNOWN_COLUMN, message).at(line.spot().place(line.spot().full_span())).help(help)
+    Finding::new(&rules::RECIPIENTS_UNKNOWN_COLUMN, message)
+        .at(line.header_excerpt().place(line.header_excerpt().full_span()))
+        .help(help)
 }
 
 /// The header of the spreadsheet column with these letters, for example `B` or `AA`.
@@ -331,7 +333,7 @@ fn missing_phone_column(line: &HeaderLine, sample: &Chunk, region: Option<Region
                     numbers{others}"
             ))
         }
-        None => finding.at(line.spot().place(line.spot().full_span())).help(format!(
+        None => finding.at(line.header_excerpt().place(line.header_excerpt().full_span())).help(format!(
             "write `columns: {{ {PHONE}: \"…\" }}` under `recipients`, with the header of the phone column"
         )),
     }

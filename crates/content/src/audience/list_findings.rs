@@ -96,7 +96,7 @@ fn to_printable(bytes: &[u8]) -> String {
 }
 
 /// The finding about an unreadable file: that of its decoder, or else the system error.
-pub(super) fn unreadable(file: &Path, error: &io::Error) -> Finding {
+pub(super) fn unreadable_file(file: &Path, error: &io::Error) -> Finding {
     if let Some(finding) = extract_finding(error) {
         return finding.clone();
     }

@@ -43,7 +43,7 @@ pub fn parse_number(text: &str, region: Option<Region>) -> Result<ValidNumber, P
     let number = DialledDigits::parse(text)?;
     match parse_ukrainian_mobile(number, region) {
         Some(phone) => Ok(ValidNumber { phone, landline: false }),
-        None => look_up(number, region),
+        None => resolve_number(number, region),
     }
 }
 
@@ -67,7 +67,7 @@ pub(super) fn resembles_number(text: &str) -> bool {
 }
 
 /// Interprets a number with the phone library and, if it has no plus sign, with our own rules.
-pub(super) fn look_up(number: DialledDigits, region: Option<Region>) -> Result<ValidNumber, PhoneProblem> {
+pub(super) fn resolve_number(number: DialledDigits, region: Option<Region>) -> Result<ValidNumber, PhoneProblem> {
     let digits = number.format_digits();
     if number.plus {
         return parse_international(&digits);
@@ -708,7 +708,7 @@ mod shortcut_tests {
     use rlibphonenumber::{PHONE_NUMBER_UTIL, PhoneNumberType};
 
     use super::*;
-    use crate::audience::phones::{ValidNumber, look_up};
+    use crate::audience::phones::{ValidNumber, resolve_number};
 
     /// Prefixes of the nine digits of a Ukrainian number.
     const SPELLINGS: [&str; 6] = ["+380", "380", "00380", "0", "80", ""];
@@ -717,7 +717,7 @@ mod shortcut_tests {
     fn check_agreement(text: &str, region: Option<Region>) -> u32 {
         let number = DialledDigits::parse(text).ok().unwrap();
         let Some(phone) = parse_ukrainian_mobile(number, region) else { return 0 };
-        assert_eq!(look_up(number, region), Ok(ValidNumber { phone, landline: false }), "{text} in {region:?}");
+        assert_eq!(resolve_number(number, region), Ok(ValidNumber { phone, landline: false }), "{text} in {region:?}");
         1
     }
 

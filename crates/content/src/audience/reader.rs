@@ -59,7 +59,7 @@ impl<R: Read> RecipientReader<R> {
         let filled = records.fill_chunk(&mut ahead);
         match columns::resolve_columns(names, records.header(), &ahead, settings.region) {
             Ok(_) if ahead.is_empty() && filled.is_ok() && !settings.may_be_empty => {
-                let findings = vec![list_findings::no_recipients(records.header().spot())];
+                let findings = vec![list_findings::no_recipients(records.header().header_excerpt())];
                 Err(RejectedList { findings, columns: Some(named.into_columns(records.header(), settings)) })
             }
             Ok(header) => Ok(Self { records, header, ahead: Some((ahead, filled)) }),
@@ -368,7 +368,7 @@ mod tests {
         RecipientReader::open(text.as_bytes(), Path::new("list.csv"), &settings)
     }
 
-    fn open_findings(text: &str, columns: &[(&str, &str)], region: &str) -> Vec<Finding> {
+    fn collect_findings(text: &str, columns: &[(&str, &str)], region: &str) -> Vec<Finding> {
         open_text(text, columns, region).err().unwrap()
     }
 
@@ -410,7 +410,7 @@ mod tests {
             ("phone,name\n", &[], "recipients-empty", "add a row"),
             ("phone,name\n\n,\n", &[], "recipients-empty", "add a row"),
         ] {
-            let findings = open_findings(text, columns, "");
+            let findings = collect_findings(text, columns, "");
             let help = findings[0].help.clone().unwrap();
             assert_eq!(findings[0].rule, rule, "{text:?}");
             assert!(help.contains(advice), "{text:?}: {help}");
@@ -426,14 +426,14 @@ mod tests {
             ("phone,name\n+380501234567,O\n", &[("x", "y")], 1, "phone,name"),
             ("\n\nphone,name\n", &[], 3, "phone,name"),
         ] {
-            let place = open_findings(text, columns, "").remove(0).place.unwrap();
+            let place = collect_findings(text, columns, "").remove(0).place.unwrap();
             assert_eq!((place.line_number(), &place.source.text()[place.span.clone()]), (line, shown), "{text:?}");
         }
     }
 
     #[test]
     fn all_column_findings_are_reported_at_once() {
-        let findings = open_findings("phone,name,name\n1,2\n", &[("code", "promo")], "");
+        let findings = collect_findings("phone,name,name\n1,2\n", &[("code", "promo")], "");
         let rules: Vec<&str> = findings.iter().map(|finding| finding.rule.id).collect();
         assert_eq!(rules, ["recipients-unknown-column", "recipients-duplicate-column", "recipients-ragged-row"]);
     }
@@ -452,11 +452,11 @@ mod tests {
             format!("phone{header}\n+380501234567{}\n", ",".repeat(number - 1))
         };
         assert_eq!(open_text(&columns(16_384), &[], "").unwrap().header().names().len(), 16_384);
-        let finding = open_findings(&columns(16_385), &[], "").remove(0);
+        let finding = collect_findings(&columns(16_385), &[], "").remove(0);
         assert_eq!(finding.rule.id, "recipients-too-many-columns");
         assert!(finding.message.contains("16385 columns"), "{}", finding.message);
         let same = format!("phone{}\n+380501234567{}\n", ",a".repeat(99), ",".repeat(99));
-        let findings = open_findings(&same, &[], "");
+        let findings = collect_findings(&same, &[], "");
         assert_eq!(findings.len(), 20);
         assert!(findings[19].message.ends_with("; 78 more columns have the same name as an earlier column"));
     }
@@ -511,7 +511,7 @@ mod tests {
     #[test]
     fn phone_column_is_found_regardless_of_letter_case() {
         assert_eq!(open_text("Name,PHONE \nOlena,+380501234567\n", &[], "").unwrap().header().phone(), 1);
-        let findings = open_findings("Phone,PHONE\n+380501234567,+380501234567\n", &[], "");
+        let findings = collect_findings("Phone,PHONE\n+380501234567,+380501234567\n", &[], "");
         assert_eq!(findings[0].rule, "recipients-phone-column");
     }
 }

@@ -91,14 +91,14 @@ impl HeaderLine {
     }
 
     /// The excerpt with the whole header.
-    pub(super) fn spot(&self) -> FileExcerpt<'_> {
+    pub(super) fn header_excerpt(&self) -> FileExcerpt<'_> {
         FileExcerpt { file: &self.file, line: self.line, raw: &self.raw }
     }
 
     /// The location of a column's header.
     pub(super) fn header_place(&self, column: usize) -> SourceLocation {
         let cell = split_cells(&self.raw, self.delimiter.to_byte()).nth(column);
-        self.spot().place(cell.map_or(self.spot().full_span(), |cell| cell.span))
+        self.header_excerpt().place(cell.map_or(self.header_excerpt().full_span(), |cell| cell.span))
     }
 }
 
@@ -106,7 +106,7 @@ impl<R: Read> RecordReader<R> {
     /// Opens a file and reads its header.
     pub(super) fn open(input: R, file: &Path) -> Result<Self, Box<Finding>> {
         let mut intake = RecordInput::new(input);
-        let head = intake.read_head().map_err(|error| list_findings::unreadable(file, &error))?;
+        let head = intake.read_head().map_err(|error| list_findings::unreadable_file(file, &error))?;
         let by_campaign = read_declared_delimiter(head).filter(|declared| !declared.is_line);
         let by_file = read_declared_delimiter(&head[by_campaign.map_or(0, |declared| declared.length)..])
             .filter(|declared| declared.is_line);
@@ -265,7 +265,7 @@ fn are_lines_quoted(head: &[u8]) -> bool {
 /// The finding about a read error.
 fn explain_read_error<R: Read>(intake: &mut RecordInput<R>, header: &HeaderLine, error: &std::io::Error) -> Finding {
     if !intake.is_overlong() {
-        return list_findings::unreadable(&header.file, error);
+        return list_findings::unreadable_file(&header.file, error);
     }
     let delimiter = header.delimiter.to_byte();
     let open =
@@ -415,7 +415,7 @@ fn is_line_end(byte: u8) -> bool {
 /// The finding about a list in which each line is a single quoted cell with delimiters inside.
 pub(super) fn find_quoted_lines(line: &HeaderLine, sample: &Chunk) -> Option<Finding> {
     let [header] = line.headers.as_slice() else { return None };
-    let spot = line.spot();
+    let spot = line.header_excerpt();
     let rows = || sample.iter().map(|record| record.fields.get(0)).filter(|row| !row.is_empty());
     let width = |text: &str, delimiter: Delimiter| split_cells(text.as_bytes(), delimiter.to_byte()).count();
     let is_list = |delimiter: Delimiter| {
@@ -488,7 +488,7 @@ mod quoted_lines_tests {
     const LIST: &str =
         "\"phone,name,city\"\n\"+380501000001,\"\"Koval, Olena\"\",Kyiv\"\n\"+380671000002,Taras,\"\"Lviv\"\"\"\n";
 
-    fn open_findings(text: &str) -> Vec<Finding> {
+    fn collect_findings(text: &str) -> Vec<Finding> {
         let settings =
             ListSettings { columns: vec![("phone".to_owned(), "tel".to_owned())], ..ListSettings::default() };
         let opened = RecipientReader::open(text.as_bytes(), Path::new("list.csv"), &settings).err().unwrap_or_default();
@@ -502,7 +502,7 @@ mod quoted_lines_tests {
     fn quoted_lines_are_reported_without_personal_data() {
         let without_header = LIST.split_once('\n').unwrap().1;
         for text in [LIST, &LIST.replace(',', ";"), &format!("\u{feff}{LIST}"), without_header] {
-            let findings = open_findings(text);
+            let findings = collect_findings(text);
             assert_eq!(findings.len(), 2, "{text}");
             for finding in findings {
                 assert_eq!(finding.rule, "recipients-quoted-lines", "{text}");
@@ -522,7 +522,7 @@ mod quoted_lines_tests {
             "\"Clients, all of them\"\n\"Olena\"\n\"Taras\"\n",
             "phone,name\n\"+380501000001,Olena\",x\n",
         ] {
-            let rules: Vec<&str> = open_findings(text).iter().map(|finding| finding.rule.id).collect();
+            let rules: Vec<&str> = collect_findings(text).iter().map(|finding| finding.rule.id).collect();
             assert!(!rules.contains(&"recipients-quoted-lines"), "{text}: {rules:?}");
         }
     }
@@ -530,7 +530,7 @@ mod quoted_lines_tests {
     #[test]
     fn row_with_a_number_is_never_quoted_as_a_title() {
         for text in ["+380501000001 Olena,\nb,c\nd,e\n", "\"Olena +380501000001\"\na;b\nc;d\n"] {
-            for finding in open_findings(text) {
+            for finding in collect_findings(text) {
                 assert!(!format!("{finding:?}").contains("380501000001"), "{finding:?}");
             }
         }

@@ -97,7 +97,7 @@ fn suggest_from_sample<R: Read>(
     let found = phone_columns::find_phone_column(&sample, headers, None);
     if sample.is_empty() {
         let number = headers.iter().find(|header| may_lack_header && parse_header_number(header, None).is_some());
-        let number = number.ok_or_else(|| list_findings::no_recipients(records.header().spot()))?;
+        let number = number.ok_or_else(|| list_findings::no_recipients(records.header().header_excerpt()))?;
         let (phone, columns) = (Some(number.clone()), Vec::new());
         return Ok(ColumnSuggestion {
             phone,

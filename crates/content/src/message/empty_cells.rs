@@ -330,7 +330,7 @@ impl Instrument<'_> {
         for event in Outline::from_tokens(tag).events {
             let Some(last) = tag.iter().position(|token| token.span.end == event.span.end) else { continue };
             let Some(first) = tag.iter().position(|token| token.span.start == event.span.start) else { continue };
-            if followed[first] || is_key(&tag[..first]) || has_empty_default(&tag[last + 1..]) {
+            if followed[first] || ends_with_key_argument(&tag[..first]) || has_empty_default(&tag[last + 1..]) {
                 continue;
             }
             let (column, text) = match &event.what {
@@ -438,7 +438,7 @@ fn find_indirect_tokens(tag: &[TemplateToken<'_>]) -> Vec<bool> {
 }
 
 /// Whether the tokens end with `key=`, so that the key of `| get(key=…)` follows.
-fn is_key(before: &[TemplateToken<'_>]) -> bool {
+fn ends_with_key_argument(before: &[TemplateToken<'_>]) -> bool {
     matches!(
         before,
         [.., TemplateToken { kind: TokenKind::Name("key"), .. }, TemplateToken { kind: TokenKind::Symbol("="), .. }]

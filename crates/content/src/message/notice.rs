@@ -62,7 +62,7 @@ impl Notice {
 /// # Errors
 /// A description of the problem with the text.
 pub fn render_notice(text: &str, notice: &Notice, count: usize) -> Result<String, String> {
-    if let Some(tag) = find_tags(text).find(|tag| !ALLOWED_TAGS.contains(tag)) {
+    if let Some(tag) = find_tag_names(text).find(|tag| !ALLOWED_TAGS.contains(tag)) {
         return Err(format!(
             "the tag `{tag}` is not allowed in a notification; the allowed tags are {}",
             ALLOWED_TAGS.join(", ")
@@ -83,7 +83,7 @@ fn json_filter(value: &Value, _: Kwargs, _: &State) -> TeraResult<String> {
 }
 
 /// The first word of each tag.
-fn find_tags(text: &str) -> impl Iterator<Item = &str> {
+fn find_tag_names(text: &str) -> impl Iterator<Item = &str> {
     text.split("{%").skip(1).filter_map(|tag| tag.trim_start_matches('-').split_whitespace().next())
 }
 

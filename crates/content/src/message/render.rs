@@ -96,7 +96,7 @@ impl<'m> Renderer<'m> {
                 }
                 MessagePiece::Template { key, name, segments: None } => {
                     let text = fill_template(&messages.tera, key, context, buffer);
-                    filled.filled = text.map_err(|error| render_error(&error, name, messages))?;
+                    filled.filled = text.map_err(|error| to_render_error(&error, name, messages))?;
                 }
             }
         }
@@ -122,7 +122,7 @@ pub(super) fn fill_template(tera: &Tera, key: &str, context: &Context, buffer: &
 }
 
 /// The reason why a row has no message, from a tera error in the text with this name.
-fn render_error(error: &Error, name: &str, messages: &CompiledMessages) -> RenderError {
+fn to_render_error(error: &Error, name: &str, messages: &CompiledMessages) -> RenderError {
     to_render_error_in(error, name, &messages.metered, &messages.cells)
 }
 

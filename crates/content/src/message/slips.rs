@@ -420,8 +420,8 @@ fn split_pieces(source: &str, begin: usize, end: &str) -> Option<(Vec<TagPiece>,
                 Some(length) => (PieceKind::CurlyText, length),
                 None => (PieceKind::Sign, first.len_utf8()),
             },
-            c if is_blank(c) => {
-                let length = rest.find(|c: char| !is_blank(c)).unwrap_or(rest.len());
+            c if is_non_ascii_blank(c) => {
+                let length = rest.find(|c: char| !is_non_ascii_blank(c)).unwrap_or(rest.len());
                 (PieceKind::Blank, length)
             }
             c if c == '_' || c.is_alphanumeric() => {
@@ -460,7 +460,7 @@ fn curly_quote_length(rest: &str, quote: char, end: &str) -> Option<usize> {
 }
 
 /// Whether a character is a blank that tera does not skip.
-fn is_blank(c: char) -> bool {
+fn is_non_ascii_blank(c: char) -> bool {
     !c.is_ascii() && c.is_whitespace() || matches!(c, '\u{200b}' | '\u{2060}' | '\u{feff}')
 }
 

@@ -28,7 +28,7 @@ impl LookupTable {
 
     /// Whether a stored text of a campaign with this name is a table.
     #[must_use]
-    pub fn is_source(name: &str) -> bool {
+    pub fn is_source_name(name: &str) -> bool {
         name.starts_with("data:")
     }
 

@@ -32,7 +32,7 @@ impl Schedule {
 
     /// The maximum delay of an occurrence. Only an occurrence that waits for its list can exceed `grace`.
     #[must_use]
-    pub fn latest_delay(&self) -> Duration {
+    pub fn max_delay(&self) -> Duration {
         self.grace.max(self.wait_for_file.unwrap_or_default())
     }
 

@@ -264,7 +264,7 @@ fn fix_of_a_finding_is_offered_only_in_its_range() {
             work_done_progress_params: lsp_types::WorkDoneProgressParams::default(),
             partial_result_params: lsp_types::PartialResultParams::default(),
         };
-        desk.session.fixes(&params)
+        desk.session.collect_fixes(&params)
     };
     let found = fixes(&desk, 6);
     assert_eq!(found.len(), 1, "{found:?}");

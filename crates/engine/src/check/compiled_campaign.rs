@@ -176,7 +176,7 @@ fn find_failing_comparisons(
 ) -> Vec<Finding> {
     let Some(places) = places else { return Vec::new() };
     let includes = compiled.into_iter().flat_map(|texts| texts.arms.iter().flat_map(CompiledMessages::includes));
-    let includes = includes.filter(|(name, _)| !LookupTable::is_source(name));
+    let includes = includes.filter(|(name, _)| !LookupTable::is_source_name(name));
     let included = includes.map(|(name, source)| NamedTemplate { name: name.clone(), source: source.clone() });
     let problems = rules::find_failing_comparisons(brief, columns.map(|columns| columns.names.as_slice()), included);
     problems.into_iter().map(|problem| to_finding(problem, Some(places))).collect()

@@ -139,11 +139,11 @@ impl ConsentRegister {
             }
         }
         let ConsentCells { value, at, source, wording } = cells;
-        let cells = [value, at, source, wording].map(|text| self.find_text_place(text));
+        let cells = [value, at, source, wording].map(|text| self.intern_text(text));
         self.consents.insert(phone, RegisteredConsent { is_yes, day, cells });
     }
 
-    fn find_text_place(&mut self, text: &str) -> u32 {
+    fn intern_text(&mut self, text: &str) -> u32 {
         if let Some(place) = self.places.get(text) {
             return *place;
         }

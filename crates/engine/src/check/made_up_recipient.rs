@@ -94,7 +94,7 @@ impl MadeUpRecipient {
         let mut columns = RowColumns::new(brief, header, &cells)?;
         let mut rounds = 0;
         loop {
-            let brief = columns.brief(brief);
+            let brief = columns.adapt_brief(brief);
             let sample = example_mobiles(brief.region).next().map(|phone| format!("+{phone}")).unwrap_or_default();
             let list = columns.to_csv(&sample);
             let texts = TextInputs { places: Some(&campaign.places), trims_cells: true, load: &mut *load };
@@ -304,7 +304,7 @@ impl RowColumns {
     }
 
     /// The campaign with the phone column of this row, and with an empty list allowed.
-    fn brief(&self, brief: &CampaignBrief) -> CampaignBrief {
+    fn adapt_brief(&self, brief: &CampaignBrief) -> CampaignBrief {
         let mut brief = CampaignBrief { may_be_empty: true, ..brief.clone() };
         let header = &self.headers[self.phone_column];
         if header != PHONE && !brief.columns.iter().any(|(name, _)| name == PHONE) {

@@ -519,7 +519,7 @@ impl<R: Read, W: Write> Tee<R, W> {
     }
 
     /// Takes the error of the copy, if one stopped the reading.
-    pub fn copy_failure(&mut self) -> Option<io::Error> {
+    pub fn take_copy_failure(&mut self) -> Option<io::Error> {
         self.copy_failure.take()
     }
 
@@ -573,10 +573,10 @@ mod tests {
         let mut full = [0; 2];
         let mut tee = Tee::new(&b"abc"[..], Some(&mut full[..]));
         assert!(tee.read_to_end(&mut Vec::new()).is_err());
-        assert_eq!(tee.copy_failure().map(|error| error.kind()), Some(io::ErrorKind::WriteZero));
+        assert_eq!(tee.take_copy_failure().map(|error| error.kind()), Some(io::ErrorKind::WriteZero));
         let folder = tempfile::tempdir().unwrap();
         let mut tee = Tee::new(std::fs::File::open(folder.path()).unwrap(), Some(Vec::new()));
         assert!(tee.finish().is_err());
-        assert!(tee.copy_failure().is_none(), "a folder cannot be read, and its copy is fine");
+        assert!(tee.take_copy_failure().is_none(), "a folder cannot be read, and its copy is fine");
     }
 }

@@ -30,7 +30,7 @@ pub struct BreakerLimits {
 
 impl BreakerLimits {
     /// A stop if too many recipients opted out because of the run. A run with few messages is not judged by its share.
-    pub(super) fn stop_by_opt_outs(&self, opted_out: u64, sent: u64) -> Option<Stop> {
+    pub(super) fn check_opt_outs(&self, opted_out: u64, sent: u64) -> Option<Stop> {
         let share = self.opted_out?;
         (sent >= MIN_ANSWERS && opted_out > 0 && opted_out as f64 >= share * sent as f64).then(|| {
             let (opted_out, sent) = (format_thousands(opted_out), format_count(sent, "recipient"));
@@ -75,7 +75,7 @@ impl Breaker {
         if !matches!(reply.signal, Signal::Unreachable(_)) {
             self.envelopes += 1;
         }
-        self.doubtful = match (reply.is_doubtful(), &reply.signal) {
+        self.doubtful = match (reply.is_in_doubt(), &reply.signal) {
             (true, _) => self.doubtful + 1,
             (false, Signal::Unreachable(_)) => self.doubtful,
             (false, _) => 0,
@@ -293,9 +293,9 @@ mod tests {
         for (opted_out, sent, stops) in
             [(2, 199, false), (1, 200, false), (2, 200, true), (0, 5_000, false), (50, 5_000, true)]
         {
-            assert_eq!(limits.stop_by_opt_outs(opted_out, sent).is_some(), stops, "{opted_out} of {sent}");
+            assert_eq!(limits.check_opt_outs(opted_out, sent).is_some(), stops, "{opted_out} of {sent}");
         }
-        assert_eq!(BreakerLimits { opted_out: None, ..limits }.stop_by_opt_outs(200, 200), None);
+        assert_eq!(BreakerLimits { opted_out: None, ..limits }.check_opt_outs(200, 200), None);
     }
 
     #[test]

@@ -92,7 +92,7 @@ impl Engine {
             if stops && self.in_flight.is_empty() {
                 break;
             }
-            if self.in_flight.is_through() {
+            if self.in_flight.is_finished() {
                 match self.begin_next_pass().await {
                     true => continue,
                     false => break,
@@ -182,7 +182,7 @@ impl Engine {
             return Ok(None);
         }
         // The opt-outs and messages of all processes of a shared run count.
-        Ok(limits.stop_by_opt_outs(opted_out, ledger.load_sent_rows(self.options.lease.run).await?.len()))
+        Ok(limits.check_opt_outs(opted_out, ledger.load_sent_rows(self.options.lease.run).await?.len()))
     }
 
     /// Handles a returned envelope.
@@ -279,7 +279,7 @@ impl Engine {
         } else {
             let moment =
                 RetryMoment { at: self.began.elapsed(), chance: random_share(self.options.lease.epoch, number) };
-            self.control.follow_ups(envelope, piece, &reply, moment)
+            self.control.plan_follow_ups(envelope, piece, &reply, moment)
         };
         for step in steps {
             self.apply_follow_up(step, number).await;
@@ -315,7 +315,7 @@ impl Engine {
     /// Recalls waiting envelopes, and announces the length of the pause.
     fn announce_pause(&mut self, reason: String, time: Duration, next: AfterWait) {
         self.in_flight.recall_waiting();
-        if !self.in_flight.is_through() {
+        if !self.in_flight.is_finished() {
             self.submitter.emit(DeliveryEvent::Waiting { reason, time, next });
         }
     }
@@ -434,7 +434,7 @@ impl Engine {
             self.is_proven = true;
             ledger.update_runs(vec![run], RunUpdate::Proven).await?;
         }
-        if reply.is_doubtful() && self.control.stop_reason().is_none() {
+        if reply.is_in_doubt() && self.control.stop_reason().is_none() {
             let around = number.saturating_sub(DOUBT_WINDOW).max(1)..=number.saturating_add(DOUBT_WINDOW);
             let in_a_row = count_trailing_doubtful(&ledger.load_envelopes(run, around).await?);
             if in_a_row >= self.options.limits.doubtful_envelopes {

@@ -167,7 +167,7 @@ impl FlowControl {
     }
 
     /// Plans the follow-ups to a stored answer, in order.
-    pub(super) fn follow_ups(
+    pub(super) fn plan_follow_ups(
         &mut self,
         envelope: Envelope,
         piece: bool,
@@ -408,7 +408,7 @@ mod tests {
         let sent = envelope(0..u32::try_from(reply.outcomes.len()).unwrap());
         let mut reply = reply.clone();
         let early = control.observe_answer(&sent, false, &mut reply).map(FollowUp::Stop);
-        early.into_iter().chain(control.follow_ups(sent, false, &reply, moment)).collect()
+        early.into_iter().chain(control.plan_follow_ups(sent, false, &reply, moment)).collect()
     }
 
     /// Flow control after warm-up.

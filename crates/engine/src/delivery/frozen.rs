@@ -159,7 +159,7 @@ impl FrozenInputs {
 
 /// The tables among the texts of a campaign, or the other texts.
 fn filter_includes(includes: &[(String, String)], tables: bool) -> Vec<&(String, String)> {
-    includes.iter().filter(|(name, _)| LookupTable::is_source(name) == tables).collect()
+    includes.iter().filter(|(name, _)| LookupTable::is_source_name(name) == tables).collect()
 }
 
 /// Compiles the frozen texts of a run for a list.

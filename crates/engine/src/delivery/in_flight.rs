@@ -94,7 +94,7 @@ impl InFlight {
     }
 
     /// Whether all operations are done.
-    pub(super) fn is_through(&self) -> bool {
+    pub(super) fn is_finished(&self) -> bool {
         self.is_empty() && self.feed.is_none() && self.ready.is_empty() && self.resends.is_empty()
     }
 

@@ -92,7 +92,7 @@ impl RunOptOuts {
     }
 
     /// The opt-outs that the answer to an envelope reports.
-    pub(super) fn read_reply(&self, envelope: &Envelope, reply: &GatewayReply) -> Vec<OptOut> {
+    pub(super) fn collect_opt_outs(&self, envelope: &Envelope, reply: &GatewayReply) -> Vec<OptOut> {
         let answered = envelope.operations().iter().zip(&reply.outcomes);
         let refusals = answered.filter_map(|(operation, outcome)| match outcome {
             OperationOutcome::Rejected { error } => {

@@ -74,7 +74,7 @@ impl<S: ShardSender> Participant<'_, S> {
     /// # Errors
     /// If the work cannot continue.
     pub async fn join_run(&self, run: &Run) -> Result<(SendEnding, DrawEnd), S::Error> {
-        let (ending, drawn) = self.send_shares(run, None).await?;
+        let (ending, drawn) = self.send_shards(run, None).await?;
         if let Some(stop) = ending.stopped.as_ref().filter(|stop| is_stop_for_all(stop.kind)) {
             self.halt_run(run, stop).await?;
         }
@@ -112,7 +112,7 @@ impl<S: ShardSender> Participant<'_, S> {
             failpoint::pass("run.shared_out");
             // Reloads the run with the identifiers of its retry orders and its sharding.
             let run = self.reload_run(run).await?;
-            let (next, drawn) = self.send_shares(&run, Some(lease)).await?;
+            let (next, drawn) = self.send_shards(&run, Some(lease)).await?;
             ending = ending.merge(next);
             match drawn {
                 DrawEnd::Finished if !ending.expired => {}
@@ -132,7 +132,7 @@ impl<S: ShardSender> Participant<'_, S> {
 
     /// Draws and sends shards of a run, and waits for those of other workers, because some of those might be left
     /// unfinished. `leads` is the lease of the leader.
-    async fn send_shares(&self, run: &Run, leads: Option<Lease>) -> Result<(SendEnding, DrawEnd), S::Error> {
+    async fn send_shards(&self, run: &Run, leads: Option<Lease>) -> Result<(SendEnding, DrawEnd), S::Error> {
         let Self { ledger, by, size, sender } = self;
         let Some(worker) = ledger.register_worker(run, by.clone()).await? else {
             return Ok((SendEnding::default(), DrawEnd::RunOver));
@@ -148,13 +148,13 @@ impl<S: ShardSender> Participant<'_, S> {
             };
             let shares = match share {
                 ShardDraw::NewRows(rows) => {
-                    ShardSource::draw_from(Arc::clone(ledger), Arc::clone(&worker), rows, *size)
+                    ShardSource::from_first_rows(Arc::clone(ledger), Arc::clone(&worker), rows, *size)
                 }
                 ShardDraw::TakenOver { rows, doubtful } => {
                     sender.note_takeover(run, rows.len(), doubtful);
                     failpoint::pass("share.taken_over");
                     snapshot = Snapshot::load(ledger.as_ref(), run, true).await?;
-                    ShardSource::fixed(Arc::clone(ledger), Arc::clone(&worker), rows)
+                    ShardSource::from_fixed_rows(Arc::clone(ledger), Arc::clone(&worker), rows)
                 }
                 ShardDraw::Unavailable => {
                     if let Some(stop) = sender.wait_for_others(run).await? {
@@ -258,13 +258,13 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(5);
 impl ShardSource {
     /// These rows first, then rows that were never drawn, `size` at a time.
     #[must_use]
-    pub fn draw_from(ledger: Arc<dyn Ledger>, worker: Arc<ShardWorker>, rows: RowSpan, size: u32) -> Self {
+    pub fn from_first_rows(ledger: Arc<dyn Ledger>, worker: Arc<ShardWorker>, rows: RowSpan, size: u32) -> Self {
         Self::new(ledger, worker, vec![rows], Some(size))
     }
 
     /// Only these rows, in order.
     #[must_use]
-    pub fn fixed(ledger: Arc<dyn Ledger>, worker: Arc<ShardWorker>, rows: Vec<RowSpan>) -> Self {
+    pub fn from_fixed_rows(ledger: Arc<dyn Ledger>, worker: Arc<ShardWorker>, rows: Vec<RowSpan>) -> Self {
         Self::new(ledger, worker, rows, None)
     }
 
@@ -280,7 +280,7 @@ impl ShardSource {
         let ShareDrawInner { ledger, worker, .. } = &*self.0;
         let state = self.state();
         let rows = state.drawn.iter().chain(&state.waiting).copied().collect();
-        Self::fixed(Arc::clone(ledger), Arc::clone(worker), rows)
+        Self::from_fixed_rows(Arc::clone(ledger), Arc::clone(worker), rows)
     }
 
     /// The next rows. `None` if there are none now.

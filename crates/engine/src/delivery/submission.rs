@@ -207,7 +207,7 @@ impl Submitter {
     ) -> Result<(), LedgerError> {
         self.watchdog.enter_step(WatchedEnvelope::Envelope(number), WaitStep::Outcome);
         let (run, outcomes, evidence) = (self.options.lease.run, reply.outcomes.clone(), reply.evidence.clone());
-        let opt_outs = self.options.opt_outs.read_reply(envelope, reply);
+        let opt_outs = self.options.opt_outs.collect_opt_outs(envelope, reply);
         let settlement = Settlement { run, envelope: number, outcomes, evidence, opt_outs };
         self.context.ledger.settle_envelope(settlement).await?;
         failpoint::pass("outcome.kept");

@@ -62,7 +62,7 @@ impl Layout {
     }
 
     /// The bytes before the rows: the header of a CSV.
-    pub(super) fn write_header(&self, own: &RecipientColumns) -> Vec<u8> {
+    pub(super) fn encode_header(&self, own: &RecipientColumns) -> Vec<u8> {
         let Self::Csv { cells, .. } = *self else { return Vec::new() };
         let mut line = RowBuffer::new(self, 0);
         column_names(own.headers(), own.has_variants).iter().for_each(|column| line.push_text(column));

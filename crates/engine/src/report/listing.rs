@@ -261,7 +261,7 @@ impl RowSelection {
 
     /// Whether every row is listed.
     #[must_use]
-    pub fn is_everything(&self) -> bool {
+    pub fn is_unfiltered(&self) -> bool {
         let Self { rows, phone, states, errors, channels } = self;
         rows.is_none() && phone.is_none() && states.is_empty() && errors.is_empty() && channels.is_empty()
     }
@@ -363,6 +363,6 @@ mod tests {
         assert!(!selection.matches_cells(None, "Timeout", "NO ROUTE"));
         let by_channel = RowSelection { channels: vec![Channel::Sms], ..RowSelection::default() };
         assert!(!by_channel.matches(Row::new(2), RowState::Planned, None), "nothing was sent by any channel");
-        assert!(RowSelection::default().is_everything() && !by_channel.is_everything());
+        assert!(RowSelection::default().is_unfiltered() && !by_channel.is_unfiltered());
     }
 }

@@ -344,7 +344,7 @@ async fn load_run(
     let owned = is_owned(ledger, &run).await?;
     let results =
         RunResults::open(ledger, &run, owned).await?.with_rows(rows.clone()).with_selection(selection.clone());
-    if !selection.is_everything() {
+    if !selection.is_unfiltered() {
         rows = results.load_listed_rows().await?;
         if rows.is_empty() {
             return Ok(None);

@@ -180,7 +180,7 @@ pub async fn write_results(
     }
     let layout = Layout::for_format(style, &own, delimiter);
     let mut sheet = ResultsWriter { out, separator: layout.separator(), has_content: false };
-    sheet.out.write_all(&layout.write_header(&own)).map_err(write_error)?;
+    sheet.out.write_all(&layout.encode_header(&own)).map_err(write_error)?;
     let mut figures = Vec::new();
     for listing in listings {
         figures.extend(sheet.write_list(&layout, &own, listing).await?);

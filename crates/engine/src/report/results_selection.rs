@@ -137,7 +137,7 @@ impl<'a> RunResults<'a> {
 
     /// Whether all rows of one run are listed.
     fn is_single_full_run(&self) -> bool {
-        self.parts.len() == 1 && self.selection.is_everything() && self.newest_run().only.is_none()
+        self.parts.len() == 1 && self.selection.is_unfiltered() && self.newest_run().only.is_none()
     }
 
     /// Calculates the figures of the newest run while its rows are written.

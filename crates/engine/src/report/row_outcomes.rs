@@ -399,7 +399,7 @@ impl<'a> RowRecords<'a> {
         summary.delivery = MessageDelivery::from_receipts(about(), &sent, self.clock);
         // A later receipt for a part does not hide the delivery of the whole message.
         if summary.last.receipt.status == Status::PartiallyDelivered
-            && let Some(whole) = about().rfind(|receipt| is_whole(receipt))
+            && let Some(whole) = about().rfind(|receipt| reports_whole_delivery(receipt))
         {
             summary.last = whole.clone();
         }
@@ -448,7 +448,7 @@ impl ReceiptSummary {
 }
 
 /// Whether a receipt reports the delivery of a whole message.
-fn is_whole(kept: &StoredReceipt) -> bool {
+fn reports_whole_delivery(kept: &StoredReceipt) -> bool {
     kept.receipt.status.delivery_state() == DeliveryState::Delivered
         && kept.receipt.status != Status::PartiallyDelivered
 }

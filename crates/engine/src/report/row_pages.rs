@@ -119,7 +119,7 @@ pub struct RowFilter {
 impl RowFilter {
     /// Whether every row matches.
     #[must_use]
-    pub fn is_everything(&self) -> bool {
+    pub fn is_unfiltered(&self) -> bool {
         *self == Self::default()
     }
 

@@ -331,7 +331,7 @@ impl RunReport {
     /// # Errors
     /// If the ledger cannot be read.
     pub async fn load(ledger: &dyn Ledger, run: Run) -> Result<Self, LedgerError> {
-        Self::load_as(ledger, run, false).await
+        Self::load_report(ledger, run, false).await
     }
 
     /// Loads the run with its figures. Only a run that was purged without figures has none.
@@ -339,10 +339,10 @@ impl RunReport {
     /// # Errors
     /// If the ledger cannot be read.
     pub async fn load_with_figures(ledger: &dyn Ledger, run: Run) -> Result<Self, LedgerError> {
-        Self::load_as(ledger, run, true).await
+        Self::load_report(ledger, run, true).await
     }
 
-    async fn load_as(ledger: &dyn Ledger, run: Run, whole: bool) -> Result<Self, LedgerError> {
+    async fn load_report(ledger: &dyn Ledger, run: Run, whole: bool) -> Result<Self, LedgerError> {
         let owned = is_owned(ledger, &run).await?;
         // The sending process may have ended and recorded its end since the run was read.
         let anew = if owned { None } else { ledger.list_runs(RunFilter::with_key(run.key)).await?.pop() };
@@ -502,7 +502,7 @@ pub fn run_json(view: &RunView) -> Value {
 
 /// The reason why the run stopped. `None` while it is being sent, or after it finished.
 fn stop_reason(view: &RunView) -> Option<&'static str> {
-    view.run.stop.filter(|_| view.status != RunStatus::Sending).map(StopKind::word)
+    view.run.stop.filter(|_| view.status != RunStatus::Sending).map(StopKind::json_name)
 }
 
 #[cfg(test)]

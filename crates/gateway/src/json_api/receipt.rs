@@ -147,7 +147,7 @@ fn read_receipt(json: &str) -> Result<IdentifiedReceipt, UnreadableReceipt> {
         error,
         digit: read_text(payload.reply),
         duration: payload.duration.and_then(read_seconds),
-        replies: read_replies(payload.replies),
+        replies: form_to_json(payload.replies),
     };
     Ok(IdentifiedReceipt { id: payload.id.filter(|id| id.get() != "null").map(read_whole_number), receipt })
 }
@@ -157,7 +157,7 @@ fn read_seconds(raw: &RawValue) -> Option<u64> {
     (0.0..4_294_967_296.0).contains(&seconds).then_some(seconds as u64)
 }
 
-fn read_replies(raw: Option<&RawValue>) -> Vec<RecipientReply> {
+fn form_to_json(raw: Option<&RawValue>) -> Vec<RecipientReply> {
     let items: Vec<&RawValue> = raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
     items.into_iter().filter_map(|item| read_reply(item.get())).collect()
 }
@@ -218,7 +218,7 @@ mod tests {
 
     use super::*;
 
-    fn one(body: &str) -> IdentifiedReceipt {
+    fn read_single(body: &str) -> IdentifiedReceipt {
         let mut receipts = read_receipts(body.as_bytes()).unwrap_or_else(|error| panic!("{body}: {error}"));
         assert_eq!(receipts.len(), 1, "{body}");
         receipts.remove(0)
@@ -248,12 +248,12 @@ mod tests {
             duration: Some(12),
             replies: vec![RecipientReply { at: at("2026-11-22T10:01:00Z"), text: "Так".into(), media: Some(media) }],
         };
-        assert_eq!(one(body), IdentifiedReceipt { id: Some(Some(10_017)), receipt: expected });
+        assert_eq!(read_single(body), IdentifiedReceipt { id: Some(Some(10_017)), receipt: expected });
     }
 
     #[test]
     fn receipt_is_read_from_every_known_format() {
-        let plain = one(r#"{"id":"17","status":"DELIVERED","msg_id":"42"}"#);
+        let plain = read_single(r#"{"id":"17","status":"DELIVERED","msg_id":"42"}"#);
         for body in [
             r#"{"id":17,"status":"DELIVERED","msg_id":42}"#,
             r#"{"id":17.0,"status":"delivered","msg_id":42,"success":null,"more":{"deep":[1]}}"#,
@@ -265,7 +265,7 @@ mod tests {
             "data[id]=17&data[status]=DELIVERED&data[msg_id]=42",
             "data=%7B%22id%22%3A%2217%22%2C%22status%22%3A%22DELIVERED%22%2C%22msg_id%22%3A%2242%22%7D",
         ] {
-            assert_eq!(one(body), plain, "{body}");
+            assert_eq!(read_single(body), plain, "{body}");
         }
         let two = "data[0][id]=1&data[0][status]=READ&data[1][id]=2&data[1][status]=SIM+FULL";
         let ids: Vec<_> = read_receipts(two.as_bytes()).unwrap().into_iter().map(|identified| identified.id).collect();
@@ -282,21 +282,21 @@ mod tests {
             (r#"{"success":true,"status":"EXPIRED"}"#, Status::Expired),
             (r#"{"status":"PAUSED BY OPERATOR"}"#, Status::Other("PAUSED BY OPERATOR".into())),
         ] {
-            assert_eq!(one(body).receipt.status, status, "{body}");
+            assert_eq!(read_single(body).receipt.status, status, "{body}");
         }
     }
 
     #[test]
     fn last_of_many_replies_is_read() {
         let replies = vec![r#"{"message":"?"}"#; 40].join(",");
-        let identified = one(&format!(r#"{{"status":"REPLIED","replies":[{replies},{{"message":"STOP"}}]}}"#));
+        let identified = read_single(&format!(r#"{{"status":"REPLIED","replies":[{replies},{{"message":"STOP"}}]}}"#));
         assert_eq!(identified.receipt.replies.last().map(|reply| reply.text.as_str()), Some("STOP"));
     }
 
     #[test]
     fn member_of_a_wrong_type_does_not_hide_others() {
         let identified =
-            one(r#"{"id":true,"msg_id":[1],"status":"READ","updated":"yesterday","duration":-1,"replies":7}"#);
+            read_single(r#"{"id":true,"msg_id":[1],"status":"READ","updated":"yesterday","duration":-1,"replies":7}"#);
         assert_eq!(identified.id, Some(None));
         assert_eq!(identified.receipt, Receipt::new(ReceiptSource::Webhook, Status::Read));
     }

@@ -212,7 +212,7 @@ pub(super) async fn hourly_limit_bounds_drawn_rows<L: Ledger>(scene: Scene<L>) {
         "each profile has a separate limit"
     );
     let uncounted = scene.draw_block(1).await;
-    scene.ledger.uncount_block(uncounted.lease).await.unwrap();
+    scene.ledger.exclude_from_hourly_count(uncounted.lease).await.unwrap();
     let counted = BlockRequest::for_message(None, Some(3));
     assert!(matches!(scene.draw_from(&shared_run(), counted).await, DrawOutcome::Block(_)), "two of three count");
     assert!(matches!(scene.draw_from(&shared_run(), counted).await, DrawOutcome::Refused(DrawRefusal::TooMany(_))));

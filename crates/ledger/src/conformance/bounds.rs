@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::scene::{Scene, accepted, doubt, event, found, granted, new_run, not_sent, not_sent_after_all, rejected};
+use super::scene::{Scene, accepted, event, found, granted, in_doubt, new_run, not_sent, not_sent_after_all, rejected};
 use crate::{Allowance, Bound, Bounds, COUNTRY, Intent, Ledger, NewRun, Permit, RowState, SuppressionPolicy};
 use campaign_core::calendar::DailyLimits;
 use campaign_core::domain::{Amount, Budget, CountrySet, Phone, Row};
@@ -76,7 +76,7 @@ pub(super) async fn budget_refunds_rejected_rows_but_not_doubt<L: Ledger>(scene:
     assert_eq!(begin(3, bounds.clone()).await.unwrap(), recipients_exceeded(0, 4));
     scene.settle_envelope(1, [accepted(), rejected()]).await;
     assert_eq!(begin(3, bounds.clone()).await.unwrap(), recipients_exceeded(1, 4));
-    scene.settle_envelope(2, [doubt(), not_sent()]).await;
+    scene.settle_envelope(2, [in_doubt(), not_sent()]).await;
     assert_eq!(begin(3, budget(Some("5.99"), None)).await.unwrap(), cost_exceeded(1, "5.99", "3"));
     assert_eq!(begin(3, bounds.clone()).await.unwrap(), granted(3));
     assert_eq!(begin(4, bounds.clone()).await.unwrap(), recipients_exceeded(0, 4));
@@ -180,7 +180,7 @@ pub(super) async fn daily_limit_bounds_the_messages_of_an_edition<L: Ledger>(sce
     assert_eq!(day_bound(scene.ledger.begin_envelope(intent_for_today(&scene, 2, &[3, 9])).await.unwrap()), (1, 3));
     assert_eq!(scene.ledger.begin_envelope(intent_for_today(&scene, 2, &[4, 9])).await.unwrap(), granted(2));
     assert_eq!(day_bound(scene.ledger.begin_envelope(intent_for_today(&scene, 3, &[4, 9])).await.unwrap()), (0, 4));
-    scene.settle_envelope(2, [not_sent(), doubt()]).await;
+    scene.settle_envelope(2, [not_sent(), in_doubt()]).await;
     assert_eq!(day_bound(scene.ledger.begin_envelope(intent_for_today(&scene, 3, &[4, 9])).await.unwrap()), (1, 4));
     assert_eq!(scene.ledger.begin_envelope(intent_for_today(&scene, 3, &[5, 9])).await.unwrap(), granted(3));
     scene.record_events(scene.mine, vec![event(5, 2, not_sent_after_all())]).await;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::bounds::with_second_run;
 use super::scene::{
-    Scene, accepted, doubt, event, granted, new_run, not_sent, not_sent_after_all, phone, rejected, shared_run,
+    Scene, accepted, event, granted, in_doubt, new_run, not_sent, not_sent_after_all, phone, rejected, shared_run,
     single_intent,
 };
 use crate::{
@@ -79,7 +79,7 @@ pub(super) async fn cap_counts_doubt_but_not_unsent_messages<L: Ledger>(scene: S
     let once = [cap(1, DAY)];
     begin_capped(&scene, 1, &[]).await;
     begin_capped(&scene, 2, &[]).await;
-    scene.settle_envelope(1, [doubt(), not_sent()]).await;
+    scene.settle_envelope(1, [in_doubt(), not_sent()]).await;
     scene.settle_envelope(2, [rejected(), accepted()]).await;
     let scene = with_second_run(scene, other_campaign("second", 7)).await;
     // Before the key for hashes exists, and after.
@@ -89,7 +89,7 @@ pub(super) async fn cap_counts_doubt_but_not_unsent_messages<L: Ledger>(scene: S
     assert_eq!(begin_capped(&scene, 3, &once).await, granted(1));
     assert_eq!(begin_capped(&scene, 4, &once).await, granted(2));
     assert_eq!(list_capped_rows(&scene, &once, false).await, [2, 5, 6, 7, 8, 9], "open messages count");
-    scene.settle_envelope(1, [not_sent(), doubt()]).await;
+    scene.settle_envelope(1, [not_sent(), in_doubt()]).await;
     scene.settle_envelope(2, [accepted(), rejected()]).await;
     assert_eq!(list_capped_rows(&scene, &once, false).await, [2, 5, 7, 8]);
     let mut again = scene.new_intent(3, scene.mine);

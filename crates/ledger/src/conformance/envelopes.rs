@@ -39,7 +39,7 @@ pub(super) async fn late_answer_counts_unless_it_proves_nothing_was_sent<L: Ledg
     scene.claim_again().await;
     scene.settle_envelope(1, [accepted(), not_sent()]).await;
     assert_eq!(scene.outcome_states(1).await, [RowState::Accepted, RowState::InDoubt]);
-    scene.settle_envelope(1, [rejected(), doubt()]).await;
+    scene.settle_envelope(1, [rejected(), in_doubt()]).await;
     assert_eq!(scene.outcome_states(1).await, [RowState::Accepted, RowState::InDoubt], "proven outcomes stay");
 }
 
@@ -104,7 +104,7 @@ pub(super) async fn answer_body_is_kept_until_a_later_answer_has_one<L: Ledger>(
             opt_outs: Vec::new(),
             run: scene.run.key,
             envelope: 1,
-            outcomes: vec![doubt(), doubt()],
+            outcomes: vec![in_doubt(), in_doubt()],
             evidence,
         };
         scene.ledger.settle_envelope(settlement).await.unwrap();
@@ -123,7 +123,7 @@ pub(super) async fn answer_body_is_kept_until_a_later_answer_has_one<L: Ledger>(
 pub(super) async fn answer_after_the_end_of_a_run_is_counted<L: Ledger>(scene: Scene<L>) {
     scene.begin_envelope(1, scene.mine).await;
     let next = scene.claim_again().await;
-    scene.settle_envelope(1, [doubt(), doubt()]).await;
+    scene.settle_envelope(1, [in_doubt(), in_doubt()]).await;
     assert_eq!(scene.reload_run().await.counts, None, "a run with an owner has no counts");
     scene.ledger.end_run(next, run_end()).await.unwrap();
     scene.settle_envelope(1, [accepted(), rejected()]).await;
@@ -234,7 +234,7 @@ pub(super) async fn concurrent_envelopes_match_sequential_envelopes<L: Ledger>(s
     let outcomes = |n: u32| match n % 3 {
         0 => vec![accepted(), not_sent()],
         1 => vec![rejected(), accepted()],
-        _ => vec![doubt(), doubt()],
+        _ => vec![in_doubt(), in_doubt()],
     };
     let settle = |n: u32| {
         let evidence = n.is_multiple_of(4).then(|| format!("the body of {n}"));

@@ -273,9 +273,9 @@ pub(super) async fn purged_run_cannot_be_claimed_or_drawn_from<L: Ledger>(scene:
 }
 
 /// Stores evidence for rows 2 to 4 and 7, in two blocks. Returns whether the ledger can store it.
-async fn keep_consents<L: Ledger>(scene: &Scene<L>) -> bool {
+async fn store_consents<L: Ledger>(scene: &Scene<L>) -> bool {
     // Tables of the previous version have no place for it.
-    if !scene.ledger.keeps_consents() {
+    if !scene.ledger.supports_consents() {
         return false;
     }
     let blocks = [&[2, 3, 4][..], &[7]].map(|rows| {
@@ -287,7 +287,7 @@ async fn keep_consents<L: Ledger>(scene: &Scene<L>) -> bool {
         }
         block.build()
     });
-    scene.ledger.keep_consents(scene.run.key, blocks.to_vec()).await.unwrap();
+    scene.ledger.store_consents(scene.run.key, blocks.to_vec()).await.unwrap();
     true
 }
 
@@ -301,7 +301,7 @@ async fn consent_sources<L: Ledger>(scene: &Scene<L>, first: u32, last: u32) -> 
 }
 
 pub(super) async fn evidence_of_consent_is_kept_by_row_until_forgotten<L: Ledger>(scene: Scene<L>) {
-    if !keep_consents(&scene).await {
+    if !store_consents(&scene).await {
         return;
     }
     let source = |row: u32| (row, format!("form {}", phone(row)));
@@ -315,7 +315,7 @@ pub(super) async fn evidence_of_consent_is_kept_by_row_until_forgotten<L: Ledger
 }
 
 pub(super) async fn evidence_of_consent_is_purged_with_its_run<L: Ledger>(scene: Scene<L>) {
-    if keep_consents(&scene).await {
+    if store_consents(&scene).await {
         purge_run(&scene).await;
         assert_eq!(consent_sources(&scene, 2, 9).await, []);
     }

@@ -9,7 +9,7 @@ pub(super) async fn guard_covers_every_number_that_may_have_a_message<L: Ledger>
         scene.begin_envelope(envelope, scene.mine).await;
     }
     scene.settle_envelope(1, [accepted(), rejected()]).await;
-    scene.settle_envelope(2, [doubt(), not_sent()]).await;
+    scene.settle_envelope(2, [in_doubt(), not_sent()]).await;
     let numbers = scene.ledger.load_numbers(NumberFilter::Sent(&[scene.run.key])).await.unwrap();
     let guarded: Vec<u32> = (2..=7).filter(|&row| numbers.contains(phone(row))).collect();
     assert_eq!(guarded, [2, 4, 6, 7], "accepted, in doubt, and an intent without an answer");
@@ -19,13 +19,13 @@ pub(super) async fn guard_covers_every_number_that_may_have_a_message<L: Ledger>
 
 pub(super) async fn guard_follows_events_and_decisions<L: Ledger>(scene: Scene<L>) {
     scene.begin_envelope(1, scene.mine).await;
-    scene.settle_envelope(1, [doubt(), doubt()]).await;
+    scene.settle_envelope(1, [in_doubt(), in_doubt()]).await;
     assert_eq!(scene.guarded_rows().await, [2, 3]);
     scene.record_events(scene.mine, vec![event(2, 1, not_sent_after_all())]).await;
     assert_eq!(scene.guarded_rows().await, [3]);
     scene.record_events(scene.mine, vec![event(2, 1, found("DELIVERED"))]).await;
     assert_eq!(scene.guarded_rows().await, [2, 3], "proof wins over a decision");
-    scene.record_events(scene.mine, vec![event(3, 1, again())]).await;
+    scene.record_events(scene.mine, vec![event(3, 1, send_again())]).await;
     assert_eq!(scene.guarded_rows().await, [2, 3], "an order to send again does not remove doubt");
     let rows = scene.ledger.load_sent_rows(scene.run.key).await.unwrap();
     assert_eq!(rows.iter().collect::<Vec<_>>(), [2, 3]);
@@ -73,8 +73,8 @@ pub(super) async fn send_again_order_keeps_the_guard_until_sent<L: Ledger>(scene
 }
 
 /// Reserves the place of a message. `None` if the tables do not support it.
-async fn take_place<L: Ledger>(scene: &Scene<L>, message: &str, again: bool) -> Option<Result<RepeatPlace, u64>> {
-    match scene.ledger.take_repeat_place(message.as_bytes().to_vec(), again).await.unwrap() {
+async fn reserve_place<L: Ledger>(scene: &Scene<L>, message: &str, again: bool) -> Option<Result<RepeatPlace, u64>> {
+    match scene.ledger.reserve_repeat_place(message.as_bytes().to_vec(), again).await.unwrap() {
         RepeatCheck::Taken(place) => Some(Ok(place)),
         RepeatCheck::Repeated(ago) => Some(Err(ago.as_secs())),
         RepeatCheck::Unavailable => None,
@@ -88,13 +88,13 @@ async fn was_sent<L: Ledger>(scene: &Scene<L>, message: &str) -> bool {
 pub(super) async fn repeat_place_blocks_a_message_until_it_is_released<L: Ledger>(scene: Scene<L>) {
     assert!(!was_sent(&scene, "380 Hi").await);
     // Tables of the previous version do not support reservations.
-    let Some(first) = take_place(&scene, "380 Hi", false).await else { return };
+    let Some(first) = reserve_place(&scene, "380 Hi", false).await else { return };
     let first = first.unwrap();
     assert!(was_sent(&scene, "380 Hi").await && !was_sent(&scene, "381 Hi").await);
-    assert_eq!(take_place(&scene, "380 Hi", false).await, Some(Err(0)));
-    assert!(matches!(take_place(&scene, "381 Hi", false).await, Some(Ok(_))));
+    assert_eq!(reserve_place(&scene, "380 Hi", false).await, Some(Err(0)));
+    assert!(matches!(reserve_place(&scene, "381 Hi", false).await, Some(Ok(_))));
     // Releasing a second message does not release the first.
-    let again = take_place(&scene, "380 Hi", true).await.unwrap().unwrap();
+    let again = reserve_place(&scene, "380 Hi", true).await.unwrap().unwrap();
     scene.ledger.release_repeat_place(again.clone()).await.unwrap();
     assert!(was_sent(&scene, "380 Hi").await);
     if again.until != first.until {
@@ -104,11 +104,11 @@ pub(super) async fn repeat_place_blocks_a_message_until_it_is_released<L: Ledger
     }
     scene.ledger.release_repeat_place(first).await.unwrap();
     assert!(!was_sent(&scene, "380 Hi").await);
-    assert!(matches!(take_place(&scene, "380 Hi", false).await, Some(Ok(_))));
+    assert!(matches!(reserve_place(&scene, "380 Hi", false).await, Some(Ok(_))));
 }
 
 pub(super) async fn repeat_place_goes_to_one_of_many_callers<L: Ledger>(scene: Scene<L>) {
-    let takes = (0..8).map(|_| async { take_place(&scene, "380 Hi", false).await });
+    let takes = (0..8).map(|_| async { reserve_place(&scene, "380 Hi", false).await });
     let taken = futures_util::future::join_all(takes).await;
     let kept: Vec<_> = taken.into_iter().flatten().collect();
     assert!(kept.is_empty() || kept.iter().filter(|place| place.is_ok()).count() == 1, "{kept:?}");

@@ -196,10 +196,10 @@ pub(super) async fn number_with_a_delivery_receipt_is_guarded<L: Ledger>(scene: 
 
 pub(super) async fn events_need_the_lease_and_keep_their_order<L: Ledger>(scene: Scene<L>) {
     scene.begin_envelope(1, scene.mine).await;
-    scene.settle_envelope(1, [doubt(), doubt()]).await;
-    assert_eq!(scene.record_events(scene.forged_lease(), vec![event(2, 1, again())]).await, Ownership::Lost);
+    scene.settle_envelope(1, [in_doubt(), in_doubt()]).await;
+    assert_eq!(scene.record_events(scene.forged_lease(), vec![event(2, 1, send_again())]).await, Ownership::Lost);
     let found = RowChange::Found { status: "READ".into(), msg_id: Some(GatewayMessageId::Number(5)), channel: None };
-    let changes = [(2, RowChange::NotFound { asked: 3 }), (3, found), (2, again())];
+    let changes = [(2, RowChange::NotFound { asked: 3 }), (3, found), (2, send_again())];
     let events = changes.iter().cloned().map(|(row, change)| event(row, 1, change)).collect();
     assert_eq!(scene.record_events(scene.mine, events).await, Ownership::Held);
     let reported: Vec<_> = scene.load_events().await.into_iter().map(|event| (event.row.get(), event.change)).collect();
@@ -209,9 +209,9 @@ pub(super) async fn events_need_the_lease_and_keep_their_order<L: Ledger>(scene:
 
 pub(super) async fn run_with_rows_to_send_again_is_open<L: Ledger>(scene: Scene<L>) {
     scene.begin_envelope(1, scene.mine).await;
-    scene.settle_envelope(1, [doubt(), rejected()]).await;
+    scene.settle_envelope(1, [in_doubt(), rejected()]).await;
     let mut mine = scene.mine;
-    for (change, open) in [(RowChange::Unresolved { asked: 20 }, false), (again(), true)] {
+    for (change, open) in [(RowChange::Unresolved { asked: 20 }, false), (send_again(), true)] {
         let end = RunEnd { progress: RunProgress::Finished, ..run_end() };
         scene.ledger.end_run(mine, end).await.unwrap();
         mine = scene.claim_again().await;

@@ -213,7 +213,7 @@ pub(crate) fn not_sent() -> OperationOutcome {
     OperationOutcome::NotSent { reason: "refused".into() }
 }
 
-pub(crate) fn doubt() -> OperationOutcome {
+pub(crate) fn in_doubt() -> OperationOutcome {
     OperationOutcome::InDoubt { reason: "silence".into() }
 }
 
@@ -225,7 +225,7 @@ pub(crate) fn event(row: u32, envelope: u32, change: RowChange) -> NewRowEvent {
     NewRowEvent { row: Row::new(row), envelope, change }
 }
 
-pub(crate) fn again() -> RowChange {
+pub(crate) fn send_again() -> RowChange {
     RowChange::SendAgain { by: by(), why: Some("the operator confirmed".into()) }
 }
 

@@ -282,9 +282,9 @@ pub(super) async fn run_with_the_current_list_version_is_not_checked_again<L: Le
 pub(super) async fn opt_out_between_attempts_skips_the_row_and_keeps_doubt<L: Ledger>(scene: Scene<L>) {
     scene.begin_envelope(1, scene.mine).await;
     scene.begin_envelope(2, scene.mine).await;
-    scene.settle_envelope(1, [not_sent(), doubt()]).await;
-    scene.settle_envelope(2, [doubt(), accepted()]).await;
-    let events = [3, 4].map(|row| event(row, row / 2, again()));
+    scene.settle_envelope(1, [not_sent(), in_doubt()]).await;
+    scene.settle_envelope(2, [in_doubt(), accepted()]).await;
+    let events = [3, 4].map(|row| event(row, row / 2, send_again()));
     scene.record_events(scene.mine, events.to_vec()).await;
     scene.ledger.add_opt_outs((2..=5).map(opt_out).collect()).await.unwrap();
     let mut intent = scene.new_intent(1, scene.mine);

@@ -130,7 +130,7 @@ impl LedgerMaintenance for MemoryLedger {
     }
 
     fn list_rate_limits(&self) -> LedgerFuture<'_, Vec<(String, AccountRateLimit)>> {
-        self.read_contents(|contents| contents.account_paces())
+        self.read_contents(|contents| contents.list_rate_limits())
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
@@ -252,7 +252,7 @@ impl Ledger for MemoryLedger {
         shared: &'a SharedRun,
         wanted: BlockRequest,
     ) -> LedgerFuture<'a, Vec<DrawRefusal>> {
-        self.write_contents(move |contents, now| contents.draw_refusals(now, shared, wanted))
+        self.write_contents(move |contents, now| contents.list_draw_refusals(now, shared, wanted))
     }
 
     fn list_owned_blocks(&self, run: RunId) -> LedgerFuture<'_, Vec<OwnedBlock>> {
@@ -290,7 +290,7 @@ impl Ledger for MemoryLedger {
         self.write_contents(move |contents, now| Ok(contents.reserve_inquiry(now, account, longest)))
     }
 
-    fn uncount_block(&self, lease: Lease) -> LedgerFuture<'_, ()> {
+    fn exclude_from_hourly_count(&self, lease: Lease) -> LedgerFuture<'_, ()> {
         self.write_contents(move |contents, _| contents.uncount_block(lease))
     }
 

@@ -199,7 +199,7 @@ impl LedgerContents {
     ) -> Result<Result<(Run, Lease), DrawRefusal>, LedgerError> {
         let (at, BlockRequest { rows, id, .. }) = (parse_instant(now)?, wanted);
         let of_id = id.map(|id| IdRange { first: id.get(), len: 1 });
-        if let Some(refusal) = self.draw_refusals(now, shared, wanted)?.into_iter().next() {
+        if let Some(refusal) = self.list_draw_refusals(now, shared, wanted)?.into_iter().next() {
             return Ok(Err(refusal));
         }
         let same = |run: &Run| (&run.campaign, &run.account) == (&shared.campaign, &shared.account);
@@ -240,7 +240,7 @@ impl LedgerContents {
     }
 
     /// All reasons to refuse a draw now. A used identifier comes first.
-    pub(crate) fn draw_refusals(
+    pub(crate) fn list_draw_refusals(
         &self,
         now: i64,
         shared: &SharedRun,
@@ -501,7 +501,7 @@ impl LedgerContents {
     }
 
     /// The rate limits of all accounts, by name.
-    pub fn account_paces(&self) -> Vec<(String, AccountRateLimit)> {
+    pub fn list_rate_limits(&self) -> Vec<(String, AccountRateLimit)> {
         let accounts = self.paces.iter().filter(|(name, _)| !is_inquiry_account(name));
         accounts.map(|(name, pace)| (name.clone(), *pace)).collect()
     }

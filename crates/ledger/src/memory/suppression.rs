@@ -167,7 +167,7 @@ impl SuppressionList for MemoryLedger {
     ) -> LedgerFuture<'a, SuppressedNumbers> {
         self.read_contents(move |contents| {
             let list = &contents.opt_outs;
-            let held = list.iter_active().filter(|opt_out| policy.is_suppressed_by(campaign, opt_out));
+            let held = list.iter_active().filter(|opt_out| policy.applies_opt_out(campaign, opt_out));
             let numbers = held.map(|opt_out| opt_out.who.to_u64()).collect();
             SuppressedNumbers { version: list.version, numbers: NumberSet::new(numbers, list.key()) }
         })
@@ -304,11 +304,11 @@ impl Forgetting for MemoryLedger {
 }
 
 impl ConsentStore for MemoryLedger {
-    fn keeps_consents(&self) -> bool {
+    fn supports_consents(&self) -> bool {
         true
     }
 
-    fn keep_consents(&self, run: RunId, blocks: Vec<ConsentBlock>) -> LedgerFuture<'_, ()> {
+    fn store_consents(&self, run: RunId, blocks: Vec<ConsentBlock>) -> LedgerFuture<'_, ()> {
         self.write_contents(move |contents, _| contents.keep_consents(run, &blocks))
     }
 
@@ -337,7 +337,7 @@ impl LedgerContents {
 const MESSAGE_KEY: RepeatKey = RepeatKey(*b"messages that are kept in memory");
 
 impl RepeatGuard for MemoryLedger {
-    fn take_repeat_place(&self, message: Vec<u8>, again: bool) -> LedgerFuture<'_, RepeatCheck> {
+    fn reserve_repeat_place(&self, message: Vec<u8>, again: bool) -> LedgerFuture<'_, RepeatCheck> {
         self.write_contents(move |contents, now| {
             contents.repeats.retain(|_, until| !is_expired(*until, now));
             let hash = MESSAGE_KEY.hash_message(&message);
@@ -358,7 +358,7 @@ impl RepeatGuard for MemoryLedger {
     fn release_repeat_place(&self, place: RepeatPlace) -> LedgerFuture<'_, ()> {
         self.write_contents(move |contents, now| {
             let known = contents.repeats.get(&place.hash).copied();
-            match place.release(known, now) {
+            match place.plan_release(known, now) {
                 PlaceRelease::Nothing => {}
                 PlaceRelease::Restore(before) => drop(contents.repeats.insert(place.hash, before)),
                 PlaceRelease::Delete => drop(contents.repeats.remove(&place.hash)),

@@ -16,7 +16,7 @@ use super::ledger::PostgresLedger;
 use super::locks::Locks;
 use super::sql::StatementError;
 use super::sql::statement::{query, read_ledger, scalar};
-use super::transaction::{self, DatabaseWait, retry_while_away};
+use super::transaction::{self, DatabaseWait, retry_while_unavailable};
 use crate::{CampaignLock, Copies, LedgerError, LedgerFuture, ListReader, NewCopies, Run, SqliteLedger, StrayCopies};
 use campaign_core::failpoint;
 
@@ -102,7 +102,7 @@ impl NewCopies for NewShardedCopies {
                 written.map_err(|error| copy_error(storage_error(&self.place, &error)))?;
             }
             failpoint::pass("run.frozen");
-            let named = retry_while_away(&self.place, || self.name_for_run(&name, &inputs)).await;
+            let named = retry_while_unavailable(&self.place, || self.name_for_run(&name, &inputs)).await;
             match named {
                 Ok(true) => {}
                 Ok(false) => return Err(copy_error_for(&"another process removed the stored inputs in the meantime")),
@@ -228,17 +228,17 @@ async fn load_shard(pool: &PgPool, key: i64, number: i64) -> sqlx::Result<Option
 
 impl PostgresLedger {
     /// Begins the copies of a new run of a locked campaign.
-    pub(super) async fn new_copies(&self, hold: &CampaignLock) -> Result<Box<dyn NewCopies>, LedgerError> {
+    pub(super) async fn begin_new_copies(&self, hold: &CampaignLock) -> Result<Box<dyn NewCopies>, LedgerError> {
         Ok(Box::new(NewShardedCopies::begin_copies(self, format!(".new-{}", hold.name()), false).await?))
     }
 
     /// Begins copies that replace those of a run.
-    pub(super) async fn replacement_copies(&self, run: &Run) -> Result<Box<dyn NewCopies>, LedgerError> {
+    pub(super) async fn begin_replacement_copies(&self, run: &Run) -> Result<Box<dyn NewCopies>, LedgerError> {
         Ok(Box::new(NewShardedCopies::begin_copies(self, format!(".next-{}", run.name()), true).await?))
     }
 
     /// Loads the copies from which a run is sent.
-    pub(super) async fn copies_of(&self, run: &Run) -> Result<Copies, LedgerError> {
+    pub(super) async fn load_run_copies(&self, run: &Run) -> Result<Copies, LedgerError> {
         let name = run.name();
         let found = read_ledger!(self, find_copies, &name)?;
         let place = self.copies_place(&name);

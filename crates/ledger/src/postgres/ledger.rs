@@ -16,7 +16,7 @@ use super::locks::Locks;
 use super::opening;
 use super::sql::statement::{read_ledger, scalar};
 use super::sql::{CommitCallback, EnvelopeNumbers, Now, StatementError, Writer};
-use super::transaction::{self, WriteTurn, retry_if_reached, retry_while_away};
+use super::transaction::{self, WriteTurn, retry_if_reached, retry_while_unavailable};
 use super::write_connection::{self, DatabaseInfo, FurthestMark, WriteConnection, WriterCommits};
 use crate::high_water_mark::{HighWaterMark, MarkFile, MarkReading};
 use crate::{LedgerError, high_water_mark};
@@ -123,32 +123,32 @@ impl PostgresLedger {
     }
 
     /// Whether the tables have a place for figures of runs; tables of the previous version lack it.
-    pub(super) fn keeps_figures(&self) -> bool {
+    pub(super) fn supports_figures(&self) -> bool {
         self.database.version.load(Ordering::Relaxed) >= opening::WITH_FIGURES
     }
 
     /// Whether the tables have a column for the channels of pipelines; tables of the previous version lack it.
-    pub(super) fn keeps_chains(&self) -> bool {
+    pub(super) fn supports_chains(&self) -> bool {
         self.database.version.load(Ordering::Relaxed) >= opening::WITH_CHAINS
     }
 
     /// Whether the tables include the `approval` rules of accounts; those of the previous version do not.
-    pub(super) fn keeps_approval_rules(&self) -> bool {
+    pub(super) fn supports_approval_rules(&self) -> bool {
         self.database.version.load(Ordering::Relaxed) >= opening::WITH_APPROVAL_RULES
     }
 
     /// Whether the tables include recent single messages; those of the previous version do not.
-    pub(super) fn keeps_repeats(&self) -> bool {
+    pub(super) fn supports_repeat_guard(&self) -> bool {
         self.database.version.load(Ordering::Relaxed) >= opening::WITH_REPEATS
     }
 
     /// Whether the tables have a place for evidence of consent; those of the previous version do not.
-    pub(super) fn keeps_consents(&self) -> bool {
+    pub(super) fn supports_consents(&self) -> bool {
         self.database.version.load(Ordering::Relaxed) >= opening::WITH_CONSENTS
     }
 
     /// Whether every process that uses the tables knows opt-outs from all messages. Until the upgrade, some do not.
-    pub(super) fn keeps_scopes(&self) -> bool {
+    pub(super) fn supports_all_scopes(&self) -> bool {
         self.database.version.load(Ordering::Relaxed) >= opening::WITH_SCOPES
     }
 
@@ -215,16 +215,16 @@ impl PostgresLedger {
     /// Begins a read transaction.
     pub(super) async fn reader(&self) -> Result<Reader, LedgerError> {
         self.to_ledger_result(
-            self.retry_while_away(|| transaction::begin_read(&self.pool)).await.map_err(StatementError::Sql),
+            self.retry_while_unavailable(|| transaction::begin_read(&self.pool)).await.map_err(StatementError::Sql),
         )
     }
 
     /// Retries an operation while the database is unavailable, for a limited time.
-    pub(super) async fn retry_while_away<T, F>(&self, ask: impl Fn() -> F) -> sqlx::Result<T>
+    pub(super) async fn retry_while_unavailable<T, F>(&self, ask: impl Fn() -> F) -> sqlx::Result<T>
     where
         F: Future<Output = sqlx::Result<T>>,
     {
-        retry_while_away(&self.place, ask).await
+        retry_while_unavailable(&self.place, ask).await
     }
 
     /// Opens the write connection.
@@ -235,7 +235,7 @@ impl PostgresLedger {
         };
         let seen = self.seen.current_mark();
         // Done while holding the turn to write, so that only one process creates a missing mark.
-        let first = self.retry_while_away(|| async {
+        let first = self.retry_while_unavailable(|| async {
             let mut connection = transaction::open_connection(&self.address).await?;
             let turn = transaction::begin_write(&mut connection).await?;
             Ok((connection, turn))
@@ -264,7 +264,7 @@ impl PostgresLedger {
         self.ensure_newest()?;
         // Read before the ledger, so that a concurrent commit does not make the ledger look older than its mark.
         let (known, seen) = (high_water_mark::read_mark(&self.mark), self.seen.current_mark());
-        let asked = self.retry_while_away(|| opening::load_state(&self.pool)).await;
+        let asked = self.retry_while_unavailable(|| opening::load_state(&self.pool)).await;
         let state = self.to_ledger_result(asked.map_err(StatementError::Sql))?;
         opening::check_state(&state, &known, &self.place, &self.mark).map_or(Ok(()), Err)?;
         self.seen.advance_to(&self.place, seen, state.mark)
@@ -336,7 +336,7 @@ pub(super) async fn adopt_ledger(
             .map(|counted| (current, counted))
     };
     let (current, counted) =
-        retry_while_away(&place.into(), adopt).await.map_err(|error| storage_error(place, &error))?;
+        retry_while_unavailable(&place.into(), adopt).await.map_err(|error| storage_error(place, &error))?;
     let unmarked = |error: std::io::Error| LedgerError::Storage {
         path: place.to_owned(),
         reason: format!("its high-water mark cannot be written: {error}"),

@@ -109,7 +109,7 @@ impl Locks {
         // If the database is not up to date, the unlocked file informs the other processes on this machine.
         let database_knows = self.leases.list_held_locks().is_empty() && self.leases.list_released_locks().is_empty();
         if let Some(presence) = self.presence.get().filter(|_| database_knows) {
-            presence.end();
+            presence.withdraw();
         }
     }
 
@@ -184,7 +184,7 @@ impl PostgresLedger {
         if !taken {
             return Ok(None);
         }
-        self.locks.leases.record_taken(name, holder, asked);
+        self.locks.leases.record_acquisition(name, holder, asked);
         Ok(Some(Lock { name: name.to_owned(), holder, locks: self.locks.clone() }))
     }
 
@@ -214,7 +214,9 @@ impl PostgresLedger {
         if self.holds_lease(epoch) {
             return Ok(());
         }
-        self.to_ledger_result(self.retry_while_away(|| self.locks.renew_leases()).await.map_err(StatementError::Sql))
+        self.to_ledger_result(
+            self.retry_while_unavailable(|| self.locks.renew_leases()).await.map_err(StatementError::Sql),
+        )
     }
 
     /// The holder numbers of this lease's lock and of these other locks.
@@ -354,7 +356,7 @@ struct LeaseTable {
 
 impl Leases {
     /// Records a taken lock.
-    pub(super) fn record_taken(&self, name: &str, holder: i64, asked: ClockReading) {
+    pub(super) fn record_acquisition(&self, name: &str, holder: i64, asked: ClockReading) {
         self.lock_table().held.insert(name.to_owned(), HeldLock { holder, asked_at: Some(asked) });
     }
 
@@ -448,7 +450,7 @@ impl Presence {
     }
 
     /// Withdraws the registration of a process without locks.
-    pub(super) fn end(&self) {
+    pub(super) fn withdraw(&self) {
         // A file that remains is found unlocked.
         let _ = fs::remove_file(&self.path);
     }
@@ -495,7 +497,7 @@ mod tests {
     fn lease_ends_before_the_database_grant_does() {
         let (leases, now) = (Leases::default(), ClockReading::now());
         assert!(!leases.is_valid(Epoch(1), now), "unknown lease");
-        leases.record_taken("sale", 7, now);
+        leases.record_acquisition("sale", 7, now);
         leases.bind_epoch(Epoch(1), "sale");
         for (steady, wall, lasts) in [(0, 0, true), (24, 24, true), (25, 25, false), (1, 3_600, false), (26, 0, false)]
         {
@@ -507,14 +509,14 @@ mod tests {
         assert!(!leases.is_valid(Epoch(1), now), "another process holds it");
         leases.record_renewal("sale", 7, Some(now));
         assert!(!leases.is_valid(Epoch(1), now), "a lost lease stays lost");
-        leases.record_taken("sale", 8, now);
+        leases.record_acquisition("sale", 8, now);
         assert!(!leases.is_valid(Epoch(1), now), "a new lock is a new lease");
     }
 
     #[test]
     fn released_lock_is_free_before_the_database_knows() {
         let (leases, now) = (Leases::default(), ClockReading::now());
-        leases.record_taken("sale", 7, now);
+        leases.record_acquisition("sale", 7, now);
         leases.bind_epoch(Epoch(1), "sale");
         leases.record_release("sale", 7);
         assert_eq!(leases.list_released_locks(), [("sale".to_owned(), 7)]);
@@ -536,7 +538,7 @@ mod tests {
         assert_eq!(list_ended_processes(&mark), [7]);
         remove_ended_process_files(&mark, &[7]);
         assert!(!left.exists() && here.path.exists() && other.path.exists());
-        here.end();
+        here.withdraw();
         assert!(!here.path.exists());
         drop(other);
         assert_eq!(list_ended_processes(&folder.path().join("shared-2.mark")).len(), 1, "it ended without withdrawing");

@@ -237,9 +237,13 @@ async fn previous_tables_are_used_until_upgraded() {
     };
     let opened_again = PostgresLedger::open(&address, folder.path()).await.unwrap();
     assert!(!has_table("repeats").await && !has_table("consents").await);
-    assert!(!opened_again.keeps_repeats() && !opened_again.keeps_consents() && !opened_again.keeps_scopes());
-    assert!(opened_again.keeps_approval_rules());
-    let take = async |ledger: &PostgresLedger| ledger.take_repeat_place(b"380 Hi".to_vec(), false).await.unwrap();
+    assert!(
+        !opened_again.supports_repeat_guard()
+            && !opened_again.supports_consents()
+            && !opened_again.supports_all_scopes()
+    );
+    assert!(opened_again.supports_approval_rules());
+    let take = async |ledger: &PostgresLedger| ledger.reserve_repeat_place(b"380 Hi".to_vec(), false).await.unwrap();
     assert_eq!(take(&opened_again).await, RepeatCheck::Unavailable);
     let run = at_work.create_run(&new_run(1)).await.unwrap().key;
     let load = async |ledger: &PostgresLedger| {
@@ -250,13 +254,13 @@ async fn previous_tables_are_used_until_upgraded() {
     assert!(has_table("repeats").await && has_table("consents").await);
     assert!(at_work.check_writable().await.is_ok(), "a process with an open ledger continues");
     assert!(
-        at_work.keeps_repeats() && at_work.keeps_consents() && at_work.keeps_scopes(),
+        at_work.supports_repeat_guard() && at_work.supports_consents() && at_work.supports_all_scopes(),
         "it uses the available tables"
     );
     assert!(matches!(take(&at_work).await, RepeatCheck::Taken(_)));
     let mut consents = ConsentBlockBuilder::default();
     consents.add_row(Row::new(2), ConsentCells::default());
-    at_work.keep_consents(run, vec![consents.build()]).await.unwrap();
+    at_work.store_consents(run, vec![consents.build()]).await.unwrap();
     opened_again.check_writable().await.unwrap();
     assert!(matches!(take(&opened_again).await, RepeatCheck::Repeated(_)));
     assert_eq!(load(&opened_again).await, 1);

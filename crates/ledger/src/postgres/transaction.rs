@@ -152,7 +152,7 @@ impl DatabaseWait {
 }
 
 /// Retries an operation while the database is unavailable.
-pub(super) async fn retry_while_away<T, F>(place: &Arc<str>, ask: impl Fn() -> F) -> sqlx::Result<T>
+pub(super) async fn retry_while_unavailable<T, F>(place: &Arc<str>, ask: impl Fn() -> F) -> sqlx::Result<T>
 where
     F: Future<Output = sqlx::Result<T>>,
 {

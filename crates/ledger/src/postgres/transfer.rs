@@ -75,7 +75,7 @@ impl PostgresLedger {
                 handover.end().await.map(|()| summarize_copy(&runs, without))
             }
             Err(error) => {
-                handover.give_up().await;
+                handover.cancel().await;
                 Err(error)
             }
         }
@@ -359,7 +359,7 @@ impl PostgresLedger {
         let mut handover = from.begin_handover().await?;
         let taking = LedgerTakeover { address, place: from.display_path(), replaces: begun };
         let taken = taking.copy_ledger(&mut handover, &runs, async |run| ready.load_copies(run).await).await;
-        handover.give_up().await;
+        handover.cancel().await;
         from.close().await;
         taken?;
         move_mark(address, marks, moved)

@@ -58,7 +58,7 @@ impl Ledger for Adapter {
 
     fn update_runs(&self, keys: Vec<RunId>, update: RunUpdate) -> LedgerFuture<'_, ()> {
         // The tables of an earlier version have no place for figures.
-        if matches!(update, RunUpdate::Figures(_)) && !self.keeps_figures() {
+        if matches!(update, RunUpdate::Figures(_)) && !self.supports_figures() {
             return Box::pin(async { Ok(()) });
         }
         Box::pin(self.write(move |connection, now| {
@@ -104,8 +104,8 @@ impl Ledger for Adapter {
     fn prepare_copies<'a>(&'a self, purpose: CopiesPurpose<'a>) -> LedgerFuture<'a, Box<dyn NewCopies>> {
         Box::pin(async move {
             match purpose {
-                CopiesPurpose::NewRun(lock) => self.new_copies(lock).await,
-                CopiesPurpose::Replacement(run) => self.replacement_copies(run).await,
+                CopiesPurpose::NewRun(lock) => self.begin_new_copies(lock).await,
+                CopiesPurpose::Replacement(run) => self.begin_replacement_copies(run).await,
             }
         })
     }
@@ -113,7 +113,7 @@ impl Ledger for Adapter {
     fn load_copies<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, Copies> {
         Box::pin(async {
             LedgerError::refuse_purged(run)?;
-            self.copies_of(run).await
+            self.load_run_copies(run).await
         })
     }
 
@@ -174,7 +174,7 @@ impl Ledger for Adapter {
     }
 
     fn begin_envelope(&self, mut intent: Intent) -> LedgerFuture<'_, Permit> {
-        if !self.keeps_chains() {
+        if !self.supports_chains() {
             intent.rows.iter_mut().for_each(|sent| sent.chain = Chain::UNKNOWN);
         }
         let intent = Arc::new(intent);
@@ -193,7 +193,7 @@ impl Ledger for Adapter {
     }
 
     fn settle_envelope(&self, mut settlement: Settlement) -> LedgerFuture<'_, ()> {
-        if !self.keeps_scopes() {
+        if !self.supports_all_scopes() {
             settlement.opt_outs.iter_mut().for_each(rewrite_opt_out);
         }
         let settlement = Arc::new(settlement);
@@ -229,7 +229,7 @@ impl Ledger for Adapter {
         }))
     }
 
-    fn uncount_block(&self, lease: Lease) -> LedgerFuture<'_, ()> {
+    fn exclude_from_hourly_count(&self, lease: Lease) -> LedgerFuture<'_, ()> {
         Box::pin(self.write(move |connection, _| Box::pin(blocks::clear_draw_time(connection, lease))))
     }
 
@@ -260,12 +260,12 @@ impl Ledger for Adapter {
     }
 
     fn load_sent_rows(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap> {
-        Box::pin(async move { read_ledger!(self, guards::load_rows_sent, run) })
+        Box::pin(async move { read_ledger!(self, guards::load_sent_rows, run) })
     }
 
     fn update_rows(&self, lease: Lease, mut update: RowUpdate) -> LedgerFuture<'_, Ownership> {
         if let RowUpdate::Events(events) = &mut update
-            && !self.keeps_chains()
+            && !self.supports_chains()
         {
             events.iter_mut().for_each(rewrite_event);
         }

@@ -20,7 +20,7 @@ const SELECT_LAST_USES: &str = "
 impl PlanStore for Adapter {
     fn store_record(&self, record: PlanRecord) -> LedgerFuture<'_, bool> {
         // The tables of an earlier version have no place for rules.
-        if matches!(record, PlanRecord::Rule(_)) && !self.keeps_approval_rules() {
+        if matches!(record, PlanRecord::Rule(_)) && !self.supports_approval_rules() {
             return Box::pin(async { Ok(true) });
         }
         Box::pin(self.write(move |connection, now| {
@@ -38,7 +38,7 @@ impl PlanStore for Adapter {
 
     fn list_approval_rules(&self) -> LedgerFuture<'_, Vec<StoredApprovalRule>> {
         Box::pin(async move {
-            match self.keeps_approval_rules() {
+            match self.supports_approval_rules() {
                 true => read_ledger!(self, load_rules),
                 false => Ok(Vec::new()),
             }

@@ -12,11 +12,11 @@ use crate::encoding::Checksum;
 use crate::{ConsentBlock, ConsentEvidence, ConsentStore, LedgerError, LedgerFuture, RowSpan, RunId};
 
 impl ConsentStore for Adapter {
-    fn keeps_consents(&self) -> bool {
-        Adapter::keeps_consents(self)
+    fn supports_consents(&self) -> bool {
+        Adapter::supports_consents(self)
     }
 
-    fn keep_consents(&self, run: RunId, blocks: Vec<ConsentBlock>) -> LedgerFuture<'_, ()> {
+    fn store_consents(&self, run: RunId, blocks: Vec<ConsentBlock>) -> LedgerFuture<'_, ()> {
         let blocks = Arc::new(blocks);
         Box::pin(self.write(move |connection, _| {
             let blocks = Arc::clone(&blocks);
@@ -31,7 +31,7 @@ impl ConsentStore for Adapter {
 
     fn load_consents(&self, run: RunId, rows: RowSpan) -> LedgerFuture<'_, Vec<ConsentEvidence>> {
         Box::pin(async move {
-            match Adapter::keeps_consents(self) {
+            match Adapter::supports_consents(self) {
                 true => read_ledger!(self, load_evidence, run, rows),
                 false => Ok(Vec::new()),
             }

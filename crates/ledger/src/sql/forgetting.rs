@@ -23,7 +23,7 @@ use campaign_core::domain::{Addressee, Phone, Row};
 
 impl Forgetting for Adapter {
     fn forget_number(&self, order: ForgetOrder) -> LedgerFuture<'_, ()> {
-        let with_consents = self.keeps_consents();
+        let with_consents = self.supports_consents();
         Box::pin(
             self.write(move |connection, now| {
                 Box::pin(forget_recipient(connection, now, order.clone(), with_consents))
@@ -36,7 +36,7 @@ impl Forgetting for Adapter {
     }
 
     fn purge_run(&self, counted: Run, counts: StateCounts, parts: u64) -> LedgerFuture<'_, Ownership> {
-        let with_consents = self.keeps_consents();
+        let with_consents = self.supports_consents();
         Box::pin(self.write(move |connection, now| {
             let (counted, counts) = (counted.clone(), counts.clone());
             Box::pin(async move {

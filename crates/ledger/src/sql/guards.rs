@@ -30,7 +30,7 @@ pub(super) async fn load_numbers_of_run(reader: &mut Connection, run: RunId) -> 
 }
 
 /// The rows with an operation in a run, from its envelopes.
-pub(super) async fn load_rows_sent(reader: &mut Connection, run: RunId) -> Result<RoaringBitmap, StatementError> {
+pub(super) async fn load_sent_rows(reader: &mut Connection, run: RunId) -> Result<RoaringBitmap, StatementError> {
     Ok(load_guard(reader, run).await?.into_rows())
 }
 
@@ -50,9 +50,9 @@ async fn load_guard(reader: &mut Connection, run: RunId) -> Result<Guard, Statem
 }
 
 impl RepeatGuard for Adapter {
-    fn take_repeat_place(&self, message: Vec<u8>, again: bool) -> LedgerFuture<'_, RepeatCheck> {
+    fn reserve_repeat_place(&self, message: Vec<u8>, again: bool) -> LedgerFuture<'_, RepeatCheck> {
         Box::pin(async move {
-            match self.keeps_repeats() {
+            match self.supports_repeat_guard() {
                 true => {
                     self.write(move |connection, now| {
                         let message = message.clone();
@@ -67,7 +67,7 @@ impl RepeatGuard for Adapter {
 
     fn find_time_since_sent(&self, message: Vec<u8>) -> LedgerFuture<'_, Option<Duration>> {
         Box::pin(async move {
-            match self.keeps_repeats() {
+            match self.supports_repeat_guard() {
                 true => read_ledger!(self, find_age, self.now(), &message),
                 false => Ok(None),
             }
@@ -76,7 +76,7 @@ impl RepeatGuard for Adapter {
 
     fn release_repeat_place(&self, place: RepeatPlace) -> LedgerFuture<'_, ()> {
         Box::pin(async move {
-            match self.keeps_repeats() {
+            match self.supports_repeat_guard() {
                 true => {
                     self.write(move |connection, now| Box::pin(release_place(connection, now, place.clone()))).await
                 }
@@ -113,7 +113,7 @@ async fn find_age(reader: &mut Connection, now: Now, message: &[u8]) -> Result<O
 /// Releases a reservation, unless a later message of the same content replaced it.
 async fn release_place(connection: &mut Connection, now: Now, place: RepeatPlace) -> Result<(), StatementError> {
     let known = find_expiry(&mut *connection, &place.hash).await?;
-    match place.release(known, now.0) {
+    match place.plan_release(known, now.0) {
         PlaceRelease::Nothing => Ok(()),
         PlaceRelease::Restore(before) => store_expiry(connection, &place.hash, before).await,
         PlaceRelease::Delete => {

@@ -441,7 +441,9 @@ pub(super) async fn slow_down_account(
 }
 
 /// The rate-limit state of every account, by name.
-pub(super) async fn list_paces(reader: &mut Connection) -> Result<Vec<(String, AccountRateLimit)>, StatementError> {
+pub(super) async fn list_rate_limits(
+    reader: &mut Connection,
+) -> Result<Vec<(String, AccountRateLimit)>, StatementError> {
     let all =
         "SELECT next_free, share, slowed_at, not_before, written_at, rate, taken, name FROM accounts ORDER BY name";
     let rows = query(all).fetch_all(reader).await?;

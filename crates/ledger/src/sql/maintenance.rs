@@ -28,13 +28,13 @@ impl LedgerMaintenance for Adapter {
     }
 
     fn list_damaged_records(&self) -> LedgerFuture<'_, Vec<DamagedRecord>> {
-        Box::pin(
-            async move { read_ledger!(self, find_damaged_records, self.keeps_approval_rules(), self.keeps_consents()) },
-        )
+        Box::pin(async move {
+            read_ledger!(self, find_damaged_records, self.supports_approval_rules(), self.supports_consents())
+        })
     }
 
     fn list_rate_limits(&self) -> LedgerFuture<'_, Vec<(String, AccountRateLimit)>> {
-        Box::pin(async move { read_ledger!(self, limits::list_paces) })
+        Box::pin(async move { read_ledger!(self, limits::list_rate_limits) })
     }
 
     fn count_unconfirmed_replicas(&self) -> LedgerFuture<'_, u64> {
@@ -116,7 +116,7 @@ pub(super) async fn find_damaged_records(
     for (record, damage) in blocks {
         record_damage(&mut damaged, damage, record, RecordKind::Consent)?;
     }
-    let (rates, numbers) = (limits::list_paces(&mut *reader).await, forgetting::load_number_key(reader).await);
+    let (rates, numbers) = (limits::list_rate_limits(&mut *reader).await, forgetting::load_number_key(reader).await);
     record_damage(&mut damaged, rates, "the rate limit of an account".to_owned(), RecordKind::Account)?;
     record_damage(&mut damaged, numbers, "the key for forgotten numbers".to_owned(), RecordKind::Forgetting)?;
     Ok(damaged)

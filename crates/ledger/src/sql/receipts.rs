@@ -30,10 +30,10 @@ const CHUNKS_PER_STATEMENT: usize = 256;
 
 impl ReceiptStore for Adapter {
     fn store_receipts(&self, mut receipts: Vec<NewReceipt>) -> LedgerFuture<'_, Vec<ReceiptOutcome>> {
-        if !self.keeps_chains() {
+        if !self.supports_chains() {
             receipts.iter_mut().for_each(rewrite_receipt);
         }
-        if !self.keeps_scopes() {
+        if !self.supports_all_scopes() {
             receipts.iter_mut().filter_map(|new| new.opt_out.as_mut()).for_each(rewrite_opt_out);
         }
         Box::pin(self.write(move |connection, now| Box::pin(store_receipts(connection, now, receipts.clone()))))

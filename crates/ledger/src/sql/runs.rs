@@ -479,7 +479,7 @@ pub(super) async fn remember_loopback(connection: &mut Connection, profile: &str
 
 /// Loads the stored figures of a run. `None` if none are stored.
 pub(super) async fn load_figures(ledger: &Adapter, run: RunId) -> Result<Option<Vec<u8>>, LedgerError> {
-    if !ledger.keeps_figures() {
+    if !ledger.supports_figures() {
         return Ok(None);
     }
     read_ledger!(ledger, select_figures, run)

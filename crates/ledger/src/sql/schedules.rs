@@ -147,7 +147,7 @@ async fn list_occurrences(
 }
 
 /// The outcome of an occurrence, and whether its run was opened.
-async fn find_fate_and_run_state(
+async fn find_outcome_and_run_state(
     connection: &mut Connection,
     key: &OccurrenceKey,
 ) -> Result<(Option<OccurrenceOutcome>, bool), StatementError> {
@@ -167,7 +167,7 @@ async fn fire_occurrence(
     key: OccurrenceKey,
     at: Timestamp,
 ) -> Result<Option<Run>, StatementError> {
-    let (before, was_opened) = find_fate_and_run_state(&mut *connection, &key).await?;
+    let (before, was_opened) = find_outcome_and_run_state(&mut *connection, &key).await?;
     if !may_fire(before.as_ref(), was_opened) {
         return Ok(None);
     }
@@ -181,7 +181,7 @@ async fn skip_occurrence(
     OccurrenceRecord { key, at, outcome }: OccurrenceRecord,
     condition: SkipCondition,
 ) -> Result<bool, StatementError> {
-    let (before, was_opened) = find_fate_and_run_state(&mut *connection, &key).await?;
+    let (before, was_opened) = find_outcome_and_run_state(&mut *connection, &key).await?;
     let skips = may_skip(condition, before.as_ref(), was_opened);
     if skips {
         store_outcome(connection, &key, at, &outcome).await?;

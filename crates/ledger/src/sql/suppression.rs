@@ -30,7 +30,7 @@ const SELECT_VERSION: &str = "SELECT version FROM opt_out_list";
 
 impl SuppressionList for Adapter {
     fn add_opt_outs(&self, opt_outs: Vec<OptOut>) -> LedgerFuture<'_, Additions> {
-        if !self.keeps_scopes() && opt_outs.iter().any(|opt_out| opt_out.scope == OptOutScope::All) {
+        if !self.supports_all_scopes() && opt_outs.iter().any(|opt_out| opt_out.scope == OptOutScope::All) {
             let path = self.place.to_string();
             return Box::pin(async move { Err(LedgerError::NotUpgraded { path }) });
         }
@@ -82,7 +82,7 @@ impl Adapter {
     /// Converts a policy to a form that all processes using the tables can read. The previous version ignores the list
     /// for all service messages.
     pub(super) fn storable_policy(&self, policy: SuppressionPolicy) -> SuppressionPolicy {
-        SuppressionPolicy { mandatory: policy.mandatory && self.keeps_scopes(), ..policy }
+        SuppressionPolicy { mandatory: policy.mandatory && self.supports_all_scopes(), ..policy }
     }
 }
 
@@ -412,7 +412,7 @@ async fn load_opted_out_numbers(
     let mut rows = query("SELECT * FROM opt_outs").fetch(&mut *reader);
     while let Some(row) = rows.try_next().await? {
         let (entry, removed): (_, Option<i64>) = (opt_out_from_row(&row)?, row.try_get("removed_at")?);
-        if removed.is_none() && policy.is_suppressed_by(campaign, &entry) {
+        if removed.is_none() && policy.applies_opt_out(campaign, &entry) {
             numbers.insert(entry.who.to_u64());
         }
     }

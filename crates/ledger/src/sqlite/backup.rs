@@ -363,12 +363,12 @@ impl Handover {
             path: self.writer.path.display().to_string(),
             reason: format!("its high-water mark cannot be written: {error}"),
         });
-        self.give_up().await;
+        self.cancel().await;
         accepted
     }
 
     /// Cancels the handover.
-    pub(crate) async fn give_up(mut self) {
+    pub(crate) async fn cancel(mut self) {
         self.writer.roll_back().await;
         self.writer.close().await;
     }

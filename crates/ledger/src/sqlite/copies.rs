@@ -18,17 +18,17 @@ const LIST_FILE: &str = "recipients.csv";
 
 impl SqliteLedger {
     /// Starts writing the copies of a new run of a locked campaign.
-    pub(super) async fn new_copies(&self, hold: &CampaignLock) -> Result<Box<dyn NewCopies>, LedgerError> {
+    pub(super) async fn begin_new_copies(&self, hold: &CampaignLock) -> Result<Box<dyn NewCopies>, LedgerError> {
         Ok(Box::new(NewFolder::prepare_for_hold(&self.path, hold)?))
     }
 
     /// Starts writing copies that replace those of a run.
-    pub(super) async fn replacement_copies(&self, run: &Run) -> Result<Box<dyn NewCopies>, LedgerError> {
+    pub(super) async fn begin_replacement_copies(&self, run: &Run) -> Result<Box<dyn NewCopies>, LedgerError> {
         Ok(Box::new(ReplacementFolder::prepare_for_run(&self.path, &run.name())?))
     }
 
     /// Loads the copies from which a run is sent.
-    pub(super) async fn copies_of(&self, run: &Run) -> Result<Copies, LedgerError> {
+    pub(super) async fn load_run_copies(&self, run: &Run) -> Result<Copies, LedgerError> {
         load_copies(&self.path, &run.name()).await
     }
 

@@ -89,32 +89,32 @@ impl SqliteLedger {
     }
 
     /// Whether the tables can store the figures of runs.
-    pub(super) fn keeps_figures(&self) -> bool {
+    pub(super) fn supports_figures(&self) -> bool {
         true
     }
 
     /// Whether the tables have a column for the channels of pipelines.
-    pub(super) fn keeps_chains(&self) -> bool {
+    pub(super) fn supports_chains(&self) -> bool {
         true
     }
 
     /// Whether the tables include the `approval` rules of accounts.
-    pub(super) fn keeps_approval_rules(&self) -> bool {
+    pub(super) fn supports_approval_rules(&self) -> bool {
         true
     }
 
     /// Whether the tables include recent single messages.
-    pub(super) fn keeps_repeats(&self) -> bool {
+    pub(super) fn supports_repeat_guard(&self) -> bool {
         true
     }
 
     /// Whether the tables can store evidence of consent.
-    pub(super) fn keeps_consents(&self) -> bool {
+    pub(super) fn supports_consents(&self) -> bool {
         true
     }
 
     /// Whether every process that uses the tables supports opt-outs from all messages.
-    pub(super) fn keeps_scopes(&self) -> bool {
+    pub(super) fn supports_all_scopes(&self) -> bool {
         true
     }
 

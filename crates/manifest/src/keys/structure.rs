@@ -28,7 +28,7 @@ pub(crate) fn check_map(node: &Node, owner: &str, keys: &'static [KeySpec], repo
                 let finding = Finding::new(&rules::YAML_SYNTAX, format!("missing space after `{name}:`"));
                 let colon = entry.key_span.start + name.len() + 1;
                 let fix = Fix::replace("add a space after the colon", colon..colon, " ");
-                let is_clear = is_as_typed(entry, report) && !entries.iter().any(|other| other.key == name);
+                let is_clear = is_plain_key(entry, report) && !entries.iter().any(|other| other.key == name);
                 let fix = Some(fix).filter(|_| is_clear && !value.starts_with('/'));
                 report.add(&entry.key_span, finding.help(format!("write `{name}: {value}`")).fix(fix));
             }
@@ -54,11 +54,11 @@ fn fix_key_spelling(
         other.key == name || (other.key != entry.key && find_only_key(&other.key, keys, report.root) == Some(name))
     });
     let fix = Fix::replace(format!("write `{name}`"), entry.key_span.clone(), name);
-    Some(fix).filter(|_| is_new && is_as_typed(entry, report))
+    Some(fix).filter(|_| is_new && is_plain_key(entry, report))
 }
 
 /// Whether a key is written without quotes, escapes or aliases.
-fn is_as_typed(entry: &MapEntry, report: &FindingCollector) -> bool {
+fn is_plain_key(entry: &MapEntry, report: &FindingCollector) -> bool {
     report.source_slice(&entry.key_span) == entry.key
 }
 

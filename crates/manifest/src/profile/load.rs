@@ -333,7 +333,7 @@ impl WordFile {
     }
 
     /// The known word that makes another word redundant.
-    fn find_same(self, known: &OptOutWords, word: &str) -> Option<String> {
+    fn find_covering_word(self, known: &OptOutWords, word: &str) -> Option<String> {
         let same = match self {
             WordFile::OptOut => known.find_covering_word(word),
             WordFile::OptIn => known.find_opt_in_word(word),
@@ -405,7 +405,7 @@ fn load_words(path: &CampaignPath, file: WordFile) -> LoadedFile<Vec<String>> {
                 let what = format!("`{word}` is an opt-out, so it cannot be an opt-in");
                 report.add(&span, Finding::new(rule, what).help("remove this line"));
             }
-            _ => match file.find_same(&known, word) {
+            _ => match file.find_covering_word(&known, word) {
                 Some(same) => {
                     let what = if same == word {
                         "is already a built-in word".to_owned()

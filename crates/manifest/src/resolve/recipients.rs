@@ -100,14 +100,14 @@ impl Resolver<'_> {
         let named: Vec<_> = SOURCES.into_iter().filter(|(key, _)| section.has_value(key)).collect();
         if let [(source, own)] = named.as_slice() {
             self.refuse_foreign_keys(section, source, own);
-            return self.source(section, source);
+            return self.resolve_source(section, source);
         }
         // Several sources are given and the intended one is unknown, so all are checked.
-        named.iter().for_each(|(source, _)| drop(self.source(section, source)));
+        named.iter().for_each(|(source, _)| drop(self.resolve_source(section, source)));
         None
     }
 
-    fn source(&mut self, section: ConfigSection<'_>, source: &str) -> Option<RecipientSource> {
+    fn resolve_source(&mut self, section: ConfigSection<'_>, source: &str) -> Option<RecipientSource> {
         match source {
             "run" => self.resolve_past_recipients(section).map(RecipientSource::Run),
             "url" => self.resolve_list_url(section).map(RecipientSource::Url),

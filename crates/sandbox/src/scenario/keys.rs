@@ -221,11 +221,14 @@ pub(super) const fn channel_defaults(channel: Channel) -> ChannelDefaults {
         Channel::Sms => {
             defaults_without_read_status("0.80", "The price of one part of an SMS.", "{ delivered: 97% }", "SMS.")
         }
-        Channel::Viber => {
-            read_channel("0.50", "The price of a Viber message.", "{ delivered: 60%, read: 80% }", "Viber.")
-        }
-        Channel::Rcs => read_channel("0.60", "An RCS message.", "{ delivered: 40% }", "RCS."),
-        Channel::Telegram => read_channel(
+        Channel::Viber => defaults_with_read_status(
+            "0.50",
+            "The price of a Viber message.",
+            "{ delivered: 60%, read: 80% }",
+            "Viber.",
+        ),
+        Channel::Rcs => defaults_with_read_status("0.60", "An RCS message.", "{ delivered: 40% }", "RCS."),
+        Channel::Telegram => defaults_with_read_status(
             "0.45",
             "The price of a one-time code sent through Telegram.",
             "{ delivered: 70% }",
@@ -241,7 +244,7 @@ pub(super) const fn channel_defaults(channel: Channel) -> ChannelDefaults {
             ChannelDefaults { is_spoken: true, ..play }
         }
         Channel::Whatsapp => {
-            read_channel("1.50", "The price of a WhatsApp message.", "{ delivered: 60% }", "WhatsApp.")
+            defaults_with_read_status("1.50", "The price of a WhatsApp message.", "{ delivered: 60% }", "WhatsApp.")
         }
         Channel::Hlr => {
             defaults_without_read_status("0.05", "The price of a lookup.", "{ delivered: 95% }", "Lookups.")
@@ -264,7 +267,7 @@ const fn defaults_without_read_status(
     ChannelDefaults { price, price_doc: priced, example, doc, tells_reading: false, is_spoken: false }
 }
 
-const fn read_channel(
+const fn defaults_with_read_status(
     price: &'static str,
     priced: &'static str,
     example: &'static str,

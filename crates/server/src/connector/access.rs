@@ -80,7 +80,7 @@ impl KeyAccess {
     }
 
     /// Verifies a key by an inquiry, unless the gateway recently accepted it.
-    pub(super) async fn prove_key(
+    pub(super) async fn verify_key(
         &self,
         key: &SecretString,
         profile: &Profile,
@@ -381,7 +381,7 @@ mod tests {
             assert_eq!(gateway.ask_gateway("barred").await, "platform_error");
         }
         let barred = SecretString::from("barred");
-        assert_eq!(access.prove_key(&barred, &profile, async { panic!("it is known") }).await, Ok(()));
+        assert_eq!(access.verify_key(&barred, &profile, async { panic!("it is known") }).await, Ok(()));
     }
 }
 

@@ -212,8 +212,8 @@ impl Caller<'_> {
     }
 
     /// Checks that the gateway accepts the key, before the call has any effect.
-    pub(super) async fn prove_key(&self) -> Result<(), ToolError> {
-        self.access.prove_key(&self.key, &self.account.profile, self.account.ask(&CheckKey)).await
+    pub(super) async fn verify_key(&self) -> Result<(), ToolError> {
+        self.access.verify_key(&self.key, &self.account.profile, self.account.ask(&CheckKey)).await
     }
 
     /// Creates a confirmed SMS template.
@@ -223,7 +223,7 @@ impl Caller<'_> {
         &self,
         template: CreateSmsTemplate,
     ) -> Result<Result<SmsTemplate, Value>, ToolError> {
-        self.prove_key().await?;
+        self.verify_key().await?;
         let mut used = None;
         if let Some(approvals) = self.sending.and_then(|sending| sending.approvals.as_ref()) {
             let CreateSmsTemplate { name, text } = &template;
@@ -258,7 +258,7 @@ impl Caller<'_> {
 
     /// Looks up a number, as a row of the run that all lookups share.
     pub(super) async fn look_up_number(&self, phone: Phone) -> Result<EndedSingle, ToolError> {
-        self.prove_key().await?;
+        self.verify_key().await?;
         let destination = Destination::Live(Box::new(self.account.profile.clone()));
         let single = SingleOperation::for_lookup(self.key.clone(), phone, destination, self.lookups_per_hour.get());
         // The operator has already allowed lookups, so no further confirmation is needed.

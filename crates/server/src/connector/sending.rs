@@ -73,7 +73,7 @@ impl Caller<'_> {
     /// The operator's rules are checked only for keys that the gateway accepts, because they reveal who opted out.
     pub(super) async fn check_preview(&self, mut preview: CallPreview, arguments: &Map<String, Value>) -> CallPreview {
         if let (Some(sending), Some(phone)) = (self.sending, preview.recipient) {
-            if let Err(unproven) = self.prove_key().await {
+            if let Err(unproven) = self.verify_key().await {
                 if !unproven.is_key_refused() {
                     let why = format!("the API key sent with the call could not be checked: {}", unproven.sentence());
                     return preview.with_unchecked_rules(&why);
@@ -129,7 +129,7 @@ impl Caller<'_> {
         let (phone, id) = (arguments.parse_phone()?, arguments.parse_optional_id()?);
         let content = draft.to_content().map_err(|problems| ToolError::invalid_argument(problems.join("; ")))?;
         // This comes before every lookup, record and limit: a caller with a rejected key must learn and change nothing.
-        self.prove_key().await?;
+        self.verify_key().await?;
         let again = arguments.is_set("repeat");
         let refusals = self.collect_refusals(sending, phone, id, Some(&content).filter(|_| !again)).await;
         // The hourly limit alone is no reason to refuse here: it applies when the message gets its row, after any
@@ -179,7 +179,7 @@ impl ConfirmedMessage {
         let single = SingleOperation::for_message(key.clone(), message.clone(), destination, sending.per_hour.get());
         let (ledger, identity) =
             (Arc::clone(&adapters.ledger), message_identity(*phone, content, profile.is_loopback()));
-        let place = sending.recent.take_place(ledger.as_ref(), identity, again).await;
+        let place = sending.recent.reserve_place(ledger.as_ref(), identity, again).await;
         let place = place.map_err(Error::from)?.map_err(|ago| ToolError::repeated_message(ago.as_secs()))?;
         let admission = match &sending.approvals {
             Some(approvals) => {
@@ -319,13 +319,13 @@ impl RecentMessages {
     ///
     /// # Errors
     /// If the ledger cannot be written.
-    async fn take_place(
+    async fn reserve_place(
         &self,
         ledger: &dyn Ledger,
         message: Vec<u8>,
         again: bool,
     ) -> Result<Result<SentPlace, Duration>, LedgerError> {
-        Ok(match ledger.take_repeat_place(message.clone(), again).await? {
+        Ok(match ledger.reserve_repeat_place(message.clone(), again).await? {
             RepeatCheck::Taken(place) => Ok(SentPlace::Shared(place)),
             RepeatCheck::Repeated(ago) => Err(ago),
             RepeatCheck::Unavailable => self.reserve_own_place(message, again, Instant::now()).map(SentPlace::Own),

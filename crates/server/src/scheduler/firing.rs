@@ -86,7 +86,7 @@ impl DaemonState {
             self.resume_interrupted_run(memory, active, now).await?;
         }
         let Some(schedule) = memory.schedule.clone() else { return Ok(self.daemon.refresh) };
-        let due = find_due(&schedule, memory.handled, now, schedule.latest_delay());
+        let due = find_due(&schedule, memory.handled, now, schedule.max_delay());
         if let Some(missed) = due.missed {
             memory.handled = missed.at;
             let was_missed = !memory.is_in_progress(&missed);
@@ -398,7 +398,7 @@ impl DaemonState {
 fn is_too_late(schedule: &Schedule, occurrence: &Occurrence, list: Option<FileStat>, now: Timestamp) -> bool {
     let arrived = list.filter(|_| schedule.wait_for_file.is_some()).and_then(FileStat::modified_at);
     let late = lateness(arrived.map_or(occurrence.at, |arrived| arrived.max(occurrence.at)), now);
-    late > schedule.grace || lateness(occurrence.at, now) > schedule.latest_delay()
+    late > schedule.grace || lateness(occurrence.at, now) > schedule.max_delay()
 }
 
 /// The last occurrence up to a time that fired, with its run.

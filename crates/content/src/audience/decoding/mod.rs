@@ -17,7 +17,7 @@ use std::{fmt, io};
 
 use encoding_rs::Encoding;
 
-use super::list_findings::unreadable;
+use super::list_findings::unreadable_file;
 use super::{list_findings, workbook};
 use campaign_core::domain::{Delimiter, ListFormat, Region};
 use campaign_core::finding::{Finding, rules};
@@ -76,7 +76,7 @@ impl DecodedText {
 
     /// Returns the same text, but reading it fails once `stop` is set.
     #[must_use]
-    pub fn until_stopped(self, stop: Arc<AtomicBool>) -> Self {
+    pub fn with_stop_flag(self, stop: Arc<AtomicBool>) -> Self {
         Self { input: Box::new(StoppableReader { input: self.input, stop }), ..self }
     }
 
@@ -173,7 +173,7 @@ fn decode_source<S: Read + Seek + Send + 'static>(
     source: DecodingSource<'_>,
 ) -> Result<DecodedText, Box<Finding>> {
     let file = source.file;
-    let unreadable = |error: io::Error| Box::new(unreadable(file, &error));
+    let unreadable = |error: io::Error| Box::new(unreadable_file(file, &error));
     let head = read_head(&mut input).map_err(unreadable)?;
     input.rewind().map_err(unreadable)?;
     let Some(packing) = Compression::detect(&head) else {

@@ -168,7 +168,7 @@ impl<R: Read> XmlEvents<R> {
     }
 
     /// Whether the reader is inside an element that counts as one piece.
-    pub(super) fn is_within(&self) -> bool {
+    pub(super) fn is_within_whole_element(&self) -> bool {
         self.within.is_some()
     }
 

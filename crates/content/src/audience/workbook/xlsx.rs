@@ -330,7 +330,7 @@ pub(super) fn find_hidden_rows<R: Read>(events: XmlEvents<R>) -> Result<Vec<u32>
     let mut events = events.with_whole_elements("c");
     let (mut hidden, mut row) = (Vec::new(), 0_u32);
     loop {
-        let is_within = events.is_within();
+        let is_within = events.is_within_whole_element();
         match events.next_event()? {
             Event::Start(element) | Event::Empty(element) if element.local_name().as_ref() == "row" && !is_within => {
                 row = attribute_value(&element, "r")

@@ -218,7 +218,7 @@ impl Grammar {
         }
         let begins_alike = |known: &str| known.chars().take(FIRST_LETTERS).eq(word.chars().take(FIRST_LETTERS));
         let mut long = self.misspelt.iter().filter(|known| begins_alike(known) && osa_distance(word, known) == 1);
-        long.next().or_else(|| self.stops.iter().find(|stop| is_swapped(word, stop))).map(String::as_str)
+        long.next().or_else(|| self.stops.iter().find(|stop| has_swapped_letters(word, stop))).map(String::as_str)
     }
 
     /// Removes the question mark of a request such as "can you stop?".
@@ -314,7 +314,7 @@ fn iter_set_bits(bits: u64) -> impl Iterator<Item = usize> {
 }
 
 /// Whether two neighbouring letters of a word are swapped: no other word looks like `STPO`.
-fn is_swapped(word: &str, correct: &str) -> bool {
+fn has_swapped_letters(word: &str, correct: &str) -> bool {
     sort_letters(word) == sort_letters(correct) && osa_distance(word, correct) == 1
 }
 

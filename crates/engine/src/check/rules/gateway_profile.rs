@@ -200,7 +200,7 @@ const STATUS_REQUESTS: &str = "`serve` and `reconcile --all` request missing del
 /// Notes about promised delivery receipts, one per message type, if the profile has a webhook address.
 #[must_use]
 pub fn check_promised_receipts(campaign: &Campaign, profile: &Profile) -> Vec<Finding> {
-    if profile.hook.is_none() || !campaign.receipts.takes_webhooks() {
+    if profile.hook.is_none() || !campaign.receipts.uses_webhooks() {
         return Vec::new();
     }
     let mut kinds: Vec<OperationKind> = Vec::new();

@@ -161,14 +161,14 @@ const TOP_LEVEL: [&str; 3] = ["example", "invalid", "test"];
 const DOMAINS: [&str; 3] = ["example.com", "example.net", "example.org"];
 
 /// Whether the gateway of a profile has real recipients: it is neither on this machine nor an example.
-pub(super) fn reaches_people(profile: &Profile) -> bool {
+pub(super) fn has_real_recipients(profile: &Profile) -> bool {
     let gateway = profile.base_url.host_and_port();
     !profile.base_url.is_loopback() && !is_reserved(gateway.split(':').next().unwrap_or_default())
 }
 
 /// The example links of the texts, if recipients would get them.
 pub(super) fn check_example_links(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
-    if !reaches_people(profile) {
+    if !has_real_recipients(profile) {
         return None;
     }
     let texts = collect_texts(campaign);

@@ -285,7 +285,7 @@ pub(super) fn collect_texts(campaign: &Campaign) -> Vec<NamedTemplate> {
 pub fn check_includes(includes: &[(String, String)], campaign: &Campaign) -> Vec<Finding> {
     let texts = includes
         .iter()
-        .filter(|(name, _)| !LookupTable::is_source(name))
+        .filter(|(name, _)| !LookupTable::is_source_name(name))
         .map(|(name, source)| NamedTemplate { name: name.clone(), source: source.clone() });
     let constants = campaign.brief.constant_names();
     let problems = texts.flat_map(|text| check_wording(&text, &constants));

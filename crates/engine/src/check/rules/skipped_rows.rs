@@ -272,7 +272,7 @@ pub fn check_no_messages(survey: &Survey, brief: &CampaignBrief) -> Option<Findi
         rows => format!("none of the {} gets a message", format_count(rows, "row")),
     };
     let message = format!("{whom}: {}", counts.join(", "));
-    let help = reasons.first().map_or("", |(state, reason, _)| advice(*state, reason));
+    let help = reasons.first().map_or("", |(state, reason, _)| advise_on_reason(*state, reason));
     Some(Finding::new(&NO_MESSAGES, message).help(help))
 }
 
@@ -284,7 +284,7 @@ fn describe_reason(state: RowState, reason: &str, rows: u64) -> String {
 }
 
 /// Advice about the most frequent reason.
-fn advice(state: RowState, reason: &str) -> &'static str {
+fn advise_on_reason(state: RowState, reason: &str) -> &'static str {
     match (state, reason) {
         (RowState::Invalid, _) => "correct the list or the message",
         (_, ALREADY_SENT | CANCELLED_EARLIER) => "to send to these recipients again, set a new `edition`",

@@ -1,6 +1,6 @@
 //! Rules about opting out: whether marketing tells recipients how to do it, and whether that way works.
 
-use super::links::reaches_people;
+use super::links::has_real_recipients;
 use crate::check::compiled_campaign::to_finding;
 use campaign_content::message::{TextProblem, constant_parts, problem_at};
 use campaign_core::domain::{MessageContent, NamedTemplate, OptOutWords, Stage};
@@ -42,7 +42,7 @@ const TELLING_NAMES: [&str; 6] = ["link", "url", "stop", "unsub", "opt_out", "op
 
 /// A warning about marketing messages that do not tell recipients how to opt out.
 pub(super) fn check_opt_out_instructions(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
-    if !campaign.brief.purpose.is_marketing() || !reaches_people(profile) {
+    if !campaign.brief.purpose.is_marketing() || !has_real_recipients(profile) {
         return None;
     }
     let arm = campaign.brief.list_arms().into_iter().find(|arm| !has_opt_out_instructions(arm))?;
@@ -134,7 +134,7 @@ fn split_words(text: &str) -> impl Iterator<Item = (usize, &str)> {
 
 /// A warning about an SMS that asks for a reply but is sent from a sender name.
 pub(super) fn check_impossible_replies(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
-    if !reaches_people(profile) {
+    if !has_real_recipients(profile) {
         return None;
     }
     let mut stages = campaign.brief.all_contents().flat_map(|content| &content.stages);

@@ -173,7 +173,9 @@ pub(super) fn check_costly_characters_in_message(text: &str) -> Option<Finding> 
     let message = format!("{} {make} the SMS {parts} parts long instead of {without}", format_characters(&characters));
     let typed: Option<Vec<&str>> = characters.iter().map(|c| keyboard_replacement(*c)).collect();
     let help = match typed {
-        Some(typed) => format!("write {} instead", typed.into_iter().map(quote).collect::<Vec<_>>().join(" and ")),
+        Some(typed) => {
+            format!("write {} instead", typed.into_iter().map(describe_replacement).collect::<Vec<_>>().join(" and "))
+        }
         None => "use another character, or accept the extra cost".to_owned(),
     };
     Some(Finding::new(&COSTLY_CHARACTER, message).help(help))
@@ -191,7 +193,7 @@ fn format_help(characters: &[char]) -> String {
     match typed {
         Some(mut typed) => {
             typed.dedup();
-            let typed: Vec<String> = typed.into_iter().map(quote).collect();
+            let typed: Vec<String> = typed.into_iter().map(describe_replacement).collect();
             format!("write {} instead, or set `plain: quotes` for the SMS", typed.join(" and "))
         }
         None if characters.iter().all(|c| "[]{}".contains(*c)) => "write `(` and `)` instead".to_owned(),
@@ -203,7 +205,7 @@ fn format_help(characters: &[char]) -> String {
     }
 }
 
-fn quote(instead: &str) -> String {
+fn describe_replacement(instead: &str) -> String {
     match instead {
         "" => "nothing".to_owned(),
         " " => "an ordinary space".to_owned(),

@@ -113,7 +113,7 @@ impl PromiseJudge {
         self.0.lock().unwrap().record_breach(what, || how.to_owned());
     }
 
-    pub(super) fn findings(&self) -> Breaches {
+    pub(super) fn breaches(&self) -> Breaches {
         self.0.lock().unwrap().findings.clone()
     }
 

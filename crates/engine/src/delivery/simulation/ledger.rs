@@ -125,7 +125,7 @@ impl LedgerMaintenance for ProcessLedger {
     }
 
     fn list_rate_limits(&self) -> LedgerFuture<'_, Vec<(String, AccountRateLimit)>> {
-        Box::pin(self.read(|contents| contents.account_paces()))
+        Box::pin(self.read(|contents| contents.list_rate_limits()))
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
@@ -270,7 +270,7 @@ impl Ledger for ProcessLedger {
         match self.leases.is_reliable(lease.epoch) {
             Some(lasts) => lasts || self.mistake == Some(Mistake::ShareLeaseIgnored),
             None => {
-                let owner = self.disk().book(lease.run).run.epoch;
+                let owner = self.disk().stored_run(lease.run).run.epoch;
                 owner == Some(lease.epoch) || self.mistake == Some(Mistake::LeaseIgnored)
             }
         }
@@ -303,7 +303,7 @@ impl Ledger for ProcessLedger {
         Box::pin(async move { self.write(|disk, now| Ok(disk.contents.reserve_inquiry(now, account, longest))).await })
     }
 
-    fn uncount_block(&self, lease: Lease) -> LedgerFuture<'_, ()> {
+    fn exclude_from_hourly_count(&self, lease: Lease) -> LedgerFuture<'_, ()> {
         Box::pin(async move { self.write(|disk, _| disk.contents.uncount_block(lease)).await })
     }
 
@@ -374,11 +374,11 @@ impl Ledger for ProcessLedger {
 impl RepeatGuard for ProcessLedger {}
 
 impl ConsentStore for ProcessLedger {
-    fn keeps_consents(&self) -> bool {
+    fn supports_consents(&self) -> bool {
         true
     }
 
-    fn keep_consents(&self, run: RunId, blocks: Vec<ConsentBlock>) -> LedgerFuture<'_, ()> {
+    fn store_consents(&self, run: RunId, blocks: Vec<ConsentBlock>) -> LedgerFuture<'_, ()> {
         Box::pin(self.write(move |disk, _| disk.contents.keep_consents(run, &blocks)))
     }
 
@@ -459,7 +459,7 @@ impl ProcessLedger {
             }
             Some(Mistake::NoEpochCheck) => {
                 let change = |disk: &mut SimulatedDisk, now| {
-                    let epoch = disk.book(intent.lease.run).run.epoch.unwrap_or(intent.lease.epoch);
+                    let epoch = disk.stored_run(intent.lease.run).run.epoch.unwrap_or(intent.lease.epoch);
                     disk.begin(now, Intent { lease: Lease { epoch, ..intent.lease }, ..intent })
                 };
                 self.write(change).await

@@ -238,7 +238,7 @@ impl PlatformBooks {
     ) -> u64 {
         self.last_msg_id += 1;
         let lag = Duration::from_millis(self.chance.below(plan.lag.as_millis() as u64));
-        let fallback = FallbackWay::draw_way(plan, &mut self.chance);
+        let fallback = FallbackWay::from_chance(plan, &mut self.chance);
         self.taken.push(TakenMessage {
             id: operation.id,
             phone: operation.phone,
@@ -291,7 +291,7 @@ impl PlatformBooks {
             Some(WorldFault::TextIds) => IdSpelling::Texts,
             _ => IdSpelling::Numbers,
         };
-        write_items(&items, ids, plan.kind == OperationKind::CallOtp, fault == Some(WorldFault::NoMsgId))
+        build_items_answer(&items, ids, plan.kind == OperationKind::CallOtp, fault == Some(WorldFault::NoMsgId))
     }
 
     /// Queues an envelope. Some of it may be rejected later.
@@ -337,7 +337,7 @@ impl FallbackWay {
     pub(super) const NONE: Self = Self { steps: Vec::new(), reaches: true };
 
     /// A random path of a message through its channels. One in six messages reaches nobody.
-    pub(super) fn draw_way(plan: &WorldPlan, chance: &mut SimulationRandom) -> Self {
+    pub(super) fn from_chance(plan: &WorldPlan, chance: &mut SimulationRandom) -> Self {
         let channels = plan.kind.channels();
         // For a queued message, REJECTED means a rejection at intake (contract 6.5), which concerns no channel.
         let failures: &[&'static str] = match plan.endpoint {
@@ -405,7 +405,7 @@ pub(super) enum IdSpelling {
 }
 
 /// A synchronous answer with these items.
-pub(super) fn write_items(
+pub(super) fn build_items_answer(
     items: &[SimulatedItem],
     ids: IdSpelling,
     code_call: bool,

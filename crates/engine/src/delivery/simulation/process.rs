@@ -88,7 +88,7 @@ impl ProcessLife {
     }
 
     /// Waits until the process ends.
-    pub(super) async fn wait_end(&self) {
+    pub(super) async fn wait_for_end(&self) {
         self.end.notified().await;
     }
 
@@ -190,13 +190,13 @@ impl SimulatedDisk {
     }
 
     /// A run with all its data.
-    pub(super) fn book(&self, run: RunId) -> &StoredRun {
+    pub(super) fn stored_run(&self, run: RunId) -> &StoredRun {
         self.contents.stored_run(run).expect("runs stay")
     }
 
     /// The rows in each state, by the data on the disk.
     pub(super) fn count_states(&self, run: RunId) -> StateCounts {
-        let book = self.book(run);
+        let book = self.stored_run(run);
         self.row_states(run, RunActivity::Sending).count_states(book.run.recipients, &book.excluded)
     }
 
@@ -207,12 +207,12 @@ impl SimulatedDisk {
 
     /// Whether an envelope that contains this row is still unsettled.
     pub(super) fn is_open(&self, run: RunId, row: Row) -> bool {
-        let open = self.book(run).envelopes.values().filter(|envelope| envelope.settled.is_none());
+        let open = self.stored_run(run).envelopes.values().filter(|envelope| envelope.settled.is_none());
         open.flat_map(|envelope| &envelope.rows).any(|sent| sent.row == row)
     }
 
     fn row_states(&self, run: RunId, activity: RunActivity) -> RowStates {
-        let book = self.book(run);
+        let book = self.stored_run(run);
         let mut states = RowStates::new(activity, book.row_events());
         book.envelopes.values().for_each(|envelope| states.add_envelope(envelope));
         book.receipts.iter().for_each(|(row, receipts)| states.add_receipts(*row, receipts));
@@ -247,7 +247,7 @@ impl SimulatedDisk {
     /// Settles an envelope if it exists. A process that records no intents also settles unknown ones, which has no
     /// effect.
     pub(super) fn settle(&mut self, now: WallMicros, settlement: Settlement) -> Result<(), LedgerError> {
-        match self.book(settlement.run).envelopes.contains_key(&settlement.envelope) {
+        match self.stored_run(settlement.run).envelopes.contains_key(&settlement.envelope) {
             true => self.contents.settle_envelope(now, settlement),
             false => Ok(()),
         }

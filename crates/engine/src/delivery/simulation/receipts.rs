@@ -132,7 +132,7 @@ impl SimulatedWorld {
             return true;
         };
         let run = origin.1.run;
-        let Some((row, order)) = disk.book(run).run.find_message(origin.0) else { return true };
+        let Some((row, order)) = disk.stored_run(run).run.find_message(origin.0) else { return true };
         let hasty = self.mistake == Some(Mistake::AcknowledgedBeforeCommit);
         if one != TellAttempt::Lost {
             let before = disk.row_state(run, row);
@@ -161,7 +161,7 @@ impl SimulatedWorld {
     pub(super) fn compare_with_receipts(&self, snapshot: &Snapshot) {
         let disk = self.disk.lock().unwrap();
         for stored in self.acknowledged.0.lock().unwrap().iter() {
-            let book = disk.book(stored.run);
+            let book = disk.stored_run(stored.run);
             let kept = book.receipts.get(&stored.row);
             let same = kept.is_some_and(|kept| {
                 kept.iter().any(|kept| kept.order == stored.order && kept.receipt == stored.receipt)
@@ -193,9 +193,9 @@ impl SimulatedWorld {
         {
             let asked = doubts.rows.iter().find(|doubt| {
                 doubt.row == stored.row
-                    && disk.book(run).run.find_message(doubt.id).is_some_and(|of| of.1 == stored.order)
+                    && disk.stored_run(run).run.find_message(doubt.id).is_some_and(|of| of.1 == stored.order)
             });
-            let begun = asked.and_then(|doubt| disk.book(run).envelopes.get(&doubt.envelope));
+            let begun = asked.and_then(|doubt| disk.stored_run(run).envelopes.get(&doubt.envelope));
             if begun.is_some_and(|envelope| envelope.begun_at < stored.at) {
                 self.judge
                     .record_breach(Breach::AskedAlthoughProven, &format!("row {}: {:?}", stored.row, stored.receipt));

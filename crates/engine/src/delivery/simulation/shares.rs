@@ -35,19 +35,19 @@ impl SimulatedDisk {
     /// Whether another live worker has shards of a run.
     pub(super) fn has_other_workers(&self, run: RunId, life: &Arc<ProcessLife>) -> bool {
         let others = self.seats.iter().filter(|(_, other)| !Arc::ptr_eq(other, life) && !other.is_over());
-        let mut had = others.map(|(epoch, _)| self.book(run).has_shards(*epoch));
+        let mut had = others.map(|(epoch, _)| self.stored_run(run).has_shards(*epoch));
         had.any(|has| has)
     }
 
     /// The epoch of the worker whose shard contains these rows.
     pub(super) fn find_holder(&self, run: RunId, rows: RowSpan) -> Option<Epoch> {
-        self.book(run).find_shard_epoch(rows)
+        self.stored_run(run).find_shard_epoch(rows)
     }
 
     /// The seats with shards of a run and no live worker, except this one.
     pub(super) fn abandoned_seats(&self, run: RunId, but: Option<u32>) -> Vec<u32> {
         let is_left = |place: &u32| Some(*place) != but && !self.places.is_occupied(*place);
-        let mut left: Vec<u32> = self.book(run).list_shard_places().filter(is_left).collect();
+        let mut left: Vec<u32> = self.stored_run(run).list_shard_places().filter(is_left).collect();
         left.sort_unstable();
         left.dedup();
         left

@@ -197,7 +197,7 @@ impl SimulatedWorld {
         };
         tokio::select! {
             biased;
-            () = life.wait_end() => {
+            () = life.wait_for_end() => {
                 self.record_sighting(Sighting::Killed, 1);
                 self.record_sighting(Sighting::WorkerKilled, u64::from(is_worker));
             }
@@ -270,7 +270,7 @@ impl SimulatedWorld {
 
     /// Takes the run from any owner. `None` if the ledger failed.
     pub(super) async fn take_run(&self, ledger: &ProcessLedger) -> Option<Lease> {
-        let run = self.disk.lock().unwrap().book(self.current_run()).run.clone();
+        let run = self.disk.lock().unwrap().stored_run(self.current_run()).run.clone();
         let lock = ledger.acquire_campaign_lock(&run.campaign, &run.account).await.ok()??;
         Some(ledger.claim_run(&lock, run.key).await.ok()?.lease)
     }
@@ -297,7 +297,7 @@ impl SimulatedWorld {
         seen.extend(self.disk.lock().unwrap().seen.clone());
         seen.extend(self.platform.fired_faults().into_iter().map(|(fault, times)| (Sighting::Fault(fault), times)));
         seen.insert(Sighting::Oracle(self.plan.oracle), 1);
-        WorldReport { broken: self.judge.findings(), seen, ended: elapsed() }
+        WorldReport { broken: self.judge.breaches(), seen, ended: elapsed() }
     }
 }
 

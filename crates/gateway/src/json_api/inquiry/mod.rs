@@ -78,7 +78,7 @@ pub enum FailureCause {
 
 impl InquiryFailure {
     /// A failure which proves that nothing was done.
-    fn undone(cause: FailureCause, reason: impl Into<String>) -> Self {
+    fn without_effect(cause: FailureCause, reason: impl Into<String>) -> Self {
         Self { cause, reason: reason.into(), gateway_text: None, undone: true }
     }
 
@@ -164,8 +164,8 @@ fn read_exchange(
     words: &RedactingReader<'_>,
 ) -> Result<Vec<Result<InquiryPayload, InquiryFailure>>, InquiryFailure> {
     match seen {
-        HttpExchange::NotConnected(why) => Err(InquiryFailure::undone(FailureCause::NotConnected, why)),
-        HttpExchange::Handshake(why) => Err(InquiryFailure::undone(FailureCause::Unclear, why)),
+        HttpExchange::NotConnected(why) => Err(InquiryFailure::without_effect(FailureCause::NotConnected, why)),
+        HttpExchange::Handshake(why) => Err(InquiryFailure::without_effect(FailureCause::Unclear, why)),
         HttpExchange::TimedOut(after) => {
             let unclear = InquiryFailure::unclear(format!("no answer within {} s", after.as_secs_f64()));
             Err(InquiryFailure { cause: FailureCause::TimedOut, ..unclear })
@@ -201,7 +201,7 @@ fn read_body(
         (SuccessFlag::True, _) => {}
         (SuccessFlag::False, Some(error)) if error.trim() == "Access denied" => {
             let reason = "the gateway refused the API key: `Access denied`";
-            return Err(InquiryFailure::undone(FailureCause::KeyRefused, reason));
+            return Err(InquiryFailure::without_effect(FailureCause::KeyRefused, reason));
         }
         (SuccessFlag::False, Some(error)) => return Err(rejected_failure(&error)),
         (SuccessFlag::False, None) => {
@@ -237,7 +237,7 @@ fn read_item(item: &RawValue, words: &RedactingReader<'_>) -> Result<InquiryPayl
 fn rejected_failure(error: &str) -> InquiryFailure {
     let (said, reason) =
         (Some(error.trim().to_owned()), format!("the gateway rejected the request: `{}`", error.trim()));
-    InquiryFailure { gateway_text: said, ..InquiryFailure::undone(FailureCause::Refused, reason) }
+    InquiryFailure { gateway_text: said, ..InquiryFailure::without_effect(FailureCause::Refused, reason) }
 }
 
 /// Describes a body that is not the JSON of the contract.

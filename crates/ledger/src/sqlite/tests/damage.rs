@@ -53,7 +53,7 @@ async fn row_with_damaged_outcome_is_in_doubt() {
 async fn damaged_record_blocks_reading_the_run() {
     let scene = SqliteScene::new().await;
     scene.begin_envelope(1, scene.mine).await;
-    scene.settle_envelope(1, [doubt(), doubt()]).await;
+    scene.settle_envelope(1, [in_doubt(), in_doubt()]).await;
     let change = RowChange::AssumedSent { by: Author::Person("olena".into()), why: None };
     scene
         .ledger
@@ -261,7 +261,7 @@ async fn first_version_ledger_is_read_and_continued() {
     assert_eq!(numbers, (2..8).map(|row| (Row::new(row), phone(row).into())).collect::<Vec<_>>());
     let outcomes: Vec<Option<Vec<OperationOutcome>>> =
         envelopes.into_iter().map(|envelope| envelope.settled.map(|(_, outcomes)| outcomes)).collect();
-    assert_eq!(outcomes, [Some(vec![accepted(), rejected()]), Some(vec![doubt(), not_sent()]), None]);
+    assert_eq!(outcomes, [Some(vec![accepted(), rejected()]), Some(vec![in_doubt(), not_sent()]), None]);
     let left_out = ledger.load_excluded_rows(run.key).await.unwrap();
     let left_out: Vec<(Row, RowState, &str)> = left_out.iter_by_row().collect();
     assert_eq!(left_out, [(Row::new(9), RowState::Invalid, "too short")]);

@@ -129,7 +129,7 @@ async fn forgotten_number_leaves_no_bytes_in_ledger_files() {
         let source = format!("call from {}", phone(row));
         consents.add_row(Row::new(row), ConsentCells { source: &source, ..ConsentCells::default() });
     }
-    scene.ledger.keep_consents(scene.run.key, vec![consents.build()]).await.unwrap();
+    scene.ledger.store_consents(scene.run.key, vec![consents.build()]).await.unwrap();
     assert!(
         encode_number(3).into_iter().all(|spelling| is_in_any_file(&scene, &[spelling])),
         "it is there as it is looked for"

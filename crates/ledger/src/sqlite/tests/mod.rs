@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use sqlx::{ConnectOptions, Connection};
 
 use crate::conformance::scene::{
-    Scene as Parts, accepted, doubt, granted, new_run, not_sent, phone, rejected, run_end,
+    Scene as Parts, accepted, granted, in_doubt, new_run, not_sent, phone, rejected, run_end,
 };
 use crate::{
     Allowance, CampaignLock, Intent, Ledger, LedgerError, LedgerMaintenance as _, NewRun, RowState, RunFilter,

@@ -92,7 +92,7 @@ fn envelope_rows_and_outcomes_keep_their_stored_bytes() {
     let packed = b"\x01\xac\x02\xd2\xa2\x90\xbd\x89\x0bdigested";
     assert_eq!(pack_list(&rows).unwrap(), packed);
     assert_eq!(unpack_list::<SentRow>(packed).unwrap(), rows);
-    let outcomes = [doubt(), doubt(), not_sent()];
+    let outcomes = [in_doubt(), in_doubt(), not_sent()];
     let packed = b"\x02\x02\x04\x07silence\x01\x03\x07refused";
     assert_eq!(pack_outcomes(&outcomes).unwrap(), packed);
     assert_eq!(unpack_outcomes(packed).unwrap(), outcomes);

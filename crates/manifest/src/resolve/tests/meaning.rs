@@ -30,7 +30,7 @@ fn full_campaign_is_read() {
     assert_eq!(campaign.recipients.list_file().unwrap().path(), fixture.folder().join("lists/autumn-sale.csv"));
     assert_eq!(campaign.results.path(), fixture.folder().join("out/sale.csv"));
     assert_eq!(campaign.delivery.rate, Some(Rate::PerSecond(10.0)));
-    assert_eq!(campaign.delivery.stop_after.unreachable(true), Duration::from_secs(7_200));
+    assert_eq!(campaign.delivery.stop_after.unreachable_timeout(true), Duration::from_secs(7_200));
     assert!(campaign.places.locate_text("autumn-sale.viber.txt", 1, 12, 10).is_some());
 }
 

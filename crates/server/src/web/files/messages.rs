@@ -49,7 +49,7 @@ pub(super) struct SkipReasonView {
 
 impl SkipReasonView {
     pub(super) fn from_reason(words: &PageWords, state: RowState, reason: &str) -> Self {
-        let translated = words.kind("reason", reason).map(str::to_owned);
+        let translated = words.item_name("reason", reason).map(str::to_owned);
         Self { state: state.name(), translated, english: reason.to_owned() }
     }
 }

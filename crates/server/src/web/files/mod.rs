@@ -108,18 +108,18 @@ fn describe_problems(words: &PageWords, skipped: &SkippedRowsTable, findings: &[
     // Findings about single rows are counted as rows.
     let counted = |severity: &str| findings.iter().filter(|finding| finding.has_severity(severity)).count() as u64;
     let texts = [
-        some_of(counted("error"), |count| words.count("problems.error", count, &[])),
-        some_of(counted("warning"), |count| words.count("problems.warning", count, &[])),
-        some_of(counted("note"), |count| words.count("problems.note", count, &[])),
-        some_of(skipped.invalid, |count| words.count("problems.invalid", count, &[])),
-        some_of(skipped.all - skipped.invalid, |count| words.count("problems.skipped", count, &[])),
+        describe_nonzero(counted("error"), |count| words.count("problems.error", count, &[])),
+        describe_nonzero(counted("warning"), |count| words.count("problems.warning", count, &[])),
+        describe_nonzero(counted("note"), |count| words.count("problems.note", count, &[])),
+        describe_nonzero(skipped.invalid, |count| words.count("problems.invalid", count, &[])),
+        describe_nonzero(skipped.all - skipped.invalid, |count| words.count("problems.skipped", count, &[])),
     ];
     let texts: Vec<String> = texts.into_iter().flatten().collect();
     (!texts.is_empty()).then(|| texts.join(" · "))
 }
 
 /// Describes a number; `None` for 0.
-fn some_of(count: u64, in_words: impl FnOnce(u64) -> String) -> Option<String> {
+fn describe_nonzero(count: u64, in_words: impl FnOnce(u64) -> String) -> Option<String> {
     (count > 0).then(|| in_words(count))
 }
 

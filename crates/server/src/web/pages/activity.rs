@@ -141,7 +141,7 @@ impl RecentActivity {
         channels.sort_unstable();
         channels.dedup();
         let name = |channel: Option<Channel>| match channel {
-            Some(channel) => words.kind("channel", channel.name()).unwrap_or_default().to_owned(),
+            Some(channel) => words.item_name("channel", channel.name()).unwrap_or_default().to_owned(),
             None => words.say("run.no-channel").to_owned(),
         };
         let class = |channel: Option<Channel>| {

@@ -186,7 +186,7 @@ impl RowIndexCache {
         let (key, ledger, run, filter) = ((run.key, filter.clone()), Arc::clone(ledger), run.clone(), filter.clone());
         let load = async move {
             let index = RowIndex::load(ledger.as_ref(), &run, owned).await?;
-            if filter.is_everything() {
+            if filter.is_unfiltered() {
                 return Ok(index);
             }
             let copies = load_copies(ledger.as_ref(), &run).await?;

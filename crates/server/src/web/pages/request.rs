@@ -279,8 +279,8 @@ impl PageRequest {
     }
 
     /// A time with seconds in the time zone of the page, for events that are close together.
-    pub(super) fn format_second(&self, at: Timestamp) -> String {
-        self.words().format_second(&at.to_zoned(self.zone.clone()))
+    pub(super) fn format_moment_with_seconds(&self, at: Timestamp) -> String {
+        self.words().format_moment_with_seconds(&at.to_zoned(self.zone.clone()))
     }
 
     /// A time in the time zone of a run. The zone is named if it differs from that of the page.

@@ -11,7 +11,7 @@ use axum::response::Response;
 use serde::Serialize;
 use tokio::sync::Notify;
 
-use super::decisions::{new_order_record, execute_order, typed_count};
+use super::decisions::{execute_order, new_order_record, typed_count};
 use super::page_error::{InvalidInput, PageError};
 use super::request::{DecisionForm, PageRequest, VerifiedForm, encode_path_segment};
 use super::runs::run_path;
@@ -111,7 +111,7 @@ fn describe_channels(words: &PageWords, campaign: &Campaign) -> String {
     let mut orders: Vec<String> = Vec::new();
     for arm in campaign.brief.list_arms() {
         let names = arm.content.stages.iter().map(|stage| Stage::channel(stage).name());
-        let names: Vec<&str> = names.map(|name| words.kind("channel", name).unwrap_or(name)).collect();
+        let names: Vec<&str> = names.map(|name| words.item_name("channel", name).unwrap_or(name)).collect();
         let order = names.join(" → ");
         if !orders.contains(&order) {
             orders.push(order);

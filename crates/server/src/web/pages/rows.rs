@@ -252,7 +252,7 @@ async fn build_view(request: &mut PageRequest, name: &str) -> Result<RowsPageVie
         variants,
         columns,
         column: query.column.clone(),
-        filtered: !query.filter.is_everything() || query.column.is_some(),
+        filtered: !query.filter.is_unfiltered() || query.column.is_some(),
         all_path: RowQuery { state: None, from: None, ..query.clone() }.path(&path),
         export_query: RowQuery { from: None, column: None, numbers: false, ..query.clone() }.query(),
         numbers: NumbersLink::for_page(request, &RowQuery { numbers: false, ..query }.path(&path)),
@@ -292,7 +292,7 @@ async fn load_reasons(request: &PageRequest, run: &Run, query: &RowQuery) -> Res
     let mut reasons: Vec<ReasonChoice> = Vec::new();
     for text in texts.into_iter().filter(|text| !text.is_empty()) {
         if reasons.iter().all(|known| known.value != text) {
-            let label = request.words().kind("reason", text).unwrap_or(text).to_owned();
+            let label = request.words().item_name("reason", text).unwrap_or(text).to_owned();
             reasons.push(ReasonChoice { value: text.to_owned(), label, chosen: chosen == Some(text) });
         }
     }
@@ -346,9 +346,9 @@ pub(super) fn row_line(
         path: format!("{path}/rows/{row}{numbers}"),
         to: phone.map(|phone| request.format_number(phone)),
         state: state.name(),
-        translated: reason.as_deref().and_then(|reason| request.words().kind("reason", reason)).map(str::to_owned),
+        translated: reason.as_deref().and_then(|reason| request.words().item_name("reason", reason)).map(str::to_owned),
         reason: reason.map(|reason| request.mask_text(&reason, phone)),
-        sent: sent_at.map(|at| request.format_second(at)),
+        sent: sent_at.map(|at| request.format_moment_with_seconds(at)),
         cell: None,
     }
 }
@@ -455,14 +455,14 @@ async fn load_message(request: &PageRequest, run: &Run, row: Row) -> Result<Firs
 
 /// Translates a reason into the page's language, if it is a known reason.
 fn translate_reason(words: &PageWords, why: &str) -> String {
-    words.kind("reason", why).unwrap_or(why).to_owned()
+    words.item_name("reason", why).unwrap_or(why).to_owned()
 }
 
 fn history_lines(request: &PageRequest, history: &MessageHistory) -> Vec<HistoryLine> {
     let entry = |entry: &HistoryEntry| {
         let (what, text) = describe_event(request.words(), &entry.event);
         let text = text.map(|text| request.mask_text(&text, history.phone));
-        HistoryLine { at: request.format_second(entry.at), what, text }
+        HistoryLine { at: request.format_moment_with_seconds(entry.at), what, text }
     };
     history.entries.iter().map(entry).collect()
 }
@@ -504,12 +504,14 @@ fn describe_outcome(words: &PageWords, outcome: &OperationOutcome) -> (String, O
         OperationOutcome::Rejected { error } => Some(error.clone()),
         OperationOutcome::NotSent { reason } | OperationOutcome::InDoubt { reason } => Some(reason.to_string()),
     };
-    (words.kind("state", state.name()).unwrap_or_default().to_owned(), text)
+    (words.item_name("state", state.name()).unwrap_or_default().to_owned(), text)
 }
 
 fn describe_receipt(words: &PageWords, receipt: &Receipt) -> (String, Option<String>) {
-    let channel =
-        receipt.channel.as_ref().map(|channel| words.kind("channel", channel.as_str()).unwrap_or(channel.as_str()));
+    let channel = receipt
+        .channel
+        .as_ref()
+        .map(|channel| words.item_name("channel", channel.as_str()).unwrap_or(channel.as_str()));
     let status = receipt.status.name();
     let what = match channel {
         Some(channel) => words.say_with("pages.receipt-of", &[("what", status), ("channel", channel)]),
@@ -531,7 +533,7 @@ fn describe_change(words: &PageWords, change: &RowChange) -> (String, Option<Str
         RowChange::SendAgain { by, why } => ("send_again", Some(by), why.clone()),
         RowChange::Retry { by, .. } => ("retry", Some(by), None),
     };
-    let what = words.kind("change", word).unwrap_or_default();
+    let what = words.item_name("change", word).unwrap_or_default();
     let author = by.filter(|by| is_known_author(by));
     (author.map_or_else(|| what.to_owned(), |by: &Author| add_author(words, what, by)), text)
 }

@@ -89,7 +89,7 @@ pub(super) struct StateCountView {
 }
 
 impl StateCountView {
-    fn is_doubtful(&self) -> bool {
+    fn is_in_doubt(&self) -> bool {
         IN_DOUBT_STATES.iter().any(|state| state.name() == self.state)
     }
 }
@@ -227,7 +227,7 @@ fn run_summary(request: &PageRequest, reading: &RunReading) -> RunSummaryView {
         parts_at_least: reading.report.has_unreported_parts(),
         doubt: count_rows_in_doubt(by_state),
         retriable: count_retriable(&reading.report.view),
-        doubtful: state_counts(&path, by_state).into_iter().filter(StateCountView::is_doubtful).collect(),
+        doubtful: state_counts(&path, by_state).into_iter().filter(StateCountView::is_in_doubt).collect(),
         counts: state_counts(&path, by_state),
         in_part: reading.report.count_partial(),
         has_rows: run.purged_at.is_none(),
@@ -243,7 +243,7 @@ fn run_summary(request: &PageRequest, reading: &RunReading) -> RunSummaryView {
 /// The confirmation message for the action named in `?done=`.
 pub(super) fn done_message(request: &PageRequest) -> Option<String> {
     let word = request.query.get("done")?;
-    request.words().kind("confirmation", word).map(str::to_owned)
+    request.words().item_name("confirmation", word).map(str::to_owned)
 }
 
 /// The states that have rows, each with a link to these rows. Delivered messages include read ones.

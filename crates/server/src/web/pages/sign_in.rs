@@ -23,7 +23,7 @@ use subtle::ConstantTimeEq as _;
 
 use super::Pages;
 use super::page_error::PageError;
-use super::request::{VerifiedForm, sign_in_unavailable_response, no_session_response, preferred_language};
+use super::request::{VerifiedForm, no_session_response, preferred_language, sign_in_unavailable_response};
 use crate::web::html::{PageFormat, render};
 use campaign_core::private::{self, ExistingFile};
 use campaign_runs::run_blocking;

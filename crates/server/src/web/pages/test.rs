@@ -10,7 +10,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
-use super::decisions::{new_order_record, execute_order};
+use super::decisions::{execute_order, new_order_record};
 use super::page_error::{InvalidInput, PageError};
 use super::request::{DecisionForm, PageRequest, VerifiedForm, encode_path_segment};
 use super::rows::NumbersLink;

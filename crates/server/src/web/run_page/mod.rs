@@ -306,7 +306,7 @@ impl RunPage<'_> {
         let doubt = self.sum_states(&IN_DOUBT_STATES);
         SentenceView {
             state: status.as_str(),
-            status: words.kind("status", status.as_str()).unwrap_or_default().to_owned(),
+            status: words.item_name("status", status.as_str()).unwrap_or_default().to_owned(),
             progress: self.describe_progress(words),
             bar: self.progress_bar(words),
             why: status.reason().map(str::to_owned),

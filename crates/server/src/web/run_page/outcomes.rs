@@ -75,7 +75,7 @@ impl RunPage<'_> {
     /// Bars for those of these states that have rows.
     fn state_bars(&self, words: &PageWords, states: &[RowState]) -> Vec<Bar> {
         let there = states.iter().map(|state| (*state, self.counts().get(*state))).filter(|(_, rows)| *rows > 0);
-        let word = |state: RowState| words.kind("state", state.name()).unwrap_or_default().to_owned();
+        let word = |state: RowState| words.item_name("state", state.name()).unwrap_or_default().to_owned();
         there.map(|(state, rows)| Bar::new(word(state), rows, state_class(state)).with_depth(1)).collect()
     }
 
@@ -85,7 +85,7 @@ impl RunPage<'_> {
             return Vec::new();
         }
         let reasons = self.figures().map(|figures| figures.left_out.most_frequent()).unwrap_or_default();
-        let bar = |why: &str, rows| match words.kind("reason", why) {
+        let bar = |why: &str, rows| match words.item_name("reason", why) {
             Some(known) => Bar::new(known, rows, "out").with_depth(1),
             None if why.is_empty() => Bar::new(words.say("run.no-reason"), rows, "out").with_depth(1),
             None => Bar::new(why, rows, "out").with_depth(1).with_foreign_label(),
@@ -149,7 +149,7 @@ impl RunPage<'_> {
         let reasons = self.figures().map(|figures| figures.failures.most_frequent()).unwrap_or_default();
         let mut drawn: Vec<Bar> = Vec::new();
         for reason in reasons.iter().take(MAX_REASONS) {
-            let state = words.kind("state", reason.state.name()).map(str::to_owned);
+            let state = words.item_name("state", reason.state.name()).map(str::to_owned);
             drawn.push(match reason.text {
                 "" => Bar::new(words.say("run.no-reason"), reason.rows, "bad").with_note(state),
                 text => Bar::new(text, reason.rows, "bad")

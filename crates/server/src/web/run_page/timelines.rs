@@ -62,7 +62,7 @@ struct TimesView {
 /// The name of a channel, or the term for an unknown channel.
 fn channel_name(words: &PageWords, channel: Option<Channel>) -> String {
     match channel {
-        Some(channel) => words.kind("channel", channel.name()).unwrap_or_default().to_owned(),
+        Some(channel) => words.item_name("channel", channel.name()).unwrap_or_default().to_owned(),
         None => words.say("run.no-channel").to_owned(),
     }
 }

@@ -120,7 +120,7 @@ impl PageWords {
 
     /// The translated name of an item, such as `item_name("state", "in_doubt")`; `None` if it has none.
     #[must_use]
-    pub fn kind(&self, kind: &str, word: &str) -> Option<&str> {
+    pub fn item_name(&self, kind: &str, word: &str) -> Option<&str> {
         match self.messages.get(&format!("{kind}.{word}")) {
             Some(Translation::Text(text)) => Some(text),
             _ => None,
@@ -315,7 +315,7 @@ impl PageWords {
             Cost::Unknown(channels) => {
                 let named = channels.iter().map(|channel| {
                     let word = channel.name();
-                    self.kind("channel", word).map_or(Cow::Borrowed(word), Cow::Borrowed)
+                    self.item_name("channel", word).map_or(Cow::Borrowed(word), Cow::Borrowed)
                 });
                 let channels = named.collect::<Vec<_>>().join(", ");
                 self.say_with("cost.unknown", &[("channels", &channels)])
@@ -332,7 +332,7 @@ impl PageWords {
     #[must_use]
     pub fn format_day(&self, date: Date) -> String {
         let (day, month, year) = (date.day().to_string(), date.month().to_string(), date.year().to_string());
-        let month = self.kind("month", &month).unwrap_or_default();
+        let month = self.item_name("month", &month).unwrap_or_default();
         self.say_with("moment.day", &[("day", &day), ("month", month), ("year", &year)])
     }
 
@@ -340,7 +340,7 @@ impl PageWords {
     #[must_use]
     pub fn format_short_day(&self, date: Date) -> String {
         let month = date.month().to_string();
-        let month: String = self.kind("month", &month).unwrap_or_default().chars().take(SHORT_MONTH).collect();
+        let month: String = self.item_name("month", &month).unwrap_or_default().chars().take(SHORT_MONTH).collect();
         format!("{}{FIRM}{month}", date.day())
     }
 
@@ -359,7 +359,7 @@ impl PageWords {
 
     /// A moment to the second, in its zone: `21 November 2026, 09:05:07`.
     #[must_use]
-    pub fn format_second(&self, moment: &Zoned) -> String {
+    pub fn format_moment_with_seconds(&self, moment: &Zoned) -> String {
         let (day, time) = (self.format_day(moment.date()), moment.time().strftime("%H:%M:%S").to_string());
         self.say_with("moment.moment", &[("day", &day), ("time", &time)])
     }
