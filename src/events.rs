@@ -127,7 +127,7 @@ fn describe_retry(run: &str, rows: u64, left_out: SkippedRetries) -> String {
     let parts = [
         (delivered, "delivered"),
         (under_way, "still being delivered"),
-        (unconfirmed, "not confirmed as failed by the gateway"),
+        (unconfirmed, "whose failure the gateway did not confirm"),
         (guarded, "opted out, without consent, already sent by another run, or skipped earlier"),
     ];
     let parts: Vec<String> = parts

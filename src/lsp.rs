@@ -132,7 +132,7 @@ impl LanguageServer {
         let Request { id, method, params } = request;
         let answered = catch_unwind(AssertUnwindSafe(|| self.answer(&method, params)));
         let answer = answered.unwrap_or_else(|_| {
-            tracing::error!("`{method}` failed because of a bug in campaign");
+            tracing::error!("`{method}` failed because of a bug in `campaign`");
             Err((ErrorCode::InternalError, "internal error".to_owned()))
         });
         write_message(Message::Response(to_response(id, answer)));
@@ -217,7 +217,7 @@ impl LanguageServer {
                 self.changed = Some((self.changed.map_or(now, |(first, _)| first), now));
             }
             Ok(Err((_, why))) => tracing::warn!("`{method}` was not understood: {why}"),
-            Err(_) => tracing::error!("`{method}` failed because of a bug in campaign"),
+            Err(_) => tracing::error!("`{method}` failed because of a bug in `campaign`"),
         }
     }
 

@@ -95,7 +95,7 @@ fn report_plan(context: &Context, args: &PlanArgs, inputs: &Inputs, plan: &Creat
     let (planned, brief) = (&plan.planned, &inputs.campaign.brief);
     let place = match inputs.destination.profile() {
         Some(profile) => format!("through {} ({})", profile.name, profile.format_hosts()),
-        None => "a rehearsal on the built-in sandbox".to_owned(),
+        None => "a rehearsal in the built-in sandbox".to_owned(),
     };
     let digest = short_digest(&plan.digest);
     let mut text = StyledText::from(StyledLine::new([

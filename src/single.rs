@@ -157,7 +157,7 @@ impl<'a> SingleReport<'a> {
 
     pub(super) fn render_text(&self) -> StyledText {
         let EndedSingle { run, row, state, .. } = self.ended;
-        let place = if run.live { run.gateway.as_str() } else { "rehearsal on the built-in sandbox" };
+        let place = if run.live { run.gateway.as_str() } else { "rehearsal in the built-in sandbox" };
         let mut text = StyledText::new();
         let mut heading = status::run_heading(&format!("{} row {row}", run.name()), [self.operation.name(), place]);
         heading.extend([dim(" · "), status::state_span(*state)]);

@@ -16,7 +16,7 @@ pub(super) const SYSTEM_FOLDER: &str = "/var/lib/campaign";
 /// The purpose for which a command opens the ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LedgerPurpose {
-    /// A rehearsal on the built-in sandbox, which other ledgers do not affect.
+    /// A rehearsal in the built-in sandbox, which other ledgers do not affect.
     Rehearsal,
     /// Records that all runs of this machine obey, such as opt-outs, approvals and the rate of an account.
     SharedRecords,

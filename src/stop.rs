@@ -46,7 +46,7 @@ async fn confirm_cancellation(context: &Context, run: &Run, cancellation: &Cance
     }
     if cancellation.is_sending {
         prompt.add_note(
-            "The run is being sent: requests in flight are completed first, so fewer rows might be left to cancel.",
+            "The run is still sending: requests in flight are completed first, so fewer rows might be left to cancel.",
         );
     }
     if cancellation.is_scheduled {

@@ -222,7 +222,7 @@ pub(crate) struct SandboxArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
-    /// New or empty folder for the files of the demo [default: campaign-demo]
+    /// New or empty folder for the demo files [default: campaign-demo]
     #[arg(value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
     /// Do not wait for Enter between the steps, and do not open a browser

@@ -198,7 +198,7 @@ pub(super) enum ColorChoice {
 pub(super) enum Command {
     /// See what campaign does: check, rehearse, crash and resume
     ///
-    /// Writes a campaign into a new folder and rehearses it on a sandbox. It needs no files and no account, and sends no
+    /// Writes a campaign into a new folder and rehearses it in a sandbox. It needs no files and no account, and sends no
     /// messages to recipients. It uses a ledger of its own in that folder.
     Demo(DemoArgs),
     /// Create a campaign file, templates and a list to start from

@@ -65,7 +65,7 @@ pub(crate) struct EvidenceArgs {
     /// Consent is shown as recorded when each run began, even if the list has changed since.
     #[arg(long)]
     pub(crate) evidence: bool,
-    /// Write the evidence to this file: a page (.html) or JSON (.json)
+    /// Write the evidence to this file, as HTML (.html) or JSON (.json)
     #[arg(long, value_name = "FILE", requires = "evidence")]
     pub(crate) out: Option<PathBuf>,
     /// Sign the digest with the private key in this file, as created by `campaign approve --new-key`

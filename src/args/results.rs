@@ -96,7 +96,7 @@ const SELECTION_HEADING: &str = "Selection";
 /// Which messages a command is about. All selectors must match; without any, all messages do.
 #[derive(Debug, Args)]
 pub(crate) struct SelectionArgs {
-    /// Select these rows, such as 2-51,60; the header is row 1
+    /// Select these rows, for example 2-51,60; the header is row 1
     #[arg(long, visible_alias = "row", value_name = "ROWS", help_heading = SELECTION_HEADING)]
     pub(crate) rows: Option<RowSet>,
     /// Select messages to this number

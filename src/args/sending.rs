@@ -34,7 +34,7 @@ pub(crate) struct RunArgs {
     /// Continue even if many messages are rejected
     #[arg(long)]
     pub(crate) keep_going: bool,
-    /// After sending, ask the gateway about rows in doubt only once, then exit
+    /// After sending, ask the gateway just once about rows in doubt, then exit
     #[arg(long)]
     pub(crate) no_wait: bool,
     /// Share the run with other processes that run `campaign worker`
@@ -46,7 +46,7 @@ pub(crate) struct RunArgs {
     /// Send only the next N messages, then pause (for specific rows, use --rows)
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = RECIPIENTS)]
     pub(crate) limit: Option<u64>,
-    /// Send only to these rows, such as 2-51,60 (for a number of messages, use --limit)
+    /// Send only to these rows, for example 2-51,60 (to limit the number of messages, use --limit)
     #[arg(long, value_name = "ROWS", help_heading = RECIPIENTS)]
     pub(crate) rows: Option<RowSet>,
     /// Send to all N recipients again, including those who already got the message
@@ -107,7 +107,7 @@ pub(crate) struct PlanArgs {
     /// Plan only the next N messages (for specific rows, use --rows)
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = RECIPIENTS)]
     pub(crate) limit: Option<u64>,
-    /// Plan only these rows, such as 2-51,60 (for a number of messages, use --limit)
+    /// Plan only these rows, for example 2-51,60 (to limit the number of messages, use --limit)
     #[arg(long, value_name = "ROWS", help_heading = RECIPIENTS)]
     pub(crate) rows: Option<RowSet>,
     /// Plan the campaign for this gateway instead of its own
@@ -247,7 +247,7 @@ impl DecisionArg {
 pub(crate) struct RetryArgs {
     /// A run such as autumn-sale@3, or a campaign's name or file
     pub(crate) run: String,
-    /// Send only messages in these states, such as rejected,failed
+    /// Send only messages in these states, for example rejected,failed
     ///
     /// Messages that could not be delivered are sent again only if you include `failed`.
     #[arg(
@@ -266,7 +266,7 @@ pub(crate) struct RetryArgs {
     /// Continue even if many messages are rejected
     #[arg(long)]
     pub(crate) keep_going: bool,
-    /// After sending, ask the gateway about rows in doubt only once, then exit
+    /// After sending, ask the gateway just once about rows in doubt, then exit
     #[arg(long)]
     pub(crate) no_wait: bool,
     /// Choose how progress is shown on standard error

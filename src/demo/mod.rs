@@ -1,4 +1,4 @@
-//! `campaign demo`: writes a campaign, checks it, rehearses it on a sandbox, kills the sending process and resumes it.
+//! `campaign demo`: writes a campaign, checks it, rehearses it in a sandbox, kills the sending process and resumes it.
 //!
 //! Each step runs this program as a child process, as a person would. The sandbox runs in this process, so that it
 //! outlives the killed one. It must not use the user's ledger or gateways: the child processes get their own.

@@ -56,7 +56,7 @@ pub(super) async fn run_campaign(context: &Context, args: RunArgs) -> Result<u8,
     if args.scenario.is_some() && inputs.destination.is_live() {
         let help = "add `--gateway sandbox`, or use the scenario with `campaign sandbox --scenario FILE`";
         return Err(
-            CommandFailure::invalid("`--scenario` is only for rehearsals on the built-in sandbox").with_help(help)
+            CommandFailure::invalid("`--scenario` is only for rehearsals in the built-in sandbox").with_help(help)
         );
     }
     if args.shared && !inputs.destination.is_live() {

@@ -57,7 +57,7 @@ pub(super) struct RunSummary {
     pub(super) why: Option<String>,
     /// The path of the results.
     pub(super) results: Option<String>,
-    /// Whether this was a rehearsal on the built-in sandbox.
+    /// Whether this was a rehearsal in the built-in sandbox.
     pub(super) rehearsal: bool,
     /// The figures of the sandbox after a rehearsal with a scenario, for JSON. Null without a scenario.
     pub(super) sandbox: serde_json::Value,
@@ -97,7 +97,7 @@ impl RunSummary {
     /// The summary as text. The last line is the next step.
     pub(super) fn render_text(&self) -> StyledText {
         let name = self.run.as_deref().unwrap_or(&self.campaign);
-        let place = if self.rehearsal { "rehearsal on the built-in sandbox" } else { &self.gateway };
+        let place = if self.rehearsal { "rehearsal in the built-in sandbox" } else { &self.gateway };
         let how = self.tone.tone_span(self.how);
         let mut text = StyledText::from(StyledLine::new([
             self.tone.mark_span(),

@@ -121,7 +121,7 @@ fn missing_or_repeated_phone_column_is_refused() {
         sale.through(&gateway).write().campaign(&["check", "sale.yaml"]).exits(2).says(words);
     }
     let other = list_with_two_numbers().recipients("columns: { phone: mobile, name: [name, home] }");
-    other.through(&gateway).write().campaign(&["check", "sale.yaml"]).exits(2).says("`name` must be one text value");
+    other.through(&gateway).write().campaign(&["check", "sale.yaml"]).exits(2).says("`name` must be a single text value");
     assert!(gateway.requests().is_empty());
 }
 

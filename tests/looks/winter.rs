@@ -30,7 +30,7 @@ call me,Іван,Дніпро
 +380500000109,Ірина,Суми
 ";
 
-/// The campaign on the built-in sandbox.
+/// The campaign in the built-in sandbox.
 pub(super) fn winter() -> Folder {
     let folder = Folder::new(false);
     folder.write("winter.yaml", CAMPAIGN);

@@ -154,5 +154,5 @@ fn test_in_doubt_is_reported_and_never_resent() {
 #[test]
 fn test_of_a_rehearsal_campaign_is_a_rehearsal() {
     let sale = campaign().write();
-    test(&sale, &["--to", &TESTER.to_string()]).exits(0).says("rehearsal on the built-in sandbox").says("accepted");
+    test(&sale, &["--to", &TESTER.to_string()]).exits(0).says("rehearsal in the built-in sandbox").says("accepted");
 }

@@ -334,7 +334,7 @@ fn retry_sends_the_rest_and_reports_unconfirmed_messages() {
     assert_eq!(operations(&gateway).len(), 3);
     let retried = retry_failed(&hooked.sale, &[]).exits(5);
     retried
-        .says("retry of sale@1: 1 message to send; skipped: 2 not confirmed as failed by the gateway")
+        .says("retry of sale@1: 1 message to send; skipped: 2 whose failure the gateway did not confirm")
         .says("not retried: 2 messages");
     assert_eq!(
         operations(&gateway)[3..].iter().map(|operation| &operation["phone"]).collect::<Vec<_>>(),

@@ -61,7 +61,7 @@ pub enum PolicyRefusal {
     },
     /// The same with a profile that names approvers.
     #[error(
-        "{}; to test with more recipients, add an `approval` to the profile of the gateway `{gateway}`; nothing \
+        "{}; to test with more recipients, add an `approval` to the profile for the gateway `{gateway}`; nothing \
          was sent",
         describe_excess(*.number, *.most)
     )]

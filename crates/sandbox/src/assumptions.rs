@@ -77,7 +77,7 @@ const REQUESTS: &[Assumption] = rows! {
         because "clients omit it, but still read `id` from the response";
     "id-form": "the format of an `id` in responses"
         => "unchanged in results, a string in status records; `7`, `\"7\"` and `\"007\"` are the same identifier"
-        because "clients send strings with leading zeros, but query statuses with numbers";
+        because "clients send `id` as a string with leading zeros, but as a number when they query statuses";
     "msg-id": "the format of `msg_id`"
         => "consecutive numbers from 700000001"
         because "known clients read a number, and tests need reproducible values";
@@ -112,7 +112,7 @@ const REQUESTS: &[Assumption] = rows! {
     "voice-fields": "the fields of `voice` and of the `voice` stage"
         => "`message` (optional in a stage), `dtmf`, and `gender`, `language`, `name` at the same level or in a `voice` object; any language and name"
         because "the contract shows one format, and the platform's documentation shows the other";
-    "pipeline-stages": "the required fields of pipeline stages that the contract does not define"
+    "pipeline-stages": "which fields are required in pipeline stages, if the contract does not say"
         => "rcs: signature and message; viber: any `type`; whatsapp: nothing, not even its object; objects for \
             channels that are not listed are ignored"
         because "contract 4.3 leaves WhatsApp unchecked; the rest is the minimum for a message";
@@ -180,7 +180,7 @@ const ANSWERS: &[Assumption] = rows! {
     "prices": "the price of a message part"
         => "an invented price for each channel; SMS messages are charged per part, other stages once"
         because "the contract does not specify prices" changed by "prices.<channel>";
-    "reservation": "which amount is reserved, and when"
+    "reservation": "how much is reserved, and when"
         => "the most expensive stage of each message, when the message arrives; if the balance does not cover all recipients, the operation fails with `Not enough money` and nothing is reserved"
         because "contract 4.3 `pipeline`; other types are messages with fewer stages";
     "charge": "the price of a delivered message"

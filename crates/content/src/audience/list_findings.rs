@@ -149,7 +149,7 @@ pub(super) fn swallowed_row(spot: FileExcerpt<'_>, opened: usize, swallowed: u64
     );
     Finding::new(&rules::RECIPIENTS_UNCLOSED_QUOTE, message)
         .at(spot.place(opened..opened + 1))
-        .help("close the quote at the end of its cell, or remove it")
+        .help("add the closing quote at the end of the cell, or remove the opening quote")
 }
 
 pub(super) fn text_after_quote(spot: FileExcerpt<'_>, at: usize) -> Finding {

@@ -477,7 +477,7 @@ impl FailurePlace<'_> {
                 format!("put this part of the message between `{{% if {written} %}}` and `{{% endif %}}`"),
             ),
             "format" => RenderFailure::new(
-                "the `format` of the filter `date` is not valid",
+                "the `format` of the `date` filter is not valid",
                 "write, for example, `format=\"%d.%m.%Y\"`",
             ),
             _ => RenderFailure::new(

@@ -503,7 +503,7 @@ fn check_headers(node: &Node, report: &mut FindingCollector) {
             }
             NodeContent::Scalar(scalar) if !scalar.is_null() => {}
             _ => {
-                let finding = Finding::new(&rules::WRONG_TYPE, format!("`{}` must be one text value", entry.key));
+                let finding = Finding::new(&rules::WRONG_TYPE, format!("`{}` must be a single text value", entry.key));
                 report.add(&entry.key_span, finding.help("write the value, or `{ env: NAME }` for a secret"));
             }
         }
@@ -518,7 +518,7 @@ pub(super) fn check_text(entry: &MapEntry, report: &mut FindingCollector) {
     let (problem, help) = match &entry.value.content {
         NodeContent::Scalar(scalar) if !scalar.is_null() => return,
         NodeContent::Scalar(_) => ("has no value", "write `\"\"` for an empty value"),
-        NodeContent::List(_) | NodeContent::Map(_) => ("must be one text value", "put the value in quotes"),
+        NodeContent::List(_) | NodeContent::Map(_) => ("must be a single text value", "put the value in quotes"),
     };
     report.add(&entry.key_span, Finding::new(&rules::WRONG_TYPE, format!("`{}` {problem}", entry.key)).help(help));
 }

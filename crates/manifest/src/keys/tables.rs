@@ -98,7 +98,7 @@ pub(crate) static VARIANT_KEYS: &[KeySpec] = &[
     KeySpec::new("channels", ValueShape::Channels, "[ sms: { signature: OlenaCo, message: \"Hello\" } ]")
         .with_doc("The variant's message; replaces the campaign's `channels`."),
     KeySpec::new("vars", ValueShape::Texts, "{ discount: \"20%\" }")
-        .with_doc("The variant's constants; added to the campaign's `vars`, which they override."),
+        .with_doc("Constants for this variant. They are merged with the campaign's `vars` and take precedence."),
 ];
 
 /// The keys of `holdout` as a map.
@@ -559,7 +559,7 @@ static POLICY: &[KeySpec] = &[
     KeySpec::new("countries", COUNTRIES, "[UA, PL]")
         .with_doc("The countries that messages may reach, as ISO 3166 codes. A campaign can only narrow this list."),
     KeySpec::new("suppress", ValueShape::List { of: &SUPPRESS, least: 0, most: 100 }, "[stop.csv]")
-        .with_doc("Suppression lists for every campaign that uses this profile, relative to this file."),
+        .with_doc("Suppression lists for every campaign that uses this profile. Paths are relative to this file."),
     KeySpec::new("mandatory", ValueShape::OneOf(&["never"]), "never")
         .with_doc("Forbids campaigns with `mandatory: true`, so that every message respects opt-outs."),
     KeySpec::new("notify", ValueShape::Map(NOTIFY), "{ url: { env: SLACK_URL }, preset: slack }").with_doc(

@@ -147,7 +147,7 @@ fn starter_tests(column: Option<&str>) -> String {
     let each = append_comment("    each: 50", "random rows of the list");
     format!(
         "  - name: {name}\n    given: {given}\n    expect: {{ sms: {expect} }}\n  \
-         - name: no SMS is long or has a gap\n{each}    expect: {{ sms: {{ max_parts: 2, matches: '^[^{{}}]*$' }} }}\n"
+         - name: no SMS is too long or has a gap\n{each}    expect: {{ sms: {{ max_parts: 2, matches: '^[^{{}}]*$' }} }}\n"
     )
 }
 

@@ -480,7 +480,7 @@ pub enum PlanRefusal {
     },
     /// The profile names approvers, and no key was given.
     #[error(
-        "the profile of the gateway `{gateway}` lists approvers, so the approval must be signed; nothing was approved"
+        "the profile for the gateway `{gateway}` lists approvers, so the approval must be signed; nothing was approved"
     )]
     NeedsKey {
         /// The digest of the plan.
@@ -489,7 +489,7 @@ pub enum PlanRefusal {
         gateway: String,
     },
     /// The key does not belong to a named approver.
-    #[error("this key does not belong to any approver of the gateway `{gateway}`; nothing was approved")]
+    #[error("this key does not belong to any approver for the gateway `{gateway}`; nothing was approved")]
     UnknownKey {
         /// The gateway.
         gateway: String,
@@ -501,7 +501,7 @@ pub enum PlanRefusal {
     #[error("this token is not valid: no approver in the profile signed it for a run; nothing was sent")]
     NotProven,
     /// A token approves another plan than the named one.
-    #[error("this token approves the plan {}, not {digest}; nothing was sent", short_digest(.approved))]
+    #[error("this token approves plan {}, not {digest}; nothing was sent", short_digest(.approved))]
     OtherPlan {
         /// The named plan.
         digest: String,
@@ -515,7 +515,7 @@ pub enum PlanRefusal {
         file: PathBuf,
     },
     /// A rehearsal needs no approval.
-    #[error("a rehearsal on the built-in sandbox reaches no recipients and needs no approval")]
+    #[error("a rehearsal in the built-in sandbox reaches no recipients and needs no approval")]
     Rehearsal,
 }
 

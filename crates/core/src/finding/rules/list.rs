@@ -101,7 +101,7 @@ rules! {
     error RECIPIENTS_UNCLOSED_QUOTE = "recipients-unclosed-quote" {
         cause: "A quote in the list is not closed. The rows after it are read as part of the same cell.",
         example: ["list.csv: phone,first_name", "          380501234567,\"Olena", "          380671234567,Taras"],
-        fix: "close the quote at the end of its cell, or remove it",
+        fix: "add the closing quote at the end of the cell, or remove the opening quote",
     }
     error RECIPIENTS_STRAY_QUOTE = "recipients-stray-quote" {
         cause: "There is text after a closing quote. It is unclear what the cell contains.",

@@ -118,7 +118,7 @@ pub(in crate::check) fn check_sender_name(
                 format!("did you mean `{meant}`? names are case-sensitive")
             }
             Some(meant) => format!("did you mean `{meant}`?"),
-            None => format!("run `{}` to list the sender names of the account", account.senders),
+            None => format!("run `{}` to list the account's sender names", account.senders),
         }),
     };
     Some(finding.at(place.clone()))
