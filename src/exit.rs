@@ -14,7 +14,7 @@ use campaign_runs::{
     TemplateRefusal,
 };
 
-/// Everything was accepted, queued or skipped.
+/// All rows were accepted, queued or skipped.
 pub(super) const SUCCESS: u8 = 0;
 /// A bug.
 pub(super) const BUG: u8 = 1;
@@ -86,7 +86,7 @@ fn exit_code_of_error(error: &Error) -> u8 {
         }
         Error::Ledger(LedgerError::Purged { .. } | LedgerError::NotUpgraded { .. })
         | Error::Results(ResultsError::Ledger(LedgerError::Purged { .. })) => INVALID,
-        // The inputs of the MCP client were checked before.
+        // Building the HTTP client fails only because of this machine: certificates or file handles.
         Error::Client(_)
         | Error::Backup(BackupRefusal::NotRestored { .. })
         | Error::LedgerLost { .. }

@@ -256,7 +256,7 @@ fn policy_hint(refusal: &PolicyRefusal, options: &RepeatedOptions) -> String {
             options.command("run FILE -n 20")
         ),
         PolicyRefusal::UnapprovedTests { digest, .. } => format!(
-            "ask an approver to run `{}`, which approves exactly these messages, then repeat this command",
+            "ask an approver to run `{}`, which approves exactly these messages; then repeat this command",
             options.command(format!("approve {} --key FILE", short_digest(digest)))
         ),
     }

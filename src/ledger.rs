@@ -269,8 +269,8 @@ fn describe_restored(context: &Context, restored: &RestoredLedger) -> Result<Str
     }
     if *not_forgotten > 0 {
         text += &format!(
-            "  {} could not be forgotten again, because rows are in doubt or cannot be read. Resolve these rows, then run \
-             `campaign forget` again\n",
+            "  {} could not be forgotten again, because some rows are in doubt or cannot be read. Resolve these \
+             rows, then run `campaign forget` again\n",
             format_count(*not_forgotten, "recipient")
         );
     }

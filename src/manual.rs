@@ -18,7 +18,7 @@ use campaign_engine::report::format_count;
 
 /// The meanings of the exit codes, in the order of `docs/exit-codes.md`.
 const EXIT_STATUS: [(&str, &str); 10] = [
-    ("0", "Everything was accepted, queued or skipped."),
+    ("0", "All rows were accepted, queued or skipped."),
     ("1", "A bug in campaign."),
     ("2", "The command line or a file is invalid. This command sent nothing."),
     ("3", "Finished, with rejected or invalid rows."),
@@ -32,7 +32,7 @@ const EXIT_STATUS: [(&str, &str); 10] = [
 
 /// The files that the manual page of the program describes.
 const FILES: [(&str, &str); 4] = [
-    ("~/.local/state/campaign", "Your ledger and the copies of lists, if the machine has no system ledger."),
+    ("~/.local/state/campaign", "Your ledger and list copies, if the machine has no system ledger."),
     ("/var/lib/campaign", "The system ledger, shared by the server and members of the campaign group."),
     ("gateways.yaml", "The gateway profiles: next to the campaign, or in a folder above it."),
     ("~/.config/campaign/gateways.yaml", "The gateway profiles for campaigns without a gateways.yaml of their own."),

@@ -127,7 +127,11 @@ fn verdict_line(name: &str, arm: &ArmFigures, holdout: &ArmFigures) -> StyledLin
         EffectVerdict::Unproven => {
             (SpanMeaning::Caution, "not enough data: the difference from the holdout group might be due to chance")
         }
-        EffectVerdict::TooFew => (SpanMeaning::Caution, "not enough data: at least 30 people are needed in each group"),
+        EffectVerdict::TooFew => (
+            SpanMeaning::Caution,
+            "not enough data: at least 30 recipients are needed in each \
+                                                         group",
+        ),
     };
     StyledLine::new([strong(name), plain(": "), span(meaning, what)])
 }

@@ -185,7 +185,7 @@ async fn confirm_forgetting(context: &Context, phone: Phone, person: &RecipientR
     let prompt = ConfirmationPrompt::new(format!("Forget +{phone} for good?"), ExpectedAnswer::Yes, "forget it")
         .with_fact("rows", format!("{rows} in {runs}"))
         .with_note(
-            "The number and all data in these rows are removed from the ledger, the copies of lists and the results.",
+            "The number and all data in these rows are removed from the ledger, the list copies and the results.",
         )
         .with_note("Planned messages to the number are skipped. It no longer receives marketing messages.");
     require_confirmation(&context.output, prompt, "forgetting a recipient", "Nothing was forgotten.").await

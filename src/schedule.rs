@@ -60,8 +60,8 @@ pub(super) fn not_due_failure(campaign: &Path, schedule: &Schedule, output: &Out
     }
 }
 
-const SAME_MESSAGE_NOTE: &str = "each run sends the same message; to change it each time, use `{{ today }}` in a template, \
-                             or in the file name of the list or of a template";
+const SAME_MESSAGE_NOTE: &str = "each run sends the same message; to change it each time, use `{{ today }}` in a \
+                                 template, or in the file name of the list or a template";
 
 /// Explains a missing gateway, because `schedule add` has no `--gateway` option.
 fn explain_missing_gateway(error: Error) -> CommandFailure {

@@ -390,7 +390,7 @@ fn describe_receipt(receipt: &Receipt) -> String {
         ReceiptSource::Webhook => format!("receipt: {status}"),
         ReceiptSource::Asked => format!("receipt (requested): {status}"),
         ReceiptSource::AskedLast => {
-            format!("last receipt (requested after the lifetimes of all channels had expired): {status}")
+            format!("last receipt (requested after all channel lifetimes had expired): {status}")
         }
     };
     text += &channel.as_ref().map(|channel| format!(" on {}", channel.as_str())).unwrap_or_default();

@@ -76,7 +76,7 @@ impl Output {
     /// How to repair a ledger that failed.
     pub(super) fn describe_ledger_repair(&self) -> &'static str {
         match self.shared_ledger {
-            true => "check the ledger's database and the connection to it",
+            true => "check the ledger database and the connection to it",
             false => "free up disk space or repair the disk",
         }
     }

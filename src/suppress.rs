@@ -343,7 +343,7 @@ fn list_warnings(read: &OptOutFile) -> Vec<String> {
     let dates = dates.map(|(header, unread)| {
         let (header, rows) = (escape_to_one_line(header), format_count(*unread, "row"));
         let verb = if *unread == 1 { "has" } else { "have" };
-        format!("column `{header}`: {rows} {verb} an unreadable or future date; the time of the import is used instead")
+        format!("column `{header}`: {rows} {verb} an unreadable or future date; the import time is used instead")
     });
     mixed.chain(dates).collect()
 }

@@ -102,7 +102,7 @@ fn second_demo_overwrites_nothing() {
 }
 
 #[test]
-fn interrupted_demo_says_what_remains() {
+fn interrupted_demo_says_that_nothing_was_sent() {
     let _files = in_files();
     let folder = Folder::new(false);
     let mut terminal = Terminal::start_on(80, demo_command(&folder, &[]));

@@ -210,7 +210,7 @@ fn init_accepts_only_valid_campaign_names() {
 }
 
 #[test]
-fn profiles_shown_for_a_live_gateway_are_valid() {
+fn commented_production_profile_is_valid() {
     let folder = with_examples();
     let shown = fs::read_to_string(folder.path("gateways.yaml")).expect("profiles");
     let production = shown.split("# production:").nth(1).expect("a commented profile");

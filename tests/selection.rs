@@ -112,7 +112,7 @@ fn recipient_gets_the_text_that_a_column_names() {
 fn missing_value_without_an_alternative_makes_its_row_invalid() {
     let gateway = Gateway::accepting();
     let sale = draft_in_languages("{ by: lang, texts: { uk: Vitaiu, en: Hello } }").through(&gateway).write();
-    sale.campaign(&["check", "sale.yaml"]).exits(0).says("there is no text for what stands in lang, only for uk, en");
+    sale.campaign(&["check", "sale.yaml"]).exits(0).says("there is no text for the value of lang, only for uk, en");
     sale.run(&[]).exits(3);
     assert_eq!(sent_texts(&gateway), ["Vitaiu", "Hello", "Hello"]);
     assert_eq!(sale.results().states(), ["accepted", "accepted", "invalid", "accepted"]);

@@ -81,7 +81,7 @@ fn mistake_in_a_table_or_its_use_is_reported_before_sending() {
     let cases = [
         (
             STORES.replace("City", "Town"),
-            "it has no column `City`; use one of the columns of the table: `Town`, `address` and `hours`",
+            "it has no column `City`; use one of the table's columns: `Town`, `address` and `hours`",
         ),
         (STORES.replace("Lviv", "Kyiv"), "row 3 has the same `City` as an earlier row"),
         (STORES.replace("Lviv", " "), "row 3 has no value under `City`"),

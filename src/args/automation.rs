@@ -23,7 +23,7 @@ pub(crate) struct ServeArgs {
     pub(crate) listen: SocketAddr,
     /// Campaign files or folders whose schedules this server runs [default: all active schedules]
     ///
-    /// The webhook endpoint accepts receipts for the gateway profiles of these campaigns and for earlier runs.
+    /// The webhook endpoint accepts receipts for these campaigns' gateway profiles and for earlier runs.
     #[arg(value_name = "DIR|FILE", value_hint = clap::ValueHint::AnyPath)]
     pub(crate) campaigns: Vec<PathBuf>,
     /// Serve the webhook endpoint on this address [default: 127.0.0.1:8041 if a profile has `hook`]
@@ -37,7 +37,7 @@ pub(crate) struct ServeArgs {
     /// Public URL of the dashboard behind a proxy, such as https://campaign.example.com
     #[arg(long, value_name = "URL", value_parser = parse_web_address)]
     pub(crate) pages_url: Option<Url>,
-    /// Allow test messages from the dashboard, only to the phone numbers in this file
+    /// Allow test messages from the dashboard, but only to the phone numbers in this file
     #[arg(long, value_name = "FILE")]
     pub(crate) test_to: Option<PathBuf>,
     /// Serve runs as JSON at /api/runs to clients with the token in this file
@@ -75,7 +75,7 @@ pub(crate) struct LinkArgs {
 
 /// Parses the name of a person.
 fn parse_person_name(text: &str) -> Result<String, &'static str> {
-    is_name(text).then(|| text.to_owned()).ok_or("use 1 to 64 characters on one line")
+    is_name(text).then(|| text.to_owned()).ok_or("use 1 to 64 characters on a single line")
 }
 
 /// Parses a URL that a browser can open.
@@ -136,7 +136,7 @@ pub(crate) struct NextArgs {
     pub(crate) count: u32,
     /// Show runs after this time [default: now]
     ///
-    /// Write 2026-12-01 or `2026-12-01 10:00`, in the campaign's time zone, or a time with an offset.
+    /// Use 2026-12-01 or `2026-12-01 10:00` in the campaign's time zone, or any time with an offset.
     #[arg(long, value_name = "TIME")]
     pub(crate) from: Option<String>,
 }

@@ -134,15 +134,15 @@ pub(crate) struct PreviewedRows {
     /// all with --json.
     #[arg(long, value_name = "N", conflicts_with = "rows", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) first: Option<u32>,
-    /// Show these rows, such as 2-6,60 (for the first N messages, use --first)
+    /// Show these rows, for example 2-6,60 (for the first N messages, use --first)
     ///
     /// Rows are numbered as in a spreadsheet: the header is row 1.
     #[arg(long, value_name = "ROWS")]
     pub(crate) rows: Option<RowSet>,
-    /// Show the message of a made-up recipient with these cells, such as "first_name=Olena,plan=gold"
+    /// Show the message for a made-up recipient with these cells, for example "first_name=Olena,plan=gold"
     ///
-    /// Only the header of the list is read. Columns that are not given are empty. A cell can contain commas: the first
-    /// cell of "city=Kyiv, Lviv,plan=gold" is "Kyiv, Lviv".
+    /// Only the list's header is read. Columns that are not given are empty. A cell can contain commas: the first cell
+    /// of "city=Kyiv, Lviv,plan=gold" is "Kyiv, Lviv".
     #[arg(
         long,
         value_name = "CELLS",
@@ -209,7 +209,8 @@ pub(crate) struct SandboxArgs {
     /// Log every event to this file, as JSON lines
     #[arg(long, value_name = "FILE")]
     pub(crate) journal: Option<PathBuf>,
-    /// Send statuses of messages without a `hook` to this URL, as if it were set in the first account's API settings
+    /// Send the statuses of messages that have no `hook` to this URL, as if it were set in the first account's API
+    /// settings
     #[arg(long, value_name = "URL")]
     pub(crate) notify: Option<String>,
     /// Send webhooks to any host, not only to this machine
@@ -225,7 +226,7 @@ pub(crate) struct DemoArgs {
     /// New or empty folder for the demo files [default: campaign-demo]
     #[arg(value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
-    /// Do not wait for Enter between the steps, and do not open a browser
+    /// Do not wait for Enter between steps, and do not open a browser
     #[arg(long)]
     pub(crate) fast: bool,
 }

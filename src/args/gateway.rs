@@ -74,7 +74,7 @@ pub(crate) struct AddArgs {
     /// Rate limit of the account, such as 10/s or 600/min [default: ask; none for a loopback gateway]
     #[arg(long, value_name = "RATE")]
     pub(crate) rate: Option<String>,
-    /// Countries that you send to, such as UA,PL; others are reported before a run [default: ask]
+    /// Countries that you send to, such as UA,PL; recipients elsewhere are reported before a run [default: ask]
     #[arg(long, value_name = "COUNTRIES")]
     pub(crate) home: Option<String>,
     /// Save the profile where this campaign looks for it, and suggest the next command
@@ -116,7 +116,7 @@ pub(crate) struct TestArgs {
     /// Send through this gateway instead of the campaign's own
     #[arg(long, value_name = "NAME")]
     pub(crate) gateway: Option<String>,
-    /// Send even outside the sending window of the campaign or gateway
+    /// Send even outside the campaign's or gateway's sending window
     #[arg(long)]
     pub(crate) outside_window: bool,
     /// Proceed without asking
@@ -205,7 +205,7 @@ pub(crate) enum ViberTemplatesCommand {
     Delete {
         /// Identifier of the template, as `list` shows it
         id: u64,
-        /// Text of the template; the gateway requires both ID and text [default: the text that `list` shows]
+        /// Text of the template; the gateway requires both the ID and the text [default: the text that `list` shows]
         #[arg(long, value_name = "TEXT")]
         text: Option<String>,
         #[command(flatten)]

@@ -54,7 +54,7 @@ fn help_template(command: &Command) -> StyledStr {
 }
 
 /// The last line of the help of the program.
-const MORE_HELP: &str = "\n\nRun `campaign COMMAND --help` for the options and examples of a command.";
+const MORE_HELP: &str = "\n\nRun `campaign COMMAND --help` for a command's options and examples.";
 
 /// The examples: the path of a command, and the arguments.
 const EXAMPLES: &[(&str, &str)] = &[

@@ -100,7 +100,7 @@ pub(super) struct GlobalOptions {
         hide_env_values = true
     )]
     pub(super) ledger: Option<LedgerUrl>,
-    /// Keep the ledger and copies of the lists in this folder [default: your user's state folder]
+    /// Keep the ledger and list copies in this folder [default: your state folder]
     ///
     /// On a machine with a system ledger, the default is /var/lib/campaign for all users who can write to it.
     #[arg(
@@ -115,7 +115,7 @@ pub(super) struct GlobalOptions {
     pub(super) state_dir: Option<PathBuf>,
     /// Read gateway profiles from this file
     ///
-    /// The default is gateways.yaml next to the campaign, in a folder above it, or in your user's configuration folder.
+    /// The default is gateways.yaml next to the campaign, in a folder above it, or in your configuration folder.
     #[arg(
         long,
         global = true,

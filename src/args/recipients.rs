@@ -22,7 +22,7 @@ pub(crate) struct ForgetArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct PurgeArgs {
-    /// Purge runs that have had no activity for this period, such as 400d
+    /// Purge runs that have had no activity for this period, for example 400d
     #[arg(long, value_name = "AGE", value_parser = parse_age)]
     pub(crate) older_than: SignedDuration,
     /// Purge without asking
@@ -130,7 +130,7 @@ pub(crate) struct RemoveArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
-    /// CSV file or workbook with a column of phone numbers, or an export of the list
+    /// CSV file or workbook with a column of phone numbers, or an exported suppression list
     #[arg(id = "list", value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// Import without asking
@@ -151,7 +151,7 @@ pub(crate) enum ScopeName {
 
 #[derive(Debug, Args)]
 pub(crate) struct TermsArgs {
-    /// What the opt-outs cover
+    /// Scope of the opt-outs
     ///
     /// With `remove`, only opt-outs with this scope are removed [default: all of them]. With the other commands, the
     /// default is `marketing`, or the scope in the file.

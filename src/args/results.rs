@@ -31,13 +31,13 @@ pub(crate) struct StatusArgs {
 pub(crate) struct ResultsArgs {
     /// A run such as autumn-sale@3, or a campaign's name or file
     pub(crate) run: String,
-    /// Write to this file (- for standard output): a workbook if its name ends in .xlsx, otherwise CSV
+    /// Write to this file (- for standard output): a workbook if its name ends in .xlsx, otherwise a CSV file
     ///
     /// The default is the run's own results file. With --excel, it is NAME.excel.xlsx next to that file; with --people,
     /// NAME.people.csv. If you select messages, the default is standard output.
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
-    /// Write a file for Excel: a workbook with a summary, or CSV that Excel reads without losing digits
+    /// Write a file for Excel: a workbook with a summary, or a CSV file that Excel reads without losing digits
     #[arg(long, conflicts_with = "json")]
     pub(crate) excel: bool,
     /// Write one row per recipient of the campaign's edition, across all runs of the edition
@@ -104,7 +104,7 @@ pub(crate) struct SelectionArgs {
     /// Use the international format, or the national format of the campaign's `region`.
     #[arg(long, value_name = "PHONE", help_heading = SELECTION_HEADING)]
     pub(crate) to: Option<SecretString>,
-    /// Select messages in these states, such as rejected,in_doubt
+    /// Select messages in these states, for example rejected,in_doubt
     #[arg(long, value_name = "STATE", value_delimiter = ',', value_parser = state_parser(), help_heading = SELECTION_HEADING)]
     pub(crate) state: Vec<RowState>,
     /// Select messages whose error contains this text; can be repeated
@@ -112,7 +112,7 @@ pub(crate) struct SelectionArgs {
     /// The search ignores case. If a message has no error, its gateway status is searched instead.
     #[arg(long, value_name = "TEXT", help_heading = SELECTION_HEADING)]
     pub(crate) error: Vec<String>,
-    /// Select messages on these channels, such as viber,sms
+    /// Select messages on these channels, for example viber,sms
     ///
     /// A message belongs to the channel that delivered it or, if none did, to the last channel that the gateway
     /// reported.
@@ -183,7 +183,7 @@ pub(crate) fn parse_phone(typed: &SecretString, region: Option<Region>) -> Resul
     let typed = typed.expose_secret();
     let international = || parse_phone_number(&format!("+{}", typed.trim_start_matches('+')), None);
     parse_phone_number(typed, region).or_else(|_| international()).map_err(|problem| {
-        CommandFailure::invalid(format!("`--to` is not a valid phone number: {problem}"))
+        CommandFailure::invalid(format!("the `--to` value is not a valid phone number: {problem}"))
             .with_help("write the number with its country code, for example +380501234567")
     })
 }
@@ -293,7 +293,7 @@ pub(crate) struct OutcomeArgs {
     /// Column with the amount of each purchase
     #[arg(long, value_name = "COLUMN")]
     pub(crate) amount: Option<String>,
-    /// Column with the phone numbers [default: detected from its cells]
+    /// Column with the phone numbers [default: detected from the cells]
     #[arg(long, value_name = "COLUMN")]
     pub(crate) phone: Option<String>,
     /// Country of national numbers, such as UA [default: the campaign's `region`]

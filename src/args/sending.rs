@@ -61,10 +61,10 @@ pub(crate) struct RunArgs {
     /// Send what this token approves; the approver gets the token from `campaign approve --key`
     #[arg(long, value_name = "TOKEN", conflicts_with_all = ["dry_run", "accept_changes"], help_heading = CONFIRMATION)]
     pub(crate) approval: Option<String>,
-    /// Allow up to N recipients, even if that exceeds the limit of the gateway profile
+    /// Allow up to N recipients, even if that exceeds the gateway profile's limit
     #[arg(long, value_name = "N", help_heading = CONFIRMATION)]
     pub(crate) up_to: Option<u64>,
-    /// Allow up to N recipients abroad, even if that exceeds the limit of the gateway profile
+    /// Allow up to N recipients abroad, even if that exceeds the gateway profile's limit
     #[arg(long, value_name = "N", help_heading = CONFIRMATION)]
     pub(crate) up_to_abroad: Option<u64>,
     /// Start a new run with the changed files; recipients who already got the message are skipped
@@ -116,10 +116,10 @@ pub(crate) struct PlanArgs {
     /// Plan to send to all N recipients again, including those who already got the message
     #[arg(long, value_name = "N", help_heading = RECIPIENTS)]
     pub(crate) again: Option<u64>,
-    /// Allow up to N recipients, even if that exceeds the limit of the gateway profile
+    /// Allow up to N recipients, even if that exceeds the gateway profile's limit
     #[arg(long, value_name = "N")]
     pub(crate) up_to: Option<u64>,
-    /// Allow up to N recipients abroad, even if that exceeds the limit of the gateway profile
+    /// Allow up to N recipients abroad, even if that exceeds the gateway profile's limit
     #[arg(long, value_name = "N")]
     pub(crate) up_to_abroad: Option<u64>,
     /// Write a page for the approver to this file: messages, number of recipients and cost
@@ -137,7 +137,7 @@ pub(crate) struct ApproveArgs {
     /// Sign with the private key in this file, if the profile lists approvers
     #[arg(long, value_name = "FILE")]
     pub(crate) key: Option<PathBuf>,
-    /// Approve all scheduled runs of the campaign for this period, such as 90d
+    /// Approve all scheduled runs of the campaign for this period, for example 90d
     #[arg(long, value_name = "DURATION", requires = "up_to", value_parser = parse_validity)]
     pub(crate) standing: Option<SignedDuration>,
     /// Approve at most N recipients per scheduled run
@@ -170,10 +170,10 @@ pub(crate) struct ResolveArgs {
     /// Select all rows in doubt
     #[arg(long)]
     pub(crate) all: bool,
-    /// Select these rows, such as 3,7
+    /// Select these rows, for example 3,7
     #[arg(long, value_name = "ROWS")]
     pub(crate) rows: Option<RowSet>,
-    /// Select the rows in this CSV file or workbook, such as an extract from the results
+    /// Select the rows in this CSV file or workbook, for example an extract from the results
     ///
     /// The file needs an `id` column, or `row` and `to` columns.
     #[arg(long, value_name = "FILE")]
@@ -184,7 +184,7 @@ pub(crate) struct ResolveArgs {
     /// Record a reason for the decision
     #[arg(long, value_name = "TEXT")]
     pub(crate) why: Option<String>,
-    /// Accept that the recipients of these N rows might get the message twice
+    /// Accept that the recipients in these N rows might get the message twice
     #[arg(long, value_name = "N")]
     pub(crate) i_accept_duplicates: Option<u64>,
 }

@@ -40,7 +40,7 @@ const GUESSES: &[(&str, &[&str], &[GuessedCommand])] = &[
     (
         "",
         &["log", "logs", "message", "messages"],
-        &[("show", "shows the history of messages"), ("status", STATUS_EFFECT)],
+        &[("show", "shows each message's history"), ("status", STATUS_EFFECT)],
     ),
     ("", &["validate", "verify", "lint", "analyze", "analyse"], &[("check", "finds mistakes in campaign files")]),
     ("", &["new", "create", "scaffold", "generate"], &[("init", "creates a campaign file")]),
@@ -69,8 +69,8 @@ const GUESSES: &[(&str, &[&str], &[GuessedCommand])] = &[
         &["confirm", "accept"],
         &[("approve", "approves a plan"), ("resolve", "records whether messages in doubt were sent")],
     ),
-    ("", &["cron", "activate", "arm", "enable"], &[("schedule add", "activates the schedule of a campaign")]),
-    ("", &["balance", "money", "credit"], &[("gateway balance", "shows the balance of the account")]),
+    ("", &["cron", "activate", "arm", "enable"], &[("schedule add", "activates a campaign's schedule")]),
+    ("", &["balance", "money", "credit"], &[("gateway balance", "shows the account balance")]),
     ("", &["senders"], &[("gateway senders", "shows the sender names")]),
     ("", &["templates"], &[("gateway templates", "manages SMS templates")]),
     ("", &["hlr"], &[LOOKUP]),
@@ -99,7 +99,7 @@ const GUESSES: &[(&str, &[&str], &[GuessedCommand])] = &[
     ("suppress", &["block", "new", "create"], &[("suppress add", "adds a number to the list")]),
     ("suppress", &["show", "ls"], &[("suppress list", "shows the list")]),
     ("gateway", &["new", "create", "init"], &[("gateway add", "adds a gateway profile")]),
-    ("gateway", &["money", "credit"], &[("gateway balance", "shows the balance of the account")]),
+    ("gateway", &["money", "credit"], &[("gateway balance", "shows the account balance")]),
     ("gateway", &["sms-templates"], &[("gateway templates", "manages SMS templates")]),
     ("gateway", &["viber"], &[("gateway viber-templates", "manages Viber templates")]),
     ("gateway", &["webhook", "hooks"], &[("gateway hook", "prints the secret webhook URL")]),
@@ -112,7 +112,7 @@ const GUESSES: &[(&str, &[&str], &[GuessedCommand])] = &[
 const RUN_EFFECT: &str = "sends or resumes a campaign";
 const STOP_EFFECT: &str = "stops a run; with `--for-good`, cancels it";
 const STATUS_EFFECT: &str = "shows runs and their counts";
-const LOOKUP: (&str, &str) = ("gateway lookup", "looks up whether a number is valid");
+const LOOKUP: (&str, &str) = ("gateway lookup", "checks whether a number is valid");
 const LEDGER_COPY: (&str, &str) = ("ledger copy", "moves the ledger to a shared database");
 const SCHEDULE_PAUSE: (&str, &str) = ("schedule pause", "pauses a schedule");
 const SCHEDULE_REMOVE: (&str, &str) = ("schedule remove", "removes a schedule");

@@ -153,7 +153,7 @@ impl Demo {
         ])]);
 
         self.begin("6", "Run the same command again").await?;
-        self.print_prose("It asks the gateway about the unanswered request, and sends only what is missing.");
+        self.print_prose("It asks the gateway about the unanswered request, and sends only the missing messages.");
         self.run_command(&send, exit::SUCCESS).await?;
 
         self.begin("7", "And once more").await?;
@@ -168,7 +168,7 @@ impl Demo {
         let received = received.map_err(|error| {
             CommandFailure::storage_failure(format!("cannot read the journal `{}`: {error}", journal.display()))
         })?;
-        self.print_prose(&format!("The sandbox logs every message that arrives in `{JOURNAL_FILE}`."));
+        self.print_prose(&format!("The sandbox logs every message it receives to `{JOURNAL_FILE}`."));
         self.print_lines([describe_received(received)]);
 
         self.begin("9", "See the report").await?;
@@ -316,7 +316,7 @@ impl Demo {
 fn unexpected_end(arguments: &[&str], code: Option<i32>) -> CommandFailure {
     let command = arguments.first().unwrap_or(&"");
     let how = code.map_or_else(|| "did not end as expected".to_owned(), |code| format!("exited with code {code}"));
-    CommandFailure::new(exit::BUG, format!("the demo's command `{command}` {how}; the demo's files were kept"))
+    CommandFailure::new(exit::BUG, format!("the demo command `{command}` {how}; the demo files were kept"))
 }
 
 /// Describes the messages that the gateway received, as the last line of a proof.

@@ -98,7 +98,7 @@ async fn check_profile(context: &Context, profile: &Profile, access: &LedgerAcce
         }
         (Ok(_), LedgerAccess::Closed) => CheckResult::skipped(
             "key",
-            "not tested, because only the ledger knows whether the key may be sent to this host",
+            "not tested, because only the ledger records whether the key may be sent to this host",
         ),
         (Ok(_), LedgerAccess::Open(ledger)) => check_key(context, profile, ledger).await,
     };

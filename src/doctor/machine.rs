@@ -128,7 +128,7 @@ pub(super) fn check_time_zone() -> CheckResult {
         None if zone.is_unknown() => {
             let from = std::env::var("TZ").ok().filter(|zone| !zone.is_empty());
             let why = from.map_or_else(
-                || "the time zone of this computer is unknown".to_owned(),
+                || "this computer's time zone is unknown".to_owned(),
                 |zone| format!("the environment variable `TZ` is set to `{zone}`, which is not a valid time zone"),
             );
             let help = "set the time zone, for example with `timedatectl set-timezone Europe/Kyiv` or `TZ=Europe/Kyiv`";

@@ -180,8 +180,8 @@ impl ProfilePrompts<'_> {
             return Ok(None);
         }
         let question = format!(
-            "Which countries do you send to? Before a run, you see how many recipients are in other countries. To \
-             send to more than {ABROAD_LIMIT} of them, you must allow it explicitly.\n\
+            "Which countries do you send to? Before a run, you see how many recipients are in other countries. Sending \
+             to more than {ABROAD_LIMIT} of those recipients must be allowed explicitly.\n\
              Country codes, for example UA,PL, or press Enter to skip: "
         );
         self.ask_until_valid("--home UA", given, &question, parse_countries).await
@@ -357,7 +357,7 @@ async fn offer_to_set_gateway(
         let (name, run) = (shell_path(&campaign), context.output.command(format!("run {}", shell_path(&campaign))));
         context.output.print_lines(StyledLine::from_prose(&format!(
             "Use {gateway} for {name}? This adds the line `gateway: {gateway}` to the file. `{run}` then sends live \
-             messages after you confirm the number."
+             messages after you confirm the number of messages."
         )));
         let prompt = "Type yes to add the line, or press Enter to leave the file as it is: ";
         if read_typed_line(prompt.to_owned()).await?.trim() == "yes" {

@@ -231,7 +231,7 @@ impl OutcomePrinter<'_> {
         let again = send_arguments(&self.inputs.campaign, self.gateway);
         let another = match self.inputs.campaign.brief.edition {
             None => "give the campaign an `edition`, for example `edition: \"{{ today }}\"`",
-            Some(_) => "change the campaign's `edition`, or wait until the next day if it contains the date",
+            Some(_) => "change the campaign's `edition`, or, if it contains the date, wait until the next day",
         };
         let again = self.output.command(format!("{again} --again {everybody}"));
         format!("to send a new mailing, {another}; to send this message to all recipients again: {again}")

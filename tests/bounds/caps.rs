@@ -19,7 +19,7 @@ fn write_other_campaign(sale: &Folder, name: &str, delivery: &str) -> String {
 }
 
 #[test]
-fn capped_recipient_is_skipped_and_reported_by_every_campaign() {
+fn capped_recipient_is_skipped_and_reported_by_every_command() {
     let gateway = Gateway::accepting();
     let sale = ten_recipients(&gateway).write();
     sale.run(&["--limit", "4"]).exits(0);

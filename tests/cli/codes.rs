@@ -21,7 +21,7 @@ fn run(gateway: &Gateway, arguments: &[&str]) -> (Folder, Finished) {
 }
 
 #[test]
-fn each_outcome_has_an_exit_code_that_status_reports() {
+fn run_and_status_exit_with_the_code_of_the_outcome() {
     for (code, gateway, arguments) in [
         (0, Gateway::accepting(), &[][..]),
         (3, gateway_answering_second(rejection()), &[]),
@@ -81,7 +81,7 @@ fn nothing_to_send_exits_0_and_explains_what_to_do() {
     let monthly = campaign().to(2).top("edition: may").through(&gateway).write();
     monthly.run(&[]).exits(0);
     monthly.run(&[]).exits(0).says(
-        "to send a new mailing, change the campaign's `edition`, or wait until the next day if it contains the date",
+        "to send a new mailing, change the campaign's `edition`, or, if it contains the date, wait until the next day",
     );
 }
 

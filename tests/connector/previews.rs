@@ -79,7 +79,7 @@ fn preview_names_every_policy_that_blocks_the_message() {
 }
 
 #[test]
-fn preview_reports_cap_duplicate_id_repeat_and_send_limit() {
+fn preview_reports_all_reasons_to_refuse_a_message() {
     let gateway = Gateway::accepting();
     let folder = folder_with_policy(&gateway, "cap: 1/7d");
     let options = ["--allow-send", "--max-sends-per-hour", "1"];

@@ -114,15 +114,15 @@ fn unapproved_change_sends_nothing() {
     };
     refused("sale", "0123456789abcdef", "there is no plan");
     approve(&connector.folder, &other);
-    refused("sale", &other, "this run differs from the plan");
+    refused("sale", &other, "this run differs from plan");
     assert_eq!(run(&connector, "sale", &sale)["pending"], true, "another campaign was approved");
     approve(&connector.folder, &sale);
     // Later changes are not approved.
     connector.folder.replace("campaigns/sale.yaml", "Hello", "Goodbye");
-    refused("sale", &sale, "this run differs from the plan");
+    refused("sale", &sale, "this run differs from plan");
     connector.folder.replace("campaigns/sale.yaml", "Goodbye", "Hello");
     connector.folder.replace("campaigns/list.csv", "Person 2", "Person Two");
-    refused("sale", &sale, "this run differs from the plan");
+    refused("sale", &sale, "this run differs from plan");
     for arguments in [
         json!({ "campaign": "sale" }),
         json!({ "campaign": "sale", "digest": "" }),

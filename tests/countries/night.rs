@@ -75,7 +75,7 @@ fn window_by_recipient_reports_countries_with_several_zones() {
     let draft = campaign().with_list(list).through(&gateway).top("timezone: Europe/Kyiv");
     let sale = draft.delivery("window: { hours: 09:00-20:00, zone: recipient }").write();
     let checked = sale.campaign(&["check", "sale.yaml"]).exits(0);
-    checked.says("(Europe/Kyiv) for 2 recipients whose number does not show the time zone: 1 in AU and 1 in ES");
+    checked.says("(Europe/Kyiv) for 2 recipients whose number does not indicate a time zone: 1 in AU and 1 in ES");
 }
 
 #[test]

@@ -76,7 +76,7 @@ fn duplicates_get_messages_only_if_the_campaign_allows_it() {
 }
 
 #[test]
-fn again_resends_to_all_only_with_their_exact_number() {
+fn again_resends_only_with_the_exact_recipient_count() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(5).through(&gateway).write();
     sale.run(&[]).exits(0);

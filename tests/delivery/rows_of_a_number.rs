@@ -92,7 +92,7 @@ fn unfinished_run_with_a_changed_list_sends_the_remaining_rows() {
 }
 
 #[test]
-fn list_without_a_template_column_is_skipped_by_number() {
+fn rows_are_matched_by_number_if_a_template_column_is_missing() {
     let gateway = Gateway::accepting();
     let sale = draft_with_duplicates(&gateway, &TWO).write();
     sale.run(&[]).exits(0);

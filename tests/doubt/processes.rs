@@ -196,8 +196,8 @@ fn campaigns_on_one_account_share_its_rate_limit() {
     for (from, _) in arrivals.iter() {
         for seconds in [1, 2] {
             let seen = count(*from, *from + Duration::from_secs(seconds));
-            // One envelope per process, and one more that was delayed on a busy machine. Without sharing there would be
-            // 50 in a second.
+            // The margin is one envelope per process, and one more that was delayed on a busy machine. Without sharing,
+            // there would be 50 operations in a second.
             let most = RATE * seconds as usize + 3 * BATCH;
             assert!(seen <= most, "{seen} operations in {seconds} s, but at most {most} are allowed");
         }

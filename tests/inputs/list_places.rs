@@ -30,7 +30,7 @@ fn init_names_the_sheet_and_row_of_a_list() {
     refused.says("add `--sheet 'Spring clients' --header-row 4`");
     assert!(!folder.path("spring.yaml").exists());
     let sheet = [&init[..], &["--sheet", "Spring clients"]].concat();
-    folder.campaign(&sheet).exits(2).says("row 4 looks like the header of the list: add `--header-row 4`");
+    folder.campaign(&sheet).exits(2).says("row 4 looks like the list header: add `--header-row 4`");
     folder.campaign(&[&sheet[..], &["--header-row", "4"]].concat()).exits(0).says("phone numbers in `Телефон`");
     folder.campaign(&["check", "spring.yaml"]).exits(0).says("sheet `Spring clients`, one of 2, header in row 4");
     folder.campaign(&["run", "spring.yaml"]).exits(0);
@@ -51,9 +51,7 @@ fn check_names_the_sheet_and_row_of_a_list() {
     refused.says("write `sheet: \"Spring clients\"` and `header_row: 4` under `recipients`");
     sale.run(&[]).exits(2).says("`header_row: 4`");
     sale.replace("sale.yaml", "file: book.xlsx", "file: book.xlsx\n  sheet: Spring clients");
-    sale.campaign(&["check", "sale.yaml"])
-        .exits(2)
-        .says("row 4 looks like the header of the list: write `header_row: 4`");
+    sale.campaign(&["check", "sale.yaml"]).exits(2).says("row 4 looks like the list header: write `header_row: 4`");
     sale.replace("sale.yaml", "file: book.xlsx", "file: book.xlsx\n  header_row: 4");
     sale.run(&[]).exits(0);
     assert_eq!(gateway.phones(), [380_501_000_002, 380_501_000_003]);
@@ -121,7 +119,12 @@ fn missing_or_repeated_phone_column_is_refused() {
         sale.through(&gateway).write().campaign(&["check", "sale.yaml"]).exits(2).says(words);
     }
     let other = list_with_two_numbers().recipients("columns: { phone: mobile, name: [name, home] }");
-    other.through(&gateway).write().campaign(&["check", "sale.yaml"]).exits(2).says("`name` must be a single text value");
+    other
+        .through(&gateway)
+        .write()
+        .campaign(&["check", "sale.yaml"])
+        .exits(2)
+        .says("`name` must be a single text value");
     assert!(gateway.requests().is_empty());
 }
 
@@ -133,7 +136,7 @@ fn check_suggests_the_header_row_below_a_title() {
     let sale = sale.channels("  - sms:\n      signature: OlenaCo\n      message: Hello").write();
     let check =
         sale.campaign(&["check", "sale.yaml"]).exits(0).says("the phone numbers are under the header `phone` in row 2");
-    check.says("write `header_row: 2` under `recipients`, or delete the rows above it");
+    check.says("write `header_row: 2` under `recipients`, or delete the rows above the header");
     sale.replace("sale.yaml", "message: Hello", "message: Hello {{ name }}");
     let check = sale.campaign(&["check", "sale.yaml"]).exits(2).says("error[recipients-no-header]");
     check.says("write `header_row: 2` under `recipients`");

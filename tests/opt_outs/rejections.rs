@@ -77,7 +77,7 @@ fn run_counts_the_recipients_who_opted_out_because_of_it() {
         let (before, rest) = file.split_once("<script").expect("its numbers");
         let (_, after) = rest.split_once("</script>").expect("their end");
         let of_file = numbers(Html::read(&format!("{before}{after}")));
-        // A page shows the same reading for a second.
+        // A page shows cached figures for at most one second.
         until("the page shows the figures", || numbers(browser.page("/runs/sale@1")) == of_file);
         (report["figures"]["opted_out"].as_u64(), of_file)
     };

@@ -81,7 +81,7 @@ fn changed_plan_input_is_named_and_the_run_is_refused() {
     ];
     for (file, old, new, named) in changes {
         sale.replace(file, old, new);
-        let refused = sale.run(&["--plan", &digest]).exits(2).says("this run differs from the plan");
+        let refused = sale.run(&["--plan", &digest]).exits(2).says("this run differs from plan");
         refused.says(&format!(": {named} changed"));
         sale.replace(file, new, old);
     }

@@ -204,7 +204,7 @@ fn incomplete_request_body_times_out() {
 }
 
 #[test]
-fn account_webhook_url_is_printed_but_its_calls_are_untrusted() {
+fn account_webhook_url_is_printed_but_calls_to_it_are_untrusted() {
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(1).through(&gateway));
     let server = hooked.serve();

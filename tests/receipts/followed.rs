@@ -163,7 +163,7 @@ fn opt_out_word_opts_out_and_loopback_affects_only_loopback() {
     let results = hooked.sale.results();
     assert_eq!(results.states(), ["skipped", "accepted", "accepted"]);
     assert_eq!(results.column("reason")[0], "opted out");
-    // A repeated STOP looks like a repeated webhook, and an opt-out is never dropped.
+    // A repeated STOP looks like a redelivered webhook, but its opt-out must still be recorded.
     hooked.sale.campaign(&["suppress", "remove", "--yes", &crate::support::phone(2).to_string()]).exits(0);
     assert_eq!(hooked.tell(&operations[0], &reply("Cтоп.")), 200);
     let list = hooked.sale.campaign(&["suppress", "list", "--json"]).json_list();

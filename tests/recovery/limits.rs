@@ -73,14 +73,14 @@ fn fill_the_disk_midway(step: usize) {
 }
 
 #[test]
-fn full_disk_midway_sends_nothing_unrecorded() {
+fn disk_full_midway_leaves_no_message_unrecorded() {
     // The log is written in pages of 4 KB, one at a time, so steps of 3 KB still hit every page.
     fill_the_disk_midway(3);
 }
 
 #[test]
 #[ignore = "takes a minute"]
-fn full_disk_at_any_size_sends_nothing_unrecorded() {
+fn disk_full_at_any_point_leaves_no_message_unrecorded() {
     fill_the_disk_midway(1);
 }
 

@@ -98,7 +98,7 @@ fn viber_message_requires_the_fields_of_its_type() {
 
 /// Contract 4.3 `pipeline`: the parameters of each channel are in the object with its name.
 #[test]
-fn pipeline_channel_reads_parameters_from_its_named_object() {
+fn pipeline_channel_reads_parameters_from_its_own_object() {
     let sandbox = TestSandbox::start();
     let stages = json!({
         "sms": {"message": "Hi", "signature": "OlenaCo"},

@@ -67,7 +67,7 @@ const HOUR: SignedDuration = SignedDuration::from_hours(1);
 const DAY: SignedDuration = SignedDuration::from_hours(24);
 
 #[test]
-fn skipped_occurrence_shows_its_finding_until_one_is_sent() {
+fn skipped_occurrence_is_shown_until_a_later_one_is_sent() {
     let daily = DailyCampaign::add(|draft| draft);
     let sale = &daily.sale;
     std::fs::rename(sale.path("sale.csv"), sale.path("away.csv")).expect("a list");

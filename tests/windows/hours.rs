@@ -154,7 +154,7 @@ fn runs_sharing_an_account_send_nothing_after_the_window() {
 }
 
 #[test]
-fn campaign_cannot_loosen_a_window_of_its_profile() {
+fn campaign_cannot_widen_a_window_of_its_profile() {
     let (gateway, clock) = (Gateway::accepting(), Clock::new());
     let draft = |window: &str| {
         let draft = kyiv_campaign(&gateway).profile("policy: { window: 09:00-20:00 }");

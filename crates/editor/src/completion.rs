@@ -43,13 +43,13 @@ pub(crate) struct Completions {
 
 /// The blocks of templates, with their meaning.
 const TAGS: [(&str, &str); 8] = [
-    ("if", "Shows a part of the text if a condition is true."),
-    ("elif", "Another condition, if the ones before are false."),
-    ("else", "The part for all other cases."),
+    ("if", "Shows part of the text if a condition is true."),
+    ("elif", "Another condition, tested if the previous ones are false."),
+    ("else", "The text for all other cases."),
     ("endif", "The end of `if`."),
-    ("for", "Repeats a part of the text for each item."),
+    ("for", "Repeats part of the text for each item."),
     ("endfor", "The end of `for`."),
-    ("set", "Sets a variable of the text."),
+    ("set", "Sets a template variable."),
     ("include", "Inserts another template."),
 ];
 
@@ -156,7 +156,13 @@ fn complete_values(found: &YamlCursor, place: KeyPlace, names: &KnownNames) -> V
             items.extend(place.keys().iter().map(|key| value(key.name, &describe_key(key))));
         }
         [.., "signature"] => {
-            items.extend(names.senders.iter().map(|name| value(name, "A sender name of this or a neighbouring file.")));
+            items.extend(names.senders.iter().map(|name| {
+                value(
+                    name,
+                    "A sender name from this file or a neighbouring \
+                one.",
+                )
+            }));
         }
         ["recipients", "columns", _] => items.extend(complete_headers(names)),
         ["recipients", "consent", key] if HEADER_KEYS.contains(key) => items.extend(complete_headers(names)),

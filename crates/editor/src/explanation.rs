@@ -89,7 +89,7 @@ fn explain_name(word: &str, names: &KnownNames) -> Option<String> {
         return Some(format!("Constant `{name}`: `{}`", value.replace('`', "'")));
     }
     if names.tables.iter().any(|table| table == word) {
-        return Some(format!("Table `{word}` of the campaign, under `data`."));
+        return Some(format!("Table `{word}`, defined under `data` in the campaign."));
     }
     BUILT_IN.iter().find(|(name, _)| *name == word).map(|(name, doc)| format!("**`{name}`**: {doc}"))
 }

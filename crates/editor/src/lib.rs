@@ -2,9 +2,10 @@
 //!
 //! An [`EditorSession`] holds the open documents and answers the requests of the Language Server Protocol. It reads
 //! lists, templates and profiles through the loaders of the other crates, with the unsaved texts in place of the files.
-//! It writes nothing, and uses neither the ledger nor the network. The command line moves its messages.
+//! It writes nothing, and uses neither the ledger nor the network. `campaign lsp` reads and writes the protocol's
+//! messages.
 //!
-//! Findings about a list need time. [`EditorSession::refresh`] therefore returns [`ListCheck`]s, which another thread
+//! Findings about a list take time. [`EditorSession::refresh`] therefore returns [`ListCheck`]s, which another thread
 //! runs, and which stop once the text changes.
 
 mod completion;

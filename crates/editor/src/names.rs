@@ -26,7 +26,7 @@ pub(crate) const BUILT_IN: [(&str, &str); 4] = [
     ("campaign", "The campaign's name."),
     ("today", "The date of the run, such as `2026-12-01`."),
     ("row", "The number of the recipient's row in the list."),
-    ("recipient", "All cells of the row by their headers: `recipient[\"First name\"]`."),
+    ("recipient", "All cells in the row, accessed by header: `recipient[\"First name\"]`."),
 ];
 
 /// The expression for a column in a template.
@@ -44,8 +44,8 @@ pub(crate) fn describe_column(column: &SampledColumn) -> String {
     let SampledColumn { header, samples, .. } = column;
     let shown: Vec<String> = samples.iter().map(|sample| format!("`{}`", sample.replace('`', "'"))).collect();
     match shown.as_slice() {
-        [] => format!("Column `{header}` of the list."),
-        shown => format!("Column `{header}` of the list, for example {}.", shown.join(", ")),
+        [] => format!("Column `{header}` in the list."),
+        shown => format!("Column `{header}` in the list, for example {}.", shown.join(", ")),
     }
 }
 

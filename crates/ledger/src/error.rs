@@ -118,7 +118,7 @@ pub enum LedgerError {
         run: String,
     },
     /// Some machines still use the version that wrote the tables, and it knows only opt-outs from marketing.
-    #[error("the tables of the ledger `{path}` cannot yet store opt-outs from all messages; nothing was changed")]
+    #[error("the tables in the ledger `{path}` cannot yet store opt-outs from all messages; nothing was changed")]
     NotUpgraded {
         /// The address of the database.
         path: String,

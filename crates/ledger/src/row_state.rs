@@ -400,7 +400,7 @@ impl RowStates {
             }
         }
         for (state, _, rows) in excluded.sets() {
-            // A row that was skipped after an attempt counts by its recorded state.
+            // A row that was skipped after an attempt is counted under its recorded state.
             counts.add(state, rows.iter().filter(|row| self.recorded_state(Row::new(*row)).is_none()).count() as u64);
         }
         counts.add(self.activities.run_activity().unattempted_state(None), recipients.saturating_sub(counts.total()));

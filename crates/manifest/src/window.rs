@@ -259,10 +259,8 @@ fn read_window_map(
         column if columns == ColumnSupport::Known => WindowZone::Column(column.to_owned()),
         _ => {
             if let Some((text, span)) = section.typed_text("zone") {
-                let finding = Finding::new(
-                    &rules::WINDOW,
-                    format!("`zone` is `{text}`, but a profile cannot use a column of the list"),
-                );
+                let finding =
+                    Finding::new(&rules::WINDOW, format!("`zone` is `{text}`, but a profile cannot use a list column"));
                 report.add(span, finding.help("write `zone: campaign` or `zone: recipient`"));
             }
             return None;

@@ -91,7 +91,7 @@ impl Default for Metrics {
         );
         registry.register(
             "account_allowed_per_second",
-            "Operations per second that an account currently allows",
+            "Operations per second currently allowed for an account",
             new.allowed.clone(),
         );
         registry.register("receipts", "Receipts that this process received, by result", new.receipts.clone());

@@ -417,7 +417,7 @@ impl GatewayAccount {
 
 fn require_text(what: &str, text: &str) -> Result<String, Error> {
     match text.trim() {
-        "" => Err(Error::Input(format!("the {what} of the template is empty"))),
+        "" => Err(Error::Input(format!("the template's {what} is empty"))),
         text => Ok(text.to_owned()),
     }
 }

@@ -114,7 +114,8 @@ impl Session {
             refuse_other_text(ledger, &sent, inputs, &opened.includes).await?;
         }
         if let Some(replaced) = replaced.as_ref().filter(|_| live) {
-            // In every edition, so that an unrelated change does not send a message again.
+            // Recipients of the replaced run are excluded in every edition, so that an unrelated change does not cause
+            // a second message to them.
             sent.numbers |= ledger.load_numbers(NumberFilter::Sent(&[replaced.key])).await?;
         }
         let random = rand::random();
@@ -183,7 +184,7 @@ impl Session {
         let run = self.create_run(&self.new_run(&survey, edition, sent.round, version, random)).await?;
         failpoint::pass("run.created");
         let bytes = freeze_inputs(inputs, &survey).to_bytes();
-        let bytes = bytes.map_err(|error| Error::Storage(format!("cannot store the inputs of the run: {error}")))?;
+        let bytes = bytes.map_err(|error| Error::Storage(format!("cannot store the run's inputs: {error}")))?;
         copies.freeze(bytes, &run).await?;
         tracing::info!(run = run.name(), "frozen");
         self.record_evidence(&run, &survey).await?;

@@ -202,7 +202,7 @@ impl ReplacedFile {
         OpenOptions::new().write(true).open(path).map(Self)
     }
 
-    /// Overwrites the bytes, if the file was replaced and no process has it open.
+    /// Overwrites the bytes of the old file, if it was replaced and no path leads to it any more.
     fn overwrite(mut self) -> Result<(), Error> {
         let is_gone = |file: &File| {
             #[cfg(unix)]

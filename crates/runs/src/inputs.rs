@@ -543,7 +543,7 @@ fn find_key_column(headers: &[String], key: &str) -> Result<usize, Box<Finding>>
         let finding = Finding::new(&rules::DATA_FILE, format!("it has no column `{key}`"));
         let help = match did_you_mean(key, headers.iter().map(String::as_str)) {
             Some(meant) => format!("did you mean `{meant}`?"),
-            None => format!("use one of the columns of the table: {}", join_names(headers.iter().map(String::as_str))),
+            None => format!("use one of the table's columns: {}", join_names(headers.iter().map(String::as_str))),
         };
         finding.help(help).into()
     })

@@ -1,7 +1,7 @@
 //! Consent of recipients: the file of consents, the evidence of a new run, and rows and numbers without consent.
 //!
-//! `engine/check/consent.rs` judges a consent. Here the file is opened, and everything that sends to a recipient asks
-//! for the verdict.
+//! `engine/check/consent.rs` judges a consent. This module opens the file. Everything that sends to a recipient asks
+//! here for the verdict on their consent.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -199,8 +199,8 @@ impl Session {
             return Ok(());
         }
         Err(Error::Input(
-            "the tables of the shared ledger are from an earlier version and cannot store evidence of consent; \
-             upgrade them with `campaign ledger upgrade`"
+            "the shared ledger's tables are from an earlier version and cannot store evidence of consent; upgrade \
+             them with `campaign ledger upgrade`"
                 .to_owned(),
         ))
     }

@@ -88,7 +88,7 @@ impl ScheduleActivation {
             check_profile(adapters, profile).await?;
         }
         let dated = timeless.recipients != inputs.campaign.recipients;
-        // A list that is not a file is fetched when it is due.
+        // A list that is not a file is fetched only when the run is due.
         let to_come =
             inputs.list.is_unfetched() || (dated || schedule.wait_for_file.is_some()) && !inputs.list.is_available();
         let survey = match to_come {

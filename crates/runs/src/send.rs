@@ -495,7 +495,7 @@ impl FeedSource {
         let Self { ledger, run, frozen, selection, shares } = self;
         let failed = |error: String| Stop::new(StopKind::Ledger, error);
         let snapshot = Snapshot::load(ledger.as_ref(), &run, true).await.map_err(|error| failed(error.to_string()))?;
-        let unreadable = || failed("the stored inputs of the run cannot be read".to_owned());
+        let unreadable = || failed("the run's stored inputs cannot be read".to_owned());
         let frozen = match &shares {
             None => frozen,
             // A worker does not lock the campaign, so forgetting a recipient can replace the copies meanwhile.

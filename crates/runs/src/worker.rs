@@ -201,8 +201,8 @@ impl Worker {
         check_profile(&adapters, &profile).await?;
         if profile.requires_consent && run.suppression.purpose.is_marketing() && !terms.policy.needs_consent {
             return Err(Error::Input(format!(
-                "the profile `{}` requires consent on this machine, but {} was started without this requirement; add \
-                 `policy: {{ consent: required }}` to the profile where the run was started",
+                "the profile `{}` requires consent on this machine, but did not where {} was started; add `policy: \
+                 {{ consent: required }}` to the profile there",
                 profile.name,
                 run.name()
             )));

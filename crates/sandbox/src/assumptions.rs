@@ -86,13 +86,13 @@ const REQUESTS: &[Assumption] = rows! {
         because "the contract says only that it is a string";
     // Fields.
     "phone": "which numbers are valid"
-        => "5 to 15 digits that do not start with 0, as a number (also `380501112233.0`) or in a string; a plus \
-            sign is not valid"
-        because "contract 4.3 shows only digits, and no numbering plan";
+        => "5 to 15 digits that do not start with 0, as a number (also `380501112233.0`) or a string; a plus sign is \
+            not valid"
+        because "contract 4.3 shows only digits and does not mention a numbering plan";
     "phones-joined": "several numbers in one `phone`, separated by commas"
-        => "one message for each; the result has the first `msg_id` and the total number of parts; if one number is \
-            invalid, or if there are more than 1000, all of them are rejected; a trailing comma is allowed; does \
-            not apply to `hlr` and `call/otp`"
+        => "one message for each; the result has the first `msg_id` and the total number of parts; if any number is \
+            invalid, or if there are more than 1000, all of them are rejected; a trailing comma is allowed; does not \
+            apply to `hlr` and `call/otp`"
         because "clients send such lists, and the response has one entry per operation";
     "sms-fields": "the fields of `sms`"
         => "`sms_signature` and `sms_message` required; `sms_lifetime` (3600 to 259200 s), `short_link`, `unsubscribe_link`, `hook` optional; no link is added"
@@ -102,7 +102,7 @@ const REQUESTS: &[Assumption] = rows! {
         because "the platform's public documentation";
     "viber-in-rcs-viber-sms": "which Viber fields `rcs+viber+sms` requires"
         => "the same as `viber` alone"
-        because "the message that falls back to Viber is an ordinary Viber message";
+        because "a message that falls back to Viber is sent as an ordinary Viber message";
     "viber-lifetime": "the range of `viber_lifetime`"
         => "60 to 172800 s"
         because "the platform's public documentation";
@@ -110,16 +110,18 @@ const REQUESTS: &[Assumption] = rows! {
         => "`message`, a code of 4 to 8 digits; optional `telegram_lifetime` (at least 60 s) and `hook`"
         because "the platform's public documentation";
     "voice-fields": "the fields of `voice` and of the `voice` stage"
-        => "`message` (optional in a stage), `dtmf`, and `gender`, `language`, `name` at the same level or in a `voice` object; any language and name"
+        => "`message` (optional in a stage), `dtmf`, and `gender`, `language`, `name` at the same level or in a \
+            `voice` object; any language and name are accepted"
         because "the contract shows one format, and the platform's documentation shows the other";
-    "pipeline-stages": "which fields are required in pipeline stages, if the contract does not say"
+    "pipeline-stages": "which fields are required in pipeline stages, where the contract does not say"
         => "rcs: signature and message; viber: any `type`; whatsapp: nothing, not even its object; objects for \
             channels that are not listed are ignored"
         because "contract 4.3 leaves WhatsApp unchecked; the rest is the minimum for a message";
     "sender-names": "which sender names are accepted"
-        => "for SMS, 3 to 11 Latin letters, digits, dots, dashes, underscores or spaces with at least one letter; for Viber and RCS, any text; with a list of senders, only names on it that are `Checked`"
+        => "for SMS, 3 to 11 Latin letters, digits, dots, dashes, underscores or spaces with at least one letter; \
+            for Viber and RCS, any text; with a list of senders, only the `Checked` names on it"
         because "mobile operators enforce this rule; WhatsApp is not checked (contract 4.3)" changed by "accounts[].senders";
-    "addresses": "valid addresses in images, links and hooks"
+    "addresses": "valid addresses for images, links and hooks"
         => "http or https with a host name"
         because "the contract says only that it is a URL";
     "text-limits": "the length limit for message texts and captions"
@@ -139,7 +141,7 @@ const ANSWERS: &[Assumption] = rows! {
         => "always 1"
         because "the platform's code for an accepted message";
     "parts": "`parts` of a message that is not a plain SMS"
-        => "1, or the number of parts of the longest SMS among its stages"
+        => "1, or the number of parts in the longest SMS among its stages"
         because "the gateway reserves the price of the most expensive stage";
     "refused-id": "the `data` of a failed operation"
         => "the operation's `id`, if it has one"
@@ -155,10 +157,11 @@ const ANSWERS: &[Assumption] = rows! {
         because "the platform's public documentation; every run gets the same codes" changed by "prices.call/otp";
     "lookup": "the result of `hlr`"
         => "every number is reachable, not ported, and belongs to one fictitious Ukrainian operator; `status` is the \
-            result of the lookup: `DELIVERED`, or the failure status"
+            lookup result: `DELIVERED`, or the failure status"
         because "the format of the record is public, but its contents depend on the subscriber" changed by "channels.hlr.delivered, channels.hlr.fails_as, exceptions";
     "templates": "the fields of the template operations that the contract does not define"
-        => "`template/delete`: `id`; `template/viber/create`: `signature` and `template`; `template/viber/delete`: `id`; it deletes nothing if the request contains a different `template` text"
+        => "`template/delete`: `id`; `template/viber/create`: `signature` and `template`; `template/viber/delete`: \
+            `id`, but nothing is deleted if the request contains a different `template` text"
         because "by analogy with the operations in the contract";
     "template-count": "what the two numbers in a template's `count` mean"
         => "characters and messages, as in `8 / 1`; characters are counted as in SMS billing"
@@ -191,7 +194,7 @@ const ANSWERS: &[Assumption] = rows! {
         because "gateways usually charge for accepted messages" changed by "charge_undelivered";
     "charge-at-once": "when `hlr` and `call/otp` are charged"
         => "immediately, regardless of the result"
-        because "their response contains the result, and for `call/otp` the price";
+        because "their responses contain the result and, for `call/otp`, the price";
 };
 
 const OUTCOMES: &[Assumption] = rows! {
@@ -208,11 +211,12 @@ const OUTCOMES: &[Assumption] = rows! {
     "fallback": "when a fallback moves to the next channel"
         => "as soon as the previous channel fails or its lifetime ends"
         because "the contract says only that there is a fallback";
-    "lifetime": "the default lifetime of a message on a channel, and what happens at its end"
+    "lifetime": "the default lifetime of a message on a channel, and what happens when it ends"
         => "172800 s for every channel; a message that is not delivered by then becomes EXPIRED"
         because "contract 8 shows this default for RCS";
     "read": "which messages are read"
-        => "all messages delivered by Viber, RCS, Telegram and WhatsApp, three seconds later; SMS and voice never report READ"
+        => "all messages delivered by Viber, RCS, Telegram or WhatsApp, three seconds after delivery; SMS and voice \
+            never report READ"
         because "those channels report whether a message was read" changed by "channels.<channel>.read, channels.<channel>.read_after";
     "replied": "which messages get a reply"
         => "none"
@@ -225,7 +229,7 @@ const OUTCOMES: &[Assumption] = rows! {
         => "the choice depends on the seed and the number, so the same numbers get the same results in every run"
         because "a rehearsal must be reproducible" changed by "seed";
     "clock": "how fast simulated time passes for messages"
-        => "the same as real time, except that a rehearsal skips the waits"
+        => "as fast as real time, except that a rehearsal skips the waits"
         because "at a higher speed, a rehearsal can cover lifetimes of several days" changed by "speed";
     "faults": "which faults occur"
         => "none"
@@ -268,7 +272,7 @@ const OUTCOMES: &[Assumption] = rows! {
     "webhook-channels": "whether a webhook reports the failure of an earlier channel"
         => "no: the platform tries the next channel immediately, and the message does not have a final status yet"
         because "contract 6.2; clients of comparable gateways report such webhooks" changed by "webhooks.intermediate";
-    "webhook-pipeline": "where the statuses of a pipeline are sent"
+    "webhook-pipeline": "where pipeline statuses are sent"
         => "to the account's notification address, if it has one; a rejection on the asynchronous endpoint goes to `hook`"
         because "contract 6.4 and 6.5" changed by "webhooks.async_pipeline, accounts[].notify";
     "webhook-rejected": "which rejections are reported"
@@ -289,7 +293,7 @@ const OUTCOMES: &[Assumption] = rows! {
         because "pressing a digit is the recipient's choice" changed by "channels.voice.digit, channels.voice.duration";
     "webhook-replies": "`replies` of a webhook"
         => "one entry with `datetime` and `message` if the status is REPLIED; otherwise, it is absent"
-        because "contract 2.4; the sandbox has no replies with media" changed by "channels.<channel>.reply";
+        because "contract 2.4; the sandbox does not support media replies" changed by "channels.<channel>.reply";
     "webhook-order": "the order of webhooks"
         => "webhooks for one message are sequential: the next one is sent once the previous one has received a \
             response or has failed; webhooks for different messages do not wait for each other"

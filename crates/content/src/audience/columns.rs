@@ -244,10 +244,11 @@ fn unknown_header(line: &HeaderLine, name: &str, header: &str) -> Finding {
         Some(near) => format!("did you mean `{near}`? Write `{name}: {near:?}` in the campaign"),
         None if known.clone().any(|known| known == name) && is_variable(header) => {
             format!(
-                "write `{header}: {name:?}` in the campaign: first the name for templates, then the header in the list"
+                "write `{header}: {name:?}` in the campaign: first the name that templates use, then the header in \
+                 the list"
             )
         }
-        None => format!("use one of the headers of this list in the campaign: {}", join_names(known)),
+        None => format!("in the campaign, use one of this list's headers: {}", join_names(known)),
     };
     Finding::new(&rules::RECIPIENTS_UNKNOWN_COLUMN, message)
         .at(line.header_excerpt().place(line.header_excerpt().full_span()))
@@ -266,7 +267,7 @@ fn header_by_letters<'l>(line: &'l HeaderLine, letters: &str) -> Option<&'l str>
 fn ambiguous_header(line: &HeaderLine, name: &str, header: &str, columns: &[usize]) -> Finding {
     let headers = join_alternatives(columns.iter().map(|&column| line.headers[column].as_str()));
     let message = format!(
-        "`columns` assigns `{name}` to the header `{header}`, but several headers in the list match it: {headers}"
+        "`columns` assigns `{name}` to the header `{header}`, which matches several headers in the list: {headers}"
     );
     let finding = Finding::new(&rules::RECIPIENTS_UNKNOWN_COLUMN, message).at(line.header_place(columns[0]));
     finding.help("write the header exactly as in the list")

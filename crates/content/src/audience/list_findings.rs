@@ -14,8 +14,8 @@ use campaign_core::finding::{Finding, Rule, SourceLocation, SourceText, did_you_
 const EXCERPT: usize = 200;
 
 pub(super) const SAVE_AS: &str = "in Excel, choose `File > Save As` and the type `CSV UTF-8 (Comma delimited)`; in \
-    LibreOffice, the type `Text CSV` and the character set `Unicode (UTF-8)`; in Google Sheets, `File > Download > \
-    CSV`";
+                                  LibreOffice, choose the type `Text CSV` and the character set `Unicode (UTF-8)`; \
+                                  in Google Sheets, choose `File > Download > CSV`";
 
 /// A part of the file for a finding.
 #[derive(Clone, Copy)]
@@ -137,8 +137,8 @@ pub(super) fn unclosed_quote(spot: FileExcerpt<'_>, opened: usize) -> Finding {
         "the quote opened on line {line} is not closed, so the rows after it are read as part of the same cell"
     );
     Finding::new(&rules::RECIPIENTS_UNCLOSED_QUOTE, message).at(spot.place(opened..opened + 1)).help(
-        "close the quote at the end of the cell; if the quote is part of the text, double the quote and put the cell \
-            in quotes",
+        "close the quote at the end of the cell; if the quote is part of the text, double it and put the cell in \
+         quotes",
     )
 }
 
@@ -169,7 +169,7 @@ pub(super) fn number_after_name(spot: FileExcerpt<'_>, at: usize, header: &str) 
 }
 
 pub(super) fn quoted_lines_finding(spot: FileExcerpt<'_>) -> Finding {
-    Finding::new(&rules::RECIPIENTS_QUOTED_LINES, "each line is in quotes, so the whole line is one cell")
+    Finding::new(&rules::RECIPIENTS_QUOTED_LINES, "each line is in quotes, so the whole line is read as a single cell")
         .at(spot.place(spot.full_span()))
         .help(
             "export the list again, or remove the quotes around each line and replace each doubled quote inside it \
@@ -368,7 +368,7 @@ pub(super) fn damaged_workbook(file: &Path, why: &str) -> Finding {
 
 pub(super) fn locked_workbook(file: &Path) -> Finding {
     file_finding(&rules::RECIPIENTS_UNREADABLE, file, "is password-protected")
-        .help("open it, remove the password (in Excel `File > Info > Protect Workbook`), and save it")
+        .help("open it, remove the password (in Excel, `File > Info > Protect Workbook`), and save it")
 }
 
 pub(super) fn large_workbook(file: &Path, what: &str) -> Finding {
@@ -382,14 +382,14 @@ pub(super) fn no_sheet(file: &Path, sheet: &str, sheets: &[String]) -> Finding {
     let known = sheets.iter().map(String::as_str);
     finding.help(match did_you_mean(sheet, known.clone()) {
         Some(near) => format!("did you mean `{near}`?"),
-        None => format!("use one of the sheets of this workbook: {}", join_alternatives(known)),
+        None => format!("use one of the sheets in this workbook: {}", join_alternatives(known)),
     })
 }
 
 /// A table that ends before its header row.
 pub(super) fn no_header_row(file: &Path, row: u32) -> Finding {
     file_finding(&rules::RECIPIENTS_NO_HEADER, file, &format!("ends before row {row}, which should contain the header"))
-        .help("write the row number that the spreadsheet shows")
+        .help("use the row number shown in the spreadsheet")
 }
 
 pub(super) fn no_visible_sheet(file: &Path, sheets: &[String]) -> Finding {

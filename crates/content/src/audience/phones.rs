@@ -202,11 +202,12 @@ pub enum PhoneProblem {
     #[error("no phone number")]
     Empty,
     /// The cell contains several numbers.
-    #[error("more than one number in the cell; give each a row of its own")]
+    #[error("more than one number in the cell; put each number in its own row")]
     Several,
     /// A spreadsheet wrote the number in scientific notation.
     #[error(
-        "a spreadsheet has shortened the number and its last digits are lost; format the column as text and enter it again"
+        "a spreadsheet has shortened the number, so its last digits are lost; format the column as text and enter \
+         the number again"
     )]
     Rounded,
     /// The cell contains words.
@@ -244,7 +245,8 @@ pub enum PhoneProblem {
     Unassigned,
     /// The digits are one number with a country code, and another one without.
     #[error(
-        "ambiguous, because the digits are a valid number both with and without a country code; write it with `+`, or in national format"
+        "ambiguous, because the digits are a valid number both with and without a country code; write the number \
+         with `+` or in national format"
     )]
     Ambiguous,
 }

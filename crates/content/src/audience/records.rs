@@ -250,7 +250,7 @@ impl RaggedRows {
     }
 }
 
-/// Whether each of the first lines of a file begins and ends with a quote, except blank lines.
+/// Whether each of the first lines of a file, except blank ones, begins and ends with a quote.
 fn are_lines_quoted(head: &[u8]) -> bool {
     const LOOKED_AT: usize = 20;
     let mut lines: Vec<&[u8]> = head.split(|&byte| byte == b'\n').take(LOOKED_AT).collect();

@@ -344,7 +344,7 @@ impl ListPlace {
             _ if self.sheet.is_none()
                 && [&rules::RECIPIENTS_NO_HEADER, &rules::RECIPIENTS_TITLE].contains(&finding.rule) =>
             {
-                format!("{advice}, or delete the rows above it")
+                format!("{advice}, or delete the rows above the header")
             }
             _ => advice,
         });
@@ -352,7 +352,7 @@ impl ListPlace {
 
     fn describe(&self) -> String {
         match (&self.sheet, self.header_row) {
-            (None, row) => format!("row {row} looks like the header of the list"),
+            (None, row) => format!("row {row} looks like the list header"),
             (Some(sheet), 1) => format!("the sheet `{sheet}` seems to contain the list"),
             (Some(sheet), row) => {
                 format!("the sheet `{sheet}` seems to contain the list, with its header in row {row}")

@@ -58,7 +58,7 @@ pub fn compile_messages(
 /// texts.
 ///
 /// # Errors
-/// All problems of the text.
+/// All problems found in the text.
 pub fn render_constant(text: &NamedTemplate, names: &TemplateNames) -> Result<String, Vec<TextProblem>> {
     let mut load = |_: &str| Err("this value cannot use other templates".to_owned());
     // Problems in vars are reported with the recipients' texts.
@@ -181,7 +181,7 @@ fn limit_help(limit: TextLimit, text: &str) -> Option<String> {
     match limit {
         TextLimit::NotEmpty => None,
         TextLimit::AtMost(_) => Some("shorten the text".to_owned()),
-        TextLimit::Parts => Some("shorten the message, or raise `max_parts`, which costs more".to_owned()),
+        TextLimit::Parts => Some("shorten the message, or raise `max_parts`; longer messages cost more".to_owned()),
         TextLimit::AlphaName => Some("write the sender name exactly as registered".to_owned()),
         TextLimit::WebAddress | TextLimit::Image(_) if bare => {
             Some(format!("write `https://{}`", text.trim_start_matches('/')))
@@ -366,7 +366,7 @@ mod tests {
             ("{% include 'ok.txt' %}{{ inner }}", "unknown variable `inner`"),
             (
                 "{% extends 'base.txt' %}{% block bdoy %}{% endblock %}",
-                "unknown-block 1:34+4 none of the parent templates has a block `bdoy`; did you mean `body`?",
+                "unknown-block 1:34+4 none of the parent templates has a `bdoy`; did you mean `body`?",
             ),
         ];
         for (source, expected) in table {

@@ -443,7 +443,7 @@ impl FailurePlace<'_> {
             ),
             _ => RenderFailure::new(
                 format!("{title} is not a number"),
-                format!("correct the cell in the list, or remove `| {filter}` to keep it as text"),
+                format!("correct the cell in the list, or remove `| {filter}` to keep the value as text"),
             ),
         }
     }
@@ -531,7 +531,7 @@ fn suggest_plain_digits(text: &str, written: &str) -> String {
     format!("{in_list}; or, if all cells use this format, write `{written}{filters} | float`")
 }
 
-/// A number in plain digits, if its decimal separator is certain.
+/// A number in plain digits, if its decimal separator is unambiguous.
 fn to_plain_number(text: &str) -> Option<String> {
     let mut plain: String = text.chars().filter(|c| !c.is_whitespace() && *c != '\'').collect();
     let (commas, points) = (plain.matches(',').count(), plain.matches('.').count());

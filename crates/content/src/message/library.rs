@@ -169,7 +169,7 @@ impl<'l> TemplateLibrary<'l> {
         }
         let unknown = |event: &OutlineEvent| match &event.what {
             OutlineAction::Block { name, outermost: true } if !known.contains(name) => {
-                let message = format!("none of the parent templates has a block `{name}`");
+                let message = format!("none of the parent templates has a `{name}` block");
                 let help =
                     did_you_mean(name, known.iter().map(String::as_str)).map(|near| format!("did you mean `{near}`?"));
                 Some(
@@ -301,7 +301,7 @@ fn check_supported(text: &NamedTemplate, event: &OutlineEvent) -> Option<TextPro
         }
         OutlineAction::StraySuper => Some(problem(
             &rules::UNKNOWN_FUNCTION,
-            "`super()` can be used only in a block, where it inserts the parent's block".to_owned(),
+            "`super()` can be used only in a block, where it inserts the content of the parent block".to_owned(),
         )),
         OutlineAction::Unsupported(what) => {
             let help = "use `for`, `if`, `set` or `include` instead".to_owned();

@@ -411,12 +411,12 @@ impl<'j> NameChecker<'j> {
             None => new(format!("`{name}` is a whole table, so the message would show every row"), written),
             Some(TableLookup { column: None, optional: false, .. }) => new(
                 format!("`{name}[…]` is a whole row of the table"),
-                format!("{written}; the columns of the table are {}", join_names(columns())),
+                format!("{written}; the table has the columns {}", join_names(columns())),
             ),
             Some(TableLookup { column: Some(column), .. }) if columns().all(|known| known != column) => {
                 let help = match did_you_mean(column, columns()) {
                     Some(meant) => format!("did you mean `{meant}`?"),
-                    None => format!("use one of the columns of the table: {}", join_names(columns())),
+                    None => format!("use one of the table's columns: {}", join_names(columns())),
                 };
                 new(format!("the table `{name}` has no column `{column}`"), help)
             }
@@ -425,7 +425,7 @@ impl<'j> NameChecker<'j> {
                     Some(meant) => format!("did you mean `{meant}`?"),
                     None => "add a row to the table, or use another key".to_owned(),
                 };
-                new(format!("the table `{name}` has no row `{key}`"), help)
+                new(format!("the table `{name}` has no row with the key `{key}`"), help)
             }
             Some(_) => None,
         }

@@ -165,7 +165,7 @@ impl<'s> SlipFinder<'s> {
                 _ => "non-standard space",
             };
             let message = format!("a {title} (U+{:04X}) is not allowed in a tag", u32::from(blank));
-            let help = "replace it with an ordinary space in each tag".to_owned();
+            let help = "in every tag, replace it with an ordinary space".to_owned();
             let instead = if piece.span.len() == blank.len_utf8() && blank == '\u{200b}' { "" } else { " " };
             self.push_edit(piece.span.clone(), instead, message, help);
         }

@@ -144,10 +144,7 @@ mod tests {
             ("{% for s in stores %}x{% endfor %}", "`stores` is a "),
             ("{{ stores[code] }}", "`stores[…]` is a whole row of the table; write `stores[COLUMN].address`"),
             ("{{ stores[code].adress }}", "no column `adress`; did you mean `address`?"),
-            (
-                "{{ stores[code]['phone'] }}",
-                "no column `phone`; use one of the columns of the table: `city` and `address`",
-            ),
+            ("{{ stores[code]['phone'] }}", "no column `phone`; use one of the table's columns: `city` and `address`"),
             ("{{ stores['Kyjiv'].address }}", "the table `stores` has no row `Kyjiv`; did you mean `Kyiv`?"),
             ("{{ store[code].address }}", "unknown variable `store`; did you mean `stores`?"),
             ("{{ stores[cod].address }}", "unknown variable `cod`"),

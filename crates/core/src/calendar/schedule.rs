@@ -105,7 +105,8 @@ pub struct Occurrences<'s> {
 
 impl<'s> Occurrences<'s> {
     pub(super) fn new(schedule: &'s Schedule, after: Timestamp) -> Self {
-        // An earlier local time is never a later moment, because a repeated local time means its first occurrence.
+        // No earlier local time can resolve to a later moment, because an ambiguous local time resolves to the first of
+        // its two moments.
         let from = Some(after.to_zoned(schedule.zone.clone()).datetime());
         Self { schedule, after, from }
     }

@@ -157,7 +157,7 @@ fn parse_day_fields(days: &str) -> Result<String, String> {
     }
 }
 
-/// A day of the week or a range of days, in cron's form.
+/// Converts a day of the week or a range of days to cron syntax.
 fn parse_weekdays(item: &str) -> Option<String> {
     match item.split_once('-') {
         // Cron does not support ranges across the end of the week.

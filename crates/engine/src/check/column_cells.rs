@@ -256,7 +256,7 @@ impl SelectorColumn {
         let name = &self.name;
         let of_else = "add `else` with a message for all other rows";
         match (cells.is_empty(), self.cells.contains("")) {
-            (true, _) => format!("fill in the empty cells of `{name}`, or {of_else}"),
+            (true, _) => format!("fill in the empty cells in `{name}`, or {of_else}"),
             (false, true) => format!(
                 "add {cells}{more} under `texts`, spelled as in the column `{name}`; some cells are empty, so also \
                  {of_else}"

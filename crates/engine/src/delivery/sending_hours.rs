@@ -241,7 +241,7 @@ impl SendingHours {
     fn window_state(&self, now: Timestamp, zones: RowZones) -> WindowState {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let fresh = |(found, verdict): &(Timestamp, WindowState)| match verdict {
-            // The result does not apply to earlier times, to which the clock can be set back.
+            // A known result does not hold for earlier times: the clock might have been set back.
             WindowState::Open(turns) | WindowState::Closed(turns) => {
                 *found <= now && turns.is_none_or(|turns| now < turns)
             }

@@ -459,7 +459,7 @@ fn describe_amendment(amendment: &Amendment, before: &str, state: RowState) -> S
         Some(RowChange::SendAgain { by, why }) => format!("another attempt was requested by {by}{}", because(why)),
         Some(RowChange::Retry { by, .. }) => format!("a retry as a new message was requested by {by}"),
     };
-    const DUPLICATE: &str = "duplicate suspected: an earlier attempt was sent after all";
+    const DUPLICATE: &str = "duplicate suspected: an earlier attempt sent the message after all";
     match (amendment.duplicate, text.as_str()) {
         (false, _) => text,
         (true, "") => DUPLICATE.to_owned(),

@@ -102,7 +102,7 @@ impl ResultsTarget {
             return Err(format!("`{path}` is {}", protected.what));
         }
         match found {
-            None if ends_in_separator(file) => Err(format!("`{path}` is the path of a folder")),
+            None if ends_in_separator(file) => Err(format!("`{path}` is a folder path")),
             None => Ok(real),
             Some(found) if found.is_dir() => Err(format!("`{path}` is a folder")),
             Some(found) if !found.is_file() => Err(format!("`{path}` is a pipe or a device")),

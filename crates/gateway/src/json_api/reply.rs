@@ -423,7 +423,7 @@ fn read_outcome(envelope: &Envelope, result: &ItemResult<'_>) -> OperationOutcom
         SuccessFlag::False => OperationOutcome::Rejected {
             error: result.error.clone().unwrap_or_else(|| "rejected without an error message".to_owned()),
         },
-        SuccessFlag::Unclear => doubt("an item in the response has a `success` that is neither true nor false"),
+        SuccessFlag::Unclear => doubt("an item in the response has a `success` value that is neither true nor false"),
     }
 }
 

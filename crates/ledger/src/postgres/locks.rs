@@ -1,8 +1,8 @@
 //! Locks with leases, their renewal, and the detection of ended processes on this machine.
 //!
-//! A process times its leases with its own clocks, from before the request, and shorter than the database grants them.
-//! So it is the first to know that it lost one. Each process also locks its own file next to the high-water mark. Other
-//! processes on this machine therefore need not wait for the lease of a killed one.
+//! A process measures its leases with its own clocks, starting before the request, and treats each as shorter than the
+//! database granted it. It is therefore the first to know that it has lost one. Each process also locks its own file
+//! next to the high-water mark. Other processes on this machine therefore need not wait for the lease of a killed one.
 
 use std::collections::HashMap;
 use std::fs::{self, File};

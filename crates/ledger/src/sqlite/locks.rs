@@ -1,4 +1,4 @@
-//! Locks as files next to the ledger, which the system releases when their process ends.
+//! Lock files next to the ledger. The operating system releases a lock when the process that holds it ends.
 
 use std::fs::{File, TryLockError};
 use std::io;

@@ -27,7 +27,7 @@ static SECRET_KEYS: &[KeySpec] = &[
         .with_doc("The environment variable that contains the secret.")
         .mark_choice(),
     KeySpec::new("file", ValueShape::Line, "secrets/api-key")
-        .with_doc("The file that contains the secret, relative to this one.")
+        .with_doc("The file that contains the secret. The path is relative to this file.")
         .mark_choice(),
 ];
 

@@ -45,7 +45,8 @@ pub(crate) static CAMPAIGN: &[KeySpec] = &[
         "The countries that messages may reach, as ISO 3166 codes. Numbers from other or unknown countries are skipped.",
     ),
     KeySpec::new("vars", ValueShape::Texts, "{ shop: \"Olena & Co\" }")
-        .with_doc("Constants that templates can refer to by name. `0501234567` keeps its leading zero."),
+        .with_doc("Constants that templates can refer to by name. A value such as `0501234567` keeps its leading \
+                   zero."),
     KeySpec::new("channels", ValueShape::Channels, "[ sms: { signature: OlenaCo, message: \"Hello\" } ]")
         .with_doc("The message for each channel, in the order in which the channels are tried.")
         .mark_required(),
@@ -56,7 +57,8 @@ pub(crate) static CAMPAIGN: &[KeySpec] = &[
     KeySpec::new("schedule", ValueShape::Map(SCHEDULE), "{ every: Mon 10:00 }")
         .with_doc("When the campaign runs automatically, once `campaign schedule add` has activated the schedule. Needs `timezone`."),
     KeySpec::new("receipts", ValueShape::OneOf(&["auto", "webhook", "poll", "off"]), "auto")
-        .with_doc("How delivery statuses arrive. `webhook` needs `hook` in the profile, `poll` asks the gateway, `auto` uses whichever is available.")
+        .with_doc("How delivery statuses arrive. `webhook` needs `hook` in the profile, and `poll` asks the gateway. \
+                   `auto` uses webhooks if the profile has `hook`, and otherwise polls.")
         .default("auto"),
     KeySpec::new("limits", ValueShape::Map(LIMITS), "{ cost: 5000 }")
         .with_doc("Combined limits for all runs of an edition. A run stops before it exceeds a limit."),
@@ -144,10 +146,12 @@ static CONSENT_WORD: KeySpec = KeySpec::new("word", ValueShape::Line, "yes").wit
 
 /// The keys of the recipients' consent.
 pub(crate) static CONSENT: &[KeySpec] = &[
-    KeySpec::new("column", ValueShape::Line, "Consent")
-        .with_doc("The header of the column with the answer. Without this key, every row of a `file` counts as consent."),
+    KeySpec::new("column", ValueShape::Line, "Consent").with_doc(
+        "The header of the column with the answer. Without this key, every row of a `file` counts as consent.",
+    ),
     KeySpec::new("file", ValueShape::Line, "consents.csv").with_doc(
-        "A file with consent records, in any format supported for lists. Without this key, the columns are in the list itself.",
+        "A file with consent records, in any format supported for lists. Without this key, the consent columns are \
+         in the list itself.",
     ),
     KeySpec::new("phone", ValueShape::Line, "Phone")
         .with_doc("The header of the column in `file` that contains the numbers. Detected by default."),
@@ -163,12 +167,13 @@ pub(crate) static CONSENT: &[KeySpec] = &[
     KeySpec::new("wording", ValueShape::Line, "Consent text")
         .with_doc("The header of the column with the text that the recipient agreed to."),
     KeySpec::new("valid_for", ValueShape::Line, "24 months")
-        .with_doc("How long a consent is valid, in days, weeks, months or years. Needs `at`."),
+        .with_doc("How long consent is valid, in days, weeks, months or years. Needs `at`."),
 ];
 
 static RECIPIENTS: &[KeySpec] = &[
     KeySpec::new("file", ValueShape::Line, "autumn-sale.csv")
-        .with_doc("The list: a CSV file or a workbook (.xlsx, .xls, .ods) with a header, relative to this file. `{{ today }}` in the name is the date, and `\"-\"` is standard input.")
+        .with_doc("The list: a CSV file or a workbook (.xlsx, .xls, .ods) with a header, relative to this file. `{{ \
+                   today }}` in the name stands for the date, and `\"-\"` for standard input.")
         .mark_choice(),
     KeySpec::new("columns", ValueShape::Columns, "{ phone: \"Mobile\", first_name: \"First name\" }")
         .with_doc("Names to use in templates, each with the header of its column. Other columns keep their headers as names. \
@@ -203,7 +208,7 @@ static RECIPIENTS: &[KeySpec] = &[
     KeySpec::new("header_row", ValueShape::Integer { least: 1, most: 1000 }, "4")
         .with_doc("The number of the header row, as in a spreadsheet. Rows above it are ignored."),
     KeySpec::new("run", ValueShape::Line, "autumn-sale@3")
-        .with_doc("Uses recipients of an earlier run instead of a file; `state` selects them.")
+        .with_doc("Uses recipients from an earlier run instead of a file; `state` selects them.")
         .mark_choice(),
     KeySpec::new("url", ValueShape::Line, "https://crm.example/people.csv")
         .with_doc("When a run starts, downloads the list from this URL instead of reading a file. The URL must use \
@@ -212,12 +217,12 @@ static RECIPIENTS: &[KeySpec] = &[
     KeySpec::new("headers", ValueShape::Headers, "{ Authorization: { env: CRM_TOKEN } }")
         .with_doc("HTTP headers for the request to `url`. Write a secret as `{ env: NAME }` or `{ file: PATH }`."),
     KeySpec::new("command", ValueShape::List { of: &WORD, least: 1, most: 100 }, "[bq, query, --format=csv, \"select …\"]")
-        .with_doc("A program and its arguments. When a run starts, the list is read from the output of the program instead \
-            of a file. The program does not run in a shell.")
+        .with_doc("A program and its arguments. When a run starts, the list is read from the program's output \
+                   instead of a file. The program does not run in a shell.")
         .mark_choice(),
     KeySpec::new("sql", ValueShape::Template, "select phone, name from people where since < :today")
         .with_doc("When a run starts, gets the list with this query instead of reading a file. `from` specifies the \
-            database, and `:today` is the date.")
+                   database, and `:today` stands for the date.")
         .mark_choice(),
     KeySpec::new("from", ValueShape::Secret, "{ env: CRM_URL }")
         .with_doc("Where to find the database URL for `sql`: `postgres://`, `mysql://` or `sqlite://`."),
@@ -235,7 +240,7 @@ static EXCLUDE: &[KeySpec] = &[
         .with_doc("The run, or the name of a campaign to select all runs of its latest edition.")
         .mark_required(),
     KeySpec::new("state", ValueShape::Words(&RowState::STATE_WORDS), "[delivered, read]")
-        .with_doc("The statuses to skip. Defaults to every status of a message that was or might have been sent."),
+        .with_doc("The statuses to skip. Defaults to all statuses of messages that were or might have been sent."),
 ];
 
 static DELIVERY: &[KeySpec] = &[
@@ -360,8 +365,8 @@ static STOP_AFTER: &[KeySpec] = &[
         .with_doc("The share of rejected messages among those that the gateway has responded to.")
         .default("20%"),
     KeySpec::new("opted_out", ValueShape::Share, "1%").with_doc(
-        "The share of recipients who opt out because of the run: by a reply, or because the gateway rejects their \
-         message with one of `opt_out_errors`. Applies once 200 messages have been sent.",
+        "The share of recipients who opt out because of the run, by replying or through a rejection with one of \
+         `opt_out_errors`. Applies once 200 messages have been sent.",
     ),
     KeySpec::new("unreachable", ValueShape::Seconds { least: 1, most: 604_800 }, "30m").with_doc(
         "How long to retry if the gateway cannot be reached. Defaults to 30m, or to 10s for a gateway on this \
@@ -372,7 +377,10 @@ static STOP_AFTER: &[KeySpec] = &[
 /// The keys of a message in a text file, or with texts chosen by a column.
 pub(super) static TEXT_FILE: &[KeySpec] = &[
     KeySpec::new("file", ValueShape::Line, "autumn-sale.sms.txt")
-        .with_doc("The text file, in this file's folder or in templates/. `{{ today }}` in the name is the date.")
+        .with_doc(
+            "The text file, in this file's folder or in templates/. `{{ today }}` in the name stands for the \
+                   date.",
+        )
         .mark_choice(),
     KeySpec::new("by", ValueShape::Line, "lang")
         .with_doc("The column that selects the message text. Needs `texts`.")
@@ -489,11 +497,12 @@ pub(crate) static PROFILE: &[KeySpec] = &[
     KeySpec::new("limits", ValueShape::Map(PROFILE_LIMITS), "{ recipients: 50000 }")
         .with_doc("Limits that a run can exceed only if the operator explicitly allows it."),
     KeySpec::new("home", COUNTRIES, "[UA]").with_doc(
-        "The countries that you usually send to, as ISO 3166 codes. Recipients outside them are reported before a run.",
+        "The countries that you usually send to, as ISO 3166 codes. Recipients outside these countries are reported \
+         before a run.",
     ),
     KeySpec::new("trust_status", ValueShape::List { of: &HTTP_STATUS, least: 0, most: 200 }, "[429, 503]").with_doc(
-        "HTTP statuses that mean \"not processed\", as confirmed by the provider. The messages of such a \
-            request are retried. After any other error status, messages are in doubt and are not retried.",
+        "HTTP statuses that mean \"not processed\", as confirmed by the provider. Messages in requests with such a \
+         status are retried. After any other error status, messages are in doubt and are not retried.",
     ),
     KeySpec::new("fatal_errors", ValueShape::List { of: &ERROR_TEXT, least: 0, most: 100 }, "[Not enough money]")
         .with_doc("Errors that stop a run as soon as a single message is rejected with one of them.")
@@ -509,7 +518,7 @@ pub(crate) static PROFILE: &[KeySpec] = &[
     KeySpec::new("proxy", ValueShape::Line, "http://proxy.example:3128")
         .with_doc("The proxy for requests. Proxy settings in the environment are ignored."),
     KeySpec::new("account", ValueShape::Line, "main")
-        .with_doc("The account's name, if several profiles share one account and its rate limit."),
+        .with_doc("The account's name, if several profiles share an account and its rate limit."),
     KeySpec::new("prices", ValueShape::Map(PRICES), "{ sms: 0.80, viber: 0.50 }").with_doc(
         "The price of a message on each channel, in the account's currency: an amount, or amounts by country with \
              `else` for all others.",

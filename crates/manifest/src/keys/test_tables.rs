@@ -25,13 +25,15 @@ pub(crate) static TEST_KEYS: &[KeySpec] = &[
         .mark_required(),
     KeySpec::new("given", ValueShape::Texts, "{ first_name: Olena, plan: gold }")
         .with_doc(
-            "A made-up recipient: the cells of its row, by the names that templates use. Only the columns that are used are needed. Without `phone`, the recipient has a mobile number of the campaign's region.",
+            "A made-up recipient: the cells of its row, under the names that templates use. Only the columns that \
+             the campaign uses are needed. Without `phone`, the recipient has a mobile number of the campaign's \
+             region.",
         )
         .mark_choice(),
     KeySpec::new("each", ValueShape::Integer { least: 1, most: 10_000 }, "50")
         .with_doc(
-            "Tests this number of messages to random rows of the list. The choice is the same each time, unless the \
-             list changes.",
+            "Tests the messages for this number of random rows from the list. The same rows are selected each time, \
+             unless the list changes.",
         )
         .mark_choice(),
     KeySpec::new("at", ValueShape::Line, "2026-12-01 10:00").with_doc(

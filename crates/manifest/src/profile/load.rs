@@ -269,8 +269,7 @@ fn read_abroad_limit(section: ConfigSection<'_>, report: &mut FindingCollector) 
     let limits = section.subsection("limits");
     let entry = limits.entry("abroad")?;
     if !section.has_value("home") && !section.has_misspelt("home") {
-        let finding =
-            Finding::new(&rules::MISSING_KEY, "`limits.abroad` needs `home`, the countries that are not abroad");
+        let finding = Finding::new(&rules::MISSING_KEY, "`limits.abroad` needs `home`, the list of home countries");
         report.add(&entry.key_span, finding.help("add a line such as `home: [UA]` to the profile"));
     }
     limits.parse_value("abroad")
@@ -395,7 +394,7 @@ fn load_words(path: &CampaignPath, file: WordFile) -> LoadedFile<Vec<String>> {
                 );
                 let help = match file {
                     WordFile::OptOut => {
-                        "write only the first words; in a short reply, any words after them are ignored"
+                        "write only the first few words; in a short reply, any words after them are ignored"
                     }
                     WordFile::OptIn => "write a shorter phrase; it must be the entire reply",
                 };

@@ -182,7 +182,7 @@ impl EndpointUrl {
         Ok(address)
     }
 
-    /// The URL without a final slash.
+    /// The URL without a trailing slash.
     #[must_use]
     pub fn as_str(&self) -> &str {
         self.0.as_str().trim_end_matches('/')
@@ -238,7 +238,8 @@ fn read_approval(section: ConfigSection<'_>, report: &mut FindingCollector) -> O
                     true => format!("the value of `{}` is a private key, which only its owner should have", person.key),
                     false => format!("the value of `{}` is not a public key", person.key),
                 };
-                let help = "write `ed25519:` and the 43 characters that `approve --new-key NAME` prints after it";
+                let help = "write `ed25519:` followed by the 43 characters that `approve --new-key NAME` prints \
+                            after it";
                 report.add(&person.value.span, Finding::new(&rules::APPROVER_KEY, message).help(help));
             }
         }

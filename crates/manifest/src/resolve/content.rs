@@ -271,7 +271,7 @@ impl Resolver<'_> {
                         &rules::FIELD_COLLISION,
                         format!("`{other}` already sets the property `{}` of `{kind}`", entry.key),
                     )
-                    .help("keep one of them; both channels share one message, so a property can be set only once")
+                    .help("keep one of them; both channels share a single message, so a property can be set only once")
                 } else {
                     continue;
                 };

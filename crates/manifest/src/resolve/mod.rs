@@ -353,7 +353,7 @@ impl Resolver<'_> {
             return;
         };
         let why = if read_endpoint(root) == Some(Endpoint::Async) {
-            "on the asynchronous endpoint, where a message might still be queued"
+            "with the asynchronous endpoint, because a message might still be queued"
         } else if contents.any(|content| !content.may_repeat()) {
             "for codes and calls"
         } else {

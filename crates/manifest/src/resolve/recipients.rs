@@ -89,7 +89,7 @@ impl Resolver<'_> {
         let columns: Vec<(String, String)> =
             names.iter().zip(entries).map(|(name, entry)| ((*name).to_owned(), entry.key.trim().to_owned())).collect();
         let lines: Vec<String> = columns.iter().map(|(name, header)| format!("{name}: {header:?}")).collect();
-        let message = "under `columns`, the headers of the list come before the names";
+        let message = "under `columns`, the list's headers come before the names";
         let help = format!("write the names first: `columns: {{ {} }}`", lines.join(", "));
         self.report.add(&first.key_span, Finding::new(&rules::VARIABLE_NAME, message).help(help));
         Some(columns)
@@ -179,7 +179,7 @@ impl Resolver<'_> {
                         &rules::LIST_ADDRESS,
                         format!("the value of `{name}` is not valid in an HTTP header"),
                     );
-                    self.report.add(&entry.value.span, finding.help("write one line of ASCII characters"));
+                    self.report.add(&entry.value.span, finding.help("write a single line of ASCII characters"));
                     continue;
                 }
                 Some(scalar) => HeaderText::Plain(scalar.text.clone()),
@@ -333,7 +333,7 @@ impl Resolver<'_> {
         let of_file = [("phone", "the list has its own `columns: { phone: … }`"), ("region", "the list has its own")];
         for (key, why) in of_file.into_iter().filter(|_| !has_file) {
             if let Some(entry) = section.entry(key) {
-                let message = format!("`{key}` of `consent` applies only to a `file`; {why}");
+                let message = format!("`consent.{key}` applies only to a `file`; {why}");
                 refuse(&entry.key_span, message, "remove the key, or add `file`");
             }
         }

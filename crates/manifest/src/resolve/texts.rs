@@ -246,7 +246,7 @@ fn build_chooser(by: &str, texts: &[(String, String)], other: Option<&str>) -> S
 /// The beginning of the skip reason for a row without a text; the column `by` selects the text.
 #[must_use]
 pub fn missing_text_reason(by: &str) -> String {
-    format!("there is no text for what stands in {by}")
+    format!("there is no text for the value of {by}")
 }
 
 /// Puts a text in single quotes if it contains double quotes, or else in double quotes.

@@ -233,7 +233,7 @@ impl<'t> ErrorPosition<'t> {
     fn explain_missing_key(&self) -> (Finding, Range<usize>) {
         let finding = Finding::new(&rules::YAML_SYNTAX, "this line is neither `key: value` nor part of a longer value");
         let help = "if this line is a key, add `: ` after it; if it continues the value above, indent it deeper than \
-            the key of that value";
+                    that value's key";
         (finding.help(help), self.trimmed_line())
     }
 

@@ -367,7 +367,10 @@ impl<'s> TreeReader<'s, '_> {
                 let fix = fixes::remove_line(text, &key.span, &value.span).filter(|_| is_repeated);
                 let help = match value.as_scalar() {
                     Some(_) => "keep one of them; a key can appear only once",
-                    None => "move its lines under the first one, and remove this line; a key can appear only once",
+                    None => {
+                        "move the lines below it under the first one, and remove this line; a key can appear \
+                             only once"
+                    }
                 };
                 self.report.add(&key.span, finding.help(help).fix(fix));
                 // The content of the second key is checked too.

@@ -144,7 +144,7 @@ fn starter_tests(column: Option<&str>) -> String {
         }
         None => ("the SMS is short", "{}".to_owned(), "{ max_parts: 2 }"),
     };
-    let each = append_comment("    each: 50", "random rows of the list");
+    let each = append_comment("    each: 50", "random rows from the list");
     format!(
         "  - name: {name}\n    given: {given}\n    expect: {{ sms: {expect} }}\n  \
          - name: no SMS is too long or has a gap\n{each}    expect: {{ sms: {{ max_parts: 2, matches: '^[^{{}}]*$' }} }}\n"
@@ -287,7 +287,7 @@ fn add_likely_place(mut findings: Vec<Finding>, path: &Path, form: &ListFormat) 
     findings
 }
 
-/// Adds options to a finding that make the list readable.
+/// Adds advice to a finding: the options with which the list can be read.
 fn add_advice(finding: &mut Finding, place: &ListPlace) {
     let sheet = place.sheet.as_ref().map(|sheet| format!("--sheet {}", quote_for_shell(sheet)));
     let row = (place.sheet.is_none() || place.header_row > 1).then(|| format!("--header-row {}", place.header_row));
@@ -356,7 +356,7 @@ pub static EXAMPLES: [ExampleCampaign; 7] = [
     ),
     example!(
         "survey",
-        "A survey, answered by replying on Viber or through a link in an SMS",
+        "A survey that recipients answer by Viber reply or through a link in an SMS",
         ["campaign.yaml", "viber.uk.txt", "viber.en.txt", "sms.uk.txt", "sms.en.txt", "list.csv", "scenario.yaml"]
     ),
     example!(
@@ -380,7 +380,7 @@ const FILES: [(&str, &str, &str); 10] = [
     ("sms.en.txt", "templates/NAME.sms.en.txt", "the SMS message in English"),
     ("voice.uk.txt", "templates/NAME.voice.uk.txt", "the voice call in Ukrainian"),
     ("voice.en.txt", "templates/NAME.voice.en.txt", "the voice call in English"),
-    ("digits.txt", "templates/NAME.digits.txt", "the code, as the voice call reads it out"),
+    ("digits.txt", "templates/NAME.digits.txt", "the code, as read out in the voice call"),
     ("list.csv", "NAME.csv", "the recipients: sample rows"),
     ("scenario.yaml", "scenarios/NAME.yaml", "a sandbox scenario: recipients reply"),
 ];

@@ -422,7 +422,7 @@ pub enum TemplateRefusal {
         id: u64,
     },
     /// The account has no such Viber template.
-    #[error("the account of `{gateway}` has no Viber template {id}")]
+    #[error("the `{gateway}` account has no Viber template {id}")]
     NoSuchTemplate {
         /// The profile.
         gateway: String,
@@ -430,7 +430,7 @@ pub enum TemplateRefusal {
         id: u64,
     },
     /// The gateway does not return the text of a template, which its deletion requires.
-    #[error("cannot delete the Viber template {id}: the gateway did not return its text, which is required")]
+    #[error("cannot delete Viber template {id}: the gateway did not return its text, which is required")]
     TextUnknown {
         /// The gateway's identifier for the template.
         id: u64,

@@ -380,7 +380,7 @@ pub enum PlanRefusal {
         digest: String,
     },
     /// The plan was stored by another version of this program.
-    #[error("the plan {} was created by a different version of campaign", short_digest(.digest))]
+    #[error("plan {} was created by a different version of campaign", short_digest(.digest))]
     OtherVersion {
         /// Its digest.
         digest: String,
@@ -399,7 +399,7 @@ pub enum PlanRefusal {
     },
     /// More recipients than were planned or approved would get a message.
     #[error(
-        "the plan {} has {}, but this run would send to {}; nothing was sent",
+        "plan {} has {}, but this run would send to {}; nothing was sent",
         short_digest(.digest),
         format_count(*.planned, "recipient"),
         format_thousands(*.now)
@@ -418,8 +418,7 @@ pub enum PlanRefusal {
     },
     /// The run has no recipients left and used no approval of the plan.
     #[error(
-        "{run} has no recipients left and did not use an approval of the plan {}, so it cannot be resumed with \
-         this plan",
+        "{run} has no recipients left and did not use an approval of plan {}, so it cannot be resumed with that plan",
         short_digest(.digest)
     )]
     NobodyLeft {
@@ -433,13 +432,13 @@ pub enum PlanRefusal {
         run: String,
     },
     /// Another run has used the approval in the meantime.
-    #[error("another run has already used the approval of the plan {}; nothing was sent", short_digest(.digest))]
+    #[error("another run has already used the approval of plan {}; nothing was sent", short_digest(.digest))]
     Used {
         /// The digest of the plan.
         digest: String,
     },
     /// The plan is approved already.
-    #[error("the plan {} has already been approved by {by}, and no run has used the approval yet", short_digest(.digest))]
+    #[error("plan {} has already been approved by {by}, and no run has used the approval yet", short_digest(.digest))]
     Approved {
         /// The digest of the plan.
         digest: String,
@@ -523,10 +522,10 @@ fn describe_changes(digest: &str, what: &[String]) -> String {
     let digest = short_digest(digest);
     match what {
         [] => format!(
-            "this run differs from the plan {digest}; that plan is not in this ledger, so the differences are unknown; \
+            "this run differs from plan {digest}; that plan is not in this ledger, so the differences are unknown; \
              nothing was sent"
         ),
-        what => format!("this run differs from the plan {digest}: {} changed; nothing was sent", what.join(", ")),
+        what => format!("this run differs from plan {digest}: {} changed; nothing was sent", what.join(", ")),
     }
 }
 

@@ -59,7 +59,7 @@ async fn copy_output(from: Option<impl AsyncRead + Unpin>, spool: &mut ListSpool
     let Some(mut from) = from else { return Ok(()) };
     let mut buffer = vec![0; BUFFER_BYTES];
     loop {
-        let unreadable = |error| FetchError::new(format!("the output of the program cannot be read: {error}"));
+        let unreadable = |error| FetchError::new(format!("the program's output cannot be read: {error}"));
         match from.read(&mut buffer).await.map_err(unreadable)? {
             0 => return Ok(()),
             count => spool.write_all(&buffer[..count])?,

@@ -260,7 +260,7 @@ fn long_row_error() -> FetchError {
 fn write_error(error: csv::Error) -> FetchError {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error.into(),
-        _ => FetchError::new("the result of the query cannot be converted to a list"),
+        _ => FetchError::new("the query result cannot be converted to a list"),
     }
 }
 

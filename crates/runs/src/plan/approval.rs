@@ -188,7 +188,7 @@ fn load_planned_inputs(adapters: &Adapters, planned: &PlannedCampaign) -> Result
     };
     let schedule = planned.inputs.brief.name.clone();
     let key = OccurrenceKey { schedule, nominal, zone };
-    let unreadable = || Error::Input(format!("the date of the plan cannot be read: {}", key.nominal));
+    let unreadable = || Error::Input(format!("the plan's date cannot be read: {}", key.nominal));
     let occurrence = crate::occurrence::parse_occurrence(&key).ok_or_else(unreadable)?;
     crate::load_occurrence(&adapters.profiles, file, gateway, &occurrence)
 }

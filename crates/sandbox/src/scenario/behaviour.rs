@@ -139,8 +139,10 @@ fn read_behaviour(
     if let Some((text, span)) = digit
         && !matches!(text.as_bytes(), [b'0'..=b'9' | b'*' | b'#'])
     {
-        let finding =
-            Finding::new(&rules::WRONG_TYPE, format!("`digit` is `{text}`, but must be one key on a phone keypad"));
+        let finding = Finding::new(
+            &rules::WRONG_TYPE,
+            format!("`digit` is `{text}`, but must be a single key on a phone keypad"),
+        );
         report.add(span, finding.help("write a digit, `*` or `#`"));
     }
     if let Some(channel) = channel {

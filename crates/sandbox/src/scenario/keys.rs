@@ -23,7 +23,7 @@ pub(super) static SCENARIO: &[KeySpec] = &[
     KeySpec::new("prices", ValueShape::Map(PRICES), "{ sms: 0.80, viber: 0.50 }")
         .with_doc("The price of one message part on each channel, in the account's currency."),
     KeySpec::new("charge_undelivered", ValueShape::Bool, "false")
-        .with_doc("Whether messages that no channel delivered are charged.")
+        .with_doc("Whether undelivered messages are charged.")
         .default("true"),
     KeySpec::new("channels", ValueShape::Map(CHANNELS), "{ rcs: { delivered: 40% } }")
         .with_doc("The delivery results on each channel."),
@@ -94,8 +94,8 @@ static REPLY: &[KeySpec] = &[
         .default("100%"),
     KeySpec::new("after", TIME, "1m")
         .with_doc(
-            "The time until the recipient replies, counted from when the message is read or, if the channel does \
-            not report that, from when it is delivered.",
+            "The time until the recipient replies after reading the message. If the channel does not report reading, \
+             the time is counted from delivery.",
         )
         .default("1m"),
     KeySpec::new("message", ValueShape::Line, "STOP").with_doc("The text of the reply.").mark_required(),

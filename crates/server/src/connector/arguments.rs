@@ -71,7 +71,7 @@ pub(super) fn read_phone(value: &Value) -> Result<ValidNumber, String> {
         Value::Number(number) if number.is_u64() => number.to_string(),
         _ => {
             return Err(
-                "`phone` must be one phone number: digits with the country code, such as 380671112233".to_owned()
+                "`phone` must be a single phone number: digits with the country code, such as 380671112233".to_owned()
             );
         }
     };
@@ -198,7 +198,7 @@ fn check_members(place: &str, schema: &Value, members: &Map<String, Value>, prob
 
 fn describe_missing(path: &str) -> String {
     match path {
-        "phone" => "`phone` is missing; add one phone number with its country code, such as 380671112233".to_owned(),
+        "phone" => "`phone` is missing; add a phone number with its country code, such as 380671112233".to_owned(),
         path => format!("`{path}` is missing; add it"),
     }
 }

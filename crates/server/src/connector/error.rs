@@ -89,7 +89,7 @@ impl ToolError {
     /// The gateway does not know the key.
     pub(super) fn key_refused() -> Self {
         Self::new("access_denied", "Access denied")
-            .with_how_to("the gateway does not accept this API key; ask the person who set it up")
+            .with_how_to("the gateway does not accept this API key; ask the person who set up the key")
     }
 
     /// Whether the gateway rejected the key.
@@ -144,7 +144,7 @@ impl ToolError {
 
     /// The operator requires consent, and a single message has none.
     pub(super) fn no_consent() -> Self {
-        let error = "the operator requires the recipient's consent, and no consent is recorded for a single message";
+        let error = "the operator requires the recipient's consent, but single messages have no recorded consent";
         Self::new("no_consent", error)
             .with_how_to("nothing was sent; tell the user: only a campaign with `consent` can send it")
     }

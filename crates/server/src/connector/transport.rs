@@ -159,7 +159,7 @@ fn bearer_key(headers: &HeaderMap) -> Option<SecretString> {
 async fn read_body(body: Body) -> Result<Vec<u8>, Response> {
     match tokio::time::timeout(BODY_TIMEOUT, to_bytes(body, MAX_MESSAGE_BYTES)).await {
         Ok(Ok(body)) => Ok(body.into()),
-        Ok(Err(_)) => Err(error_response(StatusCode::PAYLOAD_TOO_LARGE, "the body is longer than 256 KiB")),
+        Ok(Err(_)) => Err(error_response(StatusCode::PAYLOAD_TOO_LARGE, "the body is larger than 256 KiB")),
         Err(_) => Err(error_response(StatusCode::REQUEST_TIMEOUT, "the body took longer than 10 s to arrive")),
     }
 }
@@ -232,7 +232,7 @@ async fn answer_line(connector: Arc<Connector>, key: SecretString, line: StdioLi
         StdioLine::TooLong => Err(error_reply(
             None,
             ProtocolEra::Legacy,
-            &RpcError::invalid_request("the message is longer than 256 KiB"),
+            &RpcError::invalid_request("the message is larger than 256 KiB"),
         )),
     };
     match read {

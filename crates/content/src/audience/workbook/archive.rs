@@ -341,7 +341,7 @@ mod events_tests {
         XmlEvents::new(io::Cursor::new(xml.into()), SizeFindings { piece: finding("piece"), part: finding("part") })
     }
 
-    /// Reads to the end. Returns the number of events, and the memory of the longest one.
+    /// Reads to the end. Returns the number of events, and the buffer size that the longest event needed.
     fn read_all(mut events: XmlEvents<io::Cursor<Vec<u8>>>) -> (Result<usize, String>, usize) {
         let mut count = 0;
         let result = loop {

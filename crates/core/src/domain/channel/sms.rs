@@ -19,10 +19,7 @@ const LIFETIME: ChannelField = ChannelField::lifetime("sms_lifetime", 3_600, 259
 const SHORT_LINK: ChannelField = ChannelField::short_link();
 const NO_UNSUBSCRIBE_LINK: &str = "only a plain `sms` has a field for this key";
 const UNSUBSCRIBE_LINK: ChannelField = ChannelField::new("unsubscribe_link", FieldKind::Flag)
-    .with_docs(
-        "true",
-        "Lets the gateway add a link that recipients can use to unsubscribe. It can make the message longer.",
-    )
+    .with_docs("true", "Lets the gateway add an unsubscribe link, which can make the message longer.")
     .with_flat_place(WirePlace::Under("unsubscribe_link"))
     .with_stage_place(WirePlace::Nowhere(NO_UNSUBSCRIBE_LINK))
     .with_unsupported_kinds(&[
@@ -36,8 +33,8 @@ const MAX_PARTS: ChannelField = ChannelField::new("max_parts", FieldKind::Number
 const PLAIN: ChannelField = ChannelField::new("plain", FieldKind::Word(&PlainMode::NAMES)).with_docs(
     "quotes",
     "Replaces characters that increase the number of billed parts. `quotes` replaces typographic quotation marks, \
-     dashes, spaces and ellipses, but not letters. `latin` also replaces letters; it transliterates Cyrillic according \
-     to the official Ukrainian table from 2010.",
+     dashes, spaces and ellipses, but not letters. `latin` also replaces letters; it transliterates Cyrillic \
+     according to the official Ukrainian table of 2010.",
 );
 
 pub(super) const FACTS: ChannelFacts = ChannelFacts {

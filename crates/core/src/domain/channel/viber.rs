@@ -26,7 +26,7 @@ const MESSAGE: ChannelField = ChannelField::message("viber_message")
     .with_limit(CHARACTERS)
     .with_requirement(FieldRequirement::InPipeline("a pipeline stage needs a message"));
 const TYPE: ChannelField = ChannelField::new("type", FieldKind::Form(&KINDS))
-    .with_docs("text+image+link", "The type of the message. Defaults to the type that matches the keys.")
+    .with_docs("text+image+link", "The message type. Defaults to the type that matches the keys.")
     .with_flat_place(WirePlace::Under("viber_type"))
     .with_stage_place(WirePlace::Under("type"));
 const IMAGE: ChannelField = ChannelField::image(WirePlace::Under("viber_image"))

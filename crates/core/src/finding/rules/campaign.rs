@@ -17,8 +17,8 @@ rules! {
             "  - { name: no message, given: { first_name: Olena },",
             "      expect: { skipped: filtered, channels: [sms] } }",
         ],
-        fix: "give every column that the texts use, set `at` if they use the date, and expect either a message or \
-              a skipped recipient",
+        fix: "give a value for every column the texts use, set `at` if they use the date, and expect either a \
+              message or a skipped recipient",
     }
     error UNKNOWN_TIMEZONE = "unknown-timezone" {
         cause: "A time zone name is unknown. Local times and `{{ today }}` depend on the time zone.",
@@ -111,7 +111,7 @@ rules! {
     error NOT_CARRIED = "not-carried" {
         cause: "This type of message does not support the key. The gateway would drop the value without an error.",
         example: ["operation: pipeline", "channels: [{ sms: { signature: OlenaCo, message: Hi, lifetime: 1h } }]"],
-        fix: "remove the key, or use a combination of channels that supports it",
+        fix: "remove the key, or use a channel combination that supports it",
     }
     error SHORT_LINK = "short-link" {
         cause: "Channels have different values for `short_link`. The gateway has only one setting for the whole \
@@ -129,7 +129,7 @@ rules! {
         fix: "use the channel's own key; use `fields` only for properties that have no key",
     }
     error VIBER_TYPE = "viber-type" {
-        cause: "The keys do not match the type of Viber message. Text, image, button and carousel messages need \
+        cause: "The keys do not match the Viber message type. Text, image, button and carousel messages need \
                 different keys.",
         example: ["channels: [{ viber: { signature: OlenaCo, message: Hi, image: \"https://a.example/a.png\" } }]"],
         fix: "add or remove the key that the finding names, or change `type`",
@@ -161,7 +161,8 @@ rules! {
         fix: "to send the contents of the file, write `message: { file: welcome.sms.txt }`",
     }
     error TEXT_FILE = "text-file" {
-        cause: "A text file cannot be found or used. It must be in the folder of the campaign file or in `templates/`.",
+        cause: "A text file cannot be found or used. It must be in the same folder as the campaign file or in \
+                `templates/`.",
         example: ["message: { file: no-such-text.txt }"],
         fix: "check the file name, and make sure that the file is in one of these folders",
     }
@@ -218,7 +219,7 @@ rules! {
         fix: "look for a missing quote, or shorten the message",
     }
     error TEXT_REFUSED = "text-refused" {
-        cause: "The gateway charges for this message but drops it. Recipients would never see it.",
+        cause: "The gateway would charge for this message but drop it. Recipients would never see it.",
         example: ["channels: [{ telegram: { message: \"12345678901\" } }]     # more than 8 digits"],
         fix: "keep the message within the limits of its channel",
     }
@@ -233,7 +234,7 @@ rules! {
         fix: "write the header exactly as in the list",
     }
     error DATA_LOOKUP = "data-lookup" {
-        cause: "A template uses a table without selecting one value. The message would show the whole table, or fail.",
+        cause: "A template uses a table without selecting a value. The message would show the whole table, or fail.",
         example: ["data: { stores: { file: stores.csv, key: city } }", "message: \"Our shop: {{ stores }}\""],
         fix: "write `{{ stores[city].address }}`, where `stores` is the table, `city` is the list column that selects \
               the row, and `address` is the table column",
@@ -242,7 +243,7 @@ rules! {
         cause: "A condition treats a cell as a number or boolean. Cells are always text, so the condition would select \
             everyone or no one.",
         example: ["recipients: { file: list.csv, where: code == 5 }"],
-        fix: "compare with text, for example `code == \"5\"`, or convert the cell: `code | int == 5`",
+        fix: "compare the cell with text, for example `code == \"5\"`, or convert it: `code | int == 5`",
     }
     error UNKNOWN_FILTER = "unknown-filter" {
         cause: "A template uses a filter that does not exist. Only filters that make sense in a message are \
@@ -268,7 +269,7 @@ rules! {
             "          {% block ofer %}-20%{% endblock %}",
             "base.txt: {% block offer %}{% endblock %}",
         ],
-        fix: "correct the name of the block, or remove it",
+        fix: "correct the block name, or remove the block",
     }
     error UNSUPPORTED = "unsupported" {
         cause: "Messages do not support this template feature.",

@@ -68,7 +68,7 @@ rules! {
 rules! {
     SCENARIO:
     error ACCOUNT_KEY = "account-key" {
-        cause: "Two sandbox accounts have the same key. A key must identify one account.",
+        cause: "Two sandbox accounts have the same key. A key must identify a single account.",
         example: ["accounts: [{ key: a }, { key: a }]"],
         fix: "give each account its own `key`",
     }
@@ -87,7 +87,7 @@ rules! {
     error FAULT_EFFECT = "fault-effect" {
         cause: "A fault must have exactly one effect. Each effect has its own keys.",
         example: ["faults: [{ when: {}, delay: 1s, answer: dropped }]"],
-        fix: "keep one effect, and only the keys that belong to it",
+        fix: "keep only one effect and the keys that belong to it",
     }
     error NOT_KNOWN = "not-known" {
         cause: "A channel has a key that it does not support. For example, SMS does not report that a message was read.",
@@ -130,7 +130,7 @@ rules! {
         fix: "correct the row, and import the file again",
     }
     warning API_KEY = "api-key" {
-        cause: "The API key of the profile is missing. Without it, no messages can be sent.",
+        cause: "The profile's API key is missing. Without it, no messages can be sent.",
         example: ["gateways.yaml: production: { api_key: { env: CAMPAIGN_API_KEY } }     # the variable is not set"],
         fix: "set the environment variable or create the file that the profile names under `api_key`",
     }

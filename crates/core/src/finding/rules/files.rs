@@ -31,7 +31,7 @@ rules! {
     error FILE_EMPTY = "file-empty" {
         cause: "A file has no content, or only comments.",
         example: ["# autumn-sale.yaml", "# to do"],
-        fix: "fill in the file, or run `campaign init NAME` to create a complete campaign to start from",
+        fix: "fill in the file, or run `campaign init NAME` to create a complete campaign as a starting point",
     }
     error FILE_TOO_COMPLEX = "file-too-complex" {
         cause: "A file is nested too deeply or has too many aliases. Reading it could exhaust memory, so it is \
@@ -40,8 +40,8 @@ rules! {
         fix: "write the values out instead of using anchors and aliases, and check the indentation",
     }
     error MORE_FINDINGS = "more-findings" {
-        cause: "Only the first 100 findings of a file are shown. The others are only counted, but they can still stop \
-                the run.",
+        cause: "Only the first 100 findings in a file are shown. The others are only counted, but they can still \
+                stop the run.",
         example: ["100 findings in autumn-sale.yaml, and 402 more that are not shown"],
         fix: "fix the findings that are shown, then run `campaign check` again",
     }
@@ -52,7 +52,7 @@ rules! {
     error YAML_TAB = "yaml-tab" {
         cause: "A line is indented with a tab. YAML allows only spaces.",
         example: ["delivery:", "\trate: 10/s                              # the indentation is a tab"],
-        fix: "indent with spaces: as many as the neighboring lines, or two more than the key above",
+        fix: "indent with spaces: as many as the neighbouring lines, or two more than the key above",
     }
     error YAML_QUOTE = "yaml-quote" {
         cause: "A value needs quotes, or its quotes are wrong. Characters such as `:`, `*`, `@` or `|` have a special \
@@ -103,12 +103,12 @@ rules! {
         fix: "write out the value instead",
     }
     error YAML_TAG = "yaml-tag" {
-        cause: "A value starts with `!`, a YAML tag. The message would lose its first word.",
+        cause: "A value starts with `!`, which marks a YAML tag. The message would lose its first word.",
         example: ["message: !Important news"],
         fix: "put the whole text in quotes: `\"!Important news\"`",
     }
     error YAML_ANCHOR = "yaml-anchor" {
-        cause: "A value starts with `&`, a YAML anchor. The message would lose its first word.",
+        cause: "A value starts with `&`, which marks a YAML anchor. The message would lose its first word.",
         example: ["message: &Co says hi"],
         fix: "put the whole text in quotes: `\"&Co says hi\"`",
     }

@@ -41,8 +41,7 @@ rules! {
         fix: "correct the rows listed in the finding",
     }
     error EXCLUDE = "exclude" {
-        cause: "The run under `exclude` cannot be used. Recipients who should be excluded would get a \
-                message.",
+        cause: "The run named under `exclude` cannot be used. Recipients who should be excluded would get a message.",
         example: ["recipients: { file: list.csv, exclude: { run: autumn-teaser } }     # no such run"],
         fix: "name a finished run that sent messages; `campaign status` lists the runs",
     }
@@ -52,14 +51,13 @@ rules! {
         fix: "correct the file, remove its duplicate keys, or name its key column under `key`",
     }
     error LIST_ADDRESS = "list-address" {
-        cause: "The address of the list is not secure. The list contains phone numbers, and the campaign file must \
-                not contain secrets.",
+        cause: "The list's address is not secure. The list contains phone numbers, and the campaign file must not \
+                contain secrets.",
         example: ["recipients: { url: \"http://crm.example/list.csv\" }"],
         fix: "write an `https://` address, and store secrets elsewhere: `{ env: NAME }`",
     }
     warning RECIPIENTS_UNSEEN = "recipients-unseen" {
-        cause: "The list was not fetched. By default, `check` does not run programs or open addresses from a \
-                campaign file.",
+        cause: "The list was not fetched. By default, `check` does not run programs or open URLs from a campaign file.",
         example: ["recipients: { command: [make-list, --csv] }"],
         fix: "if you trust the campaign file, add `--fetch`",
     }
@@ -136,7 +134,7 @@ rules! {
             "          phone,first_name",
             "          380501234567,Olena",
         ],
-        fix: "set the header row, for example `header_row: 2`, or delete the rows above it",
+        fix: "set the header row, for example `header_row: 2`, or delete the rows above the header",
     }
     error RECIPIENTS_QUOTED_LINES = "recipients-quoted-lines" {
         cause: "Each line of the list is in quotes. A quoted line is read as a single cell, so there is no phone \

@@ -236,7 +236,7 @@ pub(in crate::check) fn has_empty_greeting(message: &str) -> bool {
 pub(super) static LOOP_OVER_TEXT: Rule = Rule::warning(
     "loop-over-text",
     RuleText {
-        cause: "A loop splits a cell into single characters. Cells are always text, even if they look like a list.",
+        cause: "A loop splits a cell into individual characters. Cells are always text, even if they look like a list.",
         example: &[
             "message: \"{% for item in code %}{{ item }} {% endfor %}\"",
             "list.csv: phone,code",
@@ -249,7 +249,8 @@ pub(super) static LOOP_OVER_TEXT: Rule = Rule::warning(
 /// A finding about a loop over cells that contain a list as text; `example` is the separator of its items.
 pub(super) fn report_loop_over_text(name: &str, example: &str, rows: &str) -> Finding {
     let message = format!(
-        "the loop over `{name}` splits the cell into single characters in {rows}, although the cell looks like a list"
+        "in {rows}, the loop over `{name}` splits the cell into individual characters, although the cell looks like \
+         a list"
     );
     Finding::new(&LOOP_OVER_TEXT, message).help(format!("write `{name} | split(pat=\"{example}\")` in the loop"))
 }

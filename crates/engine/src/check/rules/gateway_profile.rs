@@ -26,7 +26,8 @@ pub(super) fn check_batch_limit(campaign: &Campaign, profile: &Profile) -> Optio
 pub(super) static RATE_LIMIT: Rule = Rule::error(
     "rate-limit",
     RuleText {
-        cause: "The campaign's rate exceeds the profile's. The gateway rejects messages that exceed the account's rate.",
+        cause: "The campaign's rate exceeds the profile's. The gateway rejects messages sent faster than the \
+                account's rate limit.",
         example: &["delivery: { rate: 500/s }                   # the profile allows 100/s"],
         fix: "lower `delivery.rate` to the rate shown in the finding",
     },
@@ -110,7 +111,8 @@ pub(super) fn check_webhook_address(campaign: &Campaign, profile: &Profile) -> O
 pub(super) static MISSING_PRICE: Rule = Rule::error(
     "missing-price",
     RuleText {
-        cause: "The profile has no price for a channel. A cost limit cannot be applied without prices.",
+        cause: "The profile has no price for one of the campaign's channels. Without prices, a cost limit cannot be \
+                applied.",
         example: &["limits: { cost: 5000 }                      # the profile has no `prices`"],
         fix: "add `prices` for the campaign's channels to the profile; if you remove `limits.cost`, the cost of a run \
               is no longer limited",
@@ -121,8 +123,7 @@ pub(super) fn check_prices(campaign: &Campaign, profile: &Profile) -> Option<Fin
     campaign.limits.cost?;
     let missing = MessagePrices::for_campaign(profile, &campaign.brief).err()?;
     let channels = join_alternatives(missing.iter().map(|channel| channel.name()));
-    let message =
-        format!("`limits.cost` needs a price for {channels}, which the profile `{}` does not have", profile.name);
+    let message = format!("`limits.cost` needs a price for {channels}, but the profile `{}` has none", profile.name);
     let help = format!("add `prices: {{ {}: … }}` to the profile", missing.first()?.name());
     Some(Finding::new(&MISSING_PRICE, message).help(help).at(campaign.places.locate_key("limits.cost")?))
 }
@@ -178,7 +179,7 @@ pub(super) fn note_whatsapp_route(campaign: &Campaign, profile: &Profile) -> Opt
     let (title, name) = (channel.facts().title, &profile.name);
     let message = format!(
         "{title} must be enabled for the account in the profile `{name}`; otherwise, the gateway rejects all \
-            of these messages"
+         messages that use it"
     );
     let place = campaign.places.locate_key(&format!("channels[{index}].{channel}"));
     let help = "ask your account manager whether this channel is enabled, and try `run --limit 1` first";
@@ -224,7 +225,8 @@ fn kind_finding(campaign: &Campaign, profile: &Profile, kind: OperationKind) -> 
                 settings"
                 .to_owned(),
             Some(format!(
-                "enter the address from `gateway hook {}` in the gateway's settings; {STATUS_REQUESTS}",
+                "in the account settings at the gateway, enter the address that `gateway hook {}` prints; \
+                 {STATUS_REQUESTS}",
                 quote_for_shell(&profile.name)
             )),
         ),

@@ -32,7 +32,7 @@ pub(super) static ROW_WITHIN: Rule = Rule::warning(
         cause: "A quoted cell seems to contain another row. A misplaced quote might hide a recipient, who would not get a \
                 message.",
         example: &["list.csv: phone,first_name", "          380501234567,\"Olena", "          380671234567,Taras\""],
-        fix: "open the list in a spreadsheet; if the cell contains the row after it, correct the quotes",
+        fix: "open the list in a spreadsheet; if the cell contains the next row, correct the quotes",
     },
 );
 
@@ -49,7 +49,7 @@ pub fn check_embedded_rows(survey: &Survey) -> Option<Finding> {
 pub(super) static UNUSED_COLUMN: Rule = Rule::note(
     "unused-column",
     RuleText {
-        cause: "A column of the list is not used. You might have forgotten to insert it into a message.",
+        cause: "A column in the list is not used. You might have forgotten to insert it into a message.",
         example: &["message: \"Hi, {{ first_name }}!\"             # the column `code` is not used"],
         fix: "use the column in a message, or ignore this note; the results contain the column either way",
     },

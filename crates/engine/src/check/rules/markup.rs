@@ -98,7 +98,7 @@ pub(super) fn check_html_tags(text: &NamedTemplate) -> Vec<TextProblem> {
         let line_break = "to add a line break, write the text on separate lines after `|`";
         match (tags.iter().any(|tag| is_break(tag)), tags.iter().all(|tag| is_break(tag))) {
             (true, true) => line_break.to_owned(),
-            (true, false) => format!("for `<br>`, {line_break}; remove the other tags"),
+            (true, false) => format!("{line_break} instead of using `<br>`; remove the other tags"),
             (false, _) => "remove the tags".to_owned(),
         }
     };
@@ -129,7 +129,7 @@ pub(super) fn check_markdown(text: &NamedTemplate) -> Vec<TextProblem> {
 pub(super) static URL_ESCAPE: Rule = Rule::warning(
     "url-escape",
     RuleText {
-        cause: "A URL escape would be sent literally. `%20` stands for a space and `%0A` for a line break only in addresses.",
+        cause: "A URL escape would be sent literally. `%20` and `%0A` mean a space and a line break only in addresses.",
         example: &["message: \"Sale!%0AUntil Sunday.\""],
         fix: "use a real space or line break",
     },

@@ -17,7 +17,8 @@ use campaign_manifest::{Campaign, Profile};
 pub static NIGHT: Rule = Rule::warning(
     "night",
     RuleText {
-        cause: "Marketing would reach recipients at night. No window is set, and the messages arrive between 21:00 and 8:00 in the recipients' local time.",
+        cause: "Marketing messages would reach recipients at night. No window is set, so messages would arrive \
+                between 21:00 and 8:00 in the recipients' local time.",
         example: &["timezone: Europe/Kyiv", "schedule: { every: \"day 22:00\" }"],
         fix: "set a window in the recipients' local time: `window: { hours: 09:00-20:00, zone: recipient }`",
     },
@@ -93,7 +94,7 @@ pub fn check_night(
     let number = Some(night.iter().map(|zone| zone.recipients).sum()).filter(|number| *number > 0)?;
     let about = if lasts > INTERVAL { "about " } else { "" };
     let message = format!(
-        "{when} would reach {about}{} between 21:00 and 8:00 by their own clock: {}{more}",
+        "{when} would reach {about}{} between 21:00 and 8:00 in their local time: {}{more}",
         format_count(number, "recipient"),
         describe_night(&night)
     );
@@ -161,14 +162,15 @@ fn describe_night(night: &[NightRecipients]) -> String {
 pub(super) static SEVERAL_ZONES: Rule = Rule::note(
     "several-zones",
     RuleText {
-        cause: "A number does not indicate its time zone. Its window uses the campaign's time zone.",
+        cause: "A phone number does not indicate a time zone. The recipient's window uses the campaign's time zone \
+                instead.",
         example: &[
             "timezone: Europe/Kyiv",
             "delivery: { window: { hours: 09:00-20:00, zone: recipient } }",
             "list.csv: phone,first_name",
             "          +34612345678,Ana",
         ],
-        fix: "add a column with time zones to the list, and name it: `zone: COLUMN`",
+        fix: "add a column with time zones to the list, and write its name in `zone: COLUMN`",
     },
 );
 
@@ -187,11 +189,11 @@ pub fn check_several_zones(
     let number = Some(sum_recipients(&counts)).filter(|number| *number > 0)?;
     let clock = campaign.brief.timezone.as_deref().map_or_else(String::new, |zone| format!(" ({zone})"));
     let message = format!(
-        "the window follows the campaign's clock{clock} for {} whose number does not show the time zone: {}",
+        "the window uses the campaign's time zone{clock} for {} whose number does not indicate a time zone: {}",
         format_count(number, "recipient"),
         describe_countries(&counts)
     );
-    let help = "to use their local time, add a column with time zones to the list and write `zone: COLUMN`";
+    let help = "to use the recipients' local time, add a column with time zones to the list and write `zone: COLUMN`";
     let place = campaign.places.locate_key("delivery.window.zone");
     Some(Finding::new(&SEVERAL_ZONES, message).help(help).at(place))
 }

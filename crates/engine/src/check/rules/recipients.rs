@@ -158,8 +158,13 @@ pub fn check_consent_source(campaign: &Campaign, profile: Option<&Profile>) -> O
 
 /// An error about a missing column of consents.
 pub(in crate::check) fn missing_consent_column(key: &str, name: &str, header: &ListHeader) -> Finding {
-    let finding =
-        Finding::new(&rules::CONSENT, format!("`{key}` of `consent` names `{name}`, but the list has no such column"));
+    let finding = Finding::new(
+        &rules::CONSENT,
+        format!(
+            "`consent.{key}` names the column `{name}`, but the list has no such \
+                                               column"
+        ),
+    );
     match did_you_mean(name, header.headers().iter().map(String::as_str)) {
         Some(meant) => finding.help(format!("did you mean `{meant}`?")),
         None => finding.help("write the header exactly as in the list"),
@@ -239,7 +244,7 @@ pub(super) static LANDLINE: Rule = Rule::warning(
     "landline",
     RuleText {
         cause: "The list contains a landline number. Landlines cannot receive SMS, Viber, RCS, Telegram or WhatsApp \
-            messages, but the gateway charges for them.",
+                messages, but the gateway charges for these messages.",
         example: &["list.csv: phone,first_name", "          380442345678,Olena"],
         fix: "ask these recipients for a mobile number, or remove their rows",
     },

@@ -224,7 +224,7 @@ fn find_advice(reason: &str, has_region: bool) -> &'static str {
             "correct the numbers; if they are national numbers, set `recipients.region`, for example `region: UA`"
         }
         Some(Empty | Letters) => "correct the list, or name the phone column: `columns: { phone: \"…\" }`",
-        Some(Ambiguous) => "write the numbers with `+`, or as they are dialed in their country",
+        Some(Ambiguous) => "write the numbers with a leading `+`, or as they are dialed in their country",
         Some(Several) => "put each number in its own row",
         Some(Words) => "put the numbers in a separate column",
         Some(Header) => "delete the rows that repeat the header",
@@ -232,7 +232,7 @@ fn find_advice(reason: &str, has_region: bool) -> &'static str {
             "correct the numbers in the list"
         }
         None if reason.contains("`max_parts: ") => {
-            "shorten the message or the cells that it uses, or raise `max_parts`, which costs more"
+            "shorten the message or the cells that it uses, or raise `max_parts` at extra cost"
         }
         None => "correct the message, or the cells that it uses",
     }

@@ -250,8 +250,8 @@ impl PromiseJudge {
                 [RowState::Planned, RowState::Skipped, RowState::NotSent, RowState::Rejected, RowState::Failed];
             let says_unsent =
                 unsent.contains(&state) && snapshot.left_out.find_reason(row).is_none_or(|(_, why)| why == OPTED_OUT);
-            // A failure without a channel counts for the whole message, although the platform continues. Only a status
-            // inquiry corrects this.
+            // A failure that names no channel is taken as a failure of the whole message, although the platform goes on
+            // to the next channel. Only a status inquiry corrects this.
             let misled = state == RowState::Failed && plan.omits_failed_channel();
             if says_unsent && got > 0 && !decided && !misled {
                 notes.record_breach(Breach::FalselyNotSent, || format!("row {row} is {state} and went out"));

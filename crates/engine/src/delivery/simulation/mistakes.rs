@@ -38,7 +38,8 @@ fn with_workers(plan: WorldPlan) -> WorldPlan {
 
 #[test]
 fn intent_for_a_lost_shard_is_caught() {
-    // Such operations never leave and are retried again and again, so the test needs a slow rate.
+    // Operations with an intent for a lost shard are never sent, but retried again and again, so the test needs a slow
+    // rate.
     let slow = |plan| WorldPlan { rate: Some(1.0), account_rate: Some(1.0), ..with_workers(plan) };
     assert_caught_in(Mistake::ShareEpochIgnored, &[Breach::Duplicated], slow);
 }

@@ -37,7 +37,7 @@ struct WorkerSender {
     process: usize,
     life: Arc<ProcessLife>,
     ledger: Arc<dyn Ledger>,
-    line: Arc<SimulatedGateway>,
+    gateway: Arc<SimulatedGateway>,
     interrupt: watch::Receiver<Interrupt>,
     /// The time since which it takes part.
     since: Timestamp,
@@ -61,7 +61,7 @@ impl ShardSender for WorkerSender {
         let pace = own.map(|rate| Allowance::new(format!("{} of account", run.name()), Some(rate)));
         let options = SendOptions { proven: alone.proven || proven, sharing: Some(SharedPace { pace }), ..alone };
         world.judge.note_start(self.process, proven || has_accepted(snapshot) || options.limits.keep_going);
-        let (ledger, gateway, interrupt) = (Arc::clone(&self.ledger), self.line.clone(), self.interrupt.clone());
+        let (ledger, gateway, interrupt) = (Arc::clone(&self.ledger), self.gateway.clone(), self.interrupt.clone());
         let context = SendContext { ledger, gateway, observer: world.observer(&self.life), interrupt, passes: None };
         world.schedule_opt_out();
         let ending =
@@ -151,11 +151,11 @@ impl SimulatedWorld {
     fn worker_sender(
         self: &Arc<Self>,
         (process, life): (usize, &Arc<ProcessLife>),
-        (ledger, line): (Arc<ProcessLedger>, Arc<SimulatedGateway>),
+        (ledger, gateway): (Arc<ProcessLedger>, Arc<SimulatedGateway>),
         interrupt: watch::Receiver<Interrupt>,
     ) -> WorkerSender {
         let (world, life, since) = (Arc::clone(self), Arc::clone(life), wall_now());
-        WorkerSender { world, process, life, ledger, line, interrupt, since }
+        WorkerSender { world, process, life, ledger, gateway, interrupt, since }
     }
 
     /// Like `worker`: looks for shared runs, and sends shards of them.
@@ -165,7 +165,7 @@ impl SimulatedWorld {
         life: &Arc<ProcessLife>,
         mut interrupt: watch::Receiver<Interrupt>,
     ) {
-        let (ledger, line) = (self.process_ledger(life), self.simulated_gateway(process, life));
+        let (ledger, gateway) = (self.process_ledger(life), self.simulated_gateway(process, life));
         let mut rests: Option<(i64, Instant)> = None;
         while *interrupt.borrow() == Interrupt::None {
             let open = RunFilter { open: true, ..RunFilter::all() };
@@ -176,7 +176,7 @@ impl SimulatedWorld {
                 sharing.is_some() && !rests && !run.stop_requested && run.ended_at.is_none()
             });
             if let Some(run) = runs.pop() {
-                let hand = self.worker_sender((process, life), (ledger.clone(), line.clone()), interrupt.clone());
+                let hand = self.worker_sender((process, life), (ledger.clone(), gateway.clone()), interrupt.clone());
                 let Ok((_, drawn)) = hand.participant(process, &self.plan.sharing).join_run(&run).await else {
                     return;
                 };
@@ -192,11 +192,11 @@ impl SimulatedWorld {
     pub(super) async fn send_together(
         self: &Arc<Self>,
         (process, life): (usize, &Arc<ProcessLife>),
-        (ledger, line): (Arc<ProcessLedger>, Arc<SimulatedGateway>),
+        (ledger, gateway): (Arc<ProcessLedger>, Arc<SimulatedGateway>),
         (run, lease): (&Run, Lease),
     ) {
         let (_interrupt, interrupts) = watch::channel(Interrupt::None);
-        let hand = self.worker_sender((process, life), (ledger.clone(), line), interrupts);
+        let hand = self.worker_sender((process, life), (ledger.clone(), gateway), interrupts);
         let participant = hand.participant(process, &self.plan.sharing);
         let led = participant.lead_run(run, lease, "", false, self.plan.timeout + GRACE).await;
         let Ok(Some(ending)) = led else { return };

@@ -229,7 +229,7 @@ fn read_item(item: &RawValue, words: &RedactingReader<'_>) -> Result<InquiryPayl
             Err(rejected_failure(&words.read_text(item.error).unwrap_or_else(|| "no reason given".to_owned())))
         }
         SuccessFlag::Unclear => {
-            Err(InquiryFailure::unclear("an item in the response has a `success` that is neither true nor false"))
+            Err(InquiryFailure::unclear("an item in the response has a `success` value that is neither true nor false"))
         }
     }
 }

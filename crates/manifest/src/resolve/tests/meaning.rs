@@ -181,7 +181,7 @@ fn schedule_is_read_and_file_names_contain_the_day() {
     let schedule = campaign.schedule.unwrap();
     assert_eq!((schedule.grace, schedule.wait_for_file), (Duration::from_secs(3600), Some(Duration::from_secs(7200))));
     assert_eq!((schedule.zone_name(), schedule.ends), ("Europe/Kyiv", Some(date(2026, 12, 31))));
-    // A future day has no text yet; the day itself needs one.
+    // The text file of a future day need not exist yet; on the day itself it must.
     let path = fixture.folder().join("autumn-sale.yaml");
     assert!(load_campaign(&path, CampaignDay::Coming(date(2026, 12, 2))).value.is_some());
     let missing = list_findings(&load_campaign(&path, CampaignDay::Is(date(2026, 12, 2))));

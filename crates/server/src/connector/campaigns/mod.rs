@@ -72,8 +72,8 @@ fn abroad_schema() -> Value {
             "required": ["country", "recipients"],
             "additionalProperties": false,
         },
-        "description": "The recipients outside the home countries of the gateway profile, by ISO 3166 code. An \
-                        unknown country is null. Show this to the user.",
+        "description": "The recipients outside the gateway profile's home countries, by ISO 3166 code. An unknown \
+                        country is null. Show this to the user.",
     })
 }
 
@@ -291,8 +291,8 @@ impl OpenFolder<'_> {
         let key = if signed { " --key FILE" } else { "" };
         let approve = (self.campaigns.command)(&format!("approve {}{key}", short_digest(digest)));
         format!(
-            "show the plan to the user. They approve it with `{approve}` in their own terminal; then \
-             call run_campaign to send it"
+            "show the plan to the user. They approve it with `{approve}` in their own terminal; then call \
+             run_campaign to send the campaign"
         )
     }
 }

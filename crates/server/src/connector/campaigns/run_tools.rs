@@ -25,8 +25,8 @@ use campaign_runs::{
 pub(super) const PLAN_CAMPAIGN: McpTool = McpTool {
     name: "plan_campaign",
     title: "Plan a campaign",
-    description: "Plans a run of a campaign. Returns the number of recipients, the number of message parts, the cost \
-                  and a digest, which is valid for 30 days. A person approves the digest in a terminal; then \
+    description: "Plans a campaign run. Returns the number of recipients, the number of message parts, the cost and \
+                  a digest, which is valid for 30 days. A person approves the digest in a terminal; then \
                   run_campaign sends the campaign. Costs nothing and sends nothing.",
     annotations: ToolAnnotations { read_only: false, destructive: false, idempotent: true, open_world: false },
     input: || campaign_arguments_schema(json!({})),
@@ -46,8 +46,8 @@ pub(super) const PLAN_CAMPAIGN: McpTool = McpTool {
                                      or resend_if_not_found."),
                 "resources": {
                     "type": "array", "items": resource_schema(),
-                    "description": "The programs, addresses and sources that the campaign uses. If one changes, the \
-                                    digest changes.",
+                    "description": "The programs, addresses and sources that the campaign uses. If any of them \
+                                    changes, the digest changes.",
                 },
                 "notes": {
                     "type": "array", "items": { "type": "string" },
@@ -90,10 +90,10 @@ fn next_step(folder: &OpenFolder<'_>, inputs: &Inputs, plan: &CreatedPlan) -> St
 fn resource_schema() -> Value {
     object_schema(
         json!({
-            "key": text_schema("The key that names the resource, such as notify.url. Keys of the profile start with \
-                         `profile.`"),
+            "key": text_schema("The key that names the resource, such as notify.url. Profile keys start with \
+                                `profile.`"),
             "kind": text_schema("`program`, `address` or `source`."),
-            "value": text_schema("The program, address or source itself. Values of parameters and headers are hidden."),
+            "value": text_schema("The program, address or source itself. Parameter and header values are hidden."),
         }),
         &["key", "kind", "value"],
     )

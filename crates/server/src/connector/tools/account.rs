@@ -41,8 +41,8 @@ pub(super) const BALANCE: McpTool = McpTool {
 pub(super) const SENDERS: McpTool = McpTool {
     name: "senders",
     title: "Sender names",
-    description: "Lists the sender names of the messaging account and the state of each. Messages can be sent only \
-                  under a sender name that the gateway has verified. Costs nothing and sends nothing.",
+    description: "Lists the messaging account's sender names and their states. Messages can be sent only under a \
+                  sender name that the gateway has verified. Costs nothing and sends nothing.",
     annotations: ToolAnnotations::READING,
     input: empty_schema,
     output: || {
@@ -69,9 +69,9 @@ pub(super) const SENDERS: McpTool = McpTool {
 pub(super) const MESSAGE_STATUS: McpTool = McpTool {
     name: "message_status",
     title: "Status of a message",
-    description: "Returns the delivery status of one message as the gateway reports it (such as QUEUED, DELIVERED, \
-                  READ, EXPIRED), and when it last changed. `id` is the identifier returned by a sending tool. Costs \
-                  nothing and sends nothing.",
+    description: "Returns the delivery status of a message, as the gateway reports it (such as QUEUED, DELIVERED, \
+                  READ or EXPIRED), and when it last changed. `id` is the identifier returned by a sending tool. \
+                  Costs nothing and sends nothing.",
     annotations: ToolAnnotations::READING,
     input: || object_schema(json!({ "id": message_id_schema("The `id` returned by a sending tool.") }), &["id"]),
     output: || {
@@ -106,8 +106,8 @@ pub(super) const LOOKUP_NUMBER: McpTool = McpTool {
     name: "lookup_number",
     title: "Look up a number",
     description: "Returns whether a phone number exists and which network it belongs to. The subscriber is not \
-                  notified. EACH LOOKUP COSTS MONEY, EVEN FOR THE SAME NUMBER: look up only numbers that the person \
-                  you work for asked about. The operator limits lookups per hour.",
+                  notified. EACH LOOKUP COSTS MONEY, EVEN IF THE NUMBER WAS LOOKED UP BEFORE: look up only numbers \
+                  that the person you work for asked about. The operator limits lookups per hour.",
     annotations: ToolAnnotations::CHARGING,
     input: || object_schema(json!({ "phone": phone_schema() }), &["phone"]),
     output: || {
@@ -139,7 +139,7 @@ pub(super) const LOOKUP_NUMBER: McpTool = McpTool {
                     | OperationOutcome::NotSent { .. }
                     | OperationOutcome::InDoubt { .. },
                 )
-                | None => Err(ToolError::new("unknown_outcome", "the gateway did not return the result of the lookup")
+                | None => Err(ToolError::new("unknown_outcome", "the gateway did not return the lookup result")
                     .with_how_to(
                         "the lookup might have been charged; repeat it only if the user asks \
                              you to",
@@ -192,7 +192,7 @@ pub(super) fn sms_template_item(SmsTemplate { id, name, text, count, created }: 
 pub(super) const VIBER_TEMPLATES: McpTool = McpTool {
     name: "viber_templates",
     title: "Viber templates",
-    description: "Lists the Viber templates of the account and their states. Costs nothing and sends nothing.",
+    description: "Lists the account's Viber templates and their states. Costs nothing and sends nothing.",
     annotations: ToolAnnotations::READING,
     input: page_arguments_schema,
     output: || page_schema(&viber_template_schema()),

@@ -71,7 +71,7 @@ pub(super) fn text_schema(description: &str) -> Value {
 /// The schema of a phone number.
 fn phone_schema() -> Value {
     json!({
-        "description": "One phone number with its country code: digits, with or without a plus sign.",
+        "description": "A single phone number with its country code: digits, with or without a plus sign.",
         "anyOf": [
             { "type": "string", "pattern": "^\\+?[0-9]{8,15}$" },
             { "type": "integer", "minimum": 10_000_000, "maximum": 999_999_999_999_999_u64 },

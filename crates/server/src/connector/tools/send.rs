@@ -125,8 +125,8 @@ pub(super) fn send_result_schema() -> Value {
             "accepted": { "const": true, "description": "The gateway accepted the message. It has not been \
                           delivered yet." },
             "request_id": { "type": "string", "description": "The gateway's identifier for the request." },
-            "id": super::message_id_schema("The identifier of the message, to pass to `message_status`."),
-            "next": { "type": "string", "description": "How to get the delivery status of the message." },
+            "id": super::message_id_schema("The message identifier, to pass to `message_status`."),
+            "next": { "type": "string", "description": "How to get the message's delivery status." },
         }),
         &["accepted", "id", "next"],
     )
@@ -247,10 +247,10 @@ pub(super) const SEND_CHAIN: McpTool = McpTool {
     name: "send_chain",
     title: "Send on the first channel that works",
     description: "Sends one message to one recipient. The channels are tried in the order given in `channels` until \
-                  one delivers the message. For each channel, add an object named after it that contains the \
-                  message. Some channels accept only one-time codes. This costs money and cannot be undone. Without \
-                  `confirm: true`, nothing is sent and a preview is returned: show it to the user first. Accepted \
-                  does not mean delivered: call message_status later.",
+                  one delivers the message. Put the message for each channel in an object named after that channel. \
+                  Some channels accept only one-time codes. This costs money and cannot be undone. Without `confirm: \
+                  true`, nothing is sent and a preview is returned: show it to the user first. Accepted does not \
+                  mean delivered: call message_status later.",
     annotations: ToolAnnotations::SENDING,
     input: || {
         let names: Vec<&str> = message_channels().map(Channel::name).collect();

@@ -1,4 +1,4 @@
-//! Stacked charts over time: one layer per kind, and points of equal width.
+//! Stacked charts over time: one layer per kind, over intervals of equal length.
 
 use std::fmt::Write as _;
 
