@@ -72,7 +72,7 @@ fn demo_shows_each_step_and_the_received_messages() {
         "+ lifetime: 1h",
         "is ready: 1 000 of 1 000 recipients",
         "4. See what a recipient gets",
-        "killed (SIGKILL",
+        "killed (with SIGKILL",
         "6. Run the same command again",
         "1 000 accepted",
         "1 000 sent, 0 duplicates",

@@ -116,7 +116,7 @@ fn missing_price_is_a_finding_if_the_cost_is_limited() {
         let output = sale.campaign(&[command, "sale.yaml"]).exits(2);
         output
             .says("missing-price")
-            .says("`limits.cost` needs a price for `sms`, but the profile `local` does not have")
+            .says("`limits.cost` needs a price for `sms`, but the profile `local` has none")
             .says("sale.yaml:3:");
     }
     assert!(gateway.sends().is_empty());

@@ -53,7 +53,9 @@ const NOT_IN_FILES: &[&str] = &[
     "unfamiliar-ledger",
 ];
 
-const LIST: &str = "phone,first_name,code\n380501234567,Olena,NEW-126\n380671234567,Taras,NEW-163\n";
+/// Three recipients, so that a limit of one message a day is exceeded even if midnight is near.
+const LIST: &str =
+    "phone,first_name,code\n380501234567,Olena,NEW-126\n380671234567,Taras,NEW-163\n380931234567,Petro,NEW-187\n";
 const TABLE: &str = "city,address\nKyiv,Shop Street 1\n";
 const PROFILE: &str = "production: { }";
 

@@ -70,7 +70,7 @@ fn loop_over_the_characters_of_a_cell_is_reported() {
         |list: &str| format!("{{% for part in {list} %}}{{{{ part }}}} {{% endfor %}}{{{{ vip }}}} {{{{ code }}}}");
     let rows = [["Olena;Ivan", "a", "1"], ["Petro", "b", "2"]];
     let output = check_message(&looped("name"), &rows);
-    assert!(output.contains("the loop over `name, the loop over ` row 2"), "{output}");
+    assert!(output.contains("in row 2, the loop over `name` splits the cell into individual characters"), "{output}");
     assert!(output.contains("write `name | split(pat=\";\")` in the loop"), "{output}");
     assert!(!check_message(&looped("name | split(pat=\";\")"), &rows).contains("loop-over-text"));
     assert!(

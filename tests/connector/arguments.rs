@@ -174,8 +174,8 @@ fn bad_phone_is_reported_in_plain_words_without_the_number() {
         (json!(1234567), "`phone` has 7 digits"),
         (json!("3805012345673805"), "`phone` has 16 digits"),
         (json!("380001234567"), "`phone` is not a valid phone number"),
-        (json!(["380501234567"]), "`phone` must be one phone number"),
-        (json!(3.5), "`phone` must be one phone number"),
+        (json!(["380501234567"]), "`phone` must be a single phone number"),
+        (json!(3.5), "`phone` must be a single phone number"),
     ];
     let lookups: Vec<String> =
         table.iter().map(|(phone, _)| tool_call("lookup_number", &json!({ "phone": phone }))).collect();

@@ -191,7 +191,7 @@ fn invalid_channel_argument_is_reported_and_not_sent() {
         ),
         ("send_rcs", json!({ "phone": PHONE, "sender": "OlenaCo", "text": "Hi" }), "image"),
         ("send_chain", json!({ "phone": PHONE, "channels": [] }), "channels"),
-        ("send_chain", json!({ "phone": PHONE, "channels": ["sms"] }), "add an object `sms`"),
+        ("send_chain", json!({ "phone": PHONE, "channels": ["sms"] }), "add a `sms` object"),
         (
             "send_chain",
             json!({ "phone": PHONE, "channels": ["telegram"], "telegram": { "message": "Hello" } }),

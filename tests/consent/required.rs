@@ -218,7 +218,9 @@ fn worker_that_requires_consent_refuses_a_run_without_it() {
     let mut worker = Process::start(sale.command(&["worker", "--gateways", "strict.yaml"]));
     until("the worker looks for runs", || worker.stdout().contains("ready to send shards of runs"));
     let run = sale.start(&["--shared"]);
-    until("the worker refuses", || (worker.stdout() + &worker.stderr()).contains("was started without this condition"));
+    until("the worker refuses", || {
+        (worker.stdout() + &worker.stderr()).contains("requires consent on this machine, but did not where")
+    });
     run.finish().exits(0);
     worker.signal("TERM");
     worker.finish();

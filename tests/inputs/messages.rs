@@ -123,5 +123,5 @@ fn line_break_in_a_cell_is_reported_and_not_refused() {
     sale.campaign(&["check", "sale.yaml"])
         .exits(2)
         .says("contains line 3, which looks like a separate row")
-        .says("end of its cell");
+        .says("end of the cell");
 }

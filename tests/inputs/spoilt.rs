@@ -64,7 +64,7 @@ const CORRECTIONS: [(u32, &str, &str, &str); 12] = [
     (8, "as in `delivery: { rate: 10/s }`", "rate: 20/s", "delivery: { rate: 20/s }"),
     (9, "`signature: OlenaCo` under `sms`, two spaces deeper", "- sms:\n", "- sms:\n      signature: OlenaCo\n"),
     (13, "at most `2d`", "30 days", "2d"),
-    (14, "move its lines under the first one", "shop: Olena\n", "shop: Olena\n  link: https://shop.example\n"),
+    (14, "under the first one, and remove this line", "shop: Olena\n", "shop: Olena\n  link: https://shop.example\n"),
     (29, "`{% endif %}` after the text", "else %}Hello!", "else %}Hello!{% endif %}"),
     (33, "add `link: …`", "button: Shop now\n", "button: Shop now\n      link: https://shop.example\n"),
     (38, "`\"Mon, Thu 10:00\"`", "Monday at 10", "\"Mon, Thu 10:00\""),

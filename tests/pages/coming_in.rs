@@ -241,6 +241,6 @@ fn damaged_visitors_file_disables_pages_but_not_webhooks() {
     sale.write("state/visitors.json", "{");
     assert_eq!(visitor.get("/").status, 503);
     assert_eq!(hooked.tell(&operations(&gateway)[1], &delivered), 200);
-    until("the log has the entry", || server.stderr().contains("the dashboard is closed"));
+    until("the log has the entry", || server.stderr().contains("the dashboard is unavailable"));
     drop(server);
 }

@@ -331,8 +331,7 @@ impl Inputs {
             finding.place = match finding.rule {
                 rule if *rule == rules::WINDOW => place("delivery.window.zone"),
                 rule if *rule == rules::CONSENT => {
-                    let key = finding.message.split('`').nth(1).unwrap_or_default();
-                    place(&format!("recipients.consent.{key}"))
+                    finding.subject.as_deref().and_then(|key| place(&format!("recipients.consent.{key}")))
                 }
                 _ => None,
             };
@@ -624,8 +623,7 @@ fn is_independent(finding: &Finding, gaps: &Gaps, reported: &[Finding]) -> bool 
         return !gaps.recipients;
     }
     if *finding.rule == rules::UNKNOWN_VARIABLE {
-        let name = finding.message.split('`').nth(1).unwrap_or_default();
-        return !gaps.may_define(name);
+        return finding.subject.as_deref().is_none_or(|name| !gaps.may_define(name));
     }
     *finding.rule != rules::DATA_FILE || !reported.iter().any(|other| *other.rule == rules::DATA_FILE)
 }

@@ -221,12 +221,18 @@ pub(super) struct NameChecker<'j> {
 struct NameProblem {
     rule: &'static Rule,
     message: String,
+    subject: Option<String>,
     help: Option<String>,
 }
 
 impl NameProblem {
     fn new(rule: &'static Rule, message: String, help: Option<String>) -> Self {
-        Self { rule, message, help }
+        Self { rule, message, subject: None, help }
+    }
+
+    /// A problem with this variable or column.
+    fn about(rule: &'static Rule, subject: &str, message: String, help: Option<String>) -> Self {
+        Self { subject: Some(subject.to_owned()), ..Self::new(rule, message, help) }
     }
 }
 
@@ -272,7 +278,7 @@ impl<'j> NameChecker<'j> {
                 }
                 _ => {}
             }
-            if let Some(NameProblem { rule, message, help }) = self.check_event(&event.what, &scopes, &asked) {
+            if let Some(NameProblem { rule, message, subject, help }) = self.check_event(&event.what, &scopes, &asked) {
                 let TemplateAnalysis { text, .. } = analysis;
                 let help = match help {
                     Some(help) if rule == &rules::UNKNOWN_VARIABLE && is_compared(&text.source, &event.span) => {
@@ -281,7 +287,7 @@ impl<'j> NameChecker<'j> {
                     help => help,
                 };
                 let problem = TextProblem::new(&text.name, &text.source, event.span.clone(), rule, message);
-                self.problems.push(problem.with_help(help));
+                self.problems.push(TextProblem { subject, ..problem.with_help(help) });
             }
         }
     }
@@ -314,7 +320,7 @@ impl<'j> NameChecker<'j> {
             {
                 let help =
                     Some("use a name that does not start with `__`; names with this prefix are reserved".to_owned());
-                Some(NameProblem::new(&rules::UNKNOWN_VARIABLE, format!("`{name}` cannot be used"), help))
+                Some(NameProblem::about(&rules::UNKNOWN_VARIABLE, name, format!("`{name}` cannot be used"), help))
             }
             OutlineAction::Use(VariableUse { name, .. }) if local(name) => None,
             OutlineAction::Key { .. } | OutlineAction::AnyKey if local("recipient") => None,
@@ -337,8 +343,9 @@ impl<'j> NameChecker<'j> {
                 if !self.names.find_meanings(name, self.scope).is_empty() =>
             {
                 let help = Some("remove the dot and the part after it".to_owned());
-                Some(NameProblem::new(
+                Some(NameProblem::about(
                     &rules::UNKNOWN_VARIABLE,
+                    name,
                     format!("`{name}` is text, so a dot cannot follow it"),
                     help,
                 ))
@@ -376,7 +383,7 @@ impl<'j> NameChecker<'j> {
             [] if optional => None,
             [] => {
                 let help = Some(self.names.help_for_name(name, self.scope));
-                Some(NameProblem::new(&rules::UNKNOWN_VARIABLE, format!("unknown variable `{name}`"), help))
+                Some(NameProblem::about(&rules::UNKNOWN_VARIABLE, name, format!("unknown variable `{name}`"), help))
             }
             [one] => {
                 match one {
@@ -436,7 +443,12 @@ impl<'j> NameChecker<'j> {
             [] if optional => None,
             [] => {
                 let help = Some(self.names.help_for_header(header));
-                Some(NameProblem::new(&rules::UNKNOWN_COLUMN, format!("no column has the header `{header}`"), help))
+                Some(NameProblem::about(
+                    &rules::UNKNOWN_COLUMN,
+                    header,
+                    format!("no column has the header `{header}`"),
+                    help,
+                ))
             }
             [column] => {
                 self.needs.headers.insert(*column);

@@ -20,6 +20,8 @@ pub struct TextProblem {
     pub rule: &'static Rule,
     /// The problem: a lowercase fragment with names in backticks.
     pub message: String,
+    /// The variable or column that the problem is about, if it is about one.
+    pub subject: Option<String>,
     /// The remedy.
     pub help: Option<String>,
 }
@@ -38,6 +40,7 @@ impl TextProblem {
             length: meant.split('\n').next().unwrap_or("").chars().count().max(1),
             rule,
             message,
+            subject: None,
             help: None,
         }
     }

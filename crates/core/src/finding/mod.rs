@@ -46,6 +46,8 @@ pub struct Finding {
     pub severity: Severity,
     /// What is wrong: lower case, no full stop, user input in backticks.
     pub message: String,
+    /// The key, column or variable that the problem is about, if other code needs to know it.
+    pub subject: Option<String>,
     /// The location, if the problem is in a file.
     pub place: Option<SourceLocation>,
     /// The remedy, in the same form as the message.
@@ -57,7 +59,8 @@ pub struct Finding {
 impl Finding {
     /// A finding without a location, with the severity of its rule.
     pub fn new(rule: &'static Rule, message: impl Into<String>) -> Self {
-        Self { rule, severity: rule.severity, message: message.into(), place: None, help: None, fix: None }
+        let (severity, message) = (rule.severity, message.into());
+        Self { rule, severity, message, subject: None, place: None, help: None, fix: None }
     }
 
     /// The same finding as a warning, if the problem is only likely.
@@ -77,6 +80,13 @@ impl Finding {
     pub fn into_strict(self) -> Self {
         let severity = if self.severity == Severity::Warning { Severity::Error } else { self.severity };
         Self { severity, ..self }
+    }
+
+    /// The same finding with the key, column or variable that it is about.
+    #[must_use]
+    pub fn about(mut self, subject: impl Into<String>) -> Self {
+        self.subject = Some(subject.into());
+        self
     }
 
     /// The same finding with a location.

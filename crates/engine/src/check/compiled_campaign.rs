@@ -292,11 +292,7 @@ pub(super) fn to_finding(problem: TextProblem, places: Option<&SourceMap>) -> Fi
             format!("{} (in `{}`, line {}, column {})", problem.message, problem.text, problem.line, problem.column)
         }
     };
-    let finding = Finding::new(problem.rule, message).at(place);
-    match problem.help {
-        Some(help) => finding.help(help),
-        None => finding,
-    }
+    Finding { subject: problem.subject, help: problem.help, ..Finding::new(problem.rule, message).at(place) }
 }
 
 /// The reason if `where` does not select a row.

@@ -292,7 +292,7 @@ impl RowColumns {
         let of_names = [&rules::UNKNOWN_VARIABLE, &rules::UNKNOWN_COLUMN];
         let mut added = false;
         for finding in findings {
-            let Some(name) = finding.message.split('`').nth(1).filter(|_| of_names.contains(&finding.rule)) else {
+            let Some(name) = finding.subject.as_deref().filter(|_| of_names.contains(&finding.rule)) else {
                 return false;
             };
             if !self.headers.iter().any(|header| header == name) {

@@ -190,7 +190,7 @@ impl std::fmt::Display for RecordedRule {
                 let names = |(name, key): (&String, &String)| format!("{name} ({key})");
                 let by: Vec<String> = by.iter().map(names).collect();
                 let recipients = format_count((*above).into(), "recipient");
-                write!(f, "an approval by {} for more than {recipients}", by.join(" or "))
+                write!(f, "approval by {} for more than {recipients}", by.join(" or "))
             }
         }
     }

@@ -323,10 +323,10 @@ mod tests {
             (json!("3805012345673805"), "has 16 digits; a number has at most 15"),
             (json!("380001234567"), "is not a valid phone number"),
             (json!("12345678"), "is not a valid phone number"),
-            (json!(["380501234567"]), "must be one phone number"),
-            (json!(null), "must be one phone number"),
-            (json!(1.5), "must be one phone number"),
-            (json!(-380_501_234_567_i64), "must be one phone number"),
+            (json!(["380501234567"]), "must be a single phone number"),
+            (json!(null), "must be a single phone number"),
+            (json!(1.5), "must be a single phone number"),
+            (json!(-380_501_234_567_i64), "must be a single phone number"),
         ] {
             let problem = read_phone(&value).unwrap_err();
             assert!(problem.starts_with("`phone` ") && problem.contains(words), "{value}: {problem}");

@@ -160,11 +160,9 @@ pub fn check_consent_source(campaign: &Campaign, profile: Option<&Profile>) -> O
 pub(in crate::check) fn missing_consent_column(key: &str, name: &str, header: &ListHeader) -> Finding {
     let finding = Finding::new(
         &rules::CONSENT,
-        format!(
-            "`consent.{key}` names the column `{name}`, but the list has no such \
-                                               column"
-        ),
+        format!("`consent.{key}` names the column `{name}`, but the list has no such column"),
     );
+    let finding = finding.about(key);
     match did_you_mean(name, header.headers().iter().map(String::as_str)) {
         Some(meant) => finding.help(format!("did you mean `{meant}`?")),
         None => finding.help("write the header exactly as in the list"),
