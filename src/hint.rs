@@ -84,10 +84,13 @@ pub(super) fn error_hint(error: &Error, options: &RepeatedOptions) -> Option<Str
              `--again`"
         ),
         Error::TooManyRecipients { number, .. } => {
-            format!("check the list with `campaign check`; to send to all of them, add `--up-to {number}`")
+            format!("check the list with `campaign check`; to send to all these recipients, add `--up-to {number}`")
         }
         Error::TooManyAbroad { number, .. } => {
-            format!("check the list with `campaign check`; to send to all of them, add `--up-to-abroad {number}`")
+            format!(
+                "check the list with `campaign check`; to send to all these recipients, add `--up-to-abroad \
+                     {number}`"
+            )
         }
         Error::Decision(refusal) => return decision_hint(refusal, options),
         Error::HostChanged { gateway, .. } => format!(

@@ -125,15 +125,15 @@ fn record_help(kind: &RecordKind, output: &Output) -> String {
     let add = |campaign: &str| output.command(format!("schedule add {}", shell_path(Path::new(campaign))));
     match kind {
         RecordKind::Schedule { name, file } => format!(
-            "use `{}` to check whether the last run of this schedule was sent, then activate the schedule again with \
-             `{}`, or remove it with `{}`; until then, it sends nothing",
+            "use `{}` to check whether the last run of this schedule sent its messages, then activate the schedule \
+             again with `{}`, or remove it with `{}`; until then, the schedule sends nothing",
             output.command("status"),
             add(file),
             output.command(format!("schedule remove {}", quote_for_shell(name)))
         ),
         RecordKind::Occurrence { schedule } => format!(
             "use `{}` to check whether this scheduled run was sent, then activate the schedule {} again with `{}`; \
-             until then, it sends nothing",
+             until then, the schedule sends nothing",
             output.command("status"),
             escape_to_one_line(schedule),
             add("FILE")

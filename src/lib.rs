@@ -139,7 +139,8 @@ fn run_to_end(context: &Context, command: Command) -> Result<u8, CommandFailure>
     // Do not wait for blocking tasks, such as an interrupted survey that is still reading.
     runtime.shutdown_background();
     ended.unwrap_or_else(|_| {
-        let message = "the command stopped because of an internal error, which is a bug in campaign; everything that was \
+        let message = "the command stopped because of an internal error, which is a bug in `campaign`; everything \
+                       that was \
                        sent is in the ledger; to continue, run the same command again";
         Err(CommandFailure::new(exit::BUG, message))
     })

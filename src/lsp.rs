@@ -244,7 +244,7 @@ impl LanguageServer {
                 let notification = Notification::new(PublishDiagnostics::METHOD.to_owned(), params);
                 write_message(Message::Notification(notification));
             }),
-            Err(_) => tracing::error!("the documents could not be checked because of a bug in campaign"),
+            Err(_) => tracing::error!("the documents could not be checked because of a bug in `campaign`"),
         }
     }
 
@@ -373,7 +373,7 @@ fn check_lists(waiting: &Receiver<ListCheck>, events: &Sender<Event>) {
                 }
             }
             Ok(None) => {}
-            Err(_) => tracing::error!("a list could not be checked because of a bug in campaign"),
+            Err(_) => tracing::error!("a list could not be checked because of a bug in `campaign`"),
         }
     }
 }

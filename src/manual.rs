@@ -19,7 +19,7 @@ use campaign_engine::report::format_count;
 /// The meanings of the exit codes, in the order of `docs/exit-codes.md`.
 const EXIT_STATUS: [(&str, &str); 10] = [
     ("0", "All rows were accepted, queued or skipped."),
-    ("1", "A bug in campaign."),
+    ("1", "A bug in `campaign`."),
     ("2", "The command line or a file is invalid. This command sent nothing."),
     ("3", "Finished, with rejected or invalid rows."),
     ("4", "Finished, with rows in doubt."),

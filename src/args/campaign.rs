@@ -49,7 +49,7 @@ pub(crate) struct CheckArgs {
     /// Ask the gateway whether it accepts the key and sender names, and whether the balance is sufficient
     #[arg(long)]
     pub(crate) online: bool,
-    /// Check the campaign for this gateway instead of its own
+    /// Check the campaign against this gateway instead of its own gateway
     #[arg(long, value_name = "NAME")]
     pub(crate) gateway: Option<String>,
     /// Treat warnings as errors

@@ -288,7 +288,7 @@ pub(super) enum Command {
     Worker(WorkerArgs),
     /// Start the MCP connector, which offers tools to AI assistants
     Connector(ConnectorArgs),
-    /// Start the language server, which shows mistakes while you type
+    /// Start the language server, which shows mistakes as you type
     ///
     /// An editor starts it and talks to it over standard input and output. It checks campaign files, gateway profiles,
     /// sandbox scenarios and templates, including text that is not saved. It sends nothing, fetches no lists and opens

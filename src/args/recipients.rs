@@ -60,7 +60,7 @@ pub(crate) struct FindArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Evidence options")]
 pub(crate) struct EvidenceArgs {
-    /// Show the purpose, consent and approvals of each message, and a digest
+    /// Show the purpose, consent and approvals for each message, and a digest
     ///
     /// Consent is shown as recorded when each run began, even if the list has changed since.
     #[arg(long)]

@@ -247,7 +247,7 @@ pub(super) fn describe_hook_answer(answer: &WebhookTestAnswer, other_secret: boo
         ),
         WebhookTestAnswer::Somebody(status) => format!(
             "the response was {status} and did not come from `campaign serve`; check which server or proxy responds \
-             there"
+             at that address"
         ),
         WebhookTestAnswer::NoName(cause) => {
             format!("unknown host name ({cause}); correct `public_url` or add the name to your DNS")

@@ -41,7 +41,7 @@ fn wrong_server_at_the_webhook_url_is_reported_with_advice() {
     let page = Answer::Http { status: 200, headers: Vec::new(), body: b"ok".to_vec() };
     for (answer, message) in [
         (page, "the response was 200 and did not come from `campaign serve`"),
-        (Answer::Accept, "check which server or proxy responds there"),
+        (Answer::Accept, "check which server or proxy responds at that address"),
         (Answer::status(404), "`serve` uses a different secret"),
         (Answer::status(502), "a proxy with no server behind it"),
         (Answer::status_with(301, &["Location: http://127.0.0.1:1/"]), "a redirect"),

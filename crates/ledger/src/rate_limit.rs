@@ -72,7 +72,7 @@ impl WaitReason {
     pub fn describe(self) -> &'static str {
         match self {
             Self::RateLimitUsed => "another process is using the account's rate limit",
-            Self::GatewayRequested => "the gateway asked campaign to wait",
+            Self::GatewayRequested => "the gateway asked `campaign` to wait",
             Self::ClockSetBack => "the clock was set back while campaign was waiting for the rate limit or the gateway",
         }
     }

@@ -269,7 +269,7 @@ pub async fn refuse_other_secret(
     }
     Err(Error::Input(format!(
         "the `hook` secret of the profile `{}` differs from the secret of the webhook endpoint at {}, which would \
-         reject every receipt; set both to the same secret, or restart `serve` with the new one",
+         reject every receipt; set both to the same secret, or restart `serve` with the secret in the profile",
         profile.name,
         hook.public_url()
     )))

@@ -268,7 +268,7 @@ const OUTCOMES: &[Assumption] = rows! {
         because "the platform's public documentation; the payload has fields for voice";
     "webhook-states": "which statuses are reported"
         => "DELIVERED, READ, REPLIED and every failure, each in its own webhook; `success` is true for the first three"
-        because "contract 2.4 and 6.2 mention final statuses and READ";
+        because "sections 2.4 and 6.2 of the contract mention final statuses and READ";
     "webhook-channels": "whether a webhook reports the failure of an earlier channel"
         => "no: the platform tries the next channel immediately, and the message does not have a final status yet"
         because "contract 6.2; clients of comparable gateways report such webhooks" changed by "webhooks.intermediate";

@@ -232,7 +232,7 @@ pub enum PhoneProblem {
     #[error("too long for a phone number")]
     TooLong,
     /// The number is national, but the region is unknown.
-    #[error("no country code; write the number with `+`, or set `region`")]
+    #[error("no country code; start the number with `+` and its country code, or set `region`")]
     National,
     /// Numbers of this country have other lengths.
     #[error("wrong number of digits for its country")]

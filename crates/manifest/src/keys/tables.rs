@@ -208,7 +208,7 @@ static RECIPIENTS: &[KeySpec] = &[
     KeySpec::new("header_row", ValueShape::Integer { least: 1, most: 1000 }, "4")
         .with_doc("The number of the header row, as in a spreadsheet. Rows above it are ignored."),
     KeySpec::new("run", ValueShape::Line, "autumn-sale@3")
-        .with_doc("Uses recipients from an earlier run instead of a file; `state` selects them.")
+        .with_doc("Takes recipients from an earlier run instead of from a file. `state` selects them.")
         .mark_choice(),
     KeySpec::new("url", ValueShape::Line, "https://crm.example/people.csv")
         .with_doc("When a run starts, downloads the list from this URL instead of reading a file. The URL must use \

@@ -97,7 +97,7 @@ fn check_redirect(from: &Url, to: Url, has_headers: bool, stays_public: bool) ->
         );
     }
     if to.scheme() != "https" && !is_within {
-        return Err(FetchError::new("the server redirects to another host without https").with_help(asks));
+        return Err(FetchError::new("the server redirects to another host over plain http").with_help(asks));
     }
     let ip = to.host_str().and_then(|host| host.trim_matches(['[', ']']).parse::<IpAddr>().ok());
     // Host names are checked when they are resolved.
@@ -186,7 +186,7 @@ pub(super) fn check_headers(version: Version, headers: &HeaderMap) -> Result<(),
     }
     let kind = header_text(headers, CONTENT_TYPE);
     if kind.starts_with("multipart/") {
-        return Err(FetchError::new("the server sent several parts instead of one list (`multipart`)")
+        return Err(FetchError::new("the server sent several parts (`multipart`) instead of a single list")
             .with_help(INCOMPLETE_HELP));
     }
     let encoding = header_text(headers, CONTENT_ENCODING);

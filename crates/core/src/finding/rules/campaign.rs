@@ -103,7 +103,7 @@ rules! {
         fix: "write a separate campaign for the lookup or the verification call",
     }
     error SHARES = "shares" {
-        cause: "The variants' shares do not add up to 100%. Every recipient gets one variant or belongs to the \
+        cause: "The variants' shares do not add up to 100%. Every recipient either gets one variant or is in the \
                 holdout.",
         example: ["variants: { short: { share: 50% }, long: { share: 40% } }"],
         fix: "change the shares so that, together with `holdout`, they add up to 100%",

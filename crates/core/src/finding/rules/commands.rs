@@ -38,7 +38,7 @@ rules! {
     error APPROVER_KEY = "approver-key" {
         cause: "An approver's public key is not valid. Large runs must be approved with an approver's key.",
         example: ["gateways.yaml: production: { approval: { above: 1000, by: { Olha: \"ed25519:abc\" } } }"],
-        fix: "write `ed25519:` and the 43 characters that `campaign approve --new-key NAME` prints",
+        fix: "write `ed25519:` followed by the 43 characters that `campaign approve --new-key NAME` prints",
     }
     error OPT_IN_WORDS = "opt-in-words" {
         cause: "A line in an opt-in words file is not valid. Recipients who opted out and reply with an opt-in word get \

@@ -72,8 +72,8 @@ fn abroad_schema() -> Value {
             "required": ["country", "recipients"],
             "additionalProperties": false,
         },
-        "description": "The recipients outside the gateway profile's home countries, by ISO 3166 code. An unknown \
-                        country is null. Show this to the user.",
+        "description": "The number of recipients outside the gateway profile's home countries, by country (ISO 3166 \
+                        code, null if unknown). Show these to the user.",
     })
 }
 
